@@ -1,0 +1,123 @@
+//! The contract between congestion control and a transport.
+//!
+//! An algorithm sees the whole connection: a slice of subflow windows, subflow 0 first, any of which it
+//! may change at any event. It knows no clock, no packet and no I/O, allocates nothing after construction
+//! and is deterministic, so the same file serves a simulator, a test with hand-computed values and a
+//! comparison with a kernel's implementation.
+
+/// One subflow's congestion window, shared by the algorithm (which owns `cwnd`, `ssthresh`, `active` and
+/// `slot`) and the transport (which owns the rest and obeys).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// Congestion window in packets of one MSS. The transport sends while fewer than `floor(cwnd)` are in flight.
+    pub cwnd: f64,
+    /// Slow-start threshold in packets.
+    pub ssthresh: f64,
+    /// May the scheduler give this subflow new data? Suppression clears it, release sets it.
+    pub active: bool,
+    /// Has the subflow's handshake completed, and is the subflow not yet closed?
+    pub established: bool,
+    /// Is the subflow in fast recovery or recovering from a timeout?
+    pub in_recovery: bool,
+    /// Smoothed round-trip time in seconds; 0 before the first sample.
+    pub srtt: f64,
+    /// Smallest round-trip time seen, in seconds; 0 before the first sample.
+    pub min_rtt: f64,
+    /// State an algorithm keeps per subflow; each file names its own indices.
+    pub slot: [f64; 4],
+}
+
+impl Window {
+    /// A window as the transport opens it, not yet established.
+    pub fn new(initial_cwnd: f64, initial_ssthresh: f64) -> Self {
+        Self {
+            cwnd: initial_cwnd,
+            ssthresh: initial_ssthresh,
+            active: true,
+            established: false,
+            in_recovery: false,
+            srtt: 0.0,
+            min_rtt: 0.0,
+            slot: [0.0; 4],
+        }
+    }
+}
+
+/// What one acknowledgement that advanced a subflow brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// Packets newly acknowledged, at least 1.
+    pub acked: u32,
+    /// How many of them the receiver reported as marked (CE).
+    pub marked: u32,
+}
+
+/// One round of a subflow: the acknowledgements from when `snd_una` passed the previous round's end until it
+/// passed what was `snd_nxt` then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Packets acknowledged in the round.
+    pub acked: u32,
+    /// How many of them were marked.
+    pub marked: u32,
+}
+
+/// How a receiver echoes CE marks to the sender, if the algorithm uses ECN at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Echo {
+    /// Not ECN capable: packets are sent Not-ECT and dropped where others are marked only at the limit.
+    Off,
+    /// RFC 3168: ECE on every acknowledgement until CWR is seen.
+    Classic,
+    /// RFC 8257, section 3.2: ECE mirrors CE exactly, delayed acknowledgements included.
+    Dctcp,
+    /// XMP: each acknowledgement carries the number of marks (up to 3) since the last one.
+    Count,
+}
+
+/// A coupled congestion control. Every event names the subflow `s` it happened on; `w` holds all subflows.
+///
+/// The order on one acknowledgement is: [`on_round`](Self::on_round) if it ends a round,
+/// [`on_ack`](Self::on_ack) unless the transport forbids growth, then [`on_mark`](Self::on_mark) if it carries
+/// the first mark since the last cut was fully acknowledged.
+pub trait CongestionControl {
+    /// The ECN echo the algorithm wants of its receivers.
+    fn echo(&self) -> Echo;
+    /// A subflow's handshake completed; `w[s].established` is already set.
+    fn on_open(&mut self, w: &mut [Window], s: usize) {
+        let _ = (w, s);
+    }
+    /// `snd_una` advanced outside recovery (slow start after a timeout counts as outside).
+    fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack);
+    /// First mark of a window: at most one call until everything in flight at that moment is acknowledged.
+    fn on_mark(&mut self, w: &mut [Window], s: usize);
+    /// A round of subflow `s` ended.
+    fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
+        let _ = (w, s, round);
+    }
+    /// Loss found by duplicate or selective acknowledgements; once per recovery episode. Sets `ssthresh` and `cwnd`.
+    fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize);
+    /// Retransmission timeout. Sets `ssthresh` and `cwnd` (RFC 5681: one packet).
+    fn on_timeout(&mut self, w: &mut [Window], s: usize);
+    /// The subflow closed; `w[s].established` is already cleared.
+    fn on_close(&mut self, w: &mut [Window], s: usize) {
+        let _ = (w, s);
+    }
+}
+
+/// Slow start (RFC 5681, section 3.1): one packet per packet acknowledged, up to `ssthresh`. Returns the packets of
+/// `acked` that remain for congestion avoidance, 0 while slow start lasts.
+pub fn slow_start(w: &mut Window, acked: u32) -> u32 {
+    if w.cwnd >= w.ssthresh {
+        return acked;
+    }
+    let grown = w.cwnd + f64::from(acked);
+    if grown <= w.ssthresh {
+        w.cwnd = grown;
+        return 0;
+    }
+    // ssthresh need not be whole: what crosses it is left to congestion avoidance in whole packets.
+    let left = (grown - w.ssthresh).floor();
+    w.cwnd = grown - left;
+    left as u32
+}

@@ -1,0 +1,5 @@
+//! Congestion control of multipath connections: one file an algorithm.
+
+mod connection;
+
+pub use connection::{Ack, CongestionControl, Echo, Round, Window, slow_start};

@@ -1,0 +1,7 @@
+//! What an experiment is.
+
+mod profile;
+mod units;
+
+pub use profile::{FctFrom, Profile, Recovery};
+pub use units::{Amount, Rate, Size, Time};

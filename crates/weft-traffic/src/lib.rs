@@ -1,0 +1,5 @@
+//! Who sends what when.
+
+mod flow;
+
+pub use flow::Flow;
