@@ -25,8 +25,10 @@ pub enum Recovery {
 pub struct Profile {
     /// Payload bytes of a full segment.
     pub mss: u32,
-    /// Header bytes on the wire of every packet; an ACK is this alone.
+    /// Header bytes on the wire of a data packet, beside its payload.
     pub header: u32,
+    /// Bytes on the wire of a packet without payload: SYN, SYN/ACK, ACK.
+    pub ack_size: u32,
     /// Initial congestion window in packets.
     pub initial_cwnd: f64,
     /// Initial slow-start threshold in packets.
@@ -71,6 +73,7 @@ impl Profile {
         Self {
             mss: 1448,
             header: 66,
+            ack_size: 66,
             initial_cwnd: 10.0,
             initial_ssthresh: f64::INFINITY,
             sample_handshake_rtt: true,
@@ -97,6 +100,7 @@ impl Profile {
         Self {
             mss: 1400,
             header: 62,
+            ack_size: 42,
             initial_cwnd: 1.0,
             initial_ssthresh: 65_535.0 / 1400.0,
             sample_handshake_rtt: false,

@@ -1,0 +1,143 @@
+//! What a packet-level run yields.
+
+use weft_spec::Time;
+
+/// One flow's fate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRecord {
+    /// When subflow 0's SYN/ACK arrived.
+    pub established: Option<Time>,
+    /// When the last of its data was acknowledged.
+    pub finish: Option<Time>,
+    /// Application bytes the receiver has, each counted once.
+    pub delivered_bytes: u64,
+    /// Sums over the subflows follow in [`SubflowRecord`]; here what belongs to the connection.
+    /// Chunks given to a second subflow.
+    pub reinjected: u64,
+    /// Times the connection's set of active subflows shrank to fewer than its established ones.
+    pub suppressions: u64,
+    /// One entry a subflow, in order.
+    pub subflows: Vec<SubflowRecord>,
+}
+
+/// One subflow's counters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SubflowRecord {
+    /// When its handshake completed.
+    pub established: Option<Time>,
+    /// Data packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Data packets sent again.
+    pub retransmitted: u64,
+    /// Data packets that reached the receiver, duplicates included.
+    pub packets_received: u64,
+    /// Data packets dropped on the way.
+    pub packets_dropped: u64,
+    /// Data packets still in the network when the run ended.
+    pub packets_in_flight: u64,
+    /// Packets acknowledged that carried a mark.
+    pub marked: u64,
+    /// Recovery episodes started by duplicate or selective acknowledgements.
+    pub fast_retransmits: u64,
+    /// Retransmission timeouts of data.
+    pub timeouts: u64,
+    /// Timeouts of SYNs.
+    pub syn_timeouts: u64,
+    /// Payload bytes acknowledged at subflow level.
+    pub acked_bytes: u64,
+    /// cwnd at the end, in packets.
+    pub cwnd: f64,
+    /// Last smoothed RTT in seconds; 0 without a sample.
+    pub srtt: f64,
+}
+
+/// One link's counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkRecord {
+    /// Packets accepted by the queue.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Packets handed to the far end.
+    pub delivered: u64,
+    /// Packets queued or on the wire when the run ended.
+    pub in_flight: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+}
+
+/// A probed queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueRecord {
+    /// Link index.
+    pub link: u32,
+    /// `time_at[n]`: how long exactly `n` packets waited, since the run began.
+    pub time_at: Vec<Time>,
+}
+
+/// One sample of a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sample {
+    /// Of a queue.
+    Queue {
+        /// When.
+        time: Time,
+        /// Link index.
+        link: u32,
+        /// Packets waiting.
+        length: u32,
+    },
+    /// Of a subflow.
+    Subflow {
+        /// When.
+        time: Time,
+        /// Flow index.
+        flow: u32,
+        /// Subflow index.
+        subflow: u32,
+        /// Packets.
+        cwnd: f64,
+        /// Packets.
+        ssthresh: f64,
+        /// May it send new data?
+        active: bool,
+    },
+}
+
+/// Totals of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// One packet (data or ACK) over one link.
+    pub packet_hops: u64,
+    /// Timers that fired.
+    pub timers: u64,
+    /// Windows the engine processed.
+    pub windows: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Retransmission timeouts, of SYNs too.
+    pub timeouts: u64,
+}
+
+/// Everything a run yields, in the order of the setup's flows and links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Simulated time reached.
+    pub end: Time,
+    /// A record per flow.
+    pub flows: Vec<FlowRecord>,
+    /// A record per link.
+    pub links: Vec<LinkRecord>,
+    /// A record per probed queue.
+    pub queues: Vec<QueueRecord>,
+    /// Samples in order of time, then of what was probed.
+    pub samples: Vec<Sample>,
+    /// Totals.
+    pub counters: Counters,
+    /// Hash of all events in order at each node, if asked for.
+    pub trace_hash: Option<u64>,
+}

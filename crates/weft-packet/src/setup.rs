@@ -1,0 +1,70 @@
+//! What a packet-level run is made from.
+
+use weft_cc::Algorithm;
+use weft_fabric::Fabric;
+use weft_spec::{Profile, Time};
+use weft_traffic::Flow;
+
+/// Which subflow with window space gets the next packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// In turn.
+    RoundRobin,
+    /// The one with the lowest smoothed round-trip time.
+    LowestRtt,
+}
+
+/// One way of sending: congestion control, number of subflows and profile.
+#[derive(Clone, Debug)]
+pub struct Transport {
+    /// Congestion control with its parameters; every connection starts from a clone.
+    pub cc: Algorithm,
+    /// Subflows a connection opens, at least 1.
+    pub subflows: u32,
+    /// Packet scheduler.
+    pub scheduler: Scheduler,
+    /// Everything else about the sender and receiver.
+    pub profile: Profile,
+}
+
+/// What to record beside the tables that every run yields.
+#[derive(Clone, Debug)]
+pub enum Probe {
+    /// Time-weighted distribution of a queue's length, and its marks and drops: link index.
+    Queue {
+        /// Index into the fabric's links.
+        link: u32,
+    },
+    /// Samples of a queue's length.
+    QueueTrace {
+        /// Index into the fabric's links.
+        link: u32,
+        /// Sampling interval.
+        every: Time,
+    },
+    /// Samples of cwnd, ssthresh and active of every subflow of a flow.
+    Flow {
+        /// Index into [`Setup::flows`].
+        flow: u32,
+        /// Sampling interval.
+        every: Time,
+    },
+}
+
+/// A packet-level experiment. A run is a pure function of it; `threads` changes nothing but the time it takes.
+pub struct Setup {
+    /// The network.
+    pub fabric: Fabric,
+    /// Transports, indexed by [`Flow::transport`].
+    pub transports: Vec<Transport>,
+    /// Flows, in any order.
+    pub flows: Vec<Flow>,
+    /// Probes.
+    pub probes: Vec<Probe>,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Worker threads, at least 1.
+    pub threads: usize,
+    /// Hash every event in order at each node (costs a little).
+    pub trace_hash: bool,
+}
