@@ -47,6 +47,12 @@ pub trait Routing: Send + Sync {
     /// Appends the ports taken (port `p` of a node is its `p`-th outgoing link in [`Fabric::links`]' order) along the
     /// path that `hash` (uniform in 64 bits) selects. All paths are equally likely.
     fn path(&self, from: NodeId, to: NodeId, hash: u64, ports: &mut Vec<u16>);
+    /// Likewise for a packet of subflow `subflow` of a connection, in either direction. By default `hash` selects, as ECMP
+    /// does; where a connection's subflows are bound to interfaces, `subflow` selects and `hash` is unused.
+    fn subflow_path(&self, from: NodeId, to: NodeId, subflow: u32, hash: u64, ports: &mut Vec<u16>) {
+        let _ = subflow;
+        self.path(from, to, hash, ports);
+    }
 }
 
 /// A network ready to simulate. Nodes that exchange much traffic have nearby numbers, because a simulator's
