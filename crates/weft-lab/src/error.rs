@@ -1,0 +1,44 @@
+//! What can go wrong between a spec and its results.
+
+use std::path::PathBuf;
+
+use weft_spec::SpecError;
+
+/// Why there are no results. The message is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The spec is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The spec is right, but this home cannot simulate it.
+    #[error("this experiment cannot be simulated: {0}")]
+    Refused(String),
+    /// An option of the run (not of the spec) is out of range.
+    #[error("{option}: {given}; allowed: {allowed}")]
+    Option {
+        /// Name of the option.
+        option: &'static str,
+        /// What was given.
+        given: String,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+    /// The results cannot be written.
+    #[error("{}: {problem}", path.display())]
+    Output {
+        /// File or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The simulator contradicts itself: a bug.
+    #[error("internal error, please report it: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// Can the one who asked mend it? (A command's exit code is 2 then.)
+    pub fn is_bad_input(&self) -> bool {
+        !matches!(self, Error::Internal(_))
+    }
+}
