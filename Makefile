@@ -1,0 +1,95 @@
+# `make` alone lists the targets. Each does all its own set-up; a second call does only what changed.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+# The extension module is the same for every Python from 3.11 on and is never linked with libpython.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+.PHONY: build
+build: $(STAMPS)/build ## Build everything into .venv; .venv/bin/weft works after
+
+.PHONY: demo
+demo: build ## Run AMP against XMP, DCM and DCTCP under incast; the page is out/demo/index.html
+	@rm -rf out/demo && mkdir -p out
+	$(BIN)/weft demo --out out/demo
+
+.PHONY: test
+test: build $(STAMPS)/checks ## Run all tests, Rust and Python
+	cargo test --locked --workspace
+	$(BIN)/python -m pytest
+
+.PHONY: bench
+bench: build ## Measure packet-hops a second, with one thread and with two
+	$(BIN)/weft bench --threads 1
+	$(BIN)/weft bench --threads 2
+
+.PHONY: lint
+lint: build $(STAMPS)/checks ## Check formatting, clippy, ruff and types
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+.PHONY: models
+models: build $(STAMPS)/checks ## Generate python/weft/experiment.py anew from the spec's JSON Schema
+	$(BIN)/python -m tests.generate_models
+
+.PHONY: lock
+lock: $(STAMPS)/checks ## Renew the pinned versions of Python packages
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@compile() { $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --no-emit-index-url pyproject.toml "$$@"; }; \
+	compile --group build -o requirements/run.lock; \
+	compile --group build --group checks -c requirements/run.lock -o requirements/checks.lock
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	rm -rf $(VENV) target out python/weft/_weft*.so .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find python tests -name __pycache__ -prune -exec rm -rf {} +
+
+# What no lock file can bring: Debian packages and the Rust toolchain.
+$(STAMPS)/system:
+	@missing=(); \
+	command -v cc >/dev/null || missing+=(build-essential); \
+	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3.11 python3.11-venv); \
+	if ((  $${#missing[@]} )); then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing $${missing[*]}"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}" >/dev/null; \
+	  else \
+	    echo "Weft needs these system packages first: sudo apt-get install $${missing[*]}" >&2; exit 1; \
+	  fi; \
+	fi
+	@command -v cargo >/dev/null || { echo "Weft needs a Rust toolchain, 1.90 or newer, with cargo on PATH: see https://rustup.rs" >&2; exit 1; }
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/venv: | $(STAMPS)/system
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(STAMPS)/run: requirements/run.lock $(STAMPS)/venv
+	$(PIP_INSTALL) -r $<
+	@touch $@
+
+$(STAMPS)/checks: requirements/checks.lock $(STAMPS)/run
+	$(PIP_INSTALL) -r $<
+	@touch $@
+
+$(STAMPS)/build: pyproject.toml $(RUST_SOURCES) $(STAMPS)/run
+	PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@touch $@

@@ -1,0 +1,98 @@
+//! An experiment that was checked in full, and a run of it without the interpreter's lock.
+
+use std::ops::ControlFlow;
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use weft_lab::RunOptions;
+
+use crate::error;
+use crate::run::Run;
+
+/// How far a run is.
+#[pyclass(frozen, get_all, module = "weft._weft")]
+pub struct Progress {
+    /// Simulated time over the experiment's duration, 0 to 1.
+    fraction: f64,
+    /// Simulated seconds.
+    simulated: f64,
+    /// Packets over links so far.
+    packet_hops: u64,
+    /// Wall-clock seconds so far.
+    wall_seconds: f64,
+}
+
+/// A checked experiment.
+#[pyclass(frozen, module = "weft._weft")]
+pub struct Experiment {
+    inner: weft_lab::Experiment,
+}
+
+#[pymethods]
+impl Experiment {
+    /// Reads a spec in TOML, or in JSON when the first character is `{`, applies the overrides `"a.b[0].c=value"` in
+    /// order and checks everything. Raises `SpecError`.
+    #[staticmethod]
+    #[pyo3(signature = (text, overrides = Vec::new()))]
+    fn parse(text: &str, overrides: Vec<String>) -> PyResult<Self> {
+        let inner = weft_lab::Experiment::parse(text, &overrides).map_err(|e| error::spec_error(&e))?;
+        Ok(Self { inner })
+    }
+
+    /// The resolved spec as JSON: every default filled in.
+    fn spec(&self) -> String {
+        self.inner.spec().to_string()
+    }
+
+    /// Runs the experiment without holding the interpreter's lock. `on_progress` is called some ten times a second; when it
+    /// returns `False`, and on Ctrl-C in the main thread, the run stops and yields its tables so far, marked partial.
+    /// Raises `RunError`, `InternalError` and whatever `on_progress` raises.
+    #[pyo3(signature = (threads = 1, trace_hash = false, on_progress = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        threads: usize,
+        trace_hash: bool,
+        on_progress: Option<Py<PyAny>>,
+    ) -> PyResult<Run> {
+        let options = RunOptions { threads, trace_hash };
+        let mut raised = None;
+        let outcome = py.detach(|| {
+            self.inner.run(options, |progress| {
+                match Python::attach(|py| go_on(py, on_progress.as_ref(), progress)) {
+                    Ok(true) => ControlFlow::Continue(()),
+                    Ok(false) => ControlFlow::Break(()),
+                    Err(error) => {
+                        raised = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            })
+        });
+        match raised {
+            Some(error) => Err(error),
+            None => outcome.map(Run::new).map_err(|e| error::error(&e)),
+        }
+    }
+}
+
+/// Shall the run go on? Signals only reach Python code, which does not run meanwhile, so they are looked at here.
+fn go_on(py: Python<'_>, on_progress: Option<&Py<PyAny>>, progress: &weft_lab::Progress) -> PyResult<bool> {
+    let asked = py.check_signals().and_then(|()| {
+        let Some(on_progress) = on_progress else {
+            return Ok(true);
+        };
+        let progress = Progress {
+            fraction: progress.fraction,
+            simulated: progress.simulated.seconds(),
+            packet_hops: progress.packet_hops,
+            wall_seconds: progress.wall_seconds,
+        };
+        let answer = on_progress.call1(py, (progress,))?;
+        Ok(answer.is_none(py) || answer.is_truthy(py)?)
+    });
+    match asked {
+        Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(false),
+        other => other,
+    }
+}

@@ -1,0 +1,30 @@
+//! A panic is a bug in Weft. The command shows it as one line, so it is recorded instead of printed.
+
+use std::panic;
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+
+static LAST: Mutex<Option<String>> = Mutex::new(None);
+
+/// From now on panics are kept for [`last_panic`] and no longer printed. For a program, not for a library.
+#[pyfunction]
+pub fn record_panics() {
+    panic::set_hook(Box::new(|info| {
+        let place = info
+            .location()
+            .map(|l| format!("{}:{}: ", l.file(), l.line()))
+            .unwrap_or_default();
+        let words = info.payload_as_str().unwrap_or("panic");
+        if let Ok(mut last) = LAST.lock() {
+            // The first of several threads tells the cause; the others only notice.
+            last.get_or_insert_with(|| format!("{place}{words}").replace('\n', " "));
+        }
+    }));
+}
+
+/// The first panic since [`record_panics`], as one line.
+#[pyfunction]
+pub fn last_panic() -> Option<String> {
+    LAST.lock().ok().and_then(|last| last.clone())
+}

@@ -1,0 +1,45 @@
+//! What a run yields.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error;
+use crate::table::Table;
+
+/// Tables and manifest of a run.
+#[pyclass(frozen, module = "weft._weft")]
+pub struct Run {
+    inner: weft_lab::Run,
+}
+
+impl Run {
+    /// Wraps a run.
+    pub fn new(inner: weft_lab::Run) -> Self {
+        Self { inner }
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// The tables by name.
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tables = PyDict::new(py);
+        for (name, batch) in &self.inner.tables {
+            tables.set_item(name, Table::new(batch.clone()))?;
+        }
+        Ok(tables)
+    }
+
+    /// The manifest as JSON.
+    fn manifest(&self) -> String {
+        self.inner.manifest.to_string()
+    }
+
+    /// Writes `TABLE.parquet` for each table and `manifest.json` into a new folder, all or nothing. Raises `OutputError`.
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 extracts an owned path")]
+    fn write(&self, py: Python<'_>, dir: PathBuf) -> PyResult<()> {
+        py.detach(|| self.inner.write(&dir)).map_err(|e| error::error(&e))
+    }
+}

@@ -1,0 +1,1 @@
+"""A laboratory for multipath transport in data-centre fabrics."""
