@@ -41,9 +41,14 @@ impl SpecError {
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
+            write!(f, "{}: ", one_line(&self.path))?;
         }
-        write!(f, "{}; allowed: {}", self.given, self.allowed)
+        write!(
+            f,
+            "{}; allowed: {}",
+            one_line(&self.given),
+            one_line(&self.allowed)
+        )
     }
 }
 

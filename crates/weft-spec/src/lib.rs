@@ -1,9 +1,21 @@
-//! What an experiment is.
+//! What an experiment is: units, the spec's types, how a spec is read, overridden and complained about.
+//!
+//! What is open (kinds of topology, traffic and probe, congestion control) is a name and a table here; the crates that
+//! own them keep registries ([`Entry`]) from which the table gets its types.
 
+mod entry;
 mod error;
+mod experiment;
 mod profile;
+mod quantity;
+mod set;
+mod tree;
 mod units;
 
+pub use entry::{Entry, Loaded, find};
 pub use error::SpecError;
-pub use profile::{FctFrom, Profile, Recovery};
+pub use experiment::{Cc, HostQueues, Kind, Mark, Queues, Spec, Traffic, Transport};
+pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery};
+pub use set::apply_override;
+pub use tree::{from_table, read_table, to_table};
 pub use units::{Amount, Rate, Size, Time};

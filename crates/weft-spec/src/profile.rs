@@ -1,9 +1,17 @@
 //! A profile: everything about a TCP sender and receiver that is not congestion control.
 
-use crate::Time;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use toml::Table;
+
+use crate::{Size, SpecError, Time, from_table, to_table};
+
+/// The largest packet on the wire, data or ACK: what IPv4's and IPv6's length fields allow.
+const MAX_WIRE_SIZE: u32 = 65_535;
 
 /// From which moment a flow's completion time is counted; it ends when the last data is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum FctFrom {
     /// The flow's start: the first SYN is sent.
     Open,
@@ -12,7 +20,8 @@ pub enum FctFrom {
 }
 
 /// How a subflow recovers from loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Recovery {
     /// RFC 6582: cumulative acknowledgements only.
     NewReno,
@@ -21,17 +30,29 @@ pub enum Recovery {
 }
 
 /// A named set of transport settings, every field of which a spec can set on its own (`transports.NAME.tcp.FIELD`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+// Each switch is a setting of its own with a name of its own; none is a state that excludes another.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Profile {
     /// Payload bytes of a full segment.
+    #[serde(with = "bytes")]
+    #[schemars(with = "Size")]
     pub mss: u32,
     /// Header bytes on the wire of a data packet, beside its payload.
+    #[serde(with = "bytes")]
+    #[schemars(with = "Size")]
     pub header: u32,
     /// Bytes on the wire of a packet without payload: SYN, SYN/ACK, ACK.
+    #[serde(with = "bytes")]
+    #[schemars(with = "Size")]
     pub ack_size: u32,
-    /// Initial congestion window in packets.
+    /// Initial congestion window in packets, at least 1.
+    #[schemars(range(min = 1))]
     pub initial_cwnd: f64,
-    /// Initial slow-start threshold in packets.
+    /// Initial slow-start threshold in packets, at least 1, or "unlimited".
+    #[serde(with = "packets_or_unlimited")]
+    #[schemars(schema_with = "packets_or_unlimited::schema")]
     pub initial_ssthresh: f64,
     /// Is the handshake's round trip a first RTT sample?
     pub sample_handshake_rtt: bool,
@@ -44,10 +65,12 @@ pub struct Profile {
     /// Loss recovery.
     pub recovery: Recovery,
     /// Duplicate acknowledgements that start fast retransmit.
+    #[schemars(range(min = 1))]
     pub dupack_threshold: u32,
     /// RFC 3042: send a new segment on each of the first duplicate acknowledgements.
     pub limited_transmit: bool,
     /// Acknowledge every n-th full segment; 1 is no delay.
+    #[schemars(range(min = 1))]
     pub ack_every: u32,
     /// A delayed acknowledgement is sent after this at the latest.
     pub delayed_ack_timeout: Time,
@@ -60,12 +83,38 @@ pub struct Profile {
     /// Joins start after a uniformly random delay up to this once subflow 0 is established.
     pub join_delay: Time,
     /// Shared receive buffer of a connection in bytes; limits the data in flight at connection level.
+    #[serde(with = "bytes")]
+    #[schemars(with = "Size")]
     pub receive_buffer: u64,
     /// Give data outstanding on a subflow that timed out to the others too.
     pub reinject: bool,
     /// Where FCT starts.
     pub fct_from: FctFrom,
 }
+
+/// A profile by name.
+pub struct NamedProfile {
+    /// Name in a spec.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// The profile.
+    pub make: fn() -> Profile,
+}
+
+/// All profiles, the default first.
+pub const PROFILES: &[NamedProfile] = &[
+    NamedProfile {
+        name: "linux",
+        about: "a stock Linux sender and receiver: initial cwnd 10, SACK, delayed ACKs, minimum RTO 200 ms (default)",
+        make: Profile::linux,
+    },
+    NamedProfile {
+        name: "amp-2019",
+        about: "what the simulator of AMP's authors did: initial cwnd 1, NewReno, initial RTO 1.5 s, no handshake sample",
+        make: Profile::amp_2019,
+    },
+];
 
 impl Profile {
     /// A stock Linux sender as the simulator models it: no RACK, no TLP, no F-RTO, no pacing, no auto-tuning.
@@ -120,5 +169,188 @@ impl Profile {
             reinject: false,
             fct_from: FctFrom::Established,
         }
+    }
+}
+
+impl Profile {
+    /// Bytes of a full segment on the wire.
+    pub fn wire_size(&self) -> u32 {
+        self.mss.saturating_add(self.header)
+    }
+
+    /// Can a sender and a receiver work with these settings?
+    ///
+    /// # Errors
+    /// The first field out of its range.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let refuse = |field: &str, given: String, allowed: &str| Err(SpecError::new(field, given, allowed));
+        if self.mss == 0 {
+            return refuse("mss", "0B".into(), "a size above 0");
+        }
+        if self.wire_size() > MAX_WIRE_SIZE {
+            let given = format!(
+                "{}B with {}B of header exceed {MAX_WIRE_SIZE}B on the wire",
+                self.mss, self.header
+            );
+            return refuse(
+                "mss",
+                given,
+                &format!("at most {}B", MAX_WIRE_SIZE.saturating_sub(self.header)),
+            );
+        }
+        if !(1..=MAX_WIRE_SIZE).contains(&self.ack_size) {
+            return refuse(
+                "ack_size",
+                Size(self.ack_size.into()).to_string(),
+                &format!("1B to {MAX_WIRE_SIZE}B"),
+            );
+        }
+        if !(1.0..=MAX_WINDOW).contains(&self.initial_cwnd) {
+            return refuse(
+                "initial_cwnd",
+                self.initial_cwnd.to_string(),
+                &format!("1 to {MAX_WINDOW} packets"),
+            );
+        }
+        if self.initial_ssthresh.is_nan() || self.initial_ssthresh < 1.0 {
+            return refuse(
+                "initial_ssthresh",
+                self.initial_ssthresh.to_string(),
+                "at least 1 packet, or \"unlimited\"",
+            );
+        }
+        if self.min_rto == Time(0) {
+            return refuse("min_rto", "0s".into(), "a time above 0");
+        }
+        if self.min_rto > self.max_rto {
+            let given = format!("{} is above max_rto ({})", self.min_rto, self.max_rto);
+            return refuse("min_rto", given, &format!("at most {}", self.max_rto));
+        }
+        if self.initial_rto == Time(0) || self.initial_rto > self.max_rto {
+            return refuse(
+                "initial_rto",
+                self.initial_rto.to_string(),
+                &format!("above 0s, at most {}", self.max_rto),
+            );
+        }
+        if self.dupack_threshold == 0 {
+            return refuse("dupack_threshold", "0".into(), "at least 1");
+        }
+        if self.ack_every == 0 {
+            return refuse("ack_every", "0".into(), "at least 1");
+        }
+        if self.ack_every > 1 && self.delayed_ack_timeout == Time(0) {
+            return refuse(
+                "delayed_ack_timeout",
+                "0s".into(),
+                "a time above 0, as ack_every is above 1",
+            );
+        }
+        if self.receive_buffer < self.mss.into() {
+            let given = format!("{} is less than one segment", Size(self.receive_buffer));
+            return refuse("receive_buffer", given, &format!("at least {}B", self.mss));
+        }
+        Ok(())
+    }
+}
+
+/// Beyond this many packets no window ever gets: at 1448 bytes it is 1.5 TB.
+const MAX_WINDOW: f64 = 1e9;
+
+/// Settings that differ from a profile's: any of [`Profile`]'s fields, unchecked until they are applied.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ProfilePatch(pub Table);
+
+impl ProfilePatch {
+    /// `base` with these settings in place of its own.
+    ///
+    /// # Errors
+    /// An unknown field, a wrong type, a value out of range.
+    pub fn apply(&self, base: &Profile) -> Result<Profile, SpecError> {
+        let mut fields = to_table(base);
+        fields.extend(self.0.clone());
+        let profile: Profile = from_table(&fields)?;
+        profile.check()?;
+        Ok(profile)
+    }
+}
+
+/// [`Profile`]'s schema with every field optional.
+impl JsonSchema for ProfilePatch {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ProfilePatch".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Profile::json_schema(generator);
+        schema.remove("required");
+        schema.insert(
+            "description".into(),
+            "Settings that differ from the profile's.".into(),
+        );
+        schema
+    }
+}
+
+/// Bytes as a size with a unit.
+mod bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use crate::Size;
+
+    pub fn serialize<N: Copy + Into<u64>, S: Serializer>(bytes: &N, to: S) -> Result<S::Ok, S::Error> {
+        Size((*bytes).into()).serialize(to)
+    }
+
+    pub fn deserialize<'de, N: TryFrom<u64>, D: Deserializer<'de>>(from: D) -> Result<N, D::Error> {
+        let size = Size::deserialize(from)?;
+        N::try_from(size.0).map_err(|_| {
+            D::Error::custom(format!(
+                "{size} is too large; allowed: a size of at most {}B",
+                u32::MAX
+            ))
+        })
+    }
+}
+
+/// A number of packets, infinity as "unlimited".
+mod packets_or_unlimited {
+    use serde::de::{Error, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    #[allow(clippy::trivially_copy_pass_by_ref)] // The shape that serde's `with` calls.
+    pub fn serialize<S: Serializer>(packets: &f64, to: S) -> Result<S::Ok, S::Error> {
+        if packets.is_infinite() {
+            to.serialize_str("unlimited")
+        } else {
+            to.serialize_f64(*packets)
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        struct Packets;
+        impl Visitor<'_> for Packets {
+            type Value = f64;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number of packets, or \"unlimited\"")
+            }
+            fn visit_f64<E: Error>(self, packets: f64) -> Result<f64, E> {
+                Ok(packets)
+            }
+            fn visit_i64<E: Error>(self, packets: i64) -> Result<f64, E> {
+                Ok(packets as f64)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<f64, E> {
+                match text {
+                    "unlimited" => Ok(f64::INFINITY),
+                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+                }
+            }
+        }
+        from.deserialize_any(Packets)
+    }
+
+    pub fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "number", "minimum": 1 }, { "const": "unlimited" }] })
     }
 }

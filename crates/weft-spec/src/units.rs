@@ -1,5 +1,10 @@
 //! Quantities with units. In a spec they are strings with a unit ("10Gbps", "2us", "128KB", "100 packets").
 
+use std::{fmt, str::FromStr};
+
+use crate::SpecError;
+use crate::quantity::{Dimension, largest_unit, text_in_specs};
+
 /// A time or a duration in picoseconds: exact for the serialisation of a byte at every usual rate, 213 days at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
@@ -25,7 +30,7 @@ impl Time {
     }
 }
 
-/// A link rate in bits per second.
+/// A link rate in bits per second, above 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(pub u64);
 
@@ -41,3 +46,159 @@ pub enum Amount {
     /// So many bytes on the wire.
     Bytes(u64),
 }
+
+const TIME: Dimension = Dimension {
+    what: "a time",
+    // Largest first: Display takes the first that divides. "min" is understood, but "90s" reads better than "1.5min".
+    units: &[
+        ("s", 1_000_000_000_000),
+        ("ms", 1_000_000_000),
+        ("us", 1_000_000),
+        ("ns", 1_000),
+        ("ps", 1),
+        ("min", 60_000_000_000_000),
+    ],
+    shown: 5,
+    smallest: 0,
+    largest: u64::MAX,
+    examples: &["2us", "1.5ms", "20s"],
+};
+
+const RATE: Dimension = Dimension {
+    what: "a rate",
+    units: &[
+        ("Tbps", 1_000_000_000_000),
+        ("Gbps", 1_000_000_000),
+        ("Mbps", 1_000_000),
+        ("kbps", 1_000),
+        ("bps", 1),
+        ("Kbps", 1_000),
+    ],
+    shown: 5,
+    smallest: 1,
+    largest: u64::MAX,
+    examples: &["10Gbps", "100Mbps"],
+};
+
+const SIZE: Dimension = Dimension {
+    what: "a size",
+    units: &[
+        ("TiB", 1 << 40),
+        ("TB", 1_000_000_000_000),
+        ("GiB", 1 << 30),
+        ("GB", 1_000_000_000),
+        ("MiB", 1 << 20),
+        ("MB", 1_000_000),
+        ("KiB", 1 << 10),
+        ("KB", 1_000),
+        ("B", 1),
+        ("kB", 1_000),
+    ],
+    shown: 9,
+    smallest: 0,
+    largest: u64::MAX,
+    examples: &["128KB", "64KiB", "1448B"],
+};
+
+const PACKETS: Dimension = Dimension {
+    what: "a number of packets",
+    units: &[("packets", 1), ("packet", 1)],
+    shown: 1,
+    smallest: 0,
+    largest: u32::MAX as u64,
+    examples: &["100 packets"],
+};
+
+/// For messages and the schema only: [`Amount::from_str`] reads the one or the other above.
+const AMOUNT: Dimension = Dimension {
+    what: "packets or bytes",
+    units: &[
+        ("packets", 1),
+        ("packet", 1),
+        ("B", 1),
+        ("KB", 1),
+        ("MB", 1),
+        ("GB", 1),
+        ("TB", 1),
+        ("kB", 1),
+        ("KiB", 1),
+        ("MiB", 1),
+        ("GiB", 1),
+        ("TiB", 1),
+    ],
+    shown: 0,
+    smallest: 0,
+    largest: u64::MAX,
+    examples: &["100 packets", "150KB"],
+};
+
+impl FromStr for Time {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        TIME.parse(text).map(Time)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        RATE.parse(text).map(Rate)
+    }
+}
+
+impl FromStr for Size {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        SIZE.parse(text).map(Size)
+    }
+}
+
+impl FromStr for Amount {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let trimmed = text.trim_end();
+        let amount = if trimmed.ends_with("packets") || trimmed.ends_with("packet") {
+            PACKETS.parse(text).map(|n| Amount::Packets(n as u32))
+        } else {
+            SIZE.parse(text).map(Amount::Bytes)
+        };
+        // Whatever is wrong, both kinds of threshold are allowed.
+        amount.map_err(|error| SpecError {
+            allowed: AMOUNT.allowed(),
+            ..error
+        })
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&largest_unit(self.0, &TIME))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&largest_unit(self.0, &RATE))
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&largest_unit(self.0, &SIZE))
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Amount::Packets(1) => f.write_str("1 packet"),
+            Amount::Packets(n) => write!(f, "{n} packets"),
+            Amount::Bytes(n) => Size(*n).fmt(f),
+        }
+    }
+}
+
+text_in_specs!(Time, TIME);
+text_in_specs!(Rate, RATE);
+text_in_specs!(Size, SIZE);
+text_in_specs!(Amount, AMOUNT);

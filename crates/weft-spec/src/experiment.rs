@@ -1,0 +1,295 @@
+//! An experiment as a spec says it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::Table;
+
+use crate::{Amount, ProfilePatch, SpecError, Time, from_table};
+
+/// An experiment: a network, ways of sending, and who sends what when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Name of the experiment.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// Simulated time, above 0.
+    pub duration: Time,
+    /// Seed of everything random.
+    #[serde(default = "one::<u64>")]
+    #[schemars(range(max = i64::MAX))]
+    pub seed: u64,
+    /// The network: its kind and that kind's own fields.
+    pub topology: Kind,
+    /// The queues at the heads of all links.
+    pub queues: Queues,
+    /// Ways of sending, by name.
+    pub transports: BTreeMap<String, Transport>,
+    /// Who sends what when.
+    pub traffic: Vec<Traffic>,
+    /// What to record beside the tables that every run yields.
+    #[serde(default)]
+    pub probes: Vec<Kind>,
+}
+
+/// Something open: a name that a registry knows, and the fields that go with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Kind {
+    /// Name in its registry.
+    pub kind: String,
+    /// Fields of that kind.
+    #[serde(flatten)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub params: Table,
+}
+
+/// The FIFO queues at the heads of links.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Queues {
+    /// A packet that finds so many waiting, without the one being sent, is dropped; in bytes: that would exceed them.
+    pub limit: Amount,
+    /// A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
+    #[serde(default)]
+    pub mark: Mark,
+    /// Queues of the hosts' own ports, where they differ.
+    #[serde(default)]
+    pub host: HostQueues,
+}
+
+/// What differs in the queues of the hosts' own ports. What is left out is as in the switches.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostQueues {
+    /// A packet that finds so many waiting, without the one being sent, is dropped; in bytes: that would exceed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Amount>,
+    /// A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Mark>,
+}
+
+/// A marking threshold, or "off".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// Nothing is marked.
+    #[default]
+    Off,
+    /// The marking threshold K.
+    At(Amount),
+}
+
+/// One way of sending.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Transport {
+    /// Congestion control: a name, or a table with the name and parameters.
+    pub cc: Cc,
+    /// Subflows of a connection; 1 is single path.
+    #[serde(default = "one::<u32>")]
+    #[schemars(range(min = 1))]
+    pub subflows: u32,
+    /// Which subflow with window space gets the next packet.
+    #[serde(default = "round_robin")]
+    pub scheduler: String,
+    /// Named settings of sender and receiver.
+    #[serde(default = "linux")]
+    pub profile: String,
+    /// Settings that differ from the profile's.
+    #[serde(default)]
+    pub tcp: ProfilePatch,
+}
+
+/// Congestion control by name, with the parameters that are not left at their defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Cc {
+    /// Name of the algorithm.
+    pub name: String,
+    /// Its parameters by name.
+    #[serde(flatten)]
+    pub parameters: BTreeMap<String, f64>,
+}
+
+/// One pattern of traffic: its kind, its transport and that kind's own fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Traffic {
+    /// Name of the pattern.
+    pub kind: String,
+    /// Name of the transport.
+    pub transport: String,
+    /// Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Fields of that kind.
+    #[serde(flatten)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub params: Table,
+}
+
+fn one<N: From<u8>>() -> N {
+    N::from(1)
+}
+
+fn round_robin() -> String {
+    "round-robin".to_owned()
+}
+
+fn linux() -> String {
+    "linux".to_owned()
+}
+
+impl Spec {
+    /// Gives a table the types of a spec and checks what needs no registry: the queues, the duration, the names.
+    ///
+    /// # Errors
+    /// The first thing found wrong, by its path.
+    pub fn from_table(table: &Table) -> Result<Self, SpecError> {
+        let spec: Spec = from_table(table)?;
+        if spec.name.trim().is_empty() {
+            return Err(SpecError::new(
+                "name",
+                format!("{:?}", spec.name),
+                "a name that is not empty",
+            ));
+        }
+        if spec.duration == Time(0) {
+            return Err(SpecError::new("duration", "0s", "a time above 0"));
+        }
+        spec.queues.check().map_err(|error| error.under("queues"))?;
+        Ok(spec)
+    }
+}
+
+impl Queues {
+    /// Limit and marking threshold of the hosts' own ports.
+    pub fn host(&self) -> (Amount, Mark) {
+        (
+            self.host.limit.unwrap_or(self.limit),
+            self.host.mark.unwrap_or(self.mark),
+        )
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        check_queue(self.limit, self.mark)?;
+        let (limit, mark) = self.host();
+        check_queue(limit, mark).map_err(|error| error.under("host"))
+    }
+}
+
+/// A limit above 0, a threshold not above the limit. Packets and bytes cannot be compared, so one of each passes.
+fn check_queue(limit: Amount, mark: Mark) -> Result<(), SpecError> {
+    if matches!(limit, Amount::Packets(0) | Amount::Bytes(0)) {
+        return Err(SpecError::new(
+            "limit",
+            format!("{limit} drops every packet"),
+            "packets or bytes above 0",
+        ));
+    }
+    let above = match (mark, limit) {
+        (Mark::At(Amount::Packets(mark)), Amount::Packets(limit)) => mark > limit,
+        (Mark::At(Amount::Bytes(mark)), Amount::Bytes(limit)) => mark > limit,
+        _ => false,
+    };
+    if above {
+        return Err(SpecError::new(
+            "mark",
+            format!("{mark} is above the limit of {limit}"),
+            format!("at most {limit}"),
+        ));
+    }
+    Ok(())
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mark::Off => f.write_str("off"),
+            Mark::At(amount) => amount.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Mark {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        if text == "off" {
+            return Ok(Mark::Off);
+        }
+        text.parse().map(Mark::At).map_err(|error: SpecError| SpecError {
+            allowed: format!("\"off\", or {}", error.allowed),
+            ..error
+        })
+    }
+}
+
+impl Serialize for Mark {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Mark {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct MarkVisitor;
+        impl Visitor<'_> for MarkVisitor {
+            type Value = Mark;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"off\", or packets or bytes with a unit, such as \"10 packets\"")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Mark, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        from.deserialize_any(MarkVisitor)
+    }
+}
+
+impl JsonSchema for Mark {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Mark".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let amount = Amount::json_schema(generator);
+        let pattern = amount.get("pattern").and_then(|p| p.as_str()).unwrap_or_default();
+        schemars::json_schema!({ "type": "string", "pattern": format!("^off$|{pattern}"), "examples": ["10 packets", "off"] })
+    }
+}
+
+impl<'de> Deserialize<'de> for Cc {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct CcVisitor;
+        impl<'de> Visitor<'de> for CcVisitor {
+            type Value = Cc;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of an algorithm, or a table with name and parameters")
+            }
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Cc, E> {
+                Ok(Cc {
+                    name: name.to_owned(),
+                    parameters: BTreeMap::new(),
+                })
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cc, A::Error> {
+                let (mut name, mut parameters) = (None, BTreeMap::new());
+                while let Some(key) = map.next_key::<String>()? {
+                    if key == "name" {
+                        name = Some(map.next_value()?);
+                    } else {
+                        parameters.insert(key, map.next_value()?);
+                    }
+                }
+                let name = name.ok_or_else(|| serde::de::Error::missing_field("name"))?;
+                Ok(Cc { name, parameters })
+            }
+        }
+        from.deserialize_any(CcVisitor)
+    }
+}

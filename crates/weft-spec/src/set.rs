@@ -1,0 +1,120 @@
+//! Overrides: `a.b[0].c=value`.
+
+use toml::{Table, Value};
+
+use crate::SpecError;
+
+const FORM: &str = "KEY=VALUE, with a KEY such as queues.mark or traffic[0].size";
+
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Sets one field of a spec before it is given its types. Tables on the way are made where they are missing; lists do not
+/// grow. The value is read as a TOML value, and as text where it is none, so that units need no quotes:
+/// `queues.limit=100 packets`.
+///
+/// # Errors
+/// An assignment of another form, a step into something that is no table or list, an index that does not exist.
+pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecError> {
+    let Some((target, value)) = assignment.split_once('=') else {
+        return Err(SpecError::new("", format!("{assignment:?} has no \"=\""), FORM));
+    };
+    let steps =
+        steps(target).ok_or_else(|| SpecError::new("", format!("{assignment:?} names no field"), FORM))?;
+    let value = literal(value.trim()).map_err(|error| error.under(target.trim()))?;
+    let mut rest = steps.into_iter();
+    let Some(Step::Key(first)) = rest.next() else {
+        return Err(SpecError::new("", format!("{assignment:?} names no field"), FORM));
+    };
+    let mut path = first.clone();
+    let mut rest = rest.peekable();
+    if rest.peek().is_none() {
+        spec.insert(first, value);
+        return Ok(());
+    }
+    let mut at = spec.entry(first).or_insert_with(|| Value::Table(Table::new()));
+    while let Some(step) = rest.next() {
+        let last = rest.peek().is_none();
+        match (step, at) {
+            (Step::Key(key), Value::Table(table)) => {
+                path = format!("{path}.{key}");
+                at = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
+            }
+            (Step::Index(index), Value::Array(items)) => {
+                path = format!("{path}[{index}]");
+                let count = items.len();
+                at = items.get_mut(index).ok_or_else(|| {
+                    let allowed = match count {
+                        0 => "nothing: the list is empty".to_owned(),
+                        n => format!("an index from 0 to {}", n - 1),
+                    };
+                    SpecError::new(&path, "does not exist", allowed)
+                })?;
+            }
+            (Step::Key(key), other) => {
+                let given = format!("{}, so it has no field {key:?}", kind(other));
+                return Err(SpecError::new(path, given, format!("{key:?} in a table")));
+            }
+            (Step::Index(index), other) => {
+                let given = format!("{}, so it has no entry {index}", kind(other));
+                return Err(SpecError::new(path, given, "an index into a list"));
+            }
+        }
+        if last {
+            *at = value;
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn kind(value: &Value) -> String {
+    match value {
+        Value::Table(_) => "this is a table".to_owned(),
+        Value::Array(_) => "this is a list".to_owned(),
+        other => format!("this is {other}"),
+    }
+}
+
+/// `a.b[0].c` in steps; `None` where it has another form.
+fn steps(target: &str) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    for part in target.trim().split('.') {
+        let (key, mut indices) = part.find('[').map_or((part, ""), |i| part.split_at(i));
+        let bare = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        if key.is_empty() || !key.chars().all(bare) {
+            return None;
+        }
+        steps.push(Step::Key(key.to_owned()));
+        while let Some((index, after)) = indices.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            steps.push(Step::Index(index.parse().ok()?));
+            indices = after;
+        }
+        if !indices.is_empty() {
+            return None;
+        }
+    }
+    Some(steps)
+}
+
+/// A TOML value, or text. What opens like a list, a table or quoted text is not taken for plain text when it is malformed.
+fn literal(text: &str) -> Result<Value, SpecError> {
+    if text.is_empty() {
+        return Err(SpecError::new("", "nothing after \"=\"", "a value, perhaps \"\""));
+    }
+    match text.parse() {
+        Ok(Value::Datetime(_)) => Ok(Value::String(text.to_owned())),
+        Ok(value) => Ok(value),
+        Err(error) if text.starts_with(['[', '{', '"', '\'']) => {
+            let error: toml::de::Error = error;
+            Err(SpecError::new(
+                "",
+                format!("{text}: {}", error.message()),
+                "a TOML value, or plain text",
+            ))
+        }
+        Err(_) => Ok(Value::String(text.to_owned())),
+    }
+}

@@ -1,0 +1,310 @@
+//! From text to a table, from a table to types, with complaints that know their field path.
+
+use schemars::JsonSchema;
+use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Unexpected, Visitor};
+use serde::{Deserializer, Serialize, forward_to_deserialize_any};
+use toml::{Table, Value};
+
+use crate::SpecError;
+
+/// Reads a spec's text: TOML, or JSON if it begins with `{` (which no TOML document does). A JSON `null` counts as absent.
+///
+/// # Errors
+/// A syntax error, with line and column; a JSON number that TOML cannot hold.
+pub fn read_table(text: &str) -> Result<Table, SpecError> {
+    if text.trim_start().starts_with('{') {
+        let json: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            let what = message.split(" at line ").next().unwrap_or_default().to_owned();
+            SpecError::new(
+                format!("line {}, column {}", error.line(), error.column()),
+                what,
+                "JSON",
+            )
+        })?;
+        return match from_json(json)? {
+            Some(Value::Table(table)) => Ok(table),
+            _ => Ok(Table::new()),
+        };
+    }
+    text.parse().map_err(|error: toml::de::Error| {
+        let before = &text[..error.span().map_or(0, |span| span.start.min(text.len()))];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        SpecError::new(
+            format!("line {line}, column {column}"),
+            error.message(),
+            "TOML (or JSON)",
+        )
+    })
+}
+
+/// JSON's values as TOML's.
+fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
+    use serde_json::Value as Json;
+    Ok(Some(match json {
+        Json::Null => return Ok(None),
+        Json::Bool(b) => Value::Boolean(b),
+        Json::String(s) => Value::String(s),
+        Json::Number(n) => match (n.as_i64(), n.is_u64(), n.as_f64()) {
+            (Some(i), ..) => Value::Integer(i),
+            (None, false, Some(f)) if f.is_finite() => Value::Float(f),
+            _ => {
+                return Err(SpecError::new(
+                    "",
+                    n.to_string(),
+                    format!("numbers up to {}", i64::MAX),
+                ));
+            }
+        },
+        Json::Array(items) => {
+            let mut array = Vec::with_capacity(items.len());
+            for (i, item) in items.into_iter().enumerate() {
+                match from_json(item).map_err(|error| error.under(&format!("[{i}]")))? {
+                    Some(value) => array.push(value),
+                    None => return Err(SpecError::new(format!("[{i}]"), "null", "a value")),
+                }
+            }
+            Value::Array(array)
+        }
+        Json::Object(fields) => {
+            let mut table = Table::new();
+            for (key, field) in fields {
+                if let Some(value) = from_json(field).map_err(|error| error.under(&key))? {
+                    table.insert(key, value);
+                }
+            }
+            Value::Table(table)
+        }
+    }))
+}
+
+/// Gives a table its types.
+///
+/// # Errors
+/// The first field that is unknown, missing or of a wrong type, by its path inside the table.
+pub fn from_table<T: DeserializeOwned + JsonSchema>(table: &Table) -> Result<T, SpecError> {
+    T::deserialize(Tree(Value::Table(table.clone()))).map_err(|mut error| {
+        if error.allowed.is_empty() {
+            error.allowed = describe(schemars::schema_for!(T).as_value(), &error.path);
+        }
+        error
+    })
+}
+
+/// The table that [`from_table`] turns into an equal value: every field, defaults included.
+///
+/// # Panics
+/// Never for the types of a spec, which all serialize to tables.
+pub fn to_table<T: Serialize>(value: &T) -> Table {
+    Table::try_from(value).expect("a spec's types serialize to TOML tables")
+}
+
+/// What the schema says about the field at `path`: the first sentence of its description and an example.
+fn describe(schema: &serde_json::Value, path: &str) -> String {
+    let mut at = schema;
+    for key in path.split('.') {
+        if let Some(name) = at["$ref"].as_str().and_then(|to| to.strip_prefix("#/$defs/")) {
+            at = &schema["$defs"][name];
+        }
+        let (key, index) = key.split_once('[').unwrap_or((key, ""));
+        at = match &at["properties"][key] {
+            serde_json::Value::Null => &at["additionalProperties"],
+            property => property,
+        };
+        if !index.is_empty() {
+            at = &at["items"];
+        }
+    }
+    let said = at["description"]
+        .as_str()
+        .unwrap_or("a value")
+        .trim_end_matches('.');
+    let example = at["examples"][0]
+        .as_str()
+        .map(|text| format!(", such as {text:?}"))
+        .unwrap_or_default();
+    format!("a value is required here: {said}{example}")
+}
+
+/// A value whose errors carry the path to where they arose.
+struct Tree(Value);
+
+impl<'de> Deserializer<'de> for Tree {
+    type Error = SpecError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SpecError> {
+        match self.0 {
+            Value::String(s) => visitor.visit_string(s),
+            Value::Integer(i) => visitor.visit_i64(i),
+            Value::Float(f) => visitor.visit_f64(f),
+            Value::Boolean(b) => visitor.visit_bool(b),
+            Value::Datetime(d) => Err(SpecError::new(
+                "",
+                format!("the date {d}"),
+                "text, a number, a list or a table",
+            )),
+            Value::Array(items) => visitor.visit_seq(Items {
+                left: items.into_iter(),
+                next: 0,
+            }),
+            Value::Table(table) => visitor.visit_map(Fields {
+                left: table.into_iter(),
+                value: None,
+            }),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SpecError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, SpecError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, SpecError> {
+        match self.0 {
+            Value::String(name) => visitor.visit_enum(name.into_deserializer()),
+            other => Err(SpecError::new("", shown(&other), choices(variants))),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+struct Items {
+    left: std::vec::IntoIter<Value>,
+    next: usize,
+}
+
+impl<'de> de::SeqAccess<'de> for Items {
+    type Error = SpecError;
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, SpecError> {
+        let Some(value) = self.left.next() else {
+            return Ok(None);
+        };
+        let index = self.next;
+        self.next += 1;
+        seed.deserialize(Tree(value))
+            .map(Some)
+            .map_err(|error| error.under(&format!("[{index}]")))
+    }
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.len())
+    }
+}
+
+struct Fields {
+    left: <Table as IntoIterator>::IntoIter,
+    value: Option<(String, Value)>,
+}
+
+impl<'de> de::MapAccess<'de> for Fields {
+    type Error = SpecError;
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, SpecError> {
+        let Some((key, value)) = self.left.next() else {
+            return Ok(None);
+        };
+        self.value = Some((key.clone(), value));
+        seed.deserialize(key.into_deserializer()).map(Some)
+    }
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, SpecError> {
+        let Some((key, value)) = self.value.take() else {
+            return Err(de::Error::custom("a value without its key"));
+        };
+        seed.deserialize(Tree(value)).map_err(|error| error.under(&key))
+    }
+}
+
+impl de::Error for SpecError {
+    /// A [`SpecError`] without a path that went through another error type comes back whole.
+    fn custom<T: std::fmt::Display>(message: T) -> Self {
+        let message = message.to_string();
+        match message.split_once("; allowed: ") {
+            Some((given, allowed)) => SpecError::new("", given, allowed),
+            None => SpecError::new("", message, "another value"),
+        }
+    }
+    fn invalid_type(given: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        SpecError::new("", unexpected(&given), in_words(&expected.to_string()))
+    }
+    fn invalid_value(given: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::invalid_type(given, expected)
+    }
+    fn invalid_length(length: usize, expected: &dyn de::Expected) -> Self {
+        SpecError::new("", format!("a list of {length}"), in_words(&expected.to_string()))
+    }
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        SpecError::new(field, "unknown field", expected.join(", "))
+    }
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        SpecError::new("", format!("{variant:?}"), choices(expected))
+    }
+    /// `allowed` stays empty for [`from_table`] to fill in from the schema.
+    fn missing_field(field: &'static str) -> Self {
+        SpecError::new(field, "missing", "")
+    }
+    fn duplicate_field(field: &'static str) -> Self {
+        SpecError::new(field, "given twice", "once")
+    }
+}
+
+/// Names to choose from, as they are written in a spec.
+fn choices(names: &[&str]) -> String {
+    names
+        .iter()
+        .map(|name| format!("{name:?}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "a list".to_owned(),
+        Value::Table(_) => "a table".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn unexpected(given: &Unexpected<'_>) -> String {
+    match given {
+        Unexpected::Str(s) => format!("{s:?}"),
+        Unexpected::Signed(i) => i.to_string(),
+        Unexpected::Unsigned(i) => i.to_string(),
+        Unexpected::Float(f) => f.to_string(),
+        Unexpected::Bool(b) => b.to_string(),
+        Unexpected::Map => "a table".to_owned(),
+        Unexpected::Seq => "a list".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Rust's names of types in a user's words.
+fn in_words(expected: &str) -> String {
+    match expected {
+        "u8" => format!("whole numbers from 0 to {}", u8::MAX),
+        "u16" => format!("whole numbers from 0 to {}", u16::MAX),
+        "u32" => format!("whole numbers from 0 to {}", u32::MAX),
+        "u64" | "usize" => format!("whole numbers from 0 to {}", i64::MAX),
+        "f64" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a string" => "text".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table".to_owned(),
+        other if other.starts_with("struct ") || other.starts_with("map ") => "a table".to_owned(),
+        other => other.to_owned(),
+    }
+}

@@ -1,0 +1,409 @@
+//! A spec's text becomes types; every complaint names the field, what was given and what is allowed.
+
+use proptest::prelude::*;
+use weft_spec::{
+    Amount, Mark, PROFILES, Recovery, Spec, SpecError, Time, apply_override, read_table, to_table,
+};
+
+const INCAST: &str = r#"
+    name = "incast"
+    duration = "20s"
+    [topology]
+    kind = "many-to-one"
+    senders = 30
+    [queues]
+    limit = "100 packets"
+    mark = "10 packets"
+    [queues.host]
+    limit = "1000 packets"
+    [transports.amp]
+    cc = { name = "amp", gamma = 2 }
+    subflows = 4
+    profile = "amp-2019"
+    tcp = { initial_cwnd = 10 }
+    [transports.dctcp]
+    cc = "dctcp"
+    [[traffic]]
+    kind = "incast"
+    transport = "amp"
+    flows = 30
+    [[probes]]
+    kind = "queue"
+    at = ["s0->r0"]
+"#;
+
+fn read(text: &str, overrides: &[&str]) -> Result<Spec, SpecError> {
+    let mut table = read_table(text)?;
+    for assignment in overrides {
+        apply_override(&mut table, assignment)?;
+    }
+    Spec::from_table(&table)
+}
+
+fn complaint(overrides: &[&str]) -> String {
+    read(INCAST, overrides).unwrap_err().to_string()
+}
+
+#[test]
+fn a_spec_and_its_defaults() {
+    let spec = read(INCAST, &[]).unwrap();
+    assert_eq!(
+        (spec.name.as_str(), spec.duration, spec.seed),
+        ("incast", Time::from_ms(20_000), 1)
+    );
+    assert_eq!(spec.topology.kind, "many-to-one");
+    assert_eq!(spec.topology.params["senders"].as_integer(), Some(30));
+    assert_eq!(
+        spec.queues.host(),
+        (Amount::Packets(1000), Mark::At(Amount::Packets(10)))
+    );
+    assert_eq!(spec.transports["amp"].cc.parameters["gamma"], 2.0);
+    assert_eq!(spec.transports["dctcp"].subflows, 1);
+    assert_eq!(spec.transports["dctcp"].profile, "linux");
+    assert_eq!(spec.traffic[0].params["flows"].as_integer(), Some(30));
+    assert_eq!(spec.probes[0].kind, "queue");
+}
+
+#[test]
+fn json_says_the_same() {
+    let json = serde_json::to_string(&read_table(INCAST).unwrap()).unwrap();
+    assert_eq!(read(&json, &[]).unwrap(), read(INCAST, &[]).unwrap());
+    let with_null = json.replacen('{', "{\"seed\": null, ", 1);
+    assert_eq!(read(&with_null, &[]).unwrap(), read(INCAST, &[]).unwrap());
+}
+
+#[test]
+fn a_spec_written_and_read_again_is_the_same() {
+    let spec = read(INCAST, &[]).unwrap();
+    assert_eq!(Spec::from_table(&to_table(&spec)).unwrap(), spec);
+    assert_eq!(read(&to_table(&spec).to_string(), &[]).unwrap(), spec);
+}
+
+/// Overrides of the spec above, and how the complaint about them begins.
+const COMPLAINTS: &[(&[&str], &str)] = &[
+    (
+        &["duraton=1s"],
+        "duraton: unknown field; allowed: name, duration, seed, topology, queues, transports, traffic, probes",
+    ),
+    (
+        &["duration=1"],
+        "duration: 1 is a bare number without a unit; allowed: a time with a unit",
+    ),
+    (&["duration=0s"], "duration: 0s; allowed: a time above 0"),
+    (
+        &["duration=5Gbps"],
+        "duration: \"5Gbps\" has the unit \"Gbps\"; allowed: a time",
+    ),
+    (&["duration=true"], "duration: true; allowed: a time with a unit"),
+    (&["name= \"\""], "name: \"\"; allowed: a name that is not empty"),
+    (
+        &["seed=-1"],
+        "seed: -1; allowed: whole numbers from 0 to 9223372036854775807",
+    ),
+    (&["seed=x"], "seed: \"x\"; allowed: whole numbers from 0 to"),
+    (&["topology.kind=7"], "topology.kind: 7; allowed: text"),
+    (&["topology=fat-tree"], "topology: \"fat-tree\"; allowed: a table"),
+    (
+        &["queues.limit=0 packets"],
+        "queues.limit: 0 packets drops every packet; allowed: packets or bytes above 0",
+    ),
+    (
+        &["queues.mark=101 packets"],
+        "queues.mark: 101 packets is above the limit of 100 packets; allowed: at most 100 packets",
+    ),
+    (
+        &["queues.host.limit=5 packets"],
+        "queues.host.mark: 10 packets is above the limit of 5 packets; allowed: at most 5 packets",
+    ),
+    (
+        &["queues.mark=10"],
+        "queues.mark: 10; allowed: \"off\", or packets or bytes with a unit",
+    ),
+    (
+        &["queues.k=1"],
+        "queues.k: unknown field; allowed: limit, mark, host",
+    ),
+    (
+        &["transports.amp.cc=3"],
+        "transports.amp.cc: 3; allowed: the name of an algorithm, or a table with name and parameters",
+    ),
+    (
+        &["transports.amp.cc.gamma=two"],
+        "transports.amp.cc.gamma: \"two\"; allowed: a number",
+    ),
+    (
+        &["transports.amp.cc={gamma = 2}"],
+        "transports.amp.cc.name: missing; allowed: a value is required here: Name of the algorithm",
+    ),
+    (
+        &["transports.amp.subflows=1.5"],
+        "transports.amp.subflows: 1.5; allowed: whole numbers from 0 to 4294967295",
+    ),
+    (
+        &["transports.amp.subflow=4"],
+        "transports.amp.subflow: unknown field; allowed: cc, subflows, scheduler, profile, tcp",
+    ),
+    (
+        &["transports.new.subflows=4"],
+        "transports.new.cc: missing; allowed: a value is required here: Congestion control",
+    ),
+    (
+        &["traffic[0].transport=1"],
+        "traffic[0].transport: 1; allowed: text",
+    ),
+    (
+        &["traffic=[{kind = \"bulk\"}]"],
+        "traffic[0].transport: missing; allowed: a value is required here: Name of the transport",
+    ),
+    (&["probes=queue"], "probes: \"queue\"; allowed: a list"),
+    (
+        &["traffic[1].size=1KB"],
+        "traffic[1]: does not exist; allowed: an index from 0 to 0",
+    ),
+    (
+        &["probes=[]", "probes[0].kind=x"],
+        "probes[0]: does not exist; allowed: nothing: the list is empty",
+    ),
+    (
+        &["duration.x=1s"],
+        "duration: this is \"20s\", so it has no field \"x\"; allowed: \"x\" in a table",
+    ),
+    (
+        &["topology[0]=1s"],
+        "topology: this is a table, so it has no entry 0; allowed: an index into a list",
+    ),
+    (
+        &["traffic.x=1s"],
+        "traffic: this is a list, so it has no field \"x\"",
+    ),
+    (&["duration"], "\"duration\" has no \"=\"; allowed: KEY=VALUE"),
+    (&["=1"], "\"=1\" names no field; allowed: KEY=VALUE"),
+    (&["a..b=1"], "\"a..b=1\" names no field"),
+    (&["a[x]=1"], "\"a[x]=1\" names no field"),
+    (&["a[0=1"], "\"a[0=1\" names no field"),
+    (&["[0]=1"], "\"[0]=1\" names no field"),
+    (&["seed="], "seed: nothing after \"=\"; allowed: a value"),
+    (&["traffic=[{kind = 1"], "traffic: [{kind = 1: "),
+];
+
+#[test]
+fn complaints_name_the_field_what_was_given_and_what_is_allowed() {
+    for (overrides, expected) in COMPLAINTS {
+        let got = complaint(overrides);
+        assert!(
+            got.starts_with(expected),
+            "{overrides:?} gives\n  {got}\nnot\n  {expected}"
+        );
+    }
+}
+
+#[test]
+fn syntax_errors_have_a_place() {
+    let toml = read("name = \"x\"\nduration = = 1", &[]).unwrap_err();
+    assert!(toml.path.starts_with("line 2, column 12"), "{toml}");
+    let json = read("{\"name\": \"x\",\n  oops}", &[]).unwrap_err();
+    assert!(json.path.starts_with("line 2, column"), "{json}");
+    let big = read("{\"seed\": 18446744073709551615}", &[]).unwrap_err();
+    assert_eq!(
+        big.to_string(),
+        "seed: 18446744073709551615; allowed: numbers up to 9223372036854775807"
+    );
+    let date = read("name = 2020-01-01", &[]).unwrap_err();
+    assert_eq!(
+        date.to_string(),
+        "name: the date 2020-01-01; allowed: text, a number, a list or a table"
+    );
+    let missing = read("name = \"x\"", &[]).unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        "duration: missing; allowed: a value is required here: Simulated time, above 0, such as \"2us\""
+    );
+}
+
+#[test]
+fn an_override_takes_toml_values_and_plain_text() {
+    let spec = read(
+        INCAST,
+        &[
+            "queues.limit=150KB",
+            "queues.mark=off",
+            "traffic[0].flows=10",
+            "seed=7",
+        ],
+    )
+    .unwrap();
+    assert_eq!(spec.queues.limit, Amount::Bytes(150_000));
+    assert_eq!(spec.queues.mark, Mark::Off);
+    assert_eq!(spec.traffic[0].params["flows"].as_integer(), Some(10));
+    assert_eq!(spec.seed, 7);
+    let spec = read(INCAST, &["transports.amp.tcp.min_rto = 10ms", "name=2020-01-01"]).unwrap();
+    assert_eq!(spec.transports["amp"].tcp.0["min_rto"].as_str(), Some("10ms"));
+    assert_eq!(
+        spec.transports["amp"].tcp.0["initial_cwnd"].as_integer(),
+        Some(10),
+        "the rest of the table stays"
+    );
+    assert_eq!(spec.name, "2020-01-01");
+}
+
+#[test]
+fn profiles_take_patches() {
+    let patch = |text: &str| weft_spec::ProfilePatch(text.parse().unwrap());
+    for named in PROFILES {
+        let profile = (named.make)();
+        profile.check().unwrap();
+        assert_eq!(
+            patch("").apply(&profile).unwrap(),
+            profile,
+            "{} is its own fields, written and read",
+            named.name
+        );
+    }
+    let linux = (PROFILES[0].make)();
+    let changed = patch("initial_cwnd = 2\nmss = \"1KB\"\nmin_rto = \"10ms\"\nrecovery = \"newreno\"")
+        .apply(&linux)
+        .unwrap();
+    assert_eq!(
+        (changed.initial_cwnd, changed.mss, changed.min_rto),
+        (2.0, 1000, Time::from_ms(10))
+    );
+    assert_eq!(changed.recovery, Recovery::NewReno);
+    assert_eq!(changed.max_rto, linux.max_rto);
+
+    for (text, expected) in [
+        (
+            "cwnd = 1",
+            "cwnd: unknown field; allowed: mss, header, ack_size, initial_cwnd, ",
+        ),
+        (
+            "mss = 1400",
+            "mss: 1400 is a bare number without a unit; allowed: a size",
+        ),
+        (
+            "mss = \"5GB\"",
+            "mss: 5GB is too large; allowed: a size of at most 4294967295B",
+        ),
+        (
+            "mss = \"65500B\"",
+            "mss: 65500B with 66B of header exceed 65535B on the wire; allowed: at most 65469B",
+        ),
+        ("mss = \"0B\"", "mss: 0B; allowed: a size above 0"),
+        ("header = \"70KB\"", "mss: 1448B with 70000B of header exceed"),
+        ("ack_size = \"0B\"", "ack_size: 0B; allowed: 1B to 65535B"),
+        (
+            "initial_cwnd = 0.5",
+            "initial_cwnd: 0.5; allowed: 1 to 1000000000 packets",
+        ),
+        ("initial_cwnd = nan", "initial_cwnd: NaN; allowed: 1 to"),
+        (
+            "initial_ssthresh = \"lots\"",
+            "initial_ssthresh: \"lots\"; allowed: a number of packets, or \"unlimited\"",
+        ),
+        (
+            "initial_ssthresh = 0",
+            "initial_ssthresh: 0; allowed: at least 1 packet, or \"unlimited\"",
+        ),
+        (
+            "min_rto = \"200s\"",
+            "min_rto: 200s is above max_rto (120s); allowed: at most 120s",
+        ),
+        ("min_rto = \"0s\"", "min_rto: 0s; allowed: a time above 0"),
+        (
+            "initial_rto = \"0s\"",
+            "initial_rto: 0s; allowed: above 0s, at most 120s",
+        ),
+        ("dupack_threshold = 0", "dupack_threshold: 0; allowed: at least 1"),
+        ("ack_every = 0", "ack_every: 0; allowed: at least 1"),
+        (
+            "delayed_ack_timeout = \"0s\"",
+            "delayed_ack_timeout: 0s; allowed: a time above 0",
+        ),
+        (
+            "receive_buffer = \"1KB\"",
+            "receive_buffer: 1KB is less than one segment; allowed: at least 1448B",
+        ),
+        (
+            "recovery = \"rack\"",
+            "recovery: \"rack\"; allowed: \"newreno\", \"sack\"",
+        ),
+        ("fct_from = 1", "fct_from: 1; allowed: \"open\", \"established\""),
+        ("reinject = 1", "reinject: 1; allowed: true or false"),
+    ] {
+        let got = patch(text).apply(&linux).unwrap_err().to_string();
+        assert!(
+            got.starts_with(expected),
+            "{text} gives\n  {got}\nnot\n  {expected}"
+        );
+    }
+}
+
+/// Any TOML value, nested a little.
+fn any_value() -> impl Strategy<Value = toml::Value> {
+    let leaf = prop_oneof![
+        any::<i64>().prop_map(toml::Value::Integer),
+        any::<f64>().prop_map(toml::Value::Float),
+        any::<bool>().prop_map(toml::Value::Boolean),
+        "[a-z0-9 ]{0,8}".prop_map(toml::Value::String),
+        prop_oneof![
+            Just("100 packets"),
+            Just("10Gbps"),
+            Just("2us"),
+            Just("128KB"),
+            Just("off"),
+            Just("amp")
+        ]
+        .prop_map(|text| toml::Value::String(text.to_owned())),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(toml::Value::Array),
+            prop::collection::btree_map("[a-z]{1,6}|kind|cc|name", inner, 0..3)
+                .prop_map(|fields| toml::Value::Table(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    /// A good spec with any one field replaced by anything is read or refused in one line, never a panic.
+    #[test]
+    fn a_field_replaced_by_anything_is_answered(
+        path in prop::sample::select(vec![
+            "name", "duration", "seed", "topology", "topology.kind", "queues", "queues.limit", "queues.host",
+            "transports", "transports.amp", "transports.amp.cc", "transports.amp.tcp", "traffic", "traffic[0]",
+            "traffic[0].name", "probes", "probes[0].kind", "extra",
+        ]),
+        value in any_value(),
+    ) {
+        let mut table = read_table(INCAST).unwrap();
+        if apply_override(&mut table, &format!("{path}={value}")).is_ok()
+            && let Err(error) = Spec::from_table(&table)
+        {
+            let line = error.to_string();
+            prop_assert!(!line.contains('\n') && !error.path.is_empty() && !error.allowed.is_empty(), "{line}");
+        }
+    }
+
+    /// Any text at all is read or refused.
+    #[test]
+    fn any_text_is_answered(text in "(?s)\\{?.{0,60}", assignment in "(?s).{0,30}") {
+        let _ = read(&text, &[]);
+        let mut table = read_table(INCAST).unwrap();
+        if let Err(error) = apply_override(&mut table, &assignment) {
+            prop_assert!(!error.to_string().contains('\n'));
+        }
+    }
+
+    /// What reads as a spec is written and read as the same spec.
+    #[test]
+    fn written_and_read_again(limit in 1u32..1_000, mark in 0u32..1_000, seed in 0i64.., subflows in 0u32..9) {
+        let overrides = [
+            format!("queues={{limit = \"{limit} packets\", mark = \"{} packets\"}}", mark.min(limit)),
+            format!("seed={seed}"),
+            format!("transports.amp.subflows={subflows}"),
+        ];
+        let overrides: Vec<_> = overrides.iter().map(String::as_str).collect();
+        let spec = read(INCAST, &overrides).unwrap();
+        let json = serde_json::to_string(&spec).unwrap();
+        prop_assert_eq!(read(&json, &[]).unwrap(), spec);
+    }
+}

@@ -1,0 +1,142 @@
+//! Quantities with units: what is understood, what is refused and how, and that Display and parse agree.
+
+use proptest::prelude::*;
+use weft_spec::{Amount, Mark, Rate, Size, Time};
+
+fn refusal<T: std::str::FromStr<Err = weft_spec::SpecError> + std::fmt::Debug>(text: &str) -> String {
+    text.parse::<T>().unwrap_err().to_string()
+}
+
+#[test]
+fn the_usual_quantities() {
+    assert_eq!("10Gbps".parse(), Ok(Rate(10_000_000_000)));
+    assert_eq!("2.5Gbps".parse(), Ok(Rate(2_500_000_000)));
+    assert_eq!("100 Mbps".parse(), Ok(Rate(100_000_000)));
+    assert_eq!("64kbps".parse(), Ok(Rate(64_000)));
+    assert_eq!("2us".parse(), Ok(Time::from_us(2)));
+    assert_eq!("0.5ms".parse(), Ok(Time::from_us(500)));
+    assert_eq!("1.5min".parse(), Ok(Time::from_ms(90_000)));
+    assert_eq!("0s".parse(), Ok(Time(0)));
+    assert_eq!("128KB".parse(), Ok(Size(128_000)));
+    assert_eq!("128kB".parse(), Ok(Size(128_000)));
+    assert_eq!("128KiB".parse(), Ok(Size(131_072)));
+    assert_eq!("0.5KiB".parse(), Ok(Size(512)));
+    assert_eq!("1GiB".parse(), Ok(Size(1 << 30)));
+    assert_eq!("100 packets".parse(), Ok(Amount::Packets(100)));
+    assert_eq!("1 packet".parse(), Ok(Amount::Packets(1)));
+    assert_eq!("150KB".parse(), Ok(Amount::Bytes(150_000)));
+    assert_eq!("1.5KB".parse(), Ok(Amount::Bytes(1_500)));
+    assert_eq!("off".parse(), Ok(Mark::Off));
+    assert_eq!("10 packets".parse(), Ok(Mark::At(Amount::Packets(10))));
+}
+
+#[test]
+fn what_is_refused_says_why_and_what_is_allowed() {
+    let rate = "a rate above 0 with a unit, such as \"10Gbps\" (units: Tbps, Gbps, Mbps, kbps, bps, Kbps)";
+    assert_eq!(
+        refusal::<Rate>("10"),
+        format!("\"10\" is a bare number without a unit; allowed: {rate}")
+    );
+    assert_eq!(
+        refusal::<Rate>("-10Gbps"),
+        format!("\"-10Gbps\" is negative; allowed: {rate}")
+    );
+    assert_eq!(
+        refusal::<Rate>("10us"),
+        format!("\"10us\" has the unit \"us\"; allowed: {rate}")
+    );
+    assert_eq!(
+        refusal::<Rate>("0Gbps"),
+        format!("\"0Gbps\" is zero; allowed: {rate}")
+    );
+    assert_eq!(
+        refusal::<Rate>("fast"),
+        format!("\"fast\" is not a rate; allowed: {rate}")
+    );
+    assert_eq!(
+        refusal::<Rate>(""),
+        format!("\"\" is not a rate; allowed: {rate}")
+    );
+    assert_eq!(
+        refusal::<Rate>("18446745Tbps"),
+        format!("\"18446745Tbps\" is too large; allowed: {rate}")
+    );
+    assert_eq!(
+        refusal::<Rate>("0.5bps"),
+        format!("\"0.5bps\" is not a whole number of bps; allowed: {rate}")
+    );
+    assert!(refusal::<Time>("0.1ps").contains("not a whole number of ps"));
+    assert!(refusal::<Time>("1.2.3s").contains("is not a time"));
+    assert!(refusal::<Time>("1.s").contains("is not a time"));
+    assert!(refusal::<Time>("99999999999999999999999999999999999999999999s").contains("too large"));
+    assert!(refusal::<Time>("2 weeks").contains("has the unit \"weeks\""));
+    assert!(refusal::<Size>("128K").contains("has the unit \"K\""));
+    assert!(refusal::<Amount>("100").contains("such as \"100 packets\""));
+    assert!(refusal::<Amount>("1.5 packets").contains("not a whole number of packets"));
+    assert!(refusal::<Amount>("4294967296 packets").contains("too large"));
+    assert!(refusal::<Mark>("none").contains("\"off\", or"));
+}
+
+#[test]
+fn display_takes_the_shortest_exact_form() {
+    assert_eq!(Time::from_us(1_500).to_string(), "1500us");
+    assert_eq!(Time(0).to_string(), "0s");
+    assert_eq!(Time(1).to_string(), "1ps");
+    assert_eq!(Size(131_072).to_string(), "128KiB");
+    assert_eq!(Size(128_000).to_string(), "128KB");
+    assert_eq!(Size(1 << 20).to_string(), "1MiB");
+    assert_eq!(Size(0).to_string(), "0B");
+    assert_eq!(Rate(10_000_000_000).to_string(), "10Gbps");
+    assert_eq!(Amount::Packets(1).to_string(), "1 packet");
+    assert_eq!(Mark::Off.to_string(), "off");
+}
+
+proptest! {
+    #[test]
+    fn time_round_trips(n: u64) { prop_assert_eq!(Time(n).to_string().parse(), Ok(Time(n))); }
+
+    #[test]
+    fn rate_round_trips(n in 1u64..) { prop_assert_eq!(Rate(n).to_string().parse(), Ok(Rate(n))); }
+
+    #[test]
+    fn size_round_trips(n: u64) { prop_assert_eq!(Size(n).to_string().parse(), Ok(Size(n))); }
+
+    #[test]
+    fn amount_round_trips(packets: bool, n: u32) {
+        let amount = if packets { Amount::Packets(n) } else { Amount::Bytes(n.into()) };
+        prop_assert_eq!(amount.to_string().parse(), Ok(amount));
+    }
+
+    /// Decimals are exact: N.F microseconds are N millions and F picoseconds.
+    #[test]
+    fn decimals_are_exact(whole in 0u64..1_000_000, fraction in 0u64..1_000_000) {
+        let text = format!("{whole}.{fraction:06}us");
+        prop_assert_eq!(text.parse(), Ok(Time(whole * 1_000_000 + fraction)));
+    }
+
+    /// Whatever the text, there is an answer, and a refusal quotes the text on one line.
+    #[test]
+    fn any_text_is_answered(text in "(?s).{0,40}") {
+        for refusal in [
+            text.parse::<Time>().err(), text.parse::<Rate>().err(), text.parse::<Size>().err(),
+            text.parse::<Amount>().err(), text.parse::<Mark>().err(),
+        ].into_iter().flatten() {
+            let line = refusal.to_string();
+            prop_assert!(!line.contains('\n') && line.contains("; allowed: "));
+            let quoted = format!("{text:?}");
+            prop_assert!(line.contains(&quoted));
+        }
+    }
+
+    /// Close to well-formed: numbers of any length with any unit either parse or are refused.
+    #[test]
+    fn near_misses_are_answered(text in "-?[0-9]{0,30}\\.?[0-9]{0,45} ?(s|us|ps|min|Gbps|TiB|KB|packets?|)") {
+        let _ = (text.parse::<Time>(), text.parse::<Rate>(), text.parse::<Size>(), text.parse::<Amount>());
+    }
+
+    /// The published pattern and the parser agree on what is well-formed (values apart).
+    #[test]
+    fn what_parses_matches_the_pattern(text in "[0-9]{1,3}(\\.[0-9]{1,3})? {0,2}(s|ms|us|ns|min)") {
+        prop_assert!(text.parse::<Time>().is_ok());
+    }
+}
