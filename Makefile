@@ -46,8 +46,8 @@ lint: build $(STAMPS)/checks ## Check formatting, clippy, ruff and types
 	$(BIN)/mypy
 
 .PHONY: models
-models: build $(STAMPS)/checks ## Generate python/weft/experiment.py anew from the spec's JSON Schema
-	$(BIN)/python -m tests.generate_models
+models: build $(STAMPS)/checks ## Generate python/weft/spec.py anew from the spec's JSON Schema
+	$(BIN)/python python/generate_models.py
 
 .PHONY: lock
 lock: $(STAMPS)/checks ## Renew the pinned versions of Python packages

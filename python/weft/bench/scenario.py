@@ -1,0 +1,32 @@
+"""Runs one scenario in this process: `python -m weft.bench.scenario NAME THREADS` prints JSON."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+
+from weft import _weft, terminal
+from weft.bench import spec_text
+from weft.guard import run_guarded
+
+
+def main(scenario: str, threads: int) -> None:
+    """Runs and prints. Tables stay in the simulator: nothing but its own memory counts."""
+    experiment = _weft.Experiment.parse(spec_text(scenario))
+    with terminal.ProgressBar(scenario) as bar:
+        run = experiment.run(threads, on_progress=lambda now: bar.show(now.fraction))
+    manifest = json.loads(run.manifest())
+    if manifest["partial"]:
+        raise KeyboardInterrupt
+    terminal.print_json(
+        {
+            "packet_hops": manifest["counters"]["packet_hops"],
+            "seconds": manifest["wall_seconds"],
+            "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(run_guarded(lambda: main(sys.argv[1], int(sys.argv[2]))))

@@ -1,0 +1,84 @@
+"""What a figure of a paper is: cases to run, a plot, and claims that the numbers bear out or not."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.sweep import Case
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much of a figure to run."""
+
+    seeds: int = 3
+    """Runs of everything, each with a seed of its own."""
+    quick: bool = False
+    """Less of it, as the figure's `QUICK` says."""
+
+    def __str__(self) -> str:
+        size = "quick" if self.quick else "full size"
+        return f"{size}, {self.seeds} seed{'s' if self.seeds > 1 else ''}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a paper beside what was measured."""
+
+    claim: str
+    """The sentence, in short."""
+    paper: str
+    """The paper's number."""
+    measured: str
+    """Ours, with its spread over seeds where it has one."""
+    holds: bool
+    """Computed from the measured numbers with the tolerance that the note states."""
+    note: str
+    """What `holds` compares; where a claim fails, the best explanation known."""
+
+    def document(self) -> dict[str, str | bool]:
+        """For JSON."""
+        return asdict(self)
+
+
+class FigureModule(Protocol):
+    """What a figure's module defines."""
+
+    QUICK: str
+    """What `--quick` leaves out, as a sentence."""
+
+    def cases(self, scale: Scale) -> Sequence[Case]:
+        """The runs."""
+
+    def measure(self, result: Result) -> pl.DataFrame:
+        """The rows to keep of one run; the case's labels and seed are set before them."""
+
+    def claims(self, rows: pl.DataFrame) -> list[Claim]:
+        """The paper's claims, judged by the rows of all runs."""
+
+    def plot(self, rows: pl.DataFrame) -> Plot:
+        """The figure."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure's line in the registry."""
+
+    name: str
+    """`paper/figure`, with hyphens."""
+    title: str
+    """One line."""
+
+    def module(self) -> FigureModule:
+        """The module of the same name, with underscores for hyphens."""
+        path = self.name.replace("-", "_").replace("/", ".")
+        return cast("FigureModule", importlib.import_module(f"weft.papers.{path}"))

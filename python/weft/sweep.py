@@ -1,0 +1,86 @@
+"""Many runs side by side: each on one thread of a pool, measured and forgotten as soon as it ends."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weft import api
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import polars as pl
+
+    from weft._weft import Progress
+    from weft.spec import Experiment
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of a sweep."""
+
+    labels: Mapping[str, str | int | float]
+    """What sets this run apart; becomes columns of the sweep's table, beside `seed`."""
+    experiment: Experiment
+    seed: int
+
+
+def sweep(
+    cases: Sequence[Case],
+    measure: Callable[[api.Result], pl.DataFrame],
+    *,
+    workers: int | None = None,
+    on_progress: Callable[[float], None] | None = None,
+) -> pl.DataFrame:
+    """Runs all cases and stacks what is measured of each.
+
+    Args:
+        cases: What to run, at least one. The order of rows follows it, whatever ends first.
+        measure: Takes a finished run to the rows to keep of it.
+        workers: Runs side by side; as many as there are cores unless given.
+        on_progress: Told how much of the sweep is done, 0 to 1.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; the runs under way are stopped first.
+        WeftError: The first that a run raised.
+    """
+    import polars as pl
+
+    stop = threading.Event()
+    done = [0.0] * len(cases)
+
+    def run(place: int) -> pl.DataFrame:
+        case = cases[place]
+
+        def watch(progress: Progress) -> bool:
+            done[place] = progress.fraction
+            return not stop.is_set()
+
+        if stop.is_set():
+            raise KeyboardInterrupt
+        result = api.run(case.experiment, seed=case.seed, progress=watch)
+        if result.partial:
+            raise KeyboardInterrupt
+        done[place] = 1.0
+        labels = [pl.lit(value).alias(name) for name, value in case.labels.items()]
+        return measure(result).select(*labels, pl.lit(case.seed).alias("seed"), pl.all())
+
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        futures = [pool.submit(run, place) for place in range(len(cases))]
+        pending: set[Future[pl.DataFrame]] = set(futures)
+        try:
+            while pending:
+                finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                if on_progress is not None:
+                    on_progress(sum(done) / len(done))
+                for future in finished:
+                    future.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return pl.concat([future.result() for future in futures])

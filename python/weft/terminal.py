@@ -1,0 +1,108 @@
+"""What the command shows: a progress bar on standard error, tables and JSON on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import TracebackType
+
+    from rich.progress import Progress
+
+BAR_AFTER = 1.0
+"""Seconds before a bar appears; what is quicker needs none."""
+
+
+class ProgressBar:
+    """A bar on standard error, only on a terminal, that appears when the work turns out to take a while."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._begun = time.monotonic()
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, fraction: float, note: str = "") -> None:
+        """Shows how much is done, 0 to 1, and a word on where the work is."""
+        if self._bar is None:
+            if time.monotonic() - self._begun < BAR_AFTER or not sys.stderr.isatty():
+                return
+            self._bar = self._start()
+        self._bar.update(self._bar.task_ids[0], completed=fraction, note=note)
+
+    def _start(self) -> Progress:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            Remaining(),
+            TextColumn("{task.fields[note]}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        bar.add_task(self._label, total=1.0, note="")
+        bar.start()
+        return bar
+
+
+def print_json(document: object) -> None:
+    """Prints one JSON document."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Prints a table; what is no text is set to the right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    cells = [list(row) for row in rows]
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    for place, column in enumerate(columns):
+        numbers = bool(cells) and all(not isinstance(row[place], str) for row in cells)
+        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*(_cell(value) for value in row))
+    Console().print(table)
+
+
+def print_line(text: str) -> None:
+    """Prints a line."""
+    sys.stdout.write(text + "\n")
+
+
+def complain(line: str) -> None:
+    """Prints one line on standard error, whatever the text may hold."""
+    sys.stderr.write(one_line(f"weft: {line}") + "\n")
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and whatever else cannot be printed."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _cell(value: object) -> str:
+    from rich.markup import escape
+
+    if isinstance(value, float):
+        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return escape(str(value))

@@ -1,0 +1,1 @@
+"""Figures: their claims on tables made by hand, and their quick versions."""

@@ -1,0 +1,69 @@
+"""Whatever goes wrong becomes one line and an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft import errors, terminal
+from weft.guard import run_guarded
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def program() -> None:
+        raise error
+
+    return program
+
+
+class Panic(BaseException):
+    """As pyo3's PanicException: no Exception."""
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.SpecError("topology.senders: 0; allowed: 1 or more"), 2),
+        (errors.OutputError("out: exists already"), 2),
+        (errors.RunError("threads: 0"), 2),
+        (errors.UsageError("no figure given"), 2),
+        (typer.BadParameter("not a number"), 2),
+        (errors.InternalError("link 3: 5 sent, 4 arrived"), 70),
+        (ZeroDivisionError("division by zero"), 70),
+        (Panic("index out of bounds"), 70),
+        (KeyboardInterrupt(), 130),
+        (SystemExit(130), 130),
+    ],
+)
+def test_code(error: BaseException, code: int) -> None:
+    assert run_guarded(raising(error)) == code
+
+
+@pytest.mark.parametrize("error", [errors.SpecError("a\nb"), ZeroDivisionError("a\nb"), Panic("a\r\n b")])
+def test_one_line(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
+    run_guarded(raising(error))
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+    assert shown.err.startswith("weft: ")
+    assert shown.err.endswith("a b\n")
+
+
+def test_bug_asks_for_a_report(capsys: pytest.CaptureFixture[str]) -> None:
+    run_guarded(raising(ZeroDivisionError("division by zero")))
+    assert "please report it: ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+def test_success() -> None:
+    assert run_guarded(lambda: None) == 0
+
+
+@given(st.text())
+def test_any_complaint_is_one_line(text: str) -> None:
+    line = terminal.one_line(text)
+    assert len(line.splitlines()) <= 1
+    assert line.isprintable()

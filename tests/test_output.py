@@ -1,0 +1,49 @@
+"""A folder of results is complete or not there at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from weft.errors import OutputError
+from weft.output import choose_folder, new_folder
+
+
+def test_given_folder_must_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="exists already"):
+        choose_folder(tmp_path, "weft-demo")
+
+
+def test_default_never_meets_an_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for expected in ("weft-demo", "weft-demo-2", "weft-demo-3"):
+        folder = choose_folder(None, "weft-demo")
+        assert folder == Path(expected)
+        folder.mkdir()
+
+
+def test_place_must_be_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be made"):
+        choose_folder(tmp_path / "file" / "results", "weft-demo")
+
+
+def test_appears_when_complete(tmp_path: Path) -> None:
+    wanted = tmp_path / "deep" / "results"
+    with new_folder(wanted) as unfinished:
+        (unfinished / "table").write_text("rows")
+        assert not wanted.exists()
+    assert [path.name for path in wanted.parent.iterdir()] == ["results"]
+    assert (wanted / "table").read_text() == "rows"
+
+
+def test_vanishes_when_not(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with new_folder(tmp_path / "results") as unfinished:
+            (unfinished / "table").write_text("rows")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
