@@ -1,0 +1,70 @@
+//! n senders - switch - receiver: figure 1 of Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center
+//! Networks".
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Rate, SpecError, Time};
+
+use crate::builder::Builder;
+use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
+
+/// Ports are numbered in 16 bits, and the switch has one for each sender and one for the receiver.
+const MAX_SENDERS: u32 = u16::MAX as u32;
+
+/// Hosts h0 to h(n-1) send, host r0 (the last) receives, switch s0 connects them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ManyToOne {
+    /// Number of senders.
+    #[schemars(range(min = 1, max = MAX_SENDERS))]
+    pub senders: u32,
+    /// Rate of every link.
+    pub rate: Rate,
+    /// Propagation delay of every link.
+    pub delay: Time,
+    /// Rate of the senders' links where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_rate: Option<Rate>,
+}
+
+impl Topology for ManyToOne {
+    fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
+        if !(1..=MAX_SENDERS).contains(&self.senders) {
+            return Err(SpecError::new(
+                "senders",
+                self.senders.to_string(),
+                format!("1 to {MAX_SENDERS}"),
+            ));
+        }
+        let mut net = Builder::new(queues);
+        let mut hosts: Vec<NodeId> = (0..self.senders).map(|i| net.host(format!("h{i}"))).collect();
+        let receiver = net.host("r0");
+        let switch = net.switch("s0");
+        for &sender in &hosts {
+            let rate = self.sender_rate.unwrap_or(self.rate);
+            net.cable(sender, switch, rate, self.delay, ["host-switch", "switch-host"]);
+        }
+        net.cable(
+            receiver,
+            switch,
+            self.rate,
+            self.delay,
+            ["host-switch", "switch-host"],
+        );
+        hosts.push(receiver);
+        Ok(net.finish(hosts, Box::new(Star)))
+    }
+}
+
+/// Hosts are nodes 0, 1, … and the switch's ports lead to them in this order.
+struct Star;
+
+impl Routing for Star {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
+        u64::from(from != to)
+    }
+
+    fn path(&self, _: NodeId, to: NodeId, _: u64, ports: &mut Vec<u16>) {
+        ports.extend([0, to as u16]);
+    }
+}

@@ -1,0 +1,78 @@
+//! The kinds of topology.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use weft_spec::{Amount, Entry, Loaded, Mark, Queues, SpecError, from_table, to_table};
+
+use crate::{Fabric, FatTree, ManyToOne, Queue, TwoBottlenecks};
+
+/// All kinds of topology.
+pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
+    entry::<ManyToOne>(
+        "many-to-one",
+        "n senders, a switch and a receiver behind one bottleneck (AMP, figure 1)",
+    ),
+    entry::<TwoBottlenecks>(
+        "two-bottlenecks",
+        "three pairs of hosts over two bottlenecks, the middle one over both (AMP, figure 5)",
+    ),
+    entry::<FatTree>(
+        "fat-tree",
+        "k pods, k^3/4 hosts, full bisection bandwidth, ECMP by flow hash",
+    ),
+];
+
+/// A kind of topology with its fields set.
+pub trait Topology {
+    /// Builds the network.
+    ///
+    /// # Errors
+    /// The field that is out of range, by its path among the topology's own.
+    fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError>;
+}
+
+/// The queues to build with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortQueues {
+    /// Of switches' ports.
+    pub switch: Queue,
+    /// Of hosts' own ports.
+    pub host: Queue,
+}
+
+impl From<&Queues> for PortQueues {
+    fn from(queues: &Queues) -> Self {
+        let (host_limit, host_mark) = queues.host();
+        Self {
+            switch: queue(queues.limit, queues.mark),
+            host: queue(host_limit, host_mark),
+        }
+    }
+}
+
+fn queue(limit: Amount, mark: Mark) -> Queue {
+    let mark = match mark {
+        Mark::Off => None,
+        Mark::At(amount) => Some(amount),
+    };
+    Queue { limit, mark }
+}
+
+const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Topology>
+where
+    T: Topology + DeserializeOwned + Serialize + JsonSchema + 'static,
+{
+    Entry {
+        name,
+        about,
+        schema: T::json_schema,
+        load: |table| {
+            let topology: T = from_table(table)?;
+            Ok(Loaded {
+                params: to_table(&topology),
+                it: Box::new(topology),
+            })
+        },
+    }
+}

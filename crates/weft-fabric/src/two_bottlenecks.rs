@@ -1,0 +1,132 @@
+//! Traffic shifting: figure 5 of Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks",
+//! section 4.1.
+//!
+//! ```text
+//! S1 ─┐                        ┌─ D1
+//!     ├ upper-in ─── upper-out ┤
+//! S2 ─┤                        ├─ D2
+//!     ├ lower-in ─── lower-out ┤
+//! S3 ─┘                        └─ D3
+//! ```
+//! S2 and D2 have an interface in each half, so a connection between them has two paths, one over each bottleneck.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Rate, SpecError, Time};
+
+use crate::builder::Builder;
+use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
+
+/// Hosts S1, S2, S3, D1, D2, D3; switches upper-in, upper-out, lower-in, lower-out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TwoBottlenecks {
+    /// Rate of every link.
+    pub rate: Rate,
+    /// Propagation delay of every link.
+    pub delay: Time,
+    /// Rate of the hosts' links where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_rate: Option<Rate>,
+}
+
+impl Topology for TwoBottlenecks {
+    fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
+        let mut net = Builder::new(queues);
+        let hosts: Vec<NodeId> = ["S1", "S2", "S3", "D1", "D2", "D3"]
+            .map(|name| net.host(name))
+            .to_vec();
+        for (half, [enter, leave]) in [["upper-in", "upper-out"], ["lower-in", "lower-out"]]
+            .into_iter()
+            .enumerate()
+        {
+            let (enter, leave) = (net.switch(enter), net.switch(leave));
+            for side in [enter, leave] {
+                for place in INTERFACES
+                    .iter()
+                    .filter(|i| i.half == half && i.sends == (side == enter))
+                {
+                    let rate = self.host_rate.unwrap_or(self.rate);
+                    net.cable(place.host, side, rate, self.delay, ["host-switch", "switch-host"]);
+                }
+            }
+            net.cable(
+                enter,
+                leave,
+                self.rate,
+                self.delay,
+                ["switch-switch", "switch-switch"],
+            );
+        }
+        Ok(net.finish(hosts, Box::new(Halves)))
+    }
+}
+
+/// A host's interface: in which half, on the side of the senders or of the receivers, and by which ports host and switch
+/// reach each other.
+struct Interface {
+    host: NodeId,
+    half: usize,
+    sends: bool,
+    host_port: u16,
+    switch_port: u16,
+}
+
+const fn interface(host: NodeId, half: usize, sends: bool, host_port: u16, switch_port: u16) -> Interface {
+    Interface {
+        host,
+        half,
+        sends,
+        host_port,
+        switch_port,
+    }
+}
+
+/// In each half, each switch's ports in order.
+const INTERFACES: [Interface; 8] = [
+    interface(0, 0, true, 0, 0),
+    interface(1, 0, true, 0, 1),
+    interface(3, 0, false, 0, 0),
+    interface(4, 0, false, 0, 1),
+    interface(1, 1, true, 1, 0),
+    interface(2, 1, true, 0, 1),
+    interface(4, 1, false, 1, 0),
+    interface(5, 1, false, 0, 1),
+];
+
+/// The port of every switch that leads to the other one of its half.
+const ACROSS: u16 = 2;
+
+/// A path stays in one half.
+struct Halves;
+
+/// The interfaces of `from` and `to` in each half in which both have one.
+fn common(from: NodeId, to: NodeId) -> impl Iterator<Item = (&'static Interface, &'static Interface)> {
+    let both = move |half| {
+        let of = |host| INTERFACES.iter().find(move |i| i.half == half && i.host == host);
+        of(from).zip(of(to))
+    };
+    (0..2).filter_map(both).filter(move |_| from != to)
+}
+
+impl Routing for Halves {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
+        common(from, to).count() as u64
+    }
+
+    fn path(&self, from: NodeId, to: NodeId, hash: u64, ports: &mut Vec<u16>) {
+        self.subflow_path(from, to, (hash >> 63) as u32, hash, ports);
+    }
+
+    /// Subflow s leaves by interface s, in both directions.
+    fn subflow_path(&self, from: NodeId, to: NodeId, subflow: u32, _: u64, ports: &mut Vec<u16>) {
+        let paths = common(from, to).count().max(1);
+        if let Some((out, back)) = common(from, to).nth(subflow as usize % paths) {
+            ports.push(out.host_port);
+            if out.sends != back.sends {
+                ports.push(ACROSS);
+            }
+            ports.push(back.switch_port);
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Every topology: what the routes promise about the links.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use rand::RngExt;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use weft_fabric::{Fabric, NodeId, PortQueues, Queue, TOPOLOGIES};
+use weft_spec::{Amount, Rate, SpecError, Time, find};
+
+const QUEUES: PortQueues = PortQueues {
+    switch: Queue {
+        limit: Amount::Packets(100),
+        mark: Some(Amount::Packets(10)),
+    },
+    host: Queue {
+        limit: Amount::Packets(1000),
+        mark: None,
+    },
+};
+
+fn build(kind: &str, fields: &str) -> Result<Fabric, SpecError> {
+    let entry = find(TOPOLOGIES, "kind", kind)?;
+    let table = fields.parse().unwrap();
+    (entry.load)(&table)?.it.build(&QUEUES)
+}
+
+fn fat_tree(k: u32) -> Fabric {
+    build(
+        "fat-tree",
+        &format!("k = {k}\nrate = \"10Gbps\"\ndelay = \"1us\""),
+    )
+    .unwrap()
+}
+
+/// First link of each node, so that port p of node n is link `first[n] + p`.
+fn first_links(fabric: &Fabric) -> Vec<usize> {
+    let mut first = vec![0; fabric.nodes.len() + 1];
+    for link in &fabric.links {
+        first[link.from as usize + 1] += 1;
+    }
+    for n in 1..first.len() {
+        first[n] += first[n - 1];
+    }
+    first
+}
+
+/// The nodes after `from` that the ports lead through; every port must exist.
+fn walk(fabric: &Fabric, first: &[usize], from: NodeId, ports: &[u16]) -> Vec<NodeId> {
+    let mut at = from as usize;
+    let step = |port: &u16| {
+        let link = first[at] + usize::from(*port);
+        assert!(link < first[at + 1], "port {port} of {}", fabric.nodes[at].name);
+        at = fabric.links[link].to as usize;
+        at as NodeId
+    };
+    ports.iter().map(step).collect()
+}
+
+fn path(fabric: &Fabric, from: NodeId, to: NodeId, hash: u64) -> Vec<u16> {
+    let mut ports = Vec::new();
+    fabric.routing.path(from, to, hash, &mut ports);
+    ports
+}
+
+/// Links are sorted and come in pairs, names are unique, hosts are hosts, queues are where they belong.
+fn check_shape(fabric: &Fabric) {
+    assert!(fabric.links.is_sorted_by_key(|link| link.from));
+    let mut ends = HashMap::new();
+    for link in &fabric.links {
+        assert!(link.from != link.to);
+        assert!(
+            ends.insert((link.from, link.to), link).is_none(),
+            "two links between the same nodes"
+        );
+        let from_host = fabric.nodes[link.from as usize].host;
+        assert_eq!(link.queue, if from_host { QUEUES.host } else { QUEUES.switch });
+        assert_eq!(from_host, link.layer.starts_with("host-"), "{}", link.layer);
+        assert_eq!(
+            fabric.nodes[link.to as usize].host,
+            link.layer.ends_with("-host"),
+            "{}",
+            link.layer
+        );
+    }
+    for (&(from, to), link) in &ends {
+        let back = ends[&(to, from)];
+        assert_eq!((link.rate, link.delay), (back.rate, back.delay));
+        let reversed: Vec<_> = link.layer.split('-').rev().collect();
+        assert_eq!(back.layer, reversed.join("-"));
+    }
+    let names: HashSet<_> = fabric.nodes.iter().map(|node| &node.name).collect();
+    assert_eq!(names.len(), fabric.nodes.len());
+    assert_eq!(
+        fabric.hosts.len(),
+        fabric.nodes.iter().filter(|node| node.host).count()
+    );
+    assert!(fabric.hosts.iter().all(|&host| fabric.nodes[host as usize].host));
+    assert_eq!(
+        fabric.hosts.iter().collect::<HashSet<_>>().len(),
+        fabric.hosts.len()
+    );
+}
+
+/// `samples` paths from `from` to `to` lead there without passing a node or a host twice, and all that
+/// `path_count` promises turn up, each about equally often.
+fn check_paths(
+    fabric: &Fabric,
+    first: &[usize],
+    from: NodeId,
+    to: NodeId,
+    samples: u64,
+    random: &mut impl rand::Rng,
+) {
+    let count = fabric.routing.path_count(from, to);
+    let mut seen: HashMap<Vec<u16>, u64> = HashMap::new();
+    for _ in 0..samples {
+        let ports = path(fabric, from, to, random.random());
+        let nodes = walk(fabric, first, from, &ports);
+        assert_eq!(nodes.last(), Some(&to));
+        let (&last, between) = nodes.split_last().unwrap();
+        assert!(
+            between.iter().all(|&node| !fabric.nodes[node as usize].host),
+            "a host forwards"
+        );
+        let distinct: HashSet<_> = between.iter().chain([&from, &last]).collect();
+        assert_eq!(distinct.len(), nodes.len() + 1, "a loop");
+        *seen.entry(ports).or_default() += 1;
+    }
+    assert_eq!(seen.len() as u64, count, "all paths are found, and no other");
+    // Pearson's statistic of an equal share: mean count-1, variance 2(count-1); six deviations and a little.
+    let expected = samples as f64 / count as f64;
+    let statistic: f64 = seen
+        .values()
+        .map(|&n| (n as f64 - expected).powi(2) / expected)
+        .sum();
+    let freedom = (count - 1) as f64;
+    assert!(
+        statistic <= freedom + 6.0 * (2.0 * freedom).sqrt() + 1e-9,
+        "{count} paths: chi-square {statistic}"
+    );
+}
+
+#[test]
+fn many_to_one_is_a_star() {
+    let fabric = build("many-to-one", "senders = 30\nrate = \"10Gbps\"\ndelay = \"2us\"").unwrap();
+    check_shape(&fabric);
+    assert_eq!(
+        (fabric.nodes.len(), fabric.links.len(), fabric.hosts.len()),
+        (32, 62, 31)
+    );
+    assert_eq!(fabric.nodes[fabric.hosts[30] as usize].name, "r0");
+    let first = first_links(&fabric);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    for &from in &fabric.hosts {
+        for &to in fabric.hosts.iter().filter(|&&to| to != from) {
+            check_paths(&fabric, &first, from, to, 1, &mut random);
+        }
+    }
+    let fast = "senders = 2\nrate = \"10Gbps\"\ndelay = \"2us\"\nsender_rate = \"100Gbps\"";
+    let rates = build("many-to-one", fast)
+        .unwrap()
+        .links
+        .into_iter()
+        .map(|link| link.rate.0 / 1_000_000_000);
+    let receivers = rates.filter(|&rate| rate == 10).count();
+    assert_eq!(receivers, 2, "only the receiver's links have the slower rate");
+}
+
+#[test]
+fn two_bottlenecks_have_the_paths_of_figure_5() {
+    let fabric = build("two-bottlenecks", "rate = \"10Gbps\"\ndelay = \"2us\"").unwrap();
+    check_shape(&fabric);
+    assert_eq!((fabric.nodes.len(), fabric.links.len()), (10, 20));
+    let first = first_links(&fabric);
+    let node = |name: &str| fabric.nodes.iter().position(|node| node.name == name).unwrap() as NodeId;
+    let names = |from: &str, ports: &[u16]| {
+        let nodes = walk(&fabric, &first, node(from), ports);
+        nodes
+            .iter()
+            .map(|&n| fabric.nodes[n as usize].name.as_str())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    for (from, to, expected) in [
+        ("S1", "D1", vec!["upper-in upper-out D1"]),
+        ("S3", "D3", vec!["lower-in lower-out D3"]),
+        ("S2", "D2", vec!["upper-in upper-out D2", "lower-in lower-out D2"]),
+        ("D2", "S2", vec!["upper-out upper-in S2", "lower-out lower-in S2"]),
+        ("S1", "S2", vec!["upper-in S2"]),
+        ("D2", "D3", vec!["lower-out D3"]),
+    ] {
+        check_paths(&fabric, &first, node(from), node(to), 1_000, &mut random);
+        for (subflow, expected) in expected.iter().cycle().take(4).enumerate() {
+            let mut ports = Vec::new();
+            fabric
+                .routing
+                .subflow_path(node(from), node(to), subflow as u32, random.random(), &mut ports);
+            assert_eq!(names(from, &ports), *expected, "subflow {subflow}");
+        }
+    }
+    assert_eq!(fabric.routing.path_count(node("S1"), node("D3")), 0);
+    for bottleneck in fabric.links.iter().filter(|link| link.layer == "switch-switch") {
+        assert!(!fabric.nodes[bottleneck.from as usize].host);
+    }
+}
+
+#[test]
+fn fat_tree_has_its_counts_and_equally_likely_paths() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    for k in [2u32, 4, 6, 8, 14, 16] {
+        let fabric = fat_tree(k);
+        check_shape(&fabric);
+        let (k, half) = (k as usize, k as usize / 2);
+        assert_eq!(fabric.hosts.len(), k * k * k / 4);
+        assert_eq!(fabric.nodes.len(), k * k * k / 4 + k * k + half * half);
+        assert_eq!(fabric.links.len(), 2 * 3 * k * k * k / 4);
+        for layer in [
+            "host-tor", "tor-host", "tor-agg", "agg-tor", "agg-core", "core-agg",
+        ] {
+            assert_eq!(
+                fabric.links.iter().filter(|link| link.layer == layer).count(),
+                k * k * k / 4
+            );
+        }
+        let first = first_links(&fabric);
+        for n in 0..fabric.nodes.len() {
+            assert_eq!(first[n + 1] - first[n], if fabric.nodes[n].host { 1 } else { k });
+        }
+        let host = |i: usize| fabric.hosts[i];
+        let last = fabric.hosts.len() - 1;
+        let mut pairs = vec![(0, last, half * half), (last, 0, half * half)];
+        if half > 1 {
+            pairs.extend([(0, 1, 1), (0, half, half), (last, last - half, half)]);
+        }
+        for (from, to, count) in pairs {
+            assert_eq!(fabric.routing.path_count(host(from), host(to)), count as u64);
+            check_paths(
+                &fabric,
+                &first,
+                host(from),
+                host(to),
+                200 * count as u64,
+                &mut random,
+            );
+        }
+    }
+}
+
+#[test]
+fn fat_tree_names_and_numbers_keep_neighbours_together() {
+    let fabric = fat_tree(8);
+    let pod_nodes = 16 + 4 + 4;
+    let mut first_of_pod = 0;
+    for p in 0..8 {
+        let pod = &fabric.nodes[first_of_pod..first_of_pod + pod_nodes];
+        assert!(pod.iter().filter(|node| node.host).count() == 16 && pod[4].name == format!("tor{p}.0"));
+        assert_eq!(pod[pod_nodes - 1].name, format!("agg{p}.3"));
+        first_of_pod += pod_nodes;
+        let cores = fabric.nodes[first_of_pod..]
+            .iter()
+            .take_while(|node| node.name.starts_with("core"))
+            .count();
+        assert_eq!(cores, 2, "16 core switches are dealt out to 8 pods");
+        first_of_pod += cores;
+    }
+    assert_eq!(first_of_pod, fabric.nodes.len());
+}
+
+/// The choice at a ToR must not tell the choice at the aggregation switch.
+#[test]
+fn choices_of_a_hash_are_independent() {
+    let fabric = fat_tree(8);
+    let (from, to) = (fabric.hosts[0], fabric.hosts[127]);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
+    let mut together = [[0u32; 4]; 4];
+    for _ in 0..16_000 {
+        let ports = path(&fabric, from, to, random.random());
+        together[usize::from(ports[1]) - 4][usize::from(ports[2]) - 4] += 1;
+    }
+    let statistic: f64 = together
+        .iter()
+        .flatten()
+        .map(|&n| (f64::from(n) - 1000.0).powi(2) / 1000.0)
+        .sum();
+    assert!(statistic < 15.0 + 6.0 * 30f64.sqrt(), "chi-square {statistic}");
+}
+
+#[test]
+fn eight_thousand_hosts_are_built_quickly() {
+    let start = Instant::now();
+    let fabric = fat_tree(32);
+    assert_eq!(fabric.hosts.len(), 8192);
+    assert!(
+        start.elapsed() < Duration::from_millis(900),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[test]
+fn refusals_name_the_field() {
+    let refusal = |kind: &str, fields: &str| build(kind, fields).err().unwrap().to_string();
+    let links = "\nrate = \"10Gbps\"\ndelay = \"1us\"";
+    assert_eq!(
+        refusal("fat-tree", &format!("k = 3{links}")),
+        "k: 3 is odd; allowed: even numbers from 2 to 254"
+    );
+    assert_eq!(
+        refusal("fat-tree", &format!("k = 0{links}")),
+        "k: 0; allowed: even numbers from 2 to 254"
+    );
+    assert_eq!(
+        refusal("fat-tree", &format!("k = 256{links}")),
+        "k: 256; allowed: even numbers from 2 to 254"
+    );
+    assert_eq!(
+        refusal("many-to-one", &format!("senders = 0{links}")),
+        "senders: 0; allowed: 1 to 65535"
+    );
+    assert_eq!(
+        refusal("many-to-one", &format!("sender = 1{links}")),
+        "sender: unknown field; allowed: senders, rate, delay, sender_rate"
+    );
+    assert_eq!(
+        refusal("many-to-one", "senders = 2\ndelay = \"1us\""),
+        "rate: missing; allowed: a value is required here: Rate of every link, such as \"10Gbps\""
+    );
+    assert!(
+        refusal("two-bottlenecks", "rate = \"-1Gbps\"\ndelay = \"1us\"")
+            .starts_with("rate: \"-1Gbps\" is negative; allowed:")
+    );
+    assert_eq!(
+        refusal("torus", ""),
+        "kind: \"torus\" does not exist; allowed: \"many-to-one\", \"two-bottlenecks\", \"fat-tree\""
+    );
+}
+
+#[test]
+fn resolved_fields_build_the_same() {
+    for (kind, fields) in [
+        ("many-to-one", "senders = 3\nrate = \"10Gbps\"\ndelay = \"2us\""),
+        (
+            "many-to-one",
+            "senders = 3\nrate = \"10Gbps\"\ndelay = \"2us\"\nsender_rate = \"1Gbps\"",
+        ),
+        ("two-bottlenecks", "rate = \"10Gbps\"\ndelay = \"2us\""),
+        ("fat-tree", "k = 4\nrate = \"10Gbps\"\ndelay = \"2us\""),
+    ] {
+        let entry = find(TOPOLOGIES, "", kind).unwrap();
+        let loaded = (entry.load)(&fields.parse().unwrap()).unwrap();
+        let again = (entry.load)(&loaded.params).unwrap();
+        assert_eq!(loaded.params, again.params);
+        assert_eq!(
+            loaded.it.build(&QUEUES).unwrap().links,
+            again.it.build(&QUEUES).unwrap().links
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    /// Any pair of hosts of any fat-tree: a path of the right length, through existing links, without loops.
+    #[test]
+    fn any_pair_in_any_fat_tree(half in 1u32..9, from: prop::sample::Index, to: prop::sample::Index, hashes: [u64; 8]) {
+        let fabric = fat_tree(2 * half);
+        let first = first_links(&fabric);
+        let (i, j) = (from.index(fabric.hosts.len()), to.index(fabric.hosts.len()));
+        prop_assume!(i != j);
+        let (rack, pod) = (half as usize, (half * half) as usize);
+        let (links, paths) = if i / rack == j / rack {
+            (2, 1)
+        } else if i / pod == j / pod {
+            (4, rack)
+        } else {
+            (6, pod)
+        };
+        let (from, to) = (fabric.hosts[i], fabric.hosts[j]);
+        prop_assert_eq!(fabric.routing.path_count(from, to), paths as u64);
+        for hash in hashes.into_iter().chain([0, u64::MAX]) {
+            let ports = path(&fabric, from, to, hash);
+            let nodes = walk(&fabric, &first, from, &ports);
+            prop_assert_eq!((nodes.len(), nodes.last()), (links, Some(&to)));
+            prop_assert_eq!(nodes.iter().collect::<HashSet<_>>().len(), links);
+        }
+    }
+}
+
+#[test]
+fn rates_and_delays_reach_the_links() {
+    let fabric = build("fat-tree", "k = 4\nrate = \"40Gbps\"\ndelay = \"3us\"").unwrap();
+    assert!(
+        fabric
+            .links
+            .iter()
+            .all(|link| link.rate == Rate(40_000_000_000) && link.delay == Time::from_us(3))
+    );
+}
