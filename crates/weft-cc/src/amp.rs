@@ -1,24 +1,26 @@
-//! AMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (version of October 2020), section 4.2, Algorithm 1, whose line numbers stand
-//! below.
+//! AMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020),
+//! section 4.2, Algorithm 1, whose line numbers stand below.
 //!
-//! Where the paper is silent, the authors' simulator decides: suppression and release are looked at when a round of the initial subflow
-//! ends; a round counts towards suppression if every subflow is established, has `floor(cwnd) = cwnd_min` and is in no recovery; a
-//! round counts towards release if it brought no mark, `floor(cwnd) > cwnd_min` and the initial subflow is in no recovery; `w_total`
-//! counts active subflows only; slow start ends at the first mark, with the cut of line 29. A timeout is Reno's.
+//! Where the paper is silent, the authors' simulator decides: suppression and release are looked at when a round of
+//! the initial subflow ends; a round speaks for suppression if every subflow is established, has `floor(cwnd)`
+//! equal to `cwnd_min` and is in no recovery; for release if it brought no mark, `floor(cwnd)` is above
+//! `cwnd_min` and the initial subflow is in no recovery; `w_total` counts active subflows only; slow start ends
+//! at the first mark, with the cut of line 29. A timeout is Reno's.
 //!
-//! Where both are silent: a suppressed subflow keeps its window while what it has in flight is acknowledged, but marks
-//! and losses still lower it. A subflow that is established while others are suppressed is suppressed too. A closed subflow neither
-//! counts nor blocks; when the initial one closes, all others are released and the first established one takes its place. When the
-//! initial subflow times out twice with no round between, its path is taken for dead and the others are released.
+//! Where both are silent: a suppressed subflow keeps its window while what it has in flight is acknowledged, though
+//! marks and losses still lower it. A subflow that joins suppressed ones is suppressed too. A closed subflow
+//! neither counts nor blocks; when the initial one closes, the others are released and the first established one
+//! takes its place. A subflow that times out twice with no round between is taken for dead until it ends a round:
+//! it neither counts nor blocks, and if it is the initial one the others are released. Release starts both counts
+//! anew.
 
 use crate::reno::{avoidance, collapse};
 use crate::{Ack, Allowed, CongestionControl, Echo, Parameter, Round, Window};
 
-/// 1 once the subflow has closed, else 0.
+/// Slot: 1 once the subflow has closed, else 0.
 const CLOSED: usize = 0;
-
-/// Timeouts of the initial subflow with no round between after which the others are released.
-const DEAD_AFTER: u32 = 2;
+/// Slot: timeouts since the subflow last ended a round.
+const TIMEOUTS: usize = 1;
 
 /// AMP.
 #[derive(Clone, Debug)]
@@ -30,19 +32,16 @@ pub struct Amp {
     ssr: bool,
     /// Sum of the windows of established, active subflows.
     w_total: f64,
-    /// The subflow that is never suppressed: the initial one, or the first established one once that has closed.
+    /// The subflow that is never suppressed.
     initial: usize,
     suppressed: bool,
     /// Consecutive rounds of the initial subflow that speak for suppression or, when suppressed, for release.
     n_round: u32,
-    /// Timeouts of the initial subflow since its last round.
-    timeouts: u32,
 }
 
 impl Amp {
     /// One line about it.
-    pub const ABOUT: &str =
-        "AMP: adaptive multipath with subflow suppression and release (Kheirkhah and Lee)";
+    pub const ABOUT: &str = "AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)";
     /// What can be set, in the order [`new`](Self::new) takes it.
     pub const PARAMETERS: [Parameter; 5] = [
         Parameter {
@@ -55,19 +54,12 @@ impl Amp {
             name: "tau",
             default: 8.0,
             allowed: Allowed::Whole(1, 1_000_000),
-            about: "rounds without a mark until they are released",
+            about: "rounds without a mark until suppressed subflows are released",
         },
+        Parameter::BETA,
         Parameter {
-            name: "beta",
-            default: 4.0,
-            allowed: Allowed::Number(2.0, 1000.0),
-            about: "a mark cuts the window by 1 / beta",
-        },
-        Parameter {
-            name: "cwnd_min",
-            default: 2.0,
-            allowed: Allowed::Whole(1, 1000),
             about: "floor of a cut by a mark or a fast retransmit, in packets",
+            ..Parameter::CWND_MIN
         },
         Parameter {
             name: "ssr",
@@ -79,26 +71,26 @@ impl Amp {
 
     /// A fresh connection's state.
     pub fn new([gamma, tau, beta, cwnd_min, ssr]: [f64; 5]) -> Self {
+        let (gamma, tau, ssr) = (gamma as u32, tau as u32, ssr == 1.0);
         Self {
-            gamma: gamma as u32,
-            tau: tau as u32,
+            gamma,
+            tau,
             beta,
             cwnd_min,
-            ssr: ssr == 1.0,
+            ssr,
             w_total: 0.0,
             initial: 0,
             suppressed: false,
             n_round: 0,
-            timeouts: 0,
         }
     }
 
     /// Lines 2 to 13.
     fn suppress_subflows(&mut self, w: &mut [Window]) {
         let (mut n, mut n_sf) = (0, 0);
-        for r in w.iter().filter(|r| r.slot[CLOSED] == 0.0) {
+        for r in w.iter().filter(|r| lives(r)) {
             n += 1;
-            n_sf += u32::from(r.established && !r.in_recovery && r.cwnd.floor() == self.cwnd_min);
+            n_sf += u32::from(r.cwnd.floor() == self.cwnd_min && r.established && !r.in_recovery);
         }
         self.n_round = if n_sf == n && n > 1 { self.n_round + 1 } else { 0 };
         if self.n_round >= self.gamma {
@@ -108,15 +100,15 @@ impl Amp {
 
     /// Lines 14 to 21.
     fn release_subflows(&mut self, w: &mut [Window], round: Round) {
-        let first = &w[self.initial];
-        let clear = round.marked == 0 && !first.in_recovery && first.cwnd.floor() > self.cwnd_min;
+        let r = &w[self.initial];
+        let clear = round.marked == 0 && r.cwnd.floor() > self.cwnd_min && !r.in_recovery;
         self.n_round = if clear { self.n_round + 1 } else { 0 };
         if self.n_round >= self.tau {
             self.set_active(w, true);
         }
     }
 
-    /// Sets `active` of every subflow but the initial one, which always is.
+    /// Sets `active` of all subflows but the initial one, which always is.
     fn set_active(&mut self, w: &mut [Window], active: bool) {
         for (s, r) in w.iter_mut().enumerate() {
             r.active = active || s == self.initial;
@@ -134,13 +126,21 @@ impl Amp {
     }
 }
 
+/// Is the subflow neither closed nor taken for dead?
+fn lives(r: &Window) -> bool {
+    r.slot[CLOSED] == 0.0 && r.slot[TIMEOUTS] < 2.0
+}
+
 impl CongestionControl for Amp {
     fn echo(&self) -> Echo {
         Echo::Dctcp
     }
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
-        w[s].slot[CLOSED] = 0.0;
+        w[s].slot = [0.0; 4];
+        if !w[self.initial].established {
+            self.initial = s;
+        }
         w[s].active = !self.suppressed || s == self.initial;
         self.sum(w);
     }
@@ -148,15 +148,14 @@ impl CongestionControl for Amp {
     /// Lines 23 to 25.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         let w = &mut w[s];
-        if !w.active {
-            return;
+        if w.active {
+            let before = w.cwnd;
+            let left = avoidance(w, ack);
+            self.w_total += w.cwnd - before;
+            let growth = left / self.w_total.max(w.cwnd);
+            self.w_total += growth;
+            w.cwnd += growth;
         }
-        let before = w.cwnd;
-        let left = avoidance(w, ack);
-        self.w_total += w.cwnd - before;
-        let grown = left / self.w_total.max(w.cwnd);
-        w.cwnd += grown;
-        self.w_total += grown;
     }
 
     /// Lines 27 to 29.
@@ -167,15 +166,15 @@ impl CongestionControl for Amp {
     }
 
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
-        if self.ssr && s == self.initial {
-            self.timeouts = 0;
-            if self.suppressed {
-                self.release_subflows(w, round);
-            } else {
-                self.suppress_subflows(w);
+        w[s].slot[TIMEOUTS] = 0.0;
+        if s == self.initial {
+            match (self.ssr, self.suppressed) {
+                (true, false) => self.suppress_subflows(w),
+                (true, true) => self.release_subflows(w, round),
+                (false, _) => {}
             }
+            self.sum(w);
         }
-        self.sum(w);
     }
 
     /// Lines 31 and 32.
@@ -187,11 +186,9 @@ impl CongestionControl for Amp {
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize) {
         collapse(&mut w[s]);
-        if s == self.initial {
-            self.timeouts += 1;
-            if self.suppressed && self.timeouts >= DEAD_AFTER {
-                self.set_active(w, true);
-            }
+        w[s].slot[TIMEOUTS] += 1.0;
+        if s == self.initial && self.suppressed && !lives(&w[s]) {
+            self.set_active(w, true);
         }
         self.sum(w);
     }
@@ -199,10 +196,297 @@ impl CongestionControl for Amp {
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         w[s].slot[CLOSED] = 1.0;
         if s == self.initial {
-            self.initial = w.iter().position(|r| r.established).unwrap_or(0);
-            self.timeouts = 0;
+            self.initial = w.iter().position(|r| r.established).unwrap_or(s);
             self.set_active(w, true);
         }
         self.sum(w);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_windows::{ack, assert_near, avoiding, cwnds};
+
+    const AT_FLOOR: [f64; 4] = [2.0, 2.9, 2.5, 2.0];
+    const CLEAR: Round = Round { acked: 3, marked: 0 };
+    const MARKED: Round = Round { acked: 3, marked: 1 };
+
+    fn amp(gamma: f64, tau: f64) -> Amp {
+        Amp::new([gamma, tau, 4.0, 2.0, 1.0])
+    }
+
+    fn active(w: &[Window]) -> Vec<bool> {
+        w.iter().map(|r| r.active).collect()
+    }
+
+    fn open(cc: &mut Amp, w: &mut [Window]) {
+        for s in 0..w.len() {
+            cc.on_open(w, s);
+        }
+    }
+
+    /// A connection of four subflows that has just been suppressed, all windows 2.
+    fn suppressed() -> (Amp, Vec<Window>) {
+        let (mut cc, mut w) = (amp(1.0, 3.0), avoiding(&[2.0; 4]));
+        open(&mut cc, &mut w);
+        cc.on_round(&mut w, 0, MARKED);
+        assert_eq!(active(&w), [true, false, false, false]);
+        (cc, w)
+    }
+
+    #[test]
+    fn line_25_couples_by_the_sum_of_windows_whatever_the_round_trip_times() {
+        let (mut cc, mut w) = (amp(2.0, 8.0), avoiding(&[6.0, 4.0]));
+        w[1].srtt = 9.0;
+        open(&mut cc, &mut w);
+        cc.on_ack(&mut w, 0, ack(1)); // 1/10
+        assert_near(w[0].cwnd, 6.1);
+        cc.on_ack(&mut w, 1, ack(2)); // 2/10.1
+        assert_near(w[1].cwnd, 4.0 + 2.0 / 10.1);
+        assert_near(cc.w_total, 10.1 + 2.0 / 10.1);
+    }
+
+    #[test]
+    fn one_subflow_is_reno_in_growth_and_is_never_suppressed() {
+        let (mut cc, mut w) = (amp(1.0, 1.0), avoiding(&[4.0]));
+        open(&mut cc, &mut w);
+        cc.on_ack(&mut w, 0, ack(1));
+        assert_eq!(w[0].cwnd, 4.25);
+        w[0].cwnd = 2.0;
+        for _ in 0..10 {
+            cc.on_round(&mut w, 0, MARKED);
+            assert!(w[0].active && !cc.suppressed);
+        }
+        cc.on_timeout(&mut w, 0);
+        cc.on_timeout(&mut w, 0);
+        assert!(w[0].active);
+    }
+
+    #[test]
+    fn slow_start_is_renos_and_ends_at_the_first_mark_with_the_cut_of_line_29() {
+        let (mut cc, mut w) = (amp(2.0, 8.0), avoiding(&[8.0, 2.0]));
+        w[0].ssthresh = f64::INFINITY;
+        open(&mut cc, &mut w);
+        cc.on_ack(&mut w, 0, ack(2));
+        assert_eq!((w[0].cwnd, cc.w_total), (10.0, 12.0));
+        cc.on_mark(&mut w, 0);
+        assert_eq!((w[0].cwnd, w[0].ssthresh, cc.w_total), (7.5, 7.5, 9.5));
+        cc.on_ack(&mut w, 0, ack(1));
+        assert_near(w[0].cwnd, 7.5 + 1.0 / 9.5);
+    }
+
+    #[test]
+    fn lines_29_and_32_have_the_floor_and_timeouts_do_not() {
+        let (mut cc, mut w) = (amp(2.0, 8.0), avoiding(&[5.0, 5.0, 3.0]));
+        open(&mut cc, &mut w);
+        for expected in [3.75, 2.8125, 2.109_375, 2.0, 2.0] {
+            cc.on_mark(&mut w, 0);
+            assert_eq!((w[0].cwnd, w[0].ssthresh), (expected, expected));
+        }
+        cc.on_fast_retransmit(&mut w, 1);
+        cc.on_fast_retransmit(&mut w, 2);
+        assert_eq!((w[1].cwnd, w[1].ssthresh), (2.5, 2.5));
+        assert_eq!((w[2].cwnd, w[2].ssthresh), (2.0, 2.0));
+        cc.on_timeout(&mut w, 1);
+        assert_eq!((w[1].cwnd, w[1].ssthresh, cc.w_total), (1.0, 2.0, 5.0));
+        let mut cc = Amp::new([2.0, 8.0, 4.0, 1.0, 1.0]);
+        cc.on_fast_retransmit(&mut w, 2);
+        cc.on_fast_retransmit(&mut w, 2);
+        assert_eq!(w[2].cwnd, 1.0);
+    }
+
+    #[test]
+    fn gamma_rounds_of_the_initial_subflow_suppress_all_others() {
+        let (mut cc, mut w) = (amp(3.0, 8.0), avoiding(&AT_FLOOR));
+        open(&mut cc, &mut w);
+        for n_round in 1..=2 {
+            cc.on_round(&mut w, 0, MARKED);
+            assert_eq!((cc.n_round, active(&w)), (n_round, vec![true; 4]));
+            // Rounds of others are not counted.
+            cc.on_round(&mut w, 1, MARKED);
+            assert_eq!(cc.n_round, n_round);
+        }
+        cc.on_round(&mut w, 0, MARKED);
+        assert_eq!(active(&w), [true, false, false, false]);
+        assert_eq!(cwnds(&w), AT_FLOOR);
+    }
+
+    #[test]
+    fn one_round_that_does_not_fit_starts_the_count_anew() {
+        let spoilers: [fn(&mut Window); 4] = [
+            |r| r.cwnd = 3.0,
+            |r| r.cwnd = 1.0,
+            |r| r.in_recovery = true,
+            |r| r.established = false, // not yet: a closed one would not matter
+        ];
+        for spoil in spoilers {
+            let (mut cc, mut w) = (amp(2.0, 8.0), avoiding(&AT_FLOOR));
+            open(&mut cc, &mut w);
+            cc.on_round(&mut w, 0, MARKED);
+            let good = w[2].clone();
+            spoil(&mut w[2]);
+            cc.on_round(&mut w, 0, MARKED);
+            assert_eq!(cc.n_round, 0);
+            w[2] = good;
+            cc.on_round(&mut w, 0, MARKED);
+            assert_eq!((cc.n_round, cc.suppressed), (1, false));
+            cc.on_round(&mut w, 0, MARKED);
+            assert!(cc.suppressed);
+        }
+    }
+
+    #[test]
+    fn suppressed_subflows_keep_their_windows_and_leave_the_sum() {
+        let (mut cc, mut w) = suppressed();
+        assert_eq!(cc.w_total, 2.0);
+        cc.on_ack(&mut w, 3, ack(2));
+        assert_eq!(w[3].cwnd, 2.0);
+        cc.on_ack(&mut w, 0, ack(1)); // 1/2: alone it grows as one TCP does
+        assert_eq!(w[0].cwnd, 2.5);
+        w[3].cwnd = 4.0;
+        cc.on_mark(&mut w, 3);
+        assert_eq!((w[3].cwnd, cc.w_total), (3.0, 2.5));
+    }
+
+    #[test]
+    fn tau_clear_rounds_release() {
+        let (mut cc, mut w) = suppressed();
+        w[0].cwnd = 3.0;
+        for n_round in 1..=2 {
+            cc.on_round(&mut w, 0, CLEAR);
+            assert_eq!(
+                (cc.n_round, active(&w)),
+                (n_round, vec![true, false, false, false])
+            );
+            // Rounds of others, still draining, are not counted.
+            cc.on_round(&mut w, 2, CLEAR);
+            assert_eq!(cc.n_round, n_round);
+        }
+        cc.on_round(&mut w, 0, CLEAR);
+        assert_eq!((active(&w), cwnds(&w)), (vec![true; 4], vec![3.0, 2.0, 2.0, 2.0]));
+        assert_eq!((cc.n_round, cc.w_total), (0, 9.0));
+        // The cycle can begin again.
+        w[0].cwnd = 2.0;
+        cc.on_round(&mut w, 0, MARKED);
+        assert!(cc.suppressed);
+    }
+
+    #[test]
+    fn a_mark_the_floor_or_a_recovery_starts_the_count_to_release_anew() {
+        let spoilers: [fn(&mut Window); 3] = [|_| (), |r| r.cwnd = 2.9, |r| r.in_recovery = true];
+        for (spoil, round) in spoilers.into_iter().zip([MARKED, CLEAR, CLEAR]) {
+            let (mut cc, mut w) = suppressed();
+            w[0].cwnd = 5.0;
+            cc.on_round(&mut w, 0, CLEAR);
+            cc.on_round(&mut w, 0, CLEAR);
+            let good = w[0].clone();
+            spoil(&mut w[0]);
+            cc.on_round(&mut w, 0, round);
+            assert_eq!((cc.n_round, cc.suppressed), (0, true));
+            w[0] = good;
+            cc.on_round(&mut w, 0, CLEAR);
+            cc.on_round(&mut w, 0, CLEAR);
+            assert!(cc.suppressed);
+            cc.on_round(&mut w, 0, CLEAR);
+            assert!(!cc.suppressed);
+        }
+    }
+
+    #[test]
+    fn a_subflow_on_its_way_blocks_suppression_and_joins_suppressed_ones_suppressed() {
+        let (mut cc, mut w) = (amp(1.0, 2.0), avoiding(&[2.0, 2.0, 2.0]));
+        w[2].established = false;
+        cc.on_open(&mut w, 0);
+        cc.on_open(&mut w, 1);
+        cc.on_round(&mut w, 0, MARKED);
+        assert!(!cc.suppressed);
+        w[2].established = true;
+        cc.on_open(&mut w, 2);
+        cc.on_round(&mut w, 0, MARKED);
+        assert!(cc.suppressed);
+        // A fourth that the connection only knows of now.
+        w.extend(avoiding(&[10.0]));
+        cc.on_open(&mut w, 3);
+        assert_eq!((active(&w), cc.w_total), (vec![true, false, false, false], 2.0));
+        w[0].cwnd = 3.0;
+        cc.on_round(&mut w, 0, CLEAR);
+        cc.on_round(&mut w, 0, CLEAR);
+        assert_eq!((active(&w), cc.w_total), (vec![true; 4], 17.0));
+    }
+
+    #[test]
+    fn a_closed_subflow_neither_counts_nor_blocks() {
+        let (mut cc, mut w) = (amp(1.0, 2.0), avoiding(&[2.0, 2.0, 7.0]));
+        open(&mut cc, &mut w);
+        w[2].established = false;
+        cc.on_close(&mut w, 2);
+        assert_eq!(cc.w_total, 4.0);
+        cc.on_round(&mut w, 0, MARKED);
+        assert!(cc.suppressed);
+        // The last of the suppressed closes: nothing is left to suppress, the initial one goes on.
+        w[1].established = false;
+        cc.on_close(&mut w, 1);
+        assert_eq!((w[0].active, cc.w_total), (true, 2.0));
+    }
+
+    #[test]
+    fn when_the_initial_subflow_closes_the_others_are_released_and_the_next_takes_its_place() {
+        let (mut cc, mut w) = suppressed();
+        w[0].established = false;
+        cc.on_close(&mut w, 0);
+        assert_eq!((active(&w), cc.w_total), (vec![true; 4], 6.0));
+        // Rounds of subflow 1 count now.
+        cc.on_round(&mut w, 2, MARKED);
+        assert!(!cc.suppressed);
+        cc.on_round(&mut w, 1, MARKED);
+        assert_eq!(active(&w)[1..], [true, false, false]);
+        // All gone, and one comes back.
+        for s in 1..4 {
+            w[s].established = false;
+            cc.on_close(&mut w, s);
+        }
+        assert_eq!(cc.w_total, 0.0);
+        w[2].established = true;
+        cc.on_open(&mut w, 2);
+        cc.on_ack(&mut w, 2, ack(1));
+        assert_eq!((w[2].active, w[2].cwnd), (true, 2.5));
+    }
+
+    #[test]
+    fn two_timeouts_without_a_round_are_taken_for_a_dead_path() {
+        // The initial one: released at the second.
+        let (mut cc, mut w) = suppressed();
+        cc.on_timeout(&mut w, 0);
+        cc.on_round(&mut w, 0, CLEAR);
+        cc.on_timeout(&mut w, 0);
+        assert!(cc.suppressed, "a round lies between the two");
+        cc.on_timeout(&mut w, 0);
+        assert_eq!(active(&w), [true; 4]);
+
+        // Another: blocks after one, no more after two, counts again once it ends a round.
+        let (mut cc, mut w) = (amp(1.0, 2.0), avoiding(&[2.0, 2.0, 2.0]));
+        open(&mut cc, &mut w);
+        cc.on_timeout(&mut w, 2);
+        cc.on_round(&mut w, 0, MARKED);
+        assert!(!cc.suppressed);
+        cc.on_timeout(&mut w, 2);
+        cc.on_round(&mut w, 2, CLEAR);
+        cc.on_round(&mut w, 0, MARKED);
+        assert!(!cc.suppressed);
+        cc.on_timeout(&mut w, 2);
+        cc.on_timeout(&mut w, 2);
+        cc.on_round(&mut w, 0, MARKED);
+        assert!(cc.suppressed);
+    }
+
+    #[test]
+    fn without_ssr_nothing_is_ever_suppressed() {
+        let (mut cc, mut w) = (Amp::new([1.0, 8.0, 4.0, 2.0, 0.0]), avoiding(&[2.0; 4]));
+        open(&mut cc, &mut w);
+        for _ in 0..20 {
+            cc.on_round(&mut w, 0, MARKED);
+            assert_eq!((active(&w), cc.n_round), (vec![true; 4], 0));
+        }
     }
 }

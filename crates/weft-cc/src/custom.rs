@@ -1,4 +1,5 @@
-//! A user's own congestion control, from Rust or through another language's bridge: the one place where an event is a boxed call.
+//! A user's own congestion control, from Rust or through another language's bridge: the one place where an event
+//! is a boxed call.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,5 +83,84 @@ impl CongestionControl for Custom {
     }
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         self.connection().on_close(w, s);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Algorithm;
+    use crate::test_windows::{ack, avoiding};
+
+    /// Every acknowledgement doubles what the one before added.
+    struct Doubling {
+        next: f64,
+    }
+
+    impl CongestionControl for Doubling {
+        fn echo(&self) -> Echo {
+            Echo::Classic
+        }
+        fn on_ack(&mut self, w: &mut [Window], s: usize, _: Ack) {
+            w[s].cwnd += self.next;
+            self.next *= 2.0;
+        }
+        fn on_mark(&mut self, w: &mut [Window], s: usize) {
+            w[s].cwnd = 100.0;
+        }
+        fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
+            w[s].cwnd = 101.0;
+        }
+        fn on_timeout(&mut self, w: &mut [Window], s: usize) {
+            w[s].cwnd = 102.0;
+        }
+        fn on_open(&mut self, w: &mut [Window], s: usize) {
+            w[s].cwnd = 103.0;
+        }
+        fn on_close(&mut self, w: &mut [Window], s: usize) {
+            w[s].cwnd = 104.0;
+        }
+        fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
+            w[s].cwnd = f64::from(round.acked);
+        }
+    }
+
+    #[derive(Debug)]
+    struct Doublings;
+
+    impl Factory for Doublings {
+        fn name(&self) -> &'static str {
+            "doubling"
+        }
+        fn connection(&self) -> Box<dyn CongestionControl + Send> {
+            Box::new(Doubling { next: 1.0 })
+        }
+    }
+
+    #[test]
+    fn every_event_arrives_and_a_clone_is_a_fresh_connection() {
+        let mut cc = Algorithm::custom(Arc::new(Doublings));
+        assert_eq!((cc.name(), cc.echo()), ("doubling", Echo::Classic));
+        let mut w = avoiding(&[10.0]);
+        for expected in [11.0, 13.0, 17.0] {
+            cc.on_ack(&mut w, 0, ack(1));
+            assert_eq!(w[0].cwnd, expected);
+        }
+        cc.clone().on_ack(&mut w, 0, ack(1));
+        assert_eq!(w[0].cwnd, 18.0);
+        cc.on_round(&mut w, 0, Round { acked: 99, marked: 0 });
+        assert_eq!(w[0].cwnd, 99.0);
+        let events = [
+            Algorithm::on_mark,
+            Algorithm::on_fast_retransmit,
+            Algorithm::on_timeout,
+            Algorithm::on_open,
+            Algorithm::on_close,
+        ];
+        for (event, expected) in events.into_iter().zip([100.0, 101.0, 102.0, 103.0, 104.0]) {
+            event(&mut cc, &mut w, 0);
+            assert_eq!(w[0].cwnd, expected);
+        }
+        assert_eq!(format!("{cc:?}"), "Custom(Custom(Doublings))");
     }
 }

@@ -1,19 +1,20 @@
-//! DCM: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (version of October 2020), section 2.1, equations (1) and (2).
+//! DCM: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020),
+//! section 2.1, equations (1) and (2).
 //!
-//! "Each subflow of DCM follows DCTCP to reduce its cwnd and MPTCP to increase its cwnd", and so does this file: equation (1) is
-//! [`Lia`](crate::Lia)'s, equation (2) [`Dctcp`](crate::Dctcp)'s.
+//! "Each subflow of DCM follows DCTCP to reduce its cwnd and MPTCP to increase its cwnd", and so does this file:
+//! equation (1) is [`Lia`]'s, equation (2) [`Dctcp`]'s.
 //!
-//! Where the paper is silent: `a` of equation (1) is computed at every acknowledgement, as the list above the equation suggests and the
-//! authors' simulator does; `per_ack = 0` computes it once a round. Slow start ends at the first mark, with a cut by the
-//! `alpha` of that moment. A timeout is Reno's.
+//! Where the paper is silent: `a` of equation (1) is computed at every acknowledgement, as in the authors'
+//! simulator; `per_ack = 0` computes it once a round. Slow start ends at the first mark, with a cut by the alpha
+//! of that moment. A timeout is Reno's.
 
 use crate::{Ack, Allowed, CongestionControl, Dctcp, Echo, Lia, Parameter, Round, Window};
 
 /// MPTCP's increase with DCTCP's decrease.
 #[derive(Clone, Debug)]
 pub struct Dcm {
-    increase: Lia,
-    decrease: Dctcp,
+    mptcp: Lia,
+    dctcp: Dctcp,
 }
 
 impl Dcm {
@@ -21,63 +22,125 @@ impl Dcm {
     pub const ABOUT: &str = "DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)";
     /// What can be set, in the order [`new`](Self::new) takes it.
     pub const PARAMETERS: [Parameter; 4] = [
-        Dctcp::PARAMETERS[0],
-        Dctcp::PARAMETERS[1],
-        Dctcp::PARAMETERS[2],
+        Dctcp::ALPHA0,
+        Dctcp::G,
+        Parameter::CWND_MIN,
         Parameter {
             name: "per_ack",
             default: 1.0,
             allowed: Allowed::Switch,
-            about: "compute a of equation (1) at every acknowledgement instead of once a round",
+            about: "1 computes a of equation (1) at every acknowledgement, 0 once a round",
         },
     ];
 
     /// A fresh connection's state.
     pub fn new([alpha0, g, cwnd_min, per_ack]: [f64; 4]) -> Self {
         Self {
-            increase: Lia::new([0.0, cwnd_min, per_ack]),
-            decrease: Dctcp::new([alpha0, g, cwnd_min]),
+            mptcp: Lia::new([0.0, cwnd_min, per_ack]),
+            dctcp: Dctcp::new([alpha0, g, cwnd_min]),
         }
     }
 }
 
 impl CongestionControl for Dcm {
     fn echo(&self) -> Echo {
-        self.decrease.echo()
+        self.dctcp.echo()
     }
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
-        self.decrease.on_open(w, s);
-        self.increase.on_open(w, s);
+        self.dctcp.on_open(w, s);
+        self.mptcp.on_open(w, s);
     }
 
     /// For each ACK on subflow s: `w_s <- w_s + min(a / w_total, 1 / w_s)`.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
-        self.increase.on_ack(w, s, ack);
+        self.mptcp.on_ack(w, s, ack);
     }
 
-    /// For the first marked ACK in a window: `w_s <- w_s (1 - alpha_s / 2)`.
+    /// For first marked ACK in a window: `w_s <- w_s (1 - alpha_s / 2)`.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        self.decrease.on_mark(w, s);
-        self.increase.couple(w);
+        self.dctcp.on_mark(w, s);
+        self.mptcp.couple(w);
     }
 
-    /// Equation (2), and equation (1) where it is not computed at every acknowledgement.
+    /// Equation (2); equation (1) too, where it is not computed at every acknowledgement.
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
-        self.decrease.on_round(w, s, round);
-        self.increase.on_round(w, s, round);
+        self.dctcp.on_round(w, s, round);
+        self.mptcp.on_round(w, s, round);
     }
 
     /// For each loss: `w_s <- w_s / 2`.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
-        self.increase.on_fast_retransmit(w, s);
+        self.mptcp.on_fast_retransmit(w, s);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-        self.increase.on_timeout(w, s);
+        self.mptcp.on_timeout(w, s);
     }
 
     fn on_close(&mut self, w: &mut [Window], s: usize) {
-        self.increase.on_close(w, s);
+        self.mptcp.on_close(w, s);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds, round};
+
+    fn dcm(alpha0: f64, per_ack: f64) -> Dcm {
+        Dcm::new([alpha0, 1.0 / 16.0, 2.0, per_ack])
+    }
+
+    #[test]
+    fn it_grows_by_equation_1_at_every_acknowledgement() {
+        let mut cc = dcm(0.0, 1.0);
+        let mut w = avoiding_at(&[6.0, 2.0], &[1.0, 2.0]);
+        // a / w_total = max(6/1, 2/4) / (6/1 + 2/2)^2 = 6/49, below 1/6.
+        cc.on_ack(&mut w, 0, ack(1));
+        let grown = 6.0 + 6.0 / 49.0;
+        assert_near(w[0].cwnd, grown);
+        // And again with the new window, below 1/2.
+        cc.on_ack(&mut w, 1, ack(1));
+        assert_near(w[1].cwnd, 2.0 + grown / ((grown + 1.0) * (grown + 1.0)));
+    }
+
+    #[test]
+    fn it_may_compute_a_once_a_round() {
+        let mut cc = dcm(0.0, 0.0);
+        let mut w = avoiding(&[4.0, 4.0]);
+        cc.on_round(&mut w, 0, round(4, 0)); // 4 / 8^2 = 1/16
+        cc.on_ack(&mut w, 0, ack(4));
+        cc.on_ack(&mut w, 1, ack(4));
+        assert_eq!(cwnds(&w), [4.25, 4.25]);
+    }
+
+    #[test]
+    fn it_shrinks_by_equation_2_on_each_subflow() {
+        let mut cc = dcm(0.5, 1.0);
+        let mut w = avoiding(&[16.0, 16.0]);
+        cc.on_open(&mut w, 0);
+        cc.on_open(&mut w, 1);
+        // alpha_0 = 15/16 * 1/2 + 1/16 * 4/16 = 0.484375; alpha_1 = 15/16 * 1/2 = 0.46875
+        cc.on_round(&mut w, 0, round(16, 4));
+        cc.on_round(&mut w, 1, round(16, 0));
+        // 16 * (1 - 0.2421875), 16 * (1 - 0.234375)
+        cc.on_mark(&mut w, 0);
+        cc.on_mark(&mut w, 1);
+        assert_eq!(cwnds(&w), [12.125, 12.25]);
+        assert_eq!(w[0].ssthresh, 12.125);
+    }
+
+    #[test]
+    fn marks_stop_at_the_floor_and_losses_are_renos() {
+        let mut cc = dcm(1.0, 1.0);
+        let mut w = avoiding(&[3.0, 12.0]);
+        cc.on_open(&mut w, 0);
+        cc.on_mark(&mut w, 0);
+        assert_eq!(w[0].cwnd, 2.0);
+        cc.on_fast_retransmit(&mut w, 1);
+        assert_eq!((w[1].cwnd, w[1].ssthresh), (6.0, 6.0));
+        cc.on_timeout(&mut w, 1);
+        assert_eq!((w[1].cwnd, w[1].ssthresh), (1.0, 3.0));
     }
 }

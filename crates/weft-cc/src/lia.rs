@@ -1,18 +1,18 @@
-//! LIA, the coupled congestion control of MPTCP: RFC 6356, section 3, equations (1) and (2).
+//! LIA, MPTCP's coupled congestion control: RFC 6356, section 3, equations (1) and (2).
 //!
-//! For each packet acknowledged on subflow s the window grows by `min(alpha / cwnd_total, 1 / cwnd_s)`, where
+//! Each packet acknowledged on subflow s adds `min(alpha / cwnd_total, 1 / cwnd_s)`, where
 //!
 //! ```text
 //! alpha = cwnd_total * max_r(cwnd_r / rtt_r^2) / (sum_r cwnd_r / rtt_r)^2
 //! ```
 //!
-//! so `alpha / cwnd_total`, which is what is kept here, needs no total.
+//! What is kept here is `alpha / cwnd_total`, in which the total cancels.
 //!
-//! Where the RFC leaves a choice: section 4.1 lets a sender compute alpha once per round trip instead of at every
-//! acknowledgement; here, by default, it is computed whenever a round of any subflow ends and after every event that
-//! lowers a window, `per_ack = 1` computes it always. A subflow counts once it is established and has an RTT; before any has, growth
-//! is Reno's. Decrease is Reno's (section 3). `beta` adds what AMP's paper calls "MPTCP (beta = 4)", section 4.1 (3): ECN with a
-//! constant cut 1 / beta at the first mark of a window, no lower than `cwnd_min`.
+//! Where the RFC leaves a choice: alpha need not be computed at every acknowledgement (section 4.1). By default it
+//! is when a round of any subflow ends and after every event that lowers a window; `per_ack = 1` computes it
+//! always. A subflow counts once it is established and has an RTT; before any has, growth is Reno's. Decrease is
+//! Reno's (section 3). `beta` adds what AMP's paper, section 4.1 (3), calls "MPTCP (beta = 4)": ECN with a cut of
+//! 1 / `beta` at the first mark of a window, in slow start too, which it ends; no lower than `cwnd_min`.
 
 use crate::reno::{avoidance, collapse, halve};
 use crate::{Ack, Allowed, CongestionControl, Echo, Parameter, Round, Window};
@@ -23,32 +23,27 @@ pub struct Lia {
     beta: f64,
     cwnd_min: f64,
     per_ack: bool,
-    /// `alpha / cwnd_total` as last computed, in packets for each packet acknowledged.
+    /// `alpha / cwnd_total` as last computed.
     increase: f64,
 }
 
 impl Lia {
     /// One line about it.
-    pub const ABOUT: &str = "LIA, MPTCP's linked increases; ECN with a constant cut by `beta` (RFC 6356)";
+    pub const ABOUT: &str = "LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)";
     /// What can be set, in the order [`new`](Self::new) takes it.
     pub const PARAMETERS: [Parameter; 3] = [
         Parameter {
             name: "beta",
             default: 0.0,
             allowed: Allowed::ZeroOrNumber(2.0, 1000.0),
-            about: "0: no ECN; otherwise ECN with a cut of 1 / beta at a mark (AMP, section 4.1)",
+            about: "0: no ECN; otherwise a mark cuts the window by 1 / beta",
         },
-        Parameter {
-            name: "cwnd_min",
-            default: 2.0,
-            allowed: Allowed::Whole(1, 1000),
-            about: "floor of a cut by a mark, in packets",
-        },
+        Parameter::CWND_MIN,
         Parameter {
             name: "per_ack",
             default: 0.0,
             allowed: Allowed::Switch,
-            about: "compute alpha at every acknowledgement instead of once a round",
+            about: "1 computes alpha at every acknowledgement, 0 once a round",
         },
     ];
 
@@ -96,6 +91,7 @@ impl CongestionControl for Lia {
         w[s].cwnd += left * self.increase.min(1.0 / w[s].cwnd);
     }
 
+    /// Without ECN not asked for; RFC 3168, section 6.1.2, would have it treated as a loss.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         if self.beta == 0.0 {
             halve(&mut w[s]);
@@ -122,5 +118,119 @@ impl CongestionControl for Lia {
 
     fn on_close(&mut self, w: &mut [Window], _: usize) {
         self.couple(w);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds, round};
+
+    fn lia(w: &[Window]) -> Lia {
+        let mut cc = Lia::new([0.0, 2.0, 0.0]);
+        cc.couple(w);
+        cc
+    }
+
+    #[test]
+    fn one_subflow_is_reno() {
+        let mut w = avoiding_at(&[10.0], &[0.02]);
+        // alpha = 10 * (10 / rtt^2) / (10 / rtt)^2 = 1, so 10 + min(1/10, 1/10).
+        lia(&w).on_ack(&mut w, 0, ack(1));
+        assert_near(w[0].cwnd, 10.1);
+    }
+
+    #[test]
+    fn equal_round_trips_couple_by_the_largest_window() {
+        let mut w = avoiding(&[6.0, 2.0]);
+        // alpha = 8 * max(6, 2) / 8^2 = 3/4; alpha / cwnd_total = 3/32.
+        let mut cc = lia(&w);
+        cc.on_ack(&mut w, 0, ack(1));
+        cc.on_ack(&mut w, 1, ack(2));
+        assert_eq!(cwnds(&w), [6.0 + 3.0 / 32.0, 2.0 + 6.0 / 32.0]);
+    }
+
+    #[test]
+    fn unequal_round_trips_follow_equation_2_capped_at_reno() {
+        let mut w = avoiding_at(&[10.0, 40.0], &[1.0, 4.0]);
+        // max(10/1, 40/16) = 10; (10/1 + 40/4)^2 = 400; 10/400 = 1/40, as much as 1/cwnd of subflow 1.
+        let mut cc = lia(&w);
+        cc.on_ack(&mut w, 0, ack(1));
+        cc.on_ack(&mut w, 1, ack(1));
+        assert_eq!(cwnds(&w), [10.025, 40.025]);
+        // max(10/1, 400/400) = 10; (10/1 + 400/20)^2 = 900; 10/900 = 1/90 is above 1/400, which caps it.
+        let mut w = avoiding_at(&[10.0, 400.0], &[1.0, 20.0]);
+        let mut cc = lia(&w);
+        cc.on_ack(&mut w, 0, ack(1));
+        cc.on_ack(&mut w, 1, ack(1));
+        assert_eq!(cwnds(&w), [10.0 + 1.0 / 90.0, 400.0025]);
+    }
+
+    #[test]
+    fn alpha_is_computed_once_a_round_or_at_every_acknowledgement() {
+        let windows = avoiding(&[4.0, 4.0]);
+        // Round 1: alpha / cwnd_total = 4/64 = 1/16.
+        let (mut w, mut cc) = (windows.clone(), lia(&windows));
+        cc.on_ack(&mut w, 0, ack(4));
+        cc.on_ack(&mut w, 0, ack(4));
+        assert_eq!(w[0].cwnd, 4.5);
+        // Round 2: 4.5 / 8.5^2.
+        cc.on_round(&mut w, 0, round(8, 0));
+        cc.on_ack(&mut w, 0, ack(1));
+        assert_near(w[0].cwnd, 4.5 + 4.5 / 72.25);
+
+        let (mut w, mut cc) = (windows, Lia::new([0.0, 2.0, 1.0]));
+        cc.on_ack(&mut w, 0, ack(4));
+        // Now 4.25 / 8.25^2.
+        cc.on_ack(&mut w, 0, ack(4));
+        assert_near(w[0].cwnd, 4.25 + 4.0 * 4.25 / 68.0625);
+    }
+
+    #[test]
+    fn subflows_without_handshake_or_round_trip_time_do_not_count() {
+        let mut w = avoiding(&[6.0, 2.0, 50.0, 50.0]);
+        w[2].established = false;
+        w[3].srtt = 0.0;
+        lia(&w).on_ack(&mut w, 0, ack(1));
+        assert_eq!(w[0].cwnd, 6.0 + 3.0 / 32.0);
+        // Before any has a sample, Reno: 6 + 1/6.
+        let mut w = avoiding_at(&[6.0, 2.0], &[0.0, 0.0]);
+        lia(&w).on_ack(&mut w, 0, ack(1));
+        assert_eq!(w[0].cwnd, 6.0 + 1.0 / 6.0);
+    }
+
+    #[test]
+    fn joins_losses_and_closes_are_felt_at_once() {
+        let mut cc = Lia::new([0.0, 2.0, 0.0]);
+        let mut w = avoiding(&[6.0, 6.0, 4.0]);
+        w[2].established = false;
+        cc.on_open(&mut w, 1); // 6 / 12^2
+        assert_eq!(cc.increase, 6.0 / 144.0);
+        w[2].established = true;
+        cc.on_open(&mut w, 2); // 6 / 16^2
+        assert_eq!(cc.increase, 6.0 / 256.0);
+        cc.on_fast_retransmit(&mut w, 0); // windows 3, 6, 4
+        assert_eq!(cc.increase, 6.0 / 169.0);
+        cc.on_timeout(&mut w, 1); // windows 3, 1, 4
+        assert_eq!(cc.increase, 4.0 / 64.0);
+        w[2].established = false;
+        cc.on_close(&mut w, 2); // windows 3, 1
+        assert_eq!(cc.increase, 3.0 / 16.0);
+    }
+
+    #[test]
+    fn beta_makes_it_ecn_capable_with_a_constant_cut() {
+        assert_eq!(Lia::new([0.0, 2.0, 0.0]).echo(), Echo::Off);
+        let mut cc = Lia::new([4.0, 2.0, 0.0]);
+        assert_eq!(cc.echo(), Echo::Dctcp);
+        let mut w = avoiding(&[8.0, 4.0]);
+        w[0].ssthresh = f64::INFINITY;
+        cc.on_mark(&mut w, 0); // 8 * 3/4, and the end of slow start
+        assert_eq!((w[0].cwnd, w[0].ssthresh), (6.0, 6.0));
+        assert_eq!(cc.increase, 6.0 / 100.0);
+        for expected in [4.5, 3.375, 2.531_25, 2.0, 2.0] {
+            cc.on_mark(&mut w, 0);
+            assert_eq!(w[0].cwnd, expected);
+        }
     }
 }

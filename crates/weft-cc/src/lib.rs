@@ -6,6 +6,8 @@
 mod connection;
 mod custom;
 mod registry;
+#[cfg(test)]
+mod test_windows;
 
 mod amp;
 mod dcm;

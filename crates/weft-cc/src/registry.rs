@@ -155,6 +155,23 @@ pub struct Parameter {
     pub about: &'static str,
 }
 
+impl Parameter {
+    /// Of all that are cut by marks.
+    pub(crate) const CWND_MIN: Self = Self {
+        name: "cwnd_min",
+        default: 2.0,
+        allowed: Allowed::Whole(1, 100),
+        about: "floor of a cut by a mark, in packets",
+    };
+    /// Of those with a constant cut.
+    pub(crate) const BETA: Self = Self {
+        name: "beta",
+        default: 4.0,
+        allowed: Allowed::Number(2.0, 1000.0),
+        about: "a mark cuts the window by 1 / beta",
+    };
+}
+
 /// The values a parameter may have, bounds included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Allowed {
@@ -274,4 +291,111 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
         .map(|name| format!("`{name}`"))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(name: &str, parameters: &[(&str, f64)]) -> String {
+        let parameters: Vec<_> = parameters
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value))
+            .collect();
+        Algorithm::build(name, &parameters)
+            .expect_err("must be refused")
+            .to_string()
+    }
+
+    #[test]
+    fn every_entry_builds_with_its_defaults_under_its_name() {
+        for entry in Algorithm::BUILT_IN {
+            assert_eq!(Algorithm::build(entry.name, &[]).unwrap().name(), entry.name);
+        }
+        assert!(Algorithm::BUILT_IN.is_sorted_by_key(|entry| entry.name));
+    }
+
+    #[test]
+    fn every_parameter_can_be_set_to_its_default_and_its_bounds_but_not_beyond() {
+        for entry in Algorithm::BUILT_IN {
+            for parameter in entry.parameters {
+                let build = |value| Algorithm::build(entry.name, &[(parameter.name.to_owned(), value)]);
+                let (min, max) = (parameter.allowed.min(), parameter.allowed.max());
+                for value in [parameter.default, min, max] {
+                    assert!(build(value).is_ok(), "{} {} {value}", entry.name, parameter.name);
+                }
+                for value in [min - 0.001, max + 0.001, f64::NAN, f64::INFINITY] {
+                    let error = build(value).unwrap_err();
+                    assert_eq!(error.parameter(), Some(parameter.name), "{} {value}", entry.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_listed_is_one_line_each() {
+        for entry in Algorithm::BUILT_IN {
+            for about in entry.parameters.iter().map(|p| p.about).chain([entry.about]) {
+                assert!(
+                    !about.is_empty() && !about.contains('\n') && about.len() <= 90,
+                    "{about}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_is_one_line_that_names_what_was_given_and_what_is_allowed() {
+        assert_eq!(
+            refused("cubic", &[]),
+            "no congestion control is called `cubic`; there are `amp`, `dcm`, `dctcp`, `lia`, `reno`, `xmp`"
+        );
+        assert_eq!(
+            refused("amp", &[("gama", 2.0)]),
+            "`amp` has no parameter `gama`; it takes `gamma`, `tau`, `beta`, `cwnd_min`, `ssr`"
+        );
+        assert_eq!(
+            refused("reno", &[("beta", 2.0)]),
+            "`reno` has no parameter `beta`; it takes none"
+        );
+        assert_eq!(
+            refused("xmp", &[("beta", 4.0), ("beta", 4.0)]),
+            "parameter `beta` of `xmp` is given twice; once is allowed"
+        );
+        assert_eq!(
+            refused("amp", &[("beta", 1.5)]),
+            "parameter `beta` of `amp` is 1.5; allowed is a number from 2 to 1000"
+        );
+        assert_eq!(
+            refused("dctcp", &[("cwnd_min", 1.5)]),
+            "parameter `cwnd_min` of `dctcp` is 1.5; allowed is a whole number from 1 to 100"
+        );
+        assert_eq!(
+            refused("lia", &[("beta", 1.0)]),
+            "parameter `beta` of `lia` is 1; allowed is 0 or a number from 2 to 1000"
+        );
+        assert_eq!(
+            refused("amp", &[("ssr", 0.5)]),
+            "parameter `ssr` of `amp` is 0.5; allowed is 0 or 1"
+        );
+    }
+
+    #[test]
+    fn values_reach_the_parameter_they_are_given_for() {
+        let parameters = [("cwnd_min".to_owned(), 1.0), ("beta".to_owned(), 2.0)];
+        let mut cc = Algorithm::build("xmp", &parameters).unwrap();
+        let mut w = crate::test_windows::avoiding(&[6.0]);
+        for expected in [3.0, 2.0, 1.0, 1.0] {
+            cc.on_mark(&mut w, 0);
+            assert_eq!(w[0].cwnd, expected);
+        }
+    }
+
+    #[test]
+    fn it_can_cross_threads_and_is_small() {
+        fn crosses<T: Clone + fmt::Debug + Send + Sync>() {}
+        crosses::<Algorithm>();
+        // A simulated connection carries one; 64 bytes are a cache line.
+        assert!(size_of::<Algorithm>() <= 72, "{}", size_of::<Algorithm>());
+    }
 }

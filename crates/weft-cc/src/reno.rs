@@ -1,11 +1,12 @@
 //! Reno: RFC 5681, sections 3.1 (slow start, congestion avoidance, timeout) and 3.2 (fast retransmit).
 //!
-//! Each subflow is on its own: with n subflows on one bottleneck the connection takes what n flows take.
+//! Each subflow is on its own: n of them on one bottleneck take what n flows take.
 //!
-//! Where the RFC leaves a choice: congestion avoidance is its equation (3), `cwnd += 1 / cwnd` for each packet acknowledged, so a
-//! delayed acknowledgement counts its packets and one acknowledgement never adds more than one packet. `FlightSize` of equation
-//! (4) is the window, which a sender with enough data fills. Inflating the window during recovery (section 3.2, steps 3 to 5)
-//! is the transport's.
+//! Where the RFC leaves a choice: congestion avoidance is its equation (3), `cwnd += 1 / cwnd` for each packet
+//! acknowledged, so a delayed acknowledgement counts its packets, and one acknowledgement never adds more than
+//! one packet. `FlightSize` of equation (4) is the window, which a sender with enough data fills; every timeout
+//! sets `ssthresh` from it, repeated ones of one segment too. Inflating the window during recovery (section
+//! 3.2, steps 3 to 5) is the transport's.
 
 use crate::{Ack, CongestionControl, Echo, Parameter, Window, slow_start};
 
@@ -15,7 +16,7 @@ pub struct Reno;
 
 impl Reno {
     /// One line about it.
-    pub const ABOUT: &str = "Reno on each subflow, uncoupled, no ECN (RFC 5681)";
+    pub const ABOUT: &str = "Reno on each subflow, uncoupled, without ECN (RFC 5681)";
     /// What can be set: nothing.
     pub const PARAMETERS: [Parameter; 0] = [];
 
@@ -54,13 +55,13 @@ pub(crate) fn grow(w: &mut Window, ack: Ack) {
     w.cwnd += left / w.cwnd;
 }
 
-/// Slow start; returns the packets left for congestion avoidance, at most a window of them, so that an acknowledgement that
-/// covers more (the end of a recovery) counts as one round.
+/// Slow start; returns the packets left for congestion avoidance, at most a window of them: what covers more
+/// (the end of a recovery) counts as one round.
 pub(crate) fn avoidance(w: &mut Window, ack: Ack) -> f64 {
     f64::from(slow_start(w, ack.acked)).min(w.cwnd)
 }
 
-/// Equation (4) and section 3.2, step 2, less the inflation.
+/// Equation (4) and section 3.2, step 2, without the inflation.
 pub(crate) fn halve(w: &mut Window) {
     w.ssthresh = (w.cwnd / 2.0).max(2.0);
     w.cwnd = w.ssthresh;
@@ -70,4 +71,52 @@ pub(crate) fn halve(w: &mut Window) {
 pub(crate) fn collapse(w: &mut Window) {
     w.ssthresh = (w.cwnd / 2.0).max(2.0);
     w.cwnd = 1.0;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_windows::{ack, avoiding};
+
+    #[test]
+    fn slow_start_adds_what_is_acknowledged_up_to_ssthresh() {
+        let mut w = vec![Window::new(4.0, 7.0)];
+        Reno.on_ack(&mut w, 0, ack(2));
+        assert_eq!(w[0].cwnd, 6.0);
+        // One of the two reaches ssthresh 7, the other is congestion avoidance's: 7 + 1/7.
+        Reno.on_ack(&mut w, 0, ack(2));
+        assert_eq!(w[0].cwnd, 7.0 + 1.0 / 7.0);
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_a_packet_a_round() {
+        let mut w = avoiding(&[10.0]);
+        // A delayed acknowledgement of 2: 10 + 2/10.
+        Reno.on_ack(&mut w, 0, ack(2));
+        assert_eq!(w[0].cwnd, 10.2);
+        // An acknowledgement of more than the window adds one packet, no more.
+        Reno.on_ack(&mut w, 0, ack(50));
+        assert_eq!(w[0].cwnd, 11.2);
+    }
+
+    #[test]
+    fn losses_halve_and_timeouts_collapse_no_lower_than_two_and_one() {
+        let mut w = avoiding(&[11.0, 3.0]);
+        Reno.on_fast_retransmit(&mut w, 0);
+        assert_eq!((w[0].cwnd, w[0].ssthresh), (5.5, 5.5));
+        Reno.on_timeout(&mut w, 0);
+        assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 2.75));
+        Reno.on_fast_retransmit(&mut w, 1);
+        assert_eq!((w[1].cwnd, w[1].ssthresh), (2.0, 2.0));
+    }
+
+    #[test]
+    fn a_timeout_is_followed_by_slow_start_to_half_the_window() {
+        let mut w = avoiding(&[8.0]);
+        Reno.on_timeout(&mut w, 0);
+        for expected in [2.0, 3.0, 4.0, 4.25] {
+            Reno.on_ack(&mut w, 0, ack(1));
+            assert_eq!(w[0].cwnd, expected);
+        }
+    }
 }

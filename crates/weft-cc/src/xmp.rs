@@ -1,25 +1,27 @@
-//! XMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (version of October 2020), section 2.2, equation (3); after Cao et al.,
-//! "Explicit Multipath Congestion Control for Data Center Networks", 2013 ("XMP's paper" below), whose Algorithm 1 it is.
+//! XMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020),
+//! section 2.2, equation (3); after Cao et al., "Explicit Multipath Congestion Control for Data Center Networks"
+//! (2013, "XMP's paper" below).
 //!
-//! With the rate `x_s = w_s / rtt_s` that a subflow reached in its last round, equation (3) reads
+//! With the rate `x_s = w_s / rtt_s` that a subflow had at the end of its last round, equation (3) reads
 //!
 //! ```text
 //! delta_s = rtt_s / rtt_min * x_s / (sum_r x_r)
 //! ```
 //!
-//! Where section 2.2 is silent, Algorithm 1 of XMP's paper and the authors' simulator decide: the window moves in whole packets, the fraction
-//! of delta is saved for later rounds, a cut takes at least one packet; a round in which a cut was made does not grow; the first mark in
-//! slow start only ends slow start (ssthresh = cwnd, no cut); `rtt_min` is the smallest smoothed RTT among subflows. A loss
-//! halves and rounds down. A subflow counts once it is established and has ended a round with an RTT.
+//! Where section 2.2 is silent, Algorithm 1 of XMP's paper and the simulator of AMP's authors decide: the window moves
+//! in whole packets, the fraction of delta is saved for later rounds, a cut takes at least one packet; a round
+//! with a mark does not grow the window; the first mark in slow start only ends it (`ssthresh = cwnd`); `rtt_min`
+//! is the smallest smoothed RTT of a subflow. Losses are Reno's, rounded down, and a subflow's rate falls with
+//! them at once. A subflow counts once it is established and has ended a round with an RTT.
 
 use crate::reno::{collapse, halve};
-use crate::{Ack, Allowed, CongestionControl, Echo, Parameter, Round, Window, slow_start};
+use crate::{Ack, CongestionControl, Echo, Parameter, Round, Window, slow_start};
 
-/// Rate in the last round, packets per second; 0 before the first.
+/// Slot: rate at the end of the last round, packets per second; 0 before the first.
 const RATE: usize = 0;
-/// What of delta has not become a whole packet yet, below 1.
+/// Slot: what delta has left over, below one packet.
 const ADDER: usize = 1;
-/// 1 if a mark came since the last round ended, else 0.
+/// Slot: 1 if a mark came since the last round ended, else 0.
 const REDUCED: usize = 2;
 
 /// XMP.
@@ -32,29 +34,16 @@ pub struct Xmp {
 impl Xmp {
     /// One line about it.
     pub const ABOUT: &str =
-        "XMP: constant cuts at marks, rate-balanced increase (Cao et al. 2013; AMP's paper, section 2.2)";
+        "XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)";
     /// What can be set, in the order [`new`](Self::new) takes it.
-    pub const PARAMETERS: [Parameter; 2] = [
-        Parameter {
-            name: "beta",
-            default: 4.0,
-            allowed: Allowed::Number(2.0, 1000.0),
-            about: "a mark cuts the window by 1 / beta",
-        },
-        Parameter {
-            name: "cwnd_min",
-            default: 2.0,
-            allowed: Allowed::Whole(1, 1000),
-            about: "floor of a cut by a mark, in packets",
-        },
-    ];
+    pub const PARAMETERS: [Parameter; 2] = [Parameter::BETA, Parameter::CWND_MIN];
 
     /// A fresh connection's state.
     pub fn new([beta, cwnd_min]: [f64; 2]) -> Self {
         Self { beta, cwnd_min }
     }
 
-    /// Equation (3) in packets per round of `s`; `w[s]` has a rate.
+    /// Equation (3), in packets a round of `s`, which counts itself.
     fn delta(w: &[Window], s: usize) -> f64 {
         let (mut total, mut rtt_min) = (0.0, f64::INFINITY);
         for r in w.iter().filter(|r| r.established && r.slot[RATE] > 0.0) {
@@ -70,12 +59,16 @@ impl CongestionControl for Xmp {
         Echo::Count
     }
 
+    fn on_open(&mut self, w: &mut [Window], s: usize) {
+        w[s].slot = [0.0; 4];
+    }
+
     /// Slow start only: congestion avoidance grows once a round.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         slow_start(&mut w[s], ack.acked);
     }
 
-    /// First marked ACK in a window: `w_s <- w_s (1 - 1 / beta)`.
+    /// For first marked ACK in a window: `w_s <- w_s (1 - 1 / beta)`.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         let w = &mut w[s];
         if w.cwnd >= w.ssthresh {
@@ -86,13 +79,13 @@ impl CongestionControl for Xmp {
         w.slot[REDUCED] = 1.0;
     }
 
-    /// Every window of data: `w_s <- w_s + delta_s`.
+    /// Every window of data on subflow s: `w_s <- w_s + delta_s`.
     fn on_round(&mut self, w: &mut [Window], s: usize, _: Round) {
-        if w[s].srtt == 0.0 {
+        let reduced = std::mem::take(&mut w[s].slot[REDUCED]) == 1.0;
+        if !w[s].established || w[s].srtt == 0.0 {
             return;
         }
         w[s].slot[RATE] = w[s].cwnd / w[s].srtt;
-        let reduced = std::mem::take(&mut w[s].slot[REDUCED]) == 1.0;
         if reduced || w[s].in_recovery || w[s].cwnd < w[s].ssthresh {
             return;
         }
@@ -101,14 +94,172 @@ impl CongestionControl for Xmp {
         w[s].cwnd += saved.floor();
     }
 
+    /// For each loss: `w_s <- w_s / 2`.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         halve(&mut w[s]);
-        w[s].cwnd = w[s].cwnd.floor();
-        w[s].ssthresh = w[s].cwnd;
+        lost(&mut w[s]);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize) {
         collapse(&mut w[s]);
-        w[s].ssthresh = w[s].ssthresh.floor();
+        lost(&mut w[s]);
+    }
+}
+
+/// After a loss: whole packets, and the rate of the smaller window.
+fn lost(w: &mut Window) {
+    w.cwnd = w.cwnd.floor();
+    w.ssthresh = w.ssthresh.floor();
+    if w.slot[RATE] > 0.0 {
+        w.slot[RATE] = w.cwnd / w.srtt;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds, round};
+
+    fn xmp() -> Xmp {
+        Xmp::new([4.0, 2.0])
+    }
+
+    /// Ends a round of every subflow in recovery, which takes its rate and grows nothing.
+    fn take_rates(cc: &mut Xmp, w: &mut [Window]) {
+        for s in 0..w.len() {
+            w[s].in_recovery = true;
+            cc.on_round(w, s, round(1, 0));
+            w[s].in_recovery = false;
+        }
+    }
+
+    #[test]
+    fn one_subflow_grows_a_packet_a_round() {
+        let (mut cc, mut w) = (xmp(), avoiding_at(&[10.0], &[0.02]));
+        for expected in [11.0, 12.0, 13.0] {
+            cc.on_ack(&mut w, 0, ack(10));
+            cc.on_round(&mut w, 0, round(10, 0));
+            assert_eq!(w[0].cwnd, expected);
+        }
+    }
+
+    #[test]
+    fn delta_is_the_subflows_share_of_the_rate_and_its_fraction_is_saved() {
+        let (mut cc, mut w) = (xmp(), avoiding(&[6.0, 2.0]));
+        take_rates(&mut cc, &mut w);
+        // delta_0 = 6/8: saved 0.75, then 1.5, so one whole packet and 0.5 left.
+        cc.on_round(&mut w, 0, round(6, 0));
+        assert_eq!((w[0].cwnd, w[0].slot[ADDER]), (6.0, 0.75));
+        cc.on_round(&mut w, 0, round(6, 0));
+        assert_eq!((w[0].cwnd, w[0].slot[ADDER]), (7.0, 0.5));
+        // delta_1 = 2/8: the rate of subflow 0 is that of its last round, 6.
+        cc.on_round(&mut w, 1, round(2, 0));
+        assert_eq!((w[1].cwnd, w[1].slot[ADDER]), (2.0, 0.25));
+    }
+
+    #[test]
+    fn delta_grows_with_the_round_trip_time_against_the_smallest() {
+        let (mut cc, mut w) = (xmp(), avoiding_at(&[12.0, 12.0], &[1.0, 4.0]));
+        take_rates(&mut cc, &mut w);
+        // Rates 12 and 3. delta_0 = 1/1 * 12/15 = 0.8; delta_1 = 4/1 * 3/15 = 0.8.
+        cc.on_round(&mut w, 0, round(12, 0));
+        cc.on_round(&mut w, 1, round(12, 0));
+        assert_eq!((w[0].slot[ADDER], w[1].slot[ADDER]), (0.8, 0.8));
+        assert_eq!(cwnds(&w), [12.0, 12.0]);
+    }
+
+    #[test]
+    fn a_mark_cuts_whole_packets_at_least_one_down_to_the_floor() {
+        let (mut cc, mut w) = (xmp(), avoiding(&[13.0]));
+        // 13 - floor(13/4) = 10, 10 - 2, 8 - 2, 6 - 1, 5 - 1, 4 - 1, 3 - 1, floor.
+        for expected in [10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 2.0] {
+            cc.on_mark(&mut w, 0);
+            assert_eq!((w[0].cwnd, w[0].ssthresh), (expected, expected));
+        }
+        let mut cc = Xmp::new([4.0, 1.0]);
+        cc.on_mark(&mut w, 0);
+        cc.on_mark(&mut w, 0);
+        assert_eq!(w[0].cwnd, 1.0);
+    }
+
+    #[test]
+    fn the_first_mark_in_slow_start_ends_it_without_a_cut() {
+        let (mut cc, mut w) = (xmp(), vec![Window::new(8.0, 50.5)]);
+        w[0].established = true;
+        w[0].srtt = 1.0;
+        cc.on_ack(&mut w, 0, ack(2));
+        cc.on_round(&mut w, 0, round(8, 0));
+        assert_eq!(
+            w[0].cwnd, 10.0,
+            "slow start grows by acknowledgements, not by rounds"
+        );
+        cc.on_mark(&mut w, 0);
+        assert_eq!((w[0].cwnd, w[0].ssthresh), (10.0, 10.0));
+        cc.on_ack(&mut w, 0, ack(2));
+        assert_eq!(w[0].cwnd, 10.0);
+        cc.on_mark(&mut w, 0);
+        assert_eq!(w[0].cwnd, 8.0);
+    }
+
+    #[test]
+    fn rounds_with_a_mark_and_recoveries_do_not_grow() {
+        let (mut cc, mut w) = (xmp(), avoiding(&[8.0]));
+        cc.on_mark(&mut w, 0); // 6
+        cc.on_round(&mut w, 0, round(8, 1));
+        assert_eq!(w[0].cwnd, 6.0);
+        w[0].in_recovery = true;
+        cc.on_round(&mut w, 0, round(6, 0));
+        assert_eq!(w[0].cwnd, 6.0);
+        w[0].in_recovery = false;
+        cc.on_round(&mut w, 0, round(6, 0));
+        assert_eq!(w[0].cwnd, 7.0);
+    }
+
+    #[test]
+    fn subflows_that_are_not_open_or_have_no_round_yet_do_not_count() {
+        let (mut cc, mut w) = (xmp(), avoiding(&[4.0, 4.0, 4.0]));
+        take_rates(&mut cc, &mut w);
+        w[1].established = false;
+        cc.on_open(&mut w, 2);
+        cc.on_round(&mut w, 0, round(4, 0)); // delta = 4/4
+        assert_eq!(cwnds(&w), [5.0, 4.0, 4.0]);
+        // Without an RTT there is no rate and no growth.
+        w[2].srtt = 0.0;
+        cc.on_round(&mut w, 2, round(4, 0));
+        assert_eq!(w[2].cwnd, 4.0);
+    }
+
+    #[test]
+    fn losses_round_down_and_lower_the_rate_at_once() {
+        let (mut cc, mut w) = (xmp(), avoiding(&[7.0, 9.0]));
+        take_rates(&mut cc, &mut w);
+        cc.on_fast_retransmit(&mut w, 0); // 7/2 = 3.5
+        assert_eq!((w[0].cwnd, w[0].ssthresh, w[0].slot[RATE]), (3.0, 3.0, 3.0));
+        cc.on_timeout(&mut w, 1); // 9/2 = 4.5
+        assert_eq!((w[1].cwnd, w[1].ssthresh, w[1].slot[RATE]), (1.0, 4.0, 1.0));
+        cc.on_round(&mut w, 0, round(3, 0)); // delta = 3/4
+        assert_eq!(w[0].slot[ADDER], 0.75);
+    }
+    proptest! {
+        /// Equation (3) summed: in the time of `rtt_min`, in which subflow s ends `rtt_min / rtt_s` rounds, all subflows
+        /// together grow by one packet.
+        #[test]
+        fn all_subflows_together_grow_a_packet_in_the_smallest_round_trip_time(
+            subflows in prop::collection::vec((2_u32..500, 1e-6..1e-2_f64), 1..20),
+        ) {
+            let (cwnd, rtt): (Vec<f64>, Vec<f64>) = subflows.iter().map(|&(w, rtt)| (f64::from(w), rtt)).unzip();
+            let (mut cc, mut w) = (xmp(), avoiding_at(&cwnd, &rtt));
+            take_rates(&mut cc, &mut w);
+            let rtt_min = rtt.iter().copied().fold(f64::INFINITY, f64::min);
+            let mut growth = 0.0;
+            for s in 0..w.len() {
+                cc.on_round(&mut w, s, round(1, 0));
+                growth += (w[s].cwnd - cwnd[s] + w[s].slot[ADDER]) * rtt_min / rtt[s];
+                prop_assert!(w[s].cwnd.fract() == 0.0 && (0.0..1.0).contains(&w[s].slot[ADDER]));
+            }
+            assert_near(growth, 1.0);
+        }
     }
 }

@@ -1,0 +1,44 @@
+//! Windows and events as the unit tests write them.
+
+use crate::{Ack, Round, Window};
+
+/// Established subflows in congestion avoidance, all with an RTT of 1 s, so that rates are windows.
+pub fn avoiding(cwnd: &[f64]) -> Vec<Window> {
+    let rtt = vec![1.0; cwnd.len()];
+    avoiding_at(cwnd, &rtt)
+}
+
+/// Established subflows in congestion avoidance, with these RTTs in seconds.
+pub fn avoiding_at(cwnd: &[f64], rtt: &[f64]) -> Vec<Window> {
+    let window = |(&cwnd, &rtt)| Window {
+        established: true,
+        srtt: rtt,
+        min_rtt: rtt,
+        ..Window::new(cwnd, cwnd)
+    };
+    cwnd.iter().zip(rtt).map(window).collect()
+}
+
+/// The windows' sizes.
+pub fn cwnds(w: &[Window]) -> Vec<f64> {
+    w.iter().map(|r| r.cwnd).collect()
+}
+
+/// An acknowledgement without marks.
+pub fn ack(acked: u32) -> Ack {
+    Ack { acked, marked: 0 }
+}
+
+/// A round.
+pub fn round(acked: u32, marked: u32) -> Round {
+    Round { acked, marked }
+}
+
+/// Are the two equal but for rounding?
+#[track_caller]
+pub fn assert_near(found: f64, expected: f64) {
+    assert!(
+        (found - expected).abs() <= 1e-12 * expected.abs().max(1.0),
+        "found {found}, expected {expected}"
+    );
+}
