@@ -1,0 +1,214 @@
+//! How a spec names hosts.
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use weft_spec::SpecError;
+
+use crate::Context;
+
+/// A host by its name ("h3") or its index (3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostRef {
+    /// Index among the fabric's hosts.
+    Index(u32),
+    /// Name.
+    Name(String),
+}
+
+/// Some hosts: one, a range of indices ("0..8" without 8), "all", or a list of these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostSet {
+    /// One host.
+    One(HostRef),
+    /// Hosts by index, the second excluded.
+    Range(u32, u32),
+    /// All hosts.
+    All,
+    /// Several of the above, in order.
+    List(Vec<HostSet>),
+}
+
+impl HostRef {
+    /// Index of the host.
+    ///
+    /// # Errors
+    /// Without a path: there is no such host.
+    pub fn resolve(&self, context: &Context<'_>) -> Result<u32, SpecError> {
+        let found = match self {
+            HostRef::Index(index) => Some(*index).filter(|&i| (i as usize) < context.hosts.len()),
+            HostRef::Name(name) => context.host(name),
+        };
+        found.ok_or_else(|| SpecError::new("", format!("there is no host {self}"), existing(context)))
+    }
+}
+
+impl HostSet {
+    /// Indices of the hosts, in order.
+    ///
+    /// # Errors
+    /// There is no such host, or the range is empty; the path leads into the list.
+    pub fn resolve(&self, context: &Context<'_>) -> Result<Vec<u32>, SpecError> {
+        match self {
+            HostSet::One(host) => Ok(vec![host.resolve(context)?]),
+            HostSet::All => Ok((0..context.hosts.len() as u32).collect()),
+            HostSet::Range(from, to) => {
+                if from >= to || *to as usize > context.hosts.len() {
+                    let problem = if from >= to {
+                        "is empty"
+                    } else {
+                        "goes beyond the last host"
+                    };
+                    return Err(SpecError::new(
+                        "",
+                        format!("\"{from}..{to}\" {problem}"),
+                        existing(context),
+                    ));
+                }
+                Ok((*from..*to).collect())
+            }
+            HostSet::List(items) => {
+                let mut hosts = Vec::new();
+                for (i, item) in items.iter().enumerate() {
+                    hosts.extend(
+                        item.resolve(context)
+                            .map_err(|error| error.under(&format!("[{i}]")))?,
+                    );
+                }
+                Ok(hosts)
+            }
+        }
+    }
+}
+
+fn existing(context: &Context<'_>) -> String {
+    let count = context.hosts.len();
+    match (context.hosts.first(), context.hosts.last()) {
+        (Some(first), Some(last)) => {
+            format!(
+                "{count} hosts, by index 0 to {} or by name {first:?} to {last:?}",
+                count - 1
+            )
+        }
+        _ => "nothing: there are no hosts".to_owned(),
+    }
+}
+
+impl fmt::Display for HostRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostRef::Index(index) => write!(f, "{index}"),
+            HostRef::Name(name) => write!(f, "{name:?}"),
+        }
+    }
+}
+
+impl Serialize for HostRef {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            HostRef::Index(index) => to.serialize_u32(*index),
+            HostRef::Name(name) => to.serialize_str(name),
+        }
+    }
+}
+
+impl Serialize for HostSet {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            HostSet::One(host) => host.serialize(to),
+            HostSet::Range(from, end) => to.collect_str(&format_args!("{from}..{end}")),
+            HostSet::All => to.serialize_str("all"),
+            HostSet::List(items) => items.serialize(to),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for HostRef {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(RefVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for HostSet {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(SetVisitor)
+    }
+}
+
+struct RefVisitor;
+
+impl Visitor<'_> for RefVisitor {
+    type Value = HostRef;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a host by name or index")
+    }
+    fn visit_i64<E: Error>(self, index: i64) -> Result<HostRef, E> {
+        let index = u32::try_from(index).map_err(|_| E::invalid_value(Unexpected::Signed(index), &self))?;
+        Ok(HostRef::Index(index))
+    }
+    fn visit_str<E: Error>(self, name: &str) -> Result<HostRef, E> {
+        Ok(HostRef::Name(name.to_owned()))
+    }
+}
+
+struct SetVisitor;
+
+impl<'de> Visitor<'de> for SetVisitor {
+    type Value = HostSet;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "hosts: a name, an index, a range of indices such as \"0..8\", \"all\", or a list of these",
+        )
+    }
+    fn visit_i64<E: Error>(self, index: i64) -> Result<HostSet, E> {
+        let index = u32::try_from(index).map_err(|_| E::invalid_value(Unexpected::Signed(index), &self))?;
+        Ok(HostSet::One(HostRef::Index(index)))
+    }
+    fn visit_str<E: Error>(self, text: &str) -> Result<HostSet, E> {
+        if text == "all" {
+            return Ok(HostSet::All);
+        }
+        let range = text.split_once("..").map(|(from, to)| (from.parse(), to.parse()));
+        Ok(match range {
+            Some((Ok(from), Ok(to))) => HostSet::Range(from, to),
+            _ => HostSet::One(HostRef::Name(text.to_owned())),
+        })
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<HostSet, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(HostSet::List(list))
+    }
+}
+
+impl JsonSchema for HostRef {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "HostRef".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }], "examples": ["h0", 0] })
+    }
+}
+
+impl JsonSchema for HostSet {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "HostSet".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let one = json_schema!({ "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }] });
+        json_schema!({
+            "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }, { "type": "array", "items": one }],
+            "examples": ["h0", "0..8", "all", ["h0", "h5"]],
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! Incast: many senders answer one receiver at almost the same time, again and again (Kheirkhah and Lee, AMP,
+//! section 3.1: every second k flows of 128 KB, 50 us apart).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Size, SpecError, Time};
+
+use crate::{Context, Flow, HostRef, HostSet, MAX_FLOWS, Pattern, random};
+
+/// Rounds of flows to one receiver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Incast {
+    /// Flows in a round.
+    #[schemars(range(min = 1))]
+    pub flows: u32,
+    /// Application bytes of each flow.
+    pub size: Size,
+    /// Time between the openings of two flows of a round.
+    #[serde(default)]
+    pub gap: Time,
+    /// Time between the beginnings of two rounds; needed when there is more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Time>,
+    /// Number of rounds.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    pub rounds: u32,
+    /// When the first round begins.
+    #[serde(default)]
+    pub start: Time,
+    /// Each flow opens later by a random time up to this.
+    #[serde(default)]
+    pub jitter: Time,
+    /// Senders; left out, all hosts but the receiver. Flows are spread evenly over them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<HostSet>,
+    /// The receiver; left out, the last host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<HostRef>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Pattern for Incast {
+    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+        let every = self.check()?;
+        let (senders, to) = self.ends(context)?;
+        let mut random = context.random();
+        let mut flows = Vec::with_capacity(self.rounds as usize * self.flows as usize);
+        for round in 0..self.rounds {
+            for i in 0..self.flows {
+                let start = u64::from(round) * every.0 + u64::from(i) * self.gap.0;
+                flows.push(Flow {
+                    from: senders[spread(i, self.flows, senders.len())],
+                    to,
+                    size: Some(self.size),
+                    start: Time(self.start.0 + start + random::up_to(self.jitter, &mut random).0),
+                    stop: None,
+                    transport: context.transport,
+                    traffic: context.traffic,
+                    round,
+                });
+            }
+        }
+        Ok(flows)
+    }
+}
+
+/// The sender of flow `i` of `flows`: evenly spaced when there are fewer flows than senders, else in turn.
+fn spread(i: u32, flows: u32, senders: usize) -> usize {
+    let (i, flows) = (i as usize, flows as usize);
+    if flows < senders {
+        i * senders / flows
+    } else {
+        i % senders
+    }
+}
+
+impl Incast {
+    /// Time between rounds, once all numbers are in range.
+    fn check(&self) -> Result<Time, SpecError> {
+        if self.flows == 0 || self.rounds == 0 {
+            let field = if self.flows == 0 { "flows" } else { "rounds" };
+            return Err(SpecError::new(field, "0", "at least 1"));
+        }
+        let total = u64::from(self.flows) * u64::from(self.rounds);
+        if total > MAX_FLOWS {
+            let given = format!("{} rounds of {} flows make {total}", self.rounds, self.flows);
+            return Err(SpecError::new(
+                "rounds",
+                given,
+                format!("at most {MAX_FLOWS} flows in all"),
+            ));
+        }
+        if self.size == Size(0) {
+            return Err(SpecError::new("size", "0B", "a size above 0"));
+        }
+        let every = match self.every {
+            Some(Time(0)) if self.rounds > 1 => {
+                return Err(SpecError::new(
+                    "every",
+                    "0s",
+                    "a time above 0, as there are several rounds",
+                ));
+            }
+            Some(every) => every,
+            None if self.rounds > 1 => {
+                let given = format!("missing, with {} rounds", self.rounds);
+                return Err(SpecError::new(
+                    "every",
+                    given,
+                    "a time such as \"1s\", or one round",
+                ));
+            }
+            None => Time(0),
+        };
+        let last = u128::from(every.0) * u128::from(self.rounds - 1)
+            + u128::from(self.gap.0) * u128::from(self.flows - 1)
+            + u128::from(self.start.0)
+            + u128::from(self.jitter.0);
+        if last > u128::from(Time::MAX.0) {
+            return Err(SpecError::new(
+                "rounds",
+                "the last flow opens too late",
+                format!("before {}", Time::MAX),
+            ));
+        }
+        Ok(every)
+    }
+
+    /// Senders, at least one, and the receiver.
+    fn ends(&self, context: &Context<'_>) -> Result<(Vec<u32>, u32), SpecError> {
+        let to = match &self.to {
+            Some(host) => host.resolve(context).map_err(|error| error.under("to"))?,
+            None => (context.hosts.len() as u32).saturating_sub(1),
+        };
+        let senders = match &self.from {
+            None | Some(HostSet::All) => (0..context.hosts.len() as u32)
+                .filter(|&host| host != to)
+                .collect(),
+            Some(set) => set.resolve(context).map_err(|error| error.under("from"))?,
+        };
+        if senders.is_empty() {
+            return Err(SpecError::new(
+                "from",
+                "there are no senders",
+                "at least one host beside the receiver",
+            ));
+        }
+        if senders.contains(&to) {
+            let name = context.hosts[to as usize];
+            let given = format!("the receiver {name:?} is among the senders");
+            return Err(SpecError::new("from", given, "hosts other than the receiver"));
+        }
+        Ok((senders, to))
+    }
+}

@@ -1,0 +1,33 @@
+//! Random numbers of a pattern.
+
+use rand::seq::SliceRandom;
+use rand::{Rng, RngExt, SeedableRng};
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+use weft_spec::Time;
+
+/// A stream for each traffic entry of an experiment, so that a new entry does not change the others' flows.
+pub(crate) fn stream(seed: u64, entry: u32) -> Xoshiro256PlusPlus {
+    let key = SplitMix64::seed_from_u64(entry.into()).next_u64();
+    Xoshiro256PlusPlus::seed_from_u64(seed ^ key)
+}
+
+/// Uniform from 0 to `most`.
+pub(crate) fn up_to(most: Time, random: &mut impl Rng) -> Time {
+    if most == Time(0) {
+        most
+    } else {
+        Time(random.random_range(0..=most.0))
+    }
+}
+
+/// A permutation of 0 to n-1 that moves every element, uniform among all such; `n` is not 1. Redrawing until nothing
+/// stays in place takes e draws on average.
+pub(crate) fn derangement(n: u32, random: &mut impl Rng) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..n).collect();
+    loop {
+        order.shuffle(random);
+        if order.iter().enumerate().all(|(i, &to)| i as u32 != to) {
+            return order;
+        }
+    }
+}
