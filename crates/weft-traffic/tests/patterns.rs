@@ -126,170 +126,164 @@ fn permutations_are_uniform() {
     );
 }
 
+/// Kind, fields ("+": beside an incast's flows and size) and how the refusal begins, with four hosts.
+const REFUSALS: &[(&str, &str, &str)] = &[
+    (
+        "incast",
+        "size = \"1KB\"",
+        "flows: missing; allowed: a value is required here: Flows in a round",
+    ),
+    (
+        "incast",
+        "flows = 0\nsize = \"1KB\"",
+        "flows: 0; allowed: at least 1",
+    ),
+    (
+        "incast",
+        "flows = 3\nsize = 128",
+        "size: 128 is a bare number without a unit; allowed: a size",
+    ),
+    (
+        "incast",
+        "flows = 3\nsize = \"0B\"",
+        "size: 0B; allowed: a size above 0",
+    ),
+    (
+        "incast",
+        "+rounds = 2",
+        "every: missing, with 2 rounds; allowed: a time such as \"1s\", or one round",
+    ),
+    ("incast", "+rounds = 0", "rounds: 0; allowed: at least 1"),
+    (
+        "incast",
+        "+rounds = 2\nevery = \"0s\"",
+        "every: 0s; allowed: a time above 0",
+    ),
+    (
+        "incast",
+        "+rounds = 4000000000\nevery = \"1ps\"",
+        "rounds: 4000000000 rounds of 3 flows make 12000000000; allowed: at most 10000000 flows",
+    ),
+    (
+        "incast",
+        "+rounds = 1000\nevery = \"1000000s\"",
+        "rounds: the last flow opens too late; allowed: before",
+    ),
+    (
+        "incast",
+        "+to = \"h9\"",
+        "to: there is no host \"h9\"; allowed: 4 hosts, by index 0 to 3 or by name \"h0\" to \"r0\"",
+    ),
+    ("incast", "+to = -1", "to: -1; allowed: a host by name or index"),
+    (
+        "incast",
+        "+from = [0, \"r0\"]",
+        "from: the receiver \"r0\" is among the senders; allowed: hosts other than the receiver",
+    ),
+    (
+        "incast",
+        "+from = []",
+        "from: there are no senders; allowed: at least one host beside the receiver",
+    ),
+    (
+        "incast",
+        "+from = [0, [1, 7]]",
+        "from[1][1]: there is no host 7; allowed: 4 hosts",
+    ),
+    (
+        "incast",
+        "+from = \"2..9\"",
+        "from: \"2..9\" goes beyond the last host; allowed: 4 hosts",
+    ),
+    (
+        "incast",
+        "+from = \"2..2\"",
+        "from: \"2..2\" is empty; allowed: 4 hosts",
+    ),
+    (
+        "incast",
+        "+round = 2",
+        "round: unknown field; allowed: flows, size, gap, every, rounds, start, jitter, from, to",
+    ),
+    ("bulk", "", "from: missing; allowed: from and to, or pairs"),
+    ("bulk", "from = 0", "to: missing; allowed: from and to, or pairs"),
+    (
+        "bulk",
+        "pairs = \"permutation\"\nto = 1",
+        "to: given beside pairs; allowed: either pairs, or from and to",
+    ),
+    (
+        "bulk",
+        "pairs = \"all\"",
+        "pairs: \"all\"; allowed: \"permutation\", or a list of pairs [FROM, TO] of hosts",
+    ),
+    (
+        "bulk",
+        "pairs = [[0]]",
+        "pairs[0]: a list of 1; allowed: an array of length 2",
+    ),
+    (
+        "bulk",
+        "pairs = [[0, \"x\"]]",
+        "pairs[0][1]: there is no host \"x\"; allowed: 4 hosts",
+    ),
+    (
+        "bulk",
+        "pairs = [[0, 1.5]]",
+        "pairs[0][1]: 1.5; allowed: a host by name or index",
+    ),
+    (
+        "bulk",
+        "pairs = [[0, 1], [2, 2]]",
+        "pairs[1]: \"h2\" would send to itself; allowed: two different hosts",
+    ),
+    (
+        "bulk",
+        "pairs = []",
+        "count: 1 for 0 pairs makes 0 flows; allowed: 1 to 10000000 flows in all",
+    ),
+    (
+        "bulk",
+        "from = \"all\"\nto = 0",
+        "to: \"h0\" would send to itself; allowed: two different hosts",
+    ),
+    (
+        "bulk",
+        "from = [0, 1]\nto = [1, 2, 3]",
+        "to: 3 receivers for 2 senders; allowed: one receiver, one sender, or as many of both",
+    ),
+    (
+        "bulk",
+        "from = 0\nto = 1\ncount = 0",
+        "count: 0 for 1 pairs makes 0 flows; allowed: 1 to",
+    ),
+    (
+        "bulk",
+        "from = 0\nto = 1\nsize = \"1KB\"\nstop = \"1s\"",
+        "stop: given beside size; allowed: either stop or size",
+    ),
+    (
+        "bulk",
+        "from = 0\nto = 1\nstart = \"1s\"\nstop = \"1s\"",
+        "stop: 1s is not after the start; allowed: a time above 1s (start and jitter)",
+    ),
+    (
+        "bulk",
+        "from = 0\nto = 1\nsize = \"0B\"",
+        "size: 0B; allowed: a size above 0",
+    ),
+    (
+        "poisson",
+        "",
+        "kind: \"poisson\" does not exist; allowed: \"bulk\", \"incast\"",
+    ),
+];
+
 #[test]
 fn refusals_name_the_field_what_was_given_and_what_is_allowed() {
-    let incast = "flows = 3\nsize = \"1KB\"\n";
-    let cases: &[(&str, &str, &str)] = &[
-        (
-            "incast",
-            "size = \"1KB\"",
-            "flows: missing; allowed: a value is required here: Flows in a round",
-        ),
-        (
-            "incast",
-            "flows = 0\nsize = \"1KB\"",
-            "flows: 0; allowed: at least 1",
-        ),
-        (
-            "incast",
-            "flows = 3\nsize = 128",
-            "size: 128 is a bare number without a unit; allowed: a size",
-        ),
-        (
-            "incast",
-            "flows = 3\nsize = \"0B\"",
-            "size: 0B; allowed: a size above 0",
-        ),
-        (
-            "incast",
-            &format!("{incast}rounds = 2"),
-            "every: missing, with 2 rounds; allowed: a time such as \"1s\", or one round",
-        ),
-        (
-            "incast",
-            &format!("{incast}rounds = 0"),
-            "rounds: 0; allowed: at least 1",
-        ),
-        (
-            "incast",
-            &format!("{incast}rounds = 2\nevery = \"0s\""),
-            "every: 0s; allowed: a time above 0",
-        ),
-        (
-            "incast",
-            &format!("{incast}rounds = 4000000000\nevery = \"1ps\""),
-            "rounds: 4000000000 rounds of 3 flows make 12000000000; allowed: at most 10000000 flows",
-        ),
-        (
-            "incast",
-            &format!("{incast}rounds = 1000\nevery = \"1000000s\""),
-            "rounds: the last flow opens too late; allowed: before",
-        ),
-        (
-            "incast",
-            &format!("{incast}to = \"h9\""),
-            "to: there is no host \"h9\"; allowed: 4 hosts, by index 0 to 3 or by name \"h0\" to \"r0\"",
-        ),
-        (
-            "incast",
-            &format!("{incast}to = -1"),
-            "to: -1; allowed: a host by name or index",
-        ),
-        (
-            "incast",
-            &format!("{incast}from = [0, \"r0\"]"),
-            "from: the receiver \"r0\" is among the senders; allowed: hosts other than the receiver",
-        ),
-        (
-            "incast",
-            &format!("{incast}from = []"),
-            "from: there are no senders; allowed: at least one host beside the receiver",
-        ),
-        (
-            "incast",
-            &format!("{incast}from = [0, [1, 7]]"),
-            "from[1][1]: there is no host 7; allowed: 4 hosts",
-        ),
-        (
-            "incast",
-            &format!("{incast}from = \"2..9\""),
-            "from: \"2..9\" goes beyond the last host; allowed: 4 hosts",
-        ),
-        (
-            "incast",
-            &format!("{incast}from = \"2..2\""),
-            "from: \"2..2\" is empty; allowed: 4 hosts",
-        ),
-        (
-            "incast",
-            &format!("{incast}round = 2"),
-            "round: unknown field; allowed: flows, size, gap, every, rounds, start, jitter, from, to",
-        ),
-        ("bulk", "", "from: missing; allowed: from and to, or pairs"),
-        ("bulk", "from = 0", "to: missing; allowed: from and to, or pairs"),
-        (
-            "bulk",
-            "pairs = \"permutation\"\nto = 1",
-            "to: given beside pairs; allowed: either pairs, or from and to",
-        ),
-        (
-            "bulk",
-            "pairs = \"all\"",
-            "pairs: \"all\"; allowed: \"permutation\", or a list of pairs [FROM, TO] of hosts",
-        ),
-        (
-            "bulk",
-            "pairs = [[0]]",
-            "pairs[0]: a list of 1; allowed: an array of length 2",
-        ),
-        (
-            "bulk",
-            "pairs = [[0, \"x\"]]",
-            "pairs[0][1]: there is no host \"x\"; allowed: 4 hosts",
-        ),
-        (
-            "bulk",
-            "pairs = [[0, 1.5]]",
-            "pairs[0][1]: 1.5; allowed: a host by name or index",
-        ),
-        (
-            "bulk",
-            "pairs = [[0, 1], [2, 2]]",
-            "pairs[1]: \"h2\" would send to itself; allowed: two different hosts",
-        ),
-        (
-            "bulk",
-            "pairs = []",
-            "count: 1 for 0 pairs makes 0 flows; allowed: 1 to 10000000 flows in all",
-        ),
-        (
-            "bulk",
-            "from = \"all\"\nto = 0",
-            "to: \"h0\" would send to itself; allowed: two different hosts",
-        ),
-        (
-            "bulk",
-            "from = [0, 1]\nto = [1, 2, 3]",
-            "to: 3 receivers for 2 senders; allowed: one receiver, one sender, or as many of both",
-        ),
-        (
-            "bulk",
-            "from = 0\nto = 1\ncount = 0",
-            "count: 0 for 1 pairs makes 0 flows; allowed: 1 to",
-        ),
-        (
-            "bulk",
-            "from = 0\nto = 1\nsize = \"1KB\"\nstop = \"1s\"",
-            "stop: given beside size; allowed: either stop or size",
-        ),
-        (
-            "bulk",
-            "from = 0\nto = 1\nstart = \"1s\"\nstop = \"1s\"",
-            "stop: 1s is not after the start; allowed: a time above 1s (start and jitter)",
-        ),
-        (
-            "bulk",
-            "from = 0\nto = 1\nsize = \"0B\"",
-            "size: 0B; allowed: a size above 0",
-        ),
-        (
-            "poisson",
-            "",
-            "kind: \"poisson\" does not exist; allowed: \"bulk\", \"incast\"",
-        ),
-    ];
-    for (kind, fields, expected) in cases {
-        let got = flows(kind, fields, 4, 1).unwrap_err().to_string();
+    for (kind, fields, expected) in REFUSALS {
+        let fields = fields.replace('+', "flows = 3\nsize = \"1KB\"\n");
+        let got = flows(kind, &fields, 4, 1).unwrap_err().to_string();
         assert!(
             got.starts_with(expected),
             "{kind} {fields} gives\n  {got}\nnot\n  {expected}"
