@@ -1,18 +1,18 @@
 //! AMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020),
 //! section 4.2, Algorithm 1, whose line numbers stand below.
 //!
-//! Where the paper is silent, the authors' simulator decides: suppression and release are looked at when a round of
-//! the initial subflow ends; a round speaks for suppression if every subflow is established, has `floor(cwnd)`
-//! equal to `cwnd_min` and is in no recovery; for release if it brought no mark, `floor(cwnd)` is above
-//! `cwnd_min` and the initial subflow is in no recovery; `w_total` counts active subflows only; slow start ends
-//! at the first mark, with the cut of line 29. A timeout is Reno's.
+//! Where the paper is silent, the authors' simulator decides: suppression and release are looked at when a
+//! round of the initial subflow ends; a round speaks for suppression if every subflow is established, has
+//! `floor(cwnd)` equal to `cwnd_min` and is in no recovery; for release if it brought no mark, `floor(cwnd)`
+//! is above `cwnd_min` and the initial subflow is in no recovery; `w_total` counts active subflows only; slow
+//! start ends at the first mark, with the cut of line 29. A timeout is Reno's.
 //!
-//! Where both are silent: a suppressed subflow keeps its window while what it has in flight is acknowledged, though
-//! marks and losses still lower it. A subflow that joins suppressed ones is suppressed too. A closed subflow
-//! neither counts nor blocks; when the initial one closes, the others are released and the first established one
-//! takes its place. A subflow that times out twice with no round between is taken for dead until it ends a round:
-//! it neither counts nor blocks, and if it is the initial one the others are released. Release starts both counts
-//! anew.
+//! Where both are silent: a suppressed subflow keeps its window while what it has in flight is acknowledged,
+//! though marks and losses still lower it. A subflow that joins suppressed ones is suppressed too. A closed
+//! subflow neither counts nor blocks; when the initial one closes, the others are released and the first
+//! established one takes its place. A subflow that times out twice with no round between is taken for dead
+//! until it ends a round: it neither counts nor blocks, and if it is the initial one the others are released.
+//! Release starts both counts anew.
 
 use crate::reno::{avoidance, collapse};
 use crate::{Ack, Allowed, CongestionControl, Echo, Parameter, Round, Window};
@@ -187,7 +187,7 @@ impl CongestionControl for Amp {
     fn on_timeout(&mut self, w: &mut [Window], s: usize) {
         collapse(&mut w[s]);
         w[s].slot[TIMEOUTS] += 1.0;
-        if s == self.initial && self.suppressed && !lives(&w[s]) {
+        if s == self.initial && !lives(&w[s]) {
             self.set_active(w, true);
         }
         self.sum(w);
@@ -451,6 +451,10 @@ mod tests {
         cc.on_open(&mut w, 2);
         cc.on_ack(&mut w, 2, ack(1));
         assert_eq!((w[2].active, w[2].cwnd), (true, 2.5));
+        w[3].established = true;
+        cc.on_open(&mut w, 3);
+        cc.on_round(&mut w, 2, MARKED);
+        assert_eq!(active(&w)[2..], [true, false]);
     }
 
     #[test]

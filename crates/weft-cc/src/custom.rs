@@ -1,5 +1,5 @@
-//! A user's own congestion control, from Rust or through another language's bridge: the one place where an event
-//! is a boxed call.
+//! A user's own congestion control, from Rust or through another language's bridge: the one place where an
+//! event is a boxed call.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

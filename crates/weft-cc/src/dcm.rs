@@ -1,12 +1,12 @@
 //! DCM: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020),
 //! section 2.1, equations (1) and (2).
 //!
-//! "Each subflow of DCM follows DCTCP to reduce its cwnd and MPTCP to increase its cwnd", and so does this file:
-//! equation (1) is [`Lia`]'s, equation (2) [`Dctcp`]'s.
+//! "Each subflow of DCM follows DCTCP to reduce its cwnd and MPTCP to increase its cwnd", and so does this
+//! file: equation (1) is [`Lia`]'s, equation (2) [`Dctcp`]'s.
 //!
 //! Where the paper is silent: `a` of equation (1) is computed at every acknowledgement, as in the authors'
-//! simulator; `per_ack = 0` computes it once a round. Slow start ends at the first mark, with a cut by the alpha
-//! of that moment. A timeout is Reno's.
+//! simulator; `per_ack = 0` computes it once a round. Slow start ends at the first mark, with a cut by the
+//! alpha of that moment. A timeout is Reno's.
 
 use crate::{Ack, Allowed, CongestionControl, Dctcp, Echo, Lia, Parameter, Round, Window};
 
@@ -113,6 +113,28 @@ mod tests {
         cc.on_ack(&mut w, 0, ack(4));
         cc.on_ack(&mut w, 1, ack(4));
         assert_eq!(cwnds(&w), [4.25, 4.25]);
+    }
+
+    #[test]
+    fn joins_marks_and_closes_are_felt_at_once() {
+        let mut cc = dcm(1.0, 0.0);
+        let mut w = avoiding(&[8.0, 8.0]);
+        w[1].established = false;
+        let grown_by = |cc: &mut Dcm, w: &mut [Window]| {
+            let before = w[0].cwnd;
+            cc.on_ack(w, 0, ack(1));
+            std::mem::replace(&mut w[0].cwnd, before) - before
+        };
+        cc.on_open(&mut w, 0);
+        assert_near(grown_by(&mut cc, &mut w), 8.0 / 64.0);
+        w[1].established = true;
+        cc.on_open(&mut w, 1);
+        assert_near(grown_by(&mut cc, &mut w), 8.0 / 256.0);
+        cc.on_mark(&mut w, 1); // 8 * (1 - 1/2)
+        assert_near(grown_by(&mut cc, &mut w), 8.0 / 144.0);
+        w[1].established = false;
+        cc.on_close(&mut w, 1);
+        assert_near(grown_by(&mut cc, &mut w), 8.0 / 64.0);
     }
 
     #[test]

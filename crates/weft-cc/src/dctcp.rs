@@ -4,9 +4,9 @@
 //! Each subflow is on its own.
 //!
 //! Where they are silent or differ: `alpha` starts at `alpha0`, 1 as in RFC 8257 and Linux or 0 as in AMP's
-//! simulations. Slow start ends at the first mark, with a cut by the `alpha` of that moment. `cwnd_min` is the
-//! floor of cuts by marks only (2 in the first implementations, 1 in later ones). Loss is Reno's (RFC 8257,
-//! section 3.5), and so is growth (section 3.4). The fraction of marks counts packets, not bytes.
+//! simulations. Slow start ends at the first mark, with a cut by the `alpha` of that moment. `cwnd_min` is
+//! the floor of cuts by marks only (2 in the first implementations, 1 in later ones). Loss is Reno's (RFC
+//! 8257, section 3.5), and so is growth (section 3.4). The fraction of marks counts packets, not bytes.
 
 use crate::reno::{collapse, grow, halve};
 use crate::{Ack, Allowed, CongestionControl, Echo, Parameter, Round, Window};

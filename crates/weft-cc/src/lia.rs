@@ -8,11 +8,12 @@
 //!
 //! What is kept here is `alpha / cwnd_total`, in which the total cancels.
 //!
-//! Where the RFC leaves a choice: alpha need not be computed at every acknowledgement (section 4.1). By default it
-//! is when a round of any subflow ends and after every event that lowers a window; `per_ack = 1` computes it
-//! always. A subflow counts once it is established and has an RTT; before any has, growth is Reno's. Decrease is
-//! Reno's (section 3). `beta` adds what AMP's paper, section 4.1 (3), calls "MPTCP (beta = 4)": ECN with a cut of
-//! 1 / `beta` at the first mark of a window, in slow start too, which it ends; no lower than `cwnd_min`.
+//! Where the RFC leaves a choice: alpha need not be computed at every acknowledgement (section 4.1). By
+//! default it is when a round of any subflow ends and after every event that lowers a window; `per_ack = 1`
+//! computes it always. A subflow counts once it is established and has an RTT; before any has, growth is
+//! Reno's. Decrease is Reno's (section 3). `beta` adds what AMP's paper, section 4.1 (3), calls "MPTCP (beta
+//! = 4)": ECN with a cut of 1 / `beta` at the first mark of a window, in slow start too, which it ends; no
+//! lower than `cwnd_min`.
 
 use crate::reno::{avoidance, collapse, halve};
 use crate::{Ack, Allowed, CongestionControl, Echo, Parameter, Round, Window};

@@ -1,4 +1,5 @@
-//! Congestion control of multipath connections: one file an algorithm, over the windows of a whole connection.
+//! Congestion control of multipath connections: one file an algorithm, over the windows of a whole
+//! connection.
 //!
 //! [`Algorithm::build`] makes one by name; a clone that was never used serves a fresh connection. What an
 //! algorithm may see and do is [`CongestionControl`].

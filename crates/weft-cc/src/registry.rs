@@ -9,8 +9,8 @@ macro_rules! algorithms {
     ($($name:literal => $type:ident,)+) => {
         /// A congestion control with its parameters and one connection's state.
         ///
-        /// The clone of one that was never used is a fresh connection's. Events of a built-in algorithm cost a `match`, not a
-        /// boxed call.
+        /// The clone of one that was never used is a fresh connection's. Events of a built-in algorithm cost
+        /// a `match`, not a boxed call.
         #[derive(Clone, Debug)]
         pub enum Algorithm {
             $(
@@ -85,9 +85,8 @@ algorithms! {
 impl Algorithm {
     /// Makes the built-in algorithm `name`; parameters not given take their defaults.
     ///
-    /// # Errors
-    /// One line that names what was given and what is allowed: an unknown name, an unknown or repeated parameter, a value
-    /// outside its range.
+    /// # Errors One line that names what was given and what is allowed: an unknown name, an unknown or
+    /// repeated parameter, a value outside its range.
     pub fn build(name: &str, parameters: &[(String, f64)]) -> Result<Self, Error> {
         let unknown = || Error::Algorithm {
             given: name.to_owned(),
@@ -232,7 +231,7 @@ impl fmt::Display for Allowed {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// No such algorithm.
-    #[error("no congestion control is called `{given}`; there are {}", names(Algorithm::BUILT_IN.iter().map(|e| e.name)))]
+    #[error("no congestion control is called `{given}`; there are {}", algorithms())]
     Algorithm {
         /// The name as given.
         given: String,
@@ -266,7 +265,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The parameter at fault, for a caller that knows where it stands in a spec; none for an unknown algorithm.
+    /// The parameter at fault, for a caller that knows where it stands in a spec; none for an unknown
+    /// algorithm.
     pub fn parameter(&self) -> Option<&str> {
         match self {
             Self::Algorithm { .. } => None,
@@ -275,6 +275,11 @@ impl Error {
             Self::Value { parameter, .. } => Some(parameter.name),
         }
     }
+}
+
+/// What [`Error::Algorithm`] says is allowed.
+fn algorithms() -> String {
+    names(Algorithm::BUILT_IN.iter().map(|entry| entry.name))
 }
 
 /// What [`Error::Parameter`] says is allowed.

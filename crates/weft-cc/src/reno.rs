@@ -2,11 +2,11 @@
 //!
 //! Each subflow is on its own: n of them on one bottleneck take what n flows take.
 //!
-//! Where the RFC leaves a choice: congestion avoidance is its equation (3), `cwnd += 1 / cwnd` for each packet
-//! acknowledged, so a delayed acknowledgement counts its packets, and one acknowledgement never adds more than
-//! one packet. `FlightSize` of equation (4) is the window, which a sender with enough data fills; every timeout
-//! sets `ssthresh` from it, repeated ones of one segment too. Inflating the window during recovery (section
-//! 3.2, steps 3 to 5) is the transport's.
+//! Where the RFC leaves a choice: congestion avoidance is its equation (3), `cwnd += 1 / cwnd` for each
+//! packet acknowledged, so a delayed acknowledgement counts its packets, and one acknowledgement never adds
+//! more than one packet. `FlightSize` of equation (4) is the window, which a sender with enough data fills;
+//! every timeout sets `ssthresh` from it, repeated ones of one segment too. Inflating the window during
+//! recovery (section 3.2, steps 3 to 5) is the transport's.
 
 use crate::{Ack, CongestionControl, Echo, Parameter, Window, slow_start};
 

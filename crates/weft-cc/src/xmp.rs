@@ -1,6 +1,6 @@
 //! XMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020),
-//! section 2.2, equation (3); after Cao et al., "Explicit Multipath Congestion Control for Data Center Networks"
-//! (2013, "XMP's paper" below).
+//! section 2.2, equation (3); after Cao et al., "Explicit Multipath Congestion Control for Data Center
+//! Networks" (2013, "XMP's paper" below).
 //!
 //! With the rate `x_s = w_s / rtt_s` that a subflow had at the end of its last round, equation (3) reads
 //!
@@ -8,11 +8,12 @@
 //! delta_s = rtt_s / rtt_min * x_s / (sum_r x_r)
 //! ```
 //!
-//! Where section 2.2 is silent, Algorithm 1 of XMP's paper and the simulator of AMP's authors decide: the window moves
-//! in whole packets, the fraction of delta is saved for later rounds, a cut takes at least one packet; a round
-//! with a mark does not grow the window; the first mark in slow start only ends it (`ssthresh = cwnd`); `rtt_min`
-//! is the smallest smoothed RTT of a subflow. Losses are Reno's, rounded down, and a subflow's rate falls with
-//! them at once. A subflow counts once it is established and has ended a round with an RTT.
+//! Where section 2.2 is silent, Algorithm 1 of XMP's paper and the simulator of AMP's authors decide: the
+//! window moves in whole packets, the fraction of delta is saved for later rounds, a cut takes at least one
+//! packet; a round with a mark does not grow the window; the first mark in slow start only ends it (`ssthresh
+//! = cwnd`); `rtt_min` is the smallest smoothed RTT of a subflow. Losses are Reno's, rounded down, and a
+//! subflow's rate falls with them at once. A subflow counts once it is established and has ended a round with
+//! an RTT.
 
 use crate::reno::{collapse, halve};
 use crate::{Ack, CongestionControl, Echo, Parameter, Round, Window, slow_start};
@@ -82,7 +83,7 @@ impl CongestionControl for Xmp {
     /// Every window of data on subflow s: `w_s <- w_s + delta_s`.
     fn on_round(&mut self, w: &mut [Window], s: usize, _: Round) {
         let reduced = std::mem::take(&mut w[s].slot[REDUCED]) == 1.0;
-        if !w[s].established || w[s].srtt == 0.0 {
+        if w[s].srtt == 0.0 {
             return;
         }
         w[s].slot[RATE] = w[s].cwnd / w[s].srtt;
@@ -243,13 +244,14 @@ mod tests {
         assert_eq!(w[0].slot[ADDER], 0.75);
     }
     proptest! {
-        /// Equation (3) summed: in the time of `rtt_min`, in which subflow s ends `rtt_min / rtt_s` rounds, all subflows
-        /// together grow by one packet.
+        /// Equation (3) summed: in the time of `rtt_min`, in which subflow s ends `rtt_min / rtt_s` rounds,
+        /// all subflows together grow by one packet.
         #[test]
         fn all_subflows_together_grow_a_packet_in_the_smallest_round_trip_time(
             subflows in prop::collection::vec((2_u32..500, 1e-6..1e-2_f64), 1..20),
         ) {
-            let (cwnd, rtt): (Vec<f64>, Vec<f64>) = subflows.iter().map(|&(w, rtt)| (f64::from(w), rtt)).unzip();
+            let (cwnd, rtt): (Vec<f64>, Vec<f64>) =
+                subflows.iter().map(|&(w, rtt)| (f64::from(w), rtt)).unzip();
             let (mut cc, mut w) = (xmp(), avoiding_at(&cwnd, &rtt));
             take_rates(&mut cc, &mut w);
             let rtt_min = rtt.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,4 +1,5 @@
-//! What holds for every algorithm with any allowed parameters, whatever a transport reports in whatever order.
+//! What holds for every algorithm with any allowed parameters, whatever a transport reports in whatever
+//! order.
 
 use proptest::prelude::*;
 use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Entry, Round, Window};
@@ -111,8 +112,8 @@ impl Transport {
         }
     }
 
-    /// What one packet acknowledged adds to `w[s]` in congestion avoidance by the paper's equation, from the windows
-    /// as they are; none where the paper computes it less often.
+    /// What one packet acknowledged adds to `w[s]` in congestion avoidance by the paper's equation, from the
+    /// windows as they are; none where the paper computes it less often.
     fn growth_per_packet(&self, s: usize) -> Option<f64> {
         let live = || self.w.iter().filter(|r| r.established && r.active);
         match self.entry.name {
@@ -154,7 +155,8 @@ impl Transport {
 
         let unchanged = (old.cwnd, old.ssthresh) == (new.cwnd, new.ssthresh);
         match event {
-            // RFC 5681, section 3.1: slow start adds what is acknowledged, congestion avoidance at most a packet a round.
+            // RFC 5681, section 3.1: slow start adds what is acknowledged, congestion avoidance at most a
+            // packet a round.
             Event::Ack(acked) if !unchanged => {
                 let (acked, added) = (f64::from(acked), new.cwnd - old.cwnd);
                 assert_eq!(new.ssthresh, old.ssthresh);

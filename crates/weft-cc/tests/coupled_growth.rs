@@ -1,13 +1,13 @@
 //! How much all subflows of a coupled connection grow together in congestion avoidance: no more than one TCP.
 //!
-//! LIA and DCM (RFC 6356, section 3; AMP's paper, equation (1)): in the time of the smallest RTT, in which subflow s
-//! receives `w_s rtt_min / rtt_s` acknowledgements, all windows together grow by at most one packet, because
-//! `sum_s w_s rtt_min / rtt_s * max_r(w_r / rtt_r^2) / (sum_r w_r / rtt_r)^2 <= rtt_min max_r(1 / rtt_r) = 1`.
-//! Computing alpha anew within that time does not change the bound: where growth raises alpha / total at all, the
-//! left side is below 1/2 at first and below 1 at last.
+//! LIA and DCM (RFC 6356, section 3; AMP's paper, equation (1)): in the time of the smallest RTT, in which
+//! subflow s receives `w_s rtt_min / rtt_s` acknowledgements, all windows together grow by at most one
+//! packet, because `sum_s w_s rtt_min / rtt_s * max_r(w_r / rtt_r^2) / (sum_r w_r / rtt_r)^2 <= rtt_min
+//! max_r(1 / rtt_r) = 1`. Computing alpha anew within that time does not change the bound: where growth
+//! raises alpha / total at all, the left side is below 1/2 at first and below 1 at last.
 //!
-//! AMP (section 4.2): in one round of every subflow, whatever their RTTs, all windows together grow by at most one
-//! packet, because `sum_s w_s / w_total = 1` and `w_total` only grows.
+//! AMP (section 4.2): in one round of every subflow, whatever their RTTs, all windows together grow by at
+//! most one packet, because `sum_s w_s / w_total = 1` and `w_total` only grows.
 //!
 //! XMP's bound concerns fractions of a packet that it saves, and stands with its unit tests.
 
@@ -34,7 +34,8 @@ fn subflows() -> impl Strategy<Value = Vec<(f64, f64)>> {
     prop::collection::vec((1.0..300.0_f64, 1e-5..1e-2_f64), 1..20)
 }
 
-/// Opens all subflows and gives subflow s `acks[s]` acknowledgements, in an order drawn by `order`. Returns the growth.
+/// Opens all subflows and gives subflow s `acks[s]` acknowledgements, in an order drawn by `order`. Returns
+/// the growth.
 fn grow(cc: &mut Algorithm, w: &mut [Window], acks: &[u32], order: &prop::test_runner::TestRng) -> f64 {
     for s in 0..w.len() {
         cc.on_open(w, s);

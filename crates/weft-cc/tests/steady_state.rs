@@ -1,0 +1,233 @@
+//! Where the windows settle when every packet is marked or lost at random, beside what theory says, and as a
+//! table that is reviewed when it changes.
+
+use std::fmt::Write;
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Round, Window};
+
+/// Paths of equal RTT on which each packet is marked with probability `mark`, if it is ECN capable, and lost
+/// with probability `loss`, whatever the window.
+#[derive(Clone, Copy)]
+struct Paths {
+    subflows: usize,
+    mark: f64,
+    loss: f64,
+}
+
+/// Means over all rounds.
+struct Settled {
+    /// Packets of all active subflows together.
+    total: f64,
+    /// Root mean square of subflow 0's window.
+    rms: f64,
+    /// Fraction of rounds in which a subflow was suppressed.
+    suppressed: f64,
+}
+
+impl Paths {
+    /// Runs a connection in congestion avoidance from 10 packets for `rounds` round-trip times.
+    fn run(self, algorithm: &str, parameters: &[(&str, f64)], rounds: u32) -> Settled {
+        let parameters: Vec<_> = parameters
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value))
+            .collect();
+        let mut cc = Algorithm::build(algorithm, &parameters).unwrap();
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let window = Window {
+            established: true,
+            srtt: 1.0,
+            min_rtt: 1.0,
+            ..Window::new(10.0, 10.0)
+        };
+        let mut w = vec![window; self.subflows];
+        for s in 0..w.len() {
+            cc.on_open(&mut w, s);
+        }
+        let mut last = vec![Round::default(); self.subflows];
+        let (mut total, mut squares, mut suppressed) = (0.0, 0.0, 0.0);
+        for _ in 0..rounds {
+            let active = || w.iter().filter(|r| r.active);
+            total += active().map(|r| r.cwnd).sum::<f64>();
+            squares += w[0].cwnd * w[0].cwnd;
+            suppressed += f64::from(u8::from(active().count() < self.subflows));
+            for (s, round) in last.iter_mut().enumerate() {
+                if round.acked > 0 {
+                    cc.on_round(&mut w, s, *round);
+                }
+                *round = self.round(&mut cc, &mut w, s, &mut rng);
+            }
+        }
+        let rounds = f64::from(rounds);
+        Settled {
+            total: total / rounds,
+            rms: (squares / rounds).sqrt(),
+            suppressed: suppressed / rounds,
+        }
+    }
+
+    /// Sends a window of packets on `s`, which are acknowledged one by one. The window does not grow after
+    /// its first mark or loss; a loss is found at the end, by duplicate acknowledgements if three packets
+    /// arrived, else by a timeout.
+    fn round(self, cc: &mut Algorithm, w: &mut [Window], s: usize, rng: &mut Xoshiro256PlusPlus) -> Round {
+        if !w[s].active {
+            return Round::default();
+        }
+        let mark = if cc.echo() == Echo::Off { 0.0 } else { self.mark };
+        let mut round = Round::default();
+        let mut lost = false;
+        for _ in 0..w[s].cwnd as u32 {
+            if rng.random_bool(self.loss) {
+                lost = true;
+                continue;
+            }
+            let marked = u32::from(rng.random_bool(mark));
+            if !lost && round.marked == 0 {
+                cc.on_ack(w, s, Ack { acked: 1, marked });
+            }
+            if marked == 1 && round.marked == 0 {
+                cc.on_mark(w, s);
+            }
+            round.acked += 1;
+            round.marked += marked;
+        }
+        if lost && round.acked >= 3 {
+            cc.on_fast_retransmit(w, s);
+        } else if lost {
+            cc.on_timeout(w, s);
+        }
+        round
+    }
+}
+
+#[track_caller]
+fn assert_within(found: f64, least: f64, most: f64) {
+    assert!(
+        (least..=most).contains(&found),
+        "{found} is not within {least} to {most}"
+    );
+}
+
+/// A window that gains a packet a round and loses the fraction b of itself at each of the `p w` events a
+/// round settles where gain is loss, `1 = p E[w^2] b`, so its root mean square is `sqrt(1 / (p b))`. A round
+/// takes at most one cut and sends whole packets, which at p = 0.001 shifts it by a few percent.
+#[test]
+fn single_paths_follow_the_square_root_law() {
+    let lossy = Paths {
+        subflows: 1,
+        mark: 0.0,
+        loss: 0.001,
+    };
+    for algorithm in ["reno", "lia", "dctcp", "dcm", "xmp", "amp"] {
+        let law = (1.0_f64 / (0.001 * 0.5)).sqrt();
+        assert_within(lossy.run(algorithm, &[], 200_000).rms / law, 0.97, 1.05);
+    }
+    let marking = Paths {
+        subflows: 1,
+        mark: 0.001,
+        loss: 0.0,
+    };
+    for beta in [2.0, 4.0, 8.0] {
+        for algorithm in ["amp", "lia"] {
+            let law = (beta / 0.001_f64).sqrt();
+            assert_within(
+                marking.run(algorithm, &[("beta", beta)], 200_000).rms / law,
+                0.97,
+                1.05,
+            );
+        }
+    }
+}
+
+/// RFC 6356, section 2, goals 1 and 2: as much as a single-path TCP on the best path, no more than one on a
+/// shared one. Coupling by the largest of two windows that move independently makes it a little more.
+#[test]
+fn two_lia_subflows_take_what_one_reno_takes() {
+    let paths = |subflows| Paths {
+        subflows,
+        mark: 0.0,
+        loss: 0.001,
+    };
+    let lia = paths(2).run("lia", &[], 200_000).total;
+    let reno = paths(1).run("reno", &[], 200_000).total;
+    assert_within(lia / reno, 1.0, 1.15);
+    // Uncoupled they take two shares.
+    assert_within(paths(2).run("reno", &[], 200_000).total / reno, 1.98, 2.02);
+}
+
+/// AMP's paper, section 4.2: `DCM_inc <= AMP_inc ~ XMP_inc` where round-trip times are equal.
+#[test]
+fn amp_without_suppression_settles_where_xmp_does_and_grows_more_than_linked_increases() {
+    let paths = Paths {
+        subflows: 4,
+        mark: 0.002,
+        loss: 0.0,
+    };
+    let amp = paths.run("amp", &[("ssr", 0.0)], 200_000).total;
+    assert_within(paths.run("xmp", &[], 200_000).total / amp, 0.9, 1.1);
+    assert_within(paths.run("lia", &[("beta", 4.0)], 200_000).total / amp, 0.5, 0.9);
+}
+
+/// AMP's paper, section 4.2: where everything is marked all windows are at the floor and all but one subflow
+/// is suppressed; where little is marked none ever is.
+#[test]
+fn amp_suppresses_under_persistent_marks_only() {
+    let marked = |mark| Paths {
+        subflows: 4,
+        mark,
+        loss: 0.0,
+    };
+    // Four windows at the floor of 2 before and one after; some ten rounds until then.
+    let always = marked(1.0).run("amp", &[], 20_000);
+    assert_within(always.suppressed, 0.999, 1.0);
+    assert_within(always.total, 2.0, 2.02);
+    assert_within(marked(1.0).run("amp", &[("ssr", 0.0)], 20_000).total, 8.0, 8.02);
+    assert_eq!(marked(0.001).run("amp", &[], 20_000).suppressed, 0.0);
+}
+
+#[test]
+fn mean_window_by_marks_and_losses() {
+    let cases = [
+        ("reno", 1, None),
+        ("dctcp", 1, None),
+        ("dctcp", 1, Some(("cwnd_min", 1.0))),
+        ("dctcp", 1, Some(("alpha0", 0.0))),
+        ("lia", 4, None),
+        ("lia", 4, Some(("beta", 4.0))),
+        ("dcm", 4, None),
+        ("xmp", 4, None),
+        ("amp", 4, None),
+        ("amp", 4, Some(("ssr", 0.0))),
+        ("amp", 1, None),
+    ];
+    let losses = [0.0, 0.001, 0.01, 0.1];
+    let mut table = String::from("Mean packets of all active subflows over 5,000 rounds\n");
+    for (algorithm, subflows, parameter) in cases {
+        let set = parameter
+            .map(|(name, value)| format!(", {name} = {value}"))
+            .unwrap_or_default();
+        write!(table, "\n{algorithm}{set}, subflows = {subflows}\n mark \\ loss").unwrap();
+        for loss in losses {
+            write!(table, "{loss:>9}").unwrap();
+        }
+        let ecn = Algorithm::build(algorithm, &[]).unwrap().echo() != Echo::Off || parameter.is_some();
+        for mark in [0.0, 0.01, 0.1, 0.5, 1.0]
+            .into_iter()
+            .take(if ecn { 5 } else { 1 })
+        {
+            write!(table, "\n{mark:>12}").unwrap();
+            for loss in losses {
+                // Without either a window grows without end.
+                if mark + loss == 0.0 {
+                    table.push_str("        -");
+                } else {
+                    let settled = Paths { subflows, mark, loss }.run(algorithm, parameter.as_slice(), 5_000);
+                    write!(table, "{:>9.2}", settled.total).unwrap();
+                }
+            }
+        }
+        table.push('\n');
+    }
+    insta::assert_snapshot!(table);
+}
