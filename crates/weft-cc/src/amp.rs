@@ -482,6 +482,9 @@ mod tests {
         cc.on_timeout(&mut w, 2);
         cc.on_round(&mut w, 0, MARKED);
         assert!(cc.suppressed);
+        // Dying while suppressed, it releases nothing.
+        cc.on_timeout(&mut w, 2);
+        assert!(cc.suppressed);
     }
 
     #[test]

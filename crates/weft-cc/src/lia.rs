@@ -62,8 +62,9 @@ impl Lia {
     pub(crate) fn couple(&mut self, w: &[Window]) {
         let (mut best, mut total) = (0.0_f64, 0.0);
         for r in w.iter().filter(|r| r.established && r.srtt > 0.0) {
-            let rate = r.cwnd / r.srtt;
-            best = best.max(rate / r.srtt);
+            let per_second = 1.0 / r.srtt;
+            let rate = r.cwnd * per_second;
+            best = best.max(rate * per_second);
             total += rate;
         }
         self.increase = if total > 0.0 {
