@@ -1,0 +1,132 @@
+//! Which rings have arrivals in which window.
+//!
+//! A ring with packets is filed once: under the window of its first arrival. The near future is a circle of bitmaps,
+//! one a window with one bit a ring, so that filing is setting a bit and a window's rings come out sorted; what lies
+//! beyond waits in a heap.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Windows in the circle.
+const SLOTS: u64 = 64;
+
+/// The calendar of one partition. Windows are numbered from 0 and only move forward.
+pub struct Calendar {
+    /// `bits[slot * words ..][.. words]`: the rings filed under the slot's window.
+    bits: Vec<u64>,
+    words: usize,
+    /// Bit `slot`: is anything filed there?
+    occupied: u64,
+    /// The first window of the circle.
+    first: u64,
+    beyond: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Calendar {
+    /// For so many rings.
+    pub fn new(rings: usize) -> Self {
+        let words = rings.div_ceil(64);
+        Self {
+            bits: vec![0; words * SLOTS as usize],
+            words,
+            occupied: 0,
+            first: 0,
+            beyond: BinaryHeap::new(),
+        }
+    }
+
+    /// Files `ring` under `window`, which is not in the past.
+    #[inline(always)]
+    pub fn file(&mut self, window: u64, ring: u32) {
+        if window - self.first < SLOTS {
+            self.set(window, ring);
+        } else {
+            self.beyond.push(Reverse((window, ring)));
+        }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, window: u64, ring: u32) {
+        let slot = window % SLOTS;
+        self.occupied |= 1 << slot;
+        self.bits[slot as usize * self.words + ring as usize / 64] |= 1 << (ring % 64);
+    }
+
+    /// The first window with anything filed.
+    pub fn next(&self) -> Option<u64> {
+        if self.occupied == 0 {
+            return self.beyond.peek().map(|Reverse((window, _))| *window);
+        }
+        let ahead = self
+            .occupied
+            .rotate_right((self.first % SLOTS) as u32)
+            .trailing_zeros();
+        Some(self.first + u64::from(ahead))
+    }
+
+    /// Moves the circle to start at `window`, which is not after [`next`](Self::next).
+    pub fn advance(&mut self, window: u64) {
+        self.first = window;
+        while let Some(&Reverse((w, ring))) = self.beyond.peek() {
+            if w - window >= SLOTS {
+                break;
+            }
+            self.beyond.pop();
+            self.set(w, ring);
+        }
+    }
+
+    /// Words of a window's bitmap.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Takes word `word` of the first window: bit `b` is ring `word * 64 + b`.
+    #[inline(always)]
+    pub fn take(&mut self, word: usize) -> u64 {
+        std::mem::take(&mut self.bits[(self.first % SLOTS) as usize * self.words + word])
+    }
+
+    /// Is anything filed under the first window? Resets the answer; a ring filed there again sets it.
+    pub fn take_occupied(&mut self) -> bool {
+        let bit = 1 << (self.first % SLOTS);
+        let was = self.occupied & bit != 0;
+        self.occupied &= !bit;
+        was
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_come_out_in_order_with_their_rings() {
+        let mut calendar = Calendar::new(130);
+        let filed = [
+            (0, 3),
+            (0, 129),
+            (5, 64),
+            (63, 0),
+            (64, 1),
+            (1_000_000, 7),
+            (1_000_000, 8),
+        ];
+        for (window, ring) in filed {
+            calendar.file(window, ring);
+        }
+        let mut seen = Vec::new();
+        while let Some(window) = calendar.next() {
+            calendar.advance(window);
+            assert!(calendar.take_occupied());
+            for word in 0..calendar.words() {
+                let mut bits = calendar.take(word);
+                while bits != 0 {
+                    seen.push((window, word as u32 * 64 + bits.trailing_zeros()));
+                    bits &= bits - 1;
+                }
+            }
+        }
+        assert_eq!(seen, filed);
+    }
+}

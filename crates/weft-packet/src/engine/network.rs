@@ -1,0 +1,101 @@
+//! One partition's share of the network: ports of its nodes, links into its nodes, timers.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::calendar::Calendar;
+use super::packet::{DATA, Packet};
+use super::port::{Port, Rules};
+use super::ring::Ring;
+
+/// A timer: when, at which node (numbered over all partitions), and what the endpoint or the engine makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timer {
+    /// Picoseconds.
+    pub time: u64,
+    /// Node.
+    pub node: u32,
+    /// Meaning.
+    pub key: u64,
+}
+
+/// Everything of a partition but its endpoints.
+pub struct Network {
+    /// Output ports of the partition's nodes.
+    pub ports: Vec<Port>,
+    /// Their rules, by the same index.
+    pub rules: Vec<Rules>,
+    /// Links into the partition's nodes, sorted by node.
+    pub rings: Vec<Ring>,
+    /// The number of `rings[0]` over all partitions.
+    pub first_ring: u32,
+    /// Which rings have arrivals when.
+    pub calendar: Calendar,
+    /// Timers beyond the current window.
+    pub timers: BinaryHeap<Reverse<Timer>>,
+    /// Timers of the node in progress that are due in this window.
+    pub due: BinaryHeap<Reverse<Timer>>,
+    /// Packets for other partitions' rings, by partition.
+    pub outboxes: Vec<Vec<(u32, Packet)>>,
+    /// Length of a window: the lookahead, in picoseconds.
+    pub lookahead: u64,
+    /// End of what is being processed.
+    pub end: u64,
+    /// Bits of a route that one port takes.
+    pub hop_bits: u32,
+    /// Their mask.
+    pub hop_mask: u64,
+    /// Data packets dropped, by (flow, subflow).
+    pub drops: HashMap<(u32, u32), u64>,
+}
+
+impl Network {
+    /// Sends `packet` over port `port` (in the partition) at `now`.
+    #[inline(always)]
+    pub fn transmit(&mut self, port: usize, now: u64, packet: &mut Packet) {
+        if !self.ports[port].enqueue(&mut self.rules, port, now, packet) {
+            self.dropped(packet);
+            return;
+        }
+        let ring = self.ports[port].ring;
+        let local = ring.wrapping_sub(self.first_ring) as usize;
+        if local < self.rings.len() {
+            self.receive(local, packet);
+        } else {
+            self.outboxes[self.ports[port].partition as usize].push((ring, *packet));
+        }
+    }
+
+    /// Puts a packet on one of the partition's own links.
+    #[inline(always)]
+    pub fn receive(&mut self, local: usize, packet: &Packet) {
+        if self.rings[local].push(packet) {
+            self.calendar.file(packet.time / self.lookahead, local as u32);
+        }
+    }
+
+    #[cold]
+    fn dropped(&mut self, packet: &Packet) {
+        if packet.flags & DATA != 0 {
+            *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
+        }
+    }
+
+    /// Sets a timer at a node of the partition, the one in progress if it is due in this window.
+    pub fn set_timer(&mut self, timer: Timer) {
+        if timer.time < self.end {
+            self.due.push(Reverse(timer));
+        } else {
+            self.timers.push(Reverse(timer));
+        }
+    }
+
+    /// The first window in which anything happens here.
+    pub fn next_window(&self) -> u64 {
+        let timer = self
+            .timers
+            .peek()
+            .map_or(u64::MAX, |Reverse(t)| t.time / self.lookahead);
+        self.calendar.next().unwrap_or(u64::MAX).min(timer)
+    }
+}

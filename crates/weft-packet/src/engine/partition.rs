@@ -1,0 +1,335 @@
+//! A partition: a range of nodes that one thread advances, window by window.
+
+use std::cmp::Reverse;
+
+use super::network::{Network, Timer};
+use super::packet::Packet;
+
+/// What sits at a host: a transport.
+pub trait Endpoint: Send {
+    /// A packet arrived for this host.
+    fn on_packet(&mut self, packet: &Packet, at: &mut At<'_>);
+    /// A timer set by this host is due.
+    fn on_timer(&mut self, key: u64, at: &mut At<'_>);
+}
+
+/// Where and when an endpoint acts.
+pub struct At<'a> {
+    network: &'a mut Network,
+    /// The node, numbered over all partitions.
+    node: u32,
+    first_port: u32,
+    /// Picoseconds.
+    pub now: u64,
+}
+
+impl At<'_> {
+    /// Sends a packet along its route.
+    #[inline(always)]
+    pub fn send(&mut self, mut packet: Packet) {
+        let hop = packet.route & self.network.hop_mask;
+        packet.route >>= self.network.hop_bits;
+        self.network.transmit(
+            (u64::from(self.first_port) + hop - 1) as usize,
+            self.now,
+            &mut packet,
+        );
+    }
+
+    /// Has [`Endpoint::on_timer`] called with `key` at `time`, not before now.
+    pub fn set_timer(&mut self, time: u64, key: u64) {
+        self.network.set_timer(Timer {
+            time: time.max(self.now),
+            node: self.node,
+            key,
+        });
+    }
+}
+
+/// Where a node's ports and endpoint are.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Its first port in the partition.
+    pub first_port: u32,
+    /// Its endpoint in the partition; `u32::MAX` at a switch.
+    pub endpoint: u32,
+}
+
+/// Bits of a sort key that number a packet in its batch. The rest is time within the window: up to 17 s.
+const INDEX_BITS: u32 = 20;
+
+/// Engine timers: the sampling of a queue. Endpoints' keys leave this bit clear.
+pub const SAMPLE: u64 = 1 << 63;
+
+/// One sample of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueSample {
+    /// Picoseconds.
+    pub time: u64,
+    /// Index of the probe.
+    pub probe: u32,
+    /// Packets waiting.
+    pub length: u32,
+}
+
+/// A queue sampled at an interval.
+#[derive(Clone, Copy)]
+pub struct QueueProbe {
+    /// Port in the partition.
+    pub port: u32,
+    /// Index of the probe in the setup.
+    pub probe: u32,
+    /// Picoseconds.
+    pub every: u64,
+}
+
+/// A range of nodes.
+pub struct Partition<E> {
+    /// Number of the first node.
+    pub first_node: u32,
+    /// Its nodes.
+    pub places: Vec<Place>,
+    /// Its endpoints.
+    pub endpoints: Vec<E>,
+    /// Its ports, links and timers.
+    pub network: Network,
+    /// Receiving node (in the partition) of each ring.
+    pub ring_node: Vec<u32>,
+    /// Queues sampled here.
+    pub queue_probes: Vec<QueueProbe>,
+    /// Their samples.
+    pub queue_samples: Vec<QueueSample>,
+    /// Packets that reached a node.
+    pub arrivals: u64,
+    /// Timers that fired.
+    pub timers_fired: u64,
+    /// Running hash of each node's events, if traced.
+    pub trace: Vec<u64>,
+    batch: Vec<Packet>,
+    keys: Vec<u64>,
+    due: Vec<Timer>,
+}
+
+impl<E: Endpoint> Partition<E> {
+    /// An idle partition.
+    pub fn new(
+        first_node: u32,
+        places: Vec<Place>,
+        endpoints: Vec<E>,
+        network: Network,
+        ring_node: Vec<u32>,
+        queue_probes: Vec<QueueProbe>,
+    ) -> Self {
+        let trace = vec![0; places.len()];
+        Self {
+            first_node,
+            places,
+            endpoints,
+            network,
+            ring_node,
+            queue_probes,
+            queue_samples: Vec::new(),
+            arrivals: 0,
+            timers_fired: 0,
+            trace,
+            batch: Vec::new(),
+            keys: Vec::new(),
+            due: Vec::new(),
+        }
+    }
+
+    /// Processes all events of `window` before `end`. Nodes are independent within a window, so their order is free;
+    /// at each node events go by (time, link, order on the link), and packets before timers at equal times.
+    pub fn process<const TRACE: bool>(&mut self, window: u64, end: u64) {
+        let start = window * self.network.lookahead;
+        self.network.end = end;
+        self.network.calendar.advance(window);
+        self.collect_due(end);
+        let mut due = 0;
+        if self.network.calendar.take_occupied() {
+            // The node whose packets are in the batch.
+            let mut node = u32::MAX;
+            let mut rings = 0;
+            for word in 0..self.network.calendar.words() {
+                let mut bits = self.network.calendar.take(word);
+                while bits != 0 {
+                    let ring = word * 64 + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    if self.ring_node[ring] != node {
+                        if node != u32::MAX {
+                            self.node::<TRACE>(node, start, rings > 1, &mut due);
+                        }
+                        node = self.ring_node[ring];
+                        rings = 0;
+                    }
+                    rings += 1;
+                    if let Some(next) = self.network.rings[ring].take_before(end, &mut self.batch) {
+                        self.network
+                            .calendar
+                            .file(next / self.network.lookahead, ring as u32);
+                    }
+                }
+            }
+            self.node::<TRACE>(node, start, rings > 1, &mut due);
+        }
+        while due < self.due.len() {
+            let node = self.due[due].node - self.first_node;
+            self.node::<TRACE>(node, start, false, &mut due);
+        }
+    }
+
+    /// Takes this window's timers out of the heap, sorted by node.
+    fn collect_due(&mut self, end: u64) {
+        self.due.clear();
+        while let Some(&Reverse(timer)) = self.network.timers.peek() {
+            if timer.time >= end {
+                break;
+            }
+            self.network.timers.pop();
+            self.due.push(timer);
+        }
+        self.due.sort_unstable_by_key(|t| (t.node, t.time, t.key));
+    }
+
+    /// Processes the batch at `node` and its timers, after the timers of the nodes before it.
+    #[inline(always)]
+    fn node<const TRACE: bool>(&mut self, node: u32, start: u64, unsorted: bool, due: &mut usize) {
+        while *due < self.due.len() && self.due[*due].node - self.first_node < node {
+            let earlier = self.due[*due].node - self.first_node;
+            let batch = std::mem::take(&mut self.batch);
+            self.with_timers::<TRACE>(earlier, start, false, due);
+            self.batch = batch;
+        }
+        let place = self.places[node as usize];
+        self.arrivals += self.batch.len() as u64;
+        if place.endpoint == u32::MAX
+            && self
+                .due
+                .get(*due)
+                .is_none_or(|t| t.node - self.first_node != node)
+        {
+            self.forward::<TRACE>(node, place, start, unsorted);
+        } else {
+            self.with_timers::<TRACE>(node, start, unsorted, due);
+        }
+        self.batch.clear();
+    }
+
+    /// Sorts the batch: `keys` are (time in the window, index in the batch).
+    #[inline(always)]
+    fn sort(&mut self, start: u64, unsorted: bool) {
+        self.keys.clear();
+        debug_assert!(self.batch.len() < 1 << INDEX_BITS);
+        self.keys.extend(
+            self.batch
+                .iter()
+                .enumerate()
+                .map(|(i, packet)| (packet.time - start) << INDEX_BITS | i as u64),
+        );
+        if unsorted {
+            self.keys.sort_unstable();
+        }
+    }
+
+    /// A switch without timers.
+    #[inline(always)]
+    fn forward<const TRACE: bool>(&mut self, node: u32, place: Place, start: u64, unsorted: bool) {
+        self.sort(start, unsorted);
+        for &key in &self.keys {
+            let packet = &mut self.batch[(key & ((1 << INDEX_BITS) - 1)) as usize];
+            if TRACE {
+                trace_packet(&mut self.trace[node as usize], packet);
+            }
+            let hop = packet.route & self.network.hop_mask;
+            packet.route >>= self.network.hop_bits;
+            let now = packet.time;
+            self.network
+                .transmit((u64::from(place.first_port) + hop - 1) as usize, now, packet);
+        }
+    }
+
+    /// A node with an endpoint or with timers.
+    fn with_timers<const TRACE: bool>(&mut self, node: u32, start: u64, unsorted: bool, due: &mut usize) {
+        self.sort(start, unsorted);
+        while let Some(timer) = self.due.get(*due).filter(|t| t.node - self.first_node == node) {
+            self.network.due.push(Reverse(*timer));
+            *due += 1;
+        }
+        let place = self.places[node as usize];
+        for i in 0..self.keys.len() {
+            let packet = self.batch[(self.keys[i] & ((1 << INDEX_BITS) - 1)) as usize];
+            while let Some(&Reverse(timer)) = self.network.due.peek() {
+                if timer.time >= packet.time {
+                    break;
+                }
+                self.fire::<TRACE>(node, place);
+            }
+            if TRACE {
+                trace_packet(&mut self.trace[node as usize], &packet);
+            }
+            let mut at = At {
+                network: &mut self.network,
+                node: self.first_node + node,
+                first_port: place.first_port,
+                now: packet.time,
+            };
+            if packet.route == 0 {
+                self.endpoints[place.endpoint as usize].on_packet(&packet, &mut at);
+            } else {
+                at.send(packet);
+            }
+        }
+        while !self.network.due.is_empty() {
+            self.fire::<TRACE>(node, place);
+        }
+    }
+
+    /// Fires the earliest due timer.
+    fn fire<const TRACE: bool>(&mut self, node: u32, place: Place) {
+        let Some(Reverse(timer)) = self.network.due.pop() else {
+            return;
+        };
+        self.timers_fired += 1;
+        if timer.key & SAMPLE != 0 {
+            let probe = self.queue_probes[(timer.key & !SAMPLE) as usize];
+            let length = self.network.ports[probe.port as usize].length(timer.time);
+            self.queue_samples.push(QueueSample {
+                time: timer.time,
+                probe: probe.probe,
+                length,
+            });
+            self.network.set_timer(Timer {
+                time: timer.time + probe.every,
+                ..timer
+            });
+            return;
+        }
+        if TRACE {
+            mix(&mut self.trace[node as usize], timer.time);
+            mix(&mut self.trace[node as usize], timer.key);
+        }
+        let mut at = At {
+            network: &mut self.network,
+            node: timer.node,
+            first_port: place.first_port,
+            now: timer.time,
+        };
+        self.endpoints[place.endpoint as usize].on_timer(timer.key, &mut at);
+    }
+}
+
+/// Mixes a word into a running hash.
+pub fn mix(hash: &mut u64, word: u64) {
+    *hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+}
+
+fn trace_packet(hash: &mut u64, p: &Packet) {
+    mix(hash, p.time);
+    mix(hash, p.route);
+    mix(hash, u64::from(p.slot) << 32 | u64::from(p.seq));
+    mix(hash, u64::from(p.chunk) << 32 | u64::from(p.lo));
+    mix(
+        hash,
+        u64::from(p.hi) << 32 | u64::from(p.size) << 16 | u64::from(p.flags),
+    );
+}

@@ -1,0 +1,123 @@
+//! The sending half of a connection: its data, its windows, and which subflow gets what.
+
+use std::collections::VecDeque;
+
+use weft_cc::{Algorithm, Echo, Window};
+
+use crate::setup::Scheduler;
+
+use super::subflow::Subflow;
+
+/// Chunks of a connection that sends until it is stopped.
+pub const UNLIMITED: u32 = u32::MAX;
+
+/// The sending half of a connection. Its data is numbered in chunks of one MSS, the last of which may be shorter; a
+/// chunk travels whole.
+pub struct Connection {
+    /// Index of the flow in the setup.
+    pub flow: u32,
+    /// Index of the transport in the setup.
+    pub transport: u32,
+    /// Its subflows are `first .. first + windows.len()` at this host.
+    pub first: u32,
+    /// Congestion control of all subflows.
+    pub cc: Algorithm,
+    /// The subflows' windows.
+    pub windows: Vec<Window>,
+    /// The echo that congestion control asked for.
+    pub echo: Echo,
+    /// Chunks to send in all, or [`UNLIMITED`].
+    pub total: u32,
+    /// Payload bytes of the last chunk.
+    pub last_len: u16,
+    /// Next chunk never sent.
+    pub next: u32,
+    /// First chunk not acknowledged.
+    pub una: u32,
+    /// Chunks that may be outstanding: the shared receive buffer.
+    pub receive_window: u32,
+    /// Chunks to give to another subflow, with the one that timed out on them.
+    pub reinject: VecDeque<(u32, u32)>,
+    /// The subflow whose turn it is.
+    pub turn: u32,
+    /// Might another subflow than the one just acknowledged send?
+    pub look_at_all: bool,
+    /// When subflow 0 was established; `u64::MAX` if it was not.
+    pub established: u64,
+    /// When the last chunk was acknowledged; `u64::MAX` if it was not.
+    pub finished: u64,
+    /// Chunks reinjected.
+    pub reinjected: u64,
+    /// Times that subflows were suppressed.
+    pub suppressions: u64,
+}
+
+impl Connection {
+    /// Is there anything left that may be sent?
+    #[inline(always)]
+    pub fn has_data(&self) -> bool {
+        !self.reinject.is_empty() || (self.next < self.total && self.next - self.una < self.receive_window)
+    }
+
+    /// Can subflow `s` take a packet of new data?
+    #[inline(always)]
+    pub fn has_room(&self, s: usize, subflow: &Subflow) -> bool {
+        let w = &self.windows[s];
+        w.active
+            && w.established
+            && f64::from(subflow.pipe()) + 1.0 <= w.cwnd
+            && !subflow.segments.any_to_resend()
+    }
+
+    /// The subflow that gets the next packet, if any has room.
+    pub fn pick(&mut self, scheduler: Scheduler, subflows: &[Subflow]) -> Option<usize> {
+        let n = self.windows.len();
+        match scheduler {
+            Scheduler::RoundRobin => {
+                let turn = self.turn as usize;
+                let s = (turn..n)
+                    .chain(0..turn)
+                    .find(|&s| self.has_room(s, &subflows[s]))?;
+                self.turn = ((s + 1) % n) as u32;
+                Some(s)
+            }
+            Scheduler::LowestRtt => (0..n)
+                .filter(|&s| self.has_room(s, &subflows[s]))
+                .min_by(|&a, &b| self.windows[a].srtt.total_cmp(&self.windows[b].srtt)),
+        }
+    }
+
+    /// The chunk that subflow `s` sends next: one to reinject that it did not time out on itself, else new data.
+    pub fn take_chunk(&mut self, s: u32) -> Option<u32> {
+        while let Some(&(chunk, from)) = self.reinject.front() {
+            if chunk < self.una {
+                self.reinject.pop_front();
+            } else if from == s {
+                break;
+            } else {
+                self.reinject.pop_front();
+                self.reinjected += 1;
+                return Some(chunk);
+            }
+        }
+        (self.next < self.total && self.next - self.una < self.receive_window).then(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    /// Payload bytes of chunk `chunk`.
+    #[inline(always)]
+    pub fn chunk_len(&self, chunk: u32, mss: u32) -> u16 {
+        if chunk + 1 == self.total {
+            self.last_len
+        } else {
+            mss as u16
+        }
+    }
+
+    /// How many subflows may send new data.
+    pub fn active(&self) -> usize {
+        self.windows.iter().filter(|w| w.active).count()
+    }
+}

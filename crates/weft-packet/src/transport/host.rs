@@ -1,0 +1,431 @@
+//! A host's transport: opens and accepts connections, and hands packets and timers to their halves.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weft_cc::{CongestionControl, Window};
+use weft_fabric::Fabric;
+use weft_traffic::Flow;
+
+use crate::engine::packet::{ACK, DATA, PROTECTED, Packet, SYN};
+use crate::engine::{At, Endpoint, mix};
+use crate::outcome::Sample;
+use crate::paths::{Ecmp, finish};
+use crate::setup::Transport;
+
+use super::connection::{Connection, UNLIMITED};
+use super::reassembly::{Chunks, Islands};
+use super::receiver::{Assembly, Reaction, Receiver};
+use super::subflow::{State, Subflow};
+
+/// What all hosts know.
+pub struct Shared {
+    /// The network.
+    pub fabric: Fabric,
+    /// Transports.
+    pub transports: Vec<Transport>,
+    /// Flows.
+    pub flows: Vec<Flow>,
+    /// Path policy.
+    pub ecmp: Ecmp,
+    /// Seed of all random streams.
+    pub seed: u64,
+}
+
+/// Kinds of timers; a key is the kind in the upper half and an index in the lower.
+#[derive(Clone, Copy)]
+pub enum TimerKind {
+    /// Open a flow: index of the flow.
+    Start = 0,
+    /// The application stops: index of the flow.
+    Stop = 1,
+    /// A join: subflow.
+    Join = 2,
+    /// Retransmission: subflow.
+    Retransmit = 3,
+    /// Delayed acknowledgement: receiver.
+    DelayedAck = 4,
+    /// A sample of a flow: probe at this host.
+    Sample = 5,
+}
+
+/// The key of a timer.
+pub fn timer_key(kind: TimerKind, index: u32) -> u64 {
+    (kind as u64) << 32 | u64::from(index)
+}
+
+/// A flow sampled at an interval.
+pub struct FlowProbe {
+    /// Flow.
+    pub flow: u32,
+    /// Picoseconds.
+    pub every: u64,
+}
+
+/// The transport of one host.
+pub struct Host {
+    pub(super) shared: Arc<Shared>,
+    /// Index among the fabric's hosts.
+    index: u32,
+    pub(super) connections: Vec<Connection>,
+    pub(super) subflows: Vec<Subflow>,
+    assemblies: Vec<Assembly>,
+    receivers: Vec<Receiver>,
+    /// Connection of each flow that this host sends.
+    sent: HashMap<u32, u32>,
+    /// Assembly of each flow that this host receives.
+    received: HashMap<u32, u32>,
+    /// Receiver of each (flow, subflow) that this host receives.
+    accepted: HashMap<(u32, u32), u32>,
+    /// Flows sampled here.
+    pub probes: Vec<FlowProbe>,
+    /// Their samples.
+    pub samples: Vec<Sample>,
+}
+
+impl Endpoint for Host {
+    #[inline(always)]
+    fn on_packet(&mut self, packet: &Packet, at: &mut At<'_>) {
+        if packet.flags & DATA != 0 {
+            self.on_data(packet, at);
+        } else if packet.flags & SYN == 0 {
+            self.on_ack(packet, at);
+        } else if packet.flags & ACK == 0 {
+            self.on_syn(packet, at);
+        } else {
+            self.on_syn_ack(packet, at);
+        }
+    }
+
+    fn on_timer(&mut self, key: u64, at: &mut At<'_>) {
+        let index = key as u32;
+        match key >> 32 {
+            0 => self.open(index, at),
+            1 => self.stop(index, at),
+            2 => self.send_syn(index, at),
+            3 => self.retransmission_timer(index, at),
+            4 => self.delayed_ack_timer(index, at),
+            _ => self.sample(index, at),
+        }
+    }
+}
+
+impl Host {
+    /// An idle host.
+    pub fn new(shared: Arc<Shared>, index: u32) -> Self {
+        Self {
+            shared,
+            index,
+            connections: Vec::new(),
+            subflows: Vec::new(),
+            assemblies: Vec::new(),
+            receivers: Vec::new(),
+            sent: HashMap::new(),
+            received: HashMap::new(),
+            accepted: HashMap::new(),
+            probes: Vec::new(),
+            samples: Vec::new(),
+        }
+    }
+
+    /// Timeouts so far, of SYNs too.
+    pub fn timeouts(&self) -> u64 {
+        self.subflows
+            .iter()
+            .map(|s| s.stats.timeouts + s.stats.syn_timeouts)
+            .sum()
+    }
+
+    /// The sending half of a flow, once it has started.
+    pub fn connection(&self, flow: u32) -> Option<(&Connection, &[Subflow])> {
+        let connection = &self.connections[*self.sent.get(&flow)? as usize];
+        let first = connection.first as usize;
+        Some((
+            connection,
+            &self.subflows[first..first + connection.windows.len()],
+        ))
+    }
+
+    /// The receiving half of a flow.
+    pub fn assembly(&self, flow: u32) -> Option<&Assembly> {
+        self.received.get(&flow).map(|&a| &self.assemblies[a as usize])
+    }
+
+    /// The receiving half of a subflow.
+    pub fn receiver(&self, flow: u32, subflow: u32) -> Option<&Receiver> {
+        self.accepted
+            .get(&(flow, subflow))
+            .map(|&r| &self.receivers[r as usize])
+    }
+
+    /// A flow starts: subflow 0's SYN is sent.
+    fn open(&mut self, flow: u32, at: &mut At<'_>) {
+        let shared = &self.shared;
+        let spec = &shared.flows[flow as usize];
+        let transport = &shared.transports[spec.transport as usize];
+        let profile = &transport.profile;
+        let mss = u64::from(profile.mss);
+        let (total, last_len) = match spec.size {
+            // A size beyond what chunks can number was refused when the run was set up.
+            Some(size) => (size.0.div_ceil(mss) as u32, ((size.0 + mss - 1) % mss + 1) as u16),
+            None => (UNLIMITED, profile.mss as u16),
+        };
+        let (index, first) = (self.connections.len() as u32, self.subflows.len() as u32);
+        let nodes = &shared.fabric.hosts;
+        let (from, to) = (nodes[self.index as usize], nodes[spec.to as usize]);
+        for s in 0..transport.subflows {
+            // Whether routes fit was checked when the run was set up.
+            let route = shared
+                .ecmp
+                .route(&shared.fabric, from, to, flow, s, false)
+                .unwrap_or(0);
+            self.subflows.push(Subflow::new(index, s, route, profile));
+        }
+        let cc = transport.cc.clone();
+        self.connections.push(Connection {
+            flow,
+            transport: spec.transport,
+            first,
+            echo: cc.echo(),
+            cc,
+            windows: vec![
+                Window::new(profile.initial_cwnd, profile.initial_ssthresh);
+                transport.subflows as usize
+            ],
+            total,
+            last_len,
+            next: 0,
+            una: 0,
+            receive_window: (profile.receive_buffer / mss).clamp(1, u64::from(u32::MAX)) as u32,
+            reinject: std::collections::VecDeque::new(),
+            turn: 0,
+            look_at_all: false,
+            established: u64::MAX,
+            finished: u64::MAX,
+            reinjected: 0,
+            suppressions: 0,
+        });
+        self.sent.insert(flow, index);
+        self.send_syn(first, at);
+    }
+
+    /// The application has no more data.
+    fn stop(&mut self, flow: u32, at: &mut At<'_>) {
+        let Some(&index) = self.sent.get(&flow) else {
+            return;
+        };
+        let connection = &mut self.connections[index as usize];
+        if connection.next < connection.total {
+            let mss = self.shared.transports[connection.transport as usize].profile.mss;
+            connection.total = connection.next;
+            connection.last_len = mss as u16;
+        }
+        self.finish_if_done(index, at.now);
+    }
+
+    /// Sends a subflow's SYN, the first time or again.
+    pub(super) fn send_syn(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        let connection = &self.connections[subflow.connection as usize];
+        if connection.finished != u64::MAX {
+            return;
+        }
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        subflow.syn_sent = if subflow.state == State::Closed {
+            at.now
+        } else {
+            u64::MAX
+        };
+        subflow.state = State::SynSent;
+        subflow.arm(slot, at);
+        at.send(Packet {
+            route: subflow.route,
+            slot,
+            lo: connection.flow,
+            hi: subflow.index,
+            size: profile.ack_size as u16,
+            flags: SYN | if profile.protect_handshake { PROTECTED } else { 0 },
+            ..Packet::default()
+        });
+    }
+
+    /// A subflow is opened, or its SYN/ACK was late or lost.
+    fn on_syn(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let (flow, index) = (packet.lo, packet.hi);
+        let shared = &self.shared;
+        let spec = &shared.flows[flow as usize];
+        let transport = &shared.transports[spec.transport as usize];
+        let profile = &transport.profile;
+        let assemblies = &mut self.assemblies;
+        let assembly = *self.received.entry(flow).or_insert_with(|| {
+            assemblies.push(Assembly {
+                flow,
+                transport: spec.transport,
+                chunks: Chunks::default(),
+                bytes: 0,
+            });
+            assemblies.len() as u32 - 1
+        });
+        let receivers = &mut self.receivers;
+        let receiver = *self.accepted.entry((flow, index)).or_insert_with(|| {
+            let nodes = &shared.fabric.hosts;
+            let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
+            receivers.push(Receiver {
+                assembly,
+                peer: packet.slot,
+                route: shared
+                    .ecmp
+                    .route(&shared.fabric, here, there, flow, index, true)
+                    .unwrap_or(0),
+                next: 0,
+                islands: Islands::default(),
+                unacked: 0,
+                quick: profile.quick_acks,
+                echo: transport.cc.echo(),
+                ce: false,
+                marks: 0,
+                deadline: u64::MAX,
+                timer: u64::MAX,
+                packets: 0,
+            });
+            receivers.len() as u32 - 1
+        });
+        at.send(Packet {
+            route: self.receivers[receiver as usize].route,
+            slot: packet.slot,
+            seq: receiver,
+            lo: flow,
+            hi: index,
+            size: profile.ack_size as u16,
+            flags: SYN | ACK | if profile.protect_handshake { PROTECTED } else { 0 },
+            ..Packet::default()
+        });
+    }
+
+    /// A subflow is established; after subflow 0 the others join.
+    fn on_syn_ack(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let shared = Arc::clone(&self.shared);
+        let subflow = &mut self.subflows[packet.slot as usize];
+        if subflow.state != State::SynSent {
+            return;
+        }
+        let index = subflow.connection;
+        let connection = &mut self.connections[index as usize];
+        let profile = &shared.transports[connection.transport as usize].profile;
+        let s = subflow.index as usize;
+        subflow.state = State::Open;
+        subflow.peer = packet.seq;
+        subflow.deadline = u64::MAX;
+        subflow.stats.established = at.now;
+        if profile.sample_handshake_rtt && subflow.syn_sent != u64::MAX {
+            subflow.rtt.sample(at.now - subflow.syn_sent);
+            let rtt = subflow.rtt.srtt() as f64 * 1e-12;
+            connection.windows[s].srtt = rtt;
+            connection.windows[s].min_rtt = rtt;
+        }
+        connection.windows[s].established = true;
+        connection.cc.on_open(&mut connection.windows, s);
+        connection.look_at_all = true;
+        if s == 0 {
+            connection.established = at.now;
+            for other in 1..connection.windows.len() as u32 {
+                let mut hash = shared.seed;
+                mix(&mut hash, u64::from(connection.flow) << 32 | u64::from(other));
+                mix(&mut hash, 0x6A6F_696E);
+                let range = u128::from(profile.join_delay.0) + 1;
+                let delay = ((u128::from(finish(hash)) * range) >> 64) as u64;
+                at.set_timer(
+                    at.now + delay,
+                    timer_key(TimerKind::Join, connection.first + other),
+                );
+            }
+        }
+        self.pump(index, packet.slot, at);
+    }
+
+    /// Data arrived.
+    #[inline(always)]
+    fn on_data(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let receiver = &mut self.receivers[packet.slot as usize];
+        let assembly = &mut self.assemblies[receiver.assembly as usize];
+        let profile = &self.shared.transports[assembly.transport as usize].profile;
+        if receiver.echo_changes(packet) {
+            at.send(receiver.acknowledge(&assembly.chunks, 0, 0, profile));
+        }
+        let len = u64::from(packet.size) - u64::from(profile.header);
+        match receiver.on_data(packet, len, assembly, profile) {
+            Reaction::Acknowledge(lo, hi) => at.send(receiver.acknowledge(&assembly.chunks, lo, hi, profile)),
+            Reaction::Delay => {
+                if receiver.deadline == u64::MAX {
+                    receiver.deadline = at.now + profile.delayed_ack_timeout.0;
+                    if receiver.timer > receiver.deadline {
+                        receiver.timer = receiver.deadline;
+                        at.set_timer(receiver.deadline, timer_key(TimerKind::DelayedAck, packet.slot));
+                    }
+                }
+            }
+        }
+    }
+
+    fn delayed_ack_timer(&mut self, slot: u32, at: &mut At<'_>) {
+        let receiver = &mut self.receivers[slot as usize];
+        if at.now != receiver.timer {
+            return;
+        }
+        receiver.timer = u64::MAX;
+        if receiver.deadline > at.now {
+            if receiver.deadline != u64::MAX {
+                receiver.timer = receiver.deadline;
+                at.set_timer(receiver.deadline, timer_key(TimerKind::DelayedAck, slot));
+            }
+            return;
+        }
+        let assembly = &self.assemblies[receiver.assembly as usize];
+        let profile = &self.shared.transports[assembly.transport as usize].profile;
+        at.send(receiver.acknowledge(&assembly.chunks, 0, 0, profile));
+    }
+
+    fn retransmission_timer(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        if at.now != subflow.timer {
+            return;
+        }
+        subflow.timer = u64::MAX;
+        if subflow.deadline > at.now {
+            if subflow.deadline != u64::MAX {
+                subflow.timer = subflow.deadline;
+                at.set_timer(subflow.deadline, timer_key(TimerKind::Retransmit, slot));
+            }
+            return;
+        }
+        if subflow.state == State::SynSent {
+            subflow.stats.syn_timeouts += 1;
+            subflow.rtt.back_off();
+            self.send_syn(slot, at);
+        } else {
+            self.on_timeout(slot, at);
+        }
+    }
+
+    fn sample(&mut self, probe: u32, at: &mut At<'_>) {
+        let FlowProbe { flow, every } = self.probes[probe as usize];
+        if let Some(&index) = self.sent.get(&flow) {
+            let connection = &self.connections[index as usize];
+            self.samples.extend(
+                connection
+                    .windows
+                    .iter()
+                    .enumerate()
+                    .map(|(s, w)| Sample::Subflow {
+                        time: weft_spec::Time(at.now),
+                        flow,
+                        subflow: s as u32,
+                        cwnd: w.cwnd,
+                        ssthresh: w.ssthresh,
+                        active: w.active,
+                    }),
+            );
+        }
+        at.set_timer(at.now + every, timer_key(TimerKind::Sample, probe));
+    }
+}

@@ -1,0 +1,15 @@
+//! TCP and multipath TCP between two hosts. Single path is a connection with one subflow.
+//!
+//! Not modelled: connection teardown, SYN cookies, address advertisement, checksums, receive-buffer auto-tuning,
+//! pacing, RACK, TLP and F-RTO. The third packet of a handshake is the first data packet.
+
+mod connection;
+mod host;
+mod reassembly;
+mod receiver;
+mod rtt;
+mod segments;
+mod sender;
+mod subflow;
+
+pub use host::{FlowProbe, Host, Shared, TimerKind, timer_key};

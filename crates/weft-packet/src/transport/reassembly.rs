@@ -1,0 +1,141 @@
+//! What a receiver holds out of order: bytes of a subflow, chunks of a connection.
+
+/// Bytes received beyond the next expected one, as disjoint sorted ranges.
+#[derive(Clone, Debug, Default)]
+pub struct Islands(Vec<(u64, u64)>);
+
+impl Islands {
+    /// Is nothing out of order?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds `lo..hi`; returns the island that now contains it.
+    pub fn insert(&mut self, mut lo: u64, mut hi: u64) -> (u64, u64) {
+        let first = self.0.partition_point(|&(_, end)| end < lo);
+        let last = self.0.partition_point(|&(start, _)| start <= hi);
+        if first < last {
+            lo = lo.min(self.0[first].0);
+            hi = hi.max(self.0[last - 1].1);
+        }
+        self.0.splice(first..last, [(lo, hi)]);
+        (lo, hi)
+    }
+
+    /// The next byte expected once everything before `next` has arrived; removes what it covers.
+    pub fn advance(&mut self, mut next: u64) -> u64 {
+        let covered = self.0.iter().take_while(|&&(start, _)| start <= next).count();
+        if covered > 0 {
+            next = next.max(self.0[covered - 1].1);
+            self.0.drain(..covered);
+        }
+        next
+    }
+}
+
+/// Chunks received beyond the next expected one: one bit each in a growing circle.
+#[derive(Clone, Debug, Default)]
+pub struct Chunks {
+    next: u32,
+    bits: Box<[u64]>,
+}
+
+impl Chunks {
+    /// The next chunk expected.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Notes chunk `chunk`; `false` if it was held already.
+    #[inline(always)]
+    pub fn insert(&mut self, chunk: u32) -> bool {
+        if chunk < self.next {
+            return false;
+        }
+        while (chunk - self.next) as usize + 64 >= self.bits.len() * 64 {
+            self.grow();
+        }
+        let mask = self.bits.len() - 1;
+        let word = &mut self.bits[(chunk / 64) as usize & mask];
+        let bit = 1 << (chunk % 64);
+        let new = *word & bit == 0;
+        *word |= bit;
+        if chunk == self.next {
+            loop {
+                let word = &mut self.bits[(self.next / 64) as usize & mask];
+                let run = (*word >> (self.next % 64)).trailing_ones();
+                let whole = self.next % 64 + run == 64;
+                *word &= !(u64::MAX.checked_shr(64 - run).unwrap_or(0) << (self.next % 64));
+                self.next += run;
+                if !whole {
+                    break;
+                }
+            }
+        }
+        new
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut grown = vec![0; (self.bits.len() * 2).max(2)].into_boxed_slice();
+        let first = self.next / 64;
+        for word in first..first + self.bits.len() as u32 {
+            grown[word as usize & (grown.len() - 1)] = self.bits[word as usize & (self.bits.len() - 1)];
+        }
+        self.bits = grown;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn islands_equal_a_set_of_bytes(ranges in prop::collection::vec((0_u64..60, 1_u64..9), 1..60)) {
+            let mut islands = Islands::default();
+            let mut set = BTreeSet::new();
+            let mut next = 0;
+            for (lo, len) in ranges {
+                let lo = lo.max(next);
+                set.extend(lo..lo + len);
+                let (start, end) = islands.insert(lo, lo + len);
+                prop_assert!(start <= lo && lo + len <= end);
+                prop_assert!((start..end).all(|b| set.contains(&b)));
+                prop_assert!(!set.contains(&end) && (start == next || !set.contains(&(start - 1))));
+                next = islands.advance(next);
+                while set.remove(&next) {
+                    prop_assert!(false, "byte {next} is held but not delivered");
+                }
+                let before: Vec<u64> = set.range(..next).copied().collect();
+                for b in before {
+                    set.remove(&b);
+                }
+            }
+        }
+
+        #[test]
+        fn chunks_equal_a_set(order in prop::collection::vec(0_u32..700, 1..900)) {
+            let mut chunks = Chunks::default();
+            let mut set = BTreeSet::new();
+            for chunk in order {
+                prop_assert_eq!(chunks.insert(chunk), set.insert(chunk));
+                let next = (0..).find(|c| !set.contains(c)).unwrap_or(0);
+                prop_assert_eq!(chunks.next(), next);
+            }
+        }
+    }
+
+    #[test]
+    fn long_runs_in_order_stay_small() {
+        let mut chunks = Chunks::default();
+        for chunk in 0..10_000 {
+            assert!(chunks.insert(chunk ^ 1));
+        }
+        assert_eq!((chunks.next(), chunks.bits.len()), (10_000, 2));
+    }
+}

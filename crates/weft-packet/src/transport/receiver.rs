@@ -1,0 +1,149 @@
+//! The receiving half of a subflow and of a connection.
+
+use weft_cc::Echo;
+use weft_spec::Profile;
+
+use crate::engine::packet::{ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, ECE, LAST, Packet};
+
+use super::reassembly::{Chunks, Islands};
+
+/// The receiving half of a connection.
+pub struct Assembly {
+    /// Index of the flow in the setup.
+    pub flow: u32,
+    /// Index of the transport in the setup.
+    pub transport: u32,
+    /// Chunks held.
+    pub chunks: Chunks,
+    /// Payload bytes held, each counted once.
+    pub bytes: u64,
+}
+
+/// The receiving half of a subflow.
+pub struct Receiver {
+    /// Connection at this host.
+    pub assembly: u32,
+    /// The sending half at the other host.
+    pub peer: u32,
+    /// Ports to the other host.
+    pub route: u64,
+    /// Next byte expected.
+    pub next: u64,
+    /// Bytes beyond it.
+    pub islands: Islands,
+    /// Segments in order not acknowledged yet.
+    pub unacked: u32,
+    /// Segments still acknowledged at once.
+    pub quick: u32,
+    /// The echo that the sender's congestion control asked for.
+    pub echo: Echo,
+    /// DCTCP: was the last segment marked? Classic: is ECE latched?
+    pub ce: bool,
+    /// Marks not echoed yet.
+    pub marks: u32,
+    /// When a delayed acknowledgement is due; `u64::MAX` if none is.
+    pub deadline: u64,
+    /// The earliest timer set with the engine that has not fired; `u64::MAX` if there is none.
+    pub timer: u64,
+    /// Data packets that arrived.
+    pub packets: u64,
+}
+
+/// What a segment makes a receiver do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// Wait for more.
+    Delay,
+    /// Acknowledge now; the range is the island to report, empty if there is none.
+    Acknowledge(u64, u64),
+}
+
+impl Receiver {
+    /// DCTCP's rule for delayed acknowledgements (RFC 8257, section 3.2): a segment whose mark differs from the last
+    /// one's makes the receiver first acknowledge what it has with the old echo. Must come before
+    /// [`on_data`](Self::on_data).
+    #[inline(always)]
+    pub fn echo_changes(&self, packet: &Packet) -> bool {
+        self.echo == Echo::Dctcp && (packet.flags & CE != 0) != self.ce && self.unacked > 0
+    }
+
+    /// A segment of `len` bytes arrived.
+    #[inline(always)]
+    pub fn on_data(
+        &mut self,
+        packet: &Packet,
+        len: u64,
+        assembly: &mut Assembly,
+        profile: &Profile,
+    ) -> Reaction {
+        self.packets += 1;
+        let marked = packet.flags & CE != 0;
+        match self.echo {
+            Echo::Off => {}
+            Echo::Dctcp => self.ce = marked,
+            Echo::Classic => self.ce = marked || (self.ce && packet.flags & CWR == 0),
+            Echo::Count => self.marks += u32::from(marked),
+        }
+        if assembly.chunks.insert(packet.chunk) {
+            assembly.bytes += len;
+        }
+        let ahead = packet.seq.wrapping_sub(self.next as u32) as i32;
+        if ahead == 0 && self.islands.is_empty() {
+            self.next += len;
+            self.unacked += 1;
+            if self.quick > 0 {
+                self.quick -= 1;
+                return Reaction::Acknowledge(0, 0);
+            }
+            if self.unacked >= profile.ack_every || packet.flags & LAST != 0 {
+                return Reaction::Acknowledge(0, 0);
+            }
+            return Reaction::Delay;
+        }
+        // Out of order, duplicate, or filling a hole: acknowledged at once (RFC 5681, section 4.2).
+        let start = self.next.wrapping_add_signed(i64::from(ahead));
+        if ahead < 0 && start + len <= self.next {
+            return Reaction::Acknowledge(0, 0);
+        }
+        let (lo, hi) = self.islands.insert(start.max(self.next), start + len);
+        self.next = self.islands.advance(self.next);
+        if lo < self.next {
+            Reaction::Acknowledge(0, 0)
+        } else {
+            Reaction::Acknowledge(lo, hi)
+        }
+    }
+
+    /// The acknowledgement of everything so far, reporting the island `lo..hi`.
+    #[inline(always)]
+    pub fn acknowledge(&mut self, chunks: &Chunks, lo: u64, hi: u64, profile: &Profile) -> Packet {
+        self.unacked = 0;
+        self.deadline = u64::MAX;
+        let echoed = match self.echo {
+            Echo::Off => 0,
+            Echo::Dctcp | Echo::Classic => {
+                if self.ce {
+                    ECE
+                } else {
+                    0
+                }
+            }
+            Echo::Count => {
+                let count = self.marks.min(u32::from(COUNT_MASK));
+                self.marks -= count;
+                (count as u16) << COUNT_SHIFT | if count > 0 { ECE } else { 0 }
+            }
+        };
+        Packet {
+            route: self.route,
+            slot: self.peer,
+            seq: self.next as u32,
+            chunk: chunks.next(),
+            lo: lo as u32,
+            hi: hi as u32,
+            size: profile.ack_size as u16,
+            flags: ACK | echoed,
+            time: 0,
+        }
+    }
+}

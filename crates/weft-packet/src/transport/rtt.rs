@@ -1,0 +1,91 @@
+//! Round-trip time and retransmission timeout (RFC 6298).
+
+/// The estimator of one subflow, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttEstimator {
+    srtt: u64,
+    rttvar: u64,
+    rto: u64,
+    min_rto: u64,
+    max_rto: u64,
+}
+
+impl RttEstimator {
+    /// Before the first sample the RTO is `initial_rto` (rule 2.1).
+    pub fn new(initial_rto: u64, min_rto: u64, max_rto: u64) -> Self {
+        Self {
+            srtt: 0,
+            rttvar: 0,
+            rto: initial_rto.min(max_rto),
+            min_rto,
+            max_rto,
+        }
+    }
+
+    /// A sample (rules 2.2 and 2.3; alpha = 1/8, beta = 1/4, K = 4; the clock's granularity is negligible).
+    #[inline(always)]
+    pub fn sample(&mut self, rtt: u64) {
+        if self.srtt == 0 {
+            self.srtt = rtt;
+            self.rttvar = rtt / 2;
+        } else {
+            self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(rtt)) / 4;
+            self.srtt = (7 * self.srtt + rtt) / 8;
+        }
+        self.rto = (self.srtt + 4 * self.rttvar).clamp(self.min_rto, self.max_rto);
+    }
+
+    /// Doubles the RTO after a timeout (rule 5.5).
+    pub fn back_off(&mut self) {
+        self.rto = (self.rto * 2).min(self.max_rto);
+    }
+
+    /// Smoothed round-trip time; 0 before the first sample.
+    pub fn srtt(&self) -> u64 {
+        self.srtt
+    }
+
+    /// Retransmission timeout.
+    pub fn rto(&self) -> u64 {
+        self.rto
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 6298 rule by rule: (samples, srtt, rttvar, rto), all in the same unit, bounds 1 and 60,000.
+    #[test]
+    fn rules_as_a_table() {
+        let table: [(&[u64], u64, u64, u64); 4] = [
+            (&[], 0, 0, 3000),
+            (&[800], 800, 400, 800 + 4 * 400),
+            // rttvar = 3/4 * 400 + 1/4 * |800 - 1600|; srtt = 7/8 * 800 + 1/8 * 1600.
+            (&[800, 1600], 900, 500, 900 + 4 * 500),
+            (&[800, 1600, 900], 900, 375, 900 + 4 * 375),
+        ];
+        for (samples, srtt, rttvar, rto) in table {
+            let mut e = RttEstimator::new(3000, 1, 60_000);
+            for &s in samples {
+                e.sample(s);
+            }
+            assert_eq!(
+                (e.srtt, e.rttvar, e.rto),
+                (srtt, rttvar, rto),
+                "after {samples:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn timeouts_double_up_to_the_bound_and_a_sample_ends_the_backoff() {
+        let mut e = RttEstimator::new(1_000, 200, 3_000);
+        e.back_off();
+        assert_eq!(e.rto(), 2_000);
+        e.back_off();
+        assert_eq!(e.rto(), 3_000);
+        e.sample(10);
+        assert_eq!(e.rto(), 200);
+    }
+}
