@@ -5,7 +5,7 @@
 //! barrier a window is enough.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::packet::Packet;
 use super::partition::{Endpoint, Partition};
@@ -18,6 +18,7 @@ struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
     generation: AtomicUsize,
+    broken: AtomicBool,
 }
 
 impl Barrier {
@@ -26,25 +27,42 @@ impl Barrier {
             threads,
             arrived: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
         }
     }
 
-    fn wait(&self) {
+    /// Waits for all threads; `false` if one of them panicked.
+    fn wait(&self) -> bool {
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
             self.generation
                 .store(generation.wrapping_add(1), Ordering::Release);
-            return;
+            return true;
         }
         let mut spins = 0;
         while self.generation.load(Ordering::Acquire) == generation {
+            if self.broken.load(Ordering::Relaxed) {
+                return false;
+            }
             if spins < SPINS {
                 spins += 1;
                 std::hint::spin_loop();
             } else {
                 std::thread::yield_now();
             }
+        }
+        true
+    }
+}
+
+/// Breaks the barrier if its thread panics, so that the others stop and the scope passes the panic on.
+struct BreakOnPanic<'a>(&'a Barrier);
+
+impl Drop for BreakOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -67,74 +85,92 @@ impl Exchange {
             next: (0..partitions).map(|_| AtomicU64::new(0)).collect(),
         }
     }
+
+    /// The next window of all partitions.
+    fn next(&self) -> u64 {
+        self.next
+            .iter()
+            .map(|w| w.load(Ordering::Acquire))
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+
+    /// Puts the mail for partition `me` on its links.
+    fn take<E>(&self, me: usize, partition: &mut Partition<E>) {
+        for from in 0..self.next.len() {
+            for (ring, packet) in lock(&self.mail[from * self.next.len() + me]).drain(..) {
+                let local = (ring - partition.network.first_ring) as usize;
+                partition.network.receive(local, &packet);
+            }
+        }
+    }
+
+    /// Hands over the mail of partition `me` and says what comes next.
+    fn give<E>(&self, me: usize, partition: &mut Partition<E>) {
+        let network = &mut partition.network;
+        let mut next = network.next_window();
+        for (to, outbox) in network.outboxes.iter_mut().enumerate() {
+            if let Some(first) = outbox.iter().map(|(_, packet)| packet.time).min() {
+                next = next.min(first / network.lookahead);
+                std::mem::swap(outbox, &mut lock(&self.mail[me * self.next.len() + to]));
+            }
+        }
+        self.next[me].store(next, Ordering::Release);
+    }
 }
 
 /// Processes all windows that begin before `end`, the last one up to `end`. Returns how many.
+///
+/// There are as many threads as partitions, or as cores if those are fewer: a spinning thread without a core of its
+/// own holds up the others.
 pub fn run<E: Endpoint, const TRACE: bool>(partitions: &mut [Partition<E>], end: u64) -> u64 {
     if let [only] = partitions {
         return alone::<E, TRACE>(only, end);
     }
     let n = partitions.len();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let share = n.div_ceil(cores.min(n));
     let exchanges = [Exchange::new(n), Exchange::new(n)];
     for (partition, next) in partitions.iter().zip(&exchanges[0].next) {
         next.store(partition.network.next_window(), Ordering::Relaxed);
     }
-    let barrier = Barrier::new(n);
-    let work = |me: usize, partition: &mut Partition<E>| {
-        let lookahead = partition.network.lookahead;
+    let barrier = Barrier::new(n.div_ceil(share));
+    let work = |first: usize, mine: &mut [Partition<E>]| {
+        let _guard = BreakOnPanic(&barrier);
+        let lookahead = mine[0].network.lookahead;
         let mut windows = 0;
-        let mut parity = 0;
         let mut processed = None;
-        loop {
-            let before = &exchanges[parity];
-            let window = before
-                .next
-                .iter()
-                .map(|w| w.load(Ordering::Acquire))
-                .min()
-                .unwrap_or(u64::MAX);
-            for from in 0..n {
-                take(&before.mail[from * n + me], partition);
+        for round in 0.. {
+            let (before, after) = (&exchanges[round % 2], &exchanges[(round + 1) % 2]);
+            for (me, partition) in (first..).zip(mine.iter_mut()) {
+                before.take(me, partition);
             }
+            let window = before.next();
             let start = window.saturating_mul(lookahead);
             // A window cut by `end` comes up again with what is left of it.
             if start >= end || processed == Some(window) {
-                return windows;
+                break;
             }
-            partition.process::<TRACE>(window, end.min(start + lookahead));
+            for (me, partition) in (first..).zip(mine.iter_mut()) {
+                partition.process::<TRACE>(window, end.min(start + lookahead));
+                after.give(me, partition);
+            }
             processed = Some(window);
             windows += 1;
-            parity ^= 1;
-            let after = &exchanges[parity];
-            let mut next = partition.network.next_window();
-            for (to, outbox) in partition.network.outboxes.iter_mut().enumerate() {
-                if outbox.is_empty() {
-                    continue;
-                }
-                let first = outbox
-                    .iter()
-                    .map(|(_, packet)| packet.time)
-                    .min()
-                    .unwrap_or(u64::MAX);
-                next = next.min(first / lookahead);
-                std::mem::swap(outbox, &mut lock(&after.mail[me * n + to]));
+            if !barrier.wait() {
+                break;
             }
-            after.next[me].store(next, Ordering::Release);
-            barrier.wait();
         }
+        windows
     };
     std::thread::scope(|scope| {
-        let mut handles = Vec::new();
-        let mut mine = None;
-        for (i, partition) in partitions.iter_mut().enumerate() {
-            if i == 0 {
-                mine = Some(partition);
-            } else {
-                let work = &work;
-                handles.push(scope.spawn(move || work(i, partition)));
-            }
+        let work = &work;
+        let mut shares = partitions.chunks_mut(share).enumerate();
+        let own = shares.next();
+        for (i, mine) in shares {
+            scope.spawn(move || work(i * share, mine));
         }
-        mine.map_or(0, |partition| work(0, partition))
+        own.map_or(0, |(_, mine)| work(0, mine))
     })
 }
 
@@ -158,12 +194,4 @@ fn alone<E: Endpoint, const TRACE: bool>(partition: &mut Partition<E>, end: u64)
 fn lock(mail: &Mail) -> std::sync::MutexGuard<'_, Vec<(u32, Packet)>> {
     // A poisoned lock means that another partition's thread panicked; the scope passes that panic on.
     mail.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn take<E>(mail: &Mail, partition: &mut Partition<E>) {
-    let mut mail = lock(mail);
-    for (ring, packet) in mail.drain(..) {
-        let local = (ring - partition.network.first_ring) as usize;
-        partition.network.receive(local, &packet);
-    }
 }
