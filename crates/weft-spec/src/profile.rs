@@ -27,6 +27,9 @@ pub enum Recovery {
     NewReno,
     /// RFC 6675's pipe over RFC 2018's selective acknowledgements.
     Sack,
+    /// The same, and a retransmission that something sent later has overtaken is lost again (RFC 8985's order by time of
+    /// sending, without its timers).
+    Rack,
 }
 
 /// A named set of transport settings, every field of which a spec can set on its own (`transports.NAME.tcp.FIELD`).
@@ -117,7 +120,7 @@ pub const PROFILES: &[NamedProfile] = &[
 ];
 
 impl Profile {
-    /// A stock Linux sender as the simulator models it: no RACK, no TLP, no F-RTO, no pacing, no auto-tuning.
+    /// A stock Linux sender as the simulator models it: no RACK timers, no TLP, no F-RTO, no pacing, no auto-tuning.
     pub fn linux() -> Self {
         Self {
             mss: 1448,
@@ -129,7 +132,7 @@ impl Profile {
             initial_rto: Time::from_ms(1_000),
             min_rto: Time::from_ms(200),
             max_rto: Time::from_ms(120_000),
-            recovery: Recovery::Sack,
+            recovery: Recovery::Rack,
             dupack_threshold: 3,
             limited_transmit: true,
             ack_every: 2,

@@ -3,7 +3,7 @@
 /// One outstanding segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
-    /// When it was last sent, in picoseconds.
+    /// When it was last sent, in picoseconds. Once it is sacked: a position up to which all after it are sacked too.
     pub sent_at: u64,
     /// Low 32 bits of its first byte's sequence number.
     pub seq: u32,
@@ -28,7 +28,7 @@ const AMBIGUOUS: u8 = 8;
 pub struct Acked {
     /// Segments.
     pub packets: u32,
-    /// When the last of them that was sent once was sent; `u64::MAX` if none was.
+    /// When the last of them was sent that was sent once and not sacked before; `u64::MAX` if none was.
     pub sent_at: u64,
 }
 
@@ -49,6 +49,8 @@ pub struct Segments {
     judged: u64,
     /// Position after the highest sacked segment.
     sacked_end: u64,
+    /// When the delivered segment that was sent last was sent.
+    newest_delivered: u64,
 }
 
 impl Segments {
@@ -142,8 +144,11 @@ impl Segments {
                 acked.sent_at = segment.sent_at;
             } else {
                 self.forget(segment.flags);
-                if segment.flags & (AMBIGUOUS | SACKED) == 0 {
-                    acked.sent_at = segment.sent_at;
+                if segment.flags & SACKED == 0 {
+                    self.newest_delivered = self.newest_delivered.max(segment.sent_at);
+                    if segment.flags & AMBIGUOUS == 0 {
+                        acked.sent_at = segment.sent_at;
+                    }
                 }
             }
             acked.packets += 1;
@@ -164,26 +169,59 @@ impl Segments {
     /// have overtaken (RFC 6675, `IsLost`). Returns how many segments are newly known to be held.
     pub fn sack(&mut self, lo: u32, hi: u32, threshold: u32) -> u32 {
         let mut newly = 0;
-        let mut position = self.find(lo);
-        while position != self.end() {
+        let start = self.find(lo);
+        let mut position = start;
+        while position < self.end() {
             let segment = self.at(position);
+            if segment.flags & SACKED != 0 {
+                position = segment.sent_at;
+                continue;
+            }
             if before(hi, segment.seq.wrapping_add(u32::from(segment.len))) {
                 break;
             }
-            let flags = segment.flags;
-            if flags & SACKED == 0 {
-                segment.flags = flags & !(LOST | RESENT) | SACKED;
-                self.forget(flags);
-                self.sacked += 1;
-                newly += 1;
-            }
+            let Segment { flags, sent_at, .. } = *segment;
             position += 1;
-            self.sacked_end = self.sacked_end.max(position);
+            segment.flags = flags & !(LOST | RESENT) | SACKED;
+            segment.sent_at = position;
+            self.newest_delivered = self.newest_delivered.max(sent_at);
+            self.forget(flags);
+            self.sacked += 1;
+            newly += 1;
         }
         if newly > 0 {
+            // The same island is reported again and again while it grows.
+            self.at(start).sent_at = position;
+            self.sacked_end = self.sacked_end.max(position);
             self.judge(threshold);
         }
         newly
+    }
+
+    /// Takes retransmissions for lost that something sent later has overtaken (RFC 8985's order of sending; paths
+    /// do not reorder, so that no reordering window is needed).
+    pub fn lose_overtaken(&mut self) {
+        if self.resent == 0 {
+            return;
+        }
+        let newest = self.newest_delivered;
+        let mut position = self.base;
+        while position < self.end() {
+            let segment = self.at(position);
+            if segment.flags & SACKED != 0 {
+                position = segment.sent_at;
+                continue;
+            }
+            if segment.flags & RESENT != 0 {
+                if segment.sent_at >= newest {
+                    return;
+                }
+                segment.flags &= !RESENT;
+                self.resent -= 1;
+                self.next_lost = self.next_lost.min(position);
+            }
+            position += 1;
+        }
     }
 
     /// Position of the first segment that begins at or after `seq`.

@@ -98,6 +98,9 @@ impl Host {
                 .segments
                 .sack(packet.lo, packet.hi, profile.dupack_threshold);
         }
+        if profile.recovery == Recovery::Rack {
+            subflow.segments.lose_overtaken();
+        }
         match subflow.state {
             State::Recovery | State::Loss if ack >= subflow.recover => {
                 subflow.state = State::Open;
@@ -140,6 +143,9 @@ impl Host {
             subflow
                 .segments
                 .sack(packet.lo, packet.hi, profile.dupack_threshold);
+        }
+        if profile.recovery == Recovery::Rack {
+            subflow.segments.lose_overtaken();
         }
         let ack = subflow.una;
         cut_if_marked(connection, subflow, packet, ack);
