@@ -1,21 +1,30 @@
 //! An experiment: a spec that was checked in full, ready to run.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
 
-use weft_spec::{SpecError, Time};
+use weft_cc::Factory;
+use weft_packet::{Outcome, Setup, Simulation};
+use weft_spec::{Spec, SpecError, Time, apply_override, read_table};
 
-use crate::{Error, Run};
+use crate::resolve::{Resolved, resolve};
+use crate::slices::Slices;
+use crate::tables::Names;
+use crate::{Error, Run, conservation, manifest, tables};
 
 /// A checked experiment. It can be run any number of times; every run yields the same tables.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    spec: serde_json::Value,
+    spec: Spec,
+    json: serde_json::Value,
+    own: Vec<Arc<dyn Factory>>,
 }
 
 /// How to run; nothing here changes the tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// Worker threads, at least 1.
+    /// Worker threads, 1 to 1024.
     pub threads: usize,
     /// Hash every event in order at each node (costs a little); the hash is in the manifest.
     pub trace_hash: bool,
@@ -50,18 +59,37 @@ impl Experiment {
     /// # Errors
     /// The first thing found wrong: field path, what was given, what is allowed.
     pub fn parse(text: &str, overrides: &[String]) -> Result<Self, SpecError> {
-        let _ = (text, overrides);
-        Err(SpecError::new("", "no experiment can be read yet", "nothing"))
+        Self::parse_with(text, overrides, &[])
+    }
+
+    /// As [`parse`](Self::parse), with congestion controls of one's own beside the built-in ones: a spec names them in
+    /// `transports.NAME.cc`. They take precedence and have no parameters there.
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse).
+    pub fn parse_with(text: &str, overrides: &[String], own: &[Arc<dyn Factory>]) -> Result<Self, SpecError> {
+        let mut table = read_table(text)?;
+        for assignment in overrides {
+            apply_override(&mut table, assignment)?;
+        }
+        let spec = resolve(&Spec::from_table(&table)?, own)?.spec;
+        let json = serde_json::to_value(&spec)
+            .map_err(|error| SpecError::new("", error.to_string(), "what JSON can hold"))?;
+        Ok(Self {
+            spec,
+            json,
+            own: own.to_vec(),
+        })
     }
 
     /// The spec's name.
     pub fn name(&self) -> &str {
-        self.spec["name"].as_str().unwrap_or_default()
+        &self.spec.name
     }
 
     /// The resolved spec: every default filled in. Parsed again, it gives the same experiment.
     pub fn spec(&self) -> &serde_json::Value {
-        &self.spec
+        &self.json
     }
 
     /// Runs the experiment. `on_progress` is called about every 50 to 100 ms of wall-clock time and at the end; when it
@@ -74,7 +102,66 @@ impl Experiment {
         options: RunOptions,
         on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Run, Error> {
-        let _ = (options, on_progress);
-        Err(Error::Refused("the laboratory is being built".into()))
+        let (names, flows, outcome, wall_seconds) = self.simulate(options, on_progress)?;
+        conservation::check(&names, &outcome)?;
+        let tables = tables::all(&names, &flows, &outcome)?;
+        let manifest = manifest::manifest(&self.spec, &self.json, options, &outcome, wall_seconds, &tables);
+        Ok(Run { tables, manifest })
+    }
+
+    /// The simulator's outcome, what its indices mean, and the wall-clock seconds the simulation took.
+    fn simulate(
+        &self,
+        options: RunOptions,
+        mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<(Names, Vec<weft_traffic::Flow>, Outcome, f64), Error> {
+        if !(1..=MAX_THREADS).contains(&options.threads) {
+            let given = options.threads.to_string();
+            return Err(Error::Option {
+                option: "threads",
+                given,
+                allowed: "1 to 1024",
+            });
+        }
+        let Resolved {
+            spec,
+            fabric,
+            transports,
+            flows,
+            probes,
+        } = resolve(&self.spec, &self.own)?;
+        let names = Names::new(&spec, &fabric, &transports);
+        let setup = Setup {
+            fabric,
+            transports,
+            flows: flows.clone(),
+            probes,
+            seed: spec.seed,
+            threads: options.threads,
+            trace_hash: options.trace_hash,
+        };
+        let mut simulation = Simulation::new(setup).map_err(Error::Refused)?;
+        let began = Instant::now();
+        let mut slices = Slices::new(spec.duration);
+        while let Some(end) = slices.next() {
+            let before = Instant::now();
+            simulation.run_until(end);
+            if slices.took(before.elapsed()) {
+                let progress = Progress {
+                    fraction: end.seconds() / spec.duration.seconds(),
+                    simulated: end,
+                    packet_hops: simulation.counters().packet_hops,
+                    wall_seconds: began.elapsed().as_secs_f64(),
+                };
+                if on_progress(&progress).is_break() {
+                    break;
+                }
+            }
+        }
+        let wall_seconds = began.elapsed().as_secs_f64();
+        Ok((names, flows, simulation.outcome(), wall_seconds))
     }
 }
+
+/// More threads than any machine this runs on has cores.
+const MAX_THREADS: usize = 1024;

@@ -1,27 +1,45 @@
 //! Runs an experiment in one of the homes and hands back its tables.
 //!
-//! ```no_run
+//! ```
 //! use std::ops::ControlFlow;
 //! use weft_lab::{Experiment, RunOptions};
 //!
-//! let text = std::fs::read_to_string("incast.toml").unwrap();
-//! let experiment = Experiment::parse(&text, &["topology.senders=40".to_owned()])?;
+//! let text = r#"
+//!     name = "one flow"
+//!     duration = "1ms"
+//!     topology = { kind = "many-to-one", senders = 1, rate = "10Gbps", delay = "2us" }
+//!     queues = { limit = "100 packets" }
+//!     transports.reno.cc = "reno"
+//!     traffic = [{ kind = "bulk", transport = "reno", from = "h0", to = "r0", size = "10KB" }]
+//! "#;
+//! let experiment = Experiment::parse(text, &["traffic[0].size=20KB".to_owned()])?;
 //! let run = experiment.run(RunOptions::default(), |progress| {
 //!     eprintln!("{:.0} %", 100.0 * progress.fraction);
 //!     ControlFlow::Continue(())
 //! })?;
-//! run.write("results".as_ref())?;
+//! for (name, table) in &run.tables {
+//!     println!("{name}: {} rows", table.num_rows());
+//! }
 //! # Ok::<(), weft_lab::Error>(())
 //! ```
 
+mod conservation;
 mod error;
 mod experiment;
+mod manifest;
+mod probes;
 mod registry;
+mod resolve;
 mod run;
+mod schema;
+mod slices;
+mod tables;
+mod transports;
 
 pub use arrow_array::RecordBatch;
 pub use error::Error;
 pub use experiment::{Experiment, Progress, RunOptions};
-pub use registry::{Listing, Registry, registry, schema};
+pub use registry::{Listing, Registry, registry};
 pub use run::Run;
+pub use schema::schema;
 pub use weft_spec::SpecError;

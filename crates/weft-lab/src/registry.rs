@@ -1,4 +1,12 @@
-//! What there is to choose from, and the schema of a spec composed from it.
+//! What there is to choose from.
+
+use weft_cc::Algorithm;
+use weft_fabric::TOPOLOGIES;
+use weft_spec::{Entry, PROFILES};
+use weft_traffic::TRAFFIC;
+
+use crate::probes::PROBES;
+use crate::transports::SCHEDULERS;
 
 /// A choice and its one line.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -28,17 +36,39 @@ pub struct Registry {
 
 /// Everything that can be chosen in a spec, in the order in which it is shown.
 pub fn registry() -> Registry {
-    Registry {
-        algorithms: Vec::new(),
-        schedulers: Vec::new(),
-        profiles: Vec::new(),
-        topologies: Vec::new(),
-        traffic: Vec::new(),
-        probes: Vec::new(),
+    fn kinds<C: ?Sized>(entries: &[Entry<C>]) -> Vec<Listing> {
+        entries
+            .iter()
+            .map(|entry| Listing {
+                name: entry.name,
+                about: entry.about,
+            })
+            .collect()
     }
-}
-
-/// The JSON Schema (draft 2020-12) of a spec, with the fields of every registered kind.
-pub fn schema() -> serde_json::Value {
-    serde_json::json!({})
+    Registry {
+        algorithms: Algorithm::BUILT_IN
+            .iter()
+            .map(|entry| Listing {
+                name: entry.name,
+                about: entry.about,
+            })
+            .collect(),
+        schedulers: SCHEDULERS
+            .iter()
+            .map(|named| Listing {
+                name: named.name,
+                about: named.about,
+            })
+            .collect(),
+        profiles: PROFILES
+            .iter()
+            .map(|named| Listing {
+                name: named.name,
+                about: named.about,
+            })
+            .collect(),
+        topologies: kinds(TOPOLOGIES),
+        traffic: kinds(TRAFFIC),
+        probes: kinds(PROBES),
+    }
 }

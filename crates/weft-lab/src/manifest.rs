@@ -1,0 +1,46 @@
+//! The manifest: what was run, by what, and how it ended.
+
+use arrow_array::RecordBatch;
+use serde_json::{Value, json};
+use weft_packet::Outcome;
+use weft_spec::Spec;
+
+use crate::RunOptions;
+
+/// `spec` is the full resolved spec: given to [`crate::Experiment::parse`], it makes the same run. The trace hash is a
+/// string of hexadecimal digits, because JSON's numbers lose digits in many readers.
+pub(crate) fn manifest(
+    spec: &Spec,
+    json: &Value,
+    options: RunOptions,
+    outcome: &Outcome,
+    wall_seconds: f64,
+    tables: &[(&'static str, RecordBatch)],
+) -> Value {
+    let counters = &outcome.counters;
+    let rows: serde_json::Map<String, Value> = tables
+        .iter()
+        .map(|(name, table)| ((*name).to_owned(), table.num_rows().into()))
+        .collect();
+    json!({
+        "name": spec.name,
+        "version": env!("CARGO_PKG_VERSION"),
+        "level": "packet",
+        "seed": spec.seed,
+        "partial": outcome.end < spec.duration,
+        "end_s": outcome.end.seconds(),
+        "counters": {
+            "packet_hops": counters.packet_hops,
+            "timers": counters.timers,
+            "windows": counters.windows,
+            "drops": counters.drops,
+            "marks": counters.marks,
+            "timeouts": counters.timeouts,
+        },
+        "trace_hash": outcome.trace_hash.map(|hash| format!("{hash:016x}")),
+        "threads": options.threads,
+        "wall_seconds": wall_seconds,
+        "rows": rows,
+        "spec": json,
+    })
+}

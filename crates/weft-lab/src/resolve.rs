@@ -1,0 +1,188 @@
+//! From a spec to what the simulator runs, with every default filled in and everything checked.
+
+use std::sync::Arc;
+
+use weft_cc::Factory;
+use weft_fabric::{Fabric, PortQueues, TOPOLOGIES};
+use weft_packet::{Probe, Transport};
+use weft_spec::{Amount, Kind, Spec, SpecError, Time, Traffic, find};
+use weft_traffic::{Context, Flow, MAX_FLOWS, TRAFFIC};
+
+use crate::{probes, transports};
+
+/// What a spec comes to.
+pub(crate) struct Resolved {
+    /// The spec with every default filled in; it resolves to itself.
+    pub spec: Spec,
+    pub fabric: Fabric,
+    /// In the order of their names.
+    pub transports: Vec<Transport>,
+    pub flows: Vec<Flow>,
+    pub probes: Vec<Probe>,
+}
+
+/// Resolves a spec. `own` are congestion controls beside the built-in ones.
+///
+/// # Errors
+/// The first thing found wrong, by its path in the spec.
+pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved, SpecError> {
+    let mut resolved = spec.clone();
+    let (host_limit, host_mark) = spec.queues.host();
+    resolved.queues.host.limit = Some(host_limit);
+    resolved.queues.host.mark = Some(host_mark);
+
+    let kind = find(TOPOLOGIES, "topology.kind", &spec.topology.kind)?;
+    let topology = (kind.load)(&spec.topology.params).map_err(|error| error.under("topology"))?;
+    let queues = PortQueues::from(&spec.queues);
+    let fabric = topology
+        .it
+        .build(&queues)
+        .map_err(|error| error.under("topology"))?;
+    resolved.topology = Kind {
+        kind: spec.topology.kind.clone(),
+        params: topology.params,
+    };
+
+    let mut transports = Vec::new();
+    for (name, transport) in &mut resolved.transports {
+        let path = format!("transports.{name}");
+        let (with_defaults, built) =
+            transports::resolve(transport, own).map_err(|error| error.under(&path))?;
+        check_queues_hold(spec, &built, &path)?;
+        *transport = with_defaults;
+        transports.push(built);
+    }
+
+    name_traffic(&mut resolved.traffic)?;
+    let flows = flows(&mut resolved, &fabric)?;
+    let names: Vec<String> = resolved
+        .traffic
+        .iter()
+        .filter_map(|traffic| traffic.name.clone())
+        .collect();
+    let placement = probes::Placement::new(&fabric, &flows, &names);
+    let subflows = |flow: &Flow| transports[flow.transport as usize].subflows;
+    let (entries, probes) = probes::resolve(&spec.probes, &placement, spec.duration, subflows)?;
+    resolved.probes = entries;
+    Ok(Resolved {
+        spec: resolved,
+        fabric,
+        transports,
+        flows,
+        probes,
+    })
+}
+
+/// A queue in bytes must have room for one full packet, or nothing ever passes.
+fn check_queues_hold(spec: &Spec, transport: &Transport, path: &str) -> Result<(), SpecError> {
+    let packet = transport.profile.wire_size().max(transport.profile.ack_size);
+    let (host_limit, _) = spec.queues.host();
+    for (field, limit) in [
+        ("queues.limit", spec.queues.limit),
+        ("queues.host.limit", host_limit),
+    ] {
+        if matches!(limit, Amount::Bytes(bytes) if bytes < packet.into()) {
+            let given = format!("{limit} is less than a packet of {path} ({packet}B on the wire)");
+            return Err(SpecError::new(field, given, format!("at least {packet}B")));
+        }
+    }
+    Ok(())
+}
+
+/// Gives every traffic entry its name in tables: its kind, with the entry's index where the kind occurs more than once.
+fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
+    let kinds: Vec<String> = traffic.iter().map(|entry| entry.kind.clone()).collect();
+    for (i, entry) in traffic.iter_mut().enumerate() {
+        let alone = kinds.iter().filter(|kind| **kind == entry.kind).count() == 1;
+        let default = || {
+            if alone {
+                kinds[i].clone()
+            } else {
+                format!("{}-{i}", kinds[i])
+            }
+        };
+        entry.name.get_or_insert_with(default);
+    }
+    for (i, entry) in traffic.iter().enumerate() {
+        if let Some(first) = traffic[..i].iter().position(|other| other.name == entry.name) {
+            let given = format!(
+                "{:?} is the name of traffic[{first}] too",
+                entry.name.as_deref().unwrap_or("")
+            );
+            return Err(SpecError::new(
+                format!("traffic[{i}].name"),
+                given,
+                "a name of its own",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The flows of all traffic entries, whose fields are replaced by resolved ones.
+fn flows(spec: &mut Spec, fabric: &Fabric) -> Result<Vec<Flow>, SpecError> {
+    if spec.traffic.is_empty() {
+        return Err(SpecError::new("traffic", "an empty list", "at least one entry"));
+    }
+    let hosts: Vec<&str> = fabric
+        .hosts
+        .iter()
+        .map(|&host| fabric.nodes[host as usize].name.as_str())
+        .collect();
+    let mut all = Vec::new();
+    for (i, entry) in spec.traffic.iter_mut().enumerate() {
+        let path = format!("traffic[{i}]");
+        let kind = find(TRAFFIC, "kind", &entry.kind).map_err(|error| error.under(&path))?;
+        let transport = spec
+            .transports
+            .keys()
+            .position(|name| *name == entry.transport)
+            .ok_or_else(|| {
+                let names: Vec<_> = spec.transports.keys().map(|name| format!("{name:?}")).collect();
+                let allowed = if names.is_empty() {
+                    "nothing: there are no transports".into()
+                } else {
+                    names.join(", ")
+                };
+                SpecError::new(
+                    format!("{path}.transport"),
+                    format!("{:?} does not exist", entry.transport),
+                    allowed,
+                )
+            })?;
+        let loaded = (kind.load)(&entry.params).map_err(|error| error.under(&path))?;
+        let context = Context::new(&hosts, transport as u32, i as u32, spec.seed);
+        let flows = loaded.it.flows(&context).map_err(|error| error.under(&path))?;
+        check_flows(&flows, fabric, spec.duration).map_err(|error| error.under(&path))?;
+        entry.params = loaded.params;
+        all.extend(flows);
+        if all.len() as u64 > MAX_FLOWS {
+            let given = format!("{} flows with those of the entries before", all.len());
+            return Err(SpecError::new(
+                path,
+                given,
+                format!("at most {MAX_FLOWS} flows in all"),
+            ));
+        }
+    }
+    Ok(all)
+}
+
+/// Every flow has a path, and at least one opens before the end.
+fn check_flows(flows: &[Flow], fabric: &Fabric, duration: Time) -> Result<(), SpecError> {
+    for flow in flows {
+        let [from, to] = [flow.from, flow.to].map(|host| fabric.hosts[host as usize]);
+        if fabric.routing.path_count(from, to) == 0 {
+            let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
+            let given = format!("no path leads from {from} to {to}");
+            return Err(SpecError::new("", given, "hosts that the topology connects"));
+        }
+    }
+    match flows.iter().map(|flow| flow.start).min() {
+        Some(first) if first >= duration => {
+            let given = format!("its first flow opens at {first}, and the experiment ends at {duration}");
+            Err(SpecError::new("", given, format!("a start before {duration}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,156 @@
+//! The JSON Schema of a spec: what weft-spec leaves open is filled in from the registries.
+
+use schemars::generate::SchemaSettings;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+use weft_cc::{Algorithm, Allowed};
+use weft_fabric::TOPOLOGIES;
+use weft_spec::{Entry, PROFILES, Spec};
+use weft_traffic::TRAFFIC;
+
+use crate::probes::PROBES;
+use crate::transports::SCHEDULERS;
+
+/// The JSON Schema (draft 2020-12) of a spec, with the fields of every registered kind. Kinds are told apart by their
+/// `kind` (congestion controls with parameters by their `name`), which the keyword `discriminator` says.
+pub fn schema() -> Value {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let mut kinds = Map::new();
+    let traffic_fields = json!({
+        "transport": { "description": "Name of the transport.", "type": "string" },
+        "name": {
+            "description": "Name in tables; by default the kind, with the entry's index where the kind occurs more than once.",
+            "type": ["string", "null"],
+        },
+    });
+    let topology = union(
+        &mut generator,
+        &mut kinds,
+        TOPOLOGIES,
+        "Topology",
+        &json!({}),
+        &[],
+    );
+    let traffic = union(
+        &mut generator,
+        &mut kinds,
+        TRAFFIC,
+        "Traffic",
+        &traffic_fields,
+        &["transport"],
+    );
+    let probe = union(&mut generator, &mut kinds, PROBES, "Probe", &json!({}), &[]);
+    let cc = congestion_control(&mut kinds);
+
+    let mut root = generator.into_root_schema_for::<Spec>().to_value();
+    let definitions = &mut root["$defs"];
+    for open in ["Kind", "Traffic", "Cc"] {
+        if let Some(definitions) = definitions.as_object_mut() {
+            definitions.remove(open);
+        }
+    }
+    let transport = &mut definitions["Transport"]["properties"];
+    transport["cc"] = described(
+        cc,
+        "Congestion control: a name, or a table with the name and parameters.",
+    );
+    transport["scheduler"]["enum"] = SCHEDULERS.iter().map(|named| named.name).collect();
+    transport["profile"]["enum"] = PROFILES.iter().map(|named| named.name).collect();
+    if let Some(definitions) = definitions.as_object_mut() {
+        definitions.extend(kinds);
+    }
+    root["properties"]["topology"] = described(topology, "The network: its kind and that kind's own fields.");
+    root["properties"]["traffic"]["items"] = traffic;
+    root["properties"]["traffic"]["minItems"] = 1.into();
+    root["properties"]["probes"]["items"] = probe;
+    root["title"] = "Experiment".into();
+    root
+}
+
+fn described(mut schema: Value, description: &str) -> Value {
+    schema["description"] = description.into();
+    schema
+}
+
+/// One of a registry's kinds. Each becomes a definition, called by its name and `suffix`, with `kind` and `beside` among its
+/// fields.
+fn union<C: ?Sized>(
+    generator: &mut SchemaGenerator,
+    definitions: &mut Map<String, Value>,
+    entries: &[Entry<C>],
+    suffix: &str,
+    beside: &Value,
+    required_beside: &[&str],
+) -> Value {
+    let (mut references, mut mapping) = (Vec::new(), Map::new());
+    for entry in entries {
+        let own: Schema = (entry.schema)(generator);
+        let mut schema = own.to_value();
+        let mut properties = Map::from_iter([(
+            "kind".to_owned(),
+            json!({ "description": entry.about, "type": "string", "const": entry.name }),
+        )]);
+        for fields in [beside, &schema["properties"]] {
+            properties.extend(fields.as_object().cloned().unwrap_or_default());
+        }
+        let mut required = vec![Value::from("kind")];
+        required.extend(required_beside.iter().map(|&name| Value::from(name)));
+        required.extend(schema["required"].as_array().cloned().unwrap_or_default());
+        schema["properties"] = properties.into();
+        schema["required"] = required.into();
+        let name = camel_case(entry.name) + suffix;
+        let reference = format!("#/$defs/{name}");
+        references.push(json!({ "$ref": reference }));
+        mapping.insert(entry.name.to_owned(), reference.into());
+        definitions.insert(name, schema);
+    }
+    json!({ "oneOf": references, "discriminator": { "propertyName": "kind", "mapping": mapping } })
+}
+
+/// A name, or a table with name and parameters.
+fn congestion_control(definitions: &mut Map<String, Value>) -> Value {
+    let names: Vec<&str> = Algorithm::BUILT_IN.iter().map(|entry| entry.name).collect();
+    let mut choices = vec![json!({ "type": "string", "enum": names })];
+    for entry in Algorithm::BUILT_IN {
+        let mut properties = Map::from_iter([(
+            "name".to_owned(),
+            json!({ "description": entry.about, "type": "string", "const": entry.name }),
+        )]);
+        for parameter in entry.parameters {
+            let whole = matches!(parameter.allowed, Allowed::Whole(..) | Allowed::Switch);
+            let schema = json!({
+                "description": parameter.about,
+                "type": if whole { "integer" } else { "number" },
+                "minimum": parameter.allowed.min(),
+                "maximum": parameter.allowed.max(),
+                "default": parameter.default,
+            });
+            properties.insert(parameter.name.to_owned(), schema);
+        }
+        let name = camel_case(entry.name) + "Cc";
+        choices.push(json!({ "$ref": format!("#/$defs/{name}") }));
+        definitions.insert(
+            name,
+            json!({
+                "description": entry.about,
+                "type": "object",
+                "properties": properties,
+                "required": ["name"],
+                "additionalProperties": false,
+            }),
+        );
+    }
+    json!({ "anyOf": choices })
+}
+
+/// `fat-tree` as `FatTree`.
+fn camel_case(name: &str) -> String {
+    name.split('-')
+        .filter_map(|word| {
+            let mut letters = word.chars();
+            letters
+                .next()
+                .map(|first| first.to_uppercase().chain(letters).collect::<String>())
+        })
+        .collect()
+}

@@ -1,0 +1,103 @@
+//! Cuts a run into slices of simulated time that take about as long as an eye blinks, so that progress can be shown and a
+//! run can be stopped. Where a run is cut does not change its results.
+
+use std::time::Duration;
+
+use weft_spec::Time;
+
+/// Wall-clock time that a slice should take.
+const TARGET: Duration = Duration::from_millis(75);
+/// Progress is told when at least so much wall-clock time has passed.
+const TELL: Duration = Duration::from_millis(50);
+/// The first slice is this part of the whole, lest a heavy beginning make it long.
+const FIRST: u64 = 1_000;
+/// No slice is more than this part of the whole, lest a quiet stretch make one that runs far into what follows it.
+const LARGEST: u64 = 100;
+
+/// The slices of one run.
+pub(crate) struct Slices {
+    whole: u64,
+    now: u64,
+    slice: u64,
+    untold: Duration,
+}
+
+impl Slices {
+    pub fn new(whole: Time) -> Self {
+        Self {
+            whole: whole.0,
+            now: 0,
+            slice: (whole.0 / FIRST).max(1),
+            untold: Duration::ZERO,
+        }
+    }
+
+    /// The end of the next slice; none when the run is over.
+    pub fn next(&mut self) -> Option<Time> {
+        if self.now >= self.whole {
+            return None;
+        }
+        self.now = self.now.saturating_add(self.slice).min(self.whole);
+        Some(Time(self.now))
+    }
+
+    /// Notes how long the slice took. Is it time to tell the progress?
+    pub fn took(&mut self, elapsed: Duration) -> bool {
+        let wanted = TARGET.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+        let largest = (self.whole / LARGEST).max(1);
+        self.slice = ((self.slice as f64 * wanted.clamp(0.1, 2.0)) as u64).clamp(1, largest);
+        self.untold += elapsed;
+        let tell = self.untold >= TELL || self.now >= self.whole;
+        if tell {
+            self.untold = Duration::ZERO;
+        }
+        tell
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a whole of 10^9 in which `cost` wall-clock seconds a unit pass; returns the slices' wall-clock seconds and the
+    /// times at which progress was told.
+    fn run(cost: impl Fn(u64) -> f64) -> (Vec<f64>, Vec<u64>) {
+        let mut slices = Slices::new(Time(1_000_000_000));
+        let (mut took, mut told, mut before) = (Vec::new(), Vec::new(), 0);
+        while let Some(Time(end)) = slices.next() {
+            let seconds = cost(before) * (end - before) as f64;
+            took.push(seconds);
+            if slices.took(Duration::from_secs_f64(seconds)) {
+                told.push(end);
+            }
+            before = end;
+        }
+        assert_eq!(before, 1_000_000_000);
+        assert_eq!(told.last(), Some(&1_000_000_000), "the end is told");
+        (took, told)
+    }
+
+    #[test]
+    fn slices_of_a_steady_run_take_50_to_100_ms() {
+        let (took, _) = run(|_| 1e-7); // 100 s in all
+        let steady = &took[5..took.len() - 1];
+        assert!(steady.iter().all(|s| (0.05..0.1).contains(s)), "{steady:?}");
+    }
+
+    #[test]
+    fn a_burst_after_a_quiet_stretch_is_met_by_smaller_slices() {
+        let (took, _) = run(|now| if now < 500_000_000 { 1e-12 } else { 1e-6 }); // 500 s in the second half
+        let slow = took.iter().filter(|s| **s > 0.2).count();
+        assert!(slow <= 3, "{slow} slices took longer than 0.2 s");
+    }
+
+    #[test]
+    fn a_run_of_a_moment_has_few_slices_and_tells_its_end_only() {
+        let (took, told) = run(|_| 1e-12); // 1 ms in all
+        assert!(
+            took.len() < 120 && told.len() == 1,
+            "{} slices, told {told:?}",
+            took.len()
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! The tables `flows` and `subflows`.
+
+use arrow_array::RecordBatch;
+use weft_packet::{FlowRecord, Outcome, SubflowRecord};
+use weft_spec::{FctFrom, Time};
+use weft_traffic::Flow;
+
+use super::Names;
+use super::columns::Columns;
+use crate::Error;
+
+pub(super) fn flows(names: &Names, flows: &[Flow], outcome: &Outcome) -> Result<RecordBatch, Error> {
+    let records = &outcome.flows;
+    let both = || flows.iter().zip(records);
+    let sum = |of: fn(&SubflowRecord) -> u64| {
+        records
+            .iter()
+            .map(move |record| record.subflows.iter().map(of).sum::<u64>())
+    };
+    Columns::new(flows.len())
+        .index("flow", 0..flows.len() as u32)
+        .text(
+            "traffic",
+            flows
+                .iter()
+                .map(|flow| names.traffic[flow.traffic as usize].as_str()),
+        )
+        .text(
+            "transport",
+            flows
+                .iter()
+                .map(|flow| names.transports[flow.transport as usize].as_str()),
+        )
+        .text("from", flows.iter().map(|flow| names.host(flow.from)))
+        .text("to", flows.iter().map(|flow| names.host(flow.to)))
+        .index("round", flows.iter().map(|flow| flow.round))
+        .count_or_null(
+            "size_bytes",
+            flows.iter().map(|flow| flow.size.map(|size| size.0)),
+        )
+        .number("start_s", flows.iter().map(|flow| flow.start.seconds()))
+        .number_or_null("stop_s", flows.iter().map(|flow| flow.stop.map(Time::seconds)))
+        .number_or_null(
+            "established_s",
+            records.iter().map(|record| record.established.map(Time::seconds)),
+        )
+        .number_or_null(
+            "finish_s",
+            records.iter().map(|record| record.finish.map(Time::seconds)),
+        )
+        .number_or_null(
+            "fct_s",
+            both().map(|(flow, record)| completion_time(names, flow, record)),
+        )
+        .count(
+            "delivered_bytes",
+            records.iter().map(|record| record.delivered_bytes),
+        )
+        .number_or_null(
+            "goodput_bps",
+            both().map(|(flow, record)| goodput(flow, record, outcome.end)),
+        )
+        .index(
+            "subflows",
+            records.iter().map(|record| record.subflows.len() as u32),
+        )
+        .count("packets_sent", sum(|subflow| subflow.packets_sent))
+        .count("retransmitted", sum(|subflow| subflow.retransmitted))
+        .count("packets_dropped", sum(|subflow| subflow.packets_dropped))
+        .count("marked", sum(|subflow| subflow.marked))
+        .count("fast_retransmits", sum(|subflow| subflow.fast_retransmits))
+        .count("timeouts", sum(|subflow| subflow.timeouts))
+        .count("syn_timeouts", sum(|subflow| subflow.syn_timeouts))
+        .count("reinjected", records.iter().map(|record| record.reinjected))
+        .count("suppressions", records.iter().map(|record| record.suppressions))
+        .finish()
+}
+
+/// Seconds from where the profile starts counting to the last acknowledgement.
+fn completion_time(names: &Names, flow: &Flow, record: &FlowRecord) -> Option<f64> {
+    let from = match names.fct_from[flow.transport as usize] {
+        FctFrom::Open => Some(flow.start),
+        FctFrom::Established => record.established,
+    };
+    // Differences of exact times, not of rounded seconds.
+    Some(Time(record.finish?.0.checked_sub(from?.0)?).seconds())
+}
+
+/// Application bits delivered over the time from the flow's start to its finish or `end`; none if it had no time.
+fn goodput(flow: &Flow, record: &FlowRecord, end: Time) -> Option<f64> {
+    let time = record
+        .finish
+        .unwrap_or(end)
+        .0
+        .checked_sub(flow.start.0)
+        .filter(|&time| time > 0)?;
+    Some(8.0 * record.delivered_bytes as f64 / Time(time).seconds())
+}
+
+pub(super) fn subflows(outcome: &Outcome) -> Result<RecordBatch, Error> {
+    let rows: Vec<(u32, u32, &SubflowRecord)> = (0..)
+        .zip(&outcome.flows)
+        .flat_map(|(flow, record)| {
+            (0..)
+                .zip(&record.subflows)
+                .map(move |(i, subflow)| (flow, i, subflow))
+        })
+        .collect();
+    let each = |of: fn(&SubflowRecord) -> u64| rows.iter().map(move |(.., subflow)| of(subflow));
+    Columns::new(rows.len())
+        .index("flow", rows.iter().map(|(flow, ..)| *flow))
+        .index("subflow", rows.iter().map(|(_, i, _)| *i))
+        .number_or_null(
+            "established_s",
+            rows.iter()
+                .map(|(.., subflow)| subflow.established.map(Time::seconds)),
+        )
+        .count("packets_sent", each(|subflow| subflow.packets_sent))
+        .count("retransmitted", each(|subflow| subflow.retransmitted))
+        .count("packets_received", each(|subflow| subflow.packets_received))
+        .count("packets_dropped", each(|subflow| subflow.packets_dropped))
+        .count("packets_in_flight", each(|subflow| subflow.packets_in_flight))
+        .count("marked", each(|subflow| subflow.marked))
+        .count("fast_retransmits", each(|subflow| subflow.fast_retransmits))
+        .count("timeouts", each(|subflow| subflow.timeouts))
+        .count("syn_timeouts", each(|subflow| subflow.syn_timeouts))
+        .count("acked_bytes", each(|subflow| subflow.acked_bytes))
+        .number("cwnd_packets", rows.iter().map(|(.., subflow)| subflow.cwnd))
+        .number_or_null(
+            "srtt_s",
+            rows.iter()
+                .map(|(.., subflow)| Some(subflow.srtt).filter(|&srtt| srtt > 0.0)),
+        )
+        .finish()
+}

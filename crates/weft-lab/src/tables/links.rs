@@ -1,0 +1,83 @@
+//! The tables `links` and `queues`.
+
+use arrow_array::RecordBatch;
+use weft_fabric::Link;
+use weft_packet::{LinkRecord, Outcome, QueueRecord};
+use weft_spec::Time;
+
+use super::Names;
+use super::columns::Columns;
+use crate::Error;
+
+pub(super) fn links(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
+    let (links, records) = (&names.links, &outcome.links);
+    let indices = 0..links.len() as u32;
+    let use_of = |(link, record)| utilisation(link, record, outcome.end);
+    Columns::new(links.len())
+        .index("link", indices.clone())
+        .text("from", indices.clone().map(|link| names.ends(link).0))
+        .text("to", indices.map(|link| names.ends(link).1))
+        .text("layer", links.iter().map(|link| link.layer))
+        .count("rate_bps", links.iter().map(|link| link.rate.0))
+        .number("delay_s", links.iter().map(|link| link.delay.seconds()))
+        .count("packets", records.iter().map(|record| record.packets))
+        .count("bytes", records.iter().map(|record| record.bytes))
+        .count("delivered", records.iter().map(|record| record.delivered))
+        .count("in_flight", records.iter().map(|record| record.in_flight))
+        .count("drops", records.iter().map(|record| record.drops))
+        .count("marks", records.iter().map(|record| record.marks))
+        .number_or_null("utilisation", links.iter().zip(records).map(use_of))
+        .finish()
+}
+
+/// Bits handed to the far end over what the link could have carried until `end`. Only accepted bytes are counted, so the
+/// packets in flight are taken off as average ones.
+fn utilisation(link: &Link, record: &LinkRecord, end: Time) -> Option<f64> {
+    let could = link.rate.0 as f64 * end.seconds();
+    let arrived = record.delivered as f64 / record.packets.max(1) as f64;
+    (could > 0.0).then(|| 8.0 * record.bytes as f64 * arrived / could)
+}
+
+pub(super) fn queues(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
+    let queues = &outcome.queues;
+    let of = |queue: &QueueRecord| &outcome.links[queue.link as usize];
+    let longest = |queue: &QueueRecord| {
+        queue
+            .time_at
+            .iter()
+            .rposition(|&time| time > Time(0))
+            .unwrap_or(0)
+    };
+    Columns::new(queues.len())
+        .index("link", queues.iter().map(|queue| queue.link))
+        .text("from", queues.iter().map(|queue| names.ends(queue.link).0))
+        .text("to", queues.iter().map(|queue| names.ends(queue.link).1))
+        .text(
+            "layer",
+            queues.iter().map(|queue| names.links[queue.link as usize].layer),
+        )
+        .count("packets", queues.iter().map(|queue| of(queue).packets))
+        .count("marks", queues.iter().map(|queue| of(queue).marks))
+        .count("drops", queues.iter().map(|queue| of(queue).drops))
+        .number_or_null("mean_packets", queues.iter().map(mean))
+        .index("max_packets", queues.iter().map(|queue| longest(queue) as u32))
+        .numbers(
+            "time_at_s",
+            queues
+                .iter()
+                .map(|queue| queue.time_at.iter().map(|time| time.seconds()).collect()),
+        )
+        .finish()
+}
+
+/// Time-weighted mean length; none if no time passed.
+fn mean(queue: &QueueRecord) -> Option<f64> {
+    let total: f64 = queue.time_at.iter().map(|time| time.seconds()).sum();
+    let weighted: f64 = queue
+        .time_at
+        .iter()
+        .enumerate()
+        .map(|(n, time)| n as f64 * time.seconds())
+        .sum();
+    (total > 0.0).then(|| weighted / total)
+}

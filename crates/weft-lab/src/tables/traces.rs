@@ -1,0 +1,71 @@
+//! The table `traces`.
+
+use arrow_array::RecordBatch;
+use weft_packet::{Outcome, Sample};
+
+use super::columns::Columns;
+use crate::Error;
+
+pub(super) fn traces(outcome: &Outcome) -> Result<RecordBatch, Error> {
+    let samples = &outcome.samples;
+    // (link, length) of a queue's sample, (flow, subflow, cwnd, ssthresh, active) of a subflow's.
+    let queue = |sample: &Sample| match *sample {
+        Sample::Queue { link, length, .. } => Some((link, length)),
+        Sample::Subflow { .. } => None,
+    };
+    let subflow = |sample: &Sample| match *sample {
+        Sample::Queue { .. } => None,
+        Sample::Subflow {
+            flow,
+            subflow,
+            cwnd,
+            ssthresh,
+            active,
+            ..
+        } => Some((flow, subflow, cwnd, ssthresh, active)),
+    };
+    let time = |sample: &Sample| match sample {
+        Sample::Queue { time, .. } | Sample::Subflow { time, .. } => time.seconds(),
+    };
+    Columns::new(samples.len())
+        .number("time_s", samples.iter().map(time))
+        .index_or_null(
+            "link",
+            samples.iter().map(|sample| queue(sample).map(|(link, _)| link)),
+        )
+        .index_or_null(
+            "length_packets",
+            samples
+                .iter()
+                .map(|sample| queue(sample).map(|(_, length)| length)),
+        )
+        .index_or_null(
+            "flow",
+            samples
+                .iter()
+                .map(|sample| subflow(sample).map(|(flow, ..)| flow)),
+        )
+        .index_or_null(
+            "subflow",
+            samples.iter().map(|sample| subflow(sample).map(|(_, i, ..)| i)),
+        )
+        .number_or_null(
+            "cwnd_packets",
+            samples
+                .iter()
+                .map(|sample| subflow(sample).map(|(_, _, cwnd, ..)| cwnd)),
+        )
+        .number_or_null(
+            "ssthresh_packets",
+            samples
+                .iter()
+                .map(|sample| subflow(sample).map(|(.., threshold, _)| threshold)),
+        )
+        .flag_or_null(
+            "active",
+            samples
+                .iter()
+                .map(|sample| subflow(sample).map(|(.., active)| active)),
+        )
+        .finish()
+}

@@ -1,0 +1,142 @@
+//! From a spec's transports to the simulator's.
+
+use std::sync::Arc;
+
+use weft_cc::{Algorithm, Factory};
+use weft_packet::Scheduler;
+use weft_spec::{Cc, PROFILES, ProfilePatch, SpecError, to_table};
+
+/// More subflows than any path diversity uses; the simulator numbers them in few bits.
+const MAX_SUBFLOWS: u32 = 64;
+
+/// A packet scheduler by name.
+pub(crate) struct NamedScheduler {
+    pub name: &'static str,
+    pub about: &'static str,
+    scheduler: Scheduler,
+}
+
+/// All packet schedulers, the default first.
+pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
+    NamedScheduler {
+        name: "round-robin",
+        about: "subflows with window space in turn (default)",
+        scheduler: Scheduler::RoundRobin,
+    },
+    NamedScheduler {
+        name: "lowest-rtt",
+        about: "of the subflows with window space the one with the lowest smoothed RTT",
+        scheduler: Scheduler::LowestRtt,
+    },
+];
+
+/// The transport with every default filled in, and what the simulator makes of it. Paths of errors are relative to
+/// the transport. `own` are congestion controls beside the built-in ones.
+pub(crate) fn resolve(
+    spec: &weft_spec::Transport,
+    own: &[Arc<dyn Factory>],
+) -> Result<(weft_spec::Transport, weft_packet::Transport), SpecError> {
+    let (cc, algorithm) = congestion_control(&spec.cc, own)?;
+    if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
+        return Err(SpecError::new(
+            "subflows",
+            spec.subflows.to_string(),
+            format!("1 to {MAX_SUBFLOWS}"),
+        ));
+    }
+    let named = SCHEDULERS
+        .iter()
+        .find(|named| named.name == spec.scheduler)
+        .ok_or_else(|| {
+            absent(
+                "scheduler",
+                &spec.scheduler,
+                SCHEDULERS.iter().map(|named| named.name),
+            )
+        })?;
+    let base = PROFILES
+        .iter()
+        .find(|named| named.name == spec.profile)
+        .ok_or_else(|| absent("profile", &spec.profile, PROFILES.iter().map(|named| named.name)))?;
+    let profile = spec
+        .tcp
+        .apply(&(base.make)())
+        .map_err(|error| error.under("tcp"))?;
+    let resolved = weft_spec::Transport {
+        cc,
+        tcp: ProfilePatch(to_table(&profile)),
+        ..spec.clone()
+    };
+    let transport = weft_packet::Transport {
+        cc: algorithm,
+        subflows: spec.subflows,
+        scheduler: named.scheduler,
+        profile,
+    };
+    Ok((resolved, transport))
+}
+
+/// The algorithm, and its name with all parameters.
+fn congestion_control(spec: &Cc, own: &[Arc<dyn Factory>]) -> Result<(Cc, Algorithm), SpecError> {
+    if let Some(factory) = own.iter().find(|factory| factory.name() == spec.name) {
+        if let Some(parameter) = spec.parameters.keys().next() {
+            let path = format!("cc.{parameter}");
+            return Err(SpecError::new(
+                path,
+                "unknown parameter",
+                format!("none: {:?} takes none", spec.name),
+            ));
+        }
+        return Ok((spec.clone(), Algorithm::custom(Arc::clone(factory))));
+    }
+    let given: Vec<(String, f64)> = spec.parameters.clone().into_iter().collect();
+    let algorithm = Algorithm::build(&spec.name, &given).map_err(|error| cc_error(&error, own))?;
+    let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == spec.name);
+    let mut resolved = spec.clone();
+    for parameter in entry.map_or(&[][..], |entry| entry.parameters) {
+        resolved
+            .parameters
+            .entry(parameter.name.to_owned())
+            .or_insert(parameter.default);
+    }
+    Ok((resolved, algorithm))
+}
+
+fn cc_error(error: &weft_cc::Error, own: &[Arc<dyn Factory>]) -> SpecError {
+    use weft_cc::Error;
+    match error {
+        Error::Algorithm { given } => {
+            let built_in = Algorithm::BUILT_IN.iter().map(|entry| entry.name);
+            absent(
+                "cc",
+                given,
+                built_in.chain(own.iter().map(|factory| factory.name())),
+            )
+        }
+        Error::Parameter { algorithm, given } => {
+            let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == *algorithm);
+            let names: Vec<_> = entry
+                .map_or(&[][..], |entry| entry.parameters)
+                .iter()
+                .map(|p| p.name)
+                .collect();
+            let allowed = match names.as_slice() {
+                [] => format!("none: {algorithm:?} takes none"),
+                names => format!("name, {}", names.join(", ")),
+            };
+            SpecError::new(format!("cc.{given}"), "unknown parameter", allowed)
+        }
+        Error::Repeated { parameter, .. } => SpecError::new(format!("cc.{parameter}"), "given twice", "once"),
+        Error::Value { parameter, given, .. } => SpecError::new(
+            format!("cc.{}", parameter.name),
+            given.to_string(),
+            parameter.allowed.to_string(),
+        ),
+    }
+}
+
+/// A name that no registry has.
+fn absent<'a>(path: &str, given: &str, names: impl Iterator<Item = &'a str>) -> SpecError {
+    let names: Vec<_> = names.map(|name| format!("{name:?}")).collect();
+    SpecError::new(path, format!("{given:?} does not exist"), names.join(", "))
+}
