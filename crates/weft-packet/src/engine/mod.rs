@@ -10,6 +10,7 @@
 //!   depend on how many there are.
 
 mod calendar;
+mod layout;
 mod network;
 pub mod packet;
 mod partition;
@@ -18,16 +19,15 @@ mod ring;
 mod threads;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
 
 use weft_fabric::Fabric;
 
-use calendar::Calendar;
-use network::{Network, Timer};
+use layout::Layout;
+pub use layout::hop_bits;
+use network::Timer;
 use packet::Packet;
 pub use partition::{At, Endpoint, QueueSample, mix};
-use partition::{Partition, Place, QueueProbe, SAMPLE};
-use port::{Port, Rules};
+use partition::{Partition, Place};
 use ring::Ring;
 
 use crate::outcome::LinkRecord;
@@ -60,139 +60,44 @@ pub struct Engine<E> {
     trace: bool,
 }
 
-/// How many bits of a route one hop takes in this fabric: enough for the largest port number plus one.
-pub fn hop_bits(fabric: &Fabric) -> u32 {
-    let mut ports = vec![0_u32; fabric.nodes.len()];
-    for link in &fabric.links {
-        ports[link.from as usize] += 1;
-    }
-    let most = ports.into_iter().max().unwrap_or(0);
-    u32::BITS - most.leading_zeros()
-}
-
 impl<E: Endpoint> Engine<E> {
     /// Builds the network; `endpoint(i)` makes the endpoint of the fabric's host `i`.
     pub fn new(fabric: &Fabric, plan: &Plan, mut endpoint: impl FnMut(u32) -> E) -> Self {
-        let bounds = partition_bounds(fabric, plan.threads);
-        let partition_of = |node: u32| (bounds.partition_point(|&b| b <= node) - 1) as u32;
-        // Rings are numbered by receiving node, then by link.
-        let mut by_receiver: Vec<u32> = (0..fabric.links.len() as u32).collect();
-        by_receiver.sort_by_key(|&l| fabric.links[l as usize].to);
-        let mut ring_of = vec![0_u32; fabric.links.len()];
-        for (ring, &link) in by_receiver.iter().enumerate() {
-            ring_of[link as usize] = ring as u32;
-        }
-        let lookahead = fabric
-            .links
-            .iter()
-            .map(|l| {
-                let rules = Rules::new(l.queue, plan.max_packet, false);
-                let port = Port::new(l.rate, l.delay, &rules, 0, 0);
-                port.delay() + port.serialisation(plan.min_packet)
-            })
-            .min()
-            .unwrap_or(1)
-            .max(1);
-        let bits = hop_bits(fabric);
-        let count = bounds.len() - 1;
-        let mut links = vec![[(0, 0); 2]; fabric.links.len()];
+        let layout = Layout::new(fabric, plan);
+        let mut partitions = Vec::new();
         let mut hosts = vec![(0, u32::MAX); fabric.hosts.len()];
-        let mut host_of = vec![u32::MAX; fabric.nodes.len()];
-        for (host, &node) in fabric.hosts.iter().enumerate() {
-            host_of[node as usize] = host as u32;
-        }
-        let mut partitions = Vec::with_capacity(count);
-        for (p, range) in bounds.windows(2).enumerate() {
-            let (first, last) = (range[0], range[1]);
-            let first_link = fabric.links.partition_point(|l| l.from < first);
-            let last_link = fabric.links.partition_point(|l| l.from < last);
-            let mut ports = Vec::with_capacity(last_link - first_link);
-            let mut rules = Vec::with_capacity(last_link - first_link);
-            for l in first_link..last_link {
-                let link = &fabric.links[l];
-                links[l][0] = (p as u32, (l - first_link) as u32);
-                let rule = Rules::new(
-                    link.queue,
-                    plan.max_packet,
-                    plan.distributions.contains(&(l as u32)),
-                );
-                ports.push(Port::new(
-                    link.rate,
-                    link.delay,
-                    &rule,
-                    ring_of[l],
-                    partition_of(link.to),
-                ));
-                rules.push(rule);
-            }
-            let first_ring = by_receiver.partition_point(|&l| fabric.links[l as usize].to < first);
-            let last_ring = by_receiver.partition_point(|&l| fabric.links[l as usize].to < last);
-            let mut ring_node = Vec::with_capacity(last_ring - first_ring);
-            for ring in first_ring..last_ring {
-                let l = by_receiver[ring] as usize;
-                links[l][1] = (p as u32, (ring - first_ring) as u32);
-                ring_node.push(fabric.links[l].to - first);
-            }
+        for range in layout.ranges() {
+            let p = partitions.len() as u32;
             let mut endpoints = Vec::new();
-            let places = (first..last)
+            let places = range
+                .clone()
                 .map(|node| {
-                    let host = host_of[node as usize];
                     let mut place = Place {
-                        first_port: (fabric.links.partition_point(|l| l.from < node) - first_link) as u32,
+                        first_port: layout.first_port(node),
                         endpoint: u32::MAX,
                     };
-                    if host != u32::MAX {
+                    if let Some(host) = layout.host(node) {
                         place.endpoint = endpoints.len() as u32;
-                        hosts[host as usize] = (p as u32, place.endpoint);
+                        hosts[host as usize] = (p, place.endpoint);
                         endpoints.push(endpoint(host));
                     }
                     place
                 })
                 .collect();
-            let mut timers = BinaryHeap::new();
-            let mut queue_probes = Vec::new();
-            for (probe, &(l, every)) in plan.samples.iter().enumerate() {
-                if (first_link..last_link).contains(&(l as usize)) {
-                    let key = SAMPLE | queue_probes.len() as u64;
-                    timers.push(Reverse(Timer {
-                        time: every,
-                        node: fabric.links[l as usize].from,
-                        key,
-                    }));
-                    queue_probes.push(QueueProbe {
-                        port: l - first_link as u32,
-                        probe: probe as u32,
-                        every,
-                    });
-                }
-            }
-            let network = Network {
-                ports,
-                rules,
-                rings: ring_node.iter().map(|_| Ring::new()).collect(),
-                first_ring: first_ring as u32,
-                calendar: Calendar::new(ring_node.len()),
-                timers,
-                due: BinaryHeap::new(),
-                outboxes: vec![Vec::new(); count],
-                lookahead,
-                end: 0,
-                hop_bits: bits,
-                hop_mask: (1 << bits) - 1,
-                drops: HashMap::new(),
-            };
+            let (queue_probes, timers) = layout.queue_probes(&range, plan);
+            let network = layout.network(&range, plan, timers);
             partitions.push(Partition::new(
-                first,
+                range.start,
                 places,
                 endpoints,
                 network,
-                ring_node,
+                layout.ring_nodes(&range),
                 queue_probes,
             ));
         }
         Self {
             partitions,
-            links,
+            links: layout.places_of_links(),
             hosts,
             now: 0,
             windows: 0,
@@ -302,32 +207,4 @@ impl<E: Endpoint> Engine<E> {
             hash
         })
     }
-}
-
-/// Splits the nodes into ranges of about equal work, at most `threads`: `bounds[i]..bounds[i + 1]`.
-fn partition_bounds(fabric: &Fabric, threads: usize) -> Vec<u32> {
-    // A host's packets cost a transport's work beside the link's.
-    const HOST: u64 = 4;
-    let nodes = fabric.nodes.len();
-    let mut weight: Vec<u64> = fabric
-        .nodes
-        .iter()
-        .map(|n| if n.host { HOST } else { 0 })
-        .collect();
-    for link in &fabric.links {
-        weight[link.to as usize] += 1;
-    }
-    let total: u64 = weight.iter().sum();
-    let threads = threads.clamp(1, nodes.max(1)) as u64;
-    let mut bounds = vec![0];
-    let mut sum = 0;
-    for (node, w) in weight.iter().enumerate() {
-        let share = bounds.len() as u64;
-        if share < threads && sum * threads >= total * share && node as u32 > bounds[bounds.len() - 1] {
-            bounds.push(node as u32);
-        }
-        sum += w;
-    }
-    bounds.push(nodes as u32);
-    bounds
 }

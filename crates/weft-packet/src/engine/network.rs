@@ -50,27 +50,34 @@ pub struct Network {
 }
 
 impl Network {
-    /// Sends `packet` over port `port` (in the partition) at `now`.
+    /// Sends `packet`, with what is left of its route, over port `port` (in the partition) at `now`.
     #[inline(always)]
-    pub fn transmit(&mut self, port: usize, now: u64, packet: &mut Packet) {
-        if !self.ports[port].enqueue(&mut self.rules, port, now, packet) {
+    pub fn transmit(&mut self, port: usize, now: u64, packet: &Packet, route: u64) {
+        let mut flags = packet.flags;
+        let Some(time) = self.ports[port].enqueue(&mut self.rules, port, now, packet.size, &mut flags) else {
             self.dropped(packet);
             return;
-        }
+        };
         let ring = self.ports[port].ring;
         let local = ring.wrapping_sub(self.first_ring) as usize;
         if local < self.rings.len() {
-            self.receive(local, packet);
+            self.receive(local, packet, time, route, flags);
         } else {
-            self.outboxes[self.ports[port].partition as usize].push((ring, *packet));
+            let packet = Packet {
+                time,
+                route,
+                flags,
+                ..*packet
+            };
+            self.outboxes[self.ports[port].partition as usize].push((ring, packet));
         }
     }
 
     /// Puts a packet on one of the partition's own links.
     #[inline(always)]
-    pub fn receive(&mut self, local: usize, packet: &Packet) {
-        if self.rings[local].push(packet) {
-            self.calendar.file(packet.time / self.lookahead, local as u32);
+    pub fn receive(&mut self, local: usize, packet: &Packet, time: u64, route: u64, flags: u16) {
+        if self.rings[local].push(packet, time, route, flags) {
+            self.calendar.file(time / self.lookahead, local as u32);
         }
     }
 

@@ -26,14 +26,11 @@ pub struct At<'a> {
 impl At<'_> {
     /// Sends a packet along its route.
     #[inline(always)]
-    pub fn send(&mut self, mut packet: Packet) {
+    pub fn send(&mut self, packet: &Packet) {
         let hop = packet.route & self.network.hop_mask;
-        packet.route >>= self.network.hop_bits;
-        self.network.transmit(
-            (u64::from(self.first_port) + hop - 1) as usize,
-            self.now,
-            &mut packet,
-        );
+        let port = (u64::from(self.first_port) + hop - 1) as usize;
+        self.network
+            .transmit(port, self.now, packet, packet.route >> self.network.hop_bits);
     }
 
     /// Has [`Endpoint::on_timer`] called with `key` at `time`, not before now.
@@ -236,15 +233,14 @@ impl<E: Endpoint> Partition<E> {
     fn forward<const TRACE: bool>(&mut self, node: u32, place: Place, start: u64, unsorted: bool) {
         self.sort(start, unsorted);
         for &key in &self.keys {
-            let packet = &mut self.batch[(key & ((1 << INDEX_BITS) - 1)) as usize];
+            let packet = &self.batch[(key & ((1 << INDEX_BITS) - 1)) as usize];
             if TRACE {
                 trace_packet(&mut self.trace[node as usize], packet);
             }
             let hop = packet.route & self.network.hop_mask;
-            packet.route >>= self.network.hop_bits;
-            let now = packet.time;
+            let port = (u64::from(place.first_port) + hop - 1) as usize;
             self.network
-                .transmit((u64::from(place.first_port) + hop - 1) as usize, now, packet);
+                .transmit(port, packet.time, packet, packet.route >> self.network.hop_bits);
         }
     }
 
@@ -276,7 +272,7 @@ impl<E: Endpoint> Partition<E> {
             if packet.route == 0 {
                 self.endpoints[place.endpoint as usize].on_packet(&packet, &mut at);
             } else {
-                at.send(packet);
+                at.send(&packet);
             }
         }
         while !self.network.due.is_empty() {

@@ -3,15 +3,17 @@
 use weft_fabric::Queue;
 use weft_spec::{Amount, Rate, Time};
 
-use super::packet::{CE, ECT, PROTECTED, Packet};
+use super::packet::{CE, ECT, PROTECTED};
 
 /// Binary digits after the point in [`Port::ps_per_byte`].
 const FRACTION: u32 = 16;
 
 /// What every packet over a port touches.
 ///
-/// The queue itself is only the departure times of the packets not known to have left: `departures` holds `len` of
-/// them from `head`. They are advanced lazily, when `len` reaches `check_at` and a threshold could matter.
+/// The queue itself is only the sizes of the packets not known to have left, `len` of them from `head` in `sizes`: while
+/// a queue lasts, each leaves when the one before it has left and its own serialisation is over. They are forgotten
+/// lazily, when `len` reaches `check_at` and a threshold could matter.
+#[derive(Clone)]
 pub struct Port {
     /// When the last accepted packet will have left.
     pub busy_until: u64,
@@ -19,6 +21,8 @@ pub struct Port {
     ps_per_byte: u64,
     /// Propagation delay.
     delay: u64,
+    /// When the packet at `head` leaves.
+    head_departure: u64,
     head: u32,
     len: u32,
     /// A smaller stale length needs no decision; 0 on a probed port.
@@ -31,7 +35,7 @@ pub struct Port {
     pub packets: u64,
     /// Bytes accepted.
     pub bytes: u64,
-    departures: Box<[u64]>,
+    sizes: Box<[u16]>,
 }
 
 /// What only a port's decisions touch.
@@ -97,9 +101,10 @@ fn waiting(present: u32) -> u32 {
 impl Port {
     /// A port into ring `ring` of partition `partition`.
     pub fn new(rate: Rate, delay: Time, rules: &Rules, ring: u32, partition: u32) -> Self {
-        const RING: u32 = 16;
+        const RING: u32 = 32;
         Self {
             busy_until: 0,
+            head_departure: 0,
             ps_per_byte: ((8_000_000_000_000_u128 << FRACTION) / u128::from(rate.0)) as u64,
             delay: delay.0,
             head: 0,
@@ -109,7 +114,7 @@ impl Port {
             partition,
             packets: 0,
             bytes: 0,
-            departures: vec![0; RING as usize].into_boxed_slice(),
+            sizes: vec![0; RING as usize].into_boxed_slice(),
         }
     }
 
@@ -123,118 +128,122 @@ impl Port {
         self.delay
     }
 
-    /// Enqueues `packet` at `now` and sets its arrival time. `false` if it is dropped.
+    /// Enqueues a packet of `size` bytes at `now`, and perhaps marks it. Returns its arrival at the far end, or `None` if
+    /// it is dropped.
     #[inline(always)]
-    pub fn enqueue(&mut self, rules: &mut [Rules], index: usize, now: u64, packet: &mut Packet) -> bool {
+    pub fn enqueue(
+        &mut self,
+        rules: &mut [Rules],
+        index: usize,
+        now: u64,
+        size: u16,
+        flags: &mut u16,
+    ) -> Option<u64> {
         if now >= self.busy_until && self.check_at != 0 {
             // Idle: what is recorded has left. Starting over keeps short queues in one cache line.
             self.head = 0;
             self.len = 0;
         }
-        if self.len >= self.check_at && !self.admit(&mut rules[index], now, packet) {
-            return false;
+        if self.len >= self.check_at && !self.admit(&mut rules[index], now, size, flags) {
+            return None;
         }
-        let departure = now.max(self.busy_until) + self.serialisation(u32::from(packet.size));
+        let departure = now.max(self.busy_until) + self.serialisation(u32::from(size));
         self.busy_until = departure;
-        let mask = self.departures.len() - 1;
-        self.departures[(self.head + self.len) as usize & mask] = departure;
+        if self.len == 0 {
+            self.head_departure = departure;
+        }
+        let mask = self.sizes.len() - 1;
+        self.sizes[(self.head + self.len) as usize & mask] = size;
         self.len += 1;
         self.packets += 1;
-        self.bytes += u64::from(packet.size);
-        packet.time = departure + self.delay;
-        true
+        self.bytes += u64::from(size);
+        Some(departure + self.delay)
     }
 
     /// Decides with the exact length at `now`.
     #[cold]
     #[inline(never)]
-    fn admit(&mut self, rules: &mut Rules, now: u64, packet: &mut Packet) -> bool {
+    fn admit(&mut self, rules: &mut Rules, now: u64, size: u16, flags: &mut u16) -> bool {
         self.advance(rules, now);
-        if self.len as usize == self.departures.len() {
+        if self.len as usize == self.sizes.len() {
             self.grow(rules);
         }
-        if packet.flags & PROTECTED != 0 {
+        if *flags & PROTECTED != 0 {
             return true;
         }
         let exceeds = |amount: Amount, arriving: u64| match amount {
             Amount::Packets(n) => waiting(self.len) >= n,
             Amount::Bytes(b) => self.waiting_bytes() + arriving > b,
         };
-        if exceeds(rules.limit, u64::from(packet.size)) {
+        if exceeds(rules.limit, u64::from(size)) {
             rules.drops += 1;
             return false;
         }
         // A byte threshold is reached when that many bytes wait, hence the 1.
-        if packet.flags & ECT != 0 && rules.mark.is_some_and(|k| exceeds(k, 1)) {
-            packet.flags |= CE;
+        if *flags & ECT != 0 && rules.mark.is_some_and(|k| exceeds(k, 1)) {
+            *flags |= CE;
             rules.marks += 1;
         }
         true
     }
 
-    /// Forgets the departures up to `now`.
+    /// Forgets the packets that have left by `now`.
     fn advance(&mut self, rules: &mut Rules, now: u64) {
-        let mask = self.departures.len() - 1;
-        while self.len > 0 {
-            let departure = self.departures[self.head as usize & mask];
-            if departure > now {
-                break;
-            }
+        while self.len > 0 && self.head_departure <= now {
             if let Some(d) = &mut rules.distribution {
-                d.spend(waiting(self.len) as usize, departure);
+                d.spend(waiting(self.len) as usize, self.head_departure);
             }
-            self.head += 1;
-            self.len -= 1;
+            self.leave();
         }
-        self.head &= mask as u32;
         if let Some(d) = &mut rules.distribution {
             d.spend(waiting(self.len) as usize, now);
         }
     }
 
-    /// Doubles the ring of departures.
+    /// Forgets the first packet.
+    fn leave(&mut self) {
+        let mask = self.sizes.len() as u32 - 1;
+        self.head = (self.head + 1) & mask;
+        self.len -= 1;
+        if self.len > 0 {
+            self.head_departure += self.serialisation(u32::from(self.sizes[self.head as usize]));
+        }
+    }
+
+    /// Doubles the ring of sizes.
     fn grow(&mut self, rules: &Rules) {
-        let old = self.departures.len();
+        let old = self.sizes.len();
         let mut ring = vec![0; old * 2].into_boxed_slice();
         for (i, slot) in ring.iter_mut().take(old).enumerate() {
-            *slot = self.departures[(self.head as usize + i) & (old - 1)];
+            *slot = self.sizes[(self.head as usize + i) & (old - 1)];
         }
-        self.departures = ring;
+        self.sizes = ring;
         self.head = 0;
         self.check_at = rules.decide_at.min(old as u32 * 2);
     }
 
     /// Packets waiting at `now`, which is not before the last enqueue.
     pub fn length(&self, now: u64) -> u32 {
-        let mask = self.departures.len() - 1;
-        let left = (0..self.len)
-            .take_while(|i| self.departures[(self.head + i) as usize & mask] <= now)
-            .count();
-        waiting(self.len - left as u32)
+        let mut port = self.clone();
+        while port.len > 0 && port.head_departure <= now {
+            port.leave();
+        }
+        waiting(port.len)
     }
 
     /// Picoseconds spent at each length up to `end`, if the port is probed.
     pub fn distribution(&self, rules: &Rules, end: u64) -> Option<Vec<u64>> {
-        let mut d = rules.distribution.clone()?;
-        let mask = self.departures.len() - 1;
-        let mut len = self.len;
-        for i in 0..self.len {
-            let departure = self.departures[(self.head + i) as usize & mask];
-            if departure > end {
-                break;
-            }
-            d.spend(waiting(len) as usize, departure);
-            len -= 1;
-        }
-        d.spend(waiting(len) as usize, end);
-        Some(d.time_at)
+        let mut rules = rules.clone();
+        rules.distribution.as_ref()?;
+        self.clone().advance(&mut rules, end);
+        rules.distribution.map(|d| d.time_at)
     }
 
+    /// Bytes waiting. Serialisations are rounded down, hence the rounding up.
     fn waiting_bytes(&self) -> u64 {
         if self.len == 0 {
             return 0;
         }
-        let first = self.departures[self.head as usize & (self.departures.len() - 1)];
-        (((self.busy_until - first) << FRACTION) + self.ps_per_byte / 2) / self.ps_per_byte
+        ((self.busy_until - self.head_departure) << FRACTION).div_ceil(self.ps_per_byte)
     }
 }

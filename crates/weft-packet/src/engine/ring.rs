@@ -21,14 +21,20 @@ impl Ring {
         }
     }
 
-    /// Appends a packet; `true` if the ring was empty.
+    /// Appends a packet, the given parts replaced; `true` if the ring was empty. (Changing the packet first and copying it
+    /// then would read wide what was just written narrow, which stalls.)
     #[inline(always)]
-    pub fn push(&mut self, packet: &Packet) -> bool {
+    pub fn push(&mut self, packet: &Packet, time: u64, route: u64, flags: u16) -> bool {
         if self.len as usize == self.packets.len() {
             self.grow();
         }
         let mask = self.packets.len() - 1;
-        self.packets[(self.head + self.len) as usize & mask] = *packet;
+        self.packets[(self.head + self.len) as usize & mask] = Packet {
+            time,
+            route,
+            flags,
+            ..*packet
+        };
         self.len += 1;
         self.len == 1
     }
@@ -85,13 +91,6 @@ impl Ring {
 mod tests {
     use super::*;
 
-    fn at(time: u64) -> Packet {
-        Packet {
-            time,
-            ..Packet::default()
-        }
-    }
-
     #[test]
     fn takes_in_order_across_wraps_and_growth() {
         let mut ring = Ring::new();
@@ -99,7 +98,7 @@ mod tests {
         let (mut pushed, mut expected) = (0, 0);
         for step in 0..200_u64 {
             for _ in 0..step % 13 {
-                let was_empty = ring.push(&at(pushed));
+                let was_empty = ring.push(&Packet::default(), pushed, 0, 0);
                 assert_eq!(was_empty, pushed == expected);
                 pushed += 1;
             }

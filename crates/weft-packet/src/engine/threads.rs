@@ -100,7 +100,9 @@ impl Exchange {
         for from in 0..self.next.len() {
             for (ring, packet) in lock(&self.mail[from * self.next.len() + me]).drain(..) {
                 let local = (ring - partition.network.first_ring) as usize;
-                partition.network.receive(local, &packet);
+                partition
+                    .network
+                    .receive(local, &packet, packet.time, packet.route, packet.flags);
             }
         }
     }

@@ -238,7 +238,7 @@ impl Host {
         };
         subflow.state = State::SynSent;
         subflow.arm(slot, at);
-        at.send(Packet {
+        at.send(&Packet {
             route: subflow.route,
             slot,
             lo: connection.flow,
@@ -259,7 +259,6 @@ impl Host {
         let assemblies = &mut self.assemblies;
         let assembly = *self.received.entry(flow).or_insert_with(|| {
             assemblies.push(Assembly {
-                flow,
                 transport: spec.transport,
                 chunks: Chunks::default(),
                 bytes: 0,
@@ -290,7 +289,7 @@ impl Host {
             });
             receivers.len() as u32 - 1
         });
-        at.send(Packet {
+        at.send(&Packet {
             route: self.receivers[receiver as usize].route,
             slot: packet.slot,
             seq: receiver,
@@ -350,11 +349,13 @@ impl Host {
         let assembly = &mut self.assemblies[receiver.assembly as usize];
         let profile = &self.shared.transports[assembly.transport as usize].profile;
         if receiver.echo_changes(packet) {
-            at.send(receiver.acknowledge(&assembly.chunks, 0, 0, profile));
+            at.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
         }
         let len = u64::from(packet.size) - u64::from(profile.header);
         match receiver.on_data(packet, len, assembly, profile) {
-            Reaction::Acknowledge(lo, hi) => at.send(receiver.acknowledge(&assembly.chunks, lo, hi, profile)),
+            Reaction::Acknowledge(lo, hi) => {
+                at.send(&receiver.acknowledge(&assembly.chunks, lo, hi, profile));
+            }
             Reaction::Delay => {
                 if receiver.deadline == u64::MAX {
                     receiver.deadline = at.now + profile.delayed_ack_timeout.0;
@@ -382,7 +383,7 @@ impl Host {
         }
         let assembly = &self.assemblies[receiver.assembly as usize];
         let profile = &self.shared.transports[assembly.transport as usize].profile;
-        at.send(receiver.acknowledge(&assembly.chunks, 0, 0, profile));
+        at.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
     }
 
     fn retransmission_timer(&mut self, slot: u32, at: &mut At<'_>) {

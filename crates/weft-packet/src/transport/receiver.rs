@@ -9,8 +9,6 @@ use super::reassembly::{Chunks, Islands};
 
 /// The receiving half of a connection.
 pub struct Assembly {
-    /// Index of the flow in the setup.
-    pub flow: u32,
     /// Index of the transport in the setup.
     pub transport: u32,
     /// Chunks held.
@@ -87,7 +85,7 @@ impl Receiver {
         if assembly.chunks.insert(packet.chunk) {
             assembly.bytes += len;
         }
-        let ahead = packet.seq.wrapping_sub(self.next as u32) as i32;
+        let ahead = packet.seq.wrapping_sub(self.next as u32).cast_signed();
         if ahead == 0 && self.islands.is_empty() {
             self.next += len;
             self.unacked += 1;

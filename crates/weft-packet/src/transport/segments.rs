@@ -317,7 +317,7 @@ impl Segments {
 /// Sequence order modulo 2^32 (RFC 9293, section 3.4).
 #[inline(always)]
 pub fn before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
+    a.wrapping_sub(b).cast_signed() < 0
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What a sender does on acknowledgements and timeouts, and how it sends.
 
-use weft_cc::{Ack, CongestionControl, Echo, Round};
+use weft_cc::{Ack, CongestionControl, Echo};
 use weft_spec::Recovery;
 
 use crate::engine::At;
@@ -297,7 +297,7 @@ impl Host {
 /// A round ended: congestion control may suppress or release.
 fn end_round(connection: &mut Connection, subflow: &mut Subflow) {
     let before = connection.active();
-    let round = std::mem::replace(&mut subflow.round, Round::default());
+    let round = std::mem::take(&mut subflow.round);
     subflow.round_end = subflow.nxt;
     connection
         .cc
@@ -390,7 +390,7 @@ fn transmit(
     if subflow.deadline == u64::MAX {
         subflow.arm(slot, at);
     }
-    at.send(Packet {
+    at.send(&Packet {
         time: 0,
         route: subflow.route,
         slot: subflow.peer,

@@ -126,7 +126,7 @@ impl Subflow {
     /// The 64-bit sequence number that `low` abbreviates: the one nearest to `una`.
     #[inline(always)]
     pub fn widen(&self, low: u32) -> u64 {
-        let ahead = low.wrapping_sub(self.una as u32) as i32;
+        let ahead = low.wrapping_sub(self.una as u32).cast_signed();
         self.una.wrapping_add_signed(i64::from(ahead))
     }
 }

@@ -1,0 +1,220 @@
+//! How a fabric is laid out in partitions: which nodes, ports and rings go where.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
+
+use weft_fabric::{Fabric, NodeId};
+
+use super::Plan;
+use super::calendar::Calendar;
+use super::network::{Network, Timer};
+use super::partition::{QueueProbe, SAMPLE};
+use super::port::{Port, Rules};
+use super::ring::Ring;
+
+/// Where everything of a fabric goes. Ports are numbered as links are, by sending node; rings by receiving node.
+pub struct Layout<'a> {
+    fabric: &'a Fabric,
+    /// Partition `p` has the nodes `bounds[p]..bounds[p + 1]`.
+    bounds: Vec<NodeId>,
+    /// The link of each ring.
+    link_of: Vec<u32>,
+    /// The ring of each link.
+    ring_of: Vec<u32>,
+    /// The host at each node; `u32::MAX` at a switch.
+    host_at: Vec<u32>,
+    lookahead: u64,
+}
+
+/// How many bits of a route one hop takes in this fabric: enough for the largest port number plus one.
+pub fn hop_bits(fabric: &Fabric) -> u32 {
+    let mut ports = vec![0_u32; fabric.nodes.len()];
+    for link in &fabric.links {
+        ports[link.from as usize] += 1;
+    }
+    let most = ports.into_iter().max().unwrap_or(0);
+    u32::BITS - most.leading_zeros()
+}
+
+impl<'a> Layout<'a> {
+    /// Lays `fabric` out for at most `plan.threads` partitions.
+    pub fn new(fabric: &'a Fabric, plan: &Plan) -> Self {
+        let mut link_of: Vec<u32> = (0..fabric.links.len() as u32).collect();
+        link_of.sort_by_key(|&l| fabric.links[l as usize].to);
+        let mut ring_of = vec![0; fabric.links.len()];
+        for (ring, &link) in (0..).zip(&link_of) {
+            ring_of[link as usize] = ring;
+        }
+        let mut host_at = vec![u32::MAX; fabric.nodes.len()];
+        for (host, &node) in (0..).zip(&fabric.hosts) {
+            host_at[node as usize] = host;
+        }
+        let ahead = |l: &weft_fabric::Link| {
+            let port = Port::new(
+                l.rate,
+                l.delay,
+                &Rules::new(l.queue, plan.max_packet, false),
+                0,
+                0,
+            );
+            port.delay() + port.serialisation(plan.min_packet)
+        };
+        let lookahead = fabric.links.iter().map(ahead).min().unwrap_or(1).max(1);
+        Self {
+            fabric,
+            bounds: bounds(fabric, plan.threads),
+            link_of,
+            ring_of,
+            host_at,
+            lookahead,
+        }
+    }
+
+    /// The nodes of each partition.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<NodeId>> {
+        self.bounds.windows(2).map(|b| b[0]..b[1])
+    }
+
+    fn partition_of(&self, node: NodeId) -> u32 {
+        (self.bounds.partition_point(|&b| b <= node) - 1) as u32
+    }
+
+    fn links_from(&self, nodes: &Range<NodeId>) -> Range<usize> {
+        let links = &self.fabric.links;
+        links.partition_point(|l| l.from < nodes.start)..links.partition_point(|l| l.from < nodes.end)
+    }
+
+    fn rings_to(&self, nodes: &Range<NodeId>) -> Range<usize> {
+        let point = |node| {
+            self.link_of
+                .partition_point(|&l| self.fabric.links[l as usize].to < node)
+        };
+        point(nodes.start)..point(nodes.end)
+    }
+
+    /// The host at `node`.
+    pub fn host(&self, node: NodeId) -> Option<u32> {
+        let host = self.host_at[node as usize];
+        (host != u32::MAX).then_some(host)
+    }
+
+    /// The first port of `node` in its partition.
+    pub fn first_port(&self, node: NodeId) -> u32 {
+        let first = self.bounds[self.partition_of(node) as usize];
+        (self.links_from(&(first..node)).len()) as u32
+    }
+
+    /// Receiving node (in the partition) of each ring of a partition.
+    pub fn ring_nodes(&self, nodes: &Range<NodeId>) -> Vec<u32> {
+        let links = &self.link_of[self.rings_to(nodes)];
+        links
+            .iter()
+            .map(|&l| self.fabric.links[l as usize].to - nodes.start)
+            .collect()
+    }
+
+    /// Of each link: (partition, port) of its sender, (partition, ring) at its receiver.
+    pub fn places_of_links(&self) -> Vec<[(u32, u32); 2]> {
+        let first = |p: u32| self.bounds[p as usize]..self.bounds[p as usize + 1];
+        let starts: Vec<(usize, usize)> = (0..self.bounds.len() as u32 - 1)
+            .map(|p| (self.links_from(&first(p)).start, self.rings_to(&first(p)).start))
+            .collect();
+        let place = |(l, link): (usize, &weft_fabric::Link)| {
+            let (from, to) = (self.partition_of(link.from), self.partition_of(link.to));
+            [
+                (from, (l - starts[from as usize].0) as u32),
+                (to, self.ring_of[l] - starts[to as usize].1 as u32),
+            ]
+        };
+        self.fabric.links.iter().enumerate().map(place).collect()
+    }
+
+    /// The queues sampled in a partition, and their first timers.
+    pub fn queue_probes(&self, nodes: &Range<NodeId>, plan: &Plan) -> (Vec<QueueProbe>, Vec<Timer>) {
+        let links = self.links_from(nodes);
+        let (mut probes, mut timers) = (Vec::new(), Vec::new());
+        for (probe, &(l, every)) in (0..).zip(&plan.samples) {
+            if links.contains(&(l as usize)) {
+                let key = SAMPLE | probes.len() as u64;
+                timers.push(Timer {
+                    time: every,
+                    node: self.fabric.links[l as usize].from,
+                    key,
+                });
+                probes.push(QueueProbe {
+                    port: l - links.start as u32,
+                    probe,
+                    every,
+                });
+            }
+        }
+        (probes, timers)
+    }
+
+    /// The ports, rings and timers of a partition.
+    pub fn network(&self, nodes: &Range<NodeId>, plan: &Plan, timers: Vec<Timer>) -> Network {
+        let (mut ports, mut rules) = (Vec::new(), Vec::new());
+        for l in self.links_from(nodes) {
+            let link = &self.fabric.links[l];
+            let rule = Rules::new(
+                link.queue,
+                plan.max_packet,
+                plan.distributions.contains(&(l as u32)),
+            );
+            ports.push(Port::new(
+                link.rate,
+                link.delay,
+                &rule,
+                self.ring_of[l],
+                self.partition_of(link.to),
+            ));
+            rules.push(rule);
+        }
+        let rings = self.rings_to(nodes);
+        let bits = hop_bits(self.fabric);
+        Network {
+            ports,
+            rules,
+            rings: rings.clone().map(|_| Ring::new()).collect(),
+            first_ring: rings.start as u32,
+            calendar: Calendar::new(rings.len()),
+            timers: timers.into_iter().map(Reverse).collect(),
+            due: BinaryHeap::new(),
+            outboxes: vec![Vec::new(); self.bounds.len() - 1],
+            lookahead: self.lookahead,
+            end: 0,
+            hop_bits: bits,
+            hop_mask: (1 << bits) - 1,
+            drops: HashMap::new(),
+        }
+    }
+}
+
+/// Splits the nodes into ranges of about equal work, at most `threads`.
+fn bounds(fabric: &Fabric, threads: usize) -> Vec<NodeId> {
+    // A host's packets cost a transport's work beside the link's.
+    const HOST: u64 = 4;
+    let nodes = fabric.nodes.len();
+    let mut weight: Vec<u64> = fabric
+        .nodes
+        .iter()
+        .map(|n| if n.host { HOST } else { 0 })
+        .collect();
+    for link in &fabric.links {
+        weight[link.to as usize] += 1;
+    }
+    let total: u64 = weight.iter().sum();
+    let threads = threads.clamp(1, nodes.max(1)) as u64;
+    let mut bounds = vec![0];
+    let mut sum = 0;
+    for (node, w) in (0..).zip(&weight) {
+        let share = bounds.len() as u64;
+        if share < threads && sum * threads >= total * share && node > bounds[bounds.len() - 1] {
+            bounds.push(node);
+        }
+        sum += w;
+    }
+    bounds.push(nodes as u32);
+    bounds
+}
