@@ -50,3 +50,96 @@ pub(crate) fn check(names: &Names, outcome: &Outcome) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use weft_packet::{Counters, FlowRecord};
+    use weft_spec::{Rate, Time};
+
+    use super::*;
+
+    /// One link and one subflow that keep what they get.
+    fn outcome() -> Outcome {
+        let subflow = SubflowRecord {
+            packets_sent: 10,
+            packets_received: 6,
+            packets_dropped: 3,
+            packets_in_flight: 1,
+            ..SubflowRecord::default()
+        };
+        let flow = FlowRecord {
+            established: None,
+            finish: None,
+            delivered_bytes: 0,
+            reinjected: 0,
+            suppressions: 0,
+            subflows: vec![subflow],
+        };
+        let link = LinkRecord {
+            packets: 7,
+            delivered: 6,
+            in_flight: 1,
+            drops: 3,
+            ..LinkRecord::default()
+        };
+        Outcome {
+            end: Time(1),
+            flows: vec![flow],
+            links: vec![link],
+            queues: Vec::new(),
+            samples: Vec::new(),
+            counters: Counters {
+                drops: 3,
+                ..Counters::default()
+            },
+            trace_hash: None,
+        }
+    }
+
+    fn complaint(spoil: impl FnOnce(&mut Outcome)) -> String {
+        let names = Names {
+            nodes: vec!["h0".into(), "s0".into()],
+            hosts: vec![0],
+            links: vec![weft_fabric::Link {
+                from: 0,
+                to: 1,
+                rate: Rate(1),
+                delay: Time(0),
+                queue: weft_fabric::Queue {
+                    limit: weft_spec::Amount::Packets(1),
+                    mark: None,
+                },
+                layer: "host-switch",
+            }],
+            transports: Vec::new(),
+            fct_from: Vec::new(),
+            traffic: Vec::new(),
+        };
+        let mut outcome = outcome();
+        spoil(&mut outcome);
+        check(&names, &outcome)
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_kept_passes_and_what_is_lost_is_told() {
+        assert_eq!(complaint(|_| ()), "");
+        let lost = complaint(|outcome| outcome.links[0].delivered = 5);
+        assert!(
+            lost.ends_with("link h0->s0 accepted 7 packets, but delivered 5 and has 1 in flight"),
+            "{lost}"
+        );
+        let made = complaint(|outcome| outcome.flows[0].subflows[0].packets_received = 7);
+        assert!(
+            made.contains("subflow 0 of flow 0 sent 10 packets, but 7 were received, 3 dropped and 1"),
+            "{made}"
+        );
+        let dropped = complaint(|outcome| outcome.links[0].drops = 2);
+        assert!(
+            dropped.contains("links dropped 2 packets, but 3 were counted"),
+            "{dropped}"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! Dependencies go only along the arrows of docs/architecture.md.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// Who may know whom.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("weft-spec", &[]),
+    ("weft-cc", &[]),
+    ("weft-fabric", &["weft-spec"]),
+    ("weft-traffic", &["weft-spec"]),
+    (
+        "weft-packet",
+        &["weft-spec", "weft-cc", "weft-fabric", "weft-traffic"],
+    ),
+    (
+        "weft-flow",
+        &["weft-spec", "weft-cc", "weft-fabric", "weft-traffic"],
+    ),
+    (
+        "weft-linux",
+        &["weft-spec", "weft-cc", "weft-fabric", "weft-traffic"],
+    ),
+    (
+        "weft-lab",
+        &[
+            "weft-spec",
+            "weft-cc",
+            "weft-fabric",
+            "weft-traffic",
+            "weft-packet",
+            "weft-flow",
+            "weft-linux",
+        ],
+    ),
+    ("weft-py", &["weft-lab"]),
+];
+
+/// The workspace's crates and what each names in any table of dependencies, for building, testing or a platform.
+fn crates() -> BTreeMap<String, BTreeSet<String>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let manifests = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("Cargo.toml"));
+    manifests
+        .filter(|path| path.exists())
+        .map(|path| {
+            let manifest: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+            let mut known = BTreeSet::new();
+            collect(&manifest, &mut known);
+            (manifest["package"]["name"].as_str().unwrap().to_owned(), known)
+        })
+        .collect()
+}
+
+fn collect(table: &toml::Table, known: &mut BTreeSet<String>) {
+    for (key, value) in table {
+        let Some(inner) = value.as_table() else { continue };
+        if key.ends_with("dependencies") {
+            known.extend(inner.keys().filter(|name| name.starts_with("weft-")).cloned());
+        } else {
+            collect(inner, known);
+        }
+    }
+}
+
+#[test]
+fn dependencies_go_along_the_arrows() {
+    let crates = crates();
+    assert!(crates.len() >= 7, "{:?}", crates.keys());
+    for (name, known) in &crates {
+        let arrows = ARROWS.iter().find(|(from, _)| from == name);
+        let (_, allowed) = arrows.unwrap_or_else(|| panic!("{name} has no place in the architecture"));
+        let allowed: BTreeSet<_> = allowed.iter().map(|&name| name.to_owned()).collect();
+        let forbidden: Vec<_> = known.difference(&allowed).collect();
+        assert!(forbidden.is_empty(), "{name} must not know {forbidden:?}");
+    }
+    assert!(
+        crates["weft-packet"].contains("weft-cc"),
+        "dependencies are found at all"
+    );
+}
