@@ -323,8 +323,8 @@ fn profiles_take_patches() {
             "receive_buffer: 1KB is less than one segment; allowed: at least 1448B",
         ),
         (
-            "recovery = \"rack\"",
-            "recovery: \"rack\"; allowed: \"newreno\", \"sack\"",
+            "recovery = \"cubic\"",
+            "recovery: \"cubic\"; allowed: \"newreno\", \"sack\", \"rack\"",
         ),
         ("fct_from = 1", "fct_from: 1; allowed: \"open\", \"established\""),
         ("reinject = 1", "reinject: 1; allowed: true or false"),
