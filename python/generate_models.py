@@ -1,9 +1,11 @@
 """Generates `weft/spec.py` from the spec's JSON Schema: `make models`."""
 
+import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from weft import _weft
 
@@ -14,25 +16,27 @@ def generate() -> str:
     """The text that `weft/spec.py` must have."""
     with tempfile.TemporaryDirectory() as folder:
         schema = Path(folder, "schema.json")
-        schema.write_text(_weft.schema(), encoding="utf-8")
+        schema.write_text(json.dumps(_simplified(json.loads(_weft.schema()))), encoding="utf-8")
         generated = Path(folder, "spec.py")
         subprocess.run(
             [
-                *(sys.executable, "-m", "datamodel_code_generator"),
+                *(sys.executable, "-W", "ignore", "-m", "datamodel_code_generator"),
                 *("--input", str(schema), "--input-file-type", "jsonschema"),
                 *("--output", str(generated), "--output-model-type", "pydantic_v2.BaseModel"),
                 *("--target-python-version", "3.11", "--class-name", "Experiment"),
                 *("--custom-file-header", HEADER),
                 *("--extra-fields", "forbid"),
+                *("--formatters", "ruff-format"),
+                "--allow-population-by-field-name",
                 "--disable-timestamp",
                 "--enum-field-as-literal=all",
                 "--field-constraints",
+                "--strict-nullable",
                 "--use-annotated",
                 "--use-schema-description",
                 "--use-field-description",
                 "--use-standard-collections",
                 "--use-union-operator",
-                "--use-title-as-name",
                 "--use-one-literal-as-default",
                 "--collapse-root-models",
             ],
@@ -41,6 +45,27 @@ def generate() -> str:
         return generated.read_text(encoding="utf-8")
 
 
+def _simplified(schema: Any, *, arm: bool = False) -> Any:
+    """The schema as the generator likes it.
+
+    Arms of unions lose their bounds, for each would else become a model of its own; what they said is checked when the
+    experiment is run. Empty objects as defaults become absence, whole numbers are written as such.
+    """
+    if isinstance(schema, list):
+        return [_simplified(item, arm=arm) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {
+        key: _simplified(value, arm=arm or key == "anyOf")
+        for key, value in schema.items()
+        if not (arm and key in BOUNDS) and (key, value) != ("default", {})
+    }
+    if kept.get("type") == "integer" and isinstance(kept.get("default"), float):
+        kept["default"] = int(kept["default"])
+    return kept
+
+
+BOUNDS = {"minimum", "maximum", "minItems", "maxItems", "minLength", "pattern", "examples"}
 HEADER = '''"""An experiment as pydantic models.
 
 Generated from the spec's JSON Schema by `make models`; not to be changed by hand.

@@ -31,7 +31,7 @@ cc = "dctcp"
 [[traffic]]
 kind = "incast"
 transport = "dctcp"
-fan_in = 4
+flows = 4
 size = "64KB"
 gap = "50us"
 """
@@ -62,7 +62,5 @@ class Ended:
 
 def weft(*arguments: str, cwd: Path) -> Ended:
     """Runs `weft` with these arguments."""
-    done = subprocess.run(
-        [WEFT, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=600
-    )
+    done = subprocess.run([WEFT, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=600)
     return Ended(done.returncode, done.stdout, done.stderr)

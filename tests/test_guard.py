@@ -35,6 +35,7 @@ class Panic(BaseException):
         (errors.InternalError("link 3: 5 sent, 4 arrived"), 70),
         (ZeroDivisionError("division by zero"), 70),
         (Panic("index out of bounds"), 70),
+        (errors.StoppedError("stopped"), 130),
         (KeyboardInterrupt(), 130),
         (SystemExit(130), 130),
     ],

@@ -13,7 +13,8 @@ from typing import Annotated
 import typer
 
 from weft import _weft, terminal
-from weft.guard import INTERRUPTED, run_guarded
+from weft.errors import StoppedError
+from weft.guard import run_guarded
 
 app = typer.Typer(
     name="weft",
@@ -23,10 +24,29 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+def whole(text: str | int) -> int:
+    """A whole number from 0 on."""
+    return _number(text, least=0)
+
+
+def positive(text: str | int) -> int:
+    """A whole number from 1 on."""
+    return _number(text, least=1)
+
+
+def _number(given: str | int, least: int) -> int:
+    # Typer hands in defaults too. int() also takes blanks, underscores and digits of other scripts.
+    text = str(given)
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise typer.BadParameter(f"{text!r}; allowed: a whole number, {least} or more")
+    return int(text)
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="A new folder for the results.")]
 Threads = Annotated[
-    int, typer.Option("--threads", min=1, help="Worker threads; results do not depend on it.")
+    int, typer.Option("--threads", parser=positive, metavar="N", help="Worker threads; results do not depend on it.")
 ]
 
 
@@ -51,7 +71,9 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="a.b=c", help="Change a field first, such as topology.senders=40."),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Use this seed instead of the spec's.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
+    ] = None,
     threads: Threads = 1,
     out: Out = None,
     as_json: Json = False,
@@ -79,8 +101,7 @@ def run(
         rows = [(name, len(table), str(folder / f"{name}.parquet")) for name, table in result.tables.items()]
         terminal.print_table("", ("table", "rows", "file"), rows)
     if result.partial:
-        terminal.complain(f"stopped; the tables so far are in {folder}, marked partial")
-        raise typer.Exit(INTERRUPTED)
+        raise StoppedError(f"stopped; the tables so far are in {folder}, marked partial")
 
 
 @app.command("list")
@@ -110,7 +131,8 @@ def reproduce(
     list_figures: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Run less, as the output says.")] = False,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="Runs of everything; 3 unless quick, then 1.")
+        int | None,
+        typer.Option("--seeds", parser=positive, metavar="N", help="Runs of everything; 3 unless quick, then 1."),
     ] = None,
     out: Out = None,
     as_json: Json = False,
@@ -141,12 +163,8 @@ def reproduce(
     if as_json:
         terminal.print_json(reproduction.document(folder))
         return
-    rows = [
-        ("yes" if it.holds else "NO", it.claim, it.paper, it.measured, it.note) for it in reproduction.claims
-    ]
-    terminal.print_table(
-        f"{chosen.name} ({reproduction.scale})", ("holds", "claim", "paper", "measured", "note"), rows
-    )
+    rows = [("yes" if it.holds else "NO", it.claim, it.paper, it.measured, it.note) for it in reproduction.claims]
+    terminal.print_table(f"{chosen.name} ({reproduction.scale})", ("holds", "claim", "paper", "measured", "note"), rows)
     terminal.print_line(f"Plot, table and claims are in {folder}")
 
 
@@ -167,11 +185,11 @@ def demo(out: Out = None) -> None:
 
 @app.command()
 def bench(
-    scenarios: Annotated[
-        list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="All unless given.")
-    ] = None,
+    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="All unless given.")] = None,
     threads: Threads = 1,
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each; the median counts.")] = 1,
+    repeat: Annotated[
+        int, typer.Option("--repeat", parser=positive, metavar="N", help="Runs of each; the median counts.")
+    ] = 1,
     as_json: Json = False,
 ) -> None:
     """Measure the simulator's speed in packet-hops a second (one packet over one link)."""

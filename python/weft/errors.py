@@ -21,5 +21,9 @@ class UsageError(WeftError):
     """A command's argument is wrong in a way its parser cannot see, such as a figure that does not exist."""
 
 
+class StoppedError(WeftError):
+    """Ctrl-C stopped the work; the message says what there is of it."""
+
+
 class InternalError(WeftError):
     """The simulator contradicts itself, as when conservation does not hold: a bug in Weft."""

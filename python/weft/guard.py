@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from weft import _weft, terminal
-from weft.errors import InternalError, WeftError
+from weft.errors import InternalError, StoppedError, WeftError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,10 +25,16 @@ def run_guarded(program: Callable[[], int | None]) -> int:
     try:
         code = program() or 0
         sys.stdout.flush()
+        if code == INTERRUPTED:
+            # Typer makes an exit code of Ctrl-C.
+            raise KeyboardInterrupt  # noqa: TRY301 - as if it had never been made an exit code
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else BUG
     except KeyboardInterrupt:
         terminal.complain("stopped")
+        return INTERRUPTED
+    except StoppedError as error:
+        terminal.complain(str(error))
         return INTERRUPTED
     except BrokenPipeError:
         # The reader has gone. What Python still holds for it must not fail at exit.

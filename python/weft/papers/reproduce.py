@@ -66,14 +66,10 @@ def find_figure(name: str) -> Figure:
     for figure in FIGURES:
         if figure.name == name:
             return figure
-    raise UsageError(
-        f"figure {name!r}: does not exist; allowed: {', '.join(figure.name for figure in FIGURES)}"
-    )
+    raise UsageError(f"figure {name!r}: does not exist; allowed: {', '.join(figure.name for figure in FIGURES)}")
 
 
-def reproduce(
-    figure: Figure, scale: Scale, on_progress: Callable[[float], None] | None = None
-) -> Reproduction:
+def reproduce(figure: Figure, scale: Scale, on_progress: Callable[[float], None] | None = None) -> Reproduction:
     """Runs a figure and judges its claims.
 
     Raises:

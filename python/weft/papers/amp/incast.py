@@ -1,0 +1,165 @@
+"""The incast of sections 3.1 and 5.2: every second k flows, 50 us apart, to one receiver.
+
+The paper's runs last 20 s. Here 20 rounds start in 20 s and the run goes on until all flows have long ended, so
+that no flow that waits for a timeout is cut off; the silence costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft.papers.amp.settings import SHOWN, many_to_one, transport
+from weft.papers.spread import digits
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+    from weft.spec import Experiment
+
+FLOWS = (10, 20, 30, 40)
+"""k, the flows of a round."""
+ROUNDS = 20
+QUICK_ROUNDS = 5
+GAP = "50us"
+INTERVAL_S = 1
+SILENCE_S = 40
+"""Simulated after the last round has begun: room for a subflow's RTO to double from 1.5 s four times."""
+SLOW_MS = 100
+"""Slower than this no flow is without having waited: even 40 flows of 1 MB take 34 ms."""
+
+FCT_MEAN = pl.col("fct_ms").mean()
+TIMED_OUT = (pl.col("timeouts") > 0).mean()
+
+
+def incast(algorithm: str, k: int, size_kb: int, delay_us: int, rounds: int) -> Experiment:
+    """Rounds of k flows of `algorithm`, all of `size_kb`, over links of `delay_us`."""
+    return many_to_one(
+        f"incast-{algorithm}-{k}x{size_kb}KB",
+        senders=k,
+        delay_us=delay_us,
+        duration=f"{(rounds - 1) * INTERVAL_S + SILENCE_S}s",
+        transports={algorithm: transport(algorithm)},
+        traffic=[
+            {
+                "kind": "incast",
+                "transport": algorithm,
+                "flows": k,
+                "size": f"{size_kb}KB",
+                "gap": GAP,
+                "rounds": rounds,
+                "every": f"{INTERVAL_S}s",
+            }
+        ],
+    )
+
+
+def incast_cases(
+    algorithms: Sequence[str], *, sizes_kb: Sequence[int], delays_us: Sequence[int], scale: Scale
+) -> list[Case]:
+    """Every combination, with `scale.seeds` seeds each; quick runs have fewer rounds."""
+    rounds = QUICK_ROUNDS if scale.quick else ROUNDS
+    return [
+        Case(
+            {"delay_us": delay_us, "size_kb": size_kb, "algorithm": algorithm, "k": k},
+            incast(algorithm, k, size_kb, delay_us, rounds),
+            seed,
+        )
+        for delay_us in delays_us
+        for size_kb in sizes_kb
+        for algorithm in algorithms
+        for k in FLOWS
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row a flow: its round, FCT in ms (null when it did not end), timeouts and suppression episodes."""
+    return result.flows.select(
+        "round",
+        fct_ms=pl.col("fct_s") * 1e3,
+        timeouts=pl.col("timeouts") + pl.col("syn_timeouts"),
+        suppressions=pl.col("suppressions"),
+    )
+
+
+def mean_ratios(rows: pl.DataFrame, algorithms: Sequence[str], to: str) -> pl.DataFrame:
+    """Mean FCT of each of the algorithms over that of `to`.
+
+    Returns:
+        `size_kb`, `algorithm`, `k` and `ratio`, the mean over the seeds of each seed's ratio.
+    """
+    cell = ("size_kb", "k", "seed")
+    means = rows.group_by(*cell, "algorithm", maintain_order=True).agg(FCT_MEAN)
+    base = means.filter(algorithm=to).select(*cell, base="fct_ms")
+    return (
+        means.filter(pl.col("algorithm").is_in(algorithms))
+        .join(base, on=cell, maintain_order="left")
+        .group_by("size_kb", "algorithm", "k", maintain_order=True)
+        .agg(ratio=(pl.col("fct_ms") / pl.col("base")).mean())
+    )
+
+
+def cells(ratios: pl.DataFrame) -> str:
+    """Such as "dcm 128 KB k=30: 310, …"."""
+    named = ratios.select(pl.format("{} {} KB k={}: ", "algorithm", "size_kb", "k")).to_series()
+    return ", ".join(f"{name}{digits(ratio)}" for name, ratio in zip(named, ratios["ratio"], strict=True))
+
+
+def summary(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row for each size, number of flows and algorithm: FCT and timeouts over all its flows."""
+    return rows.group_by("size_kb", "k", "algorithm", maintain_order=True).agg(
+        flows=pl.len(),
+        unfinished=pl.col("fct_ms").is_null().sum(),
+        mean_fct_ms=FCT_MEAN,
+        std_fct_ms=pl.col("fct_ms").std(),
+        p99_fct_ms=pl.col("fct_ms").quantile(0.99),
+        flows_with_timeout_percent=100 * TIMED_OUT,
+        most_timeouts=pl.col("timeouts").max(),
+    )
+
+
+def plot_fct(rows: pl.DataFrame, algorithms: Sequence[str], title: str) -> Plot:
+    """Mean FCT over k on a log scale, one panel a size, whiskers of one standard deviation."""
+    from matplotlib.figure import Figure
+
+    sizes = rows["size_kb"].unique(maintain_order=True).to_list()
+    plot = Figure(figsize=(max(5.2, 3.2 * len(sizes)), 3.6), layout="constrained")
+    panels = plot.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
+    for panel, size_kb in zip(panels, sizes, strict=True):
+        _plot_panel(panel, rows.filter(size_kb=size_kb), algorithms)
+        panel.set_title(f"{size_kb} KB")
+    panels[0].set_ylabel("flow completion time (ms)")
+    panels[0].legend(frameon=False)
+    plot.suptitle(title)
+    return plot
+
+
+def _plot_panel(panel: Axes, rows: pl.DataFrame, algorithms: Sequence[str]) -> None:
+    for place, algorithm in enumerate(algorithms):
+        points = summary(rows.filter(algorithm=algorithm)).sort("k")
+        mean, std = points["mean_fct_ms"].to_list(), points["std_fct_ms"].to_list()
+        # A log scale has no room for a whisker that reaches zero.
+        down = [min(0.9 * m, s) for m, s in zip(mean, std, strict=True)]
+        shift = 1.2 * (place - (len(algorithms) - 1) / 2)
+        panel.errorbar(
+            points["k"].to_numpy() + shift,
+            mean,
+            yerr=(down, std),
+            label=SHOWN[algorithm].label,
+            color=SHOWN[algorithm].colour,
+            marker=SHOWN[algorithm].marker,
+            capsize=3,
+            linewidth=1,
+        )
+    panel.set_yscale("log")
+    panel.set_xticks(FLOWS)
+    panel.set_xlabel("flows in a round, k")
+    panel.grid(visible=True, which="major", alpha=0.3)

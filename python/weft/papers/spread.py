@@ -1,0 +1,57 @@
+"""A statistic over several seeds: its mean and how far the seeds lie apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One value a seed."""
+
+    values: tuple[float, ...]
+    """One a seed, at least one."""
+    unit: str = ""
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return sum(self.values) / len(self.values)
+
+    def __truediv__(self, other: Spread) -> Spread:
+        """The ratio, seed by seed."""
+        return Spread(tuple(a / b for a, b in zip(self.values, other.values, strict=True)))
+
+    def __str__(self) -> str:
+        """Such as "1.87 ms (1.86 to 1.88)"; one seed has no range."""
+        mean = f"{digits(self.mean)} {self.unit}".strip()
+        low, high = digits(min(self.values)), digits(max(self.values))
+        return mean if low == high else f"{mean} ({low} to {high})"
+
+
+def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> Spread:
+    """A statistic of the rows of each seed, in the order of the seeds.
+
+    Args:
+        rows: At least one row, with a column `seed`.
+        statistic: An aggregation, such as `pl.col("fct_ms").mean()`.
+        unit: Of the statistic.
+    """
+    by_seed = rows.group_by("seed").agg(statistic.cast(pl.Float64).alias("value")).sort("seed")
+    return Spread(tuple(by_seed["value"].to_list()), unit)
+
+
+def listed(items: Iterable[tuple[str, Spread]]) -> str:
+    """Such as "DCM 610 ms (590 to 640), XMP 540 ms (520 to 560)"."""
+    return ", ".join(f"{name} {spread}" for name, spread in items)
+
+
+def digits(value: float) -> str:
+    """Three significant digits, more before the point."""
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -1,0 +1,843 @@
+"""An experiment as pydantic models.
+
+Generated from the spec's JSON Schema by `make models`; not to be changed by hand.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class AmpCc(BaseModel):
+    """
+    AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    beta: Annotated[float, Field(ge=2.0, le=1000.0)] = 4.0
+    """
+    a mark cuts the window by 1 / beta
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark or a fast retransmit, in packets
+    """
+    gamma: Annotated[int, Field(ge=1, le=1000000)] = 2
+    """
+    rounds with all windows at the floor until subflows are suppressed
+    """
+    name: Literal["amp"] = "amp"
+    """
+    AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
+    """
+    ssr: Annotated[int, Field(ge=0, le=1)] = 1
+    """
+    0 switches subflow suppression and release off
+    """
+    tau: Annotated[int, Field(ge=1, le=1000000)] = 8
+    """
+    rounds without a mark until suppressed subflows are released
+    """
+
+
+class BulkTraffic(BaseModel):
+    """
+    Flows between pairs of hosts: given as `pairs`, or as `from` and `to`.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    count: Annotated[int, Field(ge=1)] = 1
+    """
+    Flows of each pair.
+    """
+    from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
+    """
+    Senders. One sender sends to every receiver; as many as receivers send to one each, in order.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Each flow opens later than `start` by a random time up to this.
+    """
+    kind: Literal["bulk"] = "bulk"
+    """
+    long-lived flows between given pairs or a random permutation, with start and stop or of a size
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    pairs: Literal["permutation"] | list[list[str | int]] | None = None
+    """
+    Pairs of hosts, [[FROM, TO], …], or "permutation": every host sends to one other and receives from one other,
+    drawn by the seed.
+    """
+    size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Application bytes of each flow; left out, it sends until `stop`.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the flows open.
+    """
+    stop: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    When their applications stop producing data; left out, at the end of the experiment.
+    """
+    to: str | int | list[str | int] | None = None
+    """
+    Receivers. One receiver receives from every sender.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
+class DcmCc(BaseModel):
+    """
+    DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """
+    alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
+    """
+    weight of the newest round in alpha
+    """
+    name: Literal["dcm"] = "dcm"
+    """
+    DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
+    """
+    per_ack: Annotated[int, Field(ge=0, le=1)] = 1
+    """
+    1 computes a of equation (1) at every acknowledgement, 0 once a round
+    """
+
+
+class DctcpCc(BaseModel):
+    """
+    DCTCP on each subflow, uncoupled (RFC 8257)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """
+    alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
+    """
+    weight of the newest round in alpha
+    """
+    name: Literal["dctcp"] = "dctcp"
+    """
+    DCTCP on each subflow, uncoupled (RFC 8257)
+    """
+
+
+class FatTreeTopology(BaseModel):
+    """
+    Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, rack T, aggregation switch A and its core switch I.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delay: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Propagation delay of every link.
+    """
+    k: Annotated[int, Field(ge=2, le=254, multiple_of=2)]
+    """
+    Ports of every switch, even: k pods, k^3/4 hosts.
+    """
+    kind: Literal["fat-tree"] = "fat-tree"
+    """
+    k pods, k^3/4 hosts, full bisection bandwidth, ECMP by flow hash
+    """
+    rate: Annotated[
+        str,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ]
+    """
+    Rate of every link.
+    """
+
+
+class FlowProbe(BaseModel):
+    """
+    Windows of flows.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    every: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Sampling interval.
+    """
+    flows: list[int] | str | None = None
+    """
+    Which of these flows, by index from 0; left out, all.
+    """
+    kind: Literal["flow"] = "flow"
+    """
+    cwnd, ssthresh and activity of every subflow of chosen flows in time
+    """
+    traffic: str | None = None
+    """
+    Name of a traffic entry; left out, flows of all entries.
+    """
+
+
+class HostQueues(BaseModel):
+    """
+    What differs in the queues of the hosts' own ports. What is left out is as in the switches.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    limit: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    A packet that finds so many waiting, without the one being sent, is dropped; in bytes: that would exceed them.
+    """
+    mark: Annotated[
+        str | None,
+        Field(
+            examples=["10 packets", "off"],
+            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
+    """
+
+
+class IncastTraffic(BaseModel):
+    """
+    Rounds of flows to one receiver.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    every: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Time between the beginnings of two rounds; needed when there is more than one.
+    """
+    flows: Annotated[int, Field(ge=1)]
+    """
+    Flows in a round.
+    """
+    from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
+    """
+    Senders; left out, all hosts but the receiver. Flows are spread evenly over them.
+    """
+    gap: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Time between the openings of two flows of a round.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Each flow opens later by a random time up to this.
+    """
+    kind: Literal["incast"] = "incast"
+    """
+    rounds of flows from many senders to one receiver, opened one shortly after the other
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    rounds: Annotated[int, Field(ge=1)] = 1
+    """
+    Number of rounds.
+    """
+    size: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    Application bytes of each flow.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the first round begins.
+    """
+    to: str | int | None = None
+    """
+    The receiver; left out, the last host.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
+class LiaCc(BaseModel):
+    """
+    LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    beta: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
+    """
+    0: no ECN; otherwise a mark cuts the window by 1 / beta
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    name: Literal["lia"] = "lia"
+    """
+    LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
+    """
+    per_ack: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 computes alpha at every acknowledgement, 0 once a round
+    """
+
+
+class ManyToOneTopology(BaseModel):
+    """
+    Hosts h0 to h(n-1) send, host r0 (the last) receives, switch s0 connects them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delay: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Propagation delay of every link.
+    """
+    kind: Literal["many-to-one"] = "many-to-one"
+    """
+    n senders, a switch and a receiver behind one bottleneck (AMP, figure 1)
+    """
+    rate: Annotated[
+        str,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ]
+    """
+    Rate of every link.
+    """
+    sender_rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Rate of the senders' links where it differs.
+    """
+    senders: Annotated[int, Field(ge=1, le=65535)]
+    """
+    Number of senders.
+    """
+
+
+class QueueProbe(BaseModel):
+    """
+    Queues at the heads of links.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    at: Annotated[list[str], Field(examples=[["s0->r0"], ["tor-agg"]], min_length=1)]
+    """
+    Links by the names of their ends, "FROM->TO", or all links of a layer, such as "tor-agg".
+    """
+    every: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Sampling interval of the trace; left out, only the distribution is kept.
+    """
+    kind: Literal["queue"] = "queue"
+    """
+    a queue's length: time-weighted distribution, with `every` also samples in time
+    """
+
+
+class Queues(BaseModel):
+    """
+    The FIFO queues at the heads of links.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    host: HostQueues | None = None
+    """
+    Queues of the hosts' own ports, where they differ.
+    """
+    limit: Annotated[
+        str,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ]
+    """
+    A packet that finds so many waiting, without the one being sent, is dropped; in bytes: that would exceed them.
+    """
+    mark: Annotated[
+        str,
+        Field(
+            examples=["10 packets", "off"],
+            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = "off"
+    """
+    A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
+    """
+
+
+class RenoCc(BaseModel):
+    """
+    Reno on each subflow, uncoupled, without ECN (RFC 5681)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["reno"] = "reno"
+    """
+    Reno on each subflow, uncoupled, without ECN (RFC 5681)
+    """
+
+
+class TwoBottlenecksTopology(BaseModel):
+    """
+    Hosts S1, S2, S3, D1, D2, D3; switches upper-in, upper-out, lower-in, lower-out.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delay: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Propagation delay of every link.
+    """
+    host_rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Rate of the hosts' links where it differs.
+    """
+    kind: Literal["two-bottlenecks"] = "two-bottlenecks"
+    """
+    three pairs of hosts over two bottlenecks, the middle one over both (AMP, figure 5)
+    """
+    rate: Annotated[
+        str,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ]
+    """
+    Rate of every link.
+    """
+
+
+class XmpCc(BaseModel):
+    """
+    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    beta: Annotated[float, Field(ge=2.0, le=1000.0)] = 4.0
+    """
+    a mark cuts the window by 1 / beta
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    name: Literal["xmp"] = "xmp"
+    """
+    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
+    """
+
+
+class ProfilePatch(BaseModel):
+    """
+    Settings that differ from the profile's.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    ack_every: Annotated[int | None, Field(ge=1)] = None
+    """
+    Acknowledge every n-th full segment; 1 is no delay.
+    """
+    ack_size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Bytes on the wire of a packet without payload: SYN, SYN/ACK, ACK.
+    """
+    delayed_ack_timeout: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    A delayed acknowledgement is sent after this at the latest.
+    """
+    dupack_threshold: Annotated[int | None, Field(ge=1)] = None
+    """
+    Duplicate acknowledgements that start fast retransmit.
+    """
+    fct_from: Literal["open", "established"] | None = None
+    """
+    Where FCT starts.
+    """
+    grow_after_mark: bool | None = None
+    """
+    May the window grow between a cut for a mark and the end of that window?
+    """
+    header: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Header bytes on the wire of a data packet, beside its payload.
+    """
+    initial_cwnd: Annotated[float | None, Field(ge=1.0)] = None
+    """
+    Initial congestion window in packets, at least 1.
+    """
+    initial_rto: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    RTO before the first RTT sample (RFC 6298, rule 2.1).
+    """
+    initial_ssthresh: float | Literal["unlimited"] | None = None
+    """
+    Initial slow-start threshold in packets, at least 1, or "unlimited".
+    """
+    join_delay: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Joins start after a uniformly random delay up to this once subflow 0 is established.
+    """
+    limited_transmit: bool | None = None
+    """
+    RFC 3042: send a new segment on each of the first duplicate acknowledgements.
+    """
+    max_rto: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Upper bound of the RTO.
+    """
+    min_rto: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Lower bound of the RTO.
+    """
+    mss: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Payload bytes of a full segment.
+    """
+    protect_handshake: bool | None = None
+    """
+    SYN and SYN/ACK are neither dropped nor marked.
+    """
+    quick_acks: Annotated[int | None, Field(ge=0)] = None
+    """
+    Segments acknowledged at once when a subflow starts (Linux's quick acknowledgements).
+    """
+    receive_buffer: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Shared receive buffer of a connection in bytes; limits the data in flight at connection level.
+    """
+    recovery: Literal["newreno", "sack", "rack"] | None = None
+    """
+    Loss recovery.
+    """
+    reinject: bool | None = None
+    """
+    Give data outstanding on a subflow that timed out to the others too.
+    """
+    sample_handshake_rtt: bool | None = None
+    """
+    Is the handshake's round trip a first RTT sample?
+    """
+
+
+class Transport(BaseModel):
+    """
+    One way of sending.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    cc: (
+        Literal["amp", "dcm", "dctcp", "lia", "reno", "xmp"]
+        | AmpCc
+        | DcmCc
+        | DctcpCc
+        | LiaCc
+        | RenoCc
+        | XmpCc
+    )
+    """
+    Congestion control: a name, or a table with the name and parameters.
+    """
+    profile: Literal["linux", "amp-2019"] = "linux"
+    """
+    Named settings of sender and receiver.
+    """
+    scheduler: Literal["round-robin", "lowest-rtt"] = "round-robin"
+    """
+    Which subflow with window space gets the next packet.
+    """
+    subflows: Annotated[int, Field(ge=1)] = 1
+    """
+    Subflows of a connection; 1 is single path.
+    """
+    tcp: ProfilePatch | None = None
+    """
+    Settings that differ from the profile's.
+    """
+
+
+class Experiment(BaseModel):
+    """
+    An experiment: a network, ways of sending, and who sends what when.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    duration: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Simulated time, above 0.
+    """
+    name: Annotated[str, Field(min_length=1)]
+    """
+    Name of the experiment.
+    """
+    probes: Annotated[
+        list[Annotated[QueueProbe | FlowProbe, Field(discriminator="kind")]],
+        Field(validate_default=True),
+    ] = []
+    """
+    What to record beside the tables that every run yields.
+    """
+    queues: Queues
+    """
+    The queues at the heads of all links.
+    """
+    seed: Annotated[int, Field(ge=0, le=9223372036854775807)] = 1
+    """
+    Seed of everything random.
+    """
+    topology: Annotated[
+        ManyToOneTopology | TwoBottlenecksTopology | FatTreeTopology,
+        Field(discriminator="kind"),
+    ]
+    """
+    The network: its kind and that kind's own fields.
+    """
+    traffic: Annotated[
+        list[Annotated[BulkTraffic | IncastTraffic, Field(discriminator="kind")]],
+        Field(min_length=1),
+    ]
+    """
+    Who sends what when.
+    """
+    transports: dict[str, Transport]
+    """
+    Ways of sending, by name.
+    """

@@ -1,0 +1,113 @@
+"""The claims of figures 2 and 8 on tables made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from weft.papers.amp import fig02, fig08
+from weft.papers.amp.incast import FLOWS, cells, mean_ratios, summary
+from weft.papers.figure import Claim
+
+Cell = tuple[list[float], list[int]]
+"""FCTs in ms and timeouts of a cell's flows."""
+
+QUICK: Cell = ([1.9, 2.1], [0, 0])
+WAITING: Cell = ([2.0, 800.0, 1500.0, 2500.0], [0, 1, 1, 16])
+
+
+def table(
+    algorithms: tuple[str, ...], sizes_kb: tuple[int, ...], cell: Callable[[str, int, int], Cell]
+) -> pl.DataFrame:
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "delay_us": delay_us,
+                "size_kb": size_kb,
+                "algorithm": algorithm,
+                "k": k,
+                "seed": seed,
+                "round": 0,
+                "fct_ms": cell(algorithm, size_kb, k)[0],
+                "timeouts": cell(algorithm, size_kb, k)[1],
+                "suppressions": 0,
+            }
+        )
+        for delay_us in (2, 5)
+        for size_kb in sizes_kb
+        for algorithm in algorithms
+        for k in FLOWS
+        for seed in (1, 2)
+    )
+
+
+def as_in_the_paper(algorithm: str, size_kb: int, k: int) -> Cell:
+    if algorithm in ("xmp", "dcm") and size_kb > 64 and k >= 20:
+        return WAITING
+    fcts, timeouts = QUICK
+    return ([1.5 * fct for fct in fcts] if algorithm == "amp" and k == 40 and size_kb > 64 else fcts), timeouts
+
+
+def upside_down(algorithm: str, size_kb: int, k: int) -> Cell:
+    del size_kb, k
+    return WAITING if algorithm in ("amp", "dctcp") else QUICK
+
+
+def failing(claims: list[Claim]) -> list[str]:
+    return [claim.claim for claim in claims if not claim.holds]
+
+
+def test_fig02_holds_for_the_papers_numbers() -> None:
+    assert failing(fig02.claims(table(fig02.ALGORITHMS, (128,), as_in_the_paper))) == []
+
+
+def test_fig02_fails_upside_down() -> None:
+    claims = fig02.claims(table(fig02.ALGORITHMS, (128,), upside_down))
+    assert failing(claims) == [claim.claim for claim in claims]
+
+
+def test_fig02_needs_timeouts_behind_slow_flows() -> None:
+    rows = table(fig02.ALGORITHMS, (128,), as_in_the_paper).with_columns(timeouts=pl.lit(0))
+    assert failing(fig02.claims(rows)) == [
+        "Retransmission timeouts are what makes some flows of DCM and XMP much slower"
+    ]
+
+
+def test_fig08_holds_for_the_papers_numbers() -> None:
+    assert failing(fig08.claims(table(fig08.ALGORITHMS, fig08.SIZES_KB, as_in_the_paper))) == []
+
+
+def test_fig08_fails_upside_down() -> None:
+    rows = table(fig08.ALGORITHMS, fig08.SIZES_KB, upside_down).with_columns(suppressions=pl.lit(1))
+    claims = fig08.claims(rows)
+    # Upside down the multipath schemes but AMP are better than DCTCP at 64 KB, AMP is as slow as DCTCP.
+    as_good = ["AMP is as good as DCTCP up to 30 flows"]
+    alike = ["64 KB: all multipath schemes work as well as DCTCP, with little difference among them"]
+    assert failing(claims) == [claim.claim for claim in claims if claim.claim not in as_good + alike]
+
+
+def test_fig08_quick_lacks_large_flows() -> None:
+    rows = table(fig08.ALGORITHMS, fig08.SIZES_KB[:3], as_in_the_paper).filter(delay_us=2)
+    assert failing(fig08.claims(rows)) == []
+    assert not any(claim.claim.startswith("1 MB") for claim in fig08.claims(rows))
+
+
+def test_ratio_is_of_means_seed_by_seed() -> None:
+    rows = pl.DataFrame(
+        {
+            "size_kb": 128,
+            "k": 10,
+            "algorithm": ["dctcp", "dctcp", "xmp", "xmp", "dctcp", "xmp"],
+            "seed": [1, 1, 1, 1, 2, 2],
+            "fct_ms": [1.0, 3.0, 10.0, 30.0, 4.0, 8.0],
+        }
+    )
+    ratios = mean_ratios(rows, ["xmp"], to="dctcp")
+    assert ratios["ratio"].to_list() == [(20 / 2 + 8 / 4) / 2]
+    assert cells(ratios) == "xmp 128 KB k=10: 6"
+
+
+def test_unfinished_flows_are_counted() -> None:
+    rows = table(("amp",), (128,), as_in_the_paper).with_columns(fct_ms=pl.lit(None, pl.Float64))
+    assert summary(rows)["unfinished"].to_list() == summary(rows)["flows"].to_list()

@@ -1,0 +1,150 @@
+"""What the command prints and leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import weft as package
+from tests.command import WEFT, weft
+
+TABLES = ["flows", "subflows", "queues", "links", "traces"]
+
+
+def test_version(tmp_path: Path) -> None:
+    ended = weft("--version", cwd=tmp_path)
+    assert (ended.code, ended.out, ended.err) == (0, f"weft {package.__version__}\n", "")
+
+
+def test_starts_at_once(tmp_path: Path) -> None:
+    taken = []
+    for _ in range(5):
+        begun = time.monotonic()
+        weft("--version", cwd=tmp_path)
+        taken.append(time.monotonic() - begun)
+    assert min(taken) < 0.3, "something heavy is imported at the start"
+
+
+def test_help_without_arguments(tmp_path: Path) -> None:
+    ended = weft(cwd=tmp_path)
+    assert ended.code == 0
+    for command in ("run", "list", "schema", "reproduce", "demo", "bench"):
+        assert f"\n  {command} " in ended.out
+
+
+def test_list(tmp_path: Path) -> None:
+    registry = weft("list", "--json", cwd=tmp_path).document
+    assert {"amp", "dcm", "dctcp", "lia", "reno", "xmp"} <= {it["name"] for it in registry["algorithms"]}
+    assert {"many-to-one", "two-bottlenecks", "fat-tree"} <= {it["name"] for it in registry["topologies"]}
+    assert {"bulk", "incast"} <= {it["name"] for it in registry["traffic"]}
+    assert {"linux", "amp-2019"} <= {it["name"] for it in registry["profiles"]}
+    shown = weft("list", cwd=tmp_path).out
+    for listings in registry.values():
+        for it in listings:
+            assert it["name"] in shown
+            assert len(it["about"].splitlines()) == 1
+
+
+def test_schema(tmp_path: Path) -> None:
+    schema = weft("schema", cwd=tmp_path).document
+    assert schema["type"] == "object"
+    assert {"topology", "queues", "transports", "traffic"} <= set(schema["properties"])
+
+
+def test_run(spec: Path) -> None:
+    ended = weft("run", str(spec), "--json", "--out", "results", cwd=spec.parent)
+    assert (ended.code, ended.err) == (0, "")
+    document = ended.document
+    assert document["partial"] is False
+    assert list(document["tables"]) == TABLES
+    for name, path in document["tables"].items():
+        assert pl.read_parquet(spec.parent / path).columns, name
+    flows = pl.read_parquet(spec.parent / "results" / "flows.parquet")
+    assert len(flows) == 4
+    assert json.loads((spec.parent / "results" / "manifest.json").read_text()) == document["manifest"]
+
+
+def test_run_picks_a_new_folder(spec: Path) -> None:
+    for folder in ("weft-incast", "weft-incast-2"):
+        ended = weft("run", str(spec), cwd=spec.parent)
+        assert (ended.code, ended.err) == (0, "")
+        assert (spec.parent / folder / "flows.parquet").exists()
+        assert folder in ended.out
+
+
+def test_seed_and_set_reach_the_manifest(spec: Path) -> None:
+    ended = weft("run", str(spec), "--json", "--seed", "7", "--set", "topology.senders=3", cwd=spec.parent)
+    manifest = ended.document["manifest"]
+    assert manifest["seed"] == 7
+    assert manifest["spec"]["topology"]["senders"] == 3
+
+
+def test_manifest_runs_again(spec: Path) -> None:
+    first = weft("run", str(spec), "--json", "--out", "first", cwd=spec.parent).document
+    (spec.parent / "again.json").write_text(json.dumps(first["manifest"]["spec"]))
+    weft("run", "again.json", "--out", "second", cwd=spec.parent)
+    for table in TABLES:
+        one, two = (pl.read_parquet(spec.parent / out / f"{table}.parquet") for out in ("first", "second"))
+        assert one.equals(two), table
+
+
+def test_interrupted_run_leaves_its_tables(spec: Path) -> None:
+    long = ["--set", "duration=1000s", "--set", "traffic[0].size=100GB", "--json", "--out", "results"]
+    process = subprocess.Popen(
+        [WEFT, "run", str(spec), *long], cwd=spec.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert len(err.splitlines()) == 1
+    document = json.loads(out)
+    assert document["partial"] is True
+    assert document["manifest"]["partial"] is True
+    flows = pl.read_parquet(spec.parent / "results" / "flows.parquet")
+    assert len(flows) == 4
+    assert flows["delivered_bytes"].sum() > 0
+
+
+def test_interrupted_reproduction_leaves_nothing(tmp_path: Path) -> None:
+    process = subprocess.Popen([WEFT, "reproduce", "amp/fig08"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "weft: stopped\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reader_that_leaves(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as out:
+        done = subprocess.run([WEFT, "schema"], cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, check=False)
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("scenario", ["syndrome"])
+def test_bench(tmp_path: Path, scenario: str) -> None:
+    (row,) = weft("bench", scenario, "--json", "--threads", "2", cwd=tmp_path).document
+    assert list(row) == [
+        "scenario",
+        "threads",
+        "packet_hops",
+        "seconds",
+        "packet_hops_per_second",
+        "peak_rss_bytes",
+    ]
+    assert row["scenario"] == scenario
+    assert row["threads"] == 2
+    # 10 Gbps for a second at 1514 bytes a packet, over two links, and an acknowledgement for every second packet.
+    assert 1.5 * 2 * 10e9 / 8 / 1514 < row["packet_hops"] < 4.1 * 10e9 / 8 / 1514
+    assert row["packet_hops_per_second"] == pytest.approx(row["packet_hops"] / row["seconds"], rel=1e-6)
+    assert 1e6 < row["peak_rss_bytes"] < 1e9

@@ -1,0 +1,57 @@
+"""Commands and places that the documents name exist."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.command import weft
+from weft.bench import SCENARIOS
+from weft.papers import FIGURES
+
+MAKE = shutil.which("make") or "make"
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMANDS = {"run", "list", "schema", "reproduce", "demo", "bench"}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_make_targets(document: Path) -> None:
+    shown = subprocess.run([MAKE], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    targets = {line.split()[1] for line in shown.splitlines()}
+    named = set(re.findall(r"`make ([a-z-]+)`", document.read_text()))
+    named |= set(re.findall(r"^make ([a-z-]+)", document.read_text(), re.MULTILINE))
+    assert named <= targets
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_weft_commands(document: Path) -> None:
+    lines = re.findall(r"(?:`|^(?:\.venv/bin/)?)weft ([a-z].*?)(?:`|$)", document.read_text(), re.MULTILINE)
+    names = {figure.name for figure in FIGURES}
+    for line in lines:
+        words = line.split()
+        assert words[0] in COMMANDS, line
+        if words[0] == "reproduce":
+            assert names & set(words) or {"--list", "PAPER/FIGURE"} & set(words), line
+        if words[0] == "bench":
+            scenarios = [word for word in words[1:] if not word.startswith("-") and not word.isdigit()]
+            assert set(scenarios) <= {*SCENARIOS, "[SCENARIO…]"}, line
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_places(document: Path) -> None:
+    text = document.read_text()
+    places = set(re.findall(r"`((?:crates|python|tests|docs|requirements)/[\w./-]+)`", text))
+    links = set(re.findall(r"\]\(([^)#:]+)\)", text))
+    missing = [place for place in places if not (ROOT / place).exists() and not re.search("[A-Z]{4}", place)]
+    missing += [link for link in links if not (document.parent / link).exists()]
+    assert missing == []
+
+
+def test_every_command_has_help(tmp_path: Path) -> None:
+    for command in COMMANDS:
+        assert weft(command, "--help", cwd=tmp_path).code == 0

@@ -1,0 +1,75 @@
+"""The models in `weft.spec` are the spec's."""
+
+from __future__ import annotations
+
+import json
+
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import generate_models
+import weft
+from tests.command import INCAST
+from weft import _weft, spec
+
+
+def test_not_stale() -> None:
+    assert generate_models.MODELS.read_text() == generate_models.generate(), "run `make models`"
+
+
+def small(**changes: object) -> weft.Experiment:
+    return weft.Experiment.model_validate(json.loads(_weft.Experiment.parse(INCAST).spec()) | changes)
+
+
+def test_object_is_the_same_as_text() -> None:
+    written = spec.Experiment(
+        name="incast",
+        duration="50ms",
+        topology=spec.ManyToOneTopology(senders=4, rate="10Gbps", delay="5us"),
+        queues=spec.Queues(limit="100 packets", mark="10 packets"),
+        transports={"dctcp": spec.Transport(cc="dctcp")},
+        traffic=[spec.IncastTraffic(transport="dctcp", flows=4, size="64KB", gap="50us")],
+    )
+    text = written.model_dump_json(by_alias=True, exclude_none=True)
+    assert json.loads(_weft.Experiment.parse(text).spec()) == json.loads(_weft.Experiment.parse(INCAST).spec())
+
+
+def test_unknown_field_is_refused() -> None:
+    with pytest.raises(pydantic.ValidationError, match="colour"):
+        small(colour="blue")
+
+
+def test_wrong_value_is_refused_when_run() -> None:
+    with pytest.raises(weft.SpecError, match=r"traffic\[0\].transport"):
+        weft.run(small(traffic=[{"kind": "incast", "transport": "sctp", "flows": 4, "size": "64KB"}]))
+
+
+@given(
+    senders=st.integers(1, 100),
+    rate=st.integers(1, 400),
+    mark=st.integers(1, 100),
+    subflows=st.integers(1, 8),
+    algorithm=st.sampled_from(["amp", "dcm", "dctcp", "lia", "reno", "xmp"]),
+    profile=st.sampled_from(["linux", "amp-2019"]),
+    flows=st.integers(1, 50),
+    size=st.integers(1, 10**9),
+)
+def test_round_trip(
+    *, senders: int, rate: int, mark: int, subflows: int, algorithm: str, profile: str, flows: int, size: int
+) -> None:
+    """What the simulator resolves, the models take; what they give back resolves to the same."""
+    experiment = spec.Experiment.model_validate(
+        {
+            "name": "any",
+            "duration": "1ms",
+            "topology": {"kind": "many-to-one", "senders": senders, "rate": f"{rate}Gbps", "delay": "1us"},
+            "queues": {"limit": "100 packets", "mark": f"{mark} packets"},
+            "transports": {"t": {"cc": algorithm, "subflows": subflows, "profile": profile}},
+            "traffic": [{"kind": "incast", "transport": "t", "flows": flows, "size": f"{size}B"}],
+        }
+    )
+    resolved = _weft.Experiment.parse(experiment.model_dump_json(by_alias=True, exclude_none=True)).spec()
+    again = spec.Experiment.model_validate_json(resolved).model_dump_json(by_alias=True, exclude_none=True)
+    assert json.loads(_weft.Experiment.parse(again).spec()) == json.loads(resolved)
