@@ -163,8 +163,10 @@ def reproduce(
     if as_json:
         terminal.print_json(reproduction.document(folder))
         return
-    rows = [("yes" if it.holds else "NO", it.claim, it.paper, it.measured, it.note) for it in reproduction.claims]
-    terminal.print_table(f"{chosen.name} ({reproduction.scale})", ("holds", "claim", "paper", "measured", "note"), rows)
+    terminal.print_line(f"{chosen.name}: {chosen.title}\n{reproduction.scale}\n")
+    for it in reproduction.claims:
+        rows = {"": it.claim, "paper": it.paper, "measured": it.measured, "note": it.note}
+        terminal.print_paragraph("holds" if it.holds else "DOES NOT HOLD", rows)
     terminal.print_line(f"Plot, table and claims are in {folder}")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 import time
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
     from rich.progress import Progress
@@ -80,7 +82,17 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in cells:
         table.add_row(*(_cell(value) for value in row))
-    Console().print(table)
+    # What is not a terminal has no width; a file or a pipe gets lines that are not folded.
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def print_paragraph(heading: str, rows: Mapping[str, str]) -> None:
+    """Prints a heading and, indented, a name and a text a row."""
+    width = max(60, min(100, shutil.get_terminal_size().columns))
+    print_line(heading)
+    for name, text in rows.items():
+        print_line(textwrap.fill(text, width, initial_indent=f"  {name:10}", subsequent_indent=" " * 12))
+    print_line("")
 
 
 def print_line(text: str) -> None:

@@ -49,7 +49,7 @@ def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> Spread
 
 def listed(items: Iterable[tuple[str, Spread]]) -> str:
     """Such as "DCM 610 ms (590 to 640), XMP 540 ms (520 to 560)"."""
-    return ", ".join(f"{name} {spread}" for name, spread in items)
+    return ", ".join(f"{name} {spread}".strip() for name, spread in items)
 
 
 def digits(value: float) -> str:

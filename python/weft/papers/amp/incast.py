@@ -15,7 +15,7 @@ from weft.papers.spread import digits
 from weft.sweep import Case
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Plot
@@ -62,7 +62,12 @@ def incast(algorithm: str, k: int, size_kb: int, delay_us: int, rounds: int) -> 
 
 
 def incast_cases(
-    algorithms: Sequence[str], *, sizes_kb: Sequence[int], delays_us: Sequence[int], scale: Scale
+    algorithms: Sequence[str],
+    *,
+    sizes_kb: Sequence[int],
+    delays_us: Sequence[int],
+    scale: Scale,
+    flows: Sequence[int] = FLOWS,
 ) -> list[Case]:
     """Every combination, with `scale.seeds` seeds each; quick runs have fewer rounds."""
     rounds = QUICK_ROUNDS if scale.quick else ROUNDS
@@ -75,7 +80,7 @@ def incast_cases(
         for delay_us in delays_us
         for size_kb in sizes_kb
         for algorithm in algorithms
-        for k in FLOWS
+        for k in flows
         for seed in range(1, scale.seeds + 1)
     ]
 
@@ -108,9 +113,18 @@ def mean_ratios(rows: pl.DataFrame, algorithms: Sequence[str], to: str) -> pl.Da
 
 
 def cells(ratios: pl.DataFrame) -> str:
-    """Such as "dcm 128 KB k=30: 310, …"."""
-    named = ratios.select(pl.format("{} {} KB k={}: ", "algorithm", "size_kb", "k")).to_series()
-    return ", ".join(f"{name}{digits(ratio)}" for name, ratio in zip(named, ratios["ratio"], strict=True))
+    """Such as "dcm 128 KB 0.996, 4.22, 308 and 303 for k = 10, 20, 30 and 40"."""
+    ks = ratios["k"].unique().sort()
+    rows = [
+        f"{algorithm} {size_kb} KB {_listed(map(digits, row['ratio']))}"
+        for (algorithm, size_kb), row in ratios.sort("k").group_by("algorithm", "size_kb", maintain_order=True)
+    ]
+    return f"{'; '.join(rows)} for k = {_listed(map(str, ks))}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def summary(rows: pl.DataFrame) -> pl.DataFrame:

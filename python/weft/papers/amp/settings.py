@@ -22,11 +22,20 @@ LIMIT = "100 packets"
 K = 10
 SUBFLOWS = 4
 PROFILE = "amp-2019"
-CC: dict[str, dict[str, str | float]] = {
-    "amp": {"name": "amp", "gamma": 2, "tau": 8, "beta": 4, "cwnd_min": 2},
-    "xmp": {"name": "xmp", "beta": 4, "cwnd_min": 2},
-    "dcm": {"name": "dcm", "alpha0": 0, "cwnd_min": 2},
-    "dctcp": {"name": "dctcp", "alpha0": 0, "cwnd_min": 2},
+AMP: dict[str, Any] = {"name": "amp", "gamma": 2, "tau": 8, "beta": 4, "cwnd_min": 2}
+XMP: dict[str, Any] = {"name": "xmp", "beta": 4, "cwnd_min": 2}
+DCM: dict[str, Any] = {"name": "dcm", "alpha0": 0, "cwnd_min": 2}
+DCTCP: dict[str, Any] = {"name": "dctcp", "alpha0": 0, "cwnd_min": 2}
+RTO_200_MS = {"initial_rto": "200ms"}
+TRANSPORTS: dict[str, dict[str, Any]] = {
+    "amp": {"cc": AMP, "subflows": SUBFLOWS},
+    "xmp": {"cc": XMP, "subflows": SUBFLOWS},
+    "dcm": {"cc": DCM, "subflows": SUBFLOWS},
+    "dctcp": {"cc": DCTCP},
+    # Not the paper's: they show what a difference to the paper comes from.
+    "amp-without-suppression": {"cc": AMP | {"ssr": 0}, "subflows": SUBFLOWS},
+    "xmp-rto-200ms": {"cc": XMP, "subflows": SUBFLOWS, "tcp": RTO_200_MS},
+    "dcm-rto-200ms": {"cc": DCM, "subflows": SUBFLOWS, "tcp": RTO_200_MS},
 }
 
 
@@ -47,13 +56,9 @@ SHOWN = {
 }
 
 
-def transport(algorithm: str, subflows: int = SUBFLOWS) -> dict[str, Any]:
-    """A way of sending: DCTCP on one path, the others on `subflows`."""
-    return {
-        "cc": CC[algorithm],
-        "subflows": 1 if algorithm == "dctcp" else subflows,
-        "profile": PROFILE,
-    }
+def transport(name: str, **changes: object) -> dict[str, Any]:
+    """One of `TRANSPORTS` with the settings that all have, and changes such as `subflows=8`."""
+    return {"profile": PROFILE, **TRANSPORTS[name], **changes}
 
 
 def many_to_one(

@@ -1,0 +1,155 @@
+"""The Python API."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import weft
+from weft import _weft
+
+
+@pytest.fixture
+def experiment(spec: Path) -> weft.Experiment:
+    return weft.load(spec)
+
+
+@pytest.fixture
+def long(spec: Path) -> weft.Experiment:
+    """Takes minutes unless it is stopped."""
+    return weft.load(spec, ["duration=1000s", "traffic[0].size=100GB"])
+
+
+def test_load_fills_in_defaults(experiment: weft.Experiment) -> None:
+    assert experiment.seed == 1
+    assert experiment.transports["dctcp"].profile == "linux"
+
+
+def test_load_applies_overrides_in_order(spec: Path) -> None:
+    experiment = weft.load(spec, ["topology.senders=3", "topology.senders=2", "queues.limit=50 packets"])
+    assert experiment.topology.model_dump()["senders"] == 2
+    assert experiment.queues.limit == "50 packets"
+
+
+def test_load_reads_json(tmp_path: Path, experiment: weft.Experiment) -> None:
+    path = tmp_path / "incast.json"
+    path.write_text(experiment.model_dump_json(by_alias=True, exclude_none=True))
+    assert weft.load(path) == experiment
+
+
+def test_error_names_file_and_field(spec: Path) -> None:
+    with pytest.raises(weft.SpecError) as raised:
+        weft.load(spec, ["topology.senders=0"])
+    assert str(raised.value).startswith(f"{spec}: topology.senders: ")
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_tables(experiment: weft.Experiment) -> None:
+    result = weft.run(experiment)
+    assert not result.partial
+    assert list(result.tables) == ["flows", "subflows", "queues", "links", "traces"]
+    assert result.flows["delivered_bytes"].to_list() == [64_000] * 4
+    assert len(result.subflows) == 4
+    assert len(result.links) == 2 * 5
+    assert result.queues.is_empty()
+    assert result.traces.is_empty()
+
+
+def test_tables_are_not_copied(spec: Path) -> None:
+    probes = ['probes=[{kind = "queue", at = ["s0->r0"], every = "1us"}]']
+    exported = _weft.Experiment.parse(spec.read_text(), probes).run().tables()["traces"]
+    frames = [pl.DataFrame(exported) for _ in range(2)]
+    assert len(frames[0]) == len(exported) > 1000
+    one, two = (frame["time_s"].to_numpy(allow_copy=False) for frame in frames)
+    assert np.shares_memory(one, two)
+
+
+def test_table_outlives_its_run(experiment: weft.Experiment) -> None:
+    flows = weft.run(experiment).flows
+    assert flows["finish_s"].is_sorted()
+
+
+def test_seed_decides(spec: Path) -> None:
+    experiment = weft.load(spec, ["traffic[0].jitter=100us"])
+    one, again, other = (weft.run(experiment, seed=seed).flows for seed in (1, 1, 2))
+    assert one.equals(again)
+    assert not one.equals(other)
+
+
+def test_threads_change_nothing(experiment: weft.Experiment) -> None:
+    runs = [weft.run(experiment, threads=threads, trace_hash=True) for threads in (1, 2, 3)]
+    assert len({run.manifest["trace_hash"] for run in runs}) == 1
+    for run in runs[1:]:
+        assert all(run.tables[name].equals(table) for name, table in runs[0].tables.items())
+
+
+@pytest.mark.parametrize("threads", [0, 5000])
+def test_threads_out_of_range(experiment: weft.Experiment, threads: int) -> None:
+    with pytest.raises(weft.RunError, match=f"threads: {threads}; allowed"):
+        weft.run(experiment, threads=threads)
+
+
+def test_progress_ends_at_one(experiment: weft.Experiment) -> None:
+    seen: list[weft.Progress] = []
+    weft.run(experiment, progress=seen.append)
+    assert seen[-1].fraction == 1.0
+    assert seen[-1].simulated == pytest.approx(0.05)
+    assert seen[-1].packet_hops > 4 * 2 * 64_000 / 1448
+
+
+def test_progress_stops(long: weft.Experiment) -> None:
+    result = weft.run(long, progress=lambda _: False)
+    assert result.partial
+    assert 0 < result.manifest["end_s"] < 1000
+    assert result.flows["delivered_bytes"].sum() > 0
+
+
+def test_what_progress_raises_arrives(long: weft.Experiment) -> None:
+    def raising(_: weft.Progress) -> None:
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        weft.run(long, progress=raising)
+
+
+def test_interrupt_yields_tables(long: weft.Experiment) -> None:
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    result = weft.run(long)
+    timer.join()
+    assert result.partial
+    assert result.manifest["end_s"] > 0
+
+
+def test_interpreter_is_free_meanwhile(long: weft.Experiment) -> None:
+    stop = threading.Event()
+    runner = threading.Thread(target=lambda: weft.run(long, progress=lambda _: not stop.is_set()))
+    runner.start()
+    longest = 0.0
+    begun = last = time.monotonic()
+    while last - begun < 1.0:
+        time.sleep(0.001)
+        now = time.monotonic()
+        longest, last = max(longest, now - last), now
+    stop.set()
+    runner.join()
+    assert longest < 0.5
+
+
+def test_write(tmp_path: Path, experiment: weft.Experiment) -> None:
+    result = weft.run(experiment)
+    result.write(tmp_path / "results")
+    assert pl.read_parquet(tmp_path / "results" / "flows.parquet").equals(result.flows)
+    with pytest.raises(weft.OutputError, match="exists"):
+        result.write(tmp_path / "results")
+
+
+def test_registry_and_schema() -> None:
+    assert "amp" in {it["name"] for it in weft.registry()["algorithms"]}
+    assert weft.schema()["title"]

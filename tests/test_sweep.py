@@ -1,0 +1,55 @@
+"""Many runs side by side."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import weft
+from weft.sweep import Case, sweep
+
+
+def measure(result: weft.Result) -> pl.DataFrame:
+    return result.flows.select("fct_s")
+
+
+@pytest.fixture
+def experiment(spec: Path) -> weft.Experiment:
+    return weft.load(spec)
+
+
+def test_rows_follow_the_cases(experiment: weft.Experiment) -> None:
+    cases = [Case({"name": f"case {i}", "k": i}, experiment, seed) for i in range(3) for seed in (1, 2)]
+    rows = sweep(cases, measure, workers=2)
+    assert rows.columns == ["name", "k", "seed", "fct_s"]
+    assert rows["k"].to_list() == [i for i in range(3) for _ in range(8)]
+    assert rows["seed"].to_list() == 3 * (4 * [1] + 4 * [2])
+
+
+def test_workers_change_nothing(experiment: weft.Experiment) -> None:
+    cases = [Case({"k": i}, experiment, i) for i in range(4)]
+    assert sweep(cases, measure, workers=1).equals(sweep(cases, measure, workers=4))
+
+
+def test_progress_rises_to_one(experiment: weft.Experiment) -> None:
+    seen: list[float] = []
+    sweep([Case({}, experiment, 1), Case({}, experiment, 2)], measure, on_progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
+def test_error_of_a_case_arrives(experiment: weft.Experiment) -> None:
+    wrong = experiment.model_copy(update={"duration": "0s"})
+    with pytest.raises(weft.SpecError, match="duration"):
+        sweep([Case({}, experiment, 1), Case({}, wrong, 1)], measure)
+
+
+def test_interrupt_stops_all(spec: Path) -> None:
+    long = weft.load(spec, ["duration=1000s", "traffic[0].size=100GB"])
+    threading.Timer(0.5, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        sweep([Case({}, long, seed) for seed in range(8)], measure)
