@@ -1,0 +1,139 @@
+//! Short ways to write an experiment down and to read its outcome.
+
+// Every test crate uses its own part of this.
+#![allow(dead_code)]
+
+use weft_cc::Algorithm;
+use weft_fabric::{Fabric, ManyToOne, PortQueues, Queue, Topology};
+use weft_packet::{FlowRecord, Outcome, Scheduler, Setup, Simulation, SubflowRecord, Transport};
+use weft_spec::{Amount, Profile, Rate, Size, Time};
+use weft_traffic::Flow;
+
+pub const GBPS: u64 = 1_000_000_000;
+
+/// A queue with a limit and a marking threshold in packets.
+pub fn queue(limit: u32, mark: Option<u32>) -> Queue {
+    Queue {
+        limit: Amount::Packets(limit),
+        mark: mark.map(Amount::Packets),
+    }
+}
+
+/// The same queue at hosts and switches.
+pub fn everywhere(queue: Queue) -> PortQueues {
+    PortQueues {
+        switch: queue,
+        host: queue,
+    }
+}
+
+/// Senders, a switch and a receiver, all links of 10 Gbps.
+pub fn many_to_one(senders: u32, delay: Time, queue: Queue) -> Fabric {
+    ManyToOne {
+        senders,
+        rate: Rate(10 * GBPS),
+        delay,
+        sender_rate: None,
+    }
+    .build(&everywhere(queue))
+    .unwrap()
+}
+
+/// A built-in algorithm.
+pub fn cc(name: &str, parameters: &[(&str, f64)]) -> Algorithm {
+    let parameters: Vec<_> = parameters
+        .iter()
+        .map(|&(name, value)| (name.to_owned(), value))
+        .collect();
+    Algorithm::build(name, &parameters).unwrap()
+}
+
+/// A transport with round-robin scheduling.
+pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> Transport {
+    Transport {
+        cc,
+        subflows,
+        scheduler: Scheduler::RoundRobin,
+        profile,
+    }
+}
+
+/// A bulk flow from time 0 with transport 0.
+pub fn flow(from: u32, to: u32) -> Flow {
+    Flow {
+        from,
+        to,
+        size: None,
+        start: Time(0),
+        stop: None,
+        transport: 0,
+        traffic: 0,
+        round: 0,
+    }
+}
+
+/// The same of a size in bytes.
+pub fn sized(from: u32, to: u32, bytes: u64) -> Flow {
+    Flow {
+        size: Some(Size(bytes)),
+        ..flow(from, to)
+    }
+}
+
+/// A setup on one thread without probes and trace.
+pub fn setup(fabric: Fabric, transports: Vec<Transport>, flows: Vec<Flow>) -> Setup {
+    Setup {
+        fabric,
+        transports,
+        flows,
+        probes: Vec::new(),
+        seed: 1,
+        threads: 1,
+        trace_hash: false,
+    }
+}
+
+/// Simulates until `end`, checks conservation, and returns the tables.
+pub fn run(setup: Setup, end: Time) -> Outcome {
+    let mut simulation = Simulation::new(setup).unwrap();
+    simulation.run_until(end);
+    let outcome = simulation.outcome();
+    assert_conserved(&outcome);
+    outcome
+}
+
+/// Sent = delivered + dropped + in flight, per link and per subflow.
+#[track_caller]
+pub fn assert_conserved(outcome: &Outcome) {
+    for (i, link) in outcome.links.iter().enumerate() {
+        assert_eq!(
+            link.packets,
+            link.delivered + link.in_flight,
+            "link {i}: {link:?}"
+        );
+    }
+    for (i, s) in outcome.flows.iter().flat_map(|f| &f.subflows).enumerate() {
+        let found = s.packets_received + s.packets_dropped + s.packets_in_flight;
+        assert_eq!(s.packets_sent, found, "subflow {i} of all: {s:?}");
+    }
+    let drops: u64 = outcome.links.iter().map(|link| link.drops).sum();
+    assert_eq!(drops, outcome.counters.drops);
+}
+
+/// Seconds from subflow 0's SYN/ACK to the last acknowledgement.
+pub fn fct(flow: &FlowRecord) -> Option<f64> {
+    Some(flow.finish?.seconds() - flow.established?.seconds())
+}
+
+/// A flow's sum over its subflows.
+pub fn sum(flow: &FlowRecord, of: impl Fn(&SubflowRecord) -> u64) -> u64 {
+    flow.subflows.iter().map(of).sum()
+}
+
+#[track_caller]
+pub fn assert_within(what: &str, found: f64, least: f64, most: f64) {
+    assert!(
+        (least..=most).contains(&found),
+        "{what}: {found} is not within {least} to {most}"
+    );
+}
