@@ -64,7 +64,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["topology.rate=-10Gbps"],
-        "topology.rate: \"-10Gbps\" is negative; allowed: a rate above 0",
+        "topology.rate: \"-10Gbps\" is negative; allowed: a rate with a unit",
     ),
     (
         &["topology.rate=10"],

@@ -20,8 +20,8 @@ impl SpecError {
     pub fn new(path: impl Into<String>, given: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self {
             path: path.into(),
-            given: one_line(&given.into()),
-            allowed: one_line(&allowed.into()),
+            given: given.into(),
+            allowed: allowed.into(),
         }
     }
 
@@ -41,20 +41,26 @@ impl SpecError {
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {
-            write!(f, "{}: ", one_line(&self.path))?;
+            write!(f, "{}: ", one_line(&self.path, LONGEST))?;
         }
         write!(
             f,
             "{}; allowed: {}",
-            one_line(&self.given),
-            one_line(&self.allowed)
+            one_line(&self.given, LONGEST),
+            one_line(&self.allowed, usize::MAX)
         )
     }
 }
 
+/// Letters of a path or of what was given that are shown: text from a spec may be of any length.
+const LONGEST: usize = 200;
+
 /// Text from a spec may hold line breaks and control characters; a complaint holds none.
-fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+fn one_line(text: &str, longest: usize) -> String {
+    let mut letters = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut line: String = letters.by_ref().take(longest).collect();
+    if letters.next().is_some() {
+        line.push('…');
+    }
+    line
 }

@@ -48,11 +48,12 @@ impl Dimension {
             return refuse("is negative");
         }
         let fraction = fraction.trim_end_matches('0');
+        let too_large = || format!("is more than {}", largest_unit(self.largest, self));
         let whole = match whole.trim_start_matches('0') {
             "" => 0,
             digits => match digits.parse::<u128>() {
                 Ok(n) if n <= u128::from(u64::MAX) => n * u128::from(worth),
-                _ => return refuse("is too large"),
+                _ => return refuse(&too_large()),
             },
         };
         let Some(part) = exact_fraction(fraction, worth) else {
@@ -64,20 +65,19 @@ impl Dimension {
             return refuse(&format!("is not a whole number of {base}"));
         };
         match u64::try_from(whole + part) {
-            Ok(n) if n > self.largest => refuse("is too large"),
-            Ok(0) if self.smallest > 0 => refuse("is zero"),
-            Ok(n) if n < self.smallest => refuse("is too small"),
-            Ok(n) => Ok(n),
-            Err(_) => refuse("is too large"),
+            Ok(n) if n < self.smallest => {
+                refuse(&format!("is less than {}", largest_unit(self.smallest, self)))
+            }
+            Ok(n) if n <= self.largest => Ok(n),
+            _ => refuse(&too_large()),
         }
     }
 
     /// What is allowed, in words.
     pub fn allowed(&self) -> String {
         let units: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
-        let above = if self.smallest > 0 { " above 0" } else { "" };
         format!(
-            "{}{above} with a unit, such as {:?} (units: {})",
+            "{} with a unit, such as {:?} (units: {})",
             self.what,
             self.examples[0],
             units.join(", ")
@@ -118,7 +118,10 @@ pub(crate) fn largest_unit(value: u64, of: &Dimension) -> String {
     shown
         .iter()
         .filter(|(_, worth)| value.is_multiple_of(*worth))
-        .map(|(name, worth)| format!("{}{name}", value / worth))
+        .map(|(name, worth)| {
+            let space = if name.len() > 4 { " " } else { "" }; // a word, not an abbreviation
+            format!("{}{space}{name}", value / worth)
+        })
         .min_by_key(String::len)
         .unwrap_or_default()
 }

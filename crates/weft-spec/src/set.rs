@@ -6,6 +6,9 @@ use crate::SpecError;
 
 const FORM: &str = "KEY=VALUE, with a KEY such as queues.mark or traffic[0].size";
 
+/// No field of a spec is deeper, and what is nested without end could not be taken apart again.
+const MAX_STEPS: usize = 32;
+
 enum Step {
     Key(String),
     Index(usize),
@@ -96,7 +99,7 @@ fn steps(target: &str) -> Option<Vec<Step>> {
             return None;
         }
     }
-    Some(steps)
+    (steps.len() <= MAX_STEPS).then_some(steps)
 }
 
 /// A TOML value, or text. What opens like a list, a table or quoted text is not taken for plain text when it is malformed.

@@ -5,7 +5,8 @@ use std::{fmt, str::FromStr};
 use crate::SpecError;
 use crate::quantity::{Dimension, largest_unit, text_in_specs};
 
-/// A time or a duration in picoseconds: exact for the serialisation of a byte at every usual rate, 213 days at most.
+/// A time or a duration in picoseconds: exact for the serialisation of a byte at every usual rate, 213 days at most; in a
+/// spec a million seconds, so that a simulator may add up a few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -30,11 +31,11 @@ impl Time {
     }
 }
 
-/// A link rate in bits per second, above 0.
+/// A link rate in bits per second; in a spec 10 kbps to 100 Tbps, so that a packet's serialisation can be told exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(pub u64);
 
-/// A size in bytes. KB, MB, GB are powers of 1000; KiB, MiB, GiB of 1024.
+/// A size in bytes, in a spec a million TB at most. KB, MB, GB are powers of 1000; KiB, MiB, GiB of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
@@ -60,7 +61,7 @@ const TIME: Dimension = Dimension {
     ],
     shown: 5,
     smallest: 0,
-    largest: u64::MAX,
+    largest: 1_000_000_000_000_000_000,
     examples: &["2us", "1.5ms", "20s"],
 };
 
@@ -75,8 +76,8 @@ const RATE: Dimension = Dimension {
         ("Kbps", 1_000),
     ],
     shown: 5,
-    smallest: 1,
-    largest: u64::MAX,
+    smallest: 10_000,
+    largest: 100_000_000_000_000,
     examples: &["10Gbps", "100Mbps"],
 };
 
@@ -96,7 +97,7 @@ const SIZE: Dimension = Dimension {
     ],
     shown: 9,
     smallest: 0,
-    largest: u64::MAX,
+    largest: 1_000_000_000_000_000_000,
     examples: &["128KB", "64KiB", "1448B"],
 };
 

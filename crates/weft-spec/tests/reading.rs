@@ -220,6 +220,31 @@ fn syntax_errors_have_a_place() {
     );
 }
 
+/// Nothing that is nested without end may overflow the stack, nothing that is long may flood a terminal.
+#[test]
+fn depth_and_length_are_bounded() {
+    let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
+    let keys = "a.".repeat(100_000);
+    for text in [
+        format!("a = {open}{close}"),
+        format!("{keys}a = 1"),
+        format!("{{\"a\": {open}{close}}}"),
+    ] {
+        let line = read(&text, &[]).unwrap_err().to_string();
+        assert!(line.chars().count() < 300, "{line}");
+    }
+    for assignment in [
+        format!("a={open}{close}"),
+        format!("{keys}a=1"),
+        format!("name={}", "x".repeat(100_000)),
+    ] {
+        let line = read(INCAST, &[&assignment, "duration=0s"])
+            .unwrap_err()
+            .to_string();
+        assert!(line.chars().count() < 400, "{line}");
+    }
+}
+
 #[test]
 fn an_override_takes_toml_values_and_plain_text() {
     let spec = read(

@@ -32,7 +32,7 @@ fn the_usual_quantities() {
 
 #[test]
 fn what_is_refused_says_why_and_what_is_allowed() {
-    let rate = "a rate above 0 with a unit, such as \"10Gbps\" (units: Tbps, Gbps, Mbps, kbps, bps, Kbps)";
+    let rate = "a rate with a unit, such as \"10Gbps\" (units: Tbps, Gbps, Mbps, kbps, bps, Kbps)";
     assert_eq!(
         refusal::<Rate>("10"),
         format!("\"10\" is a bare number without a unit; allowed: {rate}")
@@ -47,7 +47,7 @@ fn what_is_refused_says_why_and_what_is_allowed() {
     );
     assert_eq!(
         refusal::<Rate>("0Gbps"),
-        format!("\"0Gbps\" is zero; allowed: {rate}")
+        format!("\"0Gbps\" is less than 10kbps; allowed: {rate}")
     );
     assert_eq!(
         refusal::<Rate>("fast"),
@@ -58,8 +58,8 @@ fn what_is_refused_says_why_and_what_is_allowed() {
         format!("\"\" is not a rate; allowed: {rate}")
     );
     assert_eq!(
-        refusal::<Rate>("18446745Tbps"),
-        format!("\"18446745Tbps\" is too large; allowed: {rate}")
+        refusal::<Rate>("101Tbps"),
+        format!("\"101Tbps\" is more than 100Tbps; allowed: {rate}")
     );
     assert_eq!(
         refusal::<Rate>("0.5bps"),
@@ -68,12 +68,14 @@ fn what_is_refused_says_why_and_what_is_allowed() {
     assert!(refusal::<Time>("0.1ps").contains("not a whole number of ps"));
     assert!(refusal::<Time>("1.2.3s").contains("is not a time"));
     assert!(refusal::<Time>("1.s").contains("is not a time"));
-    assert!(refusal::<Time>("99999999999999999999999999999999999999999999s").contains("too large"));
+    assert!(
+        refusal::<Time>("99999999999999999999999999999999999999999999s").contains("is more than 1000000s")
+    );
     assert!(refusal::<Time>("2 weeks").contains("has the unit \"weeks\""));
     assert!(refusal::<Size>("128K").contains("has the unit \"K\""));
     assert!(refusal::<Amount>("100").contains("such as \"100 packets\""));
     assert!(refusal::<Amount>("1.5 packets").contains("not a whole number of packets"));
-    assert!(refusal::<Amount>("4294967296 packets").contains("too large"));
+    assert!(refusal::<Amount>("4294967296 packets").contains("is more than 4294967295 packets"));
     assert!(refusal::<Mark>("none").contains("\"off\", or"));
 }
 
@@ -93,13 +95,13 @@ fn display_takes_the_shortest_exact_form() {
 
 proptest! {
     #[test]
-    fn time_round_trips(n: u64) { prop_assert_eq!(Time(n).to_string().parse(), Ok(Time(n))); }
+    fn time_round_trips(n in 0..=1_000_000_000_000_000_000u64) { prop_assert_eq!(Time(n).to_string().parse(), Ok(Time(n))); }
 
     #[test]
-    fn rate_round_trips(n in 1u64..) { prop_assert_eq!(Rate(n).to_string().parse(), Ok(Rate(n))); }
+    fn rate_round_trips(n in 10_000..=100_000_000_000_000u64) { prop_assert_eq!(Rate(n).to_string().parse(), Ok(Rate(n))); }
 
     #[test]
-    fn size_round_trips(n: u64) { prop_assert_eq!(Size(n).to_string().parse(), Ok(Size(n))); }
+    fn size_round_trips(n in 0..=1_000_000_000_000_000_000u64) { prop_assert_eq!(Size(n).to_string().parse(), Ok(Size(n))); }
 
     #[test]
     fn amount_round_trips(packets: bool, n: u32) {
@@ -116,7 +118,7 @@ proptest! {
 
     /// Whatever the text, there is an answer, and a refusal quotes the text on one line.
     #[test]
-    fn any_text_is_answered(text in "(?s).{0,40}") {
+    fn any_text_is_answered(text in "(?s).{0,15}") {
         for refusal in [
             text.parse::<Time>().err(), text.parse::<Rate>().err(), text.parse::<Size>().err(),
             text.parse::<Amount>().err(), text.parse::<Mark>().err(),
