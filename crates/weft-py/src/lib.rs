@@ -1,6 +1,8 @@
 //! The Python face of the laboratory: `weft._weft`, which only translates. Texts cross the border as JSON, tables as
 //! Arrow; `_weft.pyi` types what is here and `weft.api` is what people use.
 
+#![allow(clippy::needless_pass_by_value)] // pyo3 extracts owned arguments
+
 mod error;
 mod experiment;
 mod panic;

@@ -15,7 +15,11 @@ pub fn record_panics() {
             .location()
             .map(|l| format!("{}:{}: ", l.file(), l.line()))
             .unwrap_or_default();
-        let words = info.payload_as_str().unwrap_or("panic");
+        let payload = info.payload();
+        let words = payload.downcast_ref::<String>().map(String::as_str);
+        let words = words
+            .or_else(|| payload.downcast_ref().copied())
+            .unwrap_or("panic");
         if let Ok(mut last) = LAST.lock() {
             // The first of several threads tells the cause; the others only notice.
             last.get_or_insert_with(|| format!("{place}{words}").replace('\n', " "));

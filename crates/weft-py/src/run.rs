@@ -38,7 +38,6 @@ impl Run {
     }
 
     /// Writes `TABLE.parquet` for each table and `manifest.json` into a new folder, all or nothing. Raises `OutputError`.
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 extracts an owned path")]
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
         py.detach(|| self.inner.write(&folder))
             .map_err(|e| error::error(&e))
