@@ -105,6 +105,11 @@ impl Simulation {
         })
     }
 
+    /// What is simulated at a time: slices that end at its multiples cut no window in two.
+    pub fn window(&self) -> Time {
+        Time(self.engine.window())
+    }
+
     /// Simulates up to `end` (all events before it). May be called again with a later end; the results do not depend on
     /// where a run was cut.
     pub fn run_until(&mut self, end: Time) {

@@ -12,6 +12,7 @@
 mod calendar;
 mod layout;
 mod network;
+mod order;
 pub mod packet;
 mod partition;
 mod port;
@@ -127,6 +128,11 @@ impl<E: Endpoint> Engine<E> {
     /// Simulated picoseconds so far.
     pub fn now(&self) -> u64 {
         self.now
+    }
+
+    /// Length of a window in picoseconds; windows begin at its multiples.
+    pub fn window(&self) -> u64 {
+        self.partitions.first().map_or(1, |p| p.network.lookahead)
     }
 
     /// Windows that held events; a window cut by the end of a run counts twice.

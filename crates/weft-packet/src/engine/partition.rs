@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::network::{Network, Timer};
+use super::order::sort_spread;
 use super::packet::Packet;
 
 /// What sits at a host: a transport.
@@ -104,6 +105,9 @@ pub struct Partition<E> {
     pub trace: Vec<u64>,
     batch: Vec<Packet>,
     keys: Vec<u64>,
+    scratch: Vec<u64>,
+    /// Bits of a key that may be set.
+    key_bits: u32,
     due: Vec<Timer>,
 }
 
@@ -118,6 +122,7 @@ impl<E: Endpoint> Partition<E> {
         queue_probes: Vec<QueueProbe>,
     ) -> Self {
         let trace = vec![0; places.len()];
+        let key_bits = INDEX_BITS + u64::BITS - network.lookahead.leading_zeros();
         Self {
             first_node,
             places,
@@ -131,6 +136,8 @@ impl<E: Endpoint> Partition<E> {
             trace,
             batch: Vec::new(),
             keys: Vec::new(),
+            scratch: Vec::new(),
+            key_bits,
             due: Vec::new(),
         }
     }
@@ -224,7 +231,7 @@ impl<E: Endpoint> Partition<E> {
                 .map(|(i, packet)| (packet.time - start) << INDEX_BITS | i as u64),
         );
         if unsorted {
-            self.keys.sort_unstable();
+            sort_spread(&mut self.keys, &mut self.scratch, self.key_bits);
         }
     }
 

@@ -43,6 +43,7 @@ impl Ring {
     #[inline(always)]
     pub fn take_before(&mut self, end: u64, batch: &mut Vec<Packet>) -> Option<u64> {
         let mask = self.packets.len().wrapping_sub(1);
+        batch.reserve(self.len as usize);
         let mut next = None;
         let mut taken = 0;
         while taken < self.len {

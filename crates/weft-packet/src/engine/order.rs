@@ -1,0 +1,62 @@
+//! Sorting a node's arrivals.
+
+/// Below this many keys the library's sort is used.
+const FEW: usize = 24;
+
+/// At most this many buckets.
+const BUCKETS: usize = 512;
+
+/// Sorts keys of at most `bits` bits that are spread about evenly, as times of arrival within a window are: a bucket for
+/// each slice of the window leaves little to do.
+pub fn sort_spread(keys: &mut Vec<u64>, scratch: &mut Vec<u64>, bits: u32) {
+    if keys.len() < FEW {
+        keys.sort_unstable();
+        return;
+    }
+    let buckets = keys.len().next_power_of_two().min(BUCKETS);
+    let mut starts = [0_u32; BUCKETS];
+    let starts = &mut starts[..buckets];
+    let shift = bits.saturating_sub(buckets.trailing_zeros());
+    let bucket = |key: u64| (key >> shift) as usize & (buckets - 1);
+    for &key in &*keys {
+        starts[bucket(key)] += 1;
+    }
+    let mut sum = 0;
+    for start in starts.iter_mut() {
+        sum += std::mem::replace(start, sum);
+    }
+    scratch.resize(keys.len(), 0);
+    for &key in &*keys {
+        let to = &mut starts[bucket(key)];
+        scratch[*to as usize] = key;
+        *to += 1;
+    }
+    for i in 1..scratch.len() {
+        let key = scratch[i];
+        let mut hole = i;
+        while hole > 0 && scratch[hole - 1] > key {
+            scratch[hole] = scratch[hole - 1];
+            hole -= 1;
+        }
+        scratch[hole] = key;
+    }
+    std::mem::swap(keys, scratch);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn sorts(bits in 1_u32..45, keys in prop::collection::vec(any::<u64>(), 0..700)) {
+            let mut keys: Vec<u64> = keys.into_iter().map(|k| k & ((1 << bits) - 1)).collect();
+            let mut expected = keys.clone();
+            expected.sort_unstable();
+            sort_spread(&mut keys, &mut vec![7; 3], bits);
+            prop_assert_eq!(keys, expected);
+        }
+    }
+}
