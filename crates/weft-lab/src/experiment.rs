@@ -142,7 +142,7 @@ impl Experiment {
         };
         let mut simulation = Simulation::new(setup).map_err(Error::Refused)?;
         let began = Instant::now();
-        let mut slices = Slices::new(spec.duration);
+        let mut slices = Slices::new(spec.duration, simulation.window());
         while let Some(end) = slices.next() {
             let before = Instant::now();
             simulation.run_until(end);

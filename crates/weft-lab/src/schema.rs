@@ -118,12 +118,13 @@ fn congestion_control(definitions: &mut Map<String, Value>) -> Value {
         )]);
         for parameter in entry.parameters {
             let whole = matches!(parameter.allowed, Allowed::Whole(..) | Allowed::Switch);
+            let number = |value: f64| if whole { json!(value as i64) } else { json!(value) };
             let schema = json!({
                 "description": parameter.about,
                 "type": if whole { "integer" } else { "number" },
-                "minimum": parameter.allowed.min(),
-                "maximum": parameter.allowed.max(),
-                "default": parameter.default,
+                "minimum": number(parameter.allowed.min()),
+                "maximum": number(parameter.allowed.max()),
+                "default": number(parameter.default),
             });
             properties.insert(parameter.name.to_owned(), schema);
         }

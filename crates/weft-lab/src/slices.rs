@@ -9,25 +9,27 @@ use weft_spec::Time;
 const TARGET: Duration = Duration::from_millis(75);
 /// Progress is told when at least so much wall-clock time has passed.
 const TELL: Duration = Duration::from_millis(50);
-/// The first slice is this part of the whole, lest a heavy beginning make it long.
-const FIRST: u64 = 1_000;
 /// No slice is more than this part of the whole, lest a quiet stretch make one that runs far into what follows it.
 const LARGEST: u64 = 100;
 
 /// The slices of one run.
 pub(crate) struct Slices {
     whole: u64,
+    window: u64,
     now: u64,
     slice: u64,
     untold: Duration,
 }
 
 impl Slices {
-    pub fn new(whole: Time) -> Self {
+    /// `window` is what the simulator processes at a time: slices end with one, because cutting it costs time.
+    pub fn new(whole: Time, window: Time) -> Self {
+        let window = window.0.max(1);
         Self {
             whole: whole.0,
+            window,
             now: 0,
-            slice: (whole.0 / FIRST).max(1),
+            slice: window,
             untold: Duration::ZERO,
         }
     }
@@ -37,15 +39,16 @@ impl Slices {
         if self.now >= self.whole {
             return None;
         }
-        self.now = self.now.saturating_add(self.slice).min(self.whole);
+        let windows = (self.now / self.window).saturating_add((self.slice / self.window).max(1));
+        self.now = windows.saturating_mul(self.window).min(self.whole);
         Some(Time(self.now))
     }
 
     /// Notes how long the slice took. Is it time to tell the progress?
     pub fn took(&mut self, elapsed: Duration) -> bool {
         let wanted = TARGET.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
-        let largest = (self.whole / LARGEST).max(1);
-        self.slice = ((self.slice as f64 * wanted.clamp(0.1, 2.0)) as u64).clamp(1, largest);
+        let largest = (self.whole / LARGEST).max(self.window);
+        self.slice = ((self.slice as f64 * wanted.clamp(0.1, 2.0)) as u64).clamp(self.window, largest);
         self.untold += elapsed;
         let tell = self.untold >= TELL || self.now >= self.whole;
         if tell {
@@ -59,10 +62,10 @@ impl Slices {
 mod tests {
     use super::*;
 
-    /// Runs a whole of 10^9 in which `cost` wall-clock seconds a unit pass; returns the slices' wall-clock seconds and the
-    /// times at which progress was told.
+    /// Runs a whole of 10^9, windows of 1000, in which `cost` wall-clock seconds a unit pass; returns the slices'
+    /// wall-clock seconds and the times at which progress was told.
     fn run(cost: impl Fn(u64) -> f64) -> (Vec<f64>, Vec<u64>) {
-        let mut slices = Slices::new(Time(1_000_000_000));
+        let mut slices = Slices::new(Time(1_000_000_000), Time(1_000));
         let (mut took, mut told, mut before) = (Vec::new(), Vec::new(), 0);
         while let Some(Time(end)) = slices.next() {
             let seconds = cost(before) * (end - before) as f64;
@@ -70,6 +73,7 @@ mod tests {
             if slices.took(Duration::from_secs_f64(seconds)) {
                 told.push(end);
             }
+            assert!(end.is_multiple_of(1_000), "no window is cut");
             before = end;
         }
         assert_eq!(before, 1_000_000_000);
@@ -80,7 +84,7 @@ mod tests {
     #[test]
     fn slices_of_a_steady_run_take_50_to_100_ms() {
         let (took, _) = run(|_| 1e-7); // 100 s in all
-        let steady = &took[5..took.len() - 1];
+        let steady = &took[20..took.len() - 1]; // after it has doubled from one window
         assert!(steady.iter().all(|s| (0.05..0.1).contains(s)), "{steady:?}");
     }
 
@@ -99,5 +103,15 @@ mod tests {
             "{} slices, told {told:?}",
             took.len()
         );
+    }
+
+    #[test]
+    fn a_slice_is_never_less_than_a_window() {
+        let mut slices = Slices::new(Time(10_500), Time(1_000));
+        for end in (1_000..=10_000).step_by(1_000).chain([10_500]) {
+            assert_eq!(slices.next(), Some(Time(end)));
+            assert!(slices.took(Duration::from_secs(10)));
+        }
+        assert_eq!(slices.next(), None);
     }
 }
