@@ -17,7 +17,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s%s\n", $$1, $$2 }'
 
 .PHONY: build
 build: $(STAMPS)/build ## Build everything into .venv; .venv/bin/weft works after
@@ -45,9 +45,10 @@ lint: build $(STAMPS)/checks ## Check formatting, clippy, ruff and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-.PHONY: models
-models: build $(STAMPS)/checks ## Generate python/weft/spec.py anew from the spec's JSON Schema
+.PHONY: generate
+generate: build $(STAMPS)/checks ## Generate python/weft/spec.py and docs/reference.md anew from the schema
 	$(BIN)/python python/generate_models.py
+	$(BIN)/python python/generate_reference.py
 
 .PHONY: lock
 lock: $(STAMPS)/checks ## Renew the pinned versions of Python packages
@@ -83,13 +84,16 @@ $(STAMPS)/venv: | $(STAMPS)/system
 	@touch $@
 
 $(STAMPS)/run: requirements/run.lock $(STAMPS)/venv
-	$(PIP_INSTALL) -r $<
+	@echo "Installing Python packages"
+	@$(PIP_INSTALL) -r $<
 	@touch $@
 
 $(STAMPS)/checks: requirements/checks.lock $(STAMPS)/run
-	$(PIP_INSTALL) -r $<
+	@echo "Installing Python packages for tests and checks"
+	@$(PIP_INSTALL) -r $<
 	@touch $@
 
 $(STAMPS)/build: pyproject.toml $(RUST_SOURCES) $(STAMPS)/run
-	PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@echo "Compiling the simulator; the first time takes some minutes"
+	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@

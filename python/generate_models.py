@@ -1,4 +1,4 @@
-"""Generates `weft/spec.py` from the spec's JSON Schema: `make models`."""
+"""Generates `weft/spec.py` from the spec's JSON Schema: `make generate`."""
 
 import json
 import subprocess
@@ -68,7 +68,7 @@ def _simplified(schema: Any, *, arm: bool = False) -> Any:
 BOUNDS = {"minimum", "maximum", "minItems", "maxItems", "minLength", "pattern", "examples"}
 HEADER = '''"""An experiment as pydantic models.
 
-Generated from the spec's JSON Schema by `make models`; not to be changed by hand.
+Generated from the spec's JSON Schema by `make generate`; not to be changed by hand.
 """'''
 
 if __name__ == "__main__":

@@ -118,6 +118,7 @@ def test_what_progress_raises_arrives(long: weft.Experiment) -> None:
         weft.run(long, progress=raising)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_yields_tables(long: weft.Experiment) -> None:
     timer = threading.Timer(0.5, _thread.interrupt_main)
     timer.start()

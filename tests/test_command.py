@@ -95,6 +95,7 @@ def test_manifest_runs_again(spec: Path) -> None:
         assert one.equals(two), table
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupted_run_leaves_its_tables(spec: Path) -> None:
     long = ["--set", "duration=1000s", "--set", "traffic[0].size=100GB", "--json", "--out", "results"]
     process = subprocess.Popen(
@@ -113,6 +114,7 @@ def test_interrupted_run_leaves_its_tables(spec: Path) -> None:
     assert flows["delivered_bytes"].sum() > 0
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupted_reproduction_leaves_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen([WEFT, "reproduce", "amp/fig08"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     time.sleep(3)

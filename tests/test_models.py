@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import generate_models
+import generate_reference
 import weft
 from tests.command import INCAST
 from weft import _weft, spec
 
 
 def test_not_stale() -> None:
-    assert generate_models.MODELS.read_text() == generate_models.generate(), "run `make models`"
+    assert generate_models.MODELS.read_text() == generate_models.generate(), "run `make generate`"
+    assert generate_reference.REFERENCE.read_text() == generate_reference.generate(), "run `make generate`"
 
 
 def small(**changes: object) -> weft.Experiment:

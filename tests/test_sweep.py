@@ -48,6 +48,7 @@ def test_error_of_a_case_arrives(experiment: weft.Experiment) -> None:
         sweep([Case({}, experiment, 1), Case({}, wrong, 1)], measure)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_stops_all(spec: Path) -> None:
     long = weft.load(spec, ["duration=1000s", "traffic[0].size=100GB"])
     threading.Timer(0.5, _thread.interrupt_main).start()

@@ -1,6 +1,6 @@
 """An experiment as pydantic models.
 
-Generated from the spec's JSON Schema by `make models`; not to be changed by hand.
+Generated from the spec's JSON Schema by `make generate`; not to be changed by hand.
 """
 
 from __future__ import annotations
