@@ -79,6 +79,11 @@ def test_run_picks_a_new_folder(spec: Path) -> None:
         assert folder in ended.out
 
 
+def test_name_makes_one_folder(spec: Path) -> None:
+    ended = weft("run", str(spec), "--json", "--set", "name=../k = 4 | 64 KB/é", cwd=spec.parent)
+    assert ended.document["out"] == "weft-k-4-64-KB-é"
+
+
 def test_seed_and_set_reach_the_manifest(spec: Path) -> None:
     ended = weft("run", str(spec), "--json", "--seed", "7", "--set", "topology.senders=3", cwd=spec.parent)
     manifest = ended.document["manifest"]
@@ -133,9 +138,8 @@ def test_reader_that_leaves(tmp_path: Path) -> None:
     assert done.stderr == b""
 
 
-@pytest.mark.parametrize("scenario", ["syndrome"])
-def test_bench(tmp_path: Path, scenario: str) -> None:
-    (row,) = weft("bench", scenario, "--json", "--threads", "2", cwd=tmp_path).document
+def test_bench(tmp_path: Path) -> None:
+    (row,) = weft("bench", "syndrome", "--json", cwd=tmp_path).document
     assert list(row) == [
         "scenario",
         "threads",
@@ -144,9 +148,9 @@ def test_bench(tmp_path: Path, scenario: str) -> None:
         "packet_hops_per_second",
         "peak_rss_bytes",
     ]
-    assert row["scenario"] == scenario
-    assert row["threads"] == 2
+    assert row["scenario"] == "syndrome"
+    assert row["threads"] == 1
     # 10 Gbps for a second at 1514 bytes a packet, over two links, and an acknowledgement for every second packet.
     assert 1.5 * 2 * 10e9 / 8 / 1514 < row["packet_hops"] < 4.1 * 10e9 / 8 / 1514
-    assert row["packet_hops_per_second"] == pytest.approx(row["packet_hops"] / row["seconds"], rel=1e-6)
+    assert row["packet_hops_per_second"] == pytest.approx(row["packet_hops"] / row["seconds"], abs=1)
     assert 1e6 < row["peak_rss_bytes"] < 1e9

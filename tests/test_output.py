@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from weft.errors import OutputError
 from weft.output import choose_folder, new_folder
@@ -21,6 +23,14 @@ def test_default_never_meets_an_old_one(tmp_path: Path, monkeypatch: pytest.Monk
         folder = choose_folder(None, "weft-demo")
         assert folder == Path(expected)
         folder.mkdir()
+
+
+@given(st.text())
+def test_default_is_one_plain_name(name: str) -> None:
+    folder = choose_folder(None, f"weft-{name}")
+    assert len(folder.parts) == 1
+    assert folder.name.startswith("weft")
+    assert len(folder.name.encode()) <= 255
 
 
 def test_place_must_be_a_folder(tmp_path: Path) -> None:

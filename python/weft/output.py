@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,8 +23,10 @@ def choose_folder(given: Path | None, default: str) -> Path:
         OutputError: The given folder exists, or its place cannot be written to.
     """
     if given is None:
+        # Part of the name may be a user's: no separators, nothing that a shell reads, and room for the number.
+        default = "-".join(re.findall(r"[\w.]*\w", default))[:60]
         names = itertools.chain([default], (f"{default}-{n}" for n in itertools.count(2)))
-        folder = next(path for path in map(Path, names) if not path.exists())
+        folder = next(path for path in map(Path, names) if not os.path.lexists(path))
     else:
         folder = given
         if os.path.lexists(folder):
