@@ -10,12 +10,16 @@
 //!   depend on how many there are.
 
 mod calendar;
+#[cfg(test)]
+mod exactness;
 mod layout;
 mod network;
 mod order;
 pub mod packet;
 mod partition;
 mod port;
+#[cfg(test)]
+mod reference;
 mod ring;
 mod threads;
 

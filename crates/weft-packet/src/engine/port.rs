@@ -25,7 +25,7 @@ pub struct Port {
     head_departure: u64,
     head: u32,
     len: u32,
-    /// A smaller stale length needs no decision; 0 on a probed port.
+    /// A smaller stale length needs no decision; 0 on a port that is probed or marks everything.
     check_at: u32,
     /// The receiving ring, numbered over all partitions.
     pub ring: u32,
@@ -43,7 +43,7 @@ pub struct Port {
 pub struct Rules {
     limit: Amount,
     mark: Option<Amount>,
-    /// The shortest stale length at which a packet might be marked or dropped; 0 on a probed port.
+    /// The shortest stale length at which a packet might be marked or dropped, or is probed.
     decide_at: u32,
     /// Packets dropped.
     pub drops: u64,
@@ -64,10 +64,15 @@ impl Rules {
                 .saturating_sub(1),
         };
         let threshold = queue.mark.map_or(u32::MAX, packets).min(packets(queue.limit));
+        let marks_all = matches!(queue.mark, Some(Amount::Packets(0) | Amount::Bytes(0)));
         Self {
             limit: queue.limit,
             mark: queue.mark,
-            decide_at: if probed { 0 } else { threshold.saturating_add(1) },
+            decide_at: if probed || marks_all {
+                0
+            } else {
+                threshold.saturating_add(1)
+            },
             drops: 0,
             marks: 0,
             distribution: probed.then(Distribution::default),
@@ -239,11 +244,17 @@ impl Port {
         rules.distribution.map(|d| d.time_at)
     }
 
-    /// Bytes waiting. Serialisations are rounded down, hence the rounding up.
+    /// Bytes waiting. At the usual rates a byte takes whole picoseconds, and the time until all have left tells them.
     fn waiting_bytes(&self) -> u64 {
         if self.len == 0 {
             return 0;
         }
-        ((self.busy_until - self.head_departure) << FRACTION).div_ceil(self.ps_per_byte)
+        if self.ps_per_byte.trailing_zeros() >= FRACTION {
+            return (self.busy_until - self.head_departure) / (self.ps_per_byte >> FRACTION);
+        }
+        let mask = self.sizes.len() - 1;
+        (1..self.len)
+            .map(|i| u64::from(self.sizes[(self.head + i) as usize & mask]))
+            .sum()
     }
 }

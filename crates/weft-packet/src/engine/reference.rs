@@ -1,0 +1,288 @@
+//! A plain simulator to hold the window engine against: one heap of all events, one event at a time, and queues that are
+//! served event by event. Slow, and too simple to be wrong in the same way.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+use weft_fabric::{Fabric, Queue};
+use weft_spec::{Amount, Rate};
+
+use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
+
+/// What an endpoint does at an event, in this order.
+pub enum Act {
+    /// Sends a packet along its route.
+    Send(Packet),
+    /// Sets a timer: when, and its key.
+    Timer(u64, u64),
+}
+
+/// An endpoint that both simulators can drive.
+pub trait Toy {
+    /// A packet arrived.
+    fn packet(&mut self, packet: &Packet, now: u64) -> Vec<Act>;
+    /// A timer is due.
+    fn timer(&mut self, key: u64, now: u64) -> Vec<Act>;
+}
+
+/// Time to send `bytes` in picoseconds: a byte's time is cut at 2^-16 ps, and then the whole at 1 ps.
+pub fn serialisation(rate: Rate, bytes: u16) -> u64 {
+    let byte = (8_000_000_000_000_u128 << 16) / u128::from(rate.0);
+    ((u128::from(bytes) * byte) >> 16) as u64
+}
+
+/// A FIFO with one server. Whoever owns it calls [`served`](Self::served) when the packet in service has left.
+pub struct Fifo {
+    queue: Queue,
+    serving: Option<Packet>,
+    waiting: VecDeque<Packet>,
+    /// Until when `time_at` is filled in.
+    since: u64,
+    /// `time_at[n]`: picoseconds during which `n` packets waited.
+    time_at: Vec<u64>,
+    pub packets: u64,
+    pub bytes: u64,
+    pub drops: u64,
+    pub marks: u64,
+}
+
+impl Fifo {
+    pub fn new(queue: Queue) -> Self {
+        Self {
+            queue,
+            serving: None,
+            waiting: VecDeque::new(),
+            since: 0,
+            time_at: Vec::new(),
+            packets: 0,
+            bytes: 0,
+            drops: 0,
+            marks: 0,
+        }
+    }
+
+    /// A packet arrives. `Err` gives it back dropped; `Ok` tells its flags and whether service of it begins.
+    pub fn offer(&mut self, mut packet: Packet, now: u64) -> Result<(u16, bool), Packet> {
+        self.spend(now);
+        if packet.flags & PROTECTED == 0 {
+            let bytes: u64 = self.waiting.iter().map(|p| u64::from(p.size)).sum();
+            let full = match self.queue.limit {
+                Amount::Packets(limit) => self.waiting.len() >= limit as usize,
+                Amount::Bytes(limit) => bytes + u64::from(packet.size) > limit,
+            };
+            if full {
+                self.drops += 1;
+                return Err(packet);
+            }
+            let long = match self.queue.mark {
+                None => false,
+                Some(Amount::Packets(k)) => self.waiting.len() >= k as usize,
+                Some(Amount::Bytes(k)) => bytes >= k,
+            };
+            if long && packet.flags & ECT != 0 {
+                packet.flags |= CE;
+                self.marks += 1;
+            }
+        }
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+        let idle = self.serving.is_none();
+        if idle {
+            self.serving = Some(packet);
+        } else {
+            self.waiting.push_back(packet);
+        }
+        Ok((packet.flags, idle))
+    }
+
+    /// The packet in service has left: it, and the size of the one whose service begins.
+    pub fn served(&mut self, now: u64) -> (Packet, Option<u16>) {
+        self.spend(now);
+        let left = self.serving.take().expect("a packet in service");
+        self.serving = self.waiting.pop_front();
+        (left, self.serving.map(|next| next.size))
+    }
+
+    fn spend(&mut self, now: u64) {
+        let n = self.waiting.len();
+        if self.time_at.len() <= n {
+            self.time_at.resize(n + 1, 0);
+        }
+        self.time_at[n] += now - self.since;
+        self.since = now;
+    }
+
+    /// Packets waiting.
+    pub fn length(&self) -> u32 {
+        self.waiting.len() as u32
+    }
+
+    /// Packets waiting or in service.
+    pub fn held(&self) -> u64 {
+        self.waiting.len() as u64 + u64::from(self.serving.is_some())
+    }
+
+    /// Time spent at each length up to `now`.
+    pub fn distribution(&mut self, now: u64) -> Vec<u64> {
+        self.spend(now);
+        self.time_at.clone()
+    }
+}
+
+/// What happens, in the order in which it does at equal times: what leaves makes room for what arrives, packets come
+/// before timers, arrivals at a node go by link, timers by key, and a sample sees all of that.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Served { link: u32 },
+    Arrival { node: u32, link: u32 },
+    Timer { node: u32, key: u64 },
+    Sample { probe: u32 },
+}
+
+/// One direction of a cable.
+pub struct Wire {
+    pub fifo: Fifo,
+    /// Packets on their way, first to arrive first.
+    flying: VecDeque<Packet>,
+    pub delivered: u64,
+}
+
+impl Wire {
+    pub fn in_flight(&self) -> u64 {
+        self.fifo.held() + self.flying.len() as u64
+    }
+}
+
+/// The network with a toy at every host.
+pub struct Reference<'a, T> {
+    fabric: &'a Fabric,
+    hop_bits: u32,
+    events: BinaryHeap<Reverse<(u64, Event)>>,
+    /// The first link of each node.
+    first: Vec<u32>,
+    pub wires: Vec<Wire>,
+    pub toys: Vec<T>,
+    /// Sampled queues: (link, interval).
+    samples: Vec<(u32, u64)>,
+    /// Lengths found: (time, probe, length).
+    pub lengths: Vec<(u64, u32, u32)>,
+    /// Data packets dropped, by (`lo`, `hi`).
+    pub drops: HashMap<(u32, u32), u64>,
+    /// Packets that reached a node, and timers that fired.
+    pub events_so_far: (u64, u64),
+}
+
+impl<'a, T: Toy> Reference<'a, T> {
+    pub fn new(fabric: &'a Fabric, hop_bits: u32, samples: &[(u32, u64)], toys: Vec<T>) -> Self {
+        let wire = |queue| Wire {
+            fifo: Fifo::new(queue),
+            flying: VecDeque::new(),
+            delivered: 0,
+        };
+        let first = |node| fabric.links.iter().take_while(|l| l.from < node).count() as u32;
+        Self {
+            fabric,
+            hop_bits,
+            events: (0..)
+                .zip(samples)
+                .map(|(probe, &(_, every))| Reverse((every, Event::Sample { probe })))
+                .collect(),
+            first: (0..fabric.nodes.len() as u32).map(first).collect(),
+            wires: fabric.links.iter().map(|l| wire(l.queue)).collect(),
+            toys,
+            samples: samples.to_vec(),
+            lengths: Vec::new(),
+            drops: HashMap::new(),
+            events_so_far: (0, 0),
+        }
+    }
+
+    /// Sets a timer at a host's node.
+    pub fn set_timer(&mut self, node: u32, time: u64, key: u64) {
+        self.events.push(Reverse((time, Event::Timer { node, key })));
+    }
+
+    /// Processes all events before `end`.
+    pub fn run_until(&mut self, end: u64) {
+        while let Some(&Reverse((now, event))) = self.events.peek() {
+            if now >= end {
+                break;
+            }
+            self.events.pop();
+            match event {
+                Event::Served { link } => {
+                    let spec = &self.fabric.links[link as usize];
+                    let wire = &mut self.wires[link as usize];
+                    let (packet, next) = wire.fifo.served(now);
+                    wire.flying.push_back(packet);
+                    let node = spec.to;
+                    self.events
+                        .push(Reverse((now + spec.delay.0, Event::Arrival { node, link })));
+                    if let Some(size) = next {
+                        let served = now + serialisation(spec.rate, size);
+                        self.events.push(Reverse((served, Event::Served { link })));
+                    }
+                }
+                Event::Arrival { node, link } => {
+                    let wire = &mut self.wires[link as usize];
+                    let packet = wire.flying.pop_front().expect("a packet on its way");
+                    wire.delivered += 1;
+                    self.arrive(node, Packet { time: now, ..packet });
+                }
+                Event::Timer { node, key } => {
+                    self.events_so_far.1 += 1;
+                    let acts = self.toy(node).timer(key, now);
+                    self.perform(node, acts, now);
+                }
+                Event::Sample { probe } => {
+                    self.events_so_far.1 += 1;
+                    let (link, every) = self.samples[probe as usize];
+                    let length = self.wires[link as usize].fifo.length();
+                    self.lengths.push((now, probe, length));
+                    self.events.push(Reverse((now + every, Event::Sample { probe })));
+                }
+            }
+        }
+    }
+
+    fn toy(&mut self, node: u32) -> &mut T {
+        let host = self.fabric.hosts.iter().position(|&n| n == node);
+        &mut self.toys[host.expect("a host")]
+    }
+
+    fn arrive(&mut self, node: u32, packet: Packet) {
+        self.events_so_far.0 += 1;
+        if packet.route == 0 {
+            let acts = self.toy(node).packet(&packet, packet.time);
+            self.perform(node, acts, packet.time);
+        } else {
+            self.send(node, packet, packet.time);
+        }
+    }
+
+    fn perform(&mut self, node: u32, acts: Vec<Act>, now: u64) {
+        for act in acts {
+            match act {
+                Act::Send(packet) => self.send(node, packet, now),
+                Act::Timer(time, key) => self.set_timer(node, time.max(now), key),
+            }
+        }
+    }
+
+    /// Takes the next port of the packet's route.
+    fn send(&mut self, node: u32, mut packet: Packet, now: u64) {
+        let port = (packet.route & ((1 << self.hop_bits) - 1)) as u32 - 1;
+        packet.route >>= self.hop_bits;
+        let link = self.first[node as usize] + port;
+        match self.wires[link as usize].fifo.offer(packet, now) {
+            Ok((_, true)) => {
+                let served = now + serialisation(self.fabric.links[link as usize].rate, packet.size);
+                self.events.push(Reverse((served, Event::Served { link })));
+            }
+            Err(packet) if packet.flags & DATA != 0 => {
+                *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
+            }
+            Ok((_, false)) | Err(_) => {}
+        }
+    }
+}
