@@ -1,5 +1,5 @@
 //! The window engine beside the plain simulator of [`reference`](super::reference), event by event, on random networks
-//! with endpoints that reply, forward and set timers; and a port beside a queue that is served packet by packet.
+//! with endpoints that reply, forward and set timers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,12 +8,11 @@ use proptest::prelude::*;
 use weft_fabric::{Fabric, Link, Node, NodeId, Queue, Routing};
 use weft_spec::{Amount, Rate, Time};
 
-use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
-use super::port::{Port, Rules};
-use super::reference::{Act, Fifo, Reference, Toy, serialisation};
+use super::packet::{DATA, ECT, PROTECTED, Packet};
+use super::reference::{Act, Reference, Toy, serialisation};
 use super::{At, Endpoint, Engine, Plan, hop_bits, mix};
 
-const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
+pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
 /// Packets that a host may send in all.
 const BUDGET: u32 = 300;
@@ -224,7 +223,7 @@ fn any_amount(most: u32) -> impl Strategy<Value = Amount> {
     ]
 }
 
-fn any_queue() -> impl Strategy<Value = Queue> {
+pub fn any_queue() -> impl Strategy<Value = Queue> {
     let limit = prop_oneof![
         (1_u32..12).prop_map(Amount::Packets),
         (1500_u64..12_000).prop_map(Amount::Bytes),
@@ -305,7 +304,7 @@ fn any_case() -> impl Strategy<Value = Case> {
     })
 }
 
-fn trimmed(mut times: Vec<u64>) -> Vec<u64> {
+pub fn trimmed(mut times: Vec<u64>) -> Vec<u64> {
     while times.last() == Some(&0) {
         times.pop();
     }
@@ -417,20 +416,6 @@ proptest! {
     fn the_window_engine_equals_a_heap_of_events(case in any_case()) {
         compare(&case, 1)?;
     }
-
-    /// Arrivals at the far end, marks, drops, the length at any time and the times at each length of a port that knows
-    /// departures in advance, beside those of a queue that learns of each as it happens.
-    #[test]
-    fn a_port_equals_a_queue_served_packet_by_packet(
-        queue in any_queue(),
-        // The last three: a byte takes 1142 6/7, 2.5 and 6 2/3 ps.
-        mbps in prop::sample::select(vec![1, 1_000, 10_000, 10_000, 100_000, 7_000, 3_200_000, 1_200_000]),
-        delay in prop::sample::select(vec![0, 1, 2_000_000]),
-        probed in any::<bool>(),
-        arrivals in prop::collection::vec(any_arrival(), 1..300),
-    ) {
-        Ports::new(queue, Rate(mbps * 1_000_000), Time(delay), probed).compare(&arrivals)?;
-    }
 }
 
 proptest! {
@@ -440,172 +425,5 @@ proptest! {
     #[test]
     fn so_it_does_on_several_threads(case in any_case(), threads in 2_usize..5) {
         compare(&case, threads)?;
-    }
-}
-
-/// A packet some time after the last one.
-#[derive(Clone, Copy, Debug)]
-struct Arrival {
-    /// In units of the time that the smallest packet takes, and picoseconds.
-    gap: (u64, u64),
-    size: u16,
-    flags: u16,
-    /// Is the length looked at, so long after?
-    look: Option<u64>,
-}
-
-fn any_arrival() -> impl Strategy<Value = Arrival> {
-    let whole = prop::sample::select(vec![0, 0, 0, 0, 1, 16, 37, 38, 100]);
-    let rest = prop::sample::select(vec![0, 0, 0, 1, 799]);
-    let flags = prop::sample::select(vec![0, ECT, ECT, ECT, ECT | PROTECTED, PROTECTED]);
-    let look = prop::option::of(prop::sample::select(vec![0, 1, 32_000, 1_200_000]));
-    ((whole, rest), prop::sample::select(SIZES.to_vec()), flags, look).prop_map(|(gap, size, flags, look)| {
-        Arrival {
-            gap,
-            size,
-            flags,
-            look,
-        }
-    })
-}
-
-/// The port and the queue.
-struct Ports {
-    rate: Rate,
-    delay: Time,
-    port: Port,
-    rules: [Rules; 1],
-    fifo: Fifo,
-    /// When the packet in service leaves.
-    served: Option<u64>,
-    /// Arrivals at the far end, as the port foretold and as the queue had it.
-    foretold: Vec<u64>,
-    happened: Vec<u64>,
-}
-
-impl Ports {
-    fn new(queue: Queue, rate: Rate, delay: Time, probed: bool) -> Self {
-        let rules = Rules::new(queue, 1500, probed);
-        Self {
-            rate,
-            delay,
-            port: Port::new(rate, delay, &rules, 0, 0),
-            rules: [rules],
-            fifo: Fifo::new(queue),
-            served: None,
-            foretold: Vec::new(),
-            happened: Vec::new(),
-        }
-    }
-
-    /// Serves the queue until `now`, that moment included.
-    fn serve(&mut self, now: u64) {
-        while let Some(time) = self.served.filter(|&time| time <= now) {
-            let (_, next) = self.fifo.served(time);
-            self.happened.push(time + self.delay.0);
-            self.served = next.map(|size| time + serialisation(self.rate, size));
-        }
-    }
-
-    fn compare(&mut self, arrivals: &[Arrival]) -> Result<(), TestCaseError> {
-        let mut now = 0;
-        for (i, arrival) in arrivals.iter().enumerate() {
-            now += arrival.gap.0 * serialisation(self.rate, SIZES[0]) + arrival.gap.1;
-            self.serve(now);
-            let mut flags = arrival.flags;
-            let foretold = self
-                .port
-                .enqueue(&mut self.rules, 0, now, arrival.size, &mut flags);
-            self.foretold.extend(foretold);
-            let packet = Packet {
-                size: arrival.size,
-                flags: arrival.flags,
-                ..Packet::default()
-            };
-            match self.fifo.offer(packet, now) {
-                Ok((expected, idle)) => {
-                    prop_assert!(foretold.is_some(), "packet {} was dropped", i);
-                    prop_assert_eq!(flags & CE, expected & CE, "mark of packet {}", i);
-                    if idle {
-                        self.served = Some(now + serialisation(self.rate, arrival.size));
-                    }
-                }
-                Err(_) => prop_assert!(foretold.is_none(), "packet {} was not dropped", i),
-            }
-            if let Some(later) = arrival.look {
-                now += later;
-                self.serve(now);
-                prop_assert_eq!(
-                    self.port.length(now),
-                    self.fifo.length(),
-                    "length after packet {}",
-                    i
-                );
-                if let Some(found) = self.port.distribution(&self.rules[0], now) {
-                    prop_assert_eq!(trimmed(found), trimmed(self.fifo.distribution(now)));
-                }
-            }
-        }
-        self.serve(u64::MAX);
-        prop_assert_eq!(&self.foretold, &self.happened);
-        let [rules] = &self.rules;
-        prop_assert_eq!(
-            [self.port.packets, self.port.bytes, rules.drops, rules.marks],
-            [
-                self.fifo.packets,
-                self.fifo.bytes,
-                self.fifo.drops,
-                self.fifo.marks
-            ]
-        );
-        Ok(())
-    }
-}
-
-/// A limit in bytes is exact to the byte, though hundreds of packets' times were each cut by half a picosecond.
-#[test]
-fn bytes_are_counted_not_derived_from_times() {
-    let queue = Queue {
-        limit: Amount::Bytes(41 * 300 + 40),
-        mark: Some(Amount::Bytes(41 * 250 + 1)),
-    };
-    let mut rules = [Rules::new(queue, 1500, false)];
-    let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &rules[0], 0, 0);
-    let mut enqueue = || {
-        let mut flags = ECT;
-        port.enqueue(&mut rules, 0, 0, 41, &mut flags)
-    };
-    let accepted = (0..400).filter_map(|_| enqueue()).count();
-    // One in service, 300 waiting; the last 49 of them found more than 250 waiting.
-    assert_eq!(accepted, 301);
-    assert_eq!((rules[0].drops, rules[0].marks), (99, 49));
-}
-
-/// The time of a byte is cut at 2^-16 ps, which makes a packet at most 1 ps too early, and none at the usual rates.
-#[test]
-fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
-    let rules = Rules::new(
-        Queue {
-            limit: Amount::Packets(1),
-            mark: None,
-        },
-        1500,
-        false,
-    );
-    let mbps = [
-        1, 10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000,
-    ];
-    let usual = mbps.map(|m| m * 1_000_000);
-    for rate in usual.into_iter().chain((1..3_000).map(|i| i * i * 1_234_567)) {
-        let port = Port::new(Rate(rate), Time(0), &rules, 0, 0);
-        for bytes in (1..=9_000).step_by(7) {
-            let exact = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate);
-            let found = u128::from(port.serialisation(bytes));
-            let least = exact.saturating_sub(u128::from(!usual.contains(&rate)));
-            assert!(
-                (least..=exact).contains(&found),
-                "{bytes} bytes at {rate} bps: {found} for {exact}"
-            );
-        }
     }
 }

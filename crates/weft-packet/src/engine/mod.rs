@@ -19,6 +19,8 @@ pub mod packet;
 mod partition;
 mod port;
 #[cfg(test)]
+mod port_exactness;
+#[cfg(test)]
 mod reference;
 mod ring;
 mod threads;
