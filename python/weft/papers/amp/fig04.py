@@ -117,6 +117,8 @@ def plot(rows: pl.DataFrame) -> Plot:
         here = rows.filter(delay_us=delay_us)
         _plot_panel(row[0], here.filter(panel="a"), "subflows", f"(a) K = 10, 8 DCTCP, links of {delay_us} us")
         _plot_panel(row[1], here.filter(panel="b"), "dctcp_flows", f"(b) K = 20, r = 4, links of {delay_us} us")
+    for panel in plot.axes:
+        panel.set_ylim(bottom=0)
     panels[-1][0].set_xlabel("subflows of the XMP flow, r")
     panels[-1][1].set_xlabel("DCTCP flows, n")
     panels[0][0].legend(frameon=False)
@@ -190,5 +192,4 @@ def _plot_panel(panel: Axes, rows: pl.DataFrame, over: str, title: str) -> None:
         )
     panel.set_title(title)
     panel.set_ylabel("goodput (Gbps)")
-    panel.set_ylim(bottom=0)
     panel.grid(visible=True, alpha=0.3)
