@@ -1,7 +1,7 @@
 //! The receiving half of a subflow and of a connection.
 
 use weft_cc::Echo;
-use weft_spec::Profile;
+use weft_spec::{Profile, Recovery};
 
 use crate::engine::packet::{ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, ECE, LAST, Packet};
 
@@ -105,7 +105,7 @@ impl Receiver {
         }
         let (lo, hi) = self.islands.insert(start.max(self.next), start + len);
         self.next = self.islands.advance(self.next);
-        if lo < self.next {
+        if lo < self.next || profile.recovery == Recovery::NewReno {
             Reaction::Acknowledge(0, 0)
         } else {
             Reaction::Acknowledge(lo, hi)
