@@ -13,6 +13,10 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
+# Another environment that happens to be active must not be built into.
+export VIRTUAL_ENV := $(abspath $(VENV))
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
+
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 .PHONY: help
@@ -93,7 +97,11 @@ $(STAMPS)/checks: requirements/checks.lock $(STAMPS)/run
 	@$(PIP_INSTALL) -r $<
 	@touch $@
 
-$(STAMPS)/build: pyproject.toml $(RUST_SOURCES) $(STAMPS)/run
+$(STAMPS)/build: pyproject.toml $(# Another environment that happens to be active must not be built into.
+export VIRTUAL_ENV := $(abspath $(VENV))
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
+
+RUST_SOURCES) $(STAMPS)/run
 	@echo "Compiling the simulator; the first time takes some minutes"
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
