@@ -97,11 +97,7 @@ $(STAMPS)/checks: requirements/checks.lock $(STAMPS)/run
 	@$(PIP_INSTALL) -r $<
 	@touch $@
 
-$(STAMPS)/build: pyproject.toml $(# Another environment that happens to be active must not be built into.
-export VIRTUAL_ENV := $(abspath $(VENV))
-unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
-
-RUST_SOURCES) $(STAMPS)/run
+$(STAMPS)/build: pyproject.toml $(RUST_SOURCES) $(STAMPS)/run
 	@echo "Compiling the simulator; the first time takes some minutes"
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
