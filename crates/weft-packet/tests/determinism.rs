@@ -70,13 +70,13 @@ fn mixed(seed: u64) -> Setup {
             start: Time(u64::from(i) * 12_345_677),
             ..flow(i, if to == i { 0 } else { to })
         });
-        // Everyone also answers host 3.
+        // Everyone also answers host 3, and again when the queue to it is full.
         if i != 3 {
-            flows.push(Flow {
+            flows.extend([1_000, 1_300].map(|us| Flow {
                 transport: (i + 1) % 5,
-                start: Time::from_us(1_000),
+                start: Time::from_us(us),
                 ..sized(i, 3, 60_001)
-            });
+            }));
         }
     }
     Setup {

@@ -126,7 +126,7 @@ impl Host {
         }
         // A window far from used is not grown (RFC 7661).
         let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
-        if subflow.state != State::Recovery && limited && (profile.grow_after_mark || ack >= subflow.cut_end)
+        if subflow.state != State::Recovery && limited && (profile.grow_after_mark || ack > subflow.cut_end)
         {
             connection.cc.on_ack(&mut connection.windows, s, report);
         }
@@ -307,11 +307,12 @@ fn end_round(connection: &mut Connection, subflow: &mut Subflow) {
     connection.look_at_all = true;
 }
 
-/// The first mark since the last cut was fully acknowledged makes the algorithm cut.
+/// The first mark of what was sent after the last cut makes the algorithm cut. What was sent before saw the queue as it was
+/// before, to the last segment (RFC 8257, section 3.3, step 3), and RFC 3168's echo lasts until CWR has arrived.
 #[inline(always)]
 fn cut_if_marked(connection: &mut Connection, subflow: &mut Subflow, packet: &Packet, ack: u64) {
     let echoed = packet.flags & ECE != 0;
-    if echoed && ack >= subflow.cut_end && !matches!(subflow.state, State::Recovery | State::Loss) {
+    if echoed && ack > subflow.cut_end && !matches!(subflow.state, State::Recovery | State::Loss) {
         subflow.cut_end = subflow.nxt;
         subflow.send_cwr = true;
         connection

@@ -43,7 +43,7 @@ pub struct Subflow {
     pub nxt: u64,
     /// The round ends when this is acknowledged.
     pub round_end: u64,
-    /// No further cut for a mark until this is acknowledged.
+    /// No further cut for a mark until something beyond this is acknowledged.
     pub cut_end: u64,
     /// Recovery ends when this is acknowledged.
     pub recover: u64,
