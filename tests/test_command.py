@@ -15,7 +15,7 @@ import pytest
 import weft as package
 from tests.command import WEFT, weft
 
-TABLES = ["flows", "subflows", "queues", "links", "traces"]
+TABLES = ["flows", "subflows", "queues", "links", "traces", "jobs", "suppressions"]
 
 
 def test_version(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ Generated from the spec's JSON Schema by `make generate`; not to be changed by h
 from __future__ import annotations
 
 from typing import Annotated, Literal
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 
 class AmpCc(BaseModel):
@@ -44,83 +44,28 @@ class AmpCc(BaseModel):
     """
 
 
-class BulkTraffic(BaseModel):
+class ConstantSize(BaseModel):
     """
-    Flows between pairs of hosts: given as `pairs`, or as `from` and `to`.
+    Always the same size.
     """
 
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
     )
-    count: Annotated[int, Field(ge=1)] = 1
+    kind: Literal["constant"] = "constant"
     """
-    Flows of each pair.
-    """
-    from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
-    """
-    Senders. One sender sends to every receiver; as many as receivers send to one each, in order.
-    """
-    jitter: Annotated[
-        str,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = "0s"
-    """
-    Each flow opens later than `start` by a random time up to this.
-    """
-    kind: Literal["bulk"] = "bulk"
-    """
-    long-lived flows between given pairs or a random permutation, with start and stop or of a size
-    """
-    name: str | None = None
-    """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
-    """
-    pairs: Literal["permutation"] | list[list[str | int]] | None = None
-    """
-    Pairs of hosts, [[FROM, TO], …], or "permutation": every host sends to one other and receives from one other,
-    drawn by the seed.
+    one size
     """
     size: Annotated[
-        str | None,
+        str,
         Field(
             examples=["128KB", "64KiB", "1448B"],
             pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
         ),
-    ] = None
+    ]
     """
-    Application bytes of each flow; left out, it sends until `stop`.
-    """
-    start: Annotated[
-        str,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = "0s"
-    """
-    When the flows open.
-    """
-    stop: Annotated[
-        str | None,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = None
-    """
-    When their applications stop producing data; left out, at the end of the experiment.
-    """
-    to: str | int | list[str | int] | None = None
-    """
-    Receivers. One receiver receives from every sender.
-    """
-    transport: str
-    """
-    Name of the transport.
+    The size.
     """
 
 
@@ -179,6 +124,69 @@ class DctcpCc(BaseModel):
     name: Literal["dctcp"] = "dctcp"
     """
     DCTCP on each subflow, uncoupled (RFC 8257)
+    """
+
+
+class Point(RootModel[list[float]]):
+    root: Annotated[list[float], Field(max_length=2, min_length=2)]
+
+
+class EmpiricalSize(BaseModel):
+    """
+    A cumulative distribution of sizes, linear between its points: a workload or file `cdf`, or `points`.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    cdf: str | None = None
+    """
+    A workload, "data-mining" or "web-search", or the path of a file: a line a point, size and cumulative probability
+    (as a fraction or in percent), and a comment "# size in bytes" or "# size in packets of 1460 bytes".
+    """
+    kind: Literal["empirical"] = "empirical"
+    """
+    a cumulative distribution: a workload by name, a file, or points
+    """
+    points: list[Point] | None = None
+    """
+    Points instead of a file: [size in bytes, cumulative probability as a fraction]. A file's points are kept here.
+    """
+    unit: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    What one unit of the file's sizes is, where the file does not say it: "1B", or "1460B" for packets.
+    """
+
+
+class ExponentialSize(BaseModel):
+    """
+    Exponential.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    kind: Literal["exponential"] = "exponential"
+    """
+    exponential of a mean
+    """
+    mean: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    The mean.
     """
 
 
@@ -285,95 +293,6 @@ class HostQueues(BaseModel):
     """
 
 
-class IncastTraffic(BaseModel):
-    """
-    Rounds of flows to one receiver.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    every: Annotated[
-        str | None,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = None
-    """
-    Time between the beginnings of two rounds; needed when there is more than one.
-    """
-    flows: Annotated[int, Field(ge=1)]
-    """
-    Flows in a round.
-    """
-    from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
-    """
-    Senders; left out, all hosts but the receiver. Flows are spread evenly over them.
-    """
-    gap: Annotated[
-        str,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = "0s"
-    """
-    Time between the openings of two flows of a round.
-    """
-    jitter: Annotated[
-        str,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = "0s"
-    """
-    Each flow opens later by a random time up to this.
-    """
-    kind: Literal["incast"] = "incast"
-    """
-    rounds of flows from many senders to one receiver, opened one shortly after the other
-    """
-    name: str | None = None
-    """
-    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
-    """
-    rounds: Annotated[int, Field(ge=1)] = 1
-    """
-    Number of rounds.
-    """
-    size: Annotated[
-        str,
-        Field(
-            examples=["128KB", "64KiB", "1448B"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
-        ),
-    ]
-    """
-    Application bytes of each flow.
-    """
-    start: Annotated[
-        str,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = "0s"
-    """
-    When the first round begins.
-    """
-    to: str | int | None = None
-    """
-    The receiver; left out, the last host.
-    """
-    transport: str
-    """
-    Name of the transport.
-    """
-
-
 class LiaCc(BaseModel):
     """
     LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
@@ -447,6 +366,45 @@ class ManyToOneTopology(BaseModel):
     senders: Annotated[int, Field(ge=1, le=65535)]
     """
     Number of senders.
+    """
+
+
+class ParetoSize(BaseModel):
+    """
+    Pareto: P(X > x) = (L / x)^shape from L on, where L is what gives the mean; below an upper bound if there is one.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    kind: Literal["pareto"] = "pareto"
+    """
+    Pareto of a shape and a mean, with or without an upper bound
+    """
+    mean: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    The mean, upper bound included.
+    """
+    most: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    The upper bound; left out, there is none.
+    """
+    shape: Annotated[float, Field(ge=0.01, le=100.0)]
+    """
+    The tail's exponent; above 1 where there is no upper bound, for the mean to be finite.
     """
 
 
@@ -529,6 +487,75 @@ class RenoCc(BaseModel):
     """
 
 
+class SizeClass(BaseModel):
+    """
+    Flows below a size.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    below: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    Flows of fewer bytes than this belong to it, but for those of an earlier class.
+    """
+    name: str
+    """
+    Name of the class, in the column `class`.
+    """
+    transport: str
+    """
+    Name of their transport.
+    """
+
+
+class Staggered(BaseModel):
+    """
+    Staggered probabilities (Al-Fares et al., "Hedera", NSDI 2010, section 5.2): a flow goes to a host of the same ToR with
+    probability `tor`, to one of the same pod at another ToR with `pod`, and elsewhere with the rest.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    pod: Annotated[float, Field(ge=0.0, le=1.0)]
+    """
+    Probability of a host of the same pod at another ToR: four links away.
+    """
+    tor: Annotated[float, Field(ge=0.0, le=1.0)]
+    """
+    Probability of a host of the same ToR: two links away.
+    """
+
+
+class Stop(BaseModel):
+    """
+    The experiment ends when so many flows of a class have all their data acknowledged: at the first whole millisecond of
+    simulated time (of a shorter interval where `duration` is below a second) at or after the last of them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    class_: Annotated[str, Field(alias="class")]
+    """
+    Name of a class, or of a traffic entry for its flows outside its classes.
+    """
+    flows: Annotated[int, Field(ge=1, le=9223372036854775807)]
+    """
+    How many of its flows.
+    """
+
+
 class TwoBottlenecksTopology(BaseModel):
     """
     Hosts S1, S2, S3, D1, D2, D3; switches upper-in, upper-out, lower-in, lower-out.
@@ -574,6 +601,42 @@ class TwoBottlenecksTopology(BaseModel):
     """
 
 
+class UniformSize(BaseModel):
+    """
+    Uniform between two sizes, both included.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    from_: Annotated[
+        str,
+        Field(
+            alias="from",
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    The smallest size.
+    """
+    kind: Literal["uniform"] = "uniform"
+    """
+    every whole number of bytes between two sizes equally likely
+    """
+    to: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    The largest size.
+    """
+
+
 class XmpCc(BaseModel):
     """
     XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
@@ -594,6 +657,445 @@ class XmpCc(BaseModel):
     name: Literal["xmp"] = "xmp"
     """
     XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
+    """
+
+
+class BulkTraffic(BaseModel):
+    """
+    Flows between pairs of hosts: given as `pairs`, or as `from` and `to`.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    """
+    count: Annotated[int, Field(ge=1)] = 1
+    """
+    Flows of each pair.
+    """
+    from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
+    """
+    Senders. One sender sends to every receiver; as many as receivers send to one each, in order.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Each flow opens later than `start` by a random time up to this.
+    """
+    kind: Literal["bulk"] = "bulk"
+    """
+    long-lived flows between given pairs or a random permutation, with start and stop or of a size
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    pairs: (
+        Literal["permutation", "random"] | Staggered | list[list[str | int]] | None
+    ) = None
+    """
+    Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one other, drawn by
+    the seed; or "random": each flow of every host goes to another drawn for it; or staggered probabilities by
+    distance, { tor, pod }.
+    """
+    size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Application bytes of each flow; left out, it sends until `stop`.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the flows open.
+    """
+    stop: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    When their applications stop producing data; left out, at the end of the experiment.
+    """
+    to: str | int | list[str | int] | None = None
+    """
+    Receivers. One receiver receives from every sender.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
+class ClosedLoopTraffic(BaseModel):
+    """
+    Every sender has flows in loops: when one is fully acknowledged, its successor opens.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    """
+    count: Annotated[int, Field(ge=1)] = 1
+    """
+    Loops of a sender side by side.
+    """
+    from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
+    """
+    Senders; left out, all hosts.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Each first flow opens later by a random time up to this.
+    """
+    kind: Literal["closed-loop"] = "closed-loop"
+    """
+    a flow ends, the sender's next one begins
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]]
+    """
+    Who sends to whom: "permutation", "random" (each flow to a host drawn for it), staggered probabilities
+    { tor, pod }, or pairs [[FROM, TO], …], each of which has loops.
+    """
+    pause: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Time between a flow's end and its successor's opening.
+    """
+    size: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
+    """
+    Application bytes of each flow: a size, or a distribution of sizes by its kind.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the first flows open.
+    """
+    stop: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    No flow opens from here on; left out, to the end of the experiment.
+    """
+    to: str | int | list[str | int] | None = None
+    """
+    Receivers where pairs are random; left out, all hosts.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
+class IncastTraffic(BaseModel):
+    """
+    Rounds of flows to one receiver.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    """
+    every: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Time between the beginnings of two rounds; needed when there is more than one.
+    """
+    flows: Annotated[int, Field(ge=1)]
+    """
+    Flows in a round.
+    """
+    from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
+    """
+    Senders; left out, all hosts but the receiver. Flows are spread evenly over them.
+    """
+    gap: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Time between the openings of two flows of a round.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Each flow opens later by a random time up to this.
+    """
+    kind: Literal["incast"] = "incast"
+    """
+    rounds of flows from many senders to one receiver, opened one shortly after the other
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    rounds: Annotated[int, Field(ge=1)] = 1
+    """
+    Number of rounds.
+    """
+    size: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    Application bytes of each flow.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the first round begins.
+    """
+    to: str | int | None = None
+    """
+    The receiver; left out, the last host.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
+class JobsTraffic(BaseModel):
+    """
+    Jobs of one client and several servers each, some side by side.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    among: str | int | list[str | int] | None = None
+    """
+    Hosts of which a job's servers are drawn, its client excepted; left out, all.
+    """
+    block: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
+    """
+    Application bytes of a block: a size, or a distribution of sizes by its kind.
+    """
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    """
+    clients: str | int | list[str | int] | None = None
+    """
+    Hosts of which a job's client is drawn; left out, all.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Each first job begins later by a random time up to this.
+    """
+    kind: Literal["jobs"] = "jobs"
+    """
+    a client asks servers, each answers with a block; when all are in, the next job begins
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    request: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    Application bytes of a request.
+    """
+    servers: Annotated[int, Field(ge=1)]
+    """
+    Servers of a job.
+    """
+    slots: Annotated[int, Field(ge=1, le=1000000)] = 1
+    """
+    Jobs side by side.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the first jobs begin.
+    """
+    stop: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    No job begins from here on; left out, to the end of the experiment.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
+class PoissonTraffic(BaseModel):
+    """
+    Every sender opens flows at the times of a Poisson process of its own, whatever became of those before.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    """
+    from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
+    """
+    Senders; left out, all hosts.
+    """
+    interval: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Mean time between the openings of one sender; or `rate`.
+    """
+    kind: Literal["poisson"] = "poisson"
+    """
+    open loop: every host opens flows at random times, whatever became of those before
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]]
+    """
+    Who sends to whom: "permutation", "random", staggered probabilities { tor, pod }, or pairs [[FROM, TO], …], each of
+    which opens flows.
+    """
+    rate: float | None = None
+    """
+    Flows a second of one sender; or `interval`.
+    """
+    size: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
+    """
+    Application bytes of each flow: a size, or a distribution of sizes by its kind.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the processes begin.
+    """
+    stop: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    No flow opens from here on; left out, to the end of the experiment.
+    """
+    to: str | int | list[str | int] | None = None
+    """
+    Receivers where pairs are random; left out, all hosts.
+    """
+    transport: str
+    """
+    Name of the transport.
     """
 
 
@@ -823,6 +1325,10 @@ class Experiment(BaseModel):
     """
     Seed of everything random.
     """
+    stop: Stop | None = None
+    """
+    What ends the experiment before `duration`.
+    """
     topology: Annotated[
         ManyToOneTopology | TwoBottlenecksTopology | FatTreeTopology,
         Field(discriminator="kind"),
@@ -831,7 +1337,16 @@ class Experiment(BaseModel):
     The network: its kind and that kind's own fields.
     """
     traffic: Annotated[
-        list[Annotated[BulkTraffic | IncastTraffic, Field(discriminator="kind")]],
+        list[
+            Annotated[
+                BulkTraffic
+                | IncastTraffic
+                | PoissonTraffic
+                | ClosedLoopTraffic
+                | JobsTraffic,
+                Field(discriminator="kind"),
+            ]
+        ],
         Field(min_length=1),
     ]
     """

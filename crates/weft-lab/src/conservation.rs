@@ -24,7 +24,8 @@ pub(crate) fn check(names: &Names, outcome: &Outcome) -> Result<(), Error> {
             )));
         }
     }
-    for (flow, record) in outcome.flows.iter().enumerate() {
+    for record in &outcome.flows {
+        let flow = record.flow;
         for (i, subflow) in record.subflows.iter().enumerate() {
             let SubflowRecord {
                 packets_sent,
@@ -68,6 +69,7 @@ mod tests {
             ..SubflowRecord::default()
         };
         let flow = FlowRecord {
+            flow: 0,
             established: None,
             finish: None,
             delivered_bytes: 0,
@@ -85,6 +87,9 @@ mod tests {
         Outcome {
             end: Time(1),
             flows: vec![flow],
+            opened: Vec::new(),
+            jobs: Vec::new(),
+            suppressions: Vec::new(),
             links: vec![link],
             queues: Vec::new(),
             samples: Vec::new(),
@@ -114,6 +119,7 @@ mod tests {
             transports: Vec::new(),
             fct_from: Vec::new(),
             traffic: Vec::new(),
+            classes: Vec::new(),
         };
         let mut outcome = outcome();
         spoil(&mut outcome);

@@ -7,6 +7,7 @@ use std::time::Instant;
 use weft_cc::Factory;
 use weft_packet::{Outcome, Setup, Simulation};
 use weft_spec::{Spec, SpecError, Time, apply_override, read_table};
+use weft_traffic::{Flow, Program};
 
 use crate::resolve::{Resolved, resolve};
 use crate::slices::Slices;
@@ -102,19 +103,36 @@ impl Experiment {
         options: RunOptions,
         on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Run, Error> {
-        let (names, flows, outcome, wall_seconds) = self.simulate(options, on_progress)?;
+        let Simulated {
+            names,
+            flows,
+            programs,
+            warnings,
+            outcome,
+            stopped,
+            wall_seconds,
+        } = self.simulate(options, on_progress)?;
         conservation::check(&names, &outcome)?;
-        let tables = tables::all(&names, &flows, &outcome)?;
-        let manifest = manifest::manifest(&self.spec, &self.json, options, &outcome, wall_seconds, &tables);
+        let tables = tables::all(&names, &flows, &programs, &outcome)?;
+        let manifest = manifest::manifest(
+            &self.spec,
+            &self.json,
+            options,
+            &outcome,
+            wall_seconds,
+            stopped,
+            warnings,
+            &tables,
+        );
         Ok(Run { tables, manifest })
     }
 
-    /// The simulator's outcome, what its indices mean, and the wall-clock seconds the simulation took.
+    /// Runs the simulator.
     fn simulate(
         &self,
         options: RunOptions,
         mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<(Names, Vec<weft_traffic::Flow>, Outcome, f64), Error> {
+    ) -> Result<Simulated, Error> {
         if !(1..=MAX_THREADS).contains(&options.threads) {
             let given = options.threads.to_string();
             return Err(Error::Option {
@@ -127,14 +145,18 @@ impl Experiment {
             spec,
             fabric,
             transports,
-            flows,
+            mut flows,
+            programs,
+            classes,
+            stop,
             probes,
         } = resolve(&self.spec, &self.own)?;
-        let names = Names::new(&spec, &fabric, &transports);
+        let names = Names::new(&spec, &fabric, &transports, &classes.names);
         let setup = Setup {
             fabric,
             transports,
             flows: flows.clone(),
+            programs: programs.clone(),
             probes,
             seed: spec.seed,
             threads: options.threads,
@@ -143,10 +165,20 @@ impl Experiment {
         let mut simulation = Simulation::new(setup).map_err(Error::Refused)?;
         let began = Instant::now();
         let mut slices = Slices::new(spec.duration, simulation.window());
+        if stop.is_some() {
+            slices = slices.stopping_at(STOP_EVERY.min(Time(spec.duration.0 / 1_000)));
+        }
+        let mut stopped = None;
         while let Some(end) = slices.next() {
             let before = Instant::now();
             simulation.run_until(end);
-            if slices.took(before.elapsed()) {
+            if let Some((class, number)) = stop
+                && slices.at_stop()
+                && simulation.completed(class) >= number
+            {
+                stopped = simulation.completion(class, number);
+            }
+            if slices.took(before.elapsed()) || stopped.is_some() {
                 let progress = Progress {
                     fraction: end.seconds() / spec.duration.seconds(),
                     simulated: end,
@@ -157,11 +189,42 @@ impl Experiment {
                     break;
                 }
             }
+            if stopped.is_some() {
+                break;
+            }
         }
         let wall_seconds = began.elapsed().as_secs_f64();
-        Ok((names, flows, simulation.outcome(), wall_seconds))
+        let outcome = simulation.outcome();
+        flows.extend(outcome.opened.iter().cloned());
+        let warnings = classes.warnings(flows.iter().map(|flow| flow.class));
+        Ok(Simulated {
+            names,
+            flows,
+            programs,
+            warnings,
+            outcome,
+            stopped,
+            wall_seconds,
+        })
     }
 }
+
+/// What the simulator hands over.
+struct Simulated {
+    /// What indices in the outcome mean.
+    names: Names,
+    /// Flows in the order of their records.
+    flows: Vec<Flow>,
+    programs: Vec<Arc<dyn Program>>,
+    warnings: Vec<String>,
+    outcome: Outcome,
+    /// When the flow that ended the experiment was complete.
+    stopped: Option<Time>,
+    wall_seconds: f64,
+}
+
+/// How often the simulated time is looked at to see whether the experiment is to stop.
+const STOP_EVERY: Time = Time::from_ms(1);
 
 /// More threads than any machine this runs on has cores.
 const MAX_THREADS: usize = 1024;
@@ -195,12 +258,15 @@ mod tests {
             fabric,
             transports,
             flows,
+            programs,
             probes,
+            ..
         } = resolve(&Spec::from_table(&table).unwrap(), &[]).unwrap();
         let setup = Setup {
             fabric,
             transports,
             flows,
+            programs,
             probes,
             seed: spec.seed,
             threads: 1,

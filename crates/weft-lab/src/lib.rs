@@ -23,6 +23,7 @@
 //! # Ok::<(), weft_lab::Error>(())
 //! ```
 
+mod classes;
 mod conservation;
 mod error;
 mod experiment;

@@ -3,18 +3,21 @@
 use arrow_array::RecordBatch;
 use serde_json::{Value, json};
 use weft_packet::Outcome;
-use weft_spec::Spec;
+use weft_spec::{Spec, Time};
 
 use crate::RunOptions;
 
 /// `spec` is the full resolved spec: given to [`crate::Experiment::parse`], it makes the same run. The trace hash is a
 /// string of hexadecimal digits, because JSON's numbers lose digits in many readers.
+/// `stopped` is when the flow that ended the experiment was complete; `warnings` are lines for a reader.
 pub(crate) fn manifest(
     spec: &Spec,
     json: &Value,
     options: RunOptions,
     outcome: &Outcome,
     wall_seconds: f64,
+    stopped: Option<Time>,
+    warnings: Vec<String>,
     tables: &[(&'static str, RecordBatch)],
 ) -> Value {
     let counters = &outcome.counters;
@@ -27,8 +30,10 @@ pub(crate) fn manifest(
         "version": env!("CARGO_PKG_VERSION"),
         "level": "packet",
         "seed": spec.seed,
-        "partial": outcome.end < spec.duration,
+        "partial": outcome.end < spec.duration && stopped.is_none(),
         "end_s": outcome.end.seconds(),
+        "stopped_s": stopped.map(Time::seconds),
+        "warnings": warnings,
         "counters": {
             "packet_hops": counters.packet_hops,
             "timers": counters.timers,

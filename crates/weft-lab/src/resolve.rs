@@ -6,8 +6,9 @@ use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, TOPOLOGIES};
 use weft_packet::{Probe, Transport};
 use weft_spec::{Amount, Kind, Spec, SpecError, Time, Traffic, find};
-use weft_traffic::{Context, Flow, MAX_FLOWS, TRAFFIC};
+use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
 
+use crate::classes::{self, ClassNames};
 use crate::{probes, transports};
 
 /// What a spec comes to.
@@ -18,6 +19,10 @@ pub(crate) struct Resolved {
     /// In the order of their names.
     pub transports: Vec<Transport>,
     pub flows: Vec<Flow>,
+    pub programs: Vec<Arc<dyn Program>>,
+    pub classes: ClassNames,
+    /// Class and number of flows that end the experiment.
+    pub stop: Option<(u32, u64)>,
     pub probes: Vec<Probe>,
 }
 
@@ -54,7 +59,13 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved,
     }
 
     name_traffic(&mut resolved.traffic)?;
-    let flows = flows(&mut resolved, &fabric)?;
+    let classes = ClassNames::new(&resolved)?;
+    let stop = resolved
+        .stop
+        .as_ref()
+        .map(|stop| classes.stop(stop))
+        .transpose()?;
+    let (flows, programs) = flows(&mut resolved, &fabric)?;
     let names: Vec<String> = resolved
         .traffic
         .iter()
@@ -69,6 +80,9 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved,
         fabric,
         transports,
         flows,
+        programs,
+        classes,
+        stop,
         probes,
     })
 }
@@ -119,8 +133,9 @@ fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// The flows of all traffic entries, whose fields are replaced by resolved ones.
-fn flows(spec: &mut Spec, fabric: &Fabric) -> Result<Vec<Flow>, SpecError> {
+/// The flows and programs of all traffic entries, whose fields are replaced by resolved ones.
+#[allow(clippy::type_complexity)] // two lists
+fn flows(spec: &mut Spec, fabric: &Fabric) -> Result<(Vec<Flow>, Vec<Arc<dyn Program>>), SpecError> {
     if spec.traffic.is_empty() {
         return Err(SpecError::new("traffic", "an empty list", "at least one entry"));
     }
@@ -129,31 +144,33 @@ fn flows(spec: &mut Spec, fabric: &Fabric) -> Result<Vec<Flow>, SpecError> {
         .iter()
         .map(|&host| fabric.nodes[host as usize].name.as_str())
         .collect();
-    let mut all = Vec::new();
+    let distance = |from: u32, to: u32| {
+        let [from, to] = [from, to].map(|host| fabric.hosts[host as usize]);
+        if fabric.routing.path_count(from, to) == 0 {
+            return 0;
+        }
+        let mut ports = Vec::new();
+        fabric.routing.path(from, to, 0, &mut ports);
+        ports.len() as u32
+    };
+    let (mut all, mut programs, mut first_class) = (Vec::new(), Vec::new(), 0);
     for (i, entry) in spec.traffic.iter_mut().enumerate() {
         let path = format!("traffic[{i}]");
         let kind = find(TRAFFIC, "kind", &entry.kind).map_err(|error| error.under(&path))?;
-        let transport = spec
-            .transports
-            .keys()
-            .position(|name| *name == entry.transport)
-            .ok_or_else(|| {
-                let names: Vec<_> = spec.transports.keys().map(|name| format!("{name:?}")).collect();
-                let allowed = if names.is_empty() {
-                    "nothing: there are no transports".into()
-                } else {
-                    names.join(", ")
-                };
-                SpecError::new(
-                    format!("{path}.transport"),
-                    format!("{:?} does not exist", entry.transport),
-                    allowed,
-                )
-            })?;
+        let classes =
+            classes::of(entry, &spec.transports, first_class).map_err(|error| error.under(&path))?;
+        first_class = classes.rest.class + 1;
         let loaded = (kind.load)(&entry.params).map_err(|error| error.under(&path))?;
-        let context = Context::new(&hosts, transport as u32, i as u32, spec.seed);
+        let context = Context::new(&hosts, 0, i as u32, spec.seed)
+            .lasting(spec.duration)
+            .with_classes(classes)
+            .with_distance(&distance);
         let flows = loaded.it.flows(&context).map_err(|error| error.under(&path))?;
         check_flows(&flows, fabric, spec.duration).map_err(|error| error.under(&path))?;
+        if let Some(program) = loaded.it.program(&context).map_err(|error| error.under(&path))? {
+            check_program(program.as_ref(), fabric).map_err(|error| error.under(&path))?;
+            programs.push(program);
+        }
         entry.params = loaded.params;
         all.extend(flows);
         if all.len() as u64 > MAX_FLOWS {
@@ -165,7 +182,25 @@ fn flows(spec: &mut Spec, fabric: &Fabric) -> Result<Vec<Flow>, SpecError> {
             ));
         }
     }
-    Ok(all)
+    Ok((all, programs))
+}
+
+/// Whoever may send reaches whoever may receive. Of very many pairs some are looked at.
+fn check_program(program: &dyn Program, fabric: &Fabric) -> Result<(), SpecError> {
+    const MOST: usize = 1 << 22;
+    let (senders, receivers) = program.ends();
+    let stride = (senders.len() * receivers.len() / MOST).max(1);
+    for (i, &from) in senders.iter().enumerate() {
+        for &to in receivers.iter().skip(i % stride).step_by(stride) {
+            let [from, to] = [from, to].map(|host| fabric.hosts[host as usize]);
+            if from != to && fabric.routing.path_count(from, to) == 0 {
+                let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
+                let given = format!("no path leads from {from} to {to}");
+                return Err(SpecError::new("", given, "hosts that the topology connects"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Every flow has a path, and at least one opens before the end.

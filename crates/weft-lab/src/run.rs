@@ -14,10 +14,11 @@ use crate::Error;
 /// Tables and manifest of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// `flows`, `subflows`, `queues`, `links`, `traces`, in this order; all are always there, if without rows. Their columns:
+    /// `flows`, `subflows`, `queues`, `links`, `traces`, `jobs`, `suppressions`, in this order; all are always there, if without rows. Their columns:
     #[doc = include_str!("tables/columns.md")]
     pub tables: Vec<(&'static str, RecordBatch)>,
-    /// Name, resolved spec, seed, version, counters, end of simulated time, whether partial, trace hash, wall-clock seconds.
+    /// Name, resolved spec, seed, version, counters, end of simulated time, whether partial, when the spec's stop was reached,
+    /// warnings, trace hash, wall-clock seconds.
     pub manifest: serde_json::Value,
 }
 

@@ -5,7 +5,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use weft_cc::{Algorithm, Allowed};
 use weft_fabric::TOPOLOGIES;
-use weft_spec::{Entry, PROFILES, Spec};
+use weft_spec::{Entry, PROFILES, SizeClass, Spec};
 use weft_traffic::TRAFFIC;
 
 use crate::probes::PROBES;
@@ -21,6 +21,12 @@ pub fn schema() -> Value {
         "name": {
             "description": "Name in tables; by default the kind, with the entry's index where the kind occurs more than once.",
             "type": ["string", "null"],
+        },
+        "classes": {
+            "description": "Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its \
+                            size. What belongs to none is sent by the entry's own transport, in a class with its name.",
+            "type": "array",
+            "items": generator.subschema_for::<SizeClass>(),
         },
     });
     let topology = union(

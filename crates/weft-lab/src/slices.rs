@@ -15,6 +15,8 @@ const LARGEST: u64 = 100;
 /// The slices of one run.
 pub(crate) struct Slices {
     whole: u64,
+    /// No slice goes beyond a multiple of this.
+    stride: u64,
     window: u64,
     now: u64,
     slice: u64,
@@ -27,11 +29,23 @@ impl Slices {
         let window = window.0.max(1);
         Self {
             whole: whole.0,
+            stride: u64::MAX,
             window,
             now: 0,
             slice: window,
             untold: Duration::ZERO,
         }
+    }
+
+    /// No slice goes beyond a multiple of `stride`, but for the end of a window that it cuts.
+    pub fn stopping_at(self, stride: Time) -> Self {
+        let stride = stride.0.max(1).next_multiple_of(self.window);
+        Self { stride, ..self }
+    }
+
+    /// Is now a multiple of the stride, or the end?
+    pub fn at_stop(&self) -> bool {
+        self.now.is_multiple_of(self.stride) || self.now >= self.whole
     }
 
     /// The end of the next slice; none when the run is over.
@@ -40,7 +54,8 @@ impl Slices {
             return None;
         }
         let windows = (self.now / self.window).saturating_add((self.slice / self.window).max(1));
-        self.now = windows.saturating_mul(self.window).min(self.whole);
+        let stop = (self.now / self.stride + 1).saturating_mul(self.stride);
+        self.now = windows.saturating_mul(self.window).min(self.whole).min(stop);
         Some(Time(self.now))
     }
 

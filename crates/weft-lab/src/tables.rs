@@ -4,14 +4,17 @@
 
 mod columns;
 mod flows;
+mod jobs;
 mod links;
 mod traces;
+
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use weft_fabric::{Fabric, Link};
 use weft_packet::{Outcome, Transport};
 use weft_spec::{FctFrom, Spec};
-use weft_traffic::Flow;
+use weft_traffic::{Flow, Program};
 
 use crate::Error;
 
@@ -25,11 +28,12 @@ pub(crate) struct Names {
     /// Where each transport's flow completion times begin.
     pub fct_from: Vec<FctFrom>,
     pub traffic: Vec<String>,
+    pub classes: Vec<String>,
 }
 
 impl Names {
     /// Of a resolved spec.
-    pub fn new(spec: &Spec, fabric: &Fabric, transports: &[Transport]) -> Self {
+    pub fn new(spec: &Spec, fabric: &Fabric, transports: &[Transport], classes: &[String]) -> Self {
         Self {
             nodes: fabric.nodes.iter().map(|node| node.name.clone()).collect(),
             hosts: fabric.hosts.clone(),
@@ -44,6 +48,7 @@ impl Names {
                 .iter()
                 .map(|traffic| traffic.name.clone().unwrap_or_default())
                 .collect(),
+            classes: classes.to_vec(),
         }
     }
 
@@ -59,13 +64,14 @@ impl Names {
     }
 }
 
-/// All tables.
+/// All tables. `flows` are those of the spec, then those that programs opened, as their records.
 ///
 /// # Errors
 /// [`Error::Internal`] if the outcome does not fit the experiment.
 pub(crate) fn all(
     names: &Names,
     flows: &[Flow],
+    programs: &[Arc<dyn Program>],
     outcome: &Outcome,
 ) -> Result<Vec<(&'static str, RecordBatch)>, Error> {
     if flows.len() != outcome.flows.len() || names.links.len() != outcome.links.len() {
@@ -78,10 +84,12 @@ pub(crate) fn all(
         )));
     }
     Ok(vec![
-        ("flows", flows::flows(names, flows, outcome)?),
+        ("flows", flows::flows(names, flows, programs, outcome)?),
         ("subflows", flows::subflows(outcome)?),
         ("queues", links::queues(names, outcome)?),
         ("links", links::links(names, outcome)?),
         ("traces", traces::traces(outcome)?),
+        ("jobs", jobs::jobs(names, programs, outcome)?),
+        ("suppressions", jobs::suppressions(outcome)?),
     ])
 }

@@ -40,10 +40,12 @@ fn tables_and_manifest_are_read_back() {
     run.write(&out).unwrap();
     let expected = [
         "flows.parquet",
+        "jobs.parquet",
         "links.parquet",
         "manifest.json",
         "queues.parquet",
         "subflows.parquet",
+        "suppressions.parquet",
         "traces.parquet",
     ];
     assert_eq!(names(&out), expected);

@@ -127,8 +127,8 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "traffic[1].transport: \"cubic\" does not exist; allowed: \"amp\", \"dctcp\"",
     ),
     (
-        &["traffic[1].kind=poisson"],
-        "traffic[1].kind: \"poisson\" does not exist; allowed: \"bulk\", \"incast\"",
+        &["traffic[1].kind=gossip"],
+        "traffic[1].kind: \"gossip\" does not exist; allowed: \"bulk\", \"incast\"",
     ),
     (
         &["traffic[1].to=h99"],

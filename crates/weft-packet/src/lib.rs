@@ -10,6 +10,8 @@ mod setup;
 mod simulation;
 mod transport;
 
-pub use outcome::{Counters, FlowRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord};
+pub use outcome::{
+    Counters, FlowRecord, JobRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
+};
 pub use setup::{Probe, Scheduler, Setup, Transport};
 pub use simulation::Simulation;

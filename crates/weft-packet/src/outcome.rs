@@ -1,10 +1,13 @@
 //! What a packet-level run yields.
 
 use weft_spec::Time;
+use weft_traffic::Flow;
 
 /// One flow's fate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowRecord {
+    /// Its index: that in the setup, or that of a program's flow.
+    pub flow: u32,
     /// When subflow 0's SYN/ACK arrived.
     pub established: Option<Time>,
     /// When the last of its data was acknowledged.
@@ -49,6 +52,30 @@ pub struct SubflowRecord {
     pub cwnd: f64,
     /// Last smoothed RTT in seconds; 0 without a sample.
     pub srtt: f64,
+}
+
+/// One job of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobRecord {
+    /// Index of the program in the setup.
+    pub program: u32,
+    /// The program's number for it.
+    pub job: u32,
+    /// When its requests opened.
+    pub start: Time,
+    /// When the last block was complete at the client.
+    pub end: Option<Time>,
+}
+
+/// An episode of suppression: from when fewer of a connection's subflows were active until as many were as before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuppressionRecord {
+    /// Index of the flow.
+    pub flow: u32,
+    /// When the first subflow was suppressed.
+    pub start: Time,
+    /// When the last suppressed one was released or the connection ended.
+    pub end: Option<Time>,
 }
 
 /// One link's counters.
@@ -128,8 +155,14 @@ pub struct Counters {
 pub struct Outcome {
     /// Simulated time reached.
     pub end: Time,
-    /// A record per flow.
+    /// A record per flow: those of the setup, then those that programs opened by their index.
     pub flows: Vec<FlowRecord>,
+    /// What programs opened, in the order of `flows`, with the time of opening.
+    pub opened: Vec<Flow>,
+    /// A record per job that began, by program and job.
+    pub jobs: Vec<JobRecord>,
+    /// Episodes of suppression, by flow and start.
+    pub suppressions: Vec<SuppressionRecord>,
     /// A record per link.
     pub links: Vec<LinkRecord>,
     /// A record per probed queue.

@@ -1,9 +1,11 @@
 //! What a packet-level run is made from.
 
+use std::sync::Arc;
+
 use weft_cc::Algorithm;
 use weft_fabric::Fabric;
 use weft_spec::{Profile, Time};
-use weft_traffic::Flow;
+use weft_traffic::{Flow, Program};
 
 /// Which subflow with window space gets the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,8 @@ pub struct Setup {
     pub transports: Vec<Transport>,
     /// Flows, in any order.
     pub flows: Vec<Flow>,
+    /// Traffic that reacts. Flow `n` of program `p` has the index `flows.len() + n * programs.len() + p`.
+    pub programs: Vec<Arc<dyn Program>>,
     /// Probes.
     pub probes: Vec<Probe>,
     /// Seed of all random streams.

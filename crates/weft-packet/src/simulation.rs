@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_spec::Time;
+use weft_traffic::Flow;
 
 use crate::engine::packet::DATA;
 use crate::engine::{Engine, Plan};
-use crate::outcome::{Counters, FlowRecord, Outcome, QueueRecord, Sample, SubflowRecord};
+use crate::outcome::{
+    Counters, FlowRecord, JobRecord, Outcome, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
+};
 use crate::paths::Ecmp;
 use crate::setup::{Probe, Setup};
 use crate::transport::{FlowProbe, Host, Shared, TimerKind, timer_key};
@@ -33,6 +36,7 @@ impl Simulation {
             fabric,
             transports,
             flows,
+            programs,
             probes,
             seed,
             threads,
@@ -55,6 +59,7 @@ impl Simulation {
             fabric,
             transports,
             flows,
+            programs,
             ecmp,
             seed,
         });
@@ -96,6 +101,14 @@ impl Simulation {
                 engine.set_timer(spec.from, node, stop.0, timer_key(TimerKind::Stop, flow as u32));
             }
         }
+        for (program, it) in (0_u32..).zip(&shared.programs) {
+            for (time, host, step) in it.first() {
+                let node = shared.fabric.hosts[host as usize];
+                if let Some(key) = shared.step_key(program, step) {
+                    engine.set_timer(host, node, time.0, key);
+                }
+            }
+        }
         let sampled = plan.samples.iter().map(|&(link, _)| link).collect();
         Ok(Self {
             engine,
@@ -132,6 +145,25 @@ impl Simulation {
         }
     }
 
+    /// Flows of this class whose data is all acknowledged.
+    pub fn completed(&self, class: u32) -> u64 {
+        let completed = self.hosts().map(|host| host.completed.get(class as usize));
+        completed.flatten().sum()
+    }
+
+    /// When the `n`-th flow of this class (from 1) had all its data acknowledged, if so many have.
+    pub fn completion(&self, class: u32, n: u64) -> Option<Time> {
+        let finished = self.hosts().flat_map(|host| &host.connections);
+        let mut times: Vec<u64> = finished
+            .filter(|c| c.finished != u64::MAX && self.shared.flow(c.flow).class == class)
+            .map(|c| c.finished)
+            .collect();
+        times.sort_unstable();
+        times
+            .get(usize::try_from(n.checked_sub(1)?).ok()?)
+            .map(|&t| Time(t))
+    }
+
     fn hosts(&self) -> impl Iterator<Item = &Host> {
         (0..self.shared.fabric.hosts.len() as u32).map(|host| self.engine.endpoint(host))
     }
@@ -146,9 +178,38 @@ impl Simulation {
         for (key, n) in self.engine.drops() {
             *dropped.entry(key).or_default() += n;
         }
-        let flows = (0..self.shared.flows.len() as u32)
+        let statics = self.shared.flows.len() as u32;
+        let connections = || self.hosts().flat_map(|host| &host.connections);
+        let mut opened: Vec<(u32, u64)> = connections()
+            .filter(|c| c.flow >= statics)
+            .map(|c| (c.flow, c.opened))
+            .collect();
+        opened.sort_unstable();
+        let flows = (0..statics)
+            .chain(opened.iter().map(|&(flow, _)| flow))
             .map(|flow| self.flow(flow, &in_flight, &dropped))
             .collect();
+        let opened = opened.iter().map(|&(flow, start)| Flow {
+            start: Time(start),
+            ..self.shared.flow(flow)
+        });
+        let jobs = self.hosts().flat_map(|host| &host.jobs);
+        let mut jobs: Vec<JobRecord> = jobs.map(|job| job.record.clone()).collect();
+        jobs.sort_by_key(|job| (job.program, job.job));
+        let mut suppressions: Vec<SuppressionRecord> = connections()
+            .flat_map(|c| {
+                let since = Some(c.suppressed_since).filter(|&since| since != u64::MAX);
+                let ended = c.episodes.iter().map(|&(start, end)| (start, Some(Time(end))));
+                ended
+                    .chain(since.map(|start| (start, None)))
+                    .map(|(start, end)| SuppressionRecord {
+                        flow: c.flow,
+                        start: Time(start),
+                        end,
+                    })
+            })
+            .collect();
+        suppressions.sort_by_key(|episode| (episode.flow, episode.start));
         let mut samples: Vec<Sample> = self.hosts().flat_map(|h| h.samples.iter().cloned()).collect();
         samples.extend(self.engine.queue_samples().map(|s| Sample::Queue {
             time: Time(s.time),
@@ -174,6 +235,9 @@ impl Simulation {
         Outcome {
             end: Time(self.engine.now()),
             flows,
+            opened: opened.collect(),
+            jobs,
+            suppressions,
             links: self.engine.link_records(),
             queues: self.distributions.iter().map(queue).collect(),
             samples,
@@ -188,11 +252,12 @@ impl Simulation {
         in_flight: &HashMap<(u32, u32), u64>,
         dropped: &HashMap<(u32, u32), u64>,
     ) -> FlowRecord {
-        let spec = &self.shared.flows[flow as usize];
+        let spec = self.shared.flow(flow);
         let sender = self.engine.endpoint(spec.from);
         let receiver = self.engine.endpoint(spec.to);
         let Some((connection, subflows)) = sender.connection(flow) else {
             return FlowRecord {
+                flow,
                 established: None,
                 finish: None,
                 delivered_bytes: 0,
@@ -218,6 +283,7 @@ impl Simulation {
             srtt: connection.windows[s as usize].srtt,
         });
         FlowRecord {
+            flow,
             established: time(connection.established),
             finish: time(connection.finished),
             delivered_bytes: receiver.assembly(flow).map_or(0, |a| a.bytes),
@@ -228,10 +294,11 @@ impl Simulation {
     }
 }
 
-/// Refuses what cannot be simulated.
+/// Refuses what cannot be simulated. Of a program's flows the first stands for all, whose sizes have a bound.
 fn check(shared: &Shared) -> Result<(), String> {
     let hosts = &shared.fabric.hosts;
-    for (flow, spec) in (0_u32..).zip(&shared.flows) {
+    let firsts: Vec<Flow> = shared.programs.iter().map(|program| program.flow(0)).collect();
+    for (flow, spec) in (0_u32..).zip(shared.flows.iter().chain(&firsts)) {
         let node = |host: u32| {
             hosts
                 .get(host as usize)

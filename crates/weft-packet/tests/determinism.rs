@@ -80,6 +80,7 @@ fn mixed(seed: u64) -> Setup {
         }
     }
     Setup {
+        programs: Vec::new(),
         probes: vec![
             Probe::Queue { link: 20 },
             Probe::QueueTrace {

@@ -38,6 +38,31 @@ impl SpecError {
     }
 }
 
+/// Set off a path inside another error's message; no text from a spec that is shown holds control characters.
+const CARRIED: char = '\u{1}';
+
+impl SpecError {
+    /// This complaint as a deserializer's error. Read by [`from_table`](crate::from_table), it comes back with its path.
+    pub fn carried<E: serde::de::Error>(&self) -> E {
+        let Self { path, given, allowed } = self;
+        E::custom(format_args!(
+            "{CARRIED}{path}{CARRIED}{given}; allowed: {allowed}"
+        ))
+    }
+
+    /// What [`carried`](Self::carried) or Display made of a complaint; the latter's path is a part of what was given.
+    pub(crate) fn recovered(message: &str) -> Self {
+        let (path, rest) = message
+            .strip_prefix(CARRIED)
+            .and_then(|rest| rest.split_once(CARRIED))
+            .unwrap_or(("", message));
+        match rest.split_once("; allowed: ") {
+            Some((given, allowed)) => SpecError::new(path, given, allowed),
+            None => SpecError::new(path, rest, "another value"),
+        }
+    }
+}
+
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {

@@ -9,7 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use crate::{Amount, ProfilePatch, SpecError, Time, from_table};
+use crate::{Amount, ProfilePatch, Size, SpecError, Time, from_table};
 
 /// An experiment: a network, ways of sending, and who sends what when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,21 @@ pub struct Spec {
     /// What to record beside the tables that every run yields.
     #[serde(default)]
     pub probes: Vec<Kind>,
+    /// What ends the experiment before `duration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+}
+
+/// The experiment ends when so many flows of a class have all their data acknowledged: at the first whole millisecond of
+/// simulated time (of a shorter interval where `duration` is below a second) at or after the last of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// Name of a class, or of a traffic entry for its flows outside its classes.
+    pub class: String,
+    /// How many of its flows.
+    #[schemars(range(min = 1, max = i64::MAX))]
+    pub flows: u64,
 }
 
 /// Something open: a name that a registry knows, and the fields that go with it.
@@ -125,10 +140,26 @@ pub struct Traffic {
     /// Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Classes by size: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent
+    /// by the entry's own transport, in a class with the entry's name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<SizeClass>,
     /// Fields of that kind.
     #[serde(flatten)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub params: Table,
+}
+
+/// Flows below a size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizeClass {
+    /// Name of the class, in the column `class`.
+    pub name: String,
+    /// Flows of fewer bytes than this belong to it, but for those of an earlier class.
+    pub below: Size,
+    /// Name of their transport.
+    pub transport: String,
 }
 
 fn one<N: From<u8>>() -> N {

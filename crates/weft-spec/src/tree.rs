@@ -104,6 +104,11 @@ pub fn to_table<T: Serialize>(value: &T) -> Table {
 fn describe(schema: &serde_json::Value, path: &str) -> String {
     let mut at = schema;
     for key in path.split('.') {
+        // What may be left out is a reference or null.
+        let arms = at["anyOf"].as_array();
+        at = arms
+            .and_then(|arms| arms.iter().find(|arm| arm["$ref"].is_string()))
+            .unwrap_or(at);
         if let Some(name) = at["$ref"].as_str().and_then(|to| to.strip_prefix("#/$defs/")) {
             at = &schema["$defs"][name];
         }
@@ -230,13 +235,9 @@ impl<'de> de::MapAccess<'de> for Fields {
 }
 
 impl de::Error for SpecError {
-    /// A [`SpecError`] without a path that went through another error type comes back whole.
+    /// A [`SpecError`] that went through another error type comes back whole.
     fn custom<T: std::fmt::Display>(message: T) -> Self {
-        let message = message.to_string();
-        match message.split_once("; allowed: ") {
-            Some((given, allowed)) => SpecError::new("", given, allowed),
-            None => SpecError::new("", message, "another value"),
-        }
+        Self::recovered(&message.to_string())
     }
     fn invalid_type(given: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         SpecError::new("", unexpected(&given), in_words(&expected.to_string()))

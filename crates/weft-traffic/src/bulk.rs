@@ -1,20 +1,19 @@
 //! Long-lived flows, or flows of one size, between pairs of hosts.
 
-use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Error, SeqAccess, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
-use crate::{Context, Flow, HostRef, HostSet, MAX_FLOWS, Pattern, random};
+use crate::matrix::to_itself;
+use crate::{Context, Flow, HostSet, MAX_FLOWS, Pairs, Pattern, random};
 
 /// Flows between pairs of hosts: given as `pairs`, or as `from` and `to`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
-    /// Pairs of hosts, [[FROM, TO], …], or "permutation": every host sends to one other and receives from one other,
-    /// drawn by the seed.
+    /// Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one other, drawn by
+    /// the seed; or "random": each flow of every host goes to another drawn for it; or staggered probabilities by
+    /// distance, { tor, pod }.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
     /// Senders. One sender sends to every receiver; as many as receivers send to one each, in order.
@@ -41,15 +40,6 @@ pub struct Bulk {
     pub jitter: Time,
 }
 
-/// Who sends to whom.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pairs {
-    /// A random permutation of all hosts without fixed points.
-    Permutation,
-    /// Sender and receiver of each pair.
-    Listed(Vec<[HostRef; 2]>),
-}
-
 fn one() -> u32 {
     1
 }
@@ -58,8 +48,8 @@ impl Pattern for Bulk {
     fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
         self.check_times()?;
         let mut random = context.random();
-        let pairs = match &self.pairs {
-            None => self.matched(context)?,
+        let matrix = match &self.pairs {
+            None => None,
             Some(_) if self.from.is_some() || self.to.is_some() => {
                 let field = if self.from.is_some() { "from" } else { "to" };
                 return Err(SpecError::new(
@@ -68,19 +58,18 @@ impl Pattern for Bulk {
                     "either pairs, or from and to",
                 ));
             }
-            Some(Pairs::Permutation) => {
-                let hosts = context.hosts.len() as u32;
-                if hosts < 2 {
-                    let given = format!("a permutation of {hosts} hosts");
-                    return Err(SpecError::new("pairs", given, "at least 2 hosts"));
-                }
-                (0..hosts).zip(random::derangement(hosts, &mut random)).collect()
-            }
-            Some(Pairs::Listed(listed)) => resolve_pairs(listed, context)?,
+            Some(pairs) => Some(pairs.resolve(None, None, context, &mut random)?),
         };
-        let total = pairs.len() as u64 * u64::from(self.count);
+        let matched = match &matrix {
+            None => self.matched(context)?,
+            Some(_) => Vec::new(),
+        };
+        let pairs = matrix
+            .as_ref()
+            .map_or(matched.len(), |matrix| matrix.senders.len());
+        let total = pairs as u64 * u64::from(self.count);
         if !(1..=MAX_FLOWS).contains(&total) {
-            let given = format!("{} for {} pairs makes {total} flows", self.count, pairs.len());
+            let given = format!("{} for {} pairs makes {total} flows", self.count, pairs);
             return Err(SpecError::new(
                 "count",
                 given,
@@ -88,19 +77,20 @@ impl Pattern for Bulk {
             ));
         }
         let mut flows = Vec::with_capacity(total as usize);
-        for (from, to) in pairs {
+        for pair in 0..pairs {
             for _ in 0..self.count {
+                let (from, to) = match &matrix {
+                    None => matched[pair],
+                    Some(matrix) => (matrix.senders[pair], matrix.to(pair, &mut random)),
+                };
                 flows.push(Flow {
-                    from,
-                    to,
-                    size: self.size,
-                    start: Time(self.start.0 + random::up_to(self.jitter, &mut random).0),
                     stop: self.stop,
-                    transport: context.transport,
-                    traffic: context.traffic,
-                    round: 0,
+                    ..context.flow(from, to, self.size, self.start)
                 });
             }
+        }
+        for flow in &mut flows {
+            flow.start.0 += random::up_to(self.jitter, &mut random).0;
         }
         Ok(flows)
     }
@@ -156,79 +146,5 @@ impl Bulk {
             Some(&(host, _)) => Err(to_itself(host, context).under("to")),
             None => Ok(pairs),
         }
-    }
-}
-
-fn resolve_pairs(listed: &[[HostRef; 2]], context: &Context<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
-    let mut pairs = Vec::with_capacity(listed.len());
-    for (i, pair) in listed.iter().enumerate() {
-        let [from, to] = [0, 1].map(|side| {
-            pair[side]
-                .resolve(context)
-                .map_err(|error| error.under(&format!("pairs[{i}][{side}]")))
-        });
-        let (from, to) = (from?, to?);
-        if from == to {
-            return Err(to_itself(from, context).under(&format!("pairs[{i}]")));
-        }
-        pairs.push((from, to));
-    }
-    Ok(pairs)
-}
-
-fn to_itself(host: u32, context: &Context<'_>) -> SpecError {
-    let name = context.hosts[host as usize];
-    SpecError::new(
-        "",
-        format!("{name:?} would send to itself"),
-        "two different hosts",
-    )
-}
-
-impl Serialize for Pairs {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Pairs::Permutation => to.serialize_str("permutation"),
-            Pairs::Listed(pairs) => pairs.serialize(to),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Pairs {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct PairsVisitor;
-        impl<'de> Visitor<'de> for PairsVisitor {
-            type Value = Pairs;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"permutation\", or a list of pairs [FROM, TO] of hosts")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Pairs, E> {
-                match text {
-                    "permutation" => Ok(Pairs::Permutation),
-                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
-                }
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Pairs, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = items.next_element()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs::Listed(pairs))
-            }
-        }
-        from.deserialize_any(PairsVisitor)
-    }
-}
-
-impl JsonSchema for Pairs {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Pairs".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let pair = <[HostRef; 2]>::json_schema(generator);
-        json_schema!({ "anyOf": [{ "const": "permutation" }, { "type": "array", "items": pair }] })
     }
 }

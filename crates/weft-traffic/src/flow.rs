@@ -19,6 +19,34 @@ pub struct Flow {
     pub transport: u32,
     /// Index of the traffic entry in the spec that made the flow.
     pub traffic: u32,
+    /// Index of the class among those of all entries.
+    pub class: u32,
     /// Round of an incast, else 0.
     pub round: u32,
+}
+
+/// A transport and the class whose flows it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Index of the transport.
+    pub transport: u32,
+    /// Index of the class.
+    pub class: u32,
+}
+
+/// The classes of a traffic entry: flows below a threshold go one way, larger ones another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classes {
+    /// Thresholds, rising, each with the class of what is smaller (and not below an earlier threshold).
+    pub below: Vec<(Size, Class)>,
+    /// The class of everything else.
+    pub rest: Class,
+}
+
+impl Classes {
+    /// The class of a flow of this size; a flow without one is larger than any.
+    pub fn of(&self, size: Option<Size>) -> Class {
+        let found = size.and_then(|size| self.below.iter().find(|(threshold, _)| size < *threshold));
+        found.map_or(self.rest, |&(_, class)| class)
+    }
 }

@@ -53,15 +53,11 @@ impl Pattern for Incast {
         for round in 0..self.rounds {
             for i in 0..self.flows {
                 let start = u64::from(round) * every.0 + u64::from(i) * self.gap.0;
+                let start = Time(self.start.0 + start + random::up_to(self.jitter, &mut random).0);
+                let from = senders[spread(i, self.flows, senders.len())];
                 flows.push(Flow {
-                    from: senders[spread(i, self.flows, senders.len())],
-                    to,
-                    size: Some(self.size),
-                    start: Time(self.start.0 + start + random::up_to(self.jitter, &mut random).0),
-                    stop: None,
-                    transport: context.transport,
-                    traffic: context.traffic,
                     round,
+                    ..context.flow(from, to, Some(self.size), start)
                 });
             }
         }

@@ -1,14 +1,29 @@
-//! Who sends what when. A kind of traffic is one file and one line of [`TRAFFIC`].
+//! Who sends what when. A kind of traffic is one file and one line of [`TRAFFIC`], a distribution of
+//! sizes one line of [`SIZES`].
 
 mod bulk;
+mod closed_loop;
+mod empirical;
 mod flow;
 mod hosts;
 mod incast;
+mod jobs;
+mod matrix;
 mod pattern;
+mod poisson;
+mod program;
 mod random;
+mod sizes;
 
-pub use bulk::{Bulk, Pairs};
-pub use flow::Flow;
+pub use bulk::Bulk;
+pub use closed_loop::ClosedLoop;
+pub use empirical::WORKLOADS;
+pub use flow::{Class, Classes, Flow};
 pub use hosts::{HostRef, HostSet};
 pub use incast::Incast;
+pub use jobs::Jobs;
+pub use matrix::{Pairs, Staggered};
 pub use pattern::{Context, MAX_FLOWS, Pattern, TRAFFIC};
+pub use poisson::Poisson;
+pub use program::{Delivery, Job, Program, Step};
+pub use sizes::{SIZES, SizeDistribution, Sizes};

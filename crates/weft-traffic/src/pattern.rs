@@ -1,14 +1,16 @@
 //! The kinds of traffic.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Loaded, SpecError, from_table, to_table};
+use weft_spec::{Entry, Loaded, Size, SpecError, Time, from_table, to_table};
 
-use crate::{Bulk, Flow, Incast, random};
+use crate::random::Streams;
+use crate::{Bulk, Class, Classes, ClosedLoop, Flow, Incast, Jobs, Poisson, Program, random};
 
 /// All kinds of traffic.
 pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
@@ -19,6 +21,15 @@ pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
     entry::<Incast>(
         "incast",
         "rounds of flows from many senders to one receiver, opened one shortly after the other",
+    ),
+    entry::<Poisson>(
+        "poisson",
+        "open loop: every host opens flows at random times, whatever became of those before",
+    ),
+    entry::<ClosedLoop>("closed-loop", "a flow ends, the sender's next one begins"),
+    entry::<Jobs>(
+        "jobs",
+        "a client asks servers, each answers with a block; when all are in, the next job begins",
     ),
 ];
 
@@ -31,23 +42,38 @@ pub trait Pattern {
     ///
     /// # Errors
     /// The field that is out of range or names a host that does not exist, by its path among the pattern's own.
-    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError>;
+    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+        let _ = context;
+        Ok(Vec::new())
+    }
+
+    /// What opens flows while the experiment runs, if the pattern does that.
+    ///
+    /// # Errors
+    /// As for [`flows`](Self::flows).
+    fn program(&self, context: &Context<'_>) -> Result<Option<Arc<dyn Program>>, SpecError> {
+        let _ = context;
+        Ok(None)
+    }
 }
 
 /// What a pattern knows beside its own fields.
 pub struct Context<'a> {
     /// Names of the fabric's hosts, in its order.
     pub hosts: &'a [&'a str],
-    /// Index of the transport.
-    pub transport: u32,
     /// Index of the traffic entry.
     pub traffic: u32,
+    /// When the experiment ends.
+    pub duration: Time,
+    pub(crate) classes: Classes,
+    /// Links from host to host, 0 where no path leads.
+    pub(crate) distance: Option<&'a dyn Fn(u32, u32) -> u32>,
     by_name: HashMap<&'a str, u32>,
     seed: u64,
 }
 
 impl<'a> Context<'a> {
-    /// For traffic entry `traffic` of an experiment with this seed.
+    /// For traffic entry `traffic` of an experiment with this seed and without end, in one class, 0.
     pub fn new(hosts: &'a [&'a str], transport: u32, traffic: u32, seed: u64) -> Self {
         let by_name = hosts
             .iter()
@@ -56,11 +82,58 @@ impl<'a> Context<'a> {
             .collect();
         Self {
             hosts,
-            transport,
             traffic,
+            duration: Time::MAX,
+            classes: Classes {
+                below: Vec::new(),
+                rest: Class { transport, class: 0 },
+            },
+            distance: None,
             by_name,
             seed,
         }
+    }
+
+    /// For an experiment that ends at `duration`.
+    #[must_use]
+    pub fn lasting(self, duration: Time) -> Self {
+        Self { duration, ..self }
+    }
+
+    /// With classes, which say the transport of each flow.
+    #[must_use]
+    pub fn with_classes(self, classes: Classes) -> Self {
+        Self { classes, ..self }
+    }
+
+    /// With the number of links on a shortest path from host to host, 0 where there is none.
+    #[must_use]
+    pub fn with_distance(self, distance: &'a dyn Fn(u32, u32) -> u32) -> Self {
+        Self {
+            distance: Some(distance),
+            ..self
+        }
+    }
+
+    /// A flow of this entry that lasts until its data is sent.
+    pub(crate) fn flow(&self, from: u32, to: u32, size: Option<Size>, start: Time) -> Flow {
+        let Class { transport, class } = self.classes.of(size);
+        Flow {
+            from,
+            to,
+            size,
+            start,
+            stop: None,
+            transport,
+            traffic: self.traffic,
+            class,
+            round: 0,
+        }
+    }
+
+    /// Streams of random numbers for what the entry makes while the experiment runs.
+    pub(crate) fn streams(&self) -> Streams {
+        Streams::new(self.seed, self.traffic)
     }
 
     /// Index of the host of this name.

@@ -7,8 +7,28 @@ use weft_spec::Time;
 
 /// A stream for each traffic entry of an experiment, so that a new entry does not change the others' flows.
 pub(crate) fn stream(seed: u64, entry: u32) -> Xoshiro256PlusPlus {
-    let key = SplitMix64::seed_from_u64(entry.into()).next_u64();
-    Xoshiro256PlusPlus::seed_from_u64(seed ^ key)
+    Xoshiro256PlusPlus::seed_from_u64(key(seed, entry))
+}
+
+fn key(seed: u64, entry: u32) -> u64 {
+    seed ^ SplitMix64::seed_from_u64(entry.into()).next_u64()
+}
+
+/// A stream for each thing that an entry makes while the experiment runs, so that every host can work out the n-th.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Streams(u64);
+
+impl Streams {
+    /// Of a traffic entry.
+    pub fn new(seed: u64, entry: u32) -> Self {
+        // Two rounds of mixing keep these apart from the entry's own stream.
+        Self(SplitMix64::seed_from_u64(key(seed, entry) ^ 0x7072_6F67_7261_6D73).next_u64())
+    }
+
+    /// The n-th.
+    pub fn nth(self, n: u32) -> Xoshiro256PlusPlus {
+        Xoshiro256PlusPlus::seed_from_u64(self.0 ^ SplitMix64::seed_from_u64(n.into()).next_u64())
+    }
 }
 
 /// Uniform from 0 to `most`.

@@ -215,7 +215,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "bulk",
         "pairs = \"all\"",
-        "pairs: \"all\"; allowed: \"permutation\", or a list of pairs [FROM, TO] of hosts",
+        "pairs: \"all\"; allowed: \"permutation\", \"random\", staggered probabilities { tor, pod }, or a list of pairs",
     ),
     (
         "bulk",
@@ -273,9 +273,9 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         "size: 0B; allowed: a size above 0",
     ),
     (
-        "poisson",
+        "gossip",
         "",
-        "kind: \"poisson\" does not exist; allowed: \"bulk\", \"incast\"",
+        "kind: \"gossip\" does not exist; allowed: \"bulk\", \"incast\", \"poisson\", \"closed-loop\", \"jobs\"",
     ),
 ];
 

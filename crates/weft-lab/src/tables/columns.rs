@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Float64Builder, ListBuilder};
+use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder};
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
     UInt64Array,
@@ -71,6 +71,18 @@ impl Columns {
         let mut lists = ListBuilder::new(Float64Builder::new()).with_field(item);
         for list in values {
             lists.values().append_slice(&list);
+            lists.append(true);
+        }
+        self.add(name, false, Arc::new(lists.finish()))
+    }
+
+    pub fn texts<'a>(self, name: &str, values: impl Iterator<Item = Vec<&'a str>>) -> Self {
+        let item = Field::new("item", DataType::Utf8, false);
+        let mut lists = ListBuilder::new(StringBuilder::new()).with_field(item);
+        for list in values {
+            for text in list {
+                lists.values().append_value(text);
+            }
             lists.append(true);
         }
         self.add(name, false, Arc::new(lists.finish()))

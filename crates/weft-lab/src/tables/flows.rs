@@ -1,15 +1,23 @@
 //! The tables `flows` and `subflows`.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use weft_packet::{FlowRecord, Outcome, SubflowRecord};
 use weft_spec::{FctFrom, Time};
-use weft_traffic::Flow;
+use weft_traffic::{Flow, Program};
 
 use super::Names;
 use super::columns::Columns;
 use crate::Error;
 
-pub(super) fn flows(names: &Names, flows: &[Flow], outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn flows(
+    names: &Names,
+    flows: &[Flow],
+    programs: &[Arc<dyn Program>],
+    outcome: &Outcome,
+) -> Result<RecordBatch, Error> {
     let records = &outcome.flows;
     let both = || flows.iter().zip(records);
     let sum = |of: fn(&SubflowRecord) -> u64| {
@@ -17,8 +25,10 @@ pub(super) fn flows(names: &Names, flows: &[Flow], outcome: &Outcome) -> Result<
             .iter()
             .map(move |record| record.subflows.iter().map(of).sum::<u64>())
     };
+    let statics = (flows.len() - outcome.opened.len()) as u32;
+    let suppressed = suppressed(outcome);
     Columns::new(flows.len())
-        .index("flow", 0..flows.len() as u32)
+        .index("flow", records.iter().map(|record| record.flow))
         .text(
             "traffic",
             flows
@@ -73,7 +83,40 @@ pub(super) fn flows(names: &Names, flows: &[Flow], outcome: &Outcome) -> Result<
         .count("syn_timeouts", sum(|subflow| subflow.syn_timeouts))
         .count("reinjected", records.iter().map(|record| record.reinjected))
         .count("suppressions", records.iter().map(|record| record.suppressions))
+        .text(
+            "class",
+            flows
+                .iter()
+                .map(|flow| names.classes[flow.class as usize].as_str()),
+        )
+        .index_or_null(
+            "job",
+            records.iter().map(|record| job(programs, statics, record.flow)),
+        )
+        .number(
+            "suppressed_s",
+            records
+                .iter()
+                .map(|record| Time(suppressed.get(&record.flow).copied().unwrap_or(0)).seconds()),
+        )
         .finish()
+}
+
+/// The job that a flow is a part of; the setup's own `statics` flows come before those of programs.
+fn job(programs: &[Arc<dyn Program>], statics: u32, flow: u32) -> Option<u32> {
+    let beyond = flow.checked_sub(statics)?;
+    let many = programs.len() as u32;
+    programs.get((beyond % many) as usize)?.job_of(beyond / many)
+}
+
+/// Picoseconds of suppression by flow, to the run's end where it lasts.
+fn suppressed(outcome: &Outcome) -> HashMap<u32, u64> {
+    let mut total: HashMap<u32, u64> = HashMap::new();
+    for episode in &outcome.suppressions {
+        let end = episode.end.unwrap_or(outcome.end);
+        *total.entry(episode.flow).or_default() += end.0.saturating_sub(episode.start.0);
+    }
+    total
 }
 
 /// Seconds from where the profile starts counting to the last acknowledgement.
@@ -98,12 +141,13 @@ fn goodput(flow: &Flow, record: &FlowRecord, end: Time) -> Option<f64> {
 }
 
 pub(super) fn subflows(outcome: &Outcome) -> Result<RecordBatch, Error> {
-    let rows: Vec<(u32, u32, &SubflowRecord)> = (0..)
-        .zip(&outcome.flows)
-        .flat_map(|(flow, record)| {
+    let rows: Vec<(u32, u32, &SubflowRecord)> = outcome
+        .flows
+        .iter()
+        .flat_map(|record| {
             (0..)
                 .zip(&record.subflows)
-                .map(move |(i, subflow)| (flow, i, subflow))
+                .map(move |(i, subflow)| (record.flow, i, subflow))
         })
         .collect();
     let each = |of: fn(&SubflowRecord) -> u64| rows.iter().map(move |(.., subflow)| of(subflow));

@@ -42,6 +42,8 @@ pub struct Connection {
     pub turn: u32,
     /// Might another subflow than the one just acknowledged send?
     pub look_at_all: bool,
+    /// When the connection was opened.
+    pub opened: u64,
     /// When subflow 0 was established; `u64::MAX` if it was not.
     pub established: u64,
     /// When the last chunk was acknowledged; `u64::MAX` if it was not.
@@ -50,6 +52,10 @@ pub struct Connection {
     pub reinjected: u64,
     /// Times that subflows were suppressed.
     pub suppressions: u64,
+    /// Since when a subflow has been suppressed; `u64::MAX` if none is.
+    pub suppressed_since: u64,
+    /// Beginnings and ends of earlier suppressions.
+    pub episodes: Vec<(u64, u64)>,
 }
 
 impl Connection {
@@ -113,6 +119,17 @@ impl Connection {
             self.last_len
         } else {
             mss as u16
+        }
+    }
+
+    /// Notes the beginning or end of a suppression after an event at which congestion control may have changed it.
+    pub fn note_suppression(&mut self, now: u64) {
+        let suppressed = self.finished == u64::MAX && self.windows.iter().any(|w| !w.active);
+        if suppressed && self.suppressed_since == u64::MAX {
+            self.suppressed_since = now;
+        } else if !suppressed && self.suppressed_since != u64::MAX {
+            self.episodes.push((self.suppressed_since, now));
+            self.suppressed_since = u64::MAX;
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weft_cc::{CongestionControl, Window};
 use weft_fabric::Fabric;
-use weft_traffic::Flow;
+use weft_traffic::{Flow, Program};
 
 use crate::engine::packet::{ACK, DATA, PROTECTED, Packet, SYN};
 use crate::engine::{At, Endpoint, mix};
@@ -14,6 +14,7 @@ use crate::paths::{Ecmp, finish};
 use crate::setup::Transport;
 
 use super::connection::{Connection, UNLIMITED};
+use super::programs::{HANDOVER, RunningJob};
 use super::reassembly::{Chunks, Islands};
 use super::receiver::{Assembly, Reaction, Receiver};
 use super::subflow::{State, Subflow};
@@ -26,6 +27,8 @@ pub struct Shared {
     pub transports: Vec<Transport>,
     /// Flows.
     pub flows: Vec<Flow>,
+    /// Traffic that reacts.
+    pub programs: Vec<Arc<dyn Program>>,
     /// Path policy.
     pub ecmp: Ecmp,
     /// Seed of all random streams.
@@ -47,6 +50,8 @@ pub enum TimerKind {
     DelayedAck = 4,
     /// A sample of a flow: probe at this host.
     Sample = 5,
+    /// A job begins: job * programs + program.
+    Begin = 6,
 }
 
 /// The key of a timer.
@@ -66,8 +71,8 @@ pub struct FlowProbe {
 pub struct Host {
     pub(super) shared: Arc<Shared>,
     /// Index among the fabric's hosts.
-    index: u32,
-    pub(super) connections: Vec<Connection>,
+    pub(super) index: u32,
+    pub connections: Vec<Connection>,
     pub(super) subflows: Vec<Subflow>,
     assemblies: Vec<Assembly>,
     receivers: Vec<Receiver>,
@@ -81,6 +86,12 @@ pub struct Host {
     pub probes: Vec<FlowProbe>,
     /// Their samples.
     pub samples: Vec<Sample>,
+    /// Flows sent from here whose data is all acknowledged, by class.
+    pub completed: Vec<u64>,
+    /// Jobs whose client this host is, in the order in which they began.
+    pub jobs: Vec<RunningJob>,
+    /// Place of each job (program, job) that has not ended.
+    pub(super) running: HashMap<(u32, u32), usize>,
 }
 
 impl Endpoint for Host {
@@ -90,6 +101,8 @@ impl Endpoint for Host {
             self.on_data(packet, at);
         } else if packet.flags & SYN == 0 {
             self.on_ack(packet, at);
+        } else if packet.flags == HANDOVER {
+            self.on_handover(packet, at);
         } else if packet.flags & ACK == 0 {
             self.on_syn(packet, at);
         } else {
@@ -105,6 +118,7 @@ impl Endpoint for Host {
             2 => self.send_syn(index, at),
             3 => self.retransmission_timer(index, at),
             4 => self.delayed_ack_timer(index, at),
+            6 => self.begin(index, at),
             _ => self.sample(index, at),
         }
     }
@@ -125,6 +139,9 @@ impl Host {
             accepted: HashMap::new(),
             probes: Vec::new(),
             samples: Vec::new(),
+            completed: Vec::new(),
+            jobs: Vec::new(),
+            running: HashMap::new(),
         }
     }
 
@@ -159,9 +176,9 @@ impl Host {
     }
 
     /// A flow starts: subflow 0's SYN is sent.
-    fn open(&mut self, flow: u32, at: &mut At<'_>) {
+    pub(super) fn open(&mut self, flow: u32, at: &mut At<'_>) {
         let shared = &self.shared;
-        let spec = &shared.flows[flow as usize];
+        let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
         let profile = &transport.profile;
         let mss = u64::from(profile.mss);
@@ -200,10 +217,13 @@ impl Host {
             reinject: std::collections::VecDeque::new(),
             turn: 0,
             look_at_all: false,
+            opened: at.now,
             established: u64::MAX,
             finished: u64::MAX,
             reinjected: 0,
             suppressions: 0,
+            suppressed_since: u64::MAX,
+            episodes: Vec::new(),
         });
         self.sent.insert(flow, index);
         self.send_syn(first, at);
@@ -220,7 +240,7 @@ impl Host {
             connection.total = connection.next;
             connection.last_len = mss as u16;
         }
-        self.finish_if_done(index, at.now);
+        self.finish_if_done(index, at);
     }
 
     /// Sends a subflow's SYN, the first time or again.
@@ -253,15 +273,17 @@ impl Host {
     fn on_syn(&mut self, packet: &Packet, at: &mut At<'_>) {
         let (flow, index) = (packet.lo, packet.hi);
         let shared = &self.shared;
-        let spec = &shared.flows[flow as usize];
+        let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
         let profile = &transport.profile;
         let assemblies = &mut self.assemblies;
         let assembly = *self.received.entry(flow).or_insert_with(|| {
             assemblies.push(Assembly {
+                flow,
                 transport: spec.transport,
                 chunks: Chunks::default(),
                 bytes: 0,
+                due: shared.due(flow, &spec),
             });
             assemblies.len() as u32 - 1
         });
@@ -324,6 +346,7 @@ impl Host {
         }
         connection.windows[s].established = true;
         connection.cc.on_open(&mut connection.windows, s);
+        connection.note_suppression(at.now);
         connection.look_at_all = true;
         if s == 0 {
             connection.established = at.now;
@@ -365,6 +388,11 @@ impl Host {
                     }
                 }
             }
+        }
+        if assembly.bytes >= assembly.due {
+            assembly.due = u64::MAX;
+            let flow = assembly.flow;
+            self.delivered(flow, at);
         }
     }
 

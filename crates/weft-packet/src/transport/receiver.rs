@@ -9,12 +9,16 @@ use super::reassembly::{Chunks, Islands};
 
 /// The receiving half of a connection.
 pub struct Assembly {
+    /// Index of the flow.
+    pub flow: u32,
     /// Index of the transport in the setup.
     pub transport: u32,
     /// Chunks held.
     pub chunks: Chunks,
     /// Payload bytes held, each counted once.
     pub bytes: u64,
+    /// Bytes at which the flow's program is told; `u64::MAX` if it is not, or was.
+    pub due: u64,
 }
 
 /// The receiving half of a subflow.

@@ -58,7 +58,7 @@ impl Host {
             self.on_duplicate_ack(packet);
         }
         if self.connections[index as usize].una == self.connections[index as usize].total {
-            self.finish_if_done(index, at.now);
+            self.finish_if_done(index, at);
         } else {
             self.pump(index, slot, at);
         }
@@ -122,7 +122,7 @@ impl Host {
         subflow.round.marked += report.marked;
         subflow.stats.marked += u64::from(report.marked);
         if ack >= subflow.round_end {
-            end_round(connection, subflow);
+            end_round(connection, subflow, at.now);
         }
         // A window far from used is not grown (RFC 7661).
         let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
@@ -186,6 +186,7 @@ impl Host {
         subflow.recover = subflow.nxt;
         connection.windows[s as usize].in_recovery = true;
         connection.cc.on_timeout(&mut connection.windows, s as usize);
+        connection.note_suppression(at.now);
         if profile.reinject && connection.windows.len() > 1 {
             let una = connection.una;
             let waiting = &mut connection.reinject;
@@ -270,7 +271,7 @@ impl Host {
     }
 
     /// Closes a connection whose data is all acknowledged.
-    pub(super) fn finish_if_done(&mut self, index: u32, now: u64) {
+    pub(super) fn finish_if_done(&mut self, index: u32, at: &mut At<'_>) {
         let connection = &mut self.connections[index as usize];
         if connection.una != connection.total
             || connection.total == UNLIMITED
@@ -278,7 +279,8 @@ impl Host {
         {
             return;
         }
-        connection.finished = now;
+        connection.finished = at.now;
+        connection.note_suppression(at.now);
         connection.reinject = std::collections::VecDeque::new();
         let first = connection.first as usize;
         for s in 0..connection.windows.len() {
@@ -291,11 +293,13 @@ impl Host {
                 connection.cc.on_close(&mut connection.windows, s);
             }
         }
+        let flow = connection.flow;
+        self.acknowledged(flow, at);
     }
 }
 
 /// A round ended: congestion control may suppress or release.
-fn end_round(connection: &mut Connection, subflow: &mut Subflow) {
+fn end_round(connection: &mut Connection, subflow: &mut Subflow, now: u64) {
     let before = connection.active();
     let round = std::mem::take(&mut subflow.round);
     subflow.round_end = subflow.nxt;
@@ -304,6 +308,7 @@ fn end_round(connection: &mut Connection, subflow: &mut Subflow) {
         .on_round(&mut connection.windows, subflow.index as usize, round);
     let after = connection.active();
     connection.suppressions += u64::from(after < before);
+    connection.note_suppression(now);
     connection.look_at_all = true;
 }
 

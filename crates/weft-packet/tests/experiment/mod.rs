@@ -68,6 +68,7 @@ pub fn flow(from: u32, to: u32) -> Flow {
         stop: None,
         transport: 0,
         traffic: 0,
+        class: 0,
         round: 0,
     }
 }
@@ -86,6 +87,7 @@ pub fn setup(fabric: Fabric, transports: Vec<Transport>, flows: Vec<Flow>) -> Se
         fabric,
         transports,
         flows,
+        programs: Vec::new(),
         probes: Vec::new(),
         seed: 1,
         threads: 1,

@@ -1,0 +1,60 @@
+//! The tables `jobs` and `suppressions`.
+
+use arrow_array::RecordBatch;
+use weft_packet::{JobRecord, Outcome};
+use weft_spec::Time;
+use weft_traffic::{Job, Program};
+
+use super::Names;
+use super::columns::Columns;
+use crate::Error;
+
+pub(super) fn jobs(
+    names: &Names,
+    programs: &[std::sync::Arc<dyn Program>],
+    outcome: &Outcome,
+) -> Result<RecordBatch, Error> {
+    let rows: Vec<(u32, &JobRecord, Job)> = outcome
+        .jobs
+        .iter()
+        .filter_map(|record| {
+            let program = &programs[record.program as usize];
+            let job = program.job(record.job)?;
+            Some((program.flow(job.first_request).traffic, record, job))
+        })
+        .collect();
+    let took = |record: &JobRecord| Some(Time(record.end?.0.checked_sub(record.start.0)?).seconds());
+    Columns::new(rows.len())
+        .index("job", rows.iter().map(|(_, record, _)| record.job))
+        .text(
+            "traffic",
+            rows.iter()
+                .map(|(traffic, ..)| names.traffic[*traffic as usize].as_str()),
+        )
+        .index("slot", rows.iter().map(|(.., job)| job.slot))
+        .text("client", rows.iter().map(|(.., job)| names.host(job.client)))
+        .texts(
+            "servers",
+            rows.iter()
+                .map(|(.., job)| job.servers.iter().map(|&host| names.host(host)).collect()),
+        )
+        .number(
+            "start_s",
+            rows.iter().map(|(_, record, _)| record.start.seconds()),
+        )
+        .number_or_null(
+            "end_s",
+            rows.iter().map(|(_, record, _)| record.end.map(Time::seconds)),
+        )
+        .number_or_null("jct_s", rows.iter().map(|(_, record, _)| took(record)))
+        .finish()
+}
+
+pub(super) fn suppressions(outcome: &Outcome) -> Result<RecordBatch, Error> {
+    let rows = &outcome.suppressions;
+    Columns::new(rows.len())
+        .index("flow", rows.iter().map(|episode| episode.flow))
+        .number("start_s", rows.iter().map(|episode| episode.start.seconds()))
+        .number_or_null("end_s", rows.iter().map(|episode| episode.end.map(Time::seconds)))
+        .finish()
+}

@@ -1,0 +1,285 @@
+//! Closed loops, jobs, classes and their end, on whole runs.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt32Type};
+use arrow_array::RecordBatch;
+use weft_lab::{Experiment, Run, RunOptions};
+
+/// 16 hosts: jobs by DCTCP over closed loops by AMP.
+const MIXED: &str = r#"
+    name = "mixed"
+    duration = "30ms"
+    topology = { kind = "fat-tree", k = 4, rate = "10Gbps", delay = "2us" }
+    queues = { limit = "100 packets", mark = "10 packets" }
+    transports.dctcp = { cc = "dctcp" }
+    transports.amp = { cc = "amp", subflows = 4 }
+    [[traffic]]
+    kind = "jobs"
+    transport = "dctcp"
+    servers = 5
+    request = "2KB"
+    block = "64KB"
+    slots = 4
+    jitter = "50us"
+    [[traffic]]
+    kind = "closed-loop"
+    name = "long"
+    transport = "amp"
+    size = { kind = "pareto", shape = 1.5, mean = "1MB", most = "100MB" }
+    pairs = "random"
+    classes = [{ name = "small", below = "500KB", transport = "dctcp" }]
+"#;
+
+fn run(text: &str, overrides: &[&str], threads: usize) -> Run {
+    let overrides: Vec<_> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    let options = RunOptions {
+        threads,
+        trace_hash: true,
+    };
+    let experiment = Experiment::parse(text, &overrides).unwrap();
+    experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
+}
+
+fn table<'a>(run: &'a Run, name: &str) -> &'a RecordBatch {
+    &run.tables.iter().find(|(table, _)| *table == name).unwrap().1
+}
+
+fn numbers(table: &RecordBatch, column: &str) -> Vec<Option<f64>> {
+    let column = table.column_by_name(column).unwrap();
+    column.as_primitive::<Float64Type>().iter().collect()
+}
+
+fn indices(table: &RecordBatch, column: &str) -> Vec<Option<u32>> {
+    let column = table.column_by_name(column).unwrap();
+    column.as_primitive::<UInt32Type>().iter().collect()
+}
+
+fn texts(table: &RecordBatch, column: &str) -> Vec<String> {
+    let column = table.column_by_name(column).unwrap().as_string::<i32>();
+    column.iter().flatten().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_job_is_its_requests_and_blocks() {
+    let run = run(MIXED, &[], 1);
+    let (jobs, flows) = (table(&run, "jobs"), table(&run, "flows"));
+    let starts = numbers(jobs, "start_s");
+    let (ends, jct) = (numbers(jobs, "end_s"), numbers(jobs, "jct_s"));
+    assert!(jobs.num_rows() > 40, "{} jobs", jobs.num_rows());
+    // The flows of each job: (from, to, start, established, finish).
+    let mut parts: HashMap<u32, Vec<usize>> = HashMap::new();
+    for (row, job) in indices(flows, "job").iter().enumerate() {
+        if let Some(job) = job {
+            parts.entry(*job).or_default().push(row);
+        }
+    }
+    let (from, to) = (texts(flows, "from"), texts(flows, "to"));
+    let (opened, finished) = (numbers(flows, "start_s"), numbers(flows, "finish_s"));
+    let clients = texts(jobs, "client");
+    for (row, &job) in indices(jobs, "job").iter().enumerate() {
+        let parts = &parts[&job.unwrap()];
+        let (requests, blocks): (Vec<usize>, Vec<usize>) =
+            parts.iter().partition(|&&part| from[part] == clients[row]);
+        assert!(requests.len() == 5 && blocks.iter().all(|&block| to[block] == clients[row]));
+        assert!(requests.iter().all(|&request| opened[request] == starts[row]));
+        for &block in &blocks {
+            let request = requests
+                .iter()
+                .find(|&&request| to[request] == from[block])
+                .unwrap();
+            assert!(opened[block] > opened[*request], "a block follows its request");
+        }
+        if let Some(end) = ends[row] {
+            assert_eq!(blocks.len(), 5);
+            assert!((jct[row].unwrap() - (end - starts[row].unwrap())).abs() < 1e-12);
+            // The last block is complete before its acknowledgement is back: by at most an RTT, here below 200 us.
+            let last = blocks
+                .iter()
+                .filter_map(|&block| finished[block])
+                .fold(0.0, f64::max);
+            assert!(end < last && last - end < 2e-4 || last == 0.0, "{end} {last}");
+            // 5 blocks of 64 KB over one 10 Gbps link take 256 us.
+            assert!(jct[row].unwrap() > 256e-6);
+        }
+    }
+    // In each slot one job follows the other, after a one-way delay at most if the client is another.
+    let slots = indices(jobs, "slot");
+    for slot in 0..4 {
+        let rows: Vec<usize> = (0..jobs.num_rows())
+            .filter(|&row| slots[row] == Some(slot))
+            .collect();
+        for pair in rows.windows(2) {
+            let gap = starts[pair[1]].unwrap() - ends[pair[0]].unwrap();
+            let same = clients[pair[0]] == clients[pair[1]];
+            assert!(
+                if same {
+                    gap == 0.0
+                } else {
+                    gap > 4e-6 && gap < 5e-4
+                },
+                "{gap}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_loop_goes_on_where_a_flow_ends() {
+    let run = run(MIXED, &[], 1);
+    let flows = table(&run, "flows");
+    let traffic = texts(flows, "traffic");
+    let (from, class) = (texts(flows, "from"), texts(flows, "class"));
+    let (opened, finished) = (numbers(flows, "start_s"), numbers(flows, "finish_s"));
+    let mut loops: HashMap<&str, Vec<usize>> = HashMap::new();
+    for row in (0..flows.num_rows()).filter(|&row| traffic[row] == "long") {
+        loops.entry(&from[row]).or_default().push(row);
+    }
+    assert_eq!(loops.len(), 16);
+    for rows in loops.values() {
+        for pair in rows.windows(2) {
+            assert_eq!(opened[pair[1]], finished[pair[0]]);
+        }
+        assert_eq!(finished[*rows.last().unwrap()], None, "one is always under way");
+    }
+    let transport = texts(flows, "transport");
+    let sizes = flows.column_by_name("size_bytes").unwrap();
+    let sizes = sizes.as_primitive::<arrow_array::types::UInt64Type>().values();
+    for row in loops.into_values().flatten() {
+        let small = sizes[row] < 500_000;
+        let expected = if small {
+            ("small", "dctcp")
+        } else {
+            ("long", "amp")
+        };
+        assert_eq!((class[row].as_str(), transport[row].as_str()), expected);
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    let (one, more) = (run(MIXED, &[], 1), run(MIXED, &[], 3));
+    assert_eq!(one.manifest["trace_hash"], more.manifest["trace_hash"]);
+    assert_eq!(one.tables, more.tables);
+    let other = run(MIXED, &["seed=2"], 1);
+    assert_ne!(one.manifest["trace_hash"], other.manifest["trace_hash"]);
+}
+
+/// The run ends at the first check after the 20th completion, which is the same for any number of threads.
+#[test]
+fn a_number_of_flows_ends_the_run() {
+    let stop = ["stop.class=small", "stop.flows=20"];
+    let text = format!("{MIXED}\n[stop]\nclass = \"long\"\nflows = 1\n");
+    let (one, more) = (run(&text, &stop, 1), run(&text, &stop, 2));
+    assert_eq!(one.tables, more.tables);
+    let flows = table(&one, "flows");
+    let class = texts(flows, "class");
+    let finished = numbers(flows, "finish_s");
+    let mut times: Vec<f64> = (0..class.len())
+        .filter(|&row| class[row] == "small")
+        .filter_map(|row| finished[row])
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let stopped = one.manifest["stopped_s"].as_f64().unwrap();
+    let end = one.manifest["end_s"].as_f64().unwrap();
+    assert_eq!(stopped, times[19]);
+    assert_eq!(one.manifest["partial"], false);
+    // A thousandth of 30 ms, and a window.
+    assert!(end >= stopped && end - stopped < 35e-6, "{stopped} {end}");
+    // Up to there it is the run without an end.
+    let whole = run(MIXED, &[], 1);
+    let all = numbers(table(&whole, "flows"), "finish_s");
+    let before = |times: &[Option<f64>]| times.iter().flatten().filter(|&&time| time < stopped).count();
+    assert_eq!(before(&finished), before(&all));
+}
+
+#[test]
+fn a_class_without_flows_is_a_warning() {
+    let quiet = run(MIXED, &["traffic[1].classes[0].below=1B"], 1);
+    let warnings = quiet.manifest["warnings"].as_array().unwrap();
+    assert_eq!(
+        warnings,
+        &["traffic[1].classes[0]: no flow is in class \"small\""]
+    );
+    let all = run(MIXED, &[], 1);
+    assert_eq!(all.manifest["warnings"].as_array().unwrap().len(), 0);
+}
+
+/// Where suppression is on, episodes are as long as the flows' times say, and lie within the flows' lives.
+#[test]
+fn suppressions_have_their_times() {
+    let text = MIXED
+        .replace("slots = 4", "slots = 30")
+        .replace("classes", "count = 4\n    classes");
+    let run = run(&text, &[], 1);
+    let episodes = table(&run, "suppressions");
+    let flows = table(&run, "flows");
+    assert!(episodes.num_rows() > 10, "{}", episodes.num_rows());
+    let mut total: HashMap<u32, f64> = HashMap::new();
+    let (starts, ends) = (numbers(episodes, "start_s"), numbers(episodes, "end_s"));
+    for (row, flow) in indices(episodes, "flow").iter().enumerate() {
+        let end = ends[row].unwrap_or(30e-3);
+        assert!(end > starts[row].unwrap());
+        *total.entry(flow.unwrap()).or_default() += end - starts[row].unwrap();
+    }
+    let (ids, suppressed) = (indices(flows, "flow"), numbers(flows, "suppressed_s"));
+    for (id, suppressed) in ids.iter().zip(&suppressed) {
+        let expected = total.get(&id.unwrap()).copied().unwrap_or(0.0);
+        assert!((suppressed.unwrap() - expected).abs() < 1e-9);
+    }
+}
+
+/// Overrides and how the refusal begins.
+const REFUSALS: &[(&str, &str)] = &[
+    (
+        "traffic[0].servers=16",
+        "traffic[0].servers: 16; allowed: 1 to 15, the hosts beside the client",
+    ),
+    (
+        "traffic[1].size={kind=\"pareto\"}",
+        "traffic[1].size.shape: missing; allowed:",
+    ),
+    (
+        "traffic[1].size=5",
+        "traffic[1].size: 5 is a bare number without a unit; allowed:",
+    ),
+    (
+        "traffic[1].classes[0].below=0B",
+        "traffic[1].classes[0].below: 0B; allowed: above 0B",
+    ),
+    (
+        "traffic[1].classes[0].transport=tcp",
+        "traffic[1].classes[0].transport: \"tcp\" does not exist; allowed: \"amp\", \"dctcp\"",
+    ),
+    (
+        "traffic[1].classes[0].name=jobs",
+        "traffic[1].classes[0].name: \"jobs\" is the name of another class or entry; allowed:",
+    ),
+    (
+        "stop={class=\"short\",flows=1}",
+        "stop.class: \"short\" does not exist; allowed: \"jobs\", \"small\", \"long\"",
+    ),
+    (
+        "stop={class=\"long\",flows=0}",
+        "stop.flows: 0; allowed: at least 1",
+    ),
+    (
+        "stop={class=\"long\"}",
+        "stop.flows: missing; allowed: a value is required here: How many of its flows",
+    ),
+];
+
+#[test]
+fn refusals_name_the_field_what_was_given_and_what_is_allowed() {
+    for (over, expected) in REFUSALS {
+        let got = Experiment::parse(MIXED, &[(*over).to_owned()])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            got.starts_with(expected),
+            "{over} gives\n  {got}\nnot\n  {expected}"
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! What a host does for traffic that reacts: it opens flows when others end, and keeps the jobs of which it is the client.
+
+use weft_spec::Time;
+use weft_traffic::{Delivery, Flow, Step};
+
+use crate::engine::At;
+use crate::engine::packet::{LAST, PROTECTED, Packet, SYN};
+use crate::outcome::JobRecord;
+
+use super::host::{Host, Shared, TimerKind, timer_key};
+
+/// Flags of the packet that tells a job's client that the job before in its slot has ended.
+pub const HANDOVER: u16 = SYN | LAST | PROTECTED;
+
+/// A job at its client.
+pub struct RunningJob {
+    /// What is known of it.
+    pub record: JobRecord,
+    /// Blocks still to come.
+    left: u32,
+}
+
+impl Shared {
+    /// Program and number of a flow that a program opened.
+    pub fn origin(&self, flow: u32) -> Option<(u32, u32)> {
+        let programs = self.programs.len() as u32;
+        let beyond = flow.checked_sub(self.flows.len() as u32)?;
+        (programs > 0).then(|| (beyond % programs, beyond / programs))
+    }
+
+    /// Index of flow `n` of a program; none if 32 bits cannot number it.
+    fn index(&self, program: u32, n: u32) -> Option<u32> {
+        n.checked_mul(self.programs.len() as u32)?
+            .checked_add(program)?
+            .checked_add(self.flows.len() as u32)
+    }
+
+    /// The flow of this index.
+    pub fn flow(&self, flow: u32) -> Flow {
+        match self.origin(flow) {
+            Some((program, n)) => self.programs[program as usize].flow(n),
+            None => self.flows[flow as usize].clone(),
+        }
+    }
+
+    /// The timer that makes a host take a step of a program.
+    pub fn step_key(&self, program: u32, step: Step) -> Option<u64> {
+        Some(match step {
+            Step::Open(n) => timer_key(TimerKind::Start, self.index(program, n)?),
+            Step::Begin(job) => {
+                let index = job
+                    .checked_mul(self.programs.len() as u32)?
+                    .checked_add(program)?;
+                timer_key(TimerKind::Begin, index)
+            }
+        })
+    }
+
+    /// Bytes whose complete delivery means something to a program; `u64::MAX` if none do.
+    pub fn due(&self, flow: u32, spec: &Flow) -> u64 {
+        let means =
+            |(program, n): (u32, u32)| self.programs[program as usize].delivered(n) != Delivery::Plain;
+        match spec.size {
+            Some(size) if self.origin(flow).is_some_and(means) => size.0,
+            _ => u64::MAX,
+        }
+    }
+}
+
+impl Host {
+    /// All data of a flow that this host sends is acknowledged.
+    pub(super) fn acknowledged(&mut self, flow: u32, at: &mut At<'_>) {
+        let class = self.shared.flow(flow).class as usize;
+        if self.completed.len() <= class {
+            self.completed.resize(class + 1, 0);
+        }
+        self.completed[class] += 1;
+        let Some((program, n)) = self.shared.origin(flow) else {
+            return;
+        };
+        let next = self.shared.programs[program as usize].acknowledged(n, Time(at.now));
+        if let Some((time, step)) = next
+            && let Some(key) = self.shared.step_key(program, step)
+        {
+            at.set_timer(time.0, key);
+        }
+    }
+
+    /// All data of a flow has arrived at this host.
+    pub(super) fn delivered(&mut self, flow: u32, at: &mut At<'_>) {
+        let Some((program, n)) = self.shared.origin(flow) else {
+            return;
+        };
+        match self.shared.programs[program as usize].delivered(n) {
+            Delivery::Plain => {}
+            Delivery::Request(answer) => {
+                if let Some(index) = self.shared.index(program, answer) {
+                    self.open(index, at);
+                }
+            }
+            Delivery::Block(job) => self.block(program, job, at),
+        }
+    }
+
+    /// A timer says that a job begins: `index` is job * programs + program.
+    pub(super) fn begin(&mut self, index: u32, at: &mut At<'_>) {
+        let programs = self.shared.programs.len() as u32;
+        self.begin_job(index % programs, index / programs, at);
+    }
+
+    /// The job before this one's has ended at another host.
+    pub(super) fn on_handover(&mut self, packet: &Packet, at: &mut At<'_>) {
+        self.begin_job(packet.hi, packet.lo, at);
+    }
+
+    fn begin_job(&mut self, program: u32, number: u32, at: &mut At<'_>) {
+        let Some(job) = self.shared.programs[program as usize].job(number) else {
+            return;
+        };
+        let servers = job.servers.len() as u32;
+        self.running.insert((program, number), self.jobs.len());
+        self.jobs.push(RunningJob {
+            record: JobRecord {
+                program,
+                job: number,
+                start: Time(at.now),
+                end: None,
+            },
+            left: servers,
+        });
+        for request in job.first_request..job.first_request + servers {
+            if let Some(index) = self.shared.index(program, request) {
+                self.open(index, at);
+            }
+        }
+    }
+
+    fn block(&mut self, program: u32, number: u32, at: &mut At<'_>) {
+        let Some(&place) = self.running.get(&(program, number)) else {
+            return;
+        };
+        let running = &mut self.jobs[place];
+        running.left -= 1;
+        if running.left > 0 {
+            return;
+        }
+        running.record.end = Some(Time(at.now));
+        self.running.remove(&(program, number));
+        let it = &self.shared.programs[program as usize];
+        let Some(next) = it.after(number, Time(at.now)) else {
+            return;
+        };
+        let Some(job) = it.job(next) else { return };
+        if job.client == self.index {
+            self.begin_job(program, next, at);
+            return;
+        }
+        let shared = &self.shared;
+        let Some(flow) = shared.index(program, job.first_request) else {
+            return;
+        };
+        let nodes = &shared.fabric.hosts;
+        let (here, there) = (nodes[self.index as usize], nodes[job.client as usize]);
+        let transport = &shared.transports[shared.flow(flow).transport as usize];
+        // Whether routes fit was checked when the run was set up.
+        let route = shared
+            .ecmp
+            .route(&shared.fabric, here, there, flow, 0, false)
+            .unwrap_or(0);
+        at.send(&Packet {
+            route,
+            lo: next,
+            hi: program,
+            size: transport.profile.ack_size as u16,
+            flags: HANDOVER,
+            ..Packet::default()
+        });
+    }
+}

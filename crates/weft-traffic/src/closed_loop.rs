@@ -1,0 +1,157 @@
+//! Closed loops: a flow ends, the sender's next one begins.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Size, SpecError, Time};
+
+use crate::matrix::Matrix;
+use crate::random::{self, Streams};
+use crate::{Classes, Context, Flow, HostSet, MAX_FLOWS, Pairs, Pattern, Program, SizeDistribution, Step};
+
+/// Every sender has flows in loops: when one is fully acknowledged, its successor opens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClosedLoop {
+    /// Application bytes of each flow: a size, or a distribution of sizes by its kind.
+    pub size: SizeDistribution,
+    /// Who sends to whom: "permutation", "random" (each flow to a host drawn for it), staggered probabilities
+    /// { tor, pod }, or pairs [[FROM, TO], …], each of which has loops.
+    pub pairs: Pairs,
+    /// Senders; left out, all hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<HostSet>,
+    /// Receivers where pairs are random; left out, all hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<HostSet>,
+    /// Loops of a sender side by side.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    pub count: u32,
+    /// When the first flows open.
+    #[serde(default)]
+    pub start: Time,
+    /// Each first flow opens later by a random time up to this.
+    #[serde(default)]
+    pub jitter: Time,
+    /// Time between a flow's end and its successor's opening.
+    #[serde(default)]
+    pub pause: Time,
+    /// No flow opens from here on; left out, to the end of the experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Pattern for ClosedLoop {
+    fn program(&self, context: &Context<'_>) -> Result<Option<Arc<dyn Program>>, SpecError> {
+        let mut random = context.random();
+        let matrix = self
+            .pairs
+            .resolve(self.from.as_ref(), self.to.as_ref(), context, &mut random)?;
+        let loops = matrix.senders.len() as u64 * u64::from(self.count);
+        if !(1..=MAX_FLOWS).contains(&loops) {
+            let given = format!(
+                "{} for {} senders makes {loops} loops",
+                self.count,
+                matrix.senders.len()
+            );
+            return Err(SpecError::new(
+                "count",
+                given,
+                format!("1 to {MAX_FLOWS} loops in all"),
+            ));
+        }
+        check_stop(self.start, self.stop, context)?;
+        Ok(Some(Arc::new(Loops {
+            matrix,
+            // At most MAX_FLOWS, which fits.
+            loops: loops as u32,
+            size: self.size.clone(),
+            streams: context.streams(),
+            classes: context.classes.clone(),
+            traffic: context.traffic,
+            start: self.start,
+            jitter: self.jitter,
+            pause: self.pause,
+            stop: self.stop.unwrap_or(Time::MAX),
+        })))
+    }
+}
+
+/// Refuses a start that is not before `stop` or the end of the experiment.
+pub(crate) fn check_stop(start: Time, stop: Option<Time>, context: &Context<'_>) -> Result<(), SpecError> {
+    match stop {
+        Some(stop) if stop <= start => {
+            let given = format!("{stop} is not after the start");
+            Err(SpecError::new("stop", given, format!("a time above {start}")))
+        }
+        _ if start >= context.duration => {
+            let given = format!("{start}, and the experiment ends at {}", context.duration);
+            Err(SpecError::new(
+                "start",
+                given,
+                format!("before {}", context.duration),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Flow n is the (n / loops)-th of loop n mod loops.
+#[derive(Debug)]
+struct Loops {
+    matrix: Matrix,
+    loops: u32,
+    size: SizeDistribution,
+    streams: Streams,
+    classes: Classes,
+    traffic: u32,
+    start: Time,
+    jitter: Time,
+    pause: Time,
+    stop: Time,
+}
+
+impl Program for Loops {
+    fn flow(&self, n: u32) -> Flow {
+        let mut random = self.streams.nth(n);
+        let sender = (n % self.loops) as usize % self.matrix.senders.len();
+        let to = self.matrix.to(sender, &mut random);
+        let size: Size = self.size.sample(&mut random);
+        let class = self.classes.of(Some(size));
+        Flow {
+            from: self.matrix.senders[sender],
+            to,
+            size: Some(size),
+            start: Time(self.start.0 + random::up_to(self.jitter, &mut random).0),
+            stop: None,
+            transport: class.transport,
+            traffic: self.traffic,
+            class: class.class,
+            round: n / self.loops,
+        }
+    }
+
+    fn first(&self) -> Vec<(Time, u32, Step)> {
+        let first = |n| {
+            let flow = self.flow(n);
+            (flow.start, flow.from, Step::Open(n))
+        };
+        (0..self.loops).map(first).collect()
+    }
+
+    fn acknowledged(&self, n: u32, now: Time) -> Option<(Time, Step)> {
+        let at = Time(now.0.saturating_add(self.pause.0));
+        let next = n.checked_add(self.loops)?;
+        (at < self.stop).then_some((at, Step::Open(next)))
+    }
+
+    fn ends(&self) -> (Vec<u32>, Vec<u32>) {
+        (self.matrix.senders.clone(), self.matrix.receivers())
+    }
+}

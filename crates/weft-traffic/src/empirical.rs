@@ -1,0 +1,228 @@
+//! Empirical distributions of sizes: cumulative distributions as the literature tabulates them.
+
+use std::fs;
+
+use rand::RngExt;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Size, SpecError};
+
+use crate::sizes::{Checked, Sizes};
+
+/// The workloads that come with the package, by name.
+pub const WORKLOADS: &[(&str, &str)] = &[
+    ("data-mining", include_str!("../data/data-mining.cdf")),
+    ("web-search", include_str!("../data/web-search.cdf")),
+];
+
+/// A cumulative distribution of sizes, linear between its points: a workload or file `cdf`, or `points`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Empirical {
+    /// A workload, "data-mining" or "web-search", or the path of a file: a line a point, size and cumulative probability
+    /// (as a fraction or in percent), and a comment "# size in bytes" or "# size in packets of 1460 bytes".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cdf: Option<String>,
+    /// What one unit of the file's sizes is, where the file does not say it: "1B", or "1460B" for packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unit: Option<Size>,
+    /// Points instead of a file: [size in bytes, cumulative probability as a fraction]. A file's points are kept here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    points: Option<Vec<[f64; 2]>>,
+    #[serde(skip)]
+    curve: Vec<[f64; 2]>,
+}
+
+impl Checked for Empirical {
+    fn checked(mut self) -> Result<Self, SpecError> {
+        if let Some(points) = &self.points {
+            if self.cdf.is_some() || self.unit.is_some() {
+                let field = if self.cdf.is_some() { "cdf" } else { "unit" };
+                return Err(SpecError::new(
+                    field,
+                    "given beside points",
+                    "either cdf or points",
+                ));
+            }
+            let place = |i: usize| format!("points[{i}]");
+            check(points, place, "points")
+                .map_err(|(path, given, allowed)| SpecError::new(path, given, allowed))?;
+            if let Some(last) = points.last().filter(|last| last[1] != 1.0) {
+                return Err(SpecError::new(
+                    "points",
+                    format!("ends at {}", last[1]),
+                    "1 at the end",
+                ));
+            }
+            self.curve.clone_from(points);
+            return Ok(self);
+        }
+        let Some(name) = &self.cdf else {
+            return Err(SpecError::new(
+                "cdf",
+                "missing",
+                "a workload or a file, or points instead",
+            ));
+        };
+        if self.unit == Some(Size(0)) {
+            return Err(SpecError::new("unit", "0B", "a size above 0"));
+        }
+        if let Some((_, text)) = WORKLOADS.iter().find(|(workload, _)| workload == name) {
+            self.curve = read(text, self.unit).map_err(|error| error.at("cdf", name))?;
+            return Ok(self);
+        }
+        let text = fs::read_to_string(name).map_err(|error| {
+            let names: Vec<_> = WORKLOADS.iter().map(|(name, _)| format!("{name:?}")).collect();
+            let allowed = format!("a file that can be read, or a workload: {}", names.join(", "));
+            SpecError::new("cdf", format!("{name:?}: {error}"), allowed)
+        })?;
+        self.curve = read(&text, self.unit).map_err(|error| error.at("cdf", name))?;
+        // The file may change, and a resolved spec says all.
+        Ok(Self {
+            points: Some(self.curve.clone()),
+            curve: self.curve,
+            cdf: None,
+            unit: None,
+        })
+    }
+}
+
+impl Sizes for Empirical {
+    fn mean(&self) -> f64 {
+        let first = self.curve.first().map_or(0.0, |[size, p]| size * p);
+        let between = |pair: &[[f64; 2]]| (pair[1][1] - pair[0][1]) * f64::midpoint(pair[0][0], pair[1][0]);
+        first + self.curve.windows(2).map(between).sum::<f64>()
+    }
+
+    /// The size at which the curve passes a uniform number.
+    fn draw(&self, random: &mut Xoshiro256PlusPlus) -> f64 {
+        let u: f64 = random.random();
+        let above = self.curve.partition_point(|&[_, p]| p <= u);
+        match (above.checked_sub(1).map(|i| self.curve[i]), self.curve.get(above)) {
+            (None, Some(&[size, _])) | (Some([size, _]), None) => size,
+            (Some([a, p]), Some(&[b, q])) => a + (b - a) * (u - p) / (q - p),
+            (None, None) => 0.0,
+        }
+    }
+}
+
+/// What is wrong with a file, and where.
+struct Complaint {
+    line: Option<usize>,
+    given: String,
+    allowed: String,
+}
+
+impl Complaint {
+    fn at(self, field: &str, file: &str) -> SpecError {
+        let line = self.line.map(|line| format!(", line {line}")).unwrap_or_default();
+        SpecError::new(field, format!("{file:?}{line}: {}", self.given), self.allowed)
+    }
+}
+
+/// The points of a file, sizes in bytes, probabilities as fractions. `unit` overrides what the file says.
+fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, Complaint> {
+    let (mut points, mut lines, mut said) = (Vec::new(), Vec::new(), None);
+    for (number, line) in (1..).zip(text.lines()) {
+        let (data, comment) = line.split_once('#').unwrap_or((line, ""));
+        said = said.or_else(|| unit_in(comment));
+        let fields: Vec<&str> = data
+            .split(|c: char| c.is_whitespace() || c == ',')
+            .filter(|field| !field.is_empty())
+            .collect();
+        if fields.is_empty() {
+            continue;
+        }
+        let numbers: Vec<f64> = fields.iter().filter_map(|field| field.parse().ok()).collect();
+        let (2, &[size, p]) = (fields.len(), numbers.as_slice()) else {
+            return Err(Complaint {
+                line: Some(number),
+                given: format!("{:?} is not a size and a probability", data.trim()),
+                allowed: "two numbers in a line, and comments after #".into(),
+            });
+        };
+        points.push([size, p]);
+        lines.push(number);
+    }
+    let unit = unit.map(|unit| unit.0 as f64).or(said).ok_or_else(|| Complaint {
+        line: None,
+        given: "no unit of its sizes".into(),
+        allowed: "a line \"# size in bytes\" or \"# size in packets of 1460 bytes\" in it, or unit = \"1B\" or \"1460B\" \
+                  beside it"
+            .into(),
+    })?;
+    check(&points, |i| lines[i].to_string(), "").map_err(|(line, given, allowed)| Complaint {
+        line: line.parse().ok(),
+        given,
+        allowed,
+    })?;
+    let whole = match points.last() {
+        Some([_, 1.0]) => 1.0,
+        Some([_, 100.0]) => 100.0,
+        last => {
+            let given = format!("ends at {}", last.map_or(0.0, |[_, p]| *p));
+            let allowed = "1 (or 100, in percent) at the end".into();
+            return Err(Complaint {
+                line: lines.last().copied(),
+                given,
+                allowed,
+            });
+        }
+    };
+    Ok(points
+        .into_iter()
+        .map(|[size, p]| [size * unit, p / whole])
+        .collect())
+}
+
+/// Bytes of a unit, if a comment tells it: "packets of N bytes", or "bytes".
+fn unit_in(comment: &str) -> Option<f64> {
+    let words: Vec<&str> = comment
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let has = |wanted: [&str; 2], at: usize| words.get(at..at + 2).is_some_and(|found| found == wanted);
+    for (i, word) in words.iter().enumerate() {
+        if has(["packets", "of"], i) && matches!(words.get(i + 3), Some(&("bytes" | "B"))) {
+            return words[i + 2].parse().ok().filter(|&bytes: &f64| bytes > 0.0);
+        }
+        if *word == "packets" {
+            return None;
+        }
+        if *word == "bytes" {
+            return Some(1.0);
+        }
+    }
+    None
+}
+
+/// Refuses points that are not a curve which rises from point to point: (place, what is given, what is allowed).
+fn check(
+    points: &[[f64; 2]],
+    place: impl Fn(usize) -> String,
+    none: &str,
+) -> Result<(), (String, String, String)> {
+    if points.len() < 2 {
+        let given = format!("{} points", points.len());
+        return Err((none.to_owned(), given, "at least 2 points".into()));
+    }
+    for (i, &[size, p]) in points.iter().enumerate() {
+        if !(size >= 0.0 && size.is_finite() && p >= 0.0 && p.is_finite()) {
+            let given = format!("size {size}, probability {p}");
+            return Err((place(i), given, "numbers from 0".into()));
+        }
+        let Some(&[before, q]) = i.checked_sub(1).map(|i| &points[i]) else {
+            continue;
+        };
+        if size < before || p < q || (size == before && p == q) {
+            let given = format!("({size}, {p}) after ({before}, {q}) does not rise");
+            return Err((
+                place(i),
+                given,
+                "sizes and probabilities that rise from line to line".into(),
+            ));
+        }
+    }
+    Ok(())
+}

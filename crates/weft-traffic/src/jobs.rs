@@ -1,0 +1,209 @@
+//! Request/response jobs: a client asks several servers at once, as in a parallel read (Kheirkhah and Lee, AMP, section
+//! 5.3: 2 KB to each of 10 servers, 64 KB back from each, 8 jobs at a time).
+//!
+//! Requests and blocks are connections of their own; a server opens its own as soon as the whole request has arrived. A job's
+//! hosts are drawn when it begins, independently of those of other jobs. Where a job's client is another host than that of
+//! the job before in its slot, word of the end reaches it by a packet of an acknowledgement's size that is neither
+//! dropped nor marked: so there is a one-way delay between the two.
+
+use std::sync::Arc;
+
+use rand::RngExt;
+use rand::seq::index::sample;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Size, SpecError, Time};
+
+use crate::closed_loop::check_stop;
+use crate::random::{self, Streams};
+use crate::{Classes, Context, Delivery, Flow, HostSet, Job, Pattern, Program, SizeDistribution, Step};
+
+/// Jobs of one client and several servers each, some side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Jobs {
+    /// Servers of a job.
+    #[schemars(range(min = 1))]
+    pub servers: u32,
+    /// Application bytes of a request.
+    pub request: Size,
+    /// Application bytes of a block: a size, or a distribution of sizes by its kind.
+    pub block: SizeDistribution,
+    /// Jobs side by side.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MAX_SLOTS))]
+    pub slots: u32,
+    /// Hosts of which a job's client is drawn; left out, all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<HostSet>,
+    /// Hosts of which a job's servers are drawn, its client excepted; left out, all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub among: Option<HostSet>,
+    /// When the first jobs begin.
+    #[serde(default)]
+    pub start: Time,
+    /// Each first job begins later by a random time up to this.
+    #[serde(default)]
+    pub jitter: Time,
+    /// No job begins from here on; left out, to the end of the experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Time>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Most jobs side by side.
+const MAX_SLOTS: u32 = 1_000_000;
+
+impl Pattern for Jobs {
+    fn program(&self, context: &Context<'_>) -> Result<Option<Arc<dyn Program>>, SpecError> {
+        let set = |set: &Option<HostSet>, field: &str| -> Result<Vec<u32>, SpecError> {
+            let mut hosts = match set {
+                None => (0..context.hosts.len() as u32).collect(),
+                Some(set) => set.resolve(context).map_err(|error| error.under(field))?,
+            };
+            hosts.sort_unstable();
+            hosts.dedup();
+            if hosts.is_empty() {
+                return Err(SpecError::new(field, "no hosts", "at least one host"));
+            }
+            Ok(hosts)
+        };
+        let (clients, servers) = (set(&self.clients, "clients")?, set(&self.among, "among")?);
+        // A client that is among them is no server of its own job.
+        let overlap = clients.iter().any(|client| servers.binary_search(client).is_ok());
+        let most = servers.len() as u32 - u32::from(overlap);
+        if !(1..=most).contains(&self.servers) {
+            let given = self.servers.to_string();
+            let allowed = match most {
+                0 => "more hosts: there is none beside the client".to_owned(),
+                most => format!("1 to {most}, the hosts beside the client"),
+            };
+            return Err(SpecError::new("servers", given, allowed));
+        }
+        if !(1..=MAX_SLOTS).contains(&self.slots) {
+            let given = self.slots.to_string();
+            return Err(SpecError::new("slots", given, format!("1 to {MAX_SLOTS}")));
+        }
+        if self.request == Size(0) {
+            return Err(SpecError::new("request", "0B", "a size above 0"));
+        }
+        check_stop(self.start, self.stop, context)?;
+        Ok(Some(Arc::new(JobProgram {
+            spec: self.clone(),
+            clients,
+            servers,
+            streams: context.streams(),
+            classes: context.classes.clone(),
+            traffic: context.traffic,
+        })))
+    }
+}
+
+/// Job j has the flows from 2 j s on, s being its servers: first its requests, then the blocks in the same order.
+#[derive(Debug)]
+struct JobProgram {
+    spec: Jobs,
+    /// Sorted.
+    clients: Vec<u32>,
+    /// Sorted.
+    servers: Vec<u32>,
+    streams: Streams,
+    classes: Classes,
+    traffic: u32,
+}
+
+impl JobProgram {
+    /// When a first job begins, its client, its servers by index into `servers` with the client skipped.
+    fn draw(&self, job: u32) -> (Time, u32, Vec<u32>) {
+        let mut random = self.streams.nth(job);
+        let client = self.clients[random.random_range(0..self.clients.len())];
+        let start = Time(self.spec.start.0 + random::up_to(self.spec.jitter, &mut random).0);
+        let itself = self.servers.binary_search(&client).ok();
+        let candidates = self.servers.len() - usize::from(itself.is_some());
+        let servers = sample(&mut random, candidates, self.spec.servers as usize)
+            .into_iter()
+            .map(|i| self.servers[i + usize::from(itself.is_some_and(|itself| i >= itself))])
+            .collect();
+        (start, client, servers)
+    }
+
+    fn flows_a_job(&self) -> u32 {
+        2 * self.spec.servers
+    }
+}
+
+impl Program for JobProgram {
+    fn flow(&self, n: u32) -> Flow {
+        let servers = self.spec.servers;
+        let (job, i) = (n / self.flows_a_job(), n % self.flows_a_job());
+        let (start, client, drawn) = self.draw(job);
+        let server = drawn[(i % servers) as usize];
+        let (from, to, size) = if i < servers {
+            (client, server, self.spec.request)
+        } else {
+            // Jobs use the streams from below, blocks those from above.
+            let size = self.spec.block.sample(&mut self.streams.nth(u32::MAX - n));
+            (server, client, size)
+        };
+        let class = self.classes.of(Some(size));
+        Flow {
+            from,
+            to,
+            size: Some(size),
+            start,
+            stop: None,
+            transport: class.transport,
+            traffic: self.traffic,
+            class: class.class,
+            round: job / self.spec.slots,
+        }
+    }
+
+    fn first(&self) -> Vec<(Time, u32, Step)> {
+        let first = |job| {
+            let (start, client, _) = self.draw(job);
+            (start, client, Step::Begin(job))
+        };
+        (0..self.spec.slots).map(first).collect()
+    }
+
+    fn delivered(&self, n: u32) -> Delivery {
+        let servers = self.spec.servers;
+        if n % self.flows_a_job() < servers {
+            Delivery::Request(n + servers)
+        } else {
+            Delivery::Block(n / self.flows_a_job())
+        }
+    }
+
+    fn job(&self, n: u32) -> Option<Job> {
+        let (_, client, servers) = self.draw(n);
+        Some(Job {
+            slot: n % self.spec.slots,
+            client,
+            servers,
+            first_request: n.checked_mul(self.flows_a_job())?,
+        })
+    }
+
+    fn job_of(&self, n: u32) -> Option<u32> {
+        Some(n / self.flows_a_job())
+    }
+
+    fn after(&self, n: u32, now: Time) -> Option<u32> {
+        let next = n.checked_add(self.spec.slots)?;
+        // All its flows must have numbers.
+        next.checked_add(1)?.checked_mul(self.flows_a_job())?;
+        (now < self.spec.stop.unwrap_or(Time::MAX)).then_some(next)
+    }
+
+    fn ends(&self) -> (Vec<u32>, Vec<u32>) {
+        let mut all: Vec<u32> = self.clients.iter().chain(&self.servers).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        (all.clone(), all)
+    }
+}

@@ -1,0 +1,326 @@
+//! Traffic matrices: who sends to whom.
+
+use std::fmt;
+
+use rand::{Rng, RngExt};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use weft_spec::{SpecError, from_table};
+
+use crate::{Context, HostRef, HostSet, random};
+
+/// Who sends to whom, as a spec says it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pairs {
+    /// A random permutation of all hosts without fixed points.
+    Permutation,
+    /// Every flow goes to another host drawn for it.
+    Random,
+    /// Every flow goes to a host drawn for it, by distance.
+    Staggered(Staggered),
+    /// Sender and receiver of each pair.
+    Listed(Vec<[HostRef; 2]>),
+}
+
+/// Staggered probabilities (Al-Fares et al., "Hedera", NSDI 2010, section 5.2): a flow goes to a host of the same ToR with
+/// probability `tor`, to one of the same pod at another ToR with `pod`, and elsewhere with the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Staggered {
+    /// Probability of a host of the same ToR: two links away.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub tor: f64,
+    /// Probability of a host of the same pod at another ToR: four links away.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub pod: f64,
+}
+
+/// Who sends to whom among an experiment's hosts.
+#[derive(Clone, Debug)]
+pub(crate) struct Matrix {
+    /// Senders in order; with listed pairs as often as they are listed.
+    pub senders: Vec<u32>,
+    rule: Rule,
+}
+
+#[derive(Clone, Debug)]
+enum Rule {
+    /// The receiver of each of the senders, in their order.
+    Fixed(Vec<u32>),
+    /// Receivers, sorted.
+    Random(Vec<u32>),
+    /// Hosts by distance of each of the senders: same ToR, same pod, elsewhere.
+    Staggered(Staggered, Vec<[Vec<u32>; 3]>),
+}
+
+impl Matrix {
+    /// The receiver of a flow of the `i`-th sender.
+    pub fn to(&self, i: usize, random: &mut impl Rng) -> u32 {
+        match &self.rule {
+            Rule::Fixed(receivers) => receivers[i],
+            Rule::Random(receivers) => {
+                let from = self.senders[i];
+                match receivers.binary_search(&from) {
+                    Err(_) => receivers[random.random_range(0..receivers.len())],
+                    Ok(itself) => {
+                        let drawn = random.random_range(0..receivers.len() - 1);
+                        receivers[drawn + usize::from(drawn >= itself)]
+                    }
+                }
+            }
+            Rule::Staggered(Staggered { tor, pod }, hosts) => {
+                let u: f64 = random.random();
+                let ring = if u < *tor {
+                    0
+                } else if u < tor + pod {
+                    1
+                } else {
+                    2
+                };
+                // Rounding may make the three sum to a little less than one where the last is impossible.
+                let [a, b, c] = &hosts[i];
+                let ring = [[a, b, c], [b, a, c], [c, b, a]][ring];
+                let ring = ring.into_iter().find(|ring| !ring.is_empty()).unwrap_or(a);
+                ring[random.random_range(0..ring.len())]
+            }
+        }
+    }
+
+    /// All that may receive.
+    pub fn receivers(&self) -> Vec<u32> {
+        match &self.rule {
+            Rule::Fixed(receivers) | Rule::Random(receivers) => receivers.clone(),
+            Rule::Staggered(_, hosts) => {
+                let mut all: Vec<u32> = hosts.iter().flatten().flatten().copied().collect();
+                all.sort_unstable();
+                all.dedup();
+                all
+            }
+        }
+    }
+}
+
+impl Pairs {
+    /// The matrix; `from` restricts who sends, `to` who receives.
+    ///
+    /// # Errors
+    /// By path: `pairs`, `from` or `to`.
+    pub(crate) fn resolve(
+        &self,
+        from: Option<&HostSet>,
+        to: Option<&HostSet>,
+        context: &Context<'_>,
+        random: &mut impl Rng,
+    ) -> Result<Matrix, SpecError> {
+        let hosts = context.hosts.len() as u32;
+        if let (Pairs::Listed(_), Some(_)) = (self, from) {
+            return Err(SpecError::new(
+                "from",
+                "given beside a list of pairs",
+                "one of the two",
+            ));
+        }
+        if to.is_some() && *self != Pairs::Random {
+            return Err(SpecError::new(
+                "to",
+                "given beside these pairs",
+                "pairs = \"random\" beside it",
+            ));
+        }
+        let senders = match from {
+            None => (0..hosts).collect(),
+            Some(set) => some(set.resolve(context), "from")?,
+        };
+        match self {
+            Pairs::Permutation if hosts < 2 => {
+                let given = format!("a permutation of {hosts} hosts");
+                Err(SpecError::new("pairs", given, "at least 2 hosts"))
+            }
+            Pairs::Permutation => {
+                let all = random::derangement(hosts, random);
+                let receivers = senders.iter().map(|&from| all[from as usize]).collect();
+                Ok(Matrix {
+                    senders,
+                    rule: Rule::Fixed(receivers),
+                })
+            }
+            Pairs::Random => {
+                let mut receivers = match to {
+                    None => (0..hosts).collect(),
+                    Some(set) => some(set.resolve(context), "to")?,
+                };
+                receivers.sort_unstable();
+                receivers.dedup();
+                if let [only] = receivers[..]
+                    && senders.contains(&only)
+                {
+                    let field = if to.is_some() { "to" } else { "pairs" };
+                    return Err(to_itself(only, context).under(field));
+                }
+                Ok(Matrix {
+                    senders,
+                    rule: Rule::Random(receivers),
+                })
+            }
+            Pairs::Staggered(staggered) => staggered.resolve(senders, context).map_err(|e| e.under("pairs")),
+            Pairs::Listed(listed) => {
+                let (senders, receivers) = listed_pairs(listed, context)?.into_iter().unzip();
+                Ok(Matrix {
+                    senders,
+                    rule: Rule::Fixed(receivers),
+                })
+            }
+        }
+    }
+}
+
+/// A set of at least one host.
+fn some(hosts: Result<Vec<u32>, SpecError>, field: &str) -> Result<Vec<u32>, SpecError> {
+    let hosts = hosts.map_err(|error| error.under(field))?;
+    if hosts.is_empty() {
+        return Err(SpecError::new(field, "no hosts", "at least one host"));
+    }
+    Ok(hosts)
+}
+
+impl Staggered {
+    fn resolve(self, senders: Vec<u32>, context: &Context<'_>) -> Result<Matrix, SpecError> {
+        for (field, p) in [("tor", self.tor), ("pod", self.pod)] {
+            if !(0.0..=1.0).contains(&p) {
+                return Err(SpecError::new(field, p.to_string(), "probabilities from 0 to 1"));
+            }
+        }
+        let rest = 1.0 - self.tor - self.pod;
+        if rest < -1e-9 {
+            let given = format!("{} and {} make more than 1", self.tor, self.pod);
+            return Err(SpecError::new(
+                "pod",
+                given,
+                "probabilities that sum to at most 1",
+            ));
+        }
+        let Some(distance) = context.distance else {
+            return Err(SpecError::new("", "staggered", "a topology with distances"));
+        };
+        let mut rings = Vec::with_capacity(senders.len());
+        for &from in &senders {
+            let mut ring = [Vec::new(), Vec::new(), Vec::new()];
+            for to in (0..context.hosts.len() as u32).filter(|&to| to != from) {
+                match distance(from, to) {
+                    0 => {} // not connected
+                    1 | 2 => ring[0].push(to),
+                    3 | 4 => ring[1].push(to),
+                    _ => ring[2].push(to),
+                }
+            }
+            let wanted = [
+                ("tor", self.tor, "at its ToR"),
+                ("pod", self.pod, "of its pod at another ToR"),
+                ("pod", rest, "outside its pod"),
+            ];
+            for ((field, p, place), hosts) in wanted.into_iter().zip(&ring) {
+                if p > 1e-9 && hosts.is_empty() {
+                    let name = context.hosts[from as usize];
+                    let given = format!("probability {p:.3} of a host {place}, and {name:?} has none");
+                    return Err(SpecError::new(field, given, "0 for hosts that do not exist"));
+                }
+            }
+            rings.push(ring);
+        }
+        Ok(Matrix {
+            senders,
+            rule: Rule::Staggered(self, rings),
+        })
+    }
+}
+
+fn listed_pairs(listed: &[[HostRef; 2]], context: &Context<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
+    let mut pairs = Vec::with_capacity(listed.len());
+    for (i, pair) in listed.iter().enumerate() {
+        let [from, to] = [0, 1].map(|side| {
+            pair[side]
+                .resolve(context)
+                .map_err(|error| error.under(&format!("pairs[{i}][{side}]")))
+        });
+        let (from, to) = (from?, to?);
+        if from == to {
+            return Err(to_itself(from, context).under(&format!("pairs[{i}]")));
+        }
+        pairs.push((from, to));
+    }
+    Ok(pairs)
+}
+
+/// A host would send to itself.
+pub(crate) fn to_itself(host: u32, context: &Context<'_>) -> SpecError {
+    let name = context.hosts[host as usize];
+    SpecError::new(
+        "",
+        format!("{name:?} would send to itself"),
+        "two different hosts",
+    )
+}
+
+impl Serialize for Pairs {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Pairs::Permutation => to.serialize_str("permutation"),
+            Pairs::Random => to.serialize_str("random"),
+            Pairs::Staggered(staggered) => staggered.serialize(to),
+            Pairs::Listed(pairs) => pairs.serialize(to),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct PairsVisitor;
+        impl<'de> Visitor<'de> for PairsVisitor {
+            type Value = Pairs;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "\"permutation\", \"random\", staggered probabilities { tor, pod }, or a list of pairs [FROM, TO] of hosts",
+                )
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Pairs, E> {
+                match text {
+                    "permutation" => Ok(Pairs::Permutation),
+                    "random" => Ok(Pairs::Random),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Pairs, A::Error> {
+                let table = toml::Table::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                let staggered = from_table(&table).map_err(|error| error.carried::<A::Error>())?;
+                Ok(Pairs::Staggered(staggered))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = items.next_element()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs::Listed(pairs))
+            }
+        }
+        from.deserialize_any(PairsVisitor)
+    }
+}
+
+impl JsonSchema for Pairs {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Pairs".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let pair = <[HostRef; 2]>::json_schema(generator);
+        let staggered = generator.subschema_for::<Staggered>();
+        json_schema!({ "anyOf": [
+            { "type": "string", "enum": ["permutation", "random"] },
+            staggered,
+            { "type": "array", "items": pair },
+        ] })
+    }
+}

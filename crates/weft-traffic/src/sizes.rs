@@ -1,0 +1,356 @@
+//! How large flows are: a size, or a distribution of sizes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rand::RngExt;
+use rand_distr::{Distribution, Exp, Pareto};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::Table;
+use weft_spec::{Entry, Loaded, Size, SpecError, find, from_table, to_table};
+
+use crate::empirical::Empirical;
+
+/// All distributions of sizes.
+pub const SIZES: &[Entry<dyn Sizes>] = &[
+    entry::<Constant>("constant", "one size"),
+    entry::<Uniform>(
+        "uniform",
+        "every whole number of bytes between two sizes equally likely",
+    ),
+    entry::<Exponential>("exponential", "exponential of a mean"),
+    entry::<BoundedPareto>(
+        "pareto",
+        "Pareto of a shape and a mean, with or without an upper bound",
+    ),
+    entry::<Empirical>(
+        "empirical",
+        "a cumulative distribution: a workload by name, a file, or points",
+    ),
+];
+
+/// No drawn size is larger: beyond it a connection cannot number its data.
+const LARGEST: f64 = 1e12;
+
+/// A distribution of sizes with its fields set.
+pub trait Sizes: Send + Sync + fmt::Debug {
+    /// The mean in bytes; infinite where there is none.
+    fn mean(&self) -> f64;
+    /// A draw in bytes, perhaps with a fraction.
+    fn draw(&self, random: &mut Xoshiro256PlusPlus) -> f64;
+}
+
+/// A flow's size in a spec: a size such as "128KB", or a table with the kind of a distribution and its fields.
+#[derive(Clone, Debug)]
+pub struct SizeDistribution {
+    kind: &'static str,
+    /// All fields, defaults filled in.
+    params: Table,
+    it: Arc<dyn Sizes>,
+}
+
+impl SizeDistribution {
+    /// The distribution of this kind.
+    ///
+    /// # Errors
+    /// There is no such kind, or a field is wrong; the path is relative to the table.
+    pub fn new(kind: &str, params: &Table) -> Result<Self, SpecError> {
+        let entry = find(SIZES, "kind", kind)?;
+        let Loaded { params, it } = (entry.load)(params)?;
+        Ok(Self {
+            kind: entry.name,
+            params,
+            it: Arc::from(it),
+        })
+    }
+
+    /// One size in whole bytes, at least 1 B and at most 1 TB.
+    pub fn sample(&self, random: &mut Xoshiro256PlusPlus) -> Size {
+        Size(self.it.draw(random).round().clamp(1.0, LARGEST) as u64)
+    }
+
+    /// The mean in bytes; infinite where there is none.
+    pub fn mean(&self) -> f64 {
+        self.it.mean()
+    }
+}
+
+impl PartialEq for SizeDistribution {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind, &self.params) == (other.kind, &other.params)
+    }
+}
+
+/// Fields that are in range on their own may still contradict each other.
+pub(crate) trait Checked: Sized {
+    /// The same with what follows from the fields.
+    ///
+    /// # Errors
+    /// The field that is out of range, by its path.
+    fn checked(self) -> Result<Self, SpecError>;
+}
+
+/// Always the same size.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Constant {
+    /// The size.
+    size: Size,
+}
+
+impl Checked for Constant {
+    fn checked(self) -> Result<Self, SpecError> {
+        above_zero("size", self.size)?;
+        Ok(self)
+    }
+}
+
+impl Sizes for Constant {
+    fn mean(&self) -> f64 {
+        self.size.0 as f64
+    }
+    fn draw(&self, _: &mut Xoshiro256PlusPlus) -> f64 {
+        self.mean()
+    }
+}
+
+/// Uniform between two sizes, both included.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Uniform {
+    /// The smallest size.
+    from: Size,
+    /// The largest size.
+    to: Size,
+}
+
+impl Checked for Uniform {
+    fn checked(self) -> Result<Self, SpecError> {
+        above_zero("from", self.from)?;
+        if self.to < self.from {
+            let allowed = format!("at least from, {}", self.from);
+            return Err(SpecError::new("to", self.to.to_string(), allowed));
+        }
+        Ok(self)
+    }
+}
+
+impl Sizes for Uniform {
+    fn mean(&self) -> f64 {
+        f64::midpoint(self.from.0 as f64, self.to.0 as f64)
+    }
+    fn draw(&self, random: &mut Xoshiro256PlusPlus) -> f64 {
+        random.random_range(self.from.0..=self.to.0) as f64
+    }
+}
+
+/// Exponential.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Exponential {
+    /// The mean.
+    mean: Size,
+}
+
+impl Checked for Exponential {
+    fn checked(self) -> Result<Self, SpecError> {
+        above_zero("mean", self.mean)?;
+        Ok(self)
+    }
+}
+
+impl Sizes for Exponential {
+    fn mean(&self) -> f64 {
+        self.mean.0 as f64
+    }
+    fn draw(&self, random: &mut Xoshiro256PlusPlus) -> f64 {
+        // The mean is above 0, so the rate is a positive number.
+        Exp::new(1.0 / self.mean()).map_or(0.0, |exp| exp.sample(random))
+    }
+}
+
+/// Pareto: P(X > x) = (L / x)^shape from L on, where L is what gives the mean; below an upper bound if there is one.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct BoundedPareto {
+    /// The tail's exponent; above 1 where there is no upper bound, for the mean to be finite.
+    #[schemars(range(min = 0.01, max = 100.0))]
+    shape: f64,
+    /// The mean, upper bound included.
+    mean: Size,
+    /// The upper bound; left out, there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    most: Option<Size>,
+    /// The lower bound L in bytes.
+    #[serde(skip)]
+    least: f64,
+}
+
+impl Checked for BoundedPareto {
+    fn checked(mut self) -> Result<Self, SpecError> {
+        above_zero("mean", self.mean)?;
+        let (a, mean) = (self.shape, self.mean.0 as f64);
+        if !(0.01..=100.0).contains(&a) {
+            return Err(SpecError::new("shape", a.to_string(), "0.01 to 100"));
+        }
+        self.least = match self.most {
+            None if a <= 1.0 => {
+                let given = format!("{a} without an upper bound: the mean is infinite");
+                return Err(SpecError::new("shape", given, "above 1, or most beside it"));
+            }
+            None => mean * (a - 1.0) / a,
+            Some(most) if most <= self.mean => {
+                let allowed = format!("above the mean, {}", self.mean);
+                return Err(SpecError::new("most", most.to_string(), allowed));
+            }
+            Some(most) => {
+                // The mean grows with the lower bound from 0 to `most`.
+                let (mut low, mut high) = (0.0, mean);
+                for _ in 0..200 {
+                    let middle = f64::midpoint(low, high);
+                    if bounded_mean(a, middle, most.0 as f64) < mean {
+                        low = middle;
+                    } else {
+                        high = middle;
+                    }
+                }
+                high
+            }
+        };
+        Ok(self)
+    }
+}
+
+/// Mean of the Pareto distribution of exponent `a` bounded to `least..most`.
+fn bounded_mean(a: f64, least: f64, most: f64) -> f64 {
+    let ratio = least / most;
+    if (a - 1.0).abs() < 1e-9 {
+        least * -ratio.ln() / (1.0 - ratio)
+    } else {
+        a / (a - 1.0) * least * (1.0 - ratio.powf(a - 1.0)) / (1.0 - ratio.powf(a))
+    }
+}
+
+impl Sizes for BoundedPareto {
+    fn mean(&self) -> f64 {
+        self.mean.0 as f64
+    }
+    fn draw(&self, random: &mut Xoshiro256PlusPlus) -> f64 {
+        match self.most {
+            None => Pareto::new(self.least, self.shape).map_or(0.0, |pareto| pareto.sample(random)),
+            Some(most) => {
+                let u: f64 = random.random();
+                let beyond = (self.least / most.0 as f64).powf(self.shape);
+                self.least * (1.0 - u * (1.0 - beyond)).powf(-1.0 / self.shape)
+            }
+        }
+    }
+}
+
+fn above_zero(field: &str, size: Size) -> Result<(), SpecError> {
+    if size == Size(0) {
+        return Err(SpecError::new(field, "0B", "a size above 0"));
+    }
+    Ok(())
+}
+
+impl Serialize for SizeDistribution {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if self.kind == "constant" {
+            return self.params["size"].serialize(to);
+        }
+        let mut table = Table::from_iter([("kind".to_owned(), self.kind.into())]);
+        table.extend(self.params.clone());
+        table.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for SizeDistribution {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct SizeVisitor;
+        impl<'de> Visitor<'de> for SizeVisitor {
+            type Value = SizeDistribution;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a size with a unit, such as \"128KB\", or a table with the kind of a distribution",
+                )
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<SizeDistribution, E> {
+                let size: Size = text.parse().map_err(E::custom)?;
+                if size == Size(0) {
+                    return Err(E::custom(SpecError::new("", "0B", "a size above 0")));
+                }
+                let params = to_table(&Constant { size });
+                SizeDistribution::new("constant", &params).map_err(|error| error.carried())
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<SizeDistribution, E> {
+                self.visit_f64(number as f64)
+            }
+            fn visit_f64<E: Error>(self, number: f64) -> Result<SizeDistribution, E> {
+                let allowed = format!("{}", &self as &dyn serde::de::Expected);
+                Err(E::custom(SpecError::new(
+                    "",
+                    format!("{number} is a bare number without a unit"),
+                    allowed,
+                )))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SizeDistribution, A::Error> {
+                let mut table = Table::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                let names: Vec<_> = SIZES.iter().map(|entry| format!("{:?}", entry.name)).collect();
+                match table.remove("kind") {
+                    Some(toml::Value::String(kind)) => {
+                        SizeDistribution::new(&kind, &table).map_err(|error| error.carried())
+                    }
+                    Some(other) => Err(SpecError::new("kind", other.to_string(), names.join(", ")).carried()),
+                    None => Err(SpecError::new("kind", "missing", names.join(", ")).carried()),
+                }
+            }
+        }
+        from.deserialize_any(SizeVisitor)
+    }
+}
+
+impl JsonSchema for SizeDistribution {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SizeDistribution".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut choices = vec![Size::json_schema(generator).to_value()];
+        for entry in SIZES {
+            let mut schema = (entry.schema)(generator).to_value();
+            schema["properties"]["kind"] =
+                serde_json::json!({ "description": entry.about, "type": "string", "const": entry.name });
+            let mut required = vec![serde_json::Value::from("kind")];
+            required.extend(schema["required"].as_array().cloned().unwrap_or_default());
+            schema["required"] = required.into();
+            let name = entry.name[..1].to_uppercase() + &entry.name[1..] + "Size";
+            choices.push(serde_json::json!({ "$ref": format!("#/$defs/{name}") }));
+            generator.definitions_mut().insert(name, schema);
+        }
+        json_schema!({ "anyOf": choices })
+    }
+}
+
+const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Sizes>
+where
+    T: Sizes + Checked + DeserializeOwned + Serialize + JsonSchema + 'static,
+{
+    Entry {
+        name,
+        about,
+        schema: T::json_schema,
+        load: |table| {
+            let sizes = from_table::<T>(table)?.checked()?;
+            Ok(Loaded {
+                params: to_table(&sizes),
+                it: Box::new(sizes),
+            })
+        },
+    }
+}

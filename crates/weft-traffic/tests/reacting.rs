@@ -1,0 +1,347 @@
+//! Poisson arrivals, traffic matrices, closed loops and jobs.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use weft_spec::{Size, SpecError, Time, find};
+use weft_traffic::{Class, Classes, Context, Delivery, Flow, Program, Step, TRAFFIC};
+
+/// Runs `use_it` with a context of this many hosts in racks of 4 and pods of 8, for an experiment of 10 s.
+fn with<T>(
+    kind: &str,
+    fields: &str,
+    hosts: usize,
+    seed: u64,
+    use_it: impl FnOnce(&dyn weft_traffic::Pattern, &Context<'_>) -> T,
+) -> Result<T, SpecError> {
+    let names: Vec<String> = (0..hosts).map(|i| format!("h{i}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let distance = |a: u32, b: u32| {
+        if a / 4 == b / 4 {
+            2
+        } else if a / 8 == b / 8 {
+            4
+        } else {
+            6
+        }
+    };
+    let short = Class {
+        transport: 9,
+        class: 4,
+    };
+    let classes = Classes {
+        below: vec![(Size(100_000), short)],
+        rest: Class {
+            transport: 3,
+            class: 5,
+        },
+    };
+    let loaded = (find(TRAFFIC, "kind", kind)?.load)(&fields.parse().unwrap())?;
+    let context = Context::new(&names, 0, 5, seed)
+        .lasting(Time::from_ms(10_000))
+        .with_classes(classes)
+        .with_distance(&distance);
+    Ok(use_it(loaded.it.as_ref(), &context))
+}
+
+fn flows(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Vec<Flow>, SpecError> {
+    with(kind, fields, hosts, seed, |pattern, context| {
+        pattern.flows(context)
+    })?
+}
+
+fn program(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Arc<dyn Program>, SpecError> {
+    with(kind, fields, hosts, seed, |pattern, context| {
+        pattern.program(context)
+    })?
+    .map(Option::unwrap)
+}
+
+/// 64 hosts, 10 s, 1 ms: 640,000 flows, standard deviation 800; gaps have a coefficient of variation of 1.
+#[test]
+fn poisson_arrivals_have_rate_and_variance() {
+    let fields = "interval = \"1ms\"\npairs = \"random\"\nsize = { kind = \"uniform\", from = \"1KB\", to = \"200KB\" }";
+    let made = flows("poisson", fields, 64, 1).unwrap();
+    assert!((636_800..643_200).contains(&made.len()), "{}", made.len());
+    assert!(made.windows(2).all(|pair| pair[0].start <= pair[1].start));
+    let mut gaps = Vec::new();
+    let mut last: HashMap<u32, Time> = HashMap::new();
+    for flow in &made {
+        let before = last.insert(flow.from, flow.start).unwrap_or(Time(0));
+        gaps.push((flow.start.0 - before.0) as f64 * 1e-9);
+        assert!(flow.from != flow.to);
+        let below = flow.size.unwrap() < Size(100_000);
+        assert_eq!((flow.transport, flow.class), if below { (9, 4) } else { (3, 5) });
+    }
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    assert!(
+        (mean - 1.0).abs() < 0.01 && (variance - 1.0).abs() < 0.02,
+        "{mean} {variance}"
+    );
+    let by_rate = flows(
+        "poisson",
+        &fields.replace("interval = \"1ms\"", "rate = 1000"),
+        64,
+        1,
+    )
+    .unwrap();
+    assert_eq!(made, by_rate);
+    assert_ne!(made, flows("poisson", fields, 64, 2).unwrap());
+}
+
+#[test]
+fn random_matrices_reach_all_others_equally() {
+    let made = flows("bulk", "pairs = \"random\"\ncount = 6300", 64, 1).unwrap();
+    let mut seen: HashMap<(u32, u32), u32> = HashMap::new();
+    for flow in &made {
+        *seen.entry((flow.from, flow.to)).or_default() += 1;
+    }
+    // 100 of each of the 4032 pairs, standard deviation 10.
+    assert_eq!(seen.len(), 64 * 63);
+    assert!(seen.values().all(|&n| (50..150).contains(&n)));
+    assert!(seen.keys().all(|(from, to)| from != to));
+}
+
+/// 64,000 flows: standard deviation of a share of 0.5 is 0.002.
+#[test]
+fn staggered_matrices_have_their_shares() {
+    let made = flows("bulk", "pairs = { tor = 0.5, pod = 0.3 }\ncount = 1000", 64, 1).unwrap();
+    let share =
+        |of: fn(&Flow) -> bool| made.iter().filter(|flow| of(flow)).count() as f64 / made.len() as f64;
+    let tor = share(|flow| flow.from / 4 == flow.to / 4);
+    let pod = share(|flow| flow.from / 8 == flow.to / 8) - tor;
+    assert!(
+        (tor - 0.5).abs() < 0.008 && (pod - 0.3).abs() < 0.008,
+        "{tor} {pod}"
+    );
+    assert!(made.iter().all(|flow| flow.from != flow.to));
+}
+
+#[test]
+fn a_loop_keeps_its_sender_and_goes_on_until_it_is_stopped() {
+    let fields = "pairs = \"random\"\nsize = { kind = \"exponential\", mean = \"1MB\" }\ncount = 2\nstart = \"1ms\"\npause = \"1us\"\nstop = \"2s\"";
+    let loops = program("closed-loop", fields, 16, 3).unwrap();
+    let first = loops.first();
+    assert_eq!(first.len(), 32);
+    assert!(first.iter().all(|(time, ..)| *time == Time::from_us(1_000)));
+    let from: Vec<_> = first.iter().map(|(_, host, _)| *host).collect();
+    assert_eq!(
+        &from[..17],
+        &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0]
+    );
+    let next = loops.acknowledged(5, Time::from_ms(7));
+    assert_eq!(next, Some((Time::from_us(7_001), Step::Open(37))));
+    assert_eq!(loops.flow(5).from, loops.flow(37).from);
+    assert_eq!(loops.acknowledged(5, Time::from_ms(2_000)), None);
+    let drawn: HashSet<_> = (0..100).map(|i| loops.flow(5 + 32 * i).to).collect();
+    assert!(
+        drawn.len() > 10 && !drawn.contains(&5),
+        "each flow's receiver is drawn anew: {drawn:?}"
+    );
+    let again = program("closed-loop", fields, 16, 3).unwrap();
+    assert!((0..1000).all(|n| loops.flow(n) == again.flow(n)));
+    let fixed = program("closed-loop", "pairs = \"permutation\"\nsize = \"1MB\"", 16, 3).unwrap();
+    assert!((0..16).all(|n| fixed.flow(n).to == fixed.flow(n + 160).to));
+}
+
+#[test]
+fn jobs_ask_distinct_servers_and_end_with_the_last_block() {
+    let fields = "servers = 10\nrequest = \"2KB\"\nblock = \"64KB\"\nslots = 8\nstop = \"1s\"";
+    let jobs = program("jobs", fields, 16, 3).unwrap();
+    assert_eq!(jobs.first().len(), 8);
+    let mut clients = HashMap::new();
+    for number in 0..4_000 {
+        let job = jobs.job(number).unwrap();
+        let distinct: HashSet<_> = job.servers.iter().collect();
+        assert!(distinct.len() == 10 && !distinct.contains(&job.client));
+        assert_eq!((job.slot, job.first_request), (number % 8, number * 20));
+        *clients.entry(job.client).or_insert(0) += 1;
+        for (i, &server) in (0..).zip(&job.servers) {
+            let (request, block) = (jobs.flow(number * 20 + i), jobs.flow(number * 20 + 10 + i));
+            assert_eq!(
+                (request.from, request.to, request.size),
+                (job.client, server, Some(Size(2_000)))
+            );
+            assert_eq!(
+                (block.from, block.to, block.size),
+                (server, job.client, Some(Size(64_000)))
+            );
+            assert_eq!(
+                jobs.delivered(number * 20 + i),
+                Delivery::Request(number * 20 + 10 + i)
+            );
+            assert_eq!(jobs.delivered(number * 20 + 10 + i), Delivery::Block(number));
+        }
+    }
+    // 250 of each, standard deviation 15.
+    assert!(
+        clients.len() == 16 && clients.values().all(|n| (180..320).contains(n)),
+        "{clients:?}"
+    );
+    assert_eq!(jobs.after(3, Time::from_ms(999)), Some(11));
+    assert_eq!(jobs.after(3, Time::from_ms(1_000)), None);
+}
+
+/// Kind, fields and how the refusal begins, with 16 hosts in two pods.
+const REFUSALS: &[(&str, &str, &str)] = &[
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"1KB\"",
+        "interval: missing; allowed: a time, or rate in its place",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"1KB\"\nrate = 0",
+        "rate: 0; allowed: flows a second, above 0",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"1KB\"\ninterval = \"0s\"",
+        "interval: 0s; allowed: a time above 0",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"1KB\"\nrate = 1\ninterval = \"1s\"",
+        "rate: given beside interval",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"1KB\"\ninterval = \"1ns\"",
+        "interval: about 160000000000 flows before 10s; allowed: at most",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = 5\nrate = 1",
+        "size: 5 is a bare number without a unit; allowed: a size with a unit, such as",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"0B\"\nrate = 1",
+        "size: 0B; allowed: a size above 0",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"5\"\nrate = 1",
+        "size: \"5\" is a bare number without a unit; allowed:",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nrate = 1\nsize = { mean = \"1KB\" }",
+        "size.kind: missing; allowed: \"constant\", \"uniform\"",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nrate = 1\nsize = { kind = \"pareto\", shape = 1.5 }",
+        "size.mean: missing; allowed: a value is required here: The mean",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nrate = 1\nsize = { kind = \"pareto\", shape = 1.5, mean = \"1\" }",
+        "size.mean: \"1\" is a bare number",
+    ),
+    (
+        "poisson",
+        "pairs = \"permutation\"\nto = 1\nsize = \"1KB\"\nrate = 1",
+        "to: given beside these pairs; allowed: pairs = \"random\"",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nto = 1\nsize = \"1KB\"\nrate = 1",
+        "to: \"h1\" would send to itself; allowed: two",
+    ),
+    (
+        "poisson",
+        "pairs = [[0, 1]]\nfrom = 1\nsize = \"1KB\"\nrate = 1",
+        "from: given beside a list of pairs; allowed: one",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nfrom = []\nsize = \"1KB\"\nrate = 1",
+        "from: no hosts; allowed: at least one host",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"1KB\"\nrate = 1\nstart = \"10s\"",
+        "stop: 10s is not after the start; allowed: a time above",
+    ),
+    (
+        "bulk",
+        "pairs = { tor = 0.5 }",
+        "pairs.pod: missing; allowed: a value is required here: Probability of a host of the same pod",
+    ),
+    (
+        "bulk",
+        "pairs = { tor = 0.5, pod = 0.6 }",
+        "pairs.pod: 0.5 and 0.6 make more than 1; allowed: probabilities that sum",
+    ),
+    (
+        "bulk",
+        "pairs = { tor = 1.5, pod = 0 }",
+        "pairs.tor: 1.5; allowed: probabilities from 0 to 1",
+    ),
+    (
+        "closed-loop",
+        "pairs = \"random\"\nsize = \"1KB\"\ncount = 0",
+        "count: 0 for 16 senders makes 0 loops; allowed: 1 to",
+    ),
+    (
+        "closed-loop",
+        "pairs = \"random\"\nsize = \"1KB\"\nstart = \"2s\"\nstop = \"1s\"",
+        "stop: 1s is not after the start; allowed:",
+    ),
+    (
+        "closed-loop",
+        "pairs = \"random\"\nsize = \"1KB\"\nstart = \"10s\"",
+        "start: 10s, and the experiment ends at 10s; allowed: before 10s",
+    ),
+    (
+        "jobs",
+        "servers = 16\nrequest = \"2KB\"\nblock = \"64KB\"",
+        "servers: 16; allowed: 1 to 15, the hosts beside the client",
+    ),
+    (
+        "jobs",
+        "servers = 0\nrequest = \"2KB\"\nblock = \"64KB\"",
+        "servers: 0; allowed: 1 to 15",
+    ),
+    (
+        "jobs",
+        "servers = 4\nrequest = \"2KB\"\nblock = \"64KB\"\namong = \"0..3\"\nclients = 9",
+        "servers: 4; allowed: 1 to 3, the",
+    ),
+    (
+        "jobs",
+        "servers = 1\nrequest = \"2KB\"\nblock = \"64KB\"\namong = 9\nclients = 9",
+        "servers: 1; allowed: more hosts: there is none",
+    ),
+    (
+        "jobs",
+        "servers = 1\nrequest = \"0B\"\nblock = \"64KB\"",
+        "request: 0B; allowed: a size above 0",
+    ),
+    (
+        "jobs",
+        "servers = 1\nrequest = \"2KB\"\nblock = \"64KB\"\nslots = 0",
+        "slots: 0; allowed: 1 to 1000000",
+    ),
+];
+
+#[test]
+fn refusals_name_the_field_what_was_given_and_what_is_allowed() {
+    for (kind, fields, expected) in REFUSALS {
+        let got = flows(kind, fields, 16, 1).and_then(|_| program(kind, fields, 16, 1).map(|_| ()));
+        let got = got.unwrap_err().to_string();
+        assert!(
+            got.starts_with(expected),
+            "{kind} {fields} gives\n  {got}\nnot\n  {expected}"
+        );
+    }
+    let one_pod = flows("bulk", "pairs = { tor = 0.5, pod = 0.3 }", 8, 1)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        one_pod,
+        "pairs.pod: probability 0.200 of a host outside its pod, and \"h0\" has none; allowed: 0 for hosts that do not exist"
+    );
+}
