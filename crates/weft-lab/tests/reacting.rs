@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type};
-use arrow_array::RecordBatch;
 use weft_lab::{Experiment, Run, RunOptions};
 
 /// 16 hosts: jobs by DCTCP over closed loops by AMP.

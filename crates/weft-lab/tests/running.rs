@@ -105,7 +105,8 @@ fn texts(table: &RecordBatch, column: &str) -> Vec<String> {
 
 #[test]
 fn flows_have_their_names_times_and_goodput() {
-    let run = run(&experiment(&[]), 1);
+    // Long enough for a timeout.
+    let run = run(&experiment(&["duration=1s"]), 1);
     let flows = table(&run, "flows");
     assert_eq!(flows.num_rows(), 21);
     assert_eq!(texts(flows, "traffic")[..20], ["incast"; 20]);

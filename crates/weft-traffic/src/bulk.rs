@@ -77,12 +77,13 @@ impl Pattern for Bulk {
             ));
         }
         let mut flows = Vec::with_capacity(total as usize);
+        let mut ends = |pair: usize| match &matrix {
+            None => matched[pair],
+            Some(matrix) => (matrix.senders[pair], matrix.to(pair, &mut random)),
+        };
         for pair in 0..pairs {
             for _ in 0..self.count {
-                let (from, to) = match &matrix {
-                    None => matched[pair],
-                    Some(matrix) => (matrix.senders[pair], matrix.to(pair, &mut random)),
-                };
+                let (from, to) = ends(pair);
                 flows.push(Flow {
                     stop: self.stop,
                     ..context.flow(from, to, self.size, self.start)

@@ -70,7 +70,7 @@ impl Pattern for ClosedLoop {
         Ok(Some(Arc::new(Loops {
             matrix,
             // At most MAX_FLOWS, which fits.
-            loops: loops as u32,
+            width: loops as u32,
             size: self.size.clone(),
             streams: context.streams(),
             classes: context.classes.clone(),
@@ -106,7 +106,8 @@ pub(crate) fn check_stop(start: Time, stop: Option<Time>, context: &Context<'_>)
 #[derive(Debug)]
 struct Loops {
     matrix: Matrix,
-    loops: u32,
+    /// Loops side by side.
+    width: u32,
     size: SizeDistribution,
     streams: Streams,
     classes: Classes,
@@ -120,7 +121,7 @@ struct Loops {
 impl Program for Loops {
     fn flow(&self, n: u32) -> Flow {
         let mut random = self.streams.nth(n);
-        let sender = (n % self.loops) as usize % self.matrix.senders.len();
+        let sender = (n % self.width) as usize % self.matrix.senders.len();
         let to = self.matrix.to(sender, &mut random);
         let size: Size = self.size.sample(&mut random);
         let class = self.classes.of(Some(size));
@@ -133,7 +134,7 @@ impl Program for Loops {
             transport: class.transport,
             traffic: self.traffic,
             class: class.class,
-            round: n / self.loops,
+            round: n / self.width,
         }
     }
 
@@ -142,12 +143,12 @@ impl Program for Loops {
             let flow = self.flow(n);
             (flow.start, flow.from, Step::Open(n))
         };
-        (0..self.loops).map(first).collect()
+        (0..self.width).map(first).collect()
     }
 
     fn acknowledged(&self, n: u32, now: Time) -> Option<(Time, Step)> {
         let at = Time(now.0.saturating_add(self.pause.0));
-        let next = n.checked_add(self.loops)?;
+        let next = n.checked_add(self.width)?;
         (at < self.stop).then_some((at, Step::Open(next)))
     }
 

@@ -48,10 +48,10 @@ impl Checked for Empirical {
             let place = |i: usize| format!("points[{i}]");
             check(points, place, "points")
                 .map_err(|(path, given, allowed)| SpecError::new(path, given, allowed))?;
-            if let Some(last) = points.last().filter(|last| last[1] != 1.0) {
+            if let Some([_, last]) = points.last().filter(|[_, last]| *last != 1.0) {
                 return Err(SpecError::new(
                     "points",
-                    format!("ends at {}", last[1]),
+                    format!("ends at {last}"),
                     "1 at the end",
                 ));
             }
@@ -101,7 +101,7 @@ impl Sizes for Empirical {
         let above = self.curve.partition_point(|&[_, p]| p <= u);
         match (above.checked_sub(1).map(|i| self.curve[i]), self.curve.get(above)) {
             (None, Some(&[size, _])) | (Some([size, _]), None) => size,
-            (Some([a, p]), Some(&[b, q])) => a + (b - a) * (u - p) / (q - p),
+            (Some([from, p]), Some(&[to, q])) => from + (to - from) * (u - p) / (q - p),
             (None, None) => 0.0,
         }
     }

@@ -69,19 +69,19 @@ impl Matrix {
                     }
                 }
             }
-            Rule::Staggered(Staggered { tor, pod }, hosts) => {
+            Rule::Staggered(shares, hosts) => {
                 let u: f64 = random.random();
-                let ring = if u < *tor {
+                let ring = if u < shares.tor {
                     0
-                } else if u < tor + pod {
+                } else if u < shares.tor + shares.pod {
                     1
                 } else {
                     2
                 };
                 // Rounding may make the three sum to a little less than one where the last is impossible.
-                let [a, b, c] = &hosts[i];
-                let ring = [[a, b, c], [b, a, c], [c, b, a]][ring];
-                let ring = ring.into_iter().find(|ring| !ring.is_empty()).unwrap_or(a);
+                let [near, pod, far] = &hosts[i];
+                let ring = [[near, pod, far], [pod, near, far], [far, pod, near]][ring];
+                let ring = ring.into_iter().find(|ring| !ring.is_empty()).unwrap_or(near);
                 ring[random.random_range(0..ring.len())]
             }
         }

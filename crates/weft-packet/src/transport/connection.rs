@@ -128,7 +128,10 @@ impl Connection {
         if suppressed && self.suppressed_since == u64::MAX {
             self.suppressed_since = now;
         } else if !suppressed && self.suppressed_since != u64::MAX {
-            self.episodes.push((self.suppressed_since, now));
+            // One that ends where it begins, as when the connection ends with the round, has kept nothing back.
+            if self.suppressed_since < now {
+                self.episodes.push((self.suppressed_since, now));
+            }
             self.suppressed_since = u64::MAX;
         }
     }
