@@ -9,6 +9,8 @@ mod programs;
 mod reassembly;
 mod receiver;
 mod rtt;
+#[cfg(test)]
+mod rules;
 mod segments;
 mod sender;
 mod subflow;

@@ -1,0 +1,148 @@
+//! What a receiver acknowledges and when (RFC 5681, section 4.2; RFC 2018).
+
+use super::*;
+
+/// Segments acknowledged by each acknowledgement so far.
+fn acknowledged(run: &Run) -> Vec<u32> {
+    run.acks().iter().map(|seen| seen.packet.seq / 1448).collect()
+}
+
+/// Every n-th segment, after those that are acknowledged at once when a subflow starts; the connection's last at once.
+#[test]
+fn every_nth_segment_is_acknowledged() {
+    let table: [(u32, u32, u64, &[u32]); 6] = [
+        (1, 0, 4, &[1, 2, 3, 4]),
+        (2, 0, 6, &[2, 4, 6]),
+        (2, 0, 7, &[2, 4, 6, 7]),
+        (3, 0, 10, &[3, 6, 9, 10]),
+        (2, 3, 8, &[1, 2, 3, 5, 7, 8]),
+        (2, 16, 4, &[1, 2, 3, 4]),
+    ];
+    for (ack_every, quick_acks, segments, expected) in table {
+        let mut wire = Wire::of(20.0, segments);
+        wire.profile.ack_every = ack_every;
+        wire.profile.quick_acks = quick_acks;
+        let run = wire.run(100 * MS, pass);
+        assert_eq!(
+            acknowledged(&run),
+            expected,
+            "every {ack_every}, quick {quick_acks}"
+        );
+        assert!(run.finished());
+        // Nothing comes later: the timer of a delayed acknowledgement is off once it was sent.
+        assert!(run.all().last().unwrap().time < MS);
+    }
+}
+
+/// A segment that no second one follows is acknowledged when the timer of 40 ms says so.
+#[test]
+fn a_delayed_acknowledgement_is_sent_by_its_timer() {
+    for timeout in [40 * MS, 3 * MS] {
+        let mut wire = Wire::of(1.0, 5);
+        wire.profile.ack_every = 2;
+        wire.profile.delayed_ack_timeout = Time(timeout);
+        let run = wire.run(1_000 * MS, pass);
+        let between = 2 * DELAY + serialisation(1514) + serialisation(66);
+        for (data, ack) in run.data().iter().zip(run.acks()).take(4) {
+            assert_eq!(ack.time - data.time, between + timeout);
+        }
+        // The last is not delayed.
+        assert_eq!(run.acks()[4].time - run.data()[4].time, between);
+        assert_eq!(run.subflow(0).stats.timeouts, 0);
+    }
+}
+
+/// The second segment in time stops the timer, and the next lone one starts it anew.
+#[test]
+fn the_timer_runs_from_the_first_unacknowledged_segment() {
+    let mut wire = Wire::of(3.0, 300);
+    wire.profile.ack_every = 2;
+    let run = wire.run(10_000 * MS, pass);
+    let between = 2 * DELAY + serialisation(1514) + serialisation(66);
+    // Of three, two are acknowledged together; the third waits for the two that this lets go.
+    for seen in run.acks() {
+        let data = run.data();
+        let newest = data
+            .iter()
+            .rfind(|data| data.time + between <= seen.time)
+            .unwrap();
+        assert_eq!(
+            seen.time - newest.time,
+            between,
+            "{} segments",
+            seen.packet.seq / 1448
+        );
+    }
+    assert!(run.finished() && run.all().last().unwrap().time < 10 * MS);
+}
+
+/// Out of order, or filling a hole: at once, with the island that the segment is part of, if the sender recovers by it.
+#[test]
+fn segments_out_of_order_are_acknowledged_at_once() {
+    for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
+        let mut wire = Wire::of(8.0, 8).recovering_by(recovery);
+        wire.profile.ack_every = 3;
+        wire.profile.dupack_threshold = 4;
+        let run = wire.run(1_000 * MS, |seen| {
+            match (seen.kind, seen.packet.chunk, seen.again) {
+                (Kind::Data, 1 | 4, 0) => Fate::Drop,
+                _ => Fate::Pass,
+            }
+        });
+        let found: Vec<[u32; 3]> = run
+            .acks()
+            .iter()
+            .map(|seen| [seen.packet.seq, seen.packet.lo, seen.packet.hi].map(|seq| seq / 1448))
+            .collect();
+        let islands = [[1, 2, 3], [1, 2, 4], [1, 5, 6], [1, 5, 7], [1, 5, 8]];
+        let expected = islands.map(|island| match recovery {
+            Recovery::NewReno => [1, 0, 0],
+            _ => island,
+        });
+        assert_eq!(found[..5], expected, "{recovery:?}");
+        // Then the retransmissions, each of which fills a hole.
+        assert_eq!(found.last().unwrap()[0], 8);
+        assert!(run.finished());
+    }
+}
+
+/// What arrives twice is acknowledged at once and counted once.
+#[test]
+fn duplicates_are_acknowledged_at_once() {
+    let mut wire = Wire::of(4.0, 4);
+    wire.profile.ack_every = 2;
+    let run = wire.run(1_000 * MS, |seen| match seen.kind {
+        Kind::Ack if seen.nth < 2 => Fate::Drop,
+        _ => Fate::Pass,
+    });
+    // Both acknowledgements are lost, so the timer sends a segment again which the receiver holds.
+    assert_eq!(acknowledged(&run)[..3], [2, 4, 4]);
+    assert_eq!(run.subflow(0).stats.timeouts, 1);
+    assert_eq!(run.delivered(), 4 * 1448);
+    assert!(run.finished());
+}
+
+/// A segment that is only late times out too; its copy and itself count as one.
+#[test]
+fn a_late_segment_counts_once() {
+    let run = Wire::of(4.0, 20).run(3_000 * MS, |seen| {
+        let late = seen.kind == Kind::Data && seen.packet.chunk == 19 && seen.again == 0;
+        if late { Fate::Late(250 * MS) } else { Fate::Pass }
+    });
+    assert_eq!(run.subflow(0).stats.timeouts, 1);
+    assert_eq!(run.host(1).receiver(0, 0).unwrap().packets, 21);
+    assert_eq!(run.delivered(), 20 * 1448);
+    assert!(run.finished() && run.connection().finished < 202 * MS);
+}
+
+/// A later acknowledgement makes up for lost ones.
+#[test]
+fn acknowledgements_are_cumulative() {
+    let run = Wire::of(10.0, 500).run(1_000 * MS, |seen| match seen.kind {
+        Kind::Ack if seen.nth % 3 != 2 && seen.nth < 490 => Fate::Drop,
+        _ => Fate::Pass,
+    });
+    let stats = run.subflow(0).stats;
+    assert_eq!((stats.timeouts, stats.retransmitted), (0, 0));
+    assert!(run.finished());
+}

@@ -1,0 +1,306 @@
+//! Connections: joins, schedulers, the receive buffer, reinjection, suppression, sizes, and the end of a bulk flow.
+
+use super::*;
+
+/// A wire with paths of these delays and a subflow on each.
+fn on_paths(delays: &[u64], cc: Algorithm) -> Wire {
+    Wire {
+        subflows: delays.len() as u32,
+        delays: delays.to_vec(),
+        cc,
+        ..Wire::new()
+    }
+}
+
+/// New data by subflow, in the order in which the sender sent it.
+fn scheduled(run: &Run, delays: &[u64]) -> Vec<u32> {
+    let mut data: Vec<&Seen> = run.data().into_iter().filter(|seen| seen.again == 0).collect();
+    data.sort_by_key(|seen| seen.time - delays[seen.subflow as usize]);
+    data.sort_by_key(|seen| seen.packet.chunk);
+    data.iter().map(|seen| seen.subflow).collect()
+}
+
+/// Joins start when subflow 0 is established, each after a random time of its own up to the profile's; each has its own
+/// handshake and carries no data before.
+#[test]
+fn joins_follow_subflow_0_within_their_delay() {
+    let delays = [DELAY; 5];
+    let established = round_trip(66, &Profile::linux());
+    let mut joined = Vec::new();
+    for seed in 1..=5 {
+        let mut wire = on_paths(&delays, Script::steady(4.0).algorithm());
+        wire.profile.join_delay = Time(49 * US);
+        wire.seed = seed;
+        let run = wire.run(3 * MS, pass);
+        for s in 0..5 {
+            let packets: Vec<&Seen> = run.all().into_iter().filter(|seen| seen.subflow == s).collect();
+            let kinds: Vec<Kind> = packets.iter().map(|seen| seen.kind).take(3).collect();
+            assert_eq!(kinds, [Kind::Syn, Kind::SynAck, Kind::Data]);
+            let opened = packets[0].time - DELAY - serialisation(66);
+            if s == 0 {
+                assert_eq!(opened, 0);
+            } else {
+                assert!(
+                    (established..=established + 49 * US).contains(&opened),
+                    "{opened}"
+                );
+                joined.push(opened - established);
+            }
+            assert_eq!(run.subflow(s as usize).stats.established, opened + established);
+        }
+    }
+    // Twenty draws from 0 to 49 us: no two alike, and spread.
+    joined.sort_unstable();
+    joined.dedup();
+    assert_eq!(joined.len(), 20);
+    assert!(joined[4] < 25 * US && joined[15] > 25 * US, "{joined:?}");
+    // Without a delay they start at once.
+    let run = on_paths(&delays, Script::steady(4.0).algorithm()).run(MS, pass);
+    let syns = run.of(Kind::Syn);
+    let rest = syns[1..].iter().map(|seen| seen.time - DELAY - serialisation(66));
+    assert!(rest.eq([established; 4]));
+}
+
+/// A join whose SYNs are lost keeps nobody waiting.
+#[test]
+fn a_join_that_fails_leaves_the_rest_alone() {
+    let mut wire = on_paths(&[DELAY; 2], Script::steady(10.0).algorithm());
+    wire.bytes = Some(1_000 * 1448);
+    let run = wire.run(10_000 * MS, |seen| {
+        let lost = seen.subflow == 1 && seen.kind == Kind::Syn;
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    assert!(run.finished() && run.connection().finished < 10 * MS);
+    // Nor does it try again once the connection is over.
+    assert_eq!(run.of(Kind::Syn).len(), 2);
+}
+
+/// Keeps all windows shut until all subflows are established, then opens them to so many packets.
+fn open_together(subflows: usize, cwnd: f64) -> Algorithm {
+    let script = Script::new(move |w, _, _| {
+        let all = w.iter().filter(|w| w.established).count() == subflows;
+        for w in w {
+            w.cwnd = if all { cwnd } else { 0.0 };
+        }
+    });
+    script.algorithm()
+}
+
+/// Subflows with window space are served in turn.
+#[test]
+fn round_robin_serves_subflows_in_turn() {
+    let delays = [DELAY, 3 * DELAY, 2 * DELAY];
+    let run = on_paths(&delays, open_together(3, 4.0)).run(200 * US, pass);
+    let order = scheduled(&run, &delays);
+    assert_eq!(order[..12], [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
+}
+
+/// The subflow of the lowest smoothed round-trip time is filled first, then the next.
+#[test]
+fn lowest_rtt_fills_the_nearest_subflow_first() {
+    let delays = [2 * DELAY, DELAY, 3 * DELAY];
+    let mut wire = on_paths(&delays, open_together(3, 4.0));
+    wire.scheduler = Scheduler::LowestRtt;
+    let run = wire.run(300 * US, pass);
+    let order = scheduled(&run, &delays);
+    assert_eq!(order[..12], [1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 2, 2]);
+}
+
+/// What is outstanding on a subflow that timed out is given to the others too, once, if the profile says so; else it waits for
+/// its own subflow, which here is dead.
+#[test]
+fn data_of_a_dead_subflow_is_reinjected() {
+    for reinject in [true, false] {
+        let mut wire = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
+        wire.profile.reinject = reinject;
+        wire.bytes = Some(100 * 1448);
+        let run = wire.run(900 * MS, |seen| {
+            let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
+            if dead { Fate::Drop } else { Fate::Pass }
+        });
+        assert!(run.subflow(1).stats.timeouts >= 1);
+        assert_eq!(run.finished(), reinject);
+        let dead: Vec<u32> = run
+            .data()
+            .iter()
+            .filter(|seen| seen.subflow == 1 && seen.nth >= 10 && seen.again == 0)
+            .map(|seen| seen.packet.chunk)
+            .collect();
+        assert_eq!(dead.len(), 5, "a window");
+        let on_0: Vec<u32> = run
+            .data()
+            .iter()
+            .filter(|seen| seen.subflow == 0 && dead.contains(&seen.packet.chunk))
+            .map(|seen| seen.packet.chunk)
+            .collect();
+        let expected: &[u32] = if reinject { &dead } else { &[] };
+        assert_eq!(on_0, expected);
+        assert_eq!(run.connection().reinjected, expected.len() as u64);
+        let delivered = if reinject { 100 } else { 95 };
+        assert_eq!(run.delivered(), delivered * 1448);
+    }
+}
+
+/// A connection of one subflow has nobody to give its data to.
+#[test]
+fn a_single_subflow_reinjects_nothing() {
+    let run = Wire::of(5.0, 20).run(3_000 * MS, |seen| {
+        let lost = seen.kind == Kind::Data && seen.packet.chunk >= 15 && seen.again == 0;
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    assert_eq!((run.connection().reinjected, run.delivered()), (0, 20 * 1448));
+    assert!(run.finished());
+}
+
+/// The shared receive buffer bounds what is in flight at connection level, on all subflows together, and is used in full.
+#[test]
+fn the_receive_buffer_bounds_data_in_flight() {
+    for (buffer, segments) in [(5 * 1448, 5), (5 * 1448 + 700, 5), (30 * 1448, 30)] {
+        // The second path is far longer, so that data waits for its holes to be filled.
+        let mut wire = on_paths(&[DELAY, 20 * DELAY], Script::steady(20.0).algorithm());
+        wire.profile.receive_buffer = buffer;
+        wire.bytes = Some(2_000 * 1448);
+        let run = wire.run(2_000 * MS, pass);
+        assert!(run.finished());
+        let mut held = 0;
+        let mut most = 0;
+        // As the middle boxes see it, which learn of acknowledgements before the sender does.
+        for seen in run.all() {
+            match seen.kind {
+                Kind::Ack => held = held.max(seen.packet.chunk),
+                Kind::Data => {
+                    let ahead = (seen.packet.chunk + 1).saturating_sub(held);
+                    assert!(ahead <= segments, "{ahead} segments, buffer {buffer}");
+                    most = most.max(ahead);
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(most, segments);
+        assert_eq!(
+            run.subflow(0).stats.retransmitted + run.subflow(1).stats.retransmitted,
+            0
+        );
+    }
+}
+
+/// A suppressed subflow gets no new data, finishes what is outstanding, a loss included, and is used again once released.
+#[test]
+fn suppression_is_obeyed() {
+    let script = Script::new(|w, event, before| {
+        for w in w.iter_mut() {
+            w.cwnd = 5.0;
+        }
+        // The events are mostly acknowledgements of both subflows.
+        if matches!(event, Event::Round(0, _)) {
+            w[1].active = !(40..200).contains(&before);
+        }
+    });
+    let mut wire = on_paths(&[DELAY; 2], script.algorithm());
+    wire.bytes = Some(600 * 1448);
+    let mut run = wire.start(|seen| {
+        // One of those outstanding when it is suppressed.
+        let lost = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth == 18 && seen.again == 0;
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    // Step by step: what is sent while it is inactive, and what is outstanding.
+    let (mut suppressed, mut released, mut quiet) = (None, None, 0);
+    for step in 1..40_000 {
+        run.until(step * US / 4);
+        let Some((connection, subflows)) = run.host(0).connection(0) else {
+            continue;
+        };
+        let active = connection.windows[1].active;
+        match (suppressed, active) {
+            (None, false) => suppressed = Some((step, subflows[1].nxt)),
+            (Some((_, nxt)), false) => {
+                assert_eq!(subflows[1].nxt, nxt, "new data on a suppressed subflow");
+                quiet += u32::from(subflows[1].segments.is_empty());
+            }
+            (Some(_), true) if released.is_none() => released = Some(step),
+            _ => {}
+        }
+    }
+    assert!(run.finished() && run.delivered() == 600 * 1448);
+    assert!(suppressed.is_some() && released.is_some());
+    assert!(quiet > 100, "what was outstanding was never finished");
+    assert_eq!(run.connection().suppressions, 1);
+    let stats = run.subflow(1).stats;
+    assert_eq!(
+        stats.timeouts + stats.retransmitted,
+        1,
+        "the loss was repaired while suppressed"
+    );
+    let after = run.data().into_iter().filter(|seen| seen.subflow == 1);
+    let released = released.unwrap() * US / 4;
+    assert!(
+        after.filter(|seen| seen.time > released).count() > 20,
+        "unused after its release"
+    );
+}
+
+/// An application that stops sends nothing new; the flow ends when all that was sent is acknowledged, losses repaired.
+#[test]
+fn a_bulk_flow_stops() {
+    let stop = 500 * US;
+    let mut wire = Wire::new();
+    wire.stop = Some(stop);
+    let mut last = None;
+    let run = wire.run(1_000 * MS, move |seen| {
+        // The last full window is sent some 40 us before the stop. Lose one of it.
+        if seen.kind == Kind::Data && seen.again == 0 && seen.time > stop - 30 * US && last.is_none() {
+            last = Some(seen.packet.chunk);
+            return Fate::Drop;
+        }
+        Fate::Pass
+    });
+    let data = run.data();
+    let newest = data.iter().rfind(|seen| seen.again == 0).unwrap();
+    assert!(
+        newest.time - DELAY - serialisation(1514) <= stop,
+        "new data after the stop"
+    );
+    assert!(newest.time > stop - 50 * US, "no data before the stop");
+    assert!(data.iter().any(|seen| seen.again > 0));
+    assert!(run.finished() && run.connection().finished > stop);
+    assert_eq!(run.delivered(), u64::from(newest.packet.chunk + 1) * 1448);
+}
+
+/// Whatever the size, it arrives to the byte, in as few segments as hold it.
+#[test]
+fn sizes_are_exact() {
+    let table: [(u64, &[u16]); 6] = [
+        (1, &[1]),
+        (1447, &[1447]),
+        (1448, &[1448]),
+        (1449, &[1448, 1]),
+        (2896, &[1448, 1448]),
+        (3000, &[1448, 1448, 104]),
+    ];
+    for (bytes, payloads) in table {
+        for subflows in [1, 2] {
+            let mut wire = on_paths(&vec![DELAY; subflows], Script::steady(10.0).algorithm());
+            wire.bytes = Some(bytes);
+            let run = wire.run(100 * MS, pass);
+            let found: Vec<u16> = run.data().iter().map(|seen| seen.packet.size - 66).collect();
+            assert_eq!(found, payloads, "{bytes} bytes");
+            assert_eq!(run.delivered(), bytes);
+            assert!(run.finished());
+        }
+    }
+}
+
+/// A window that is not whole lets its whole part go.
+#[test]
+fn a_window_of_two_and_a_half_lets_two_packets_go() {
+    for (cwnd, packets) in [(1.0, 1), (1.99, 1), (2.0, 2), (2.5, 2), (3.0, 3)] {
+        let mut wire = Wire::new();
+        wire.cc = Script::steady(cwnd).algorithm();
+        // Until just before the first acknowledgement returns.
+        let run = wire.run(
+            round_trip(66, &Profile::linux()) + round_trip(1514, &Profile::linux()),
+            pass,
+        );
+        assert_eq!(run.chunks().len(), packets, "cwnd {cwnd}");
+    }
+}

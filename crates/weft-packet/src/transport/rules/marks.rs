@@ -1,0 +1,262 @@
+//! ECN: the three echoes (RFC 3168; RFC 8257, section 3.2; XMP's count), and when congestion control hears of marks.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, CWR, ECE, ECT, PROTECTED};
+
+/// Segments after those of interest, so that the window is in use while these are acknowledged: one that is not half used is
+/// not told of acknowledgements.
+const MORE: u64 = 200;
+
+/// A rule that marks the segments that `marked` says, by number.
+fn mark(marked: impl Fn(u32) -> bool + Send) -> impl FnMut(&Seen) -> Fate + Send {
+    move |seen| {
+        if seen.kind == Kind::Data && seen.again == 0 && marked(seen.packet.chunk) {
+            Fate::Mark
+        } else {
+            Fate::Pass
+        }
+    }
+}
+
+/// A wire whose script hears of every acknowledgement.
+fn echoing(echo: Echo, cwnd: f64, segments: u64) -> (Wire, Script) {
+    let script = Script::steady(cwnd).echoing(echo);
+    let mut wire = Wire::of(cwnd, segments);
+    wire.cc = script.algorithm();
+    wire.profile.grow_after_mark = true;
+    (wire, script)
+}
+
+fn acks(script: &Script) -> Vec<Ack> {
+    let events = script.events();
+    let acks = events.iter().filter_map(|event| match *event {
+        Event::Ack(_, ack) => Some(ack),
+        _ => None,
+    });
+    acks.collect()
+}
+
+fn echoes(run: &Run) -> Vec<(u32, bool)> {
+    let acks = run.acks();
+    acks.iter()
+        .map(|seen| (seen.packet.seq / 1448, seen.packet.flags & ECE != 0))
+        .collect()
+}
+
+/// RFC 8257, section 3.2: where the mark changes, what came before is acknowledged at once with the old echo.
+#[test]
+fn dctcp_acknowledges_at_once_where_marks_begin_and_end() {
+    let (mut wire, _) = echoing(Echo::Dctcp, 12.0, 12);
+    wire.profile.ack_every = 4;
+    let run = wire.run(100 * MS, mark(|chunk| matches!(chunk, 2..=7)));
+    let expected = [(2, false), (6, true), (8, true), (12, false)];
+    assert_eq!(echoes(&run), expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// So the sender knows of each segment whether it was marked, however acknowledgements are delayed.
+    #[test]
+    fn dctcp_tells_exactly_which_segments_were_marked(pattern in prop::collection::vec(any::<bool>(), 1..60), ack_every in 1_u32..5) {
+        let (mut wire, script) = echoing(Echo::Dctcp, 60.0, pattern.len() as u64 + MORE);
+        wire.profile.ack_every = ack_every;
+        let marked = pattern.clone();
+        wire.run(100 * MS, mark(move |chunk| marked.get(chunk as usize) == Some(&true)));
+        let mut told = Vec::new();
+        for ack in acks(&script) {
+            prop_assert!(ack.marked == 0 || ack.marked == ack.acked);
+            told.extend(std::iter::repeat_n(ack.marked > 0, ack.acked as usize));
+        }
+        prop_assert_eq!(&told[..pattern.len()], &pattern);
+    }
+
+    /// XMP's count: each acknowledgement tells of up to three marks, and what is left over by the next.
+    #[test]
+    fn xmp_counts_every_mark(pattern in prop::collection::vec(any::<bool>(), 1..60), ack_every in 1_u32..7) {
+        let (mut wire, script) = echoing(Echo::Count, 60.0, pattern.len() as u64 + MORE);
+        wire.profile.ack_every = ack_every;
+        let marked = pattern.clone();
+        let run = wire.run(100 * MS, mark(move |chunk| marked.get(chunk as usize) == Some(&true)));
+        let (mut at, mut waiting, mut told) = (0, 0, 0);
+        for (seen, ack) in run.acks().iter().zip(acks(&script)) {
+            let next = (seen.packet.seq / 1448) as usize;
+            let newly = pattern.iter().take(next).skip(at);
+            waiting += newly.filter(|&&marked| marked).count() as u32;
+            at = next;
+            let count = u32::from(seen.packet.flags >> COUNT_SHIFT & COUNT_MASK);
+            prop_assert_eq!(count, waiting.min(3));
+            prop_assert_eq!(seen.packet.flags & ECE != 0, count > 0);
+            prop_assert_eq!(ack.marked, count.min(ack.acked));
+            waiting -= count;
+            told += count;
+        }
+        let marks = pattern.iter().filter(|&&marked| marked).count() as u32;
+        prop_assert_eq!((told, waiting), (marks, 0));
+    }
+}
+
+/// RFC 3168, section 6.1.3: ECE on every acknowledgement from the first mark until CWR, which the sender puts on the first new
+/// segment after the cut.
+#[test]
+fn classic_echoes_until_cwr() {
+    let (wire, script) = echoing(Echo::Classic, 10.0, 60);
+    let run = wire.run(100 * MS, mark(|chunk| chunk == 15));
+    let with_cwr: Vec<u32> = run
+        .data()
+        .iter()
+        .filter(|seen| seen.packet.flags & CWR != 0)
+        .map(|seen| seen.packet.chunk)
+        .collect();
+    // The acknowledgement of 15 lets 25 go.
+    assert_eq!(with_cwr, [25]);
+    for (next, echoed) in echoes(&run) {
+        assert_eq!(echoed, (16..=25).contains(&next), "acknowledgement of {next}");
+    }
+    assert_eq!(script.count(|event| *event == Event::Mark(0)), 1);
+}
+
+/// A mark on the segment with CWR itself begins anew.
+#[test]
+fn a_marked_cwr_keeps_the_echo() {
+    let (wire, script) = echoing(Echo::Classic, 10.0, 60);
+    let run = wire.run(100 * MS, mark(|chunk| chunk == 15 || chunk == 25));
+    for (next, echoed) in echoes(&run) {
+        assert_eq!(echoed, (16..=35).contains(&next), "acknowledgement of {next}");
+    }
+    assert_eq!(script.count(|event| *event == Event::Mark(0)), 2);
+}
+
+/// Where every segment is marked, congestion control hears of one mark a window: not again until all that was in flight at the
+/// last one is acknowledged.
+#[test]
+fn a_window_is_cut_once() {
+    for echo in [Echo::Dctcp, Echo::Count, Echo::Classic] {
+        for cwnd in [1, 5, 10] {
+            let (wire, script) = echoing(echo, f64::from(cwnd), 200);
+            wire.run(1_000 * MS, mark(|_| true));
+            // Acknowledgements between marks.
+            let (mut gaps, mut acks) = (Vec::new(), 0);
+            for event in script.events() {
+                match event {
+                    Event::Ack(..) => acks += 1,
+                    Event::Mark(_) => gaps.push(std::mem::take(&mut acks)),
+                    _ => {}
+                }
+            }
+            assert_eq!(gaps[0], 1, "{echo:?}: the first mark cuts");
+            // The last window is not used in full.
+            let whole = &gaps[1..gaps.len() - 2];
+            assert!(whole.len() >= 200 / cwnd as usize - 3, "{echo:?}: {gaps:?}");
+            assert!(whole.iter().all(|&gap| gap == cwnd), "{echo:?}: {gaps:?}");
+        }
+    }
+}
+
+/// Between a cut and the end of its window the window grows or not, as the profile says.
+#[test]
+fn growth_after_a_mark_is_the_profiles_choice() {
+    let [growing, waiting] = [true, false].map(|grow_after_mark| {
+        let (mut wire, script) = echoing(Echo::Dctcp, 10.0, 60);
+        wire.profile.grow_after_mark = grow_after_mark;
+        wire.run(100 * MS, mark(|chunk| chunk == 20));
+        assert_eq!(script.count(|event| *event == Event::Mark(0)), 1);
+        // The fraction of marks is told in full either way.
+        let rounds = script.events().into_iter().filter_map(|event| match event {
+            Event::Round(_, round) => Some(round),
+            _ => None,
+        });
+        let (acked, marked) = rounds.fold((0, 0), |(a, m), round| (a + round.acked, m + round.marked));
+        assert!((50..=60).contains(&acked) && marked == 1, "{acked}, {marked}");
+        acks(&script).iter().map(|ack| ack.acked).sum::<u32>()
+    });
+    // The marked segment's own acknowledgement grows before it cuts; then come those of the nine in flight at the cut.
+    assert_eq!(growing - waiting, 9);
+}
+
+/// One acknowledgement: the end of a round, then growth, then the cut.
+#[test]
+fn events_of_one_acknowledgement_come_in_order() {
+    let (wire, script) = echoing(Echo::Dctcp, 1.0, 6);
+    wire.run(100 * MS, mark(|chunk| chunk == 3));
+    let ack = |marked| Event::Ack(0, Ack { acked: 1, marked });
+    let round = |marked| Event::Round(0, Round { acked: 1, marked });
+    let expected = [
+        Event::Open(0),
+        round(0),
+        ack(0),
+        round(0),
+        ack(0),
+        round(0),
+        ack(0),
+        round(1),
+        ack(1),
+        Event::Mark(0),
+        round(0),
+        ack(0),
+        round(0),
+        ack(0),
+        Event::Close(0),
+    ];
+    assert_eq!(script.events(), expected);
+}
+
+/// Loss speaks louder: no cut for a mark while a loss is repaired.
+#[test]
+fn marks_in_recovery_cut_nothing() {
+    for recovery in [Recovery::NewReno, Recovery::Rack] {
+        let (wire, script) = echoing(Echo::Dctcp, 10.0, 60);
+        wire.recovering_by(recovery).run(1_000 * MS, |seen| {
+            if seen.kind != Kind::Data || seen.again > 0 {
+                Fate::Pass
+            } else if seen.packet.chunk == 20 {
+                Fate::Drop
+            } else if (24..=28).contains(&seen.packet.chunk) {
+                Fate::Mark
+            } else {
+                Fate::Pass
+            }
+        });
+        let events = script.events();
+        let lost = events
+            .iter()
+            .position(|event| *event == Event::FastRetransmit(0))
+            .unwrap();
+        assert!(!events[lost..].contains(&Event::Mark(0)), "{recovery:?}");
+    }
+}
+
+/// Without an echo nothing is ECN-capable; with one, data is, but no SYN and no acknowledgement (RFC 3168, section 6.1.1).
+#[test]
+fn data_is_ecn_capable_where_congestion_control_asks_for_marks() {
+    for (echo, capable) in [
+        (Echo::Off, false),
+        (Echo::Classic, true),
+        (Echo::Dctcp, true),
+        (Echo::Count, true),
+    ] {
+        let (wire, _) = echoing(echo, 4.0, 10);
+        let run = wire.run(100 * MS, pass);
+        for seen in run.all() {
+            let expected = capable && seen.kind == Kind::Data;
+            assert_eq!(seen.packet.flags & ECT != 0, expected, "{echo:?} {:?}", seen.kind);
+        }
+    }
+}
+
+/// SYN and SYN/ACK are exempt from drops and marks if the profile says so, and nothing else ever is.
+#[test]
+fn a_protected_handshake_is_only_the_handshake() {
+    for protect_handshake in [true, false] {
+        let (mut wire, _) = echoing(Echo::Dctcp, 4.0, 10);
+        wire.profile.protect_handshake = protect_handshake;
+        let run = wire.run(100 * MS, pass);
+        for seen in run.all() {
+            let handshake = matches!(seen.kind, Kind::Syn | Kind::SynAck);
+            let expected = protect_handshake && handshake;
+            assert_eq!(seen.packet.flags & PROTECTED != 0, expected, "{:?}", seen.kind);
+        }
+    }
+}

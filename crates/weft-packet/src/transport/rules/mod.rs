@@ -1,0 +1,431 @@
+//! The transport's rules, each on a wire where chosen packets are lost, marked or late.
+//!
+//! Two hosts have a middle box on each of the paths between them. It records every packet that passes and does with it
+//! what the test's rule says.
+
+mod acknowledgements;
+mod connections;
+mod marks;
+mod recovery;
+mod script;
+mod timers;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use weft_cc::{Ack, Algorithm, Echo, Round};
+use weft_fabric::{Fabric, Link, Node, NodeId, Queue, Routing};
+use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
+use weft_traffic::Flow;
+
+use crate::engine::packet::{ACK, CE, DATA, Packet, SYN};
+use crate::engine::{At, Endpoint, Engine, Plan};
+use crate::paths::Ecmp;
+use crate::setup::{Scheduler, Transport};
+
+use super::connection::Connection;
+use super::host::{Host, Shared, TimerKind, timer_key};
+use super::subflow::Subflow;
+
+use script::{Event, Script};
+
+/// All links' rate.
+const RATE: Rate = Rate(10_000_000_000);
+
+/// Each link's delay, unless a test says otherwise: 10 us.
+const DELAY: u64 = 10_000_000;
+
+const US: u64 = 1_000_000;
+const MS: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Syn,
+    SynAck,
+    Data,
+    Ack,
+}
+
+/// A packet that passed a middle box.
+#[derive(Clone, Debug)]
+struct Seen {
+    /// When it arrived there, in picoseconds.
+    time: u64,
+    kind: Kind,
+    subflow: u32,
+    /// How many of its kind came before it on the subflow; retransmissions do not count.
+    nth: u32,
+    /// How often the same data came before.
+    again: u32,
+    packet: Packet,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Pass,
+    Drop,
+    /// Sets CE.
+    Mark,
+    /// Goes on so many picoseconds later.
+    Late(u64),
+}
+
+/// What a test does to packets.
+type Rule = Arc<Mutex<dyn FnMut(&Seen) -> Fate + Send>>;
+
+/// A rule that touches nothing.
+fn pass(_: &Seen) -> Fate {
+    Fate::Pass
+}
+
+struct Middle {
+    rule: Rule,
+    seen: Vec<Seen>,
+    /// Packets that are late.
+    held: VecDeque<(u64, Packet)>,
+    counts: HashMap<(Kind, u32), u32>,
+    copies: HashMap<(u32, u32), u32>,
+}
+
+impl Middle {
+    fn new(rule: Rule) -> Self {
+        Self {
+            rule,
+            seen: Vec::new(),
+            held: VecDeque::new(),
+            counts: HashMap::new(),
+            copies: HashMap::new(),
+        }
+    }
+
+    fn see(&mut self, packet: &Packet) -> Fate {
+        let (kind, subflow) = match packet.flags & (SYN | ACK | DATA) {
+            DATA => (Kind::Data, packet.hi),
+            SYN => (Kind::Syn, packet.hi),
+            ACK => (Kind::Ack, packet.slot),
+            _ => (Kind::SynAck, packet.hi),
+        };
+        let mut again = 0;
+        if kind == Kind::Data {
+            let copies = self.copies.entry((subflow, packet.seq)).or_default();
+            again = *copies;
+            *copies += 1;
+        }
+        let count = self.counts.entry((kind, subflow)).or_default();
+        let seen = Seen {
+            time: packet.time,
+            kind,
+            subflow,
+            nth: *count - u32::from(again > 0),
+            again,
+            packet: *packet,
+        };
+        *count += u32::from(again == 0);
+        self.seen.push(seen.clone());
+        let mut rule = self.rule.lock().unwrap();
+        rule(&seen)
+    }
+
+    /// Sends a packet to the other side: port 0 leads to the sender, port 1 to the receiver.
+    fn forward(packet: &Packet, at: &mut At<'_>) {
+        let to_receiver = packet.flags & DATA != 0 || packet.flags & (SYN | ACK) == SYN;
+        at.send(&Packet {
+            route: 1 + u64::from(to_receiver),
+            ..*packet
+        });
+    }
+}
+
+/// A host, or a middle box.
+enum Place {
+    Host(Box<Host>),
+    Middle(Middle),
+}
+
+impl Endpoint for Place {
+    fn on_packet(&mut self, packet: &Packet, at: &mut At<'_>) {
+        match self {
+            Self::Host(host) => host.on_packet(packet, at),
+            Self::Middle(middle) => match middle.see(packet) {
+                Fate::Pass => Middle::forward(packet, at),
+                Fate::Drop => {}
+                Fate::Mark => Middle::forward(
+                    &Packet {
+                        flags: packet.flags | CE,
+                        ..*packet
+                    },
+                    at,
+                ),
+                Fate::Late(by) => {
+                    middle.held.push_back((at.now + by, *packet));
+                    at.set_timer(at.now + by, 0);
+                }
+            },
+        }
+    }
+
+    fn on_timer(&mut self, key: u64, at: &mut At<'_>) {
+        match self {
+            Self::Host(host) => host.on_timer(key, at),
+            Self::Middle(middle) => {
+                let due = middle.held.iter().position(|&(time, _)| time == at.now);
+                if let Some((_, packet)) = due.and_then(|i| middle.held.remove(i)) {
+                    Middle::forward(&packet, at);
+                }
+            }
+        }
+    }
+}
+
+/// Hosts are nodes 0 and 1; subflow s goes over middle box s, node 2 + s, and back.
+struct Parallel {
+    paths: u32,
+}
+
+impl Routing for Parallel {
+    fn path_count(&self, _: NodeId, _: NodeId) -> u64 {
+        u64::from(self.paths)
+    }
+    fn path(&self, _: NodeId, _: NodeId, _: u64, ports: &mut Vec<u16>) {
+        ports.push(0);
+    }
+    fn subflow_path(&self, _: NodeId, _: NodeId, subflow: u32, _: u64, ports: &mut Vec<u16>) {
+        ports.push((subflow % self.paths) as u16);
+    }
+}
+
+/// Delays of each path's links.
+fn parallel(delays: &[u64]) -> Fabric {
+    let paths = delays.len() as u32;
+    let node = |n: u32| Node {
+        name: format!("n{n}"),
+        host: true,
+    };
+    let link = |from, to, delay| Link {
+        from,
+        to,
+        rate: RATE,
+        delay: Time(delay),
+        queue: Queue {
+            limit: Amount::Packets(1_000_000),
+            mark: None,
+        },
+        layer: "wire",
+    };
+    let (to, from): (Vec<_>, Vec<_>) = (2..)
+        .zip(delays)
+        .map(|(m, &delay)| {
+            let out = [0, 1].map(|host| link(host, m, delay));
+            (out, [0, 1].map(|host| link(m, host, delay)))
+        })
+        .unzip();
+    let mut links: Vec<Link> = to.into_iter().chain(from).flatten().collect();
+    links.sort_by_key(|l| l.from);
+    Fabric {
+        nodes: (0..2 + paths).map(node).collect(),
+        links,
+        hosts: (0..2 + paths).collect(),
+        routing: Box::new(Parallel { paths }),
+    }
+}
+
+/// One connection over the wire, from time 0.
+struct Wire {
+    profile: Profile,
+    cc: Algorithm,
+    subflows: u32,
+    scheduler: Scheduler,
+    /// Application bytes; `None` is bulk.
+    bytes: Option<u64>,
+    stop: Option<u64>,
+    /// Delay of the four links of each path.
+    delays: Vec<u64>,
+    seed: u64,
+}
+
+impl Wire {
+    /// One subflow with a constant window of ten packets, each packet acknowledged at once, bulk.
+    fn new() -> Self {
+        Self {
+            profile: Profile {
+                ack_every: 1,
+                quick_acks: 0,
+                ..Profile::linux()
+            },
+            cc: Script::steady(10.0).algorithm(),
+            subflows: 1,
+            scheduler: Scheduler::RoundRobin,
+            bytes: None,
+            stop: None,
+            delays: vec![DELAY],
+            seed: 1,
+        }
+    }
+
+    /// A constant window and so many full segments.
+    fn of(cwnd: f64, segments: u64) -> Self {
+        let wire = Self::new();
+        Self {
+            bytes: Some(segments * u64::from(wire.profile.mss)),
+            cc: Script::steady(cwnd).algorithm(),
+            ..wire
+        }
+    }
+
+    fn recovering_by(mut self, recovery: Recovery) -> Self {
+        self.profile.recovery = recovery;
+        self
+    }
+
+    /// Runs with a rule until a time.
+    fn run(self, until: u64, rule: impl FnMut(&Seen) -> Fate + Send + 'static) -> Run {
+        let mut run = self.start(rule);
+        run.until(until);
+        run
+    }
+
+    fn start(self, rule: impl FnMut(&Seen) -> Fate + Send + 'static) -> Run {
+        let profile = self.profile.clone();
+        let fabric = parallel(&self.delays);
+        let plan = Plan {
+            min_packet: profile.ack_size,
+            max_packet: profile.wire_size(),
+            threads: 1,
+            trace: false,
+            distributions: Vec::new(),
+            samples: Vec::new(),
+        };
+        let shared = Arc::new(Shared {
+            ecmp: Ecmp::new(&fabric, self.seed),
+            fabric,
+            transports: vec![Transport {
+                cc: self.cc,
+                subflows: self.subflows,
+                scheduler: self.scheduler,
+                profile: self.profile,
+            }],
+            flows: vec![Flow {
+                from: 0,
+                to: 1,
+                size: self.bytes.map(Size),
+                start: Time(0),
+                stop: self.stop.map(Time),
+                transport: 0,
+                traffic: 0,
+                class: 0,
+                round: 0,
+            }],
+            programs: Vec::new(),
+            seed: self.seed,
+        });
+        let rule: Rule = Arc::new(Mutex::new(rule));
+        let mut engine = Engine::new(&shared.fabric, &plan, |host| match host {
+            0 | 1 => Place::Host(Box::new(Host::new(Arc::clone(&shared), host))),
+            _ => Place::Middle(Middle::new(Arc::clone(&rule))),
+        });
+        engine.set_timer(0, 0, 0, timer_key(TimerKind::Start, 0));
+        if let Some(stop) = self.stop {
+            engine.set_timer(0, 0, stop, timer_key(TimerKind::Stop, 0));
+        }
+        Run {
+            engine,
+            profile,
+            paths: self.delays.len() as u32,
+        }
+    }
+}
+
+/// A run of a [`Wire`].
+struct Run {
+    engine: Engine<Place>,
+    profile: Profile,
+    paths: u32,
+}
+
+impl Run {
+    fn until(&mut self, time: u64) {
+        self.engine.run_until(time);
+    }
+
+    fn host(&self, host: u32) -> &Host {
+        match self.engine.endpoint(host) {
+            Place::Host(host) => host,
+            Place::Middle(_) => unreachable!("hosts are 0 and 1"),
+        }
+    }
+
+    fn connection(&self) -> &Connection {
+        self.host(0).connection(0).unwrap().0
+    }
+
+    fn subflow(&self, s: usize) -> &Subflow {
+        &self.host(0).connection(0).unwrap().1[s]
+    }
+
+    /// Bytes that the receiver's application has.
+    fn delivered(&self) -> u64 {
+        self.host(1).assembly(0).map_or(0, |assembly| assembly.bytes)
+    }
+
+    fn finished(&self) -> bool {
+        self.connection().finished != u64::MAX
+    }
+
+    /// All packets of all paths in order of time.
+    fn all(&self) -> Vec<&Seen> {
+        let mut all: Vec<&Seen> = (0..self.paths)
+            .flat_map(|path| match self.engine.endpoint(2 + path) {
+                Place::Middle(middle) => &middle.seen,
+                Place::Host(_) => unreachable!("middle boxes are 2 and on"),
+            })
+            .collect();
+        all.sort_by_key(|seen| seen.time);
+        all
+    }
+
+    fn of(&self, kind: Kind) -> Vec<&Seen> {
+        self.all().into_iter().filter(|seen| seen.kind == kind).collect()
+    }
+
+    fn data(&self) -> Vec<&Seen> {
+        self.of(Kind::Data)
+    }
+
+    fn acks(&self) -> Vec<&Seen> {
+        self.of(Kind::Ack)
+    }
+
+    /// When a chunk passed, each time.
+    fn times_of(&self, chunk: u32) -> Vec<u64> {
+        let data = self.data().into_iter().filter(|seen| seen.packet.chunk == chunk);
+        data.map(|seen| seen.time).collect()
+    }
+
+    /// The chunks that passed, in order.
+    fn chunks(&self) -> Vec<u32> {
+        self.data().iter().map(|seen| seen.packet.chunk).collect()
+    }
+
+    /// Times between packets.
+    fn gaps(times: &[u64]) -> Vec<u64> {
+        times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+}
+
+/// Picoseconds that so many bytes take on a link of the wire.
+fn serialisation(bytes: u32) -> u64 {
+    u64::from(bytes) * 800
+}
+
+/// Round-trip time of a packet of `bytes` and its acknowledgement on an idle wire with links of [`DELAY`].
+fn round_trip(bytes: u32, profile: &Profile) -> u64 {
+    4 * DELAY + 2 * serialisation(bytes) + 2 * serialisation(profile.ack_size)
+}
+
+/// Reno, from a window of so many packets in congestion avoidance.
+fn reno(profile: &mut Profile, cwnd: f64) -> Algorithm {
+    profile.initial_cwnd = cwnd;
+    profile.initial_ssthresh = cwnd;
+    Algorithm::build("reno", &[]).unwrap()
+}

@@ -1,0 +1,254 @@
+//! Loss recovery: fast retransmit (RFC 5681, section 3.2), `NewReno` (RFC 6582), SACK (RFC 6675), retransmissions lost again
+//! (RFC 8985's order of sending), limited transmit (RFC 3042).
+
+use super::*;
+
+const ALL: [Recovery; 3] = [Recovery::NewReno, Recovery::Sack, Recovery::Rack];
+
+/// Drops the given chunks the first time they pass.
+fn lose(chunks: &'static [u32]) -> impl FnMut(&Seen) -> Fate + Send {
+    move |seen| {
+        let lost = seen.kind == Kind::Data && seen.again == 0 && chunks.contains(&seen.packet.chunk);
+        if lost { Fate::Drop } else { Fate::Pass }
+    }
+}
+
+/// Duplicate acknowledgements (of `seq`) that the sender had when it sent `chunk` again.
+fn duplicates_before_resending(run: &Run, chunk: u32) -> usize {
+    let seq = chunk * 1448;
+    let resent = run.times_of(chunk)[1] - DELAY - serialisation(1514);
+    let reached = |seen: &&Seen| seen.time + DELAY + serialisation(66) <= resent;
+    let acks = run.acks().into_iter().filter(|seen| seen.packet.seq == seq);
+    // The first of them is no duplicate: it acknowledged the segment before.
+    acks.filter(reached).count() - 1
+}
+
+/// A segment is sent again at exactly as many duplicates as the threshold says, however the loss is found, and if there
+/// are fewer, by the timer.
+#[test]
+fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
+    for recovery in ALL {
+        for threshold in [1, 2, 3, 5] {
+            for after in [threshold - 1, threshold, threshold + 2] {
+                let mut wire = Wire::of(20.0, u64::from(4 + after)).recovering_by(recovery);
+                wire.profile.dupack_threshold = threshold;
+                let run = wire.run(1_000 * MS, lose(&[3]));
+                let what =
+                    format!("{recovery:?}, threshold {threshold}, {after} segments after the lost one");
+                let fast = u64::from(after >= threshold);
+                let stats = run.subflow(0).stats;
+                assert_eq!(
+                    (stats.fast_retransmits, stats.timeouts),
+                    (fast, 1 - fast),
+                    "{what}"
+                );
+                let expected = if fast == 1 { threshold } else { after };
+                assert_eq!(duplicates_before_resending(&run, 3), expected as usize, "{what}");
+                // After a timeout NewReno goes back to the hole and sends all again.
+                let goes_back = recovery == Recovery::NewReno && fast == 0;
+                let again = if goes_back { 1 + after } else { 1 };
+                assert_eq!(stats.retransmitted, u64::from(again), "{what}");
+                assert_eq!(run.delivered(), u64::from(4 + after) * 1448);
+            }
+        }
+    }
+}
+
+/// Congestion control hears of one episode, however many segments of the window are lost.
+#[test]
+fn an_episode_is_told_once_and_ends_when_all_is_acknowledged() {
+    for recovery in ALL {
+        let script = Script::steady(20.0);
+        let mut wire = Wire::of(20.0, 200).recovering_by(recovery);
+        wire.cc = script.algorithm();
+        let run = wire.run(1_000 * MS, lose(&[30, 32, 33, 37, 100]));
+        assert_eq!(
+            script.count(|e| *e == Event::FastRetransmit(0)),
+            2,
+            "{recovery:?}"
+        );
+        assert_eq!(script.count(|e| *e == Event::Timeout(0)), 0, "{recovery:?}");
+        assert_eq!(run.subflow(0).stats.retransmitted, 5, "{recovery:?}");
+        assert!(run.finished());
+    }
+}
+
+/// `NewReno` finds a hole each round trip, by partial acknowledgements; selective acknowledgements tell of all at once.
+#[test]
+fn newreno_repairs_a_hole_a_round_trip_and_sack_all_at_once() {
+    for recovery in ALL {
+        let run = Wire::of(20.0, 60)
+            .recovering_by(recovery)
+            .run(1_000 * MS, lose(&[20, 23, 26, 29]));
+        let resent: Vec<u64> = [20, 23, 26, 29].map(|chunk| run.times_of(chunk)[1]).to_vec();
+        let rtt = round_trip(1514, &run.profile);
+        for gap in Run::gaps(&resent) {
+            if recovery == Recovery::NewReno {
+                assert!((rtt..rtt + 20 * serialisation(1514)).contains(&gap), "{gap}");
+            } else {
+                assert!(gap < rtt / 4, "{gap}");
+            }
+        }
+        let stats = run.subflow(0).stats;
+        assert_eq!(
+            (stats.fast_retransmits, stats.timeouts, stats.retransmitted),
+            (1, 0, 4)
+        );
+        assert!(run.finished());
+    }
+}
+
+/// RFC 3042: the first two duplicates each let one new segment go although the window is full. With selective
+/// acknowledgements the pipe does so by itself (RFC 6675, section 5, step 3), whatever the profile says.
+#[test]
+fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
+    for recovery in ALL {
+        let off = if recovery == Recovery::NewReno { 0 } else { 2 };
+        for (limited_transmit, expected) in [(true, 2), (false, off)] {
+            let mut wire = Wire::of(8.0, 100).recovering_by(recovery);
+            wire.profile.limited_transmit = limited_transmit;
+            let run = wire.run(1_000 * MS, lose(&[20]));
+            // New data between the last acknowledgement before the hole and the retransmission.
+            let data = run.data();
+            let resent = data.iter().position(|seen| seen.again > 0).unwrap();
+            let highest = data[..resent].iter().map(|seen| seen.packet.chunk).max().unwrap();
+            // The window at the last acknowledgement before the hole: 20 to 27.
+            assert_eq!(
+                highest - 27,
+                expected,
+                "{recovery:?}, limited transmit {limited_transmit}"
+            );
+            assert_eq!(run.subflow(0).stats.timeouts, 0);
+        }
+    }
+}
+
+/// In `NewReno`'s recovery each further duplicate lets one new segment go (RFC 6582, section 3.2, step 4), no more: what is in
+/// the network never exceeds the window.
+#[test]
+fn recovery_keeps_to_the_window() {
+    for recovery in ALL {
+        let window = 20;
+        let run = Wire::of(f64::from(window), 400)
+            .recovering_by(recovery)
+            .run(1_000 * MS, lose(&[100, 103, 104, 200]));
+        // Sent minus delivered or lost, as the wire sees it: events in order of time at the sender.
+        let mut events: Vec<(u64, i32)> = Vec::new();
+        for seen in run.data() {
+            events.push((seen.time - DELAY - serialisation(1514), 1));
+            let lost = seen.again == 0 && [100, 103, 104, 200].contains(&seen.packet.chunk);
+            if lost {
+                // It takes the threshold of duplicates to know.
+                events.push((
+                    seen.time + round_trip(1514, &run.profile) / 2 + 4 * serialisation(1514),
+                    -1,
+                ));
+            }
+        }
+        for seen in run.acks() {
+            events.push((seen.time + DELAY + serialisation(66), -1));
+        }
+        events.sort_unstable();
+        let mut flying = 0;
+        for (time, change) in events {
+            flying += change;
+            assert!(
+                flying <= window + 4,
+                "{recovery:?}: {flying} packets in the network at {time}"
+            );
+        }
+        assert_eq!(run.subflow(0).stats.timeouts, 0, "{recovery:?}");
+    }
+}
+
+/// A retransmission that is lost too: found by what was sent after it and arrived (rack), else by the timer.
+#[test]
+fn a_lost_retransmission_times_out_but_with_rack() {
+    for (recovery, timeouts) in [(Recovery::NewReno, 1), (Recovery::Sack, 1), (Recovery::Rack, 0)] {
+        let run = Wire::of(20.0, 200)
+            .recovering_by(recovery)
+            .run(1_000 * MS, |seen| {
+                let lost = seen.kind == Kind::Data && seen.packet.chunk == 40 && seen.again < 2;
+                if lost { Fate::Drop } else { Fate::Pass }
+            });
+        let stats = run.subflow(0).stats;
+        assert_eq!(
+            (stats.timeouts, stats.fast_retransmits),
+            (timeouts, 1),
+            "{recovery:?}"
+        );
+        let times = run.times_of(40);
+        assert_eq!(times.len(), 3);
+        let rtt = round_trip(1514, &run.profile);
+        let found = times[2] - times[1] < 2 * rtt;
+        assert_eq!(found, recovery == Recovery::Rack, "{recovery:?}");
+        assert!(run.finished());
+    }
+}
+
+/// Segments that arrived are never sent again by SACK's recovery, and by `NewReno`'s only after a timeout.
+#[test]
+fn only_what_was_lost_is_sent_again() {
+    for recovery in ALL {
+        let mut losses = 0;
+        let run = Wire::of(15.0, 3_000)
+            .recovering_by(recovery)
+            .run(5_000 * MS, |_| Fate::Pass);
+        losses += run.subflow(0).stats.retransmitted;
+        assert_eq!(losses, 0);
+        let run = Wire::of(15.0, 3_000)
+            .recovering_by(recovery)
+            .run(5_000 * MS, |seen| {
+                // About one in forty, and never twice.
+                let lost = seen.kind == Kind::Data
+                    && seen.again == 0
+                    && seen.packet.chunk < 2_900
+                    && seen.packet.chunk.wrapping_mul(2_654_435_761) >> 24 < 6;
+                if lost { Fate::Drop } else { Fate::Pass }
+            });
+        let stats = run.subflow(0).stats;
+        let lost = (0..2_900_u32)
+            .filter(|c| c.wrapping_mul(2_654_435_761) >> 24 < 6)
+            .count();
+        assert_eq!(
+            (stats.retransmitted, stats.timeouts),
+            (lost as u64, 0),
+            "{recovery:?}"
+        );
+        assert_eq!(run.delivered(), 3_000 * 1448);
+    }
+}
+
+/// Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997, section 2: where every n-th packet
+/// is lost, a window of Reno's is `W = sqrt(3 n / 2)` in the mean, delayed acknowledgements or not (growth counts packets).
+/// Band: W up to 1 % above and 1.5 packets below, because a round of each cycle goes to recovery, in which nothing grows.
+#[test]
+fn periodic_losses_give_the_square_root_law() {
+    for recovery in ALL {
+        for ack_every in [1, 2] {
+            for n in [100, 400, 1600] {
+                let mut wire = Wire::new().recovering_by(recovery);
+                wire.profile.ack_every = ack_every;
+                let law = (1.5 * f64::from(n)).sqrt();
+                wire.cc = reno(&mut wire.profile, law.floor());
+                // Beyond any window, so that no queue makes the RTT longer.
+                wire.delays = vec![10 * DELAY];
+                let mut passed = 0;
+                let end = 300 * MS;
+                let run = wire.run(end, move |seen| {
+                    if seen.kind != Kind::Data {
+                        return Fate::Pass;
+                    }
+                    passed += 1;
+                    if passed % n == 0 { Fate::Drop } else { Fate::Pass }
+                });
+                assert_eq!(run.subflow(0).stats.timeouts, 0);
+                let rtt = 36 * DELAY + round_trip(1514, &run.profile);
+                let window = run.delivered() as f64 / 1448.0 * rtt as f64 / end as f64;
+                let ratio = window / law;
+                let what = format!("{recovery:?}, 1 of {n}, every {ack_every}: {ratio}");
+                assert!((1.0 - 1.5 / law..1.01).contains(&ratio), "{what}");
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A congestion control for tests of everything else.
+
+use std::sync::{Arc, Mutex};
+
+use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Factory, Round, Window};
+
+/// What congestion control was told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    Open(usize),
+    Ack(usize, Ack),
+    Mark(usize),
+    Round(usize, Round),
+    FastRetransmit(usize),
+    Timeout(usize),
+    Close(usize),
+}
+
+/// What a script does to the windows at an event, of which `n` came before.
+type Act = Arc<dyn Fn(&mut [Window], Event, usize) + Send + Sync>;
+
+/// A congestion control that writes down what it is told and does what a test says.
+#[derive(Clone)]
+pub struct Script {
+    echo: Echo,
+    events: Arc<Mutex<Vec<Event>>>,
+    act: Act,
+}
+
+impl std::fmt::Debug for Script {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Script")
+    }
+}
+
+impl Script {
+    pub fn new(act: impl Fn(&mut [Window], Event, usize) + Send + Sync + 'static) -> Self {
+        Self {
+            echo: Echo::Off,
+            events: Arc::default(),
+            act: Arc::new(act),
+        }
+    }
+
+    /// The same window whatever happens.
+    pub fn steady(cwnd: f64) -> Self {
+        Self::new(move |w, _, _| {
+            for w in w {
+                w.cwnd = cwnd;
+            }
+        })
+    }
+
+    pub fn echoing(mut self, echo: Echo) -> Self {
+        self.echo = echo;
+        self
+    }
+
+    pub fn algorithm(&self) -> Algorithm {
+        Algorithm::custom(Arc::new(self.clone()))
+    }
+
+    pub fn events(&self) -> Vec<Event> {
+        self.events.lock().unwrap().clone()
+    }
+
+    pub fn count(&self, of: impl Fn(&Event) -> bool) -> usize {
+        self.events().iter().filter(|event| of(event)).count()
+    }
+
+    fn note(&self, w: &mut [Window], event: Event) {
+        let mut events = self.events.lock().unwrap();
+        (self.act)(w, event, events.len());
+        events.push(event);
+    }
+}
+
+impl Factory for Script {
+    fn name(&self) -> &'static str {
+        "script"
+    }
+    fn connection(&self) -> Box<dyn CongestionControl + Send> {
+        Box::new(self.clone())
+    }
+}
+
+impl CongestionControl for Script {
+    fn echo(&self) -> Echo {
+        self.echo
+    }
+    fn on_open(&mut self, w: &mut [Window], s: usize) {
+        self.note(w, Event::Open(s));
+    }
+    fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
+        self.note(w, Event::Ack(s, ack));
+    }
+    fn on_mark(&mut self, w: &mut [Window], s: usize) {
+        self.note(w, Event::Mark(s));
+    }
+    fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
+        self.note(w, Event::Round(s, round));
+    }
+    fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
+        self.note(w, Event::FastRetransmit(s));
+    }
+    fn on_timeout(&mut self, w: &mut [Window], s: usize) {
+        self.note(w, Event::Timeout(s));
+    }
+    fn on_close(&mut self, w: &mut [Window], s: usize) {
+        self.note(w, Event::Close(s));
+    }
+}

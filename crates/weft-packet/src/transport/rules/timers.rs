@@ -1,0 +1,175 @@
+//! Handshake, RTT samples and the retransmission timer (RFC 6298).
+
+use super::*;
+
+/// Drops data `n` times, whatever it is.
+fn lose_first_data(n: u32) -> impl FnMut(&Seen) -> Fate + Send {
+    let mut left = n;
+    move |seen| {
+        if seen.kind == Kind::Data && left > 0 {
+            left -= 1;
+            return Fate::Drop;
+        }
+        Fate::Pass
+    }
+}
+
+/// Rules 2.1 and 2.2: before a sample the RTO is the initial one; after the handshake's, which is one if the profile says
+/// so, it is SRTT + 4 RTTVAR = 3 RTT, no less than the minimum.
+#[test]
+fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
+    let handshake = round_trip(66, &Profile::linux());
+    for (sampled, min_rto, expected) in [
+        (true, 200 * MS, 200 * MS),
+        (true, US, 3 * handshake),
+        (false, 200 * MS, 1_000 * MS),
+        (false, US, 1_000 * MS),
+    ] {
+        let mut wire = Wire::of(1.0, 1);
+        wire.profile.sample_handshake_rtt = sampled;
+        wire.profile.min_rto = Time(min_rto);
+        let mut run = wire.start(lose_first_data(1));
+        run.until(handshake + 1);
+        let subflow = run.subflow(0);
+        assert_eq!(subflow.stats.established, handshake);
+        assert_eq!(subflow.rtt.srtt(), if sampled { handshake } else { 0 });
+        run.until(3_000 * MS);
+        assert_eq!(
+            Run::gaps(&run.times_of(0)),
+            [expected],
+            "sampled: {sampled}, minimum {min_rto}"
+        );
+        assert_eq!(run.subflow(0).stats.timeouts, 1);
+        assert!(run.finished());
+    }
+}
+
+/// A SYN is sent again after the initial RTO, then after twice as long each time, up to the maximum; likewise when the SYN/ACK
+/// is lost. What was sent twice gives no sample (Karn), and the receiver accepts a subflow once.
+#[test]
+fn syns_are_sent_again_at_doubling_intervals() {
+    for lost in [Kind::Syn, Kind::SynAck] {
+        let mut wire = Wire::of(1.0, 1);
+        wire.profile.max_rto = Time(3_000 * MS);
+        let run = wire.run(20_000 * MS, move |seen| match seen.kind {
+            kind if kind == lost && seen.nth < 4 => Fate::Drop,
+            _ => Fate::Pass,
+        });
+        let times: Vec<u64> = run.of(Kind::Syn).iter().map(|seen| seen.time).collect();
+        let gaps: Vec<u64> = Run::gaps(&times).iter().map(|gap| gap / MS).collect();
+        assert_eq!(gaps, [1_000, 2_000, 3_000, 3_000], "{lost:?}");
+        assert_eq!(run.subflow(0).stats.syn_timeouts, 4);
+        assert_eq!(run.subflow(0).stats.timeouts, 0);
+        assert!(run.finished());
+        assert_eq!(run.delivered(), 1448);
+        // The only sample is the data's.
+        assert_eq!(run.subflow(0).rtt.srtt(), round_trip(1514, &run.profile));
+    }
+}
+
+/// Rules 5.4 to 5.7 with Karn's algorithm: each timeout doubles the RTO, up to the maximum; the acknowledgement of what was sent
+/// again is no sample and leaves it so; the next sample ends it.
+#[test]
+fn timeouts_back_off_until_a_sample() {
+    let mut wire = Wire::of(1.0, 4);
+    wire.profile.max_rto = Time(900 * MS);
+    // Chunk 0 is lost three times, 1 once, 2 never, 3 once.
+    let losses = [3, 1, 0, 1];
+    let run = wire.run(20_000 * MS, move |seen| {
+        let lost = seen.kind == Kind::Data && seen.again < losses[seen.packet.chunk as usize];
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    let gaps = |chunk| -> Vec<u64> {
+        Run::gaps(&run.times_of(chunk))
+            .iter()
+            .map(|gap| gap / MS)
+            .collect()
+    };
+    assert_eq!(gaps(0), [200, 400, 800]);
+    assert_eq!(gaps(1), [900]);
+    assert_eq!(gaps(2), [0; 0]);
+    assert_eq!(gaps(3), [200]);
+    assert_eq!(run.subflow(0).stats.timeouts, 5);
+    assert_eq!(run.subflow(0).stats.retransmitted, 5);
+    // Handshake and chunk 2 are the only samples.
+    let (first, second) = (round_trip(66, &run.profile), round_trip(1514, &run.profile));
+    assert_eq!(run.subflow(0).rtt.srtt(), (7 * first + second) / 8);
+}
+
+/// Rule 5.3: an acknowledgement of new data starts the timer anew. Nothing but the timer tells of a loss at the tail.
+#[test]
+fn a_lost_tail_times_out_an_rto_after_the_last_acknowledgement() {
+    for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
+        let wire = Wire::of(10.0, 10).recovering_by(recovery);
+        let run = wire.run(2_000 * MS, |seen| {
+            let tail = seen.kind == Kind::Data && seen.packet.chunk == 9 && seen.again == 0;
+            if tail { Fate::Drop } else { Fate::Pass }
+        });
+        let acks = run.acks();
+        // From the box to the sender, and from the sender to the box.
+        let returned = acks[8].time + DELAY + serialisation(66);
+        let sent_again = run.times_of(9)[1] - DELAY - serialisation(1514);
+        assert_eq!(sent_again - returned, 200 * MS, "{recovery:?}");
+        assert_eq!(
+            (
+                run.subflow(0).stats.timeouts,
+                run.subflow(0).stats.fast_retransmits
+            ),
+            (1, 0)
+        );
+        assert!(run.finished());
+    }
+}
+
+/// A timeout sends what is not known to be held again, from a window of one packet (RFC 5681, section 3.1): with selective
+/// acknowledgements only the holes, without them everything.
+#[test]
+fn a_timeout_goes_back() {
+    for (recovery, again) in [
+        (Recovery::NewReno, vec![0, 1, 2, 3, 4, 5]),
+        (Recovery::Sack, vec![0, 1, 2, 3]),
+    ] {
+        let mut wire = Wire::of(6.0, 6).recovering_by(recovery);
+        wire.cc = reno(&mut wire.profile, 6.0);
+        // Two duplicates are not enough for anything else.
+        let run = wire.run(2_000 * MS, |seen| {
+            let lost = seen.kind == Kind::Data && seen.packet.chunk < 4 && seen.again == 0;
+            if lost { Fate::Drop } else { Fate::Pass }
+        });
+        let resent = run.data().into_iter().filter(|seen| seen.again > 0);
+        let resent: Vec<(u32, u64)> = resent.map(|seen| (seen.packet.chunk, seen.time)).collect();
+        let chunks: Vec<u32> = resent.iter().map(|&(chunk, _)| chunk).collect();
+        // The receiver's answer to chunk 3 says that it holds 4 and 5 already, so NewReno may not need to send both.
+        assert!(
+            again.starts_with(&chunks) && chunks.len() >= 4,
+            "{recovery:?}: {chunks:?}"
+        );
+        // One, then two by slow start.
+        let rtt = round_trip(1514, &run.profile);
+        assert!(resent[1].1 - resent[0].1 >= rtt && resent[2].1 - resent[1].1 < rtt);
+        assert_eq!(
+            (
+                run.subflow(0).stats.timeouts,
+                run.subflow(0).stats.fast_retransmits
+            ),
+            (1, 0)
+        );
+        assert_eq!(run.delivered(), 6 * 1448);
+    }
+}
+
+/// The RTT of a segment is the wire's, to the picosecond, and one that was sent again never lowers or raises it.
+#[test]
+fn samples_are_those_of_segments_sent_once() {
+    let run = Wire::of(1.0, 200).run(3_000 * MS, |seen| {
+        let lost = seen.kind == Kind::Data && seen.packet.chunk % 50 == 49 && seen.again == 0;
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    assert_eq!(run.subflow(0).stats.timeouts, 4);
+    let rtt = round_trip(1514, &run.profile);
+    // The mean approaches the RTT from the handshake's shorter one; integer division keeps it a few picoseconds below.
+    let srtt = run.subflow(0).rtt.srtt();
+    assert!((rtt - 8..=rtt).contains(&srtt), "{srtt} for {rtt}");
+    let seconds = run.connection().windows[0].min_rtt;
+    assert_eq!((seconds * 1e12).round() as u64, round_trip(66, &run.profile));
+}
