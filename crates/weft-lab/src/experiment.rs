@@ -103,27 +103,17 @@ impl Experiment {
         options: RunOptions,
         on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Run, Error> {
+        let simulated = self.simulate(options, on_progress)?;
         let Simulated {
             names,
             flows,
             programs,
-            warnings,
             outcome,
-            stopped,
-            wall_seconds,
-        } = self.simulate(options, on_progress)?;
-        conservation::check(&names, &outcome)?;
-        let tables = tables::all(&names, &flows, &programs, &outcome)?;
-        let manifest = manifest::manifest(
-            &self.spec,
-            &self.json,
-            options,
-            &outcome,
-            wall_seconds,
-            stopped,
-            warnings,
-            &tables,
-        );
+            ..
+        } = &simulated;
+        conservation::check(names, outcome)?;
+        let tables = tables::all(names, flows, programs, outcome)?;
+        let manifest = manifest::manifest(&self.spec, &self.json, options, &simulated, &tables);
         Ok(Run { tables, manifest })
     }
 
@@ -210,17 +200,19 @@ impl Experiment {
 }
 
 /// What the simulator hands over.
-struct Simulated {
+pub(crate) struct Simulated {
     /// What indices in the outcome mean.
     names: Names,
     /// Flows in the order of their records.
     flows: Vec<Flow>,
     programs: Vec<Arc<dyn Program>>,
-    warnings: Vec<String>,
-    outcome: Outcome,
+    /// Lines for a reader of the manifest.
+    pub warnings: Vec<String>,
+    pub outcome: Outcome,
     /// When the flow that ended the experiment was complete.
-    stopped: Option<Time>,
-    wall_seconds: f64,
+    pub stopped: Option<Time>,
+    /// What the simulation took.
+    pub wall_seconds: f64,
 }
 
 /// How often the simulated time is looked at to see whether the experiment is to stop.

@@ -2,24 +2,27 @@
 
 use arrow_array::RecordBatch;
 use serde_json::{Value, json};
-use weft_packet::Outcome;
 use weft_spec::{Spec, Time};
 
 use crate::RunOptions;
+use crate::experiment::Simulated;
 
 /// `spec` is the full resolved spec: given to [`crate::Experiment::parse`], it makes the same run. The trace hash is a
 /// string of hexadecimal digits, because JSON's numbers lose digits in many readers.
-/// `stopped` is when the flow that ended the experiment was complete; `warnings` are lines for a reader.
 pub(crate) fn manifest(
     spec: &Spec,
     json: &Value,
     options: RunOptions,
-    outcome: &Outcome,
-    wall_seconds: f64,
-    stopped: Option<Time>,
-    warnings: Vec<String>,
+    simulated: &Simulated,
     tables: &[(&'static str, RecordBatch)],
 ) -> Value {
+    let Simulated {
+        outcome,
+        stopped,
+        warnings,
+        wall_seconds,
+        ..
+    } = simulated;
     let counters = &outcome.counters;
     let rows: serde_json::Map<String, Value> = tables
         .iter()
