@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use weft_fabric::Fabric;
 use weft_spec::Time;
 use weft_traffic::Flow;
 
@@ -43,7 +44,12 @@ impl Simulation {
             trace_hash,
         } = setup;
         let mut plan = Plan {
-            min_packet: transports.iter().map(|t| t.profile.ack_size).min().unwrap_or(1),
+            // The last segment of a flow may be a byte.
+            min_packet: transports
+                .iter()
+                .map(|t| t.profile.ack_size.min(t.profile.header + 1))
+                .min()
+                .unwrap_or(1),
             max_packet: transports
                 .iter()
                 .map(|t| (t.profile.mss + t.profile.header).max(t.profile.ack_size))
@@ -63,6 +69,7 @@ impl Simulation {
             ecmp,
             seed,
         });
+        check_links(&shared.fabric, plan.min_packet)?;
         check(&shared)?;
         let mut flow_probes: HashMap<u32, Vec<FlowProbe>> = HashMap::new();
         for probe in &probes {
@@ -292,6 +299,25 @@ impl Simulation {
             subflows: subflows.collect(),
         }
     }
+}
+
+/// Refuses links that the smallest packet crosses in no time, which leaves no order of cause and effect, or in more than a
+/// window can be long.
+fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
+    const ALLOWED: std::ops::RangeInclusive<Time> = Time(1)..=Time::from_ms(10_000);
+    for link in &fabric.links {
+        let serialisation = u128::from(min_packet) * 8_000_000_000_000 / u128::from(link.rate.0);
+        let time = Time(link.delay.0.saturating_add(serialisation as u64));
+        if !ALLOWED.contains(&time) {
+            let [from, to] = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
+            return Err(format!(
+                "link from {from} to {to}: a packet of {min_packet}B takes {time}; allowed: {} to {}",
+                ALLOWED.start(),
+                ALLOWED.end()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what cannot be simulated. Of a program's flows the first stands for all, whose sizes have a bound.

@@ -1,0 +1,256 @@
+//! Whatever is simulated: nothing panics, nothing is lost from sight, everything arrives, on any number of threads.
+
+mod experiment;
+
+use experiment::{cc, flow, run, setup, sized, transport};
+use proptest::prelude::*;
+use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology, TwoBottlenecks};
+use weft_packet::{Probe, Scheduler, Setup, Transport};
+use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
+use weft_traffic::Flow;
+
+/// Header and the largest MSS below.
+const LARGEST: u64 = 9_066;
+
+#[derive(Clone, Debug)]
+enum Shape {
+    ManyToOne(u32, Option<Rate>),
+    TwoBottlenecks(Option<Rate>),
+    FatTree(u32),
+}
+
+#[derive(Clone, Debug)]
+struct Network {
+    shape: Shape,
+    rate: Rate,
+    delay: Time,
+    switch: Queue,
+    host: Queue,
+}
+
+impl Network {
+    fn build(&self) -> Fabric {
+        let queues = PortQueues {
+            switch: self.switch,
+            host: self.host,
+        };
+        let (rate, delay) = (self.rate, self.delay);
+        let built = match self.shape {
+            Shape::ManyToOne(senders, sender_rate) => ManyToOne {
+                senders,
+                rate,
+                delay,
+                sender_rate,
+            }
+            .build(&queues),
+            Shape::TwoBottlenecks(host_rate) => TwoBottlenecks {
+                rate,
+                delay,
+                host_rate,
+            }
+            .build(&queues),
+            Shape::FatTree(k) => FatTree { k, rate, delay }.build(&queues),
+        };
+        built.unwrap()
+    }
+}
+
+fn any_rate() -> impl Strategy<Value = Rate> {
+    prop::sample::select(vec![100, 1_000, 3_300, 10_000, 40_000]).prop_map(|mbps| Rate(mbps * 1_000_000))
+}
+
+fn any_queue() -> impl Strategy<Value = Queue> {
+    let packets = (1_u32..60, prop::option::of(0_u32..20));
+    let bytes = (LARGEST..100_000, prop::option::of(0_u64..30_000));
+    prop_oneof![
+        packets.prop_map(|(limit, mark)| Queue {
+            limit: Amount::Packets(limit),
+            mark: mark.map(Amount::Packets),
+        }),
+        bytes.prop_map(|(limit, mark)| Queue {
+            limit: Amount::Bytes(limit),
+            mark: mark.map(Amount::Bytes),
+        }),
+    ]
+}
+
+fn any_network() -> impl Strategy<Value = Network> {
+    let other_rate = || prop::option::of(any_rate());
+    let shape = prop_oneof![
+        (1_u32..8, other_rate()).prop_map(|(senders, rate)| Shape::ManyToOne(senders, rate)),
+        other_rate().prop_map(Shape::TwoBottlenecks),
+        prop::sample::select(vec![2, 4]).prop_map(Shape::FatTree),
+    ];
+    let delay = prop::sample::select(vec![0, 1, 100_000, 1_000_000, 5_000_000, 50_000_001]);
+    (shape, any_rate(), delay, any_queue(), any_queue()).prop_map(|(shape, rate, delay, switch, host)| {
+        Network {
+            shape,
+            rate,
+            delay: Time(delay),
+            switch,
+            host,
+        }
+    })
+}
+
+fn any_profile() -> impl Strategy<Value = Profile> {
+    let recovery = prop::sample::select(vec![Recovery::NewReno, Recovery::Sack, Recovery::Rack]);
+    let sizes = (1_u32..9_000, 0_u32..66, 1_u32..100, prop::option::of(1_u64..400));
+    let windows = (1.0_f64..20.0, prop::option::of(1.0_f64..100.0), 1_u32..6);
+    let acks = (1_u32..5, 1_u64..2_000, 0_u32..20);
+    // Timeouts of a few milliseconds at most, so that all is over soon.
+    let timers = (1_u64..3_000, 50_u64..3_000, 0_u64..100);
+    let switches = prop::array::uniform5(any::<bool>());
+    (recovery, sizes, windows, acks, timers, switches).prop_map(
+        |(
+            recovery,
+            (mss, header, ack_size, buffer),
+            (initial_cwnd, initial_ssthresh, dupack_threshold),
+            (ack_every, delayed_ack_us, quick_acks),
+            (initial_us, min_us, join_us),
+            [
+                sample_handshake_rtt,
+                limited_transmit,
+                grow_after_mark,
+                protect_handshake,
+                reinject,
+            ],
+        )| Profile {
+            mss,
+            header,
+            ack_size,
+            initial_cwnd,
+            initial_ssthresh: initial_ssthresh.unwrap_or(f64::INFINITY),
+            sample_handshake_rtt,
+            initial_rto: Time::from_us(initial_us),
+            min_rto: Time::from_us(min_us),
+            max_rto: Time::from_ms(10),
+            recovery,
+            dupack_threshold,
+            limited_transmit,
+            ack_every,
+            delayed_ack_timeout: Time::from_us(delayed_ack_us),
+            quick_acks,
+            grow_after_mark,
+            protect_handshake,
+            join_delay: Time::from_us(join_us),
+            receive_buffer: buffer.map_or(6 << 20, |segments| segments * u64::from(mss) + 1),
+            reinject,
+            ..Profile::linux()
+        },
+    )
+}
+
+fn any_transport() -> impl Strategy<Value = Transport> {
+    let algorithms = vec!["reno", "dctcp", "lia", "dcm", "xmp", "amp"];
+    let scheduler = prop::sample::select(vec![Scheduler::RoundRobin, Scheduler::LowestRtt]);
+    (
+        prop::sample::select(algorithms),
+        1_u32..6,
+        scheduler,
+        any_profile(),
+    )
+        .prop_map(|(name, subflows, scheduler, profile)| Transport {
+            scheduler,
+            ..transport(cc(name, &[]), subflows, profile)
+        })
+}
+
+/// Hosts and transports by any number, taken modulo how many there are; segments; start and how long a bulk flow lasts in
+/// microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    from: u32,
+    to: u32,
+    transport: u32,
+    bytes: Option<u64>,
+    start: u64,
+    lasts: u64,
+}
+
+fn any_sent() -> impl Strategy<Value = Sent> {
+    let bytes = prop::option::weighted(0.8, prop_oneof![1_u64..10, 1_u64..150_000]);
+    (any::<[u32; 3]>(), bytes, 0_u64..500, 1_u64..400).prop_map(
+        |([from, to, transport], bytes, start, lasts)| Sent {
+            from,
+            to,
+            transport,
+            bytes,
+            start,
+            lasts,
+        },
+    )
+}
+
+impl Sent {
+    fn flow(self, network: &Network, hosts: u32, transports: &[Transport]) -> Flow {
+        // Of two bottlenecks only S2 and D2 (hosts 1 and 4) are connected to everyone.
+        let (from, to) = if let Shape::TwoBottlenecks(_) = network.shape {
+            [(0, 3), (1, 4), (2, 5), (4, 1), (1, 3), (5, 1)][self.from as usize % 6]
+        } else {
+            let from = self.from % hosts;
+            (from, (from + 1 + self.to % (hosts - 1)) % hosts)
+        };
+        let transport = self.transport % transports.len() as u32;
+        // At most 3,000 segments, lest tiny ones make a run long.
+        let most = 3_000 * u64::from(transports[transport as usize].profile.mss);
+        let start = Time::from_us(self.start);
+        match self.bytes {
+            Some(bytes) => Flow {
+                transport,
+                start,
+                ..sized(from, to, bytes.min(most))
+            },
+            None => Flow {
+                transport,
+                start,
+                stop: Some(Time::from_us(self.start + self.lasts)),
+                ..flow(from, to)
+            },
+        }
+    }
+}
+
+/// Long enough for everything above: a few megabytes at 100 Mbps at worst, with timeouts of 10 ms.
+const END: Time = Time::from_ms(20_000);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn everything_arrives(
+        network in any_network(),
+        transports in prop::collection::vec(any_transport(), 1..4),
+        sent in prop::collection::vec(any_sent(), 1..12),
+        seed in any::<u64>(),
+    ) {
+        for transport in &transports {
+            prop_assert_eq!(transport.profile.check(), Ok(()));
+        }
+        let hosts = network.build().hosts.len() as u32;
+        let flows: Vec<Flow> = sent.iter().map(|sent| sent.flow(&network, hosts, &transports)).collect();
+        let experiment = |threads| Setup {
+            probes: vec![Probe::Queue { link: 1 }],
+            seed,
+            threads,
+            trace_hash: true,
+            ..setup(network.build(), transports.clone(), flows.clone())
+        };
+        // `run` checks conservation of every link and subflow.
+        let outcome = run(experiment(1), END);
+        for (i, (flow, record)) in flows.iter().zip(&outcome.flows).enumerate() {
+            prop_assert!(record.finish.is_some(), "flow {} never ended: {:?}", i, record);
+            if let Some(Size(bytes)) = flow.size {
+                prop_assert_eq!(record.delivered_bytes, bytes, "flow {}", i);
+                prop_assert!(record.established.is_some());
+            }
+            for s in &record.subflows {
+                prop_assert!(s.packets_sent >= s.retransmitted && s.packets_in_flight == 0);
+                prop_assert!(s.cwnd >= 1.0 && s.cwnd.is_finite(), "cwnd {}", s.cwnd);
+            }
+        }
+        prop_assert!(outcome.links.iter().all(|link| link.in_flight == 0), "the network is empty at the end");
+        prop_assert_eq!(outcome.queues[0].time_at.iter().map(|time| time.0).sum::<u64>(), END.0);
+        prop_assert_eq!(run(experiment(3), END), outcome);
+    }
+}

@@ -1,0 +1,82 @@
+//! What cannot be simulated is refused in a sentence, before anything runs.
+
+mod experiment;
+
+use experiment::{cc, flow, many_to_one, queue, run, setup, sized, transport};
+use weft_packet::{Setup, Simulation};
+use weft_spec::{Profile, Rate, Time};
+
+fn sound() -> Setup {
+    let fabric = many_to_one(2, Time::from_us(1), queue(100, None));
+    let transports = vec![transport(cc("reno", &[]), 1, Profile::linux())];
+    setup(fabric, transports, vec![sized(0, 2, 10_000)])
+}
+
+fn refusal(spoil: impl FnOnce(&mut Setup)) -> String {
+    let mut setup = sound();
+    spoil(&mut setup);
+    Simulation::new(setup).err().unwrap_or_default()
+}
+
+#[test]
+fn flows_must_have_ends_a_transport_and_a_size_that_can_be_numbered() {
+    assert_eq!(refusal(|_| ()), "");
+    assert_eq!(refusal(|s| s.flows.push(flow(0, 3))), "flow 1: no host 3");
+    assert_eq!(refusal(|s| s.flows.push(flow(7, 0))), "flow 1: no host 7");
+    assert_eq!(
+        refusal(|s| s.flows.push(flow(1, 1))),
+        "flow 1: from a host to itself"
+    );
+    assert_eq!(refusal(|s| s.flows[0].transport = 1), "flow 0: no transport 1");
+    let segments = refusal(|s| s.flows[0] = sized(0, 2, 1448 << 31));
+    assert_eq!(segments, "flow 0: 2147483648 segments; allowed: 1 to 2147483647");
+    assert_eq!(
+        refusal(|s| s.flows[0] = sized(0, 2, 0)),
+        "flow 0: 0 segments; allowed: 1 to 2147483647"
+    );
+}
+
+/// A link must take some time, or there is no order of cause and effect; and not so much that no window can hold it.
+#[test]
+fn links_must_take_some_time() {
+    let instant = refusal(|s| {
+        s.transports[0].profile.ack_size = 1;
+        s.fabric.links[1].rate = Rate(100_000_000_000_000);
+        s.fabric.links[1].delay = Time(0);
+    });
+    assert_eq!(
+        instant,
+        "link from h1 to s0: a packet of 1B takes 0s; allowed: 1ps to 10s"
+    );
+    let eternal = refusal(|s| {
+        for link in &mut s.fabric.links {
+            link.delay = Time::from_ms(11_000);
+        }
+    });
+    assert!(
+        eternal.starts_with("link from h0 to s0: a packet of 66B takes 11000000052800ps; "),
+        "{eternal}"
+    );
+}
+
+/// At the bounds of what is allowed a flow arrives.
+#[test]
+fn extreme_links_work() {
+    for (rate, delay) in [
+        (100_000_000_000_000, 0),
+        (10_000_000_000, 1),
+        (10_000, 0),
+        (10_000_000_000, 9_000_000_000_000),
+    ] {
+        let mut setup = sound();
+        let profile = &mut setup.transports[0].profile;
+        (profile.initial_rto, profile.min_rto) = (Time::from_ms(60_000), Time::from_ms(60_000));
+        for link in &mut setup.fabric.links {
+            (link.rate, link.delay) = (Rate(rate), Time(delay));
+        }
+        let outcome = run(setup, Time::from_ms(200_000));
+        assert_eq!(outcome.flows[0].delivered_bytes, 10_000, "{rate} bps, {delay} ps");
+        assert!(outcome.flows[0].finish.is_some());
+        assert_eq!(outcome.counters.timeouts, 0);
+    }
+}
