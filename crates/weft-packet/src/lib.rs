@@ -11,7 +11,8 @@ mod simulation;
 mod transport;
 
 pub use outcome::{
-    Counters, FlowRecord, JobRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
+    Counters, FlowRecord, JobRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord,
+    SuppressionRecord,
 };
 pub use setup::{Probe, Scheduler, Setup, Transport};
 pub use simulation::Simulation;

@@ -2,11 +2,11 @@
 
 mod experiment;
 
-use experiment::{GBPS, cc, flow, queue, setup, sized, transport};
+use experiment::{GBPS, cc, everywhere, flow, queue, setup, sized, transport};
 use weft_fabric::{FatTree, PortQueues, Queue, Topology};
 use weft_packet::{Outcome, Probe, Scheduler, Setup, Simulation, Transport};
-use weft_spec::{Amount, Profile, Rate, Time};
-use weft_traffic::Flow;
+use weft_spec::{Amount, Profile, Rate, Time, find};
+use weft_traffic::{Context, Flow, TRAFFIC};
 
 /// A seed's experiment.
 type Experiment = fn(u64) -> Setup;
@@ -80,7 +80,6 @@ fn mixed(seed: u64) -> Setup {
         }
     }
     Setup {
-        programs: Vec::new(),
         probes: vec![
             Probe::Queue { link: 20 },
             Probe::QueueTrace {
@@ -150,7 +149,42 @@ fn unequal(seed: u64) -> Setup {
     }
 }
 
-const EXPERIMENTS: [(&str, Experiment); 3] = [("mixed", mixed), ("incast", incast), ("unequal", unequal)];
+/// Flows that open when others end: jobs, and a closed loop beside them.
+fn reacting(seed: u64) -> Setup {
+    let fabric = FatTree {
+        k: 4,
+        rate: Rate(10 * GBPS),
+        delay: Time::from_us(1),
+    }
+    .build(&everywhere(queue(40, Some(10))))
+    .unwrap();
+    let names: Vec<&str> = fabric.nodes.iter().map(|node| node.name.as_str()).collect();
+    let hosts: Vec<&str> = fabric.hosts.iter().map(|&node| names[node as usize]).collect();
+    let program = |traffic, kind, fields: &str| {
+        let context = Context::new(&hosts, traffic, traffic, seed);
+        let table = fields.parse().unwrap();
+        let pattern = (find(TRAFFIC, "kind", kind).unwrap().load)(&table).unwrap().it;
+        pattern.program(&context).unwrap().unwrap()
+    };
+    let jobs = "servers = 5\nrequest = \"2KB\"\nblock = \"20KB\"\nslots = 6\njitter = \"50us\"";
+    let size =
+        "size = { kind = \"pareto\", shape = 1.5, mean = \"50KB\", most = \"1MB\" }\npairs = \"random\"";
+    let programs = vec![program(0, "jobs", jobs), program(1, "closed-loop", size)];
+    let transports = ["dctcp", "amp"].map(|name| transport(cc(name, &[]), 2, hasty()));
+    Setup {
+        programs,
+        seed,
+        trace_hash: true,
+        ..setup(fabric, transports.to_vec(), vec![flow(3, 7)])
+    }
+}
+
+const EXPERIMENTS: [(&str, Experiment); 4] = [
+    ("mixed", mixed),
+    ("incast", incast),
+    ("unequal", unequal),
+    ("reacting", reacting),
+];
 
 fn run(setup: Setup) -> Outcome {
     experiment::run(setup, END)
@@ -189,6 +223,10 @@ fn the_experiments_hold_what_they_are_for() {
     let outcome = run(unequal(1));
     let of_hosts = outcome.links.iter().take(7).map(|link| link.drops).sum::<u64>();
     assert!(of_hosts > 0, "no host's own queue dropped");
+
+    let outcome = run(reacting(1));
+    assert!(outcome.jobs.iter().filter(|job| job.end.is_some()).count() > 50);
+    assert!(outcome.opened.iter().filter(|flow| flow.transport == 1).count() > 50);
 }
 
 #[test]

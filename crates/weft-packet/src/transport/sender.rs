@@ -126,8 +126,7 @@ impl Host {
         }
         // A window far from used is not grown (RFC 7661).
         let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
-        if subflow.state != State::Recovery && limited && (profile.grow_after_mark || ack > subflow.cut_end)
-        {
+        if subflow.state != State::Recovery && limited && (profile.grow_after_mark || ack > subflow.cut_end) {
             connection.cc.on_ack(&mut connection.windows, s, report);
         }
         cut_if_marked(connection, subflow, packet, ack);
