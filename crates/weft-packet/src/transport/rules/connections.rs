@@ -266,6 +266,19 @@ fn a_bulk_flow_stops() {
     assert_eq!(run.delivered(), u64::from(newest.packet.chunk + 1) * 1448);
 }
 
+/// Stopped before it is established, a flow is over at once: no data, no join, and a late SYN/ACK changes nothing.
+#[test]
+fn a_flow_that_stops_before_it_is_established_sends_nothing() {
+    let mut wire = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
+    wire.stop = Some(30 * US);
+    let run = wire.run(3_000 * MS, pass);
+    assert_eq!(run.connection().finished, 30 * US);
+    assert_eq!(run.connection().established, u64::MAX);
+    let kinds: Vec<Kind> = run.all().iter().map(|seen| seen.kind).collect();
+    assert_eq!(kinds, [Kind::Syn, Kind::SynAck]);
+    assert_eq!(run.delivered(), 0);
+}
+
 /// Whatever the size, it arrives to the byte, in as few segments as hold it.
 #[test]
 fn sizes_are_exact() {
