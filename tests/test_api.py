@@ -59,6 +59,8 @@ def test_tables(experiment: weft.Experiment) -> None:
     assert len(result.links) == 2 * 5
     assert result.queues.is_empty()
     assert result.traces.is_empty()
+    assert result.jobs.is_empty()
+    assert result.suppressions.is_empty()
 
 
 def test_tables_are_not_copied(spec: Path) -> None:

@@ -71,7 +71,8 @@ def run(
 class Result:
     """What a run yields.
 
-    The tables `flows`, `subflows`, `queues`, `links` and `traces` are Polars frames, handed over uncopied.
+    The tables `flows`, `subflows`, `jobs`, `suppressions`, `queues`, `links` and `traces` are Polars frames, handed over
+    uncopied.
     """
 
     def __init__(self, run: _weft.Run) -> None:
@@ -104,6 +105,16 @@ class Result:
     def subflows(self) -> pl.DataFrame:
         """One row a subflow."""
         return self.tables["subflows"]
+
+    @property
+    def jobs(self) -> pl.DataFrame:
+        """One row a job of the traffic `jobs`."""
+        return self.tables["jobs"]
+
+    @property
+    def suppressions(self) -> pl.DataFrame:
+        """One row a time during which a connection's subflows were suppressed."""
+        return self.tables["suppressions"]
 
     @property
     def queues(self) -> pl.DataFrame:
