@@ -71,8 +71,8 @@ def run(
 class Result:
     """What a run yields.
 
-    The tables `flows`, `subflows`, `jobs`, `suppressions`, `queues`, `links` and `traces` are Polars frames, handed over
-    uncopied.
+    The tables `flows`, `subflows`, `jobs`, `suppressions`, `queues`, `links` and `traces` are Polars frames,
+    handed over uncopied.
     """
 
     def __init__(self, run: _weft.Run) -> None:
