@@ -17,11 +17,11 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export VIRTUAL_ENV := $(abspath $(VENV))
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml)
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s%s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-13s%s\n", $$1, $$2 }'
 
 .PHONY: build
 build: $(STAMPS)/build ## Build everything into .venv; .venv/bin/weft works after
@@ -32,9 +32,25 @@ demo: build ## Run AMP against XMP, DCM and DCTCP under incast; the page is out/
 	$(BIN)/weft demo --out out/demo
 
 .PHONY: test
-test: build $(STAMPS)/checks ## Run all tests, Rust and Python
+test: build $(STAMPS)/checks $(STAMPS)/linux $(STAMPS)/browser $(STAMPS)/emulator ## Run all tests, Rust and Python
 	cargo test --locked --workspace
-	$(BIN)/python -m pytest
+	WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
+
+.PHONY: snapshots
+snapshots: build $(STAMPS)/checks ## Write the figures' snapshots anew, to be reviewed as a change of numbers
+	WEFT_SNAPSHOTS=renew $(BIN)/python -m pytest tests/papers/test_quick.py
+
+.PHONY: build-linux
+build-linux: $(STAMPS)/linux ## Build weftd, multipath congestion control for this kernel
+	cargo build --release --locked -p weft-linux
+
+.PHONY: test-linux
+test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (root); `make test` does as well
+	cargo test --locked -p weft-linux -- --nocapture
+
+.PHONY: deb
+deb: $(STAMPS)/linux ## Pack weftd for Debian (cargo install cargo-deb)
+	cargo deb --locked -p weft-linux
 
 .PHONY: bench
 bench: build ## Measure packet-hops a second, with one thread and with two
@@ -42,7 +58,7 @@ bench: build ## Measure packet-hops a second, with one thread and with two
 	$(BIN)/weft bench --threads 2
 
 .PHONY: lint
-lint: build $(STAMPS)/checks ## Check formatting, clippy, ruff and types
+lint: build $(STAMPS)/checks $(STAMPS)/linux ## Check formatting, clippy, ruff and types
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
@@ -50,9 +66,10 @@ lint: build $(STAMPS)/checks ## Check formatting, clippy, ruff and types
 	$(BIN)/mypy
 
 .PHONY: generate
-generate: build $(STAMPS)/checks ## Generate python/weft/spec.py and docs/reference.md anew from the schema
+generate: build $(STAMPS)/checks ## Generate python/weft/spec.py, docs/reference.md and docs/claims.md anew
 	$(BIN)/python python/generate_models.py
 	$(BIN)/python python/generate_reference.py
+	$(BIN)/python python/generate_claims.py
 
 .PHONY: lock
 lock: $(STAMPS)/checks ## Renew the pinned versions of Python packages
@@ -67,21 +84,50 @@ clean: ## Remove everything that was built
 	rm -rf $(VENV) target out python/weft/_weft*.so .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 
+# Installs Debian packages, where that is possible.
+apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing $(1)" && apt-get update -qq && \
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null; }
+
 # What no lock file can bring: Debian packages and the Rust toolchain.
 $(STAMPS)/system:
 	@missing=(); \
-	command -v cc >/dev/null || missing+=(build-essential); \
+	command -v cc >/dev/null && command -v make >/dev/null || missing+=(build-essential); \
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3.11 python3.11-venv); \
 	if ((  $${#missing[@]} )); then \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo "Installing $${missing[*]}"; \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}" >/dev/null; \
-	  else \
-	    echo "Weft needs these system packages first: sudo apt-get install $${missing[*]}" >&2; exit 1; \
-	  fi; \
+	  $(call apt_install,$${missing[*]}) || \
+	    { echo "Weft needs these system packages first: sudo apt-get install $${missing[*]}" >&2; exit 1; }; \
 	fi
-	@command -v cargo >/dev/null || { echo "Weft needs a Rust toolchain, 1.90 or newer, with cargo on PATH: see https://rustup.rs" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "Weft needs a Rust toolchain, 1.90 or newer, with cargo on PATH: for example by rustup" >&2; exit 1; }
 	@mkdir -p $(@D) && touch $@
+
+# What weftd is built with.
+$(STAMPS)/linux: | $(STAMPS)/system
+	@missing=(); \
+	command -v clang >/dev/null || missing+=(clang); \
+	command -v pkg-config >/dev/null || missing+=(pkg-config); \
+	[ -e /usr/include/libelf.h ] || missing+=(libelf-dev); \
+	[ -e /usr/include/zlib.h ] || missing+=(zlib1g-dev); \
+	if ((  $${#missing[@]} )); then \
+	  $(call apt_install,$${missing[*]}) || \
+	    { echo "weftd needs these system packages first: sudo apt-get install $${missing[*]}" >&2; exit 1; }; \
+	fi
+	@touch $@
+
+# For the tests of weftd's programs on Debian's kernel, which are skipped without it.
+$(STAMPS)/emulator: | $(STAMPS)/system
+	@missing=(); \
+	command -v ip >/dev/null || missing+=(iproute2); \
+	command -v qemu-system-x86_64 >/dev/null || missing+=(qemu-system-x86); \
+	[ -e /bin/busybox ] || missing+=(busybox-static); \
+	if ((  $${#missing[@]} )); then $(call apt_install,$${missing[*]}) || \
+	  { echo "Some tests of weftd will be skipped. To run them: sudo apt-get install $${missing[*]}" >&2; exit 0; }; fi; \
+	touch $@
+
+# For the tests of pages, which are skipped without it.
+$(STAMPS)/browser: | $(STAMPS)/system
+	@command -v chromium >/dev/null || $(call apt_install,chromium) || \
+	  echo "No chromium: tests in a browser will be skipped. To run them: sudo apt-get install chromium" >&2
+	@if command -v chromium >/dev/null; then touch $@; fi
 
 $(STAMPS)/venv: | $(STAMPS)/system
 	$(PYTHON) -m venv $(VENV)

@@ -156,3 +156,32 @@ def test_write(tmp_path: Path, experiment: weft.Experiment) -> None:
 def test_registry_and_schema() -> None:
     assert "amp" in {it["name"] for it in weft.registry()["algorithms"]}
     assert weft.schema()["title"]
+
+
+def test_a_folder_written_during_the_run_has_the_same_tables(spec: Path, tmp_path: Path) -> None:
+    # Closed loops of short flows: more rows than are kept in memory at a time.
+    loops = "{kind = 'closed-loop', transport = 'dctcp', pairs = 'random', size = '1KB', count = 40}"
+    probes = "probes=[{kind = 'flow', every = '3ms'}, {kind = 'queue', at = ['s0->r0'], every = '1ms'}]"
+    busy = weft.load(spec, ["duration=200ms", f"traffic=[{loops}]", probes])
+    memory = weft.run(busy)
+    disk = weft.run(busy, out=tmp_path / "results")
+    assert memory.flows.height > 1 << 16
+    assert disk.manifest["rows"] == memory.manifest["rows"]
+    assert list(disk.tables) == list(memory.tables)
+    for name, table in memory.tables.items():
+        keys = {"flows": ["flow"], "subflows": ["flow", "subflow"]}.get(name)
+        streamed = disk.tables[name]
+        assert streamed.sort(keys).equals(table.sort(keys)) if keys else streamed.equals(table), name
+    with pytest.raises(weft.OutputError, match=r"the results are in .*results"):
+        disk.write(tmp_path / "again")
+    with pytest.raises(weft.OutputError, match="exists and is not empty"):
+        weft.run(busy, out=tmp_path / "results")
+
+
+def test_no_folder_without_a_result(long: weft.Experiment, tmp_path: Path) -> None:
+    def fail(_: weft.Progress) -> bool:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        weft.run(long, progress=fail, out=tmp_path / "results")
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -24,11 +25,16 @@ def test_version(tmp_path: Path) -> None:
 
 
 def test_starts_at_once(tmp_path: Path) -> None:
+    def used() -> float:
+        # Processor time: what else the machine does makes no difference.
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return children.ru_utime + children.ru_stime
+
     taken = []
     for _ in range(5):
-        begun = time.monotonic()
+        begun = used()
         weft("--version", cwd=tmp_path)
-        taken.append(time.monotonic() - begun)
+        taken.append(used() - begun)
     assert min(taken) < 0.3, "something heavy is imported at the start"
 
 

@@ -44,6 +44,41 @@ def test_spec(spec: Path, change: str, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("curve", "words"),
+    [
+        ("# size in bytes\n1000 0\n9000 0.6\n9000 0.5\n20000 1", ['sizes.cdf", line 4', "does not rise"]),
+        ("# size in bytes\n1000 0\n20000 0.99", ['sizes.cdf", line 3', "ends at 0.99", "allowed: 1"]),
+        ("1000 0\n20000 1", ["sizes.cdf", "no unit of its sizes", "# size in bytes"]),
+    ],
+)
+def test_distribution_of_sizes(spec: Path, curve: str, words: list[str]) -> None:
+    (spec.parent / "sizes.cdf").write_text(curve)
+    change = (
+        "traffic=[{kind = 'poisson', transport = 'dctcp', from = '0..4', to = 'r0', pairs = 'random', rate = 100, "
+        "size = {kind = 'empirical', cdf = 'sizes.cdf'}}]"
+    )
+    line = weft("run", str(spec), "--set", change, "--out", "results", cwd=spec.parent).complaint()
+    for word in ["traffic[0].size", *words]:
+        assert word in line
+    assert not (spec.parent / "results").exists()
+
+
+def test_more_servers_than_hosts(spec: Path) -> None:
+    change = "traffic=[{kind = 'jobs', transport = 'dctcp', servers = 40, request = '2KB', block = '64KB', slots = 1}]"
+    line = weft("run", str(spec), "--set", change, "--out", "results", cwd=spec.parent).complaint()
+    assert "traffic[0].servers: 40; allowed: 1 to" in line
+    assert not (spec.parent / "results").exists()
+
+
+def test_a_class_without_a_flow_is_a_warning(spec: Path) -> None:
+    change = "traffic[0].classes=[{name = 'small', below = '1KB', transport = 'dctcp'}]"
+    done = weft("run", str(spec), "--set", change, "--out", "results", "--json", cwd=spec.parent)
+    assert done.code == 0, done
+    assert done.err == 'weft: warning: traffic[0].classes[0]: no flow is in class "small"\n'
+    assert len(done.document["manifest"]["warnings"]) == 1
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         (b"name = ", ["line 1"]),

@@ -31,12 +31,12 @@ def test_make_targets(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_weft_commands(document: Path) -> None:
     lines = re.findall(r"(?:`|^(?:\.venv/bin/)?)weft ([a-z].*?)(?:`|$)", document.read_text(), re.MULTILINE)
-    names = {figure.name for figure in FIGURES}
+    names = {name for figure in FIGURES for name in (figure.name, figure.paper)}
     for line in lines:
         words = line.split()
         assert words[0] in COMMANDS, line
         if words[0] == "reproduce":
-            assert names & set(words) or {"--list", "PAPER/FIGURE"} & set(words), line
+            assert names & set(words) or {"--list", "PAPER", "PAPER/FIGURE"} & set(words), line
         if words[0] == "bench":
             scenarios = [word for word in words[1:] if not word.startswith("-") and not word.isdigit()]
             assert set(scenarios) <= {*SCENARIOS, "[SCENARIO…]"}, line

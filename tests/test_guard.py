@@ -30,6 +30,7 @@ class Panic(BaseException):
         (errors.SpecError("topology.senders: 0; allowed: 1 or more"), 2),
         (errors.OutputError("out: exists already"), 2),
         (errors.RunError("threads: 0"), 2),
+        (errors.MissingError("needs root"), 3),
         (errors.UsageError("no figure given"), 2),
         (typer.BadParameter("not a number"), 2),
         (errors.InternalError("link 3: 5 sent, 4 arrived"), 70),

@@ -30,6 +30,7 @@ class Experiment:
         threads: int = 1,
         trace_hash: bool = False,
         on_progress: Callable[[Progress], bool | None] | None = None,
+        folder: str | PathLike[str] | None = None,
     ) -> Run: ...
 
 @final

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _weft
-from weft.errors import SpecError
+from weft.errors import OutputError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from weft.spec import Experiment
+
+
+TABLES = ("flows", "subflows", "queues", "links", "traces", "jobs", "suppressions")
+"""Names of a run's tables, in the order in which they are told."""
 
 
 def load(path: str | PathLike[str], overrides: Iterable[str] = ()) -> Experiment:
@@ -45,8 +49,12 @@ def run(
     threads: int = 1,
     trace_hash: bool = False,
     progress: Callable[[_weft.Progress], bool | None] | None = None,
+    out: str | PathLike[str] | None = None,
 ) -> Result:
-    """Runs an experiment. The result is a function of the experiment and the seed alone.
+    """Runs an experiment.
+
+    At the packet level the result is a function of the experiment and the seed alone. At level "linux" the program
+    `weftd` runs it on this machine's kernel, and no two runs are the same.
 
     The interpreter's lock is released meanwhile, so several runs can share the machine in a thread pool.
     Ctrl-C in the main thread stops the run; its tables so far come back with `Result.partial` set.
@@ -57,26 +65,32 @@ def run(
         threads: Worker threads, at least 1; changes nothing but the time it takes.
         trace_hash: Hash every event in order at each node; the hash is in the manifest.
         progress: Called some ten times a second and at the end; the run stops when it returns False.
+        out: A new folder for the results. Rows go there while the experiment runs, in the order in which flows and jobs
+            end, so that a long run needs no more memory than a short one; the folder has its name when all is well.
 
     Raises:
         SpecError: The experiment is wrong.
+        MissingError: This machine lacks what level "linux" needs: the program weftd, root, a kernel's feature.
         RunError: It cannot be simulated, or an argument is out of range.
+        OutputError: `out` exists and is not empty, or cannot be written.
         InternalError: Conservation does not hold: a bug in Weft.
     """
     overrides = [] if seed is None else [f"seed={seed}"]
     checked = _weft.Experiment.parse(experiment.model_dump_json(by_alias=True, exclude_none=True), overrides)
-    return Result(checked.run(threads, trace_hash, progress))
+    folder = None if out is None else Path(out)
+    return Result(checked.run(threads, trace_hash, progress, folder), folder)
 
 
 class Result:
     """What a run yields.
 
     The tables `flows`, `subflows`, `jobs`, `suppressions`, `queues`, `links` and `traces` are Polars frames,
-    handed over uncopied.
+    handed over uncopied, or read from the folder that they went to.
     """
 
-    def __init__(self, run: _weft.Run) -> None:
+    def __init__(self, run: _weft.Run, folder: Path | None = None) -> None:
         self._run = run
+        self._folder = folder
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -94,7 +108,9 @@ class Result:
         """All tables by name."""
         import polars as pl
 
-        return {name: pl.DataFrame(table) for name, table in self._run.tables().items()}
+        if self._folder is None:
+            return {name: pl.DataFrame(table) for name, table in self._run.tables().items()}
+        return {name: pl.read_parquet(self._folder / f"{name}.parquet") for name in TABLES}
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -135,8 +151,11 @@ class Result:
         """Writes `TABLE.parquet` for each table and `manifest.json` into a new folder, all or nothing.
 
         Raises:
-            OutputError: The folder exists and is not empty, or cannot be written.
+            OutputError: The folder exists and is not empty, or cannot be written; or the results went to a folder
+                while the experiment ran.
         """
+        if self._folder is not None:
+            raise OutputError(f"{folder}: the results are in {self._folder}; allowed: `write` where `run` had no `out`")
         self._run.write(Path(folder))
 
 

@@ -1,20 +1,23 @@
 """The command `weft`.
 
-Standard output carries results, standard error everything else. Exit codes: 0 done, 2 bad input, 70 a bug in
-Weft, 130 stopped by Ctrl-C.
+Standard output carries results, standard error everything else. Exit codes: 0 done, 2 bad input, 3 this
+machine lacks something, 70 a bug in Weft, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from weft import _weft, terminal
 from weft.errors import StoppedError
-from weft.guard import run_guarded
+from weft.guard import MISSING, run_guarded
+
+if TYPE_CHECKING:
+    from weft.papers.paper import Report
 
 app = typer.Typer(
     name="weft",
@@ -86,20 +89,22 @@ def run(
     experiment = api.load(spec, chosen)
     folder = choose_folder(out, f"weft-{experiment.name or spec.stem}")
     with terminal.ProgressBar(experiment.name or spec.stem) as bar:
-        result = api.run(experiment, threads=threads, progress=lambda now: bar.show(now.fraction))
-    result.write(folder)
+        result = api.run(experiment, threads=threads, progress=lambda now: bar.show(now.fraction), out=folder)
+    for warning in result.manifest["warnings"]:
+        terminal.warn(warning)
     if as_json:
         terminal.print_json(
             {
                 "out": str(folder),
                 "partial": result.partial,
-                "tables": {name: str(folder / f"{name}.parquet") for name in result.tables},
+                "tables": {name: str(folder / f"{name}.parquet") for name in api.TABLES},
                 "manifest": result.manifest,
             }
         )
     else:
-        rows = [(name, len(table), str(folder / f"{name}.parquet")) for name, table in result.tables.items()]
-        terminal.print_table("", ("table", "rows", "file"), rows)
+        rows = result.manifest["rows"]
+        files = [(name, rows[name], str(folder / f"{name}.parquet")) for name in api.TABLES]
+        terminal.print_table("", ("table", "rows", "file"), files)
     if result.partial:
         raise StoppedError(f"stopped; the tables so far are in {folder}, marked partial")
 
@@ -127,47 +132,86 @@ def schema() -> None:
 
 @app.command()
 def reproduce(
-    figure: Annotated[str | None, typer.Argument(metavar="PAPER/FIGURE", help="Such as amp/fig02.")] = None,
-    list_figures: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
+    name: Annotated[
+        str | None, typer.Argument(metavar="PAPER[/FIGURE]", help="Such as amp, a whole paper, or amp/fig02.")
+    ] = None,
+    list_figures: Annotated[bool, typer.Option("--list", help="List the figures and how long they take.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Run less, as the output says.")] = False,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", parser=positive, metavar="N", help="Runs of everything; 3 unless quick, then 1."),
+        typer.Option("--seeds", parser=positive, metavar="N", help="Runs of everything; 5 unless quick, then 1."),
     ] = None,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Run a figure of a paper and judge the paper's claims by it."""
+    """Run the figures of a paper, or one of them, and judge the paper's claims by them."""
     from weft.errors import UsageError
     from weft.output import choose_folder, new_folder
-    from weft.papers import FIGURES
     from weft.papers.figure import Scale
-    from weft.papers.reproduce import find_figure
-    from weft.papers.reproduce import reproduce as run_figure
+    from weft.papers.paper import find_figures, reproduce_all
 
     if list_figures:
-        if as_json:
-            terminal.print_json([{"figure": it.name, "title": it.title} for it in FIGURES])
-        else:
-            terminal.print_table("", ("figure", "title"), [(it.name, it.title) for it in FIGURES])
+        _list_figures(as_json=as_json)
         return
-    if figure is None:
-        raise UsageError("no figure given; allowed: a name that `weft reproduce --list` shows")
-    chosen = find_figure(figure)
-    folder = choose_folder(out, f"weft-{chosen.name.replace('/', '-')}")
+    if name is None:
+        raise UsageError("no figure given; allowed: a paper or a figure that `weft reproduce --list` shows")
+    find_figures(name)
+    folder = choose_folder(out, f"weft-{name}")
     scale = Scale(seeds=seeds or (1 if quick else Scale.seeds), quick=quick)
-    with terminal.ProgressBar(chosen.name) as bar:
-        reproduction = run_figure(chosen, scale, bar.show)
     with new_folder(folder) as unfinished:
-        reproduction.write(unfinished)
+        with terminal.ProgressBar(name) as bar:
+            report = reproduce_all(name, scale, unfinished, bar.show, terminal.complain)
+        if not report.done:
+            if report.left_out:
+                raise KeyboardInterrupt
+            raise typer.Exit(report.exit_code or MISSING)
+        report.write(unfinished)
     if as_json:
-        terminal.print_json(reproduction.document(folder))
+        terminal.print_json(report.document(folder))
+    else:
+        _print_report(report, folder)
+    if report.left_out:
+        raise StoppedError(f"stopped; the figures that have ended are in {folder}, marked partial")
+    raise typer.Exit(report.exit_code)
+
+
+def _list_figures(*, as_json: bool) -> None:
+    from weft.page import duration
+    from weft.papers import FIGURES
+    from weft.papers.figure import CORES, Scale
+
+    if as_json:
+        facts = ("title", "level", "seconds", "quick_seconds")
+        terminal.print_json(
+            [{"figure": it.name, "cores": CORES} | {fact: getattr(it, fact) for fact in facts} for it in FIGURES]
+        )
         return
-    terminal.print_line(f"{chosen.name}: {chosen.title}\n{reproduction.scale}\n")
-    for it in reproduction.claims:
-        rows = {"": it.claim, "paper": it.paper, "measured": it.measured, "note": it.note}
-        terminal.print_paragraph("holds" if it.holds else "DOES NOT HOLD", rows)
-    terminal.print_line(f"Plot, table and claims are in {folder}")
+    rows = [(it.name, it.title, *map(duration, (it.seconds, it.quick_seconds))) for it in FIGURES]
+    terminal.print_table("", ("figure", "title", "full size", "quick"), rows)
+    terminal.print_line(f"Times on {CORES} cores; full size with {Scale.seeds} seeds, quick with one.")
+
+
+def _print_report(report: Report, folder: Path) -> None:
+    from weft.page import duration
+
+    for figure in report.done if len(report.figures) == 1 else []:
+        terminal.print_line(f"{figure['figure']}: {figure['title']}\n{figure['scale']}\n")
+        for it in figure["claims"]:
+            parts = {"": it["claim"], "paper": it["paper"], "measured": it["measured"], "note": it["note"]}
+            terminal.print_paragraph("holds" if it["holds"] else "DOES NOT HOLD", parts)
+    columns = ("figure", "title", "claims", "hold", "time")
+    rows = [
+        (
+            figure["figure"],
+            figure["title"],
+            len(figure["claims"]),
+            sum(claim["holds"] for claim in figure["claims"]),
+            duration(figure["seconds"]),
+        )
+        for figure in report.done
+    ]
+    terminal.print_table("", columns, rows)
+    terminal.print_line(f"Open {folder / 'index.html'} in a browser; plots, tables and claims are beside it.")
 
 
 @app.command()

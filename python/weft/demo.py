@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 from dataclasses import dataclass
-from importlib import resources
-from string import Template
 from typing import TYPE_CHECKING
 
 from weft import _weft
+from weft.page import render
 from weft.papers.amp.incast import ROUNDS, incast_cases, measure, plot_fct, summary
 from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Scale
@@ -45,24 +41,13 @@ class Demo:
     """One row for each number of flows and algorithm; `COLUMNS` are its headings."""
 
     def write(self, folder: Path) -> None:
-        """Writes the tables, the picture and a page that needs nothing else."""
+        """Writes the tables, the picture and a page."""
         self.flows.write_parquet(folder / "flows.parquet")
         self.summary.write_parquet(folder / "summary.parquet")
-        picture = io.BytesIO()
-        plot_fct(self.flows, ALGORITHMS, "Incast").savefig(picture, format="png", dpi=150)
-        (folder / "incast.png").write_bytes(picture.getvalue())
-        (folder / "index.html").write_text(self._page(picture.getvalue()), encoding="utf-8")
-
-    def _page(self, picture: bytes) -> str:
-        rows = ("".join(f"<td>{html.escape(_shown(value))}</td>" for value in row) for row in self.summary.rows())
-        page = Template((resources.files("weft") / "demo.html").read_text(encoding="utf-8"))
-        return page.substitute(
-            title=html.escape(TITLE),
-            picture=base64.b64encode(picture).decode("ascii"),
-            headings="".join(f"<th>{html.escape(column)}</th>" for column in COLUMNS),
-            rows="\n".join(f"<tr>{row}</tr>" for row in rows),
-            version=_weft.__version__,
-        )
+        plot_fct(self.flows, ALGORITHMS, "Incast").savefig(folder / "incast.png", dpi=150)
+        rows = self.summary.rows()
+        page = render("demo.html", title=TITLE, columns=COLUMNS, rows=rows, version=_weft.__version__)
+        (folder / "index.html").write_text(page, encoding="utf-8")
 
 
 def run(on_progress: Callable[[float], None] | None = None) -> Demo:
@@ -82,9 +67,3 @@ def run(on_progress: Callable[[float], None] | None = None) -> Demo:
             "most_timeouts",
         ).insert_column(1, cells["algorithm"].replace_strict(labels)),
     )
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
-    return str(value)

@@ -13,6 +13,10 @@ class RunError(WeftError):
     """A right spec that cannot be simulated, or an option of the run out of range."""
 
 
+class MissingError(WeftError):
+    """This machine lacks something that the experiment's level needs, such as root or a kernel's feature."""
+
+
 class OutputError(WeftError):
     """Results cannot be written: the folder exists, or the place cannot be written to."""
 

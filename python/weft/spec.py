@@ -239,22 +239,23 @@ class FlowProbe(BaseModel):
         populate_by_name=True,
     )
     every: Annotated[
-        str,
+        str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
             pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
         ),
-    ]
+    ] = None
     """
-    Sampling interval.
+    Sampling interval; left out, every change is recorded.
     """
     flows: list[int] | str | None = None
     """
-    Which of these flows, by index from 0; left out, all.
+    Which of these flows, by index from 0; left out, all. Of a closed loop: of each loop the first, of each the second,
+    and so on; of jobs: a job's requests, then its blocks. To choose among those, `traffic` must name their entry.
     """
     kind: Literal["flow"] = "flow"
     """
-    cwnd, ssthresh and activity of every subflow of chosen flows in time
+    cwnd, ssthresh and activity of every subflow of chosen flows: at an interval, or every change
     """
     traffic: str | None = None
     """
@@ -290,6 +291,149 @@ class HostQueues(BaseModel):
     ] = None
     """
     A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
+    """
+
+
+class KernelAmpCc(BaseModel):
+    """
+    AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    beta: Annotated[float, Field(ge=2.0, le=1000.0)] = 4.0
+    """
+    a mark cuts the window by 1 / beta
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark or a fast retransmit, in packets
+    """
+    gamma: Annotated[int, Field(ge=1, le=1000000)] = 2
+    """
+    rounds with all windows at the floor until subflows are suppressed
+    """
+    name: Literal["kernel:amp"] = "kernel:amp"
+    """
+    AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
+    """
+    ssr: Annotated[int, Field(ge=0, le=1)] = 1
+    """
+    0 switches subflow suppression and release off
+    """
+    tau: Annotated[int, Field(ge=1, le=1000000)] = 8
+    """
+    rounds without a mark until suppressed subflows are released
+    """
+
+
+class KernelDcmCc(BaseModel):
+    """
+    DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """
+    alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
+    """
+    weight of the newest round in alpha
+    """
+    name: Literal["kernel:dcm"] = "kernel:dcm"
+    """
+    DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
+    """
+    per_ack: Annotated[int, Field(ge=0, le=1)] = 1
+    """
+    1 computes a of equation (1) at every acknowledgement, 0 once a round
+    """
+
+
+class KernelDctcpCc(BaseModel):
+    """
+    DCTCP on each subflow, uncoupled (RFC 8257)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """
+    alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
+    """
+    weight of the newest round in alpha
+    """
+    name: Literal["kernel:dctcp"] = "kernel:dctcp"
+    """
+    DCTCP on each subflow, uncoupled (RFC 8257)
+    """
+
+
+class KernelLiaCc(BaseModel):
+    """
+    LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    beta: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
+    """
+    0: no ECN; otherwise a mark cuts the window by 1 / beta
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    name: Literal["kernel:lia"] = "kernel:lia"
+    """
+    LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
+    """
+    per_ack: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 computes alpha at every acknowledgement, 0 once a round
+    """
+
+
+class KernelXmpCc(BaseModel):
+    """
+    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    beta: Annotated[float, Field(ge=2.0, le=1000.0)] = 4.0
+    """
+    a mark cuts the window by 1 / beta
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    name: Literal["kernel:xmp"] = "kernel:xmp"
+    """
+    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
     """
 
 
@@ -1258,16 +1402,43 @@ class Transport(BaseModel):
         populate_by_name=True,
     )
     cc: (
-        Literal["amp", "dcm", "dctcp", "lia", "reno", "xmp"]
+        Literal[
+            "amp",
+            "dcm",
+            "dctcp",
+            "lia",
+            "reno",
+            "xmp",
+            "kernel:amp",
+            "kernel:dcm",
+            "kernel:dctcp",
+            "kernel:lia",
+            "kernel:xmp",
+        ]
         | AmpCc
         | DcmCc
         | DctcpCc
         | LiaCc
         | RenoCc
         | XmpCc
+        | KernelAmpCc
+        | KernelDcmCc
+        | KernelDctcpCc
+        | KernelLiaCc
+        | KernelXmpCc
     )
     """
     Congestion control: a name, or a table with the name and parameters.
+    """
+    join_after: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = "0B"
+    """
+    Application bytes after which the further subflows join; only level "linux" can wait for them.
     """
     profile: Literal["linux", "amp-2019"] = "linux"
     """
@@ -1305,6 +1476,10 @@ class Experiment(BaseModel):
     ]
     """
     Simulated time, above 0.
+    """
+    level: Literal["packet", "linux"] = "packet"
+    """
+    Where it runs: in the packet-level simulator (default), or on this machine's kernel.
     """
     name: Annotated[str, Field(min_length=1)]
     """

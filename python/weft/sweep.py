@@ -41,7 +41,8 @@ def sweep(
     Args:
         cases: What to run, at least one. The order of rows follows it, whatever ends first.
         measure: Takes a finished run to the rows to keep of it.
-        workers: Runs side by side; as many as there are cores unless given.
+        workers: Runs side by side; as many as there are cores unless given. Runs of level "linux" have the machine to
+            themselves.
         on_progress: Told how much of the sweep is done, 0 to 1.
 
     Raises:
@@ -69,18 +70,25 @@ def sweep(
         labels = [pl.lit(value).alias(name) for name, value in case.labels.items()]
         return measure(result).select(*labels, pl.lit(case.seed).alias("seed"), pl.all())
 
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        futures = [pool.submit(run, place) for place in range(len(cases))]
-        pending: set[Future[pl.DataFrame]] = set(futures)
-        try:
-            while pending:
-                finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                if on_progress is not None:
-                    on_progress(sum(done) / len(done))
-                for future in finished:
-                    future.result()
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-    return pl.concat([future.result() for future in futures])
+    # Runs on the kernel take real time on a machine that should be quiet: one after the other, when all else is done.
+    places: tuple[list[int], list[int]] = ([], [])
+    for place, case in enumerate(cases):
+        places[case.experiment.level == "linux"].append(place)
+    rows: dict[int, pl.DataFrame] = {}
+    for chosen, width in zip(places, (workers or os.cpu_count(), 1), strict=True):
+        with ThreadPoolExecutor(width) as pool:
+            futures = {place: pool.submit(run, place) for place in chosen}
+            pending: set[Future[pl.DataFrame]] = set(futures.values())
+            try:
+                while pending:
+                    finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                    if on_progress is not None:
+                        on_progress(sum(done) / len(done))
+                    for future in finished:
+                        future.result()
+            except BaseException:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+        rows |= {place: future.result() for place, future in futures.items()}
+    return pl.concat([rows[place] for place in range(len(cases))])

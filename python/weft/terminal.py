@@ -64,6 +64,11 @@ class ProgressBar:
         return bar
 
 
+def warn(line: str) -> None:
+    """Prints a warning of one line on standard error."""
+    sys.stderr.write(f"weft: warning: {line}\n")
+
+
 def print_json(document: object) -> None:
     """Prints one JSON document."""
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
+import generate_claims
+from tests.papers import snapshots
 from weft.papers import FIGURES
-from weft.papers.figure import Scale
+from weft.papers.figure import Figure, Scale
 
 
 def test_names_are_unique() -> None:
@@ -33,3 +39,28 @@ def test_seeds_multiply_the_cases() -> None:
         one, three = module.cases(Scale(seeds=1, quick=True)), module.cases(Scale(seeds=3, quick=True))
         assert len(three) == 3 * len(one)
         assert {case.seed for case in three} == {1, 2, 3}
+
+
+@pytest.mark.parametrize("figure", [it for it in FIGURES if it.level == "packet"], ids=lambda it: it.name)
+def test_times_are_facts_beside_each_figure(figure: Figure) -> None:
+    assert figure.seconds is not None
+    assert figure.quick_seconds is not None
+    assert 0 < figure.quick_seconds <= figure.seconds
+    assert figure.quick_seconds < 120
+
+
+def test_quick_versions_fit_into_the_tests() -> None:
+    assert sum(figure.quick_seconds or 0 for figure in FIGURES) < 15 * 60
+
+
+def test_kept_claims_are_those_of_the_figures() -> None:
+    """The sentences of the table of all claims are not older than the modules."""
+    for figure in FIGURES:
+        kept = generate_claims.result(figure.name)
+        if kept.exists() and figure.level == "packet":
+            quick = {claim["claim"] for claim in snapshots.load(figure.name)["claims"]}
+            assert quick <= {claim["claim"] for claim in json.loads(kept.read_text())["claims"]}, figure.name
+
+
+def test_table_of_claims_is_not_stale() -> None:
+    assert generate_claims.CLAIMS.read_text() == generate_claims.generate(), "run `make generate`"

@@ -19,6 +19,11 @@ def test_ratio_seed_by_seed() -> None:
     assert Spread((2.0, 9.0)) / Spread((1.0, 3.0)) == Spread((2.0, 3.0))
 
 
+def test_near() -> None:
+    assert Spread((1.0, 1.2)).near(1.0, 0.15)
+    assert not Spread((1.0, 1.2)).near(1.3, 0.15)
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [((1.87,), "1.87 ms"), ((1.0, 3.0), "2 ms (1 to 3)"), ((812.4, 1204.0), "1008 ms (812 to 1204)")],

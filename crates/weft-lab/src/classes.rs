@@ -107,15 +107,11 @@ impl ClassNames {
         Ok((class as u32, stop.flows))
     }
 
-    /// A line for each class without a flow; `caught` are the classes of all flows.
-    pub fn warnings(&self, caught: impl Iterator<Item = u32>) -> Vec<String> {
-        let mut empty = vec![true; self.names.len()];
-        for class in caught {
-            empty[class as usize] = false;
-        }
-        let lines = self.names.iter().zip(&self.paths).zip(empty);
+    /// A line for each class without a flow; `caught` tells of each whether it has one.
+    pub fn warnings(&self, caught: &[bool]) -> Vec<String> {
+        let lines = self.names.iter().zip(&self.paths).zip(caught);
         lines
-            .filter(|(_, empty)| *empty)
+            .filter(|(_, caught)| !**caught)
             .map(|((name, path), _)| format!("{path}: no flow is in class {name:?}"))
             .collect()
     }

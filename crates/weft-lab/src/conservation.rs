@@ -10,6 +10,11 @@ use crate::tables::Names;
 /// # Errors
 /// [`Error::Internal`] with the first link or subflow that loses or makes packets, and its counts.
 pub(crate) fn check(names: &Names, outcome: &Outcome) -> Result<(), Error> {
+    check_links(names, outcome)?;
+    check_flows(outcome)
+}
+
+fn check_links(names: &Names, outcome: &Outcome) -> Result<(), Error> {
     for (link, record) in (0..).zip(&outcome.links) {
         let LinkRecord {
             packets,
@@ -24,6 +29,21 @@ pub(crate) fn check(names: &Names, outcome: &Outcome) -> Result<(), Error> {
             )));
         }
     }
+    let dropped: u64 = outcome.links.iter().map(|record| record.drops).sum();
+    if dropped != outcome.counters.drops {
+        let counted = outcome.counters.drops;
+        return Err(Error::Internal(format!(
+            "links dropped {dropped} packets, but {counted} were counted"
+        )));
+    }
+    Ok(())
+}
+
+/// Checks every subflow.
+///
+/// # Errors
+/// [`Error::Internal`] with the first that loses or makes packets.
+pub(crate) fn check_flows(outcome: &Outcome) -> Result<(), Error> {
     for record in &outcome.flows {
         let flow = record.flow;
         for (i, subflow) in record.subflows.iter().enumerate() {
@@ -41,13 +61,6 @@ pub(crate) fn check(names: &Names, outcome: &Outcome) -> Result<(), Error> {
                 )));
             }
         }
-    }
-    let dropped: u64 = outcome.links.iter().map(|record| record.drops).sum();
-    if dropped != outcome.counters.drops {
-        let counted = outcome.counters.drops;
-        return Err(Error::Internal(format!(
-            "links dropped {dropped} packets, but {counted} were counted"
-        )));
     }
     Ok(())
 }

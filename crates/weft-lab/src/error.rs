@@ -13,6 +13,12 @@ pub enum Error {
     /// The spec is right, but this home cannot simulate it.
     #[error("this experiment cannot be simulated: {0}")]
     Refused(String),
+    /// The spec is right, but the level it asks for cannot give it: the field, what was given, what is allowed.
+    #[error("{0}")]
+    Elsewhere(String),
+    /// This machine lacks something that the level needs.
+    #[error("{0}")]
+    Missing(String),
     /// An option of the run (not of the spec) is out of range.
     #[error("{option}: {given}; allowed: {allowed}")]
     Option {

@@ -1,18 +1,21 @@
 //! An experiment: a spec that was checked in full, ready to run.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use weft_cc::Factory;
 use weft_packet::{Outcome, Setup, Simulation};
-use weft_spec::{Spec, SpecError, Time, apply_override, read_table};
-use weft_traffic::{Flow, Program};
+use weft_spec::{Level, Spec, SpecError, Time, apply_override, read_table};
 
+use crate::folder::Folder;
+use crate::handover::Handover;
+use crate::probes::MAX_SAMPLES;
 use crate::resolve::{Resolved, resolve};
 use crate::slices::Slices;
 use crate::tables::Names;
-use crate::{Error, Run, conservation, manifest, tables};
+use crate::{Error, Run, Written, elsewhere, manifest};
 
 /// A checked experiment. It can be run any number of times; every run yields the same tables.
 #[derive(Clone, Debug)]
@@ -93,36 +96,95 @@ impl Experiment {
         &self.json
     }
 
+    /// The level at which it runs.
+    pub fn level(&self) -> Level {
+        self.spec.level
+    }
+
+    /// The resolved spec.
+    pub(crate) fn checked(&self) -> &Spec {
+        &self.spec
+    }
+
     /// Runs the experiment. `on_progress` is called about every 50 to 100 ms of wall-clock time and at the end; when it
     /// breaks, the run stops and its tables so far are marked partial.
     ///
     /// # Errors
-    /// [`Error::Option`], [`Error::Refused`], and [`Error::Internal`] when conservation does not hold.
+    /// [`Error::Option`], [`Error::Refused`], [`Error::Elsewhere`] and [`Error::Missing`] of a level other than the packet
+    /// level, and [`Error::Internal`] when conservation does not hold.
     pub fn run(
         &self,
         options: RunOptions,
         on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Run, Error> {
-        let simulated = self.simulate(options, on_progress)?;
-        let Simulated {
-            names,
-            flows,
-            programs,
-            outcome,
-            ..
-        } = &simulated;
-        conservation::check(names, outcome)?;
-        let tables = tables::all(names, flows, programs, outcome)?;
-        let manifest = manifest::manifest(&self.spec, &self.json, options, &simulated, &tables);
-        Ok(Run { tables, manifest })
+        if self.spec.level == Level::Linux {
+            return self.run_on_linux(options, on_progress);
+        }
+        let (run, _) = self.simulate(options, None, on_progress)?;
+        Ok(run)
     }
 
-    /// Runs the simulator.
+    /// Runs the experiment and leaves its tables and manifest in a new folder, as [`Run::write`] does. Rows are written
+    /// as soon as what they tell of is over, so that a long run needs no more memory than a short one; flows and jobs are
+    /// in the order in which they ended. The folder has its name once [`Written::keep`] is called.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run), and [`Error::Output`] if `dir` exists and is not an empty folder, or cannot be written.
+    pub fn run_into(
+        &self,
+        dir: &Path,
+        options: RunOptions,
+        on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Written, Error> {
+        let mut folder = Folder::begin(dir)?;
+        if self.spec.level == Level::Linux {
+            let Run { tables, manifest } = self.run_on_linux(options, on_progress)?;
+            folder.append(&tables)?;
+            return Ok(Written {
+                manifest,
+                folder: Some(folder),
+            });
+        }
+        let (run, folder) = self.simulate(options, Some(folder), on_progress)?;
+        let manifest = run.manifest;
+        Ok(Written { manifest, folder })
+    }
+
+    /// Has another process run it on this machine's kernel.
+    fn run_on_linux(
+        &self,
+        options: RunOptions,
+        on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Run, Error> {
+        if options.trace_hash {
+            return Err(Error::Option {
+                option: "trace_hash",
+                given: "true".to_owned(),
+                allowed: "false at level \"linux\": no two runs on a kernel are the same",
+            });
+        }
+        if let Some(own) = self.own.iter().find(|own| self.names_cc(own.name())) {
+            return Err(Error::Elsewhere(format!(
+                "transports: the congestion control {:?} is one of your own; allowed: built-in ones at level \"linux\"",
+                own.name()
+            )));
+        }
+        elsewhere::run(&self.json, self.spec.duration, on_progress)
+    }
+
+    /// Does a transport use the congestion control of this name?
+    fn names_cc(&self, name: &str) -> bool {
+        let mut transports = self.spec.transports.values();
+        transports.any(|transport| transport.cc.name == name)
+    }
+
+    /// Runs the simulator. What went to the folder on the way is not in the tables.
     fn simulate(
         &self,
         options: RunOptions,
+        folder: Option<Folder>,
         mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Simulated, Error> {
+    ) -> Result<(Run, Option<Folder>), Error> {
         if !(1..=MAX_THREADS).contains(&options.threads) {
             let given = options.threads.to_string();
             return Err(Error::Option {
@@ -135,7 +197,7 @@ impl Experiment {
             spec,
             fabric,
             transports,
-            mut flows,
+            flows,
             programs,
             classes,
             stop,
@@ -153,6 +215,14 @@ impl Experiment {
             trace_hash: options.trace_hash,
         };
         let mut simulation = Simulation::new(setup).map_err(Error::Refused)?;
+        let mut handover = Handover {
+            names,
+            flows,
+            programs,
+            folder,
+            rows: serde_json::Map::new(),
+            caught: vec![false; classes.names.len()],
+        };
         let began = Instant::now();
         let mut slices = Slices::new(spec.duration, simulation.window());
         if stop.is_some() {
@@ -162,11 +232,15 @@ impl Experiment {
         while let Some(end) = slices.next() {
             let before = Instant::now();
             simulation.run_until(end);
+            check_traces(simulation.samples())?;
             if let Some((class, number)) = stop
                 && slices.at_stop()
                 && simulation.completed(class) >= number
             {
                 stopped = simulation.completion(class, number);
+            }
+            if handover.folder.is_some() && simulation.ended() >= ROW_GROUP {
+                handover.part(&simulation.take_ended())?;
             }
             if slices.took(before.elapsed()) || stopped.is_some() {
                 let progress = Progress {
@@ -184,28 +258,31 @@ impl Experiment {
             }
         }
         let wall_seconds = began.elapsed().as_secs_f64();
-        let outcome = simulation.outcome();
-        flows.extend(outcome.opened.iter().cloned());
-        let warnings = classes.warnings(flows.iter().map(|flow| flow.class));
-        Ok(Simulated {
-            names,
-            flows,
-            programs,
-            warnings,
+        let outcome = simulation.into_outcome();
+        let tables = handover.rest(&outcome)?;
+        let ended = Ended {
+            warnings: classes.warnings(&handover.caught),
             outcome,
             stopped,
             wall_seconds,
-        })
+        };
+        let manifest = manifest::manifest(&self.spec, &self.json, options, &ended, &handover.rows);
+        Ok((Run { tables, manifest }, handover.folder))
     }
 }
 
-/// What the simulator hands over.
-pub(crate) struct Simulated {
-    /// What indices in the outcome mean.
-    names: Names,
-    /// Flows in the order of their records.
-    flows: Vec<Flow>,
-    programs: Vec<Arc<dyn Program>>,
+/// Refuses more traces than memory should hold; of changes, only the run tells how many there are.
+fn check_traces(rows: usize) -> Result<(), Error> {
+    if rows as u128 <= MAX_SAMPLES {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "probes: more than {MAX_SAMPLES} changes and samples of flows; allowed: fewer flows, an interval or a shorter run"
+    )))
+}
+
+/// How a run ended.
+pub(crate) struct Ended {
     /// Lines for a reader of the manifest.
     pub warnings: Vec<String>,
     pub outcome: Outcome,
@@ -214,6 +291,9 @@ pub(crate) struct Simulated {
     /// What the simulation took.
     pub wall_seconds: f64,
 }
+
+/// Rows that are worth a row group of their own.
+const ROW_GROUP: usize = 1 << 16;
 
 /// How often the simulated time is looked at to see whether the experiment is to stop.
 const STOP_EVERY: Time = Time::from_ms(1);

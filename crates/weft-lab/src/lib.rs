@@ -25,9 +25,13 @@
 
 mod classes;
 mod conservation;
+mod elsewhere;
 mod error;
 mod experiment;
+mod folder;
+mod handover;
 mod manifest;
+pub mod measured;
 mod probes;
 mod registry;
 mod resolve;
@@ -41,6 +45,6 @@ pub use arrow_array::RecordBatch;
 pub use error::Error;
 pub use experiment::{Experiment, Progress, RunOptions};
 pub use registry::{Listing, Registry, registry};
-pub use run::Run;
+pub use run::{Run, Written};
 pub use schema::schema;
 pub use weft_spec::SpecError;

@@ -1,37 +1,28 @@
 //! The manifest: what was run, by what, and how it ended.
 
-use arrow_array::RecordBatch;
 use serde_json::{Value, json};
 use weft_spec::{Spec, Time};
 
 use crate::RunOptions;
-use crate::experiment::Simulated;
+use crate::experiment::Ended;
+
+/// How many rows each table has.
+pub(crate) type Rows = serde_json::Map<String, Value>;
 
 /// `spec` is the full resolved spec: given to [`crate::Experiment::parse`], it makes the same run. The trace hash is a
 /// string of hexadecimal digits, because JSON's numbers lose digits in many readers.
-pub(crate) fn manifest(
-    spec: &Spec,
-    json: &Value,
-    options: RunOptions,
-    simulated: &Simulated,
-    tables: &[(&'static str, RecordBatch)],
-) -> Value {
-    let Simulated {
+pub(crate) fn manifest(spec: &Spec, json: &Value, options: RunOptions, ended: &Ended, rows: &Rows) -> Value {
+    let Ended {
         outcome,
         stopped,
         warnings,
         wall_seconds,
-        ..
-    } = simulated;
+    } = ended;
     let counters = &outcome.counters;
-    let rows: serde_json::Map<String, Value> = tables
-        .iter()
-        .map(|(name, table)| ((*name).to_owned(), table.num_rows().into()))
-        .collect();
     json!({
         "name": spec.name,
         "version": env!("CARGO_PKG_VERSION"),
-        "level": "packet",
+        "level": spec.level,
         "seed": spec.seed,
         "partial": outcome.end < spec.duration && stopped.is_none(),
         "end_s": outcome.end.seconds(),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error, SeqAccess, Unexpected, Visitor};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_fabric::{Fabric, NodeId};
 use weft_packet::Probe;
 use weft_spec::{Entry, Loaded, SpecError, Time, from_table, to_table};
-use weft_traffic::Flow;
+use weft_traffic::{Flow, MAX_FLOWS, Program};
 
 /// All kinds of probe.
 pub(crate) const PROBES: &[Entry<dyn Probing>] = &[
@@ -19,12 +20,12 @@ pub(crate) const PROBES: &[Entry<dyn Probing>] = &[
     ),
     entry::<FlowProbe>(
         "flow",
-        "cwnd, ssthresh and activity of every subflow of chosen flows in time",
+        "cwnd, ssthresh and activity of every subflow of chosen flows: at an interval, or every change",
     ),
 ];
 
 /// Most samples of one run: beyond them its traces would take gigabytes.
-const MAX_SAMPLES: u128 = 50_000_000;
+pub(crate) const MAX_SAMPLES: u128 = 50_000_000;
 
 /// A kind of probe with its fields set.
 pub(crate) trait Probing {
@@ -38,12 +39,18 @@ pub(crate) trait Probing {
 pub(crate) struct Placement<'a> {
     pub fabric: &'a Fabric,
     pub flows: &'a [Flow],
+    pub programs: &'a [Arc<dyn Program>],
     pub traffic: &'a [String],
     links: HashMap<(&'a str, &'a str), u32>,
 }
 
 impl<'a> Placement<'a> {
-    pub fn new(fabric: &'a Fabric, flows: &'a [Flow], traffic: &'a [String]) -> Self {
+    pub fn new(
+        fabric: &'a Fabric,
+        flows: &'a [Flow],
+        programs: &'a [Arc<dyn Program>],
+        traffic: &'a [String],
+    ) -> Self {
         let name = |node: NodeId| fabric.nodes[node as usize].name.as_str();
         let links = fabric
             .links
@@ -54,6 +61,7 @@ impl<'a> Placement<'a> {
         Self {
             fabric,
             flows,
+            programs,
             traffic,
             links,
         }
@@ -79,8 +87,9 @@ pub(crate) fn resolve(
         for probe in loaded.it.place(at).map_err(|error| error.under(&path))? {
             let wide = match &probe {
                 Probe::Queue { .. } => 0,
-                Probe::QueueTrace { .. } => 1,
-                Probe::Flow { flow, .. } => subflows(&at.flows[*flow as usize]),
+                Probe::Flow { flow, .. } => at.flows.get(*flow as usize).map_or(1, &subflows),
+                // How many flows a program will have, and how long, only the run tells.
+                Probe::QueueTrace { .. } | Probe::Program { .. } => 1,
             };
             let every = loaded.it.every().unwrap_or(duration);
             samples += u128::from(wide) * u128::from(duration.0 / every.0);
@@ -120,11 +129,13 @@ struct FlowProbe {
     /// Name of a traffic entry; left out, flows of all entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traffic: Option<String>,
-    /// Which of these flows, by index from 0; left out, all.
+    /// Which of these flows, by index from 0; left out, all. Of a closed loop: of each loop the first, of each the second,
+    /// and so on; of jobs: a job's requests, then its blocks. To choose among those, `traffic` must name their entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flows: Option<Indices>,
-    /// Sampling interval.
-    every: Time,
+    /// Sampling interval; left out, every change is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    every: Option<Time>,
 }
 
 /// Indices: a list, or a range "A..B" without B.
@@ -228,44 +239,91 @@ impl Probing for FlowProbe {
                 })? as u32)
             }
         };
-        let all: Vec<u32> = at
+        let of_entry = |traffic: u32| entry.is_none_or(|entry| traffic == entry);
+        let flows = at
             .flows
             .iter()
             .zip(0..)
-            .filter(|(flow, _)| entry.is_none_or(|entry| flow.traffic == entry))
-            .map(|(_, i)| i)
-            .collect();
-        let every = self.every;
-        let indices = match &self.flows {
-            None => 0..all.len() as u32,
-            Some(Indices::Range(from, to)) if from < to => *from..*to,
+            .filter(|(flow, _)| of_entry(flow.traffic));
+        let programs = at.programs.iter().zip(0..);
+        let programs = programs.filter(|(program, _)| of_entry(program.flow(0).traffic));
+        let some = Choice {
+            flows: flows.map(|(_, i)| i).collect(),
+            program: programs
+                .clone()
+                .map(|(_, i)| i)
+                .next()
+                .filter(|_| entry.is_some()),
+            at,
+            every: self.every,
+        };
+        match &self.flows {
+            None => {
+                let every = self.every;
+                let programs = programs.map(|(_, program)| Probe::Program { program, every });
+                let flows = some.flows.iter().map(|&flow| Probe::Flow { flow, every });
+                Ok(flows.chain(programs).collect())
+            }
+            Some(Indices::Range(from, to)) if from < to => {
+                let flows = (*from..*to).map(|flow| some.flow(flow));
+                let flows: Result<_, _> = flows.collect();
+                flows.map_err(|error: SpecError| error.under("flows"))
+            }
             Some(Indices::Range(from, to)) => {
                 let allowed = "a range that is not empty, such as \"0..8\"";
-                return Err(SpecError::new("flows", format!("\"{from}..{to}\""), allowed));
+                Err(SpecError::new("flows", format!("\"{from}..{to}\""), allowed))
             }
             Some(Indices::Listed(listed)) => {
-                let pick = |(i, &flow): (usize, &u32)| {
-                    choose(&all, flow, every).map_err(|error| error.under(&format!("flows[{i}]")))
+                let flow = |(i, &flow): (usize, &u32)| {
+                    let probe = some.flow(flow);
+                    probe.map_err(|error| error.under(&format!("flows[{i}]")))
                 };
-                return listed.iter().enumerate().map(pick).collect();
+                listed.iter().enumerate().map(flow).collect()
             }
-        };
-        indices
-            .map(|flow| choose(&all, flow, every).map_err(|error| error.under("flows")))
-            .collect()
+        }
     }
 
     fn every(&self) -> Option<Time> {
-        Some(self.every)
+        self.every
     }
 }
 
-fn choose(all: &[u32], index: u32, every: Time) -> Result<Probe, SpecError> {
-    let flow = all.get(index as usize).copied().ok_or_else(|| {
-        let allowed = format!("0 to {}", all.len().saturating_sub(1));
-        SpecError::new("", format!("there is no flow {index}"), allowed)
-    })?;
-    Ok(Probe::Flow { flow, every })
+/// Flows to choose from by index.
+struct Choice<'a> {
+    /// Those known beforehand.
+    flows: Vec<u32>,
+    /// The program that opens the others.
+    program: Option<u32>,
+    at: &'a Placement<'a>,
+    every: Option<Time>,
+}
+
+impl Choice<'_> {
+    fn flow(&self, index: u32) -> Result<Probe, SpecError> {
+        let (known, programs) = (self.at.flows.len() as u64, self.at.programs.len() as u64);
+        let most = match self.program {
+            Some(_) => MAX_FLOWS.min((u64::from(u32::MAX) - known) / programs.max(1)),
+            None => self.flows.len() as u64,
+        };
+        let found = match self.program {
+            Some(program) if u64::from(index) < most => {
+                Some((known + u64::from(index) * programs) as u32 + program)
+            }
+            Some(_) => None,
+            None => self.flows.get(index as usize).copied(),
+        };
+        let flow = found.ok_or_else(|| {
+            let allowed = match most.checked_sub(1) {
+                Some(last) => format!("0 to {last}"),
+                None => "none, for there are no flows before the run; `traffic` names an entry".to_owned(),
+            };
+            SpecError::new("", format!("there is no flow {index}"), allowed)
+        })?;
+        Ok(Probe::Flow {
+            flow,
+            every: self.every,
+        })
+    }
 }
 
 impl Serialize for Indices {

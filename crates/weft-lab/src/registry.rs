@@ -1,12 +1,11 @@
 //! What there is to choose from.
 
-use weft_cc::Algorithm;
 use weft_fabric::TOPOLOGIES;
 use weft_spec::{Entry, PROFILES};
 use weft_traffic::TRAFFIC;
 
 use crate::probes::PROBES;
-use crate::transports::SCHEDULERS;
+use crate::transports::{SCHEDULERS, algorithms};
 
 /// A choice and its one line.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -46,10 +45,9 @@ pub fn registry() -> Registry {
             .collect()
     }
     Registry {
-        algorithms: Algorithm::BUILT_IN
-            .iter()
-            .map(|entry| Listing {
-                name: entry.name,
+        algorithms: algorithms()
+            .map(|(name, entry)| Listing {
+                name,
                 about: entry.about,
             })
             .collect(),

@@ -3,13 +3,13 @@
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use weft_cc::{Algorithm, Allowed};
+use weft_cc::Allowed;
 use weft_fabric::TOPOLOGIES;
 use weft_spec::{Entry, PROFILES, SizeClass, Spec};
 use weft_traffic::TRAFFIC;
 
 use crate::probes::PROBES;
-use crate::transports::SCHEDULERS;
+use crate::transports::{SCHEDULERS, algorithms};
 
 /// The JSON Schema (draft 2020-12) of a spec, with the fields of every registered kind. Kinds are told apart by their
 /// `kind` (congestion controls with parameters by their `name`), which the keyword `discriminator` says.
@@ -115,12 +115,12 @@ fn union<C: ?Sized>(
 
 /// A name, or a table with name and parameters.
 fn congestion_control(definitions: &mut Map<String, Value>) -> Value {
-    let names: Vec<&str> = Algorithm::BUILT_IN.iter().map(|entry| entry.name).collect();
+    let names: Vec<&str> = algorithms().map(|(name, _)| name).collect();
     let mut choices = vec![json!({ "type": "string", "enum": names })];
-    for entry in Algorithm::BUILT_IN {
+    for (name, entry) in algorithms() {
         let mut properties = Map::from_iter([(
             "name".to_owned(),
-            json!({ "description": entry.about, "type": "string", "const": entry.name }),
+            json!({ "description": entry.about, "type": "string", "const": name }),
         )]);
         for parameter in entry.parameters {
             let whole = matches!(parameter.allowed, Allowed::Whole(..) | Allowed::Switch);
@@ -134,7 +134,7 @@ fn congestion_control(definitions: &mut Map<String, Value>) -> Value {
             });
             properties.insert(parameter.name.to_owned(), schema);
         }
-        let name = camel_case(entry.name) + "Cc";
+        let name = camel_case(name) + "Cc";
         choices.push(json!({ "$ref": format!("#/$defs/{name}") }));
         definitions.insert(
             name,
@@ -150,9 +150,9 @@ fn congestion_control(definitions: &mut Map<String, Value>) -> Value {
     json!({ "anyOf": choices })
 }
 
-/// `fat-tree` as `FatTree`.
+/// `fat-tree` as `FatTree`, `kernel:amp` as `KernelAmp`.
 fn camel_case(name: &str) -> String {
-    name.split('-')
+    name.split(['-', ':'])
         .filter_map(|word| {
             let mut letters = word.chars();
             letters

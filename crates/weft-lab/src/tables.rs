@@ -18,6 +18,17 @@ use weft_traffic::{Flow, Program};
 
 use crate::Error;
 
+/// The names of all tables, in order.
+pub(crate) const NAMES: &[&str] = &[
+    "flows",
+    "subflows",
+    "queues",
+    "links",
+    "traces",
+    "jobs",
+    "suppressions",
+];
+
 /// What the indices in an outcome mean.
 pub(crate) struct Names {
     pub nodes: Vec<String>,
@@ -64,32 +75,75 @@ impl Names {
     }
 }
 
-/// All tables. `flows` are those of the spec, then those that programs opened, as their records.
-///
-/// # Errors
-/// [`Error::Internal`] if the outcome does not fit the experiment.
-pub(crate) fn all(
-    names: &Names,
-    flows: &[Flow],
-    programs: &[Arc<dyn Program>],
-    outcome: &Outcome,
-) -> Result<Vec<(&'static str, RecordBatch)>, Error> {
-    if flows.len() != outcome.flows.len() || names.links.len() != outcome.links.len() {
-        return Err(Error::Internal(format!(
-            "{} flows and {} links have {} and {} records",
-            flows.len(),
-            names.links.len(),
-            outcome.flows.len(),
-            outcome.links.len()
-        )));
+/// Flows, jobs and samples of a run, or of a part of one, and what they are about.
+pub(crate) struct Part<'a> {
+    pub names: &'a Names,
+    /// Flows in the order of their records.
+    pub flows: Vec<Flow>,
+    /// Flows of the spec; those of programs have higher indices.
+    pub statics: u32,
+    pub programs: &'a [Arc<dyn Program>],
+    pub outcome: &'a Outcome,
+}
+
+/// Tables by name.
+pub(crate) type Tables = Vec<(&'static str, RecordBatch)>;
+
+impl<'a> Part<'a> {
+    /// `flows` are those of the spec.
+    pub fn new(
+        names: &'a Names,
+        flows: &[Flow],
+        programs: &'a [Arc<dyn Program>],
+        outcome: &'a Outcome,
+    ) -> Result<Self, Error> {
+        let mut opened = outcome.opened.iter();
+        let records = outcome.flows.iter();
+        let of = records.filter_map(|record| flows.get(record.flow as usize).or_else(|| opened.next()));
+        let of: Vec<Flow> = of.cloned().collect();
+        if of.len() != outcome.flows.len() {
+            let (flows, records) = (of.len(), outcome.flows.len());
+            return Err(Error::Internal(format!("{flows} flows have {records} records")));
+        }
+        Ok(Self {
+            names,
+            flows: of,
+            statics: flows.len() as u32,
+            programs,
+            outcome,
+        })
     }
-    Ok(vec![
-        ("flows", flows::flows(names, flows, programs, outcome)?),
-        ("subflows", flows::subflows(outcome)?),
-        ("queues", links::queues(names, outcome)?),
-        ("links", links::links(names, outcome)?),
-        ("traces", traces::traces(outcome)?),
-        ("jobs", jobs::jobs(names, programs, outcome)?),
-        ("suppressions", jobs::suppressions(outcome)?),
-    ])
+
+    /// The tables that grow with time.
+    pub fn tables(&self) -> Result<Tables, Error> {
+        let Self {
+            names,
+            flows,
+            statics,
+            programs,
+            outcome,
+        } = self;
+        Ok(vec![
+            ("flows", flows::flows(names, flows, *statics, programs, outcome)?),
+            ("subflows", flows::subflows(outcome)?),
+            ("traces", traces::traces(outcome)?),
+            ("jobs", jobs::jobs(names, programs, outcome)?),
+            ("suppressions", jobs::suppressions(outcome)?),
+        ])
+    }
+
+    /// All tables, with those of queues and links as they are at the end.
+    pub fn all(&self) -> Result<Tables, Error> {
+        let (links, records) = (self.names.links.len(), self.outcome.links.len());
+        if links != records {
+            return Err(Error::Internal(format!("{links} links have {records} records")));
+        }
+        let mut tables = self.tables()?;
+        let ends = [
+            ("queues", links::queues(self.names, self.outcome)?),
+            ("links", links::links(self.names, self.outcome)?),
+        ];
+        tables.splice(2..2, ends);
+        Ok(tables)
+    }
 }

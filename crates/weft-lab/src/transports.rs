@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weft_cc::{Algorithm, Factory};
 use weft_packet::Scheduler;
 use weft_spec::{Cc, PROFILES, ProfilePatch, SpecError, to_table};
+use weft_twin::Kernel;
 
 /// More subflows than any path diversity uses; the simulator numbers them in few bits.
 const MAX_SUBFLOWS: u32 = 64;
@@ -90,10 +91,10 @@ fn congestion_control(spec: &Cc, own: &[Arc<dyn Factory>]) -> Result<(Cc, Algori
         return Ok((spec.clone(), Algorithm::custom(Arc::clone(factory))));
     }
     let given: Vec<(String, f64)> = spec.parameters.clone().into_iter().collect();
-    let algorithm = Algorithm::build(&spec.name, &given).map_err(|error| cc_error(&error, own))?;
-    let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == spec.name);
+    let algorithm = build(&spec.name, &given).map_err(|error| cc_error(&error, own))?;
     let mut resolved = spec.clone();
-    for parameter in entry.map_or(&[][..], |entry| entry.parameters) {
+    let named = algorithms().find(|(name, _)| *name == spec.name);
+    for parameter in named.map_or(&[][..], |(_, entry)| entry.parameters) {
         resolved
             .parameters
             .entry(parameter.name.to_owned())
@@ -102,16 +103,27 @@ fn congestion_control(spec: &Cc, own: &[Arc<dyn Factory>]) -> Result<(Cc, Algori
     Ok((resolved, algorithm))
 }
 
+/// All congestion controls: the built-in ones, and the kernel's as its BPF programs have them. What a spec calls each,
+/// and the algorithm's entry.
+pub(crate) fn algorithms() -> impl Iterator<Item = (&'static str, &'static weft_cc::Entry)> {
+    let built_in = Algorithm::BUILT_IN.iter().map(|entry| (entry.name, entry));
+    built_in.chain(Kernel::all())
+}
+
+fn build(name: &str, given: &[(String, f64)]) -> Result<Algorithm, weft_cc::Error> {
+    if name.starts_with(weft_twin::PREFIX) {
+        Ok(Algorithm::custom(Kernel::factory(name, given)?))
+    } else {
+        Algorithm::build(name, given)
+    }
+}
+
 fn cc_error(error: &weft_cc::Error, own: &[Arc<dyn Factory>]) -> SpecError {
     use weft_cc::Error;
     match error {
         Error::Algorithm { given } => {
-            let built_in = Algorithm::BUILT_IN.iter().map(|entry| entry.name);
-            absent(
-                "cc",
-                given,
-                built_in.chain(own.iter().map(|factory| factory.name())),
-            )
+            let names = algorithms().map(|(name, _)| name);
+            absent("cc", given, names.chain(own.iter().map(|factory| factory.name())))
         }
         Error::Parameter { algorithm, given } => {
             let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == *algorithm);

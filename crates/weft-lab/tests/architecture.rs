@@ -18,9 +18,18 @@ const ARROWS: &[(&str, &[&str])] = &[
         "weft-flow",
         &["weft-spec", "weft-cc", "weft-fabric", "weft-traffic"],
     ),
+    ("weft-twin", &["weft-cc"]),
     (
         "weft-linux",
-        &["weft-spec", "weft-cc", "weft-fabric", "weft-traffic"],
+        // Its program `weftd testbed` is to the laboratory what a home is, but over the border of a process.
+        &[
+            "weft-spec",
+            "weft-cc",
+            "weft-twin",
+            "weft-fabric",
+            "weft-traffic",
+            "weft-lab",
+        ],
     ),
     (
         "weft-lab",
@@ -31,7 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-traffic",
             "weft-packet",
             "weft-flow",
-            "weft-linux",
+            "weft-twin",
         ],
     ),
     ("weft-py", &["weft-lab"]),

@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use weft_lab::{Experiment, Run, RunOptions};
 
@@ -116,4 +118,70 @@ fn results_are_as_readable_as_any_new_folder() {
     fs::create_dir(&plain).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(&out), mode(&plain));
+}
+
+/// Closed loops of very short flows: more of them than one row group holds.
+const BUSY: &str = r#"
+    name = "busy"
+    duration = "25ms"
+    topology = { kind = "fat-tree", k = 4, rate = "100Gbps", delay = "500ns" }
+    queues = { limit = "100 packets", mark = "10 packets" }
+    transports.amp = { cc = "amp", subflows = 1 }
+    traffic = [{ kind = "closed-loop", transport = "amp", pairs = "random", size = "1KB", count = 16 }]
+    probes = [{ kind = "queue", at = ["host-tor"], every = "1ms" }]
+"#;
+
+/// The rows of a table's column of indices, and in how many row groups they are.
+fn indices(folder: &Path, table: &str, column: &str) -> (usize, Vec<u32>) {
+    let file = File::open(folder.join(format!("{table}.parquet"))).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let groups = reader.metadata().num_row_groups();
+    let batches = reader.build().unwrap().map(Result::unwrap);
+    (groups, batches.flat_map(|batch| values(&batch, column)).collect())
+}
+
+fn values(table: &RecordBatch, column: &str) -> Vec<u32> {
+    let column = table.column_by_name(column).unwrap();
+    column.as_primitive::<UInt32Type>().values().to_vec()
+}
+
+#[test]
+fn a_folder_written_during_the_run_has_the_same_rows() {
+    let experiment = Experiment::parse(BUSY, &[]).unwrap();
+    let go_on = |_: &weft_lab::Progress| ControlFlow::Continue(());
+    let whole = experiment.run(RunOptions::default(), go_on).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results");
+    let written = experiment.run_into(&out, RunOptions::default(), go_on).unwrap();
+    assert!(!out.exists(), "not before it is kept");
+    assert_eq!(written.manifest["rows"], whole.manifest["rows"]);
+    assert_eq!(
+        written.manifest["counters"]["packet_hops"],
+        whole.manifest["counters"]["packet_hops"]
+    );
+    written.keep().unwrap();
+    assert_eq!(names(folder.path()), ["results"]);
+    for (table, column, least) in [
+        ("flows", "flow", 2),
+        ("subflows", "flow", 2),
+        ("links", "link", 1),
+    ] {
+        let (groups, mut streamed) = indices(&out, table, column);
+        assert!(groups >= least, "{table}: {groups} row groups");
+        let (_, table) = whole.tables.iter().find(|(name, _)| *name == table).unwrap();
+        let mut kept = values(table, column);
+        kept.sort_unstable();
+        streamed.sort_unstable();
+        assert_eq!(streamed, kept);
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_kept_vanishes() {
+    let experiment = Experiment::parse(&BUSY.replace("25ms", "1ms"), &[]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results");
+    let written = experiment.run_into(&out, RunOptions::default(), |_| ControlFlow::Continue(()));
+    drop(written.unwrap());
+    assert_eq!(names(folder.path()), [""; 0]);
 }

@@ -319,7 +319,7 @@ fn resolved_specs_are_what_the_schema_says() {
         ("/transports/dctcp/tcp/min_rto", serde_json::json!(10)),
         ("/traffic/0/flows", serde_json::json!(0)),
         ("/traffic/0/kind", serde_json::json!("bulk")),
-        ("/probes/1/every", serde_json::json!(null)),
+        ("/probes/1/every", serde_json::json!(3)),
     ] {
         let good = std::mem::replace(given.pointer_mut(pointer).unwrap(), bad);
         assert!(!validator.is_valid(&given), "{pointer}");

@@ -6,6 +6,7 @@
 mod engine;
 mod outcome;
 mod paths;
+mod retiring;
 mod setup;
 mod simulation;
 mod transport;

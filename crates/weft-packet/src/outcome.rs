@@ -23,6 +23,21 @@ pub struct FlowRecord {
     pub subflows: Vec<SubflowRecord>,
 }
 
+impl FlowRecord {
+    /// Of a flow that never opened.
+    pub fn unopened(flow: u32) -> Self {
+        Self {
+            flow,
+            established: None,
+            finish: None,
+            delivered_bytes: 0,
+            reinjected: 0,
+            suppressions: 0,
+            subflows: Vec::new(),
+        }
+    }
+}
+
 /// One subflow's counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SubflowRecord {
@@ -151,7 +166,7 @@ pub struct Counters {
 }
 
 /// Everything a run yields, in the order of the setup's flows and links.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Simulated time reached.
     pub end: Time,

@@ -44,12 +44,19 @@ pub enum Probe {
         /// Sampling interval.
         every: Time,
     },
-    /// Samples of cwnd, ssthresh and active of every subflow of a flow.
+    /// cwnd, ssthresh and active of every subflow of a flow, from when it opens until it ends.
     Flow {
-        /// Index into [`Setup::flows`].
+        /// Index of the flow, as in [`Setup::flows`] and beyond.
         flow: u32,
-        /// Sampling interval.
-        every: Time,
+        /// Sampling interval; without one, every change is told.
+        every: Option<Time>,
+    },
+    /// The same of all flows of a program.
+    Program {
+        /// Index into [`Setup::programs`].
+        program: u32,
+        /// Sampling interval; without one, every change is told.
+        every: Option<Time>,
     },
 }
 

@@ -9,17 +9,20 @@ use weft_traffic::Flow;
 
 use crate::engine::packet::DATA;
 use crate::engine::{Engine, Plan};
-use crate::outcome::{
-    Counters, FlowRecord, JobRecord, Outcome, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
-};
+use crate::outcome::{Counters, FlowRecord, JobRecord, Outcome, QueueRecord, Sample, SubflowRecord};
 use crate::paths::Ecmp;
+use crate::retiring::{Ended, Searches};
 use crate::setup::{Probe, Setup};
-use crate::transport::{FlowProbe, Host, Shared, TimerKind, timer_key};
+use crate::transport::{Connection, FlowProbes, Host, Shared, TimerKind, timer_key};
 
 /// A packet-level run in progress.
 pub struct Simulation {
-    engine: Engine<Host>,
-    shared: Arc<Shared>,
+    pub(crate) engine: Engine<Host>,
+    pub(crate) shared: Arc<Shared>,
+    /// What flows that have ended left.
+    pub(crate) ended: Ended,
+    /// When more of them are looked for.
+    pub(crate) searches: Searches,
     /// Links whose distribution is kept.
     distributions: Vec<u32>,
     /// Links that are sampled, by probe of the engine.
@@ -62,6 +65,7 @@ impl Simulation {
         };
         let ecmp = Ecmp::new(&fabric, seed);
         let shared = Arc::new(Shared {
+            probes: FlowProbes::new(&probes),
             fabric,
             transports,
             flows,
@@ -71,31 +75,14 @@ impl Simulation {
         });
         check_links(&shared.fabric, plan.min_packet)?;
         check(&shared)?;
-        let mut flow_probes: HashMap<u32, Vec<FlowProbe>> = HashMap::new();
         for probe in &probes {
             match *probe {
                 Probe::Queue { link } => plan.distributions.push(link),
                 Probe::QueueTrace { link, every } => plan.samples.push((link, every.0.max(1))),
-                Probe::Flow { flow, every } => {
-                    let from = shared.flows[flow as usize].from;
-                    flow_probes.entry(from).or_default().push(FlowProbe {
-                        flow,
-                        every: every.0.max(1),
-                    });
-                }
+                Probe::Flow { .. } | Probe::Program { .. } => {} // placed when the flows open
             }
         }
-        let mut engine = Engine::new(&shared.fabric, &plan, |host| {
-            let mut endpoint = Host::new(Arc::clone(&shared), host);
-            endpoint.probes = flow_probes.remove(&host).unwrap_or_default();
-            endpoint
-        });
-        for (host, &node) in shared.fabric.hosts.iter().enumerate() {
-            for probe in 0..engine.endpoint(host as u32).probes.len() as u32 {
-                let every = engine.endpoint(host as u32).probes[probe as usize].every;
-                engine.set_timer(host as u32, node, every, timer_key(TimerKind::Sample, probe));
-            }
-        }
+        let mut engine = Engine::new(&shared.fabric, &plan, |host| Host::new(Arc::clone(&shared), host));
         for (flow, spec) in shared.flows.iter().enumerate() {
             let node = shared.fabric.hosts[spec.from as usize];
             engine.set_timer(
@@ -118,8 +105,10 @@ impl Simulation {
         }
         let sampled = plan.samples.iter().map(|&(link, _)| link).collect();
         Ok(Self {
+            searches: Searches::new(engine.window(), engine.next()),
             engine,
             shared,
+            ended: Ended::default(),
             distributions: plan.distributions,
             sampled,
         })
@@ -133,6 +122,11 @@ impl Simulation {
     /// Simulates up to `end` (all events before it). May be called again with a later end; the results do not depend on
     /// where a run was cut.
     pub fn run_until(&mut self, end: Time) {
+        while self.searches.next < end.0 {
+            self.engine.run_until(self.searches.next);
+            self.retire();
+            self.searches.next_after(self.engine.next());
+        }
         self.engine.run_until(end.0);
     }
 
@@ -152,83 +146,110 @@ impl Simulation {
         }
     }
 
+    /// Rows of traces of flows so far.
+    pub fn samples(&self) -> usize {
+        self.hosts().map(|host| host.samples.len()).sum()
+    }
+
     /// Flows of this class whose data is all acknowledged.
     pub fn completed(&self, class: u32) -> u64 {
-        let completed = self.hosts().map(|host| host.completed.get(class as usize));
-        completed.flatten().sum()
+        let completions = self
+            .hosts()
+            .filter_map(|host| host.completions.get(class as usize));
+        completions.map(|times| times.len() as u64).sum()
     }
 
     /// When the `n`-th flow of this class (from 1) had all its data acknowledged, if so many have.
     pub fn completion(&self, class: u32, n: u64) -> Option<Time> {
-        let finished = self.hosts().flat_map(|host| &host.connections);
-        let mut times: Vec<u64> = finished
-            .filter(|c| c.finished != u64::MAX && self.shared.flow(c.flow).class == class)
-            .map(|c| c.finished)
-            .collect();
+        let completions = self
+            .hosts()
+            .filter_map(|host| host.completions.get(class as usize));
+        let mut times: Vec<u64> = completions.flatten().copied().collect();
         times.sort_unstable();
         times
             .get(usize::try_from(n.checked_sub(1)?).ok()?)
             .map(|&t| Time(t))
     }
 
-    fn hosts(&self) -> impl Iterator<Item = &Host> {
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
         (0..self.shared.fabric.hosts.len() as u32).map(|host| self.engine.endpoint(host))
     }
 
-    /// The tables as they stand.
+    /// The flows of the setup.
+    pub fn flows(&self) -> &[Flow] {
+        &self.shared.flows
+    }
+
+    /// The tables as they stand, without what was taken before.
     pub fn outcome(&self) -> Outcome {
-        let mut in_flight: HashMap<(u32, u32), u64> = HashMap::new();
-        for packet in self.engine.in_flight().filter(|p| p.flags & DATA != 0) {
-            *in_flight.entry((packet.lo, packet.hi)).or_default() += 1;
+        self.outcome_with(self.ended.clone())
+    }
+
+    /// The tables at the end, without what was taken before.
+    pub fn into_outcome(mut self) -> Outcome {
+        let ended = std::mem::take(&mut self.ended);
+        self.outcome_with(ended)
+    }
+
+    /// How many rows [`take_ended`](Self::take_ended) would yield, but for those of subflows.
+    pub fn ended(&self) -> usize {
+        let jobs: usize = self.hosts().map(|host| host.jobs.len()).sum();
+        self.ended.flows.len() + self.ended.suppressions.len() + jobs + self.samples()
+    }
+
+    /// Hands over, and forgets, the flows of which nothing is left and the jobs that have ended, and the samples so far. Links
+    /// and queues are not told of.
+    pub fn take_ended(&mut self) -> Outcome {
+        let ended = std::mem::take(&mut self.ended);
+        let (flows, opened) = self.sorted(ended.flows);
+        let mut outcome = Outcome {
+            end: Time(self.engine.now()),
+            flows,
+            opened,
+            suppressions: ended.suppressions,
+            samples: self.sorted_samples(),
+            ..Outcome::default()
+        };
+        self.engine.forget_queue_samples();
+        for host in 0..self.shared.fabric.hosts.len() as u32 {
+            let host = self.engine.endpoint_mut(host);
+            host.samples = Vec::new();
+            outcome.jobs.append(&mut host.jobs);
         }
-        let mut dropped: HashMap<(u32, u32), u64> = HashMap::new();
-        for (key, n) in self.engine.drops() {
-            *dropped.entry(key).or_default() += n;
+        outcome.jobs.sort_by_key(|job| (job.program, job.job));
+        outcome
+            .suppressions
+            .sort_by_key(|episode| (episode.flow, episode.start));
+        outcome
+    }
+
+    fn outcome_with(&self, ended: Ended) -> Outcome {
+        let Ended {
+            mut flows,
+            mut suppressions,
+        } = ended;
+        let in_flight = self.data_in_flight();
+        for host in self.hosts() {
+            for connection in host.connections() {
+                let record = self.record(host, connection, &in_flight);
+                flows.push((record, Time(connection.opened)));
+                suppressions.extend(connection.episodes());
+            }
         }
-        let statics = self.shared.flows.len() as u32;
-        let connections = || self.hosts().flat_map(|host| &host.connections);
-        let mut opened: Vec<(u32, u64)> = connections()
-            .filter(|c| c.flow >= statics)
-            .map(|c| (c.flow, c.opened))
-            .collect();
-        opened.sort_unstable();
-        let flows = (0..statics)
-            .chain(opened.iter().map(|&(flow, _)| flow))
-            .map(|flow| self.flow(flow, &in_flight, &dropped))
-            .collect();
-        let opened = opened.iter().map(|&(flow, start)| Flow {
-            start: Time(start),
-            ..self.shared.flow(flow)
-        });
-        let jobs = self.hosts().flat_map(|host| &host.jobs);
-        let mut jobs: Vec<JobRecord> = jobs.map(|job| job.record.clone()).collect();
-        jobs.sort_by_key(|job| (job.program, job.job));
-        let mut suppressions: Vec<SuppressionRecord> = connections()
-            .flat_map(|c| {
-                let since = Some(c.suppressed_since).filter(|&since| since != u64::MAX);
-                let ended = c.episodes.iter().map(|&(start, end)| (start, Some(Time(end))));
-                ended
-                    .chain(since.map(|start| (start, None)))
-                    .map(|(start, end)| SuppressionRecord {
-                        flow: c.flow,
-                        start: Time(start),
-                        end,
-                    })
-            })
-            .collect();
+        let unopened = (0_u32..).zip(&self.shared.flows);
+        let unopened = unopened.filter(|(_, flow)| flow.start.0 >= self.engine.now());
+        flows.extend(unopened.map(|(flow, spec)| (FlowRecord::unopened(flow), spec.start)));
         suppressions.sort_by_key(|episode| (episode.flow, episode.start));
-        let mut samples: Vec<Sample> = self.hosts().flat_map(|h| h.samples.iter().cloned()).collect();
-        samples.extend(self.engine.queue_samples().map(|s| Sample::Queue {
-            time: Time(s.time),
-            link: self.sampled[s.probe as usize],
-            length: s.length,
-        }));
-        samples.sort_by_key(|s| match *s {
-            Sample::Queue { time, link, .. } => (time, 0, link, 0),
-            Sample::Subflow {
-                time, flow, subflow, ..
-            } => (time, 1, flow, subflow),
-        });
+        let (flows, opened) = self.sorted(flows);
+        let running = |host: &Host| {
+            host.running
+                .values()
+                .map(|job| job.record.clone())
+                .collect::<Vec<_>>()
+        };
+        let jobs = self.hosts().flat_map(|host| [host.jobs.clone(), running(host)]);
+        let mut jobs: Vec<JobRecord> = jobs.flatten().collect();
+        jobs.sort_by_key(|job| (job.program, job.job));
         let queue = |&link: &u32| QueueRecord {
             link,
             time_at: self
@@ -242,53 +263,81 @@ impl Simulation {
         Outcome {
             end: Time(self.engine.now()),
             flows,
-            opened: opened.collect(),
+            opened,
             jobs,
             suppressions,
             links: self.engine.link_records(),
             queues: self.distributions.iter().map(queue).collect(),
-            samples,
+            samples: self.sorted_samples(),
             counters: self.counters(),
             trace_hash: self.engine.trace_hash(),
         }
     }
 
-    fn flow(
-        &self,
-        flow: u32,
-        in_flight: &HashMap<(u32, u32), u64>,
-        dropped: &HashMap<(u32, u32), u64>,
-    ) -> FlowRecord {
-        let spec = self.shared.flow(flow);
-        let sender = self.engine.endpoint(spec.from);
-        let receiver = self.engine.endpoint(spec.to);
-        let Some((connection, subflows)) = sender.connection(flow) else {
-            return FlowRecord {
-                flow,
-                established: None,
-                finish: None,
-                delivered_bytes: 0,
-                reinjected: 0,
-                suppressions: 0,
-                subflows: Vec::new(),
-            };
-        };
-        let time = |t: u64| (t != u64::MAX).then_some(Time(t));
-        let subflows = (0_u32..).zip(subflows).map(|(s, subflow)| SubflowRecord {
-            established: time(subflow.stats.established),
-            packets_sent: subflow.stats.packets_sent,
-            retransmitted: subflow.stats.retransmitted,
-            packets_received: receiver.receiver(flow, s).map_or(0, |r| r.packets),
-            packets_dropped: dropped.get(&(flow, s)).copied().unwrap_or(0),
-            packets_in_flight: in_flight.get(&(flow, s)).copied().unwrap_or(0),
-            marked: subflow.stats.marked,
-            fast_retransmits: subflow.stats.fast_retransmits,
-            timeouts: subflow.stats.timeouts,
-            syn_timeouts: subflow.stats.syn_timeouts,
-            acked_bytes: subflow.una,
-            cwnd: connection.windows[s as usize].cwnd,
-            srtt: connection.windows[s as usize].srtt,
+    /// Records in the order of their flows, and those among the flows that programs opened.
+    fn sorted(&self, mut flows: Vec<(FlowRecord, Time)>) -> (Vec<FlowRecord>, Vec<Flow>) {
+        flows.sort_by_key(|(record, _)| record.flow);
+        let statics = self.shared.flows.len() as u32;
+        let opened = flows.iter().filter(|(record, _)| record.flow >= statics);
+        let opened = opened.map(|(record, start)| Flow {
+            start: *start,
+            ..self.shared.flow(record.flow)
         });
+        let opened = opened.collect();
+        (flows.into_iter().map(|(record, _)| record).collect(), opened)
+    }
+
+    fn sorted_samples(&self) -> Vec<Sample> {
+        let mut samples: Vec<Sample> = self.hosts().flat_map(|h| h.samples.iter().cloned()).collect();
+        samples.extend(self.engine.queue_samples().map(|s| Sample::Queue {
+            time: Time(s.time),
+            link: self.sampled[s.probe as usize],
+            length: s.length,
+        }));
+        samples.sort_by_key(|s| match *s {
+            Sample::Queue { time, link, .. } => (time, 0, link, 0),
+            Sample::Subflow {
+                time, flow, subflow, ..
+            } => (time, 1, flow, subflow),
+        });
+        samples
+    }
+
+    fn data_in_flight(&self) -> HashMap<(u32, u32), u64> {
+        let mut in_flight = HashMap::new();
+        for (_, packet) in self.engine.in_flight().filter(|(_, p)| p.flags & DATA != 0) {
+            *in_flight.entry((packet.lo, packet.hi)).or_default() += 1;
+        }
+        in_flight
+    }
+
+    /// A flow's record as it stands.
+    pub(crate) fn record(
+        &self,
+        sender: &Host,
+        connection: &Connection,
+        in_flight: &HashMap<(u32, u32), u64>,
+    ) -> FlowRecord {
+        let flow = connection.flow;
+        let receiver = self.engine.endpoint(self.shared.flow(flow).to);
+        let time = |t: u64| (t != u64::MAX).then_some(Time(t));
+        let subflows = (0_u32..)
+            .zip(sender.subflows_of(connection))
+            .map(|(s, subflow)| SubflowRecord {
+                established: time(subflow.stats.established),
+                packets_sent: subflow.stats.packets_sent,
+                retransmitted: subflow.stats.retransmitted,
+                packets_received: receiver.receiver(flow, s).map_or(0, |r| r.packets),
+                packets_dropped: self.engine.drops_of((flow, s)),
+                packets_in_flight: in_flight.get(&(flow, s)).copied().unwrap_or(0),
+                marked: subflow.stats.marked,
+                fast_retransmits: subflow.stats.fast_retransmits,
+                timeouts: subflow.stats.timeouts,
+                syn_timeouts: subflow.stats.syn_timeouts,
+                acked_bytes: subflow.una,
+                cwnd: connection.windows[s as usize].cwnd,
+                srtt: connection.windows[s as usize].srtt,
+            });
         FlowRecord {
             flow,
             established: time(connection.established),

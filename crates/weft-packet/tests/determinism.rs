@@ -88,8 +88,9 @@ fn mixed(seed: u64) -> Setup {
             },
             Probe::Flow {
                 flow: 0,
-                every: Time::from_us(20),
+                every: Some(Time::from_us(20)),
             },
+            Probe::Flow { flow: 1, every: None },
         ],
         seed,
         trace_hash: true,

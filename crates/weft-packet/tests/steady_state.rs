@@ -197,7 +197,7 @@ fn reno_follows_the_square_root_law() {
             Setup {
                 probes: vec![Probe::Flow {
                     flow: 0,
-                    every: Time::from_us(us),
+                    every: Some(Time::from_us(us)),
                 }],
                 ..setup(
                     fabric,

@@ -6,6 +6,7 @@ use weft_lab::{Error, SpecError};
 mod python {
     use super::import_exception;
     import_exception!(weft.errors, InternalError);
+    import_exception!(weft.errors, MissingError);
     import_exception!(weft.errors, OutputError);
     import_exception!(weft.errors, RunError);
     import_exception!(weft.errors, SpecError);
@@ -20,8 +21,9 @@ pub fn spec_error(error: &SpecError) -> PyErr {
 pub fn error(error: &Error) -> PyErr {
     let line = error.to_string();
     match error {
-        Error::Spec(_) => python::SpecError::new_err(line),
+        Error::Spec(_) | Error::Elsewhere(_) => python::SpecError::new_err(line),
         Error::Refused(_) | Error::Option { .. } => python::RunError::new_err(line),
+        Error::Missing(_) => python::MissingError::new_err(line),
         Error::Output { .. } => python::OutputError::new_err(line),
         Error::Internal(_) => python::InternalError::new_err(line),
     }

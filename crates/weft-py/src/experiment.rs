@@ -1,6 +1,7 @@
 //! An experiment that was checked in full, and a run of it without the interpreter's lock.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -46,34 +47,58 @@ impl Experiment {
 
     /// Runs the experiment without holding the interpreter's lock. `on_progress` is called some ten times a second; when it
     /// returns `False`, and on Ctrl-C in the main thread, the run stops and yields its tables so far, marked partial.
-    /// Raises `RunError`, `InternalError` and whatever `on_progress` raises.
-    #[pyo3(signature = (threads = 1, trace_hash = false, on_progress = None))]
+    /// With a folder, tables and manifest go there while the experiment runs, and what is returned has no tables.
+    /// Raises `RunError`, `OutputError`, `InternalError` and whatever `on_progress` raises.
+    #[pyo3(signature = (threads = 1, trace_hash = false, on_progress = None, folder = None))]
     fn run(
         &self,
         py: Python<'_>,
         threads: usize,
         trace_hash: bool,
         on_progress: Option<Py<PyAny>>,
+        folder: Option<PathBuf>,
     ) -> PyResult<Run> {
         let options = RunOptions { threads, trace_hash };
         let mut raised = None;
         let outcome = py.detach(|| {
-            self.inner.run(options, |progress| {
-                match Python::attach(|py| go_on(py, on_progress.as_ref(), progress)) {
-                    Ok(true) => ControlFlow::Continue(()),
-                    Ok(false) => ControlFlow::Break(()),
-                    Err(error) => {
-                        raised = Some(error);
-                        ControlFlow::Break(())
-                    }
+            let on_progress = |progress: &weft_lab::Progress| match Python::attach(|py| {
+                go_on(py, on_progress.as_ref(), progress)
+            }) {
+                Ok(true) => ControlFlow::Continue(()),
+                Ok(false) => ControlFlow::Break(()),
+                Err(error) => {
+                    raised = Some(error);
+                    ControlFlow::Break(())
                 }
-            })
+            };
+            match folder {
+                None => self.inner.run(options, on_progress).map(Outcome::InMemory),
+                Some(folder) => self
+                    .inner
+                    .run_into(&folder, options, on_progress)
+                    .map(Outcome::OnDisk),
+            }
         });
-        match raised {
-            Some(error) => Err(error),
-            None => outcome.map(Run::new).map_err(|e| error::error(&e)),
+        if let Some(error) = raised {
+            return Err(error);
         }
+        let run = outcome.and_then(|outcome| match outcome {
+            Outcome::InMemory(run) => Ok(run),
+            Outcome::OnDisk(written) => {
+                let manifest = written.manifest.clone();
+                let tables = Vec::new();
+                py.detach(|| written.keep())?;
+                Ok(weft_lab::Run { tables, manifest })
+            }
+        });
+        run.map(Run::new).map_err(|e| error::error(&e))
     }
+}
+
+/// Where a run's tables are.
+enum Outcome {
+    InMemory(weft_lab::Run),
+    OnDisk(weft_lab::Written),
 }
 
 /// Shall the run go on? Signals only reach Python code, which does not run meanwhile, so they are looked at here.

@@ -11,6 +11,11 @@ mod table;
 
 use pyo3::prelude::*;
 
+/// Set up for huge pages in `.cargo/config.toml`.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// `weft._weft`.
 #[pymodule]
 mod _weft {

@@ -20,6 +20,9 @@ pub struct Spec {
     pub name: String,
     /// Simulated time, above 0.
     pub duration: Time,
+    /// Where it runs: in the packet-level simulator (default), or on this machine's kernel.
+    #[serde(default)]
+    pub level: Level,
     /// Seed of everything random.
     #[serde(default = "one::<u64>")]
     #[schemars(range(max = i64::MAX))]
@@ -38,6 +41,18 @@ pub struct Spec {
     /// What ends the experiment before `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+}
+
+/// The level at which an experiment runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Level {
+    /// The packet-level simulator.
+    #[default]
+    Packet,
+    /// This machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch. Needs root.
+    Linux,
 }
 
 /// The experiment ends when so many flows of a class have all their data acknowledged: at the first whole millisecond of
@@ -109,6 +124,9 @@ pub struct Transport {
     #[serde(default = "one::<u32>")]
     #[schemars(range(min = 1))]
     pub subflows: u32,
+    /// Application bytes after which the further subflows join; only level "linux" can wait for them.
+    #[serde(default = "nothing")]
+    pub join_after: Size,
     /// Which subflow with window space gets the next packet.
     #[serde(default = "round_robin")]
     pub scheduler: String,
@@ -164,6 +182,10 @@ pub struct SizeClass {
 
 fn one<N: From<u8>>() -> N {
     N::from(1)
+}
+
+fn nothing() -> Size {
+    Size(0)
 }
 
 fn round_robin() -> String {

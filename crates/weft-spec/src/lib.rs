@@ -14,7 +14,7 @@ mod units;
 
 pub use entry::{Entry, Loaded, find};
 pub use error::SpecError;
-pub use experiment::{Cc, HostQueues, Kind, Mark, Queues, SizeClass, Spec, Stop, Traffic, Transport};
+pub use experiment::{Cc, HostQueues, Kind, Level, Mark, Queues, SizeClass, Spec, Stop, Traffic, Transport};
 pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery};
 pub use set::apply_override;
 pub use tree::{from_table, read_table, to_table};

@@ -83,7 +83,7 @@ fn a_spec_written_and_read_again_is_the_same() {
 const COMPLAINTS: &[(&[&str], &str)] = &[
     (
         &["duraton=1s"],
-        "duraton: unknown field; allowed: name, duration, seed, topology, queues, transports, traffic, probes",
+        "duraton: unknown field; allowed: name, duration, level, seed, topology, queues, transports, traffic, probes",
     ),
     (
         &["duration=1"],
@@ -141,7 +141,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["transports.amp.subflow=4"],
-        "transports.amp.subflow: unknown field; allowed: cc, subflows, scheduler, profile, tcp",
+        "transports.amp.subflow: unknown field; allowed: cc, subflows, join_after, scheduler, profile, tcp",
     ),
     (
         &["transports.new.subflows=4"],

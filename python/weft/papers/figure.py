@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from weft.api import Result
     from weft.sweep import Case
 
+CORES = 2
+"""Of the machine on which the registry's times were measured."""
+
 
 @dataclass(frozen=True)
 class Scale:
     """How much of a figure to run."""
 
-    seeds: int = 3
+    seeds: int = 5
     """Runs of everything, each with a seed of its own."""
     quick: bool = False
     """Less of it, as the figure's `QUICK` says."""
@@ -44,8 +47,10 @@ class Claim:
     """Computed from the measured numbers with the tolerance that the note states."""
     note: str
     """What `holds` compares; where a claim fails, the best explanation known."""
+    by_seed: tuple[bool, ...] = ()
+    """The verdict of each seed alone, in the order of the seeds; a figure's module leaves it empty."""
 
-    def document(self) -> dict[str, str | bool]:
+    def document(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)
 
@@ -63,10 +68,10 @@ class FigureModule(Protocol):
         """The rows to keep of one run; the case's labels and seed are set before them."""
 
     def claims(self, rows: pl.DataFrame) -> list[Claim]:
-        """The paper's claims, judged by the rows of all runs."""
+        """The paper's claims, judged by the rows of all runs; called again with those of each seed alone."""
 
     def plot(self, rows: pl.DataFrame) -> Plot:
-        """The figure."""
+        """The figure. The first line of its docstring is the caption."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,20 @@ class Figure:
     """`paper/figure`, with hyphens."""
     title: str
     """One line."""
+    seconds: float | None = None
+    """What the full size takes with the default number of seeds on `CORES` cores.
+
+    Measured as processor time over cores, so that what else a machine does makes no difference.
+    """
+    quick_seconds: float | None = None
+    """The same of the quick version, which has one seed."""
+    level: str = "packet"
+    """The highest `level` of its experiments; what a kernel does is no function of the seed and has no snapshot."""
+
+    @property
+    def paper(self) -> str:
+        """The paper's folder."""
+        return self.name.partition("/")[0]
 
     def module(self) -> FigureModule:
         """The module of the same name, with underscores for hyphens."""

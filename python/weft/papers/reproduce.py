@@ -1,24 +1,21 @@
-"""Runs a figure: its cases side by side, its claims, its plot, and the folder that holds them."""
+"""Runs a figure: its cases side by side, its claims, its plot, and the files that hold them."""
 
 from __future__ import annotations
 
-import json
 import time
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from weft.errors import UsageError
-from weft.papers import FIGURES
 from weft.sweep import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import polars as pl
     from matplotlib.figure import Figure as Plot
 
-    from weft.papers.figure import Claim, Figure, Scale
+    from weft.papers.figure import Claim, Figure, FigureModule, Scale
 
 
 @dataclass(frozen=True)
@@ -33,40 +30,31 @@ class Reproduction:
     rows: pl.DataFrame
     claims: list[Claim]
     plot: Plot
+    caption: str
+    """What the plot shows."""
 
     def write(self, folder: Path) -> None:
-        """Writes table, plot and claims into a folder."""
+        """Writes table and plot into a folder."""
         self.rows.write_parquet(folder / self._file("parquet"))
         self.plot.savefig(folder / self._file("png"), dpi=150)
         self.plot.savefig(folder / self._file("pdf"))
-        document = json.dumps(self.document(Path()), indent=2, ensure_ascii=False)
-        (folder / "claims.json").write_text(document, encoding="utf-8")
 
-    def document(self, folder: Path) -> dict[str, Any]:
-        """What `weft reproduce --json` prints, for results that lie in `folder`."""
+    def document(self) -> dict[str, Any]:
+        """For JSON; the files are named as they lie in their folder."""
         return {
             "figure": self.figure.name,
+            "title": self.figure.title,
+            "caption": self.caption,
             "scale": self.scale,
+            "seeds": self.rows["seed"].n_unique(),
             "seconds": round(self.seconds, 1),
             "claims": [claim.document() for claim in self.claims],
-            "tables": [str(folder / self._file("parquet"))],
-            "plots": [str(folder / self._file(kind)) for kind in ("png", "pdf")],
+            "tables": [self._file("parquet")],
+            "plots": [self._file(kind) for kind in ("png", "pdf")],
         }
 
     def _file(self, extension: str) -> str:
         return f"{self.figure.name.replace('/', '-')}.{extension}"
-
-
-def find_figure(name: str) -> Figure:
-    """A figure by name.
-
-    Raises:
-        UsageError: There is none of that name.
-    """
-    for figure in FIGURES:
-        if figure.name == name:
-            return figure
-    raise UsageError(f"figure {name!r}: does not exist; allowed: {', '.join(figure.name for figure in FIGURES)}")
 
 
 def reproduce(figure: Figure, scale: Scale, on_progress: Callable[[float], None] | None = None) -> Reproduction:
@@ -80,4 +68,14 @@ def reproduce(figure: Figure, scale: Scale, on_progress: Callable[[float], None]
     rows = sweep(module.cases(scale), module.measure, on_progress=on_progress)
     seconds = time.monotonic() - begun
     words = f"{scale}; {module.QUICK}" if scale.quick else str(scale)
-    return Reproduction(figure, words, seconds, rows, module.claims(rows), module.plot(rows))
+    caption = (module.plot.__doc__ or figure.title).partition("\n")[0]
+    return Reproduction(figure, words, seconds, rows, judge(module, rows), module.plot(rows), caption)
+
+
+def judge(module: FigureModule, rows: pl.DataFrame) -> list[Claim]:
+    """The claims by the rows of all seeds, each with its verdict by every seed alone where there are several."""
+    claims = module.claims(rows)
+    by_seed = [part for _, part in rows.group_by("seed", maintain_order=True)] if rows["seed"].n_unique() > 1 else []
+    alone = [{claim.claim: claim.holds for claim in module.claims(part)} for part in by_seed]
+    # Rows that only some seeds have may carry a claim of their own.
+    return [replace(it, by_seed=tuple(one[it.claim] for one in alone if it.claim in one)) for it in claims]

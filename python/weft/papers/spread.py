@@ -24,6 +24,10 @@ class Spread:
         """Mean over the seeds."""
         return sum(self.values) / len(self.values)
 
+    def near(self, value: float, tolerance: float) -> bool:
+        """Is the mean at most that part of `value` away from it?"""
+        return abs(self.mean - value) <= tolerance * value
+
     def __truediv__(self, other: Spread) -> Spread:
         """The ratio, seed by seed."""
         return Spread(tuple(a / b for a, b in zip(self.values, other.values, strict=True)))

@@ -15,6 +15,7 @@ use crate::Error;
 pub(super) fn flows(
     names: &Names,
     flows: &[Flow],
+    statics: u32,
     programs: &[Arc<dyn Program>],
     outcome: &Outcome,
 ) -> Result<RecordBatch, Error> {
@@ -25,7 +26,6 @@ pub(super) fn flows(
             .iter()
             .map(move |record| record.subflows.iter().map(of).sum::<u64>())
     };
-    let statics = (flows.len() - outcome.opened.len()) as u32;
     let suppressed = suppressed(outcome);
     Columns::new(flows.len())
         .index("flow", records.iter().map(|record| record.flow))

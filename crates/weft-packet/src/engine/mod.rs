@@ -20,6 +20,7 @@ mod partition;
 mod port;
 #[cfg(test)]
 mod port_exactness;
+pub mod prefetch;
 #[cfg(test)]
 mod reference;
 mod ring;
@@ -35,7 +36,6 @@ use network::Timer;
 use packet::Packet;
 pub use partition::{At, Endpoint, QueueSample, mix};
 use partition::{Partition, Place};
-use ring::Ring;
 
 use crate::outcome::LinkRecord;
 
@@ -136,6 +136,12 @@ impl<E: Endpoint> Engine<E> {
         self.now
     }
 
+    /// When the first window begins in which anything will happen; `u64::MAX` if nothing will.
+    pub fn next(&self) -> u64 {
+        let windows = self.partitions.iter().map(|p| p.network.next_window());
+        windows.min().unwrap_or(u64::MAX).saturating_mul(self.window())
+    }
+
     /// Length of a window in picoseconds; windows begin at its multiples.
     pub fn window(&self) -> u64 {
         self.partitions.first().map_or(1, |p| p.network.lookahead)
@@ -150,6 +156,12 @@ impl<E: Endpoint> Engine<E> {
     pub fn endpoint(&self, host: u32) -> &E {
         let (partition, endpoint) = self.hosts[host as usize];
         &self.partitions[partition as usize].endpoints[endpoint as usize]
+    }
+
+    /// The same, to change it between two calls of [`run_until`](Self::run_until).
+    pub fn endpoint_mut(&mut self, host: u32) -> &mut E {
+        let (partition, endpoint) = self.hosts[host as usize];
+        &mut self.partitions[partition as usize].endpoints[endpoint as usize]
     }
 
     /// Packets that reached a node, and timers that fired.
@@ -195,18 +207,33 @@ impl<E: Endpoint> Engine<E> {
         self.partitions.iter().flat_map(|p| &p.queue_samples)
     }
 
-    /// The packets in the network.
-    pub fn in_flight(&self) -> impl Iterator<Item = &Packet> {
-        self.partitions
-            .iter()
-            .flat_map(|p| p.network.rings.iter().flat_map(Ring::iter))
+    /// Forgets them.
+    pub fn forget_queue_samples(&mut self) {
+        for partition in &mut self.partitions {
+            partition.queue_samples = Vec::new();
+        }
+    }
+
+    /// The packets in the network, each with the node that it reaches next.
+    pub fn in_flight(&self) -> impl Iterator<Item = (u32, &Packet)> {
+        self.partitions.iter().flat_map(|p| {
+            let rings = p.ring_node.iter().zip(&p.network.rings);
+            rings.flat_map(move |(node, ring)| ring.iter().map(move |packet| (p.first_node + node, packet)))
+        })
     }
 
     /// Data packets dropped, by (flow, subflow).
+    #[cfg(test)]
     pub fn drops(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
         self.partitions
             .iter()
             .flat_map(|p| p.network.drops.iter().map(|(&k, &v)| (k, v)))
+    }
+
+    /// Data packets dropped of a (flow, subflow).
+    pub fn drops_of(&self, of: (u32, u32)) -> u64 {
+        let drops = self.partitions.iter().map(|p| &p.network.drops);
+        drops.filter_map(|drops| drops.get(&of)).sum()
     }
 
     /// Hash of every node's events in order, if traced.

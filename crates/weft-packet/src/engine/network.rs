@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, HashMap};
 use super::calendar::Calendar;
 use super::packet::{DATA, Packet};
 use super::port::{Port, Rules};
+use super::prefetch::prefetch;
 use super::ring::Ring;
 
 /// A timer: when, at which node (numbered over all partitions), and what the endpoint or the engine makes of it.
@@ -70,6 +71,21 @@ impl Network {
                 ..*packet
             };
             self.outboxes[self.ports[port].partition as usize].push((ring, packet));
+        }
+    }
+
+    /// Reads ahead what [`transmit`](Self::transmit) will touch of the port itself.
+    #[inline(always)]
+    pub fn expect_port(&self, port: usize) {
+        prefetch(&self.ports[port]);
+    }
+
+    /// Reads ahead where a packet over `port` will be written.
+    #[inline(always)]
+    pub fn expect_push(&self, port: usize) {
+        let local = self.ports[port].ring.wrapping_sub(self.first_ring) as usize;
+        if let Some(ring) = self.rings.get(local) {
+            ring.expect_push();
         }
     }
 

@@ -1,6 +1,10 @@
 //! The packets on a link, queued or propagating, in order of arrival.
 
 use super::packet::Packet;
+use super::prefetch::prefetch;
+
+/// Packets read ahead of a link: what arrives in a window of many networks.
+const READ_AHEAD: u32 = 8;
 
 /// A growing ring buffer. Everything in it is sorted by [`Packet::time`], because a link is a FIFO.
 pub struct Ring {
@@ -64,6 +68,29 @@ impl Ring {
             (self.head + taken) & mask as u32
         };
         next
+    }
+
+    /// Reads ahead what [`take_before`](Self::take_before) will take.
+    #[inline(always)]
+    pub fn expect_take(&self) {
+        // Three packets fill two lines, so that every other one would do but for those that straddle.
+        for i in (0..self.len.min(READ_AHEAD)).step_by(2) {
+            self.expect(i);
+        }
+    }
+
+    /// Reads ahead where [`push`](Self::push) will write.
+    #[inline(always)]
+    pub fn expect_push(&self) {
+        self.expect(self.len);
+    }
+
+    #[inline(always)]
+    fn expect(&self, i: u32) {
+        let mask = self.packets.len().wrapping_sub(1);
+        if let Some(packet) = self.packets.get((self.head + i) as usize & mask) {
+            prefetch(packet);
+        }
     }
 
     /// Packets ever taken.

@@ -7,7 +7,8 @@ use crate::engine::{hop_bits, mix};
 /// ECMP: a hash of the subflow's identity, as of a five-tuple, selects one path for each direction.
 pub struct Ecmp {
     seed: u64,
-    hop_bits: u32,
+    /// Bits of a route that one hop takes.
+    pub hop_bits: u32,
 }
 
 impl Ecmp {

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use weft_cc::{Algorithm, Echo, Window};
+use weft_spec::Time;
 
+use crate::outcome::SuppressionRecord;
 use crate::setup::Scheduler;
 
 use super::subflow::Subflow;
@@ -42,6 +44,8 @@ pub struct Connection {
     pub turn: u32,
     /// Might another subflow than the one just acknowledged send?
     pub look_at_all: bool,
+    /// Is every change of a window on record?
+    pub traced: bool,
     /// When the connection was opened.
     pub opened: u64,
     /// When subflow 0 was established; `u64::MAX` if it was not.
@@ -134,6 +138,18 @@ impl Connection {
             }
             self.suppressed_since = u64::MAX;
         }
+    }
+
+    /// The episodes of suppression so far, in order.
+    pub fn episodes(&self) -> impl Iterator<Item = SuppressionRecord> {
+        let flow = self.flow;
+        let lasting = (self.suppressed_since != u64::MAX).then_some((self.suppressed_since, None));
+        let ended = self.episodes.iter().map(|&(start, end)| (start, Some(Time(end))));
+        ended.chain(lasting).map(move |(start, end)| SuppressionRecord {
+            flow,
+            start: Time(start),
+            end,
+        })
     }
 
     /// How many subflows may send new data.

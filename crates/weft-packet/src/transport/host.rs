@@ -8,8 +8,9 @@ use weft_fabric::Fabric;
 use weft_traffic::{Flow, Program};
 
 use crate::engine::packet::{ACK, DATA, PROTECTED, Packet, SYN};
+use crate::engine::prefetch::prefetch;
 use crate::engine::{At, Endpoint, mix};
-use crate::outcome::Sample;
+use crate::outcome::{JobRecord, Sample};
 use crate::paths::{Ecmp, finish};
 use crate::setup::Transport;
 
@@ -17,7 +18,9 @@ use super::connection::{Connection, UNLIMITED};
 use super::programs::{HANDOVER, RunningJob};
 use super::reassembly::{Chunks, Islands};
 use super::receiver::{Assembly, Reaction, Receiver};
+use super::retiring::{Free, put};
 use super::subflow::{State, Subflow};
+use super::tracing::{FlowProbes, Tracing};
 
 /// What all hosts know.
 pub struct Shared {
@@ -29,6 +32,8 @@ pub struct Shared {
     pub flows: Vec<Flow>,
     /// Traffic that reacts.
     pub programs: Vec<Arc<dyn Program>>,
+    /// Flows on record.
+    pub probes: FlowProbes,
     /// Path policy.
     pub ecmp: Ecmp,
     /// Seed of all random streams.
@@ -48,7 +53,7 @@ pub enum TimerKind {
     Retransmit = 3,
     /// Delayed acknowledgement: receiver.
     DelayedAck = 4,
-    /// A sample of a flow: probe at this host.
+    /// A sample of a flow: its number among those sampled at this host.
     Sample = 5,
     /// A job begins: job * programs + program.
     Begin = 6,
@@ -59,14 +64,6 @@ pub fn timer_key(kind: TimerKind, index: u32) -> u64 {
     (kind as u64) << 32 | u64::from(index)
 }
 
-/// A flow sampled at an interval.
-pub struct FlowProbe {
-    /// Flow.
-    pub flow: u32,
-    /// Picoseconds.
-    pub every: u64,
-}
-
 /// The transport of one host.
 pub struct Host {
     pub(super) shared: Arc<Shared>,
@@ -74,24 +71,30 @@ pub struct Host {
     pub(super) index: u32,
     pub connections: Vec<Connection>,
     pub(super) subflows: Vec<Subflow>,
-    assemblies: Vec<Assembly>,
-    receivers: Vec<Receiver>,
+    pub(super) assemblies: Vec<Assembly>,
+    pub(super) receivers: Vec<Receiver>,
     /// Connection of each flow that this host sends.
-    sent: HashMap<u32, u32>,
+    pub(super) sent: HashMap<u32, u32>,
     /// Assembly of each flow that this host receives.
-    received: HashMap<u32, u32>,
+    pub(super) received: HashMap<u32, u32>,
     /// Receiver of each (flow, subflow) that this host receives.
-    accepted: HashMap<(u32, u32), u32>,
-    /// Flows sampled here.
-    pub probes: Vec<FlowProbe>,
-    /// Their samples.
+    pub(super) accepted: HashMap<(u32, u32), u32>,
+    /// Places of what has ended, to be used again.
+    pub(super) free: Free,
+    /// Connections that have ended and keep their places.
+    pub ended: Vec<u32>,
+    /// Timeouts of those that do not.
+    pub(super) past_timeouts: u64,
+    /// Flows on record.
+    pub(super) tracing: Tracing,
+    /// Their samples and changes.
     pub samples: Vec<Sample>,
-    /// Flows sent from here whose data is all acknowledged, by class.
-    pub completed: Vec<u64>,
-    /// Jobs whose client this host is, in the order in which they began.
-    pub jobs: Vec<RunningJob>,
-    /// Place of each job (program, job) that has not ended.
-    pub(super) running: HashMap<(u32, u32), usize>,
+    /// When flows sent from here had all their data acknowledged, by class.
+    pub completions: Vec<Vec<u64>>,
+    /// Jobs whose client this host is, once they have ended.
+    pub jobs: Vec<JobRecord>,
+    /// Those that have not, by (program, job).
+    pub running: HashMap<(u32, u32), RunningJob>,
 }
 
 impl Endpoint for Host {
@@ -107,6 +110,37 @@ impl Endpoint for Host {
             self.on_syn(packet, at);
         } else {
             self.on_syn_ack(packet, at);
+        }
+    }
+
+    #[inline(always)]
+    fn expect(&self, packet: &Packet) {
+        if packet.flags & DATA != 0 {
+            self.receivers
+                .get(packet.slot as usize)
+                .into_iter()
+                .for_each(prefetch);
+        } else if packet.flags & SYN == 0 {
+            self.subflows
+                .get(packet.slot as usize)
+                .into_iter()
+                .for_each(prefetch);
+        }
+    }
+
+    #[inline(always)]
+    fn expect_more(&self, packet: &Packet) {
+        if packet.flags & DATA != 0 {
+            if let Some(receiver) = self.receivers.get(packet.slot as usize) {
+                receiver.islands.expect();
+                self.assemblies[receiver.assembly as usize]
+                    .chunks
+                    .expect(packet.chunk);
+            }
+        } else if packet.flags & SYN == 0
+            && let Some(subflow) = self.subflows.get(packet.slot as usize)
+        {
+            subflow.segments.expect();
         }
     }
 
@@ -137,9 +171,12 @@ impl Host {
             sent: HashMap::new(),
             received: HashMap::new(),
             accepted: HashMap::new(),
-            probes: Vec::new(),
+            free: Free::default(),
+            ended: Vec::new(),
+            past_timeouts: 0,
+            tracing: Tracing::default(),
             samples: Vec::new(),
-            completed: Vec::new(),
+            completions: Vec::new(),
             jobs: Vec::new(),
             running: HashMap::new(),
         }
@@ -147,20 +184,24 @@ impl Host {
 
     /// Timeouts so far, of SYNs too.
     pub fn timeouts(&self) -> u64 {
-        self.subflows
-            .iter()
-            .map(|s| s.stats.timeouts + s.stats.syn_timeouts)
-            .sum()
+        let timeouts = |s: &Subflow| s.stats.timeouts + s.stats.syn_timeouts;
+        self.past_timeouts + self.subflows.iter().map(timeouts).sum::<u64>()
+    }
+
+    /// The sending halves of flows that have started and keep their places, in no order.
+    pub fn connections(&self) -> impl ExactSizeIterator<Item = &Connection> {
+        self.sent.values().map(|&index| &self.connections[index as usize])
     }
 
     /// The sending half of a flow, once it has started.
     pub fn connection(&self, flow: u32) -> Option<(&Connection, &[Subflow])> {
         let connection = &self.connections[*self.sent.get(&flow)? as usize];
-        let first = connection.first as usize;
-        Some((
-            connection,
-            &self.subflows[first..first + connection.windows.len()],
-        ))
+        Some((connection, self.subflows_of(connection)))
+    }
+
+    /// The subflows of a connection of this host.
+    pub fn subflows_of(&self, connection: &Connection) -> &[Subflow] {
+        &self.subflows[connection.first as usize..][..connection.windows.len()]
     }
 
     /// The receiving half of a flow.
@@ -187,19 +228,12 @@ impl Host {
             Some(size) => (size.0.div_ceil(mss) as u32, ((size.0 + mss - 1) % mss + 1) as u16),
             None => (UNLIMITED, profile.mss as u16),
         };
-        let (index, first) = (self.connections.len() as u32, self.subflows.len() as u32);
         let nodes = &shared.fabric.hosts;
         let (from, to) = (nodes[self.index as usize], nodes[spec.to as usize]);
-        for s in 0..transport.subflows {
-            // Whether routes fit was checked when the run was set up.
-            let route = shared
-                .ecmp
-                .route(&shared.fabric, from, to, flow, s, false)
-                .unwrap_or(0);
-            self.subflows.push(Subflow::new(index, s, route, profile));
-        }
+        let first = self.free.run(transport.subflows);
+        let first = first.unwrap_or(self.subflows.len() as u32);
         let cc = transport.cc.clone();
-        self.connections.push(Connection {
+        let connection = Connection {
             flow,
             transport: spec.transport,
             first,
@@ -224,13 +258,28 @@ impl Host {
             suppressions: 0,
             suppressed_since: u64::MAX,
             episodes: Vec::new(),
-        });
+            traced: false,
+        };
+        let index = put(&mut self.connections, &mut self.free.connections, connection);
+        for s in 0..transport.subflows {
+            // Whether routes fit was checked when the run was set up.
+            let route = shared
+                .ecmp
+                .route(&shared.fabric, from, to, flow, s, false)
+                .unwrap_or(0);
+            let subflow = Subflow::new(index, s, route, profile);
+            match self.subflows.get_mut((first + s) as usize) {
+                Some(place) => *place = subflow,
+                None => self.subflows.push(subflow),
+            }
+        }
         self.sent.insert(flow, index);
+        self.place_probes(index, at);
         self.send_syn(first, at);
     }
 
     /// The application has no more data.
-    fn stop(&mut self, flow: u32, at: &mut At<'_>) {
+    pub(super) fn stop(&mut self, flow: u32, at: &mut At<'_>) {
         let Some(&index) = self.sent.get(&flow) else {
             return;
         };
@@ -276,22 +325,22 @@ impl Host {
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
         let profile = &transport.profile;
-        let assemblies = &mut self.assemblies;
+        let (assemblies, free) = (&mut self.assemblies, &mut self.free.assemblies);
         let assembly = *self.received.entry(flow).or_insert_with(|| {
-            assemblies.push(Assembly {
+            let it = Assembly {
                 flow,
                 transport: spec.transport,
                 chunks: Chunks::default(),
                 bytes: 0,
                 due: shared.due(flow, &spec),
-            });
-            assemblies.len() as u32 - 1
+            };
+            put(assemblies, free, it)
         });
-        let receivers = &mut self.receivers;
+        let (receivers, free) = (&mut self.receivers, &mut self.free.receivers);
         let receiver = *self.accepted.entry((flow, index)).or_insert_with(|| {
             let nodes = &shared.fabric.hosts;
             let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
-            receivers.push(Receiver {
+            let it = Receiver {
                 assembly,
                 peer: packet.slot,
                 route: shared
@@ -308,8 +357,8 @@ impl Host {
                 deadline: u64::MAX,
                 timer: u64::MAX,
                 packets: 0,
-            });
-            receivers.len() as u32 - 1
+            };
+            put(receivers, free, it)
         });
         at.send(&Packet {
             route: self.receivers[receiver as usize].route,
@@ -434,27 +483,5 @@ impl Host {
         } else {
             self.on_timeout(slot, at);
         }
-    }
-
-    fn sample(&mut self, probe: u32, at: &mut At<'_>) {
-        let FlowProbe { flow, every } = self.probes[probe as usize];
-        if let Some(&index) = self.sent.get(&flow) {
-            let connection = &self.connections[index as usize];
-            self.samples.extend(
-                connection
-                    .windows
-                    .iter()
-                    .enumerate()
-                    .map(|(s, w)| Sample::Subflow {
-                        time: weft_spec::Time(at.now),
-                        flow,
-                        subflow: s as u32,
-                        cwnd: w.cwnd,
-                        ssthresh: w.ssthresh,
-                        active: w.active,
-                    }),
-            );
-        }
-        at.set_timer(at.now + every, timer_key(TimerKind::Sample, probe));
     }
 }

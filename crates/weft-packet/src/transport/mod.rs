@@ -8,11 +8,16 @@ mod host;
 mod programs;
 mod reassembly;
 mod receiver;
+mod retiring;
 mod rtt;
 #[cfg(test)]
 mod rules;
 mod segments;
 mod sender;
 mod subflow;
+mod tracing;
 
-pub use host::{FlowProbe, Host, Shared, TimerKind, timer_key};
+pub use connection::Connection;
+pub use host::{Host, Shared, TimerKind, timer_key};
+pub use programs::HANDOVER;
+pub use tracing::FlowProbes;

@@ -12,7 +12,7 @@ use super::host::{Host, Shared, TimerKind, timer_key};
 /// Flags of the packet that tells a job's client that the job before in its slot has ended.
 pub const HANDOVER: u16 = SYN | LAST | PROTECTED;
 
-/// A job at its client.
+/// A job at its client that has not ended.
 pub struct RunningJob {
     /// What is known of it.
     pub record: JobRecord,
@@ -71,10 +71,10 @@ impl Host {
     /// All data of a flow that this host sends is acknowledged.
     pub(super) fn acknowledged(&mut self, flow: u32, at: &mut At<'_>) {
         let class = self.shared.flow(flow).class as usize;
-        if self.completed.len() <= class {
-            self.completed.resize(class + 1, 0);
+        if self.completions.len() <= class {
+            self.completions.resize(class + 1, Vec::new());
         }
-        self.completed[class] += 1;
+        self.completions[class].push(at.now);
         let Some((program, n)) = self.shared.origin(flow) else {
             return;
         };
@@ -118,16 +118,17 @@ impl Host {
             return;
         };
         let servers = job.servers.len() as u32;
-        self.running.insert((program, number), self.jobs.len());
-        self.jobs.push(RunningJob {
-            record: JobRecord {
-                program,
-                job: number,
-                start: Time(at.now),
-                end: None,
-            },
+        let record = JobRecord {
+            program,
+            job: number,
+            start: Time(at.now),
+            end: None,
+        };
+        let running = RunningJob {
+            record,
             left: servers,
-        });
+        };
+        self.running.insert((program, number), running);
         for request in job.first_request..job.first_request + servers {
             if let Some(index) = self.shared.index(program, request) {
                 self.open(index, at);
@@ -136,16 +137,16 @@ impl Host {
     }
 
     fn block(&mut self, program: u32, number: u32, at: &mut At<'_>) {
-        let Some(&place) = self.running.get(&(program, number)) else {
+        let Some(running) = self.running.get_mut(&(program, number)) else {
             return;
         };
-        let running = &mut self.jobs[place];
         running.left -= 1;
         if running.left > 0 {
             return;
         }
         running.record.end = Some(Time(at.now));
-        self.running.remove(&(program, number));
+        self.jobs
+            .extend(self.running.remove(&(program, number)).map(|it| it.record));
         let it = &self.shared.programs[program as usize];
         let Some(next) = it.after(number, Time(at.now)) else {
             return;

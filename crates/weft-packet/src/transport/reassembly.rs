@@ -1,10 +1,18 @@
 //! What a receiver holds out of order: bytes of a subflow, chunks of a connection.
 
+use crate::engine::prefetch::prefetch;
+
 /// Bytes received beyond the next expected one, as disjoint sorted ranges.
 #[derive(Clone, Debug, Default)]
 pub struct Islands(Vec<(u64, u64)>);
 
 impl Islands {
+    /// Reads ahead what is out of order.
+    #[inline(always)]
+    pub fn expect(&self) {
+        self.0.first().into_iter().for_each(prefetch);
+    }
+
     /// Is nothing out of order?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -41,6 +49,16 @@ pub struct Chunks {
 }
 
 impl Chunks {
+    /// Reads ahead what noting `chunk` will touch.
+    #[inline(always)]
+    pub fn expect(&self, chunk: u32) {
+        let mask = self.bits.len().wrapping_sub(1);
+        self.bits
+            .get((chunk / 64) as usize & mask)
+            .into_iter()
+            .for_each(prefetch);
+    }
+
     /// The next chunk expected.
     pub fn next(&self) -> u32 {
         self.next

@@ -1,5 +1,7 @@
 //! A sender's outstanding segments and what is known of each (RFC 6675's scoreboard).
 
+use crate::engine::prefetch::prefetch;
+
 /// One outstanding segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
@@ -78,6 +80,15 @@ impl Segments {
     /// Is any segment taken for lost?
     pub fn any_lost(&self) -> bool {
         self.lost > 0
+    }
+
+    /// Reads ahead what an acknowledgement and sending a segment will touch.
+    #[inline(always)]
+    pub fn expect(&self) {
+        let mask = self.ring.len().wrapping_sub(1);
+        for i in [self.head, self.head + self.len] {
+            self.ring.get(i as usize & mask).into_iter().for_each(prefetch);
+        }
     }
 
     #[inline(always)]

@@ -205,6 +205,9 @@ impl Host {
     /// change other subflows' windows, when a subflow opens or times out, and when the receive window was full.
     #[inline(always)]
     pub(super) fn pump(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
+        if self.connections[index as usize].traced {
+            self.note_changes(index, at.now);
+        }
         let connection = &mut self.connections[index as usize];
         if self.subflows[slot as usize].segments.any_to_resend() {
             resend(
@@ -278,6 +281,10 @@ impl Host {
         {
             return;
         }
+        if connection.traced {
+            self.end_trace(index, at.now);
+        }
+        let connection = &mut self.connections[index as usize];
         connection.finished = at.now;
         connection.note_suppression(at.now);
         connection.reinject = std::collections::VecDeque::new();
@@ -293,6 +300,7 @@ impl Host {
             }
         }
         let flow = connection.flow;
+        self.ended.push(index);
         self.acknowledged(flow, at);
     }
 }

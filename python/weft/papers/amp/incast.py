@@ -28,7 +28,7 @@ FLOWS = (10, 20, 30, 40)
 """k, the flows of a round."""
 ROUNDS = 20
 QUICK_ROUNDS = 5
-GAP = "50us"
+GAP_US = 50
 INTERVAL_S = 1
 SILENCE_S = 40
 """Simulated after the last round has begun: room for a subflow's RTO to double from 1.5 s four times."""
@@ -39,21 +39,23 @@ FCT_MEAN = pl.col("fct_ms").mean()
 TIMED_OUT = (pl.col("timeouts") > 0).mean()
 
 
-def incast(algorithm: str, k: int, size_kb: int, delay_us: int, rounds: int) -> Experiment:
-    """Rounds of k flows of `algorithm`, all of `size_kb`, over links of `delay_us`."""
+def incast(
+    algorithm: str, k: int, size_kb: int, delay_us: int, rounds: int, *, gap_us: int = GAP_US, **changes: object
+) -> Experiment:
+    """Rounds of k flows of `algorithm`, all of `size_kb`, over links of `delay_us`; `changes` are its transport's."""
     return many_to_one(
         f"incast-{algorithm}-{k}x{size_kb}KB",
         senders=k,
         delay_us=delay_us,
         duration=f"{(rounds - 1) * INTERVAL_S + SILENCE_S}s",
-        transports={algorithm: transport(algorithm)},
+        transports={algorithm: transport(algorithm, **changes)},
         traffic=[
             {
                 "kind": "incast",
                 "transport": algorithm,
                 "flows": k,
                 "size": f"{size_kb}KB",
-                "gap": GAP,
+                "gap": f"{gap_us}us",
                 "rounds": rounds,
                 "every": f"{INTERVAL_S}s",
             }

@@ -18,22 +18,35 @@ if TYPE_CHECKING:
     from weft.spec import Experiment
 
 RATE = "10Gbps"
+RATE_BPS = 10e9
 LIMIT = "100 packets"
 K = 10
+TOLERANCE = 0.15
+"""Of the paper's times and ratios, which have two digits or three."""
 SUBFLOWS = 4
 PROFILE = "amp-2019"
 AMP: dict[str, Any] = {"name": "amp", "gamma": 2, "tau": 8, "beta": 4, "cwnd_min": 2}
 XMP: dict[str, Any] = {"name": "xmp", "beta": 4, "cwnd_min": 2}
 DCM: dict[str, Any] = {"name": "dcm", "alpha0": 0, "cwnd_min": 2}
 DCTCP: dict[str, Any] = {"name": "dctcp", "alpha0": 0, "cwnd_min": 2}
+MPTCP: dict[str, Any] = {"name": "lia", "beta": 4, "cwnd_min": 2, "per_ack": 1}
+"""Section 4.1's "MPTCP (beta = 4)": linked increases, computed at every ACK as DCM's are, and a constant cut."""
+ROUND = (
+    "A round ends when all that was sent before it began is acknowledged: at the floor of two packets after one of "
+    "them, half a round trip. With a simulator changed so that it ends one packet later, as in RFC 8257, section 3.3, "
+    "and at the quick version's scale"
+)
+"""For notes: what no experiment can set, so that it was measured with a changed simulator."""
 RTO_200_MS = {"initial_rto": "200ms"}
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "amp": {"cc": AMP, "subflows": SUBFLOWS},
     "xmp": {"cc": XMP, "subflows": SUBFLOWS},
     "dcm": {"cc": DCM, "subflows": SUBFLOWS},
+    "mptcp": {"cc": MPTCP, "subflows": SUBFLOWS},
     "dctcp": {"cc": DCTCP},
     # Not the paper's: they show what a difference to the paper comes from.
     "amp-without-suppression": {"cc": AMP | {"ssr": 0}, "subflows": SUBFLOWS},
+    "dcm-constant-cut": {"cc": MPTCP, "subflows": SUBFLOWS},
     "xmp-rto-200ms": {"cc": XMP, "subflows": SUBFLOWS, "tcp": RTO_200_MS},
     "dcm-rto-200ms": {"cc": DCM, "subflows": SUBFLOWS, "tcp": RTO_200_MS},
 }
@@ -52,7 +65,9 @@ SHOWN = {
     "amp": Shown("AMP", "#0072b2", "o"),
     "xmp": Shown("XMP", "#d55e00", "s"),
     "dcm": Shown("DCM", "#009e73", "^"),
+    "mptcp": Shown("MPTCP", "#cc79a7", "v"),
     "dctcp": Shown("DCTCP", "#444444", "D"),
+    "amp-without-suppression": Shown("AMP without suppression", "#56b4e9", "x"),
 }
 
 
@@ -69,18 +84,41 @@ def many_to_one(
     duration: str,
     transports: Mapping[str, Mapping[str, Any]],
     traffic: Sequence[Mapping[str, Any]],
+    probes: Sequence[Mapping[str, Any]] = (),
     mark: int = K,
 ) -> Experiment:
-    """Figure 1: `senders` hosts, a switch, a receiver; K is `mark` packets."""
+    """Figure 1: `senders` hosts, a switch, a receiver; K is `mark` packets. The bottleneck is the link s0->r0."""
+    topology = {"kind": "many-to-one", "senders": senders}
+    return _experiment(
+        topology, name, delay_us, duration=duration, transports=transports, traffic=traffic, probes=probes, mark=mark
+    )
+
+
+def two_bottlenecks(
+    name: str,
+    *,
+    delay_us: int,
+    host_gbps: int = 10,
+    duration: str,
+    transports: Mapping[str, Mapping[str, Any]],
+    traffic: Sequence[Mapping[str, Any]],
+    probes: Sequence[Mapping[str, Any]] = (),
+) -> Experiment:
+    """Figure 5: S1 to D1 over the upper bottleneck, S3 to D3 over the lower one, S2 to D2 over both."""
+    topology = {"kind": "two-bottlenecks", "host_rate": f"{host_gbps}Gbps"}
+    return _experiment(
+        topology, name, delay_us, duration=duration, transports=transports, traffic=traffic, probes=probes, mark=K
+    )
+
+
+def _experiment(topology: Mapping[str, Any], name: str, delay_us: int, *, mark: int, **parts: object) -> Experiment:
     from weft import Experiment
 
     return Experiment.model_validate(
         {
             "name": name,
-            "duration": duration,
-            "topology": {"kind": "many-to-one", "senders": senders, "rate": RATE, "delay": f"{delay_us}us"},
+            "topology": {**topology, "rate": RATE, "delay": f"{delay_us}us"},
             "queues": {"limit": LIMIT, "mark": f"{mark} packets"},
-            "transports": transports,
-            "traffic": traffic,
+            **parts,
         }
     )

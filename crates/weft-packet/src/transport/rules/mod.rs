@@ -26,6 +26,7 @@ use crate::setup::{Scheduler, Transport};
 use super::connection::Connection;
 use super::host::{Host, Shared, TimerKind, timer_key};
 use super::subflow::Subflow;
+use super::tracing::FlowProbes;
 
 use script::{Event, Script};
 
@@ -297,6 +298,7 @@ impl Wire {
             samples: Vec::new(),
         };
         let shared = Arc::new(Shared {
+            probes: FlowProbes::default(),
             ecmp: Ecmp::new(&fabric, self.seed),
             fabric,
             transports: vec![Transport {

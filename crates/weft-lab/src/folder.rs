@@ -1,0 +1,128 @@
+//! A folder of results on disk: complete, or not there. Everything is written into a folder beside it, which takes its name at
+//! the end.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use tempfile::TempDir;
+
+use crate::Error;
+
+/// A folder being written.
+pub(crate) struct Folder {
+    dir: PathBuf,
+    beside: TempDir,
+    tables: Vec<(&'static str, ArrowWriter<File>)>,
+}
+
+impl Folder {
+    /// Begins the folder `dir`, which must not exist or be empty.
+    ///
+    /// # Errors
+    /// [`Error::Output`]: it exists and is not empty, or nothing can be written beside it.
+    pub fn begin(dir: &Path) -> Result<Self, Error> {
+        let failed = |problem: String| Error::Output {
+            path: dir.to_owned(),
+            problem,
+        };
+        let absolute =
+            std::path::absolute(dir).map_err(|error| failed(format!("no path to a folder: {error}")))?;
+        let Some(parent) = absolute.parent() else {
+            return Err(failed(
+                "is the root; allowed: a folder that does not exist yet, or an empty one".into(),
+            ));
+        };
+        check_free(&absolute).map_err(failed)?;
+        let beside = beside(parent).map_err(|error| failed(format!("cannot be written: {error}")))?;
+        Ok(Self {
+            dir: absolute,
+            beside,
+            tables: Vec::new(),
+        })
+    }
+
+    /// Appends rows, each table's as a row group of its file.
+    ///
+    /// # Errors
+    /// [`Error::Output`]: they cannot be written.
+    pub fn append(&mut self, tables: &[(&'static str, RecordBatch)]) -> Result<(), Error> {
+        self.try_append(tables).map_err(|error| self.failed(&error))
+    }
+
+    /// Writes the manifest and gives the folder its name.
+    ///
+    /// # Errors
+    /// [`Error::Output`]: it cannot be written.
+    pub fn finish(mut self, manifest: &serde_json::Value) -> Result<(), Error> {
+        self.try_finish(manifest).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &io::Error) -> Error {
+        Error::Output {
+            path: self.dir.clone(),
+            problem: format!("cannot be written: {error}"),
+        }
+    }
+
+    fn try_append(&mut self, tables: &[(&'static str, RecordBatch)]) -> io::Result<()> {
+        for (name, rows) in tables {
+            let known = self.tables.iter().position(|(table, _)| table == name);
+            let place = known.unwrap_or(self.tables.len());
+            if known.is_none() {
+                let file = File::create_new(self.beside.path().join(format!("{name}.parquet")))?;
+                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+                let writer = ArrowWriter::try_new(file, rows.schema(), Some(properties.build()))?;
+                self.tables.push((name, writer));
+            }
+            let (_, writer) = &mut self.tables[place];
+            if rows.num_rows() > 0 {
+                writer.write(rows)?;
+                writer.flush()?; // nothing waits in memory for more rows
+            }
+        }
+        Ok(())
+    }
+
+    fn try_finish(&mut self, manifest: &serde_json::Value) -> io::Result<()> {
+        for (_, writer) in self.tables.drain(..) {
+            writer.close()?;
+        }
+        let mut manifest = serde_json::to_string_pretty(manifest)?;
+        manifest.push('\n');
+        fs::write(self.beside.path().join("manifest.json"), manifest)?;
+        // Only an empty folder gives way; if one with files appeared meanwhile, this fails and nothing is lost.
+        if self.dir.is_dir() {
+            fs::remove_dir(&self.dir)?;
+        }
+        fs::rename(self.beside.path(), &self.dir)?;
+        self.beside.disable_cleanup(true); // under its old name there is nothing left to clean up
+        Ok(())
+    }
+}
+
+fn beside(parent: &Path) -> io::Result<TempDir> {
+    fs::create_dir_all(parent)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".weft-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777)); // the umask takes off the rest
+    builder.tempdir_in(parent)
+}
+
+fn check_free(dir: &Path) -> Result<(), String> {
+    const ALLOWED: &str = "allowed: a folder that does not exist yet, or an empty one";
+    match fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => Err(format!("exists and is not empty; {ALLOWED}")),
+        Ok(false) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(format!("is not a folder; {ALLOWED}"))
+        }
+        Err(error) => Err(format!("cannot be read: {error}; {ALLOWED}")),
+    }
+}

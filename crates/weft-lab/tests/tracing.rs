@@ -1,0 +1,192 @@
+//! Flow probes: samples at an interval, every change, and flows that open because of others.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt32Type};
+use weft_lab::{Experiment, Run, RunOptions};
+
+/// AMP over two bottlenecks that fill one after the other, beside jobs and a closed loop.
+const SPEC: &str = r#"
+    name = "traced"
+    duration = "20ms"
+    topology = { kind = "two-bottlenecks", rate = "1Gbps", delay = "20us" }
+    queues = { limit = "100 packets", mark = "4 packets" }
+    transports.amp = { cc = { name = "amp", gamma = 1 }, subflows = 2 }
+    transports.dctcp = { cc = "dctcp" }
+    [[traffic]]
+    kind = "bulk"
+    name = "bulk"
+    transport = "amp"
+    pairs = [["S2", "D2"]]
+    [[traffic]]
+    kind = "bulk"
+    name = "beside"
+    transport = "dctcp"
+    pairs = [["S3", "D3"]]
+    count = 12
+    start = "5ms"
+    stop = "12ms"
+    [[traffic]]
+    kind = "closed-loop"
+    name = "loop"
+    transport = "dctcp"
+    pairs = [["S1", "D1"]]
+    count = 12
+    size = "50KB"
+    start = "3ms"
+"#;
+
+fn run(probes: &str, threads: usize) -> Run {
+    let experiment = Experiment::parse(SPEC, &[format!("probes={probes}")]).unwrap();
+    let options = RunOptions {
+        threads,
+        trace_hash: true,
+    };
+    experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
+}
+
+fn refusal(probes: &str) -> String {
+    let refused = Experiment::parse(SPEC, &[format!("probes={probes}")]);
+    refused.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+fn table<'a>(run: &'a Run, name: &str) -> &'a RecordBatch {
+    &run.tables.iter().find(|(table, _)| *table == name).unwrap().1
+}
+
+fn numbers(table: &RecordBatch, column: &str) -> Vec<Option<f64>> {
+    let column = table.column_by_name(column).unwrap();
+    column.as_primitive::<Float64Type>().iter().collect()
+}
+
+fn indices(table: &RecordBatch, column: &str) -> Vec<u32> {
+    let column = table.column_by_name(column).unwrap();
+    column.as_primitive::<UInt32Type>().values().to_vec()
+}
+
+/// Time, cwnd and whether active.
+type Row = (f64, f64, bool);
+
+/// The rows of each (flow, subflow) on record.
+fn windows(run: &Run) -> HashMap<(u32, u32), Vec<Row>> {
+    let traces = table(run, "traces");
+    let of = indices(traces, "flow")
+        .into_iter()
+        .zip(indices(traces, "subflow"));
+    let active = traces.column_by_name("active").unwrap().as_boolean();
+    let (times, cwnds) = (numbers(traces, "time_s"), numbers(traces, "cwnd_packets"));
+    let mut windows: HashMap<_, Vec<_>> = HashMap::new();
+    for (row, subflow) in of.enumerate() {
+        let state = (times[row].unwrap(), cwnds[row].unwrap(), active.value(row));
+        windows.entry(subflow).or_default().push(state);
+    }
+    windows
+}
+
+#[test]
+fn samples_see_what_changes_tell() {
+    let samples = windows(&run(r#"[{kind = "flow", traffic = "bulk", every = "7us"}]"#, 1));
+    let changes = windows(&run(r#"[{kind = "flow", traffic = "bulk"}]"#, 1));
+    assert_eq!((samples.len(), changes.len()), (2, 2), "two subflows");
+    let mut seen = std::collections::HashSet::new();
+    for (subflow, samples) in &samples {
+        let changes = &changes[subflow];
+        assert!(changes.len() > 50 && changes.is_sorted_by(|a, b| a.0 <= b.0));
+        assert_eq!(changes[0].0, 0.0, "the first row is the opening");
+        for &(time, cwnd, active) in samples {
+            let last = changes.partition_point(|change| change.0 <= time) - 1;
+            assert_eq!((cwnd, active), (changes[last].1, changes[last].2), "at {time}");
+            seen.insert(active);
+        }
+    }
+    assert_eq!(seen.len(), 2, "a subflow was suppressed and released");
+}
+
+#[test]
+fn flows_that_open_because_of_others_can_be_on_record() {
+    let traced = run(r#"[{kind = "flow", traffic = "loop"}]"#, 1);
+    let flows = table(&traced, "flows");
+    let by_flow = windows(&traced);
+    let of = indices(flows, "flow");
+    assert!(of.len() > 20, "{of:?}");
+    let (starts, ends) = (numbers(flows, "start_s"), numbers(flows, "finish_s"));
+    for (row, &flow) in of.iter().enumerate().skip(13) {
+        let rows = &by_flow[&(flow, 0)];
+        let end = ends[row].unwrap_or(0.02);
+        assert_eq!(Some(rows[0].0), starts[row], "flow {flow}");
+        assert!(
+            rows.iter().all(|change| change.0 <= end) && (rows.len() > 3 || ends[row].is_none()),
+            "flow {flow}"
+        );
+    }
+    assert!(
+        (0..13).all(|flow| !by_flow.contains_key(&(flow, 0))),
+        "no other is on record"
+    );
+
+    let sampled = windows(&run(
+        r#"[{kind = "flow", traffic = "loop", flows = [2, 3], every = "10us"}]"#,
+        1,
+    ));
+    let mut on_record: Vec<_> = sampled.keys().copied().collect();
+    on_record.sort_unstable();
+    assert_eq!(
+        on_record,
+        [(15, 0), (16, 0)],
+        "behind those of the entries before"
+    );
+    for (subflow, samples) in sampled {
+        let row = of.iter().position(|&flow| flow == subflow.0).unwrap();
+        let within = starts[row].unwrap()..ends[row].unwrap();
+        assert!(samples.iter().all(|sample| within.contains(&sample.0)));
+        let expected = (within.end - within.start) / 10e-6;
+        assert!(
+            (samples.len() as f64 - expected).abs() <= 1.0,
+            "{}",
+            samples.len()
+        );
+    }
+}
+
+#[test]
+fn traces_are_the_same_on_any_number_of_threads() {
+    let probes = r#"[{kind = "flow"}, {kind = "flow", every = "13us"}]"#;
+    let (one, three) = (run(probes, 1), run(probes, 3));
+    assert!(table(&one, "traces").num_rows() > 5_000);
+    assert_eq!(table(&one, "traces"), table(&three, "traces"));
+    assert_eq!(one.manifest["trace_hash"], three.manifest["trace_hash"]);
+}
+
+#[test]
+fn probes_that_fit_no_flow_are_refused() {
+    for (probes, complaint) in [
+        (
+            r#"[{kind = "flow", traffic = "bulk", flows = [1]}]"#,
+            "probes[0].flows[0]: there is no flow 1; allowed: 0 to 0",
+        ),
+        (
+            r#"[{kind = "flow", traffic = "loop", flows = "0..4294967295"}]"#,
+            "probes[0].flows: there is no flow 10000000; allowed: 0 to 9999999",
+        ),
+        (
+            r#"[{kind = "flow", every = "0s"}]"#,
+            "probes[0].every: 0s; allowed: a time above 0",
+        ),
+    ] {
+        assert_eq!(refusal(probes), complaint);
+    }
+    let only = [
+        r#"traffic=[{kind = "closed-loop", transport = "dctcp", pairs = "random", size = "1MB"}]"#.to_owned(),
+        r#"probes=[{kind = "flow", flows = [0]}]"#.to_owned(),
+    ];
+    let spec = SPEC
+        .replace("two-bottlenecks", "many-to-one")
+        .replace("rate", "senders = 3, rate");
+    assert_eq!(
+        Experiment::parse(&spec, &only).unwrap_err().to_string(),
+        "probes[0].flows[0]: there is no flow 0; allowed: none, for there are no flows before the run; `traffic` names an entry"
+    );
+}

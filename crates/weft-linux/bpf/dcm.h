@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
+/*
+ * DCM: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020), section
+ * 2.1, equations (1) and (2): increases are LIA's (lia.h), cuts by marks DCTCP's (dctcp.h), with their deviations.
+ * Event by event the same as dcm.rs of weft-cc.
+ */
+#ifndef WEFT_DCM_H
+#define WEFT_DCM_H
+
+#include "dctcp.h"
+#include "lia.h"
+
+static inline void dcm_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	dctcp_on_open(c, p, s);
+	lia_on_open(c, p, s);
+}
+
+/* For each ACK on subflow s: w_s <- w_s + min(a / w_total, 1 / w_s). */
+static inline void dcm_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+			      __u32 acked, __u32 marked)
+{
+	lia_on_ack(c, p, s, acked, marked);
+}
+
+/* For first marked ACK in a window: w_s <- w_s (1 - alpha_s / 2). */
+static inline void dcm_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	dctcp_on_mark(c, p, s);
+	lia_couple(c);
+}
+
+/* Equation (2); equation (1) too, where it is not computed at every acknowledgement. */
+static inline void dcm_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				__u32 acked, __u32 marked)
+{
+	dctcp_on_round(c, p, s, acked, marked);
+	lia_on_round(c, p, s, acked, marked);
+}
+
+/* For each loss: w_s <- w_s / 2. */
+static inline void dcm_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	lia_on_fast_retransmit(c, p, s);
+}
+
+static inline void dcm_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	lia_on_timeout(c, p, s);
+}
+
+static inline void dcm_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	lia_on_close(c, p, s);
+}
+
+#endif

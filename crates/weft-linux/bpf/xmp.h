@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
+/*
+ * XMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020), section
+ * 2.2, equation (3); after Cao et al., "Explicit Multipath Congestion Control for Data Center Networks" (2013). Event
+ * by event the same as xmp.rs of weft-cc, which says what was chosen where the paper is silent.
+ *
+ * Deviations: a rate is kept in 2^-38 packets for each 1/8 us, delta in 2^-24 packets. Receivers echo each mark
+ * (RFC 8257) instead of counting up to three in the header, which stock Linux does not do; only the first mark of a
+ * window matters.
+ */
+#ifndef WEFT_XMP_H
+#define WEFT_XMP_H
+
+#include "weft.h"
+
+/* Slot: rate at the end of the last round; 0 before the first. */
+#define XMP_RATE 0
+/* Slot: what delta has left over, below one packet. */
+#define XMP_ADDER 1
+/* Slot: 1 if a mark came since the last round ended. */
+#define XMP_REDUCED 2
+
+#define XMP_RATE_BITS 14
+
+static inline __u64 xmp_whole(__u64 cwnd)
+{
+	return cwnd & ~(WEFT_PACKET - 1);
+}
+
+/* Equation (3), in packets a round of s, which counts itself. */
+static inline __u64 xmp_delta(const struct weft_connection *c, __u32 s)
+{
+	__u64 total = 0, rate = c->w[s].slot[XMP_RATE];
+	__u32 r, rtt_min = ~0U;
+
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		if (!c->w[r].established || !c->w[r].slot[XMP_RATE])
+			continue;
+		total += c->w[r].slot[XMP_RATE];
+		if (c->w[r].srtt < rtt_min)
+			rtt_min = c->w[r].srtt;
+	}
+	/* So that the product fits 64 bits. */
+	if (total >> 40) {
+		total >>= 20;
+		rate >>= 20;
+	}
+	if (!total || !rtt_min)
+		return 0;
+	/* Rounded up, so that equal subflows' shares add up to whole packets. */
+	return ((rate << WEFT_PACKET_BITS) / total + 1) * c->w[s].srtt / rtt_min;
+}
+
+/* After a loss: whole packets, and the rate of the smaller window. */
+static inline void xmp_lost(struct weft_window *w)
+{
+	w->cwnd = xmp_whole(w->cwnd);
+	w->ssthresh = xmp_whole(w->ssthresh);
+	if (w->slot[XMP_RATE] && w->srtt)
+		w->slot[XMP_RATE] = (w->cwnd << XMP_RATE_BITS) / w->srtt;
+}
+
+static inline void xmp_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	c->w[s].slot[XMP_RATE] = 0;
+	c->w[s].slot[XMP_ADDER] = 0;
+	c->w[s].slot[XMP_REDUCED] = 0;
+}
+
+/* Slow start only: congestion avoidance grows once a round. */
+static inline void xmp_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+			      __u32 acked, __u32 marked)
+{
+	weft_avoidance(&c->w[s], acked);
+}
+
+/* For first marked ACK in a window: w_s <- w_s (1 - 1 / beta). */
+static inline void xmp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	struct weft_window *w = &c->w[s];
+	__u64 cut;
+
+	if (w->cwnd >= w->ssthresh && p->beta) {
+		cut = xmp_whole((w->cwnd << 20) / p->beta);
+		if (cut < WEFT_PACKET)
+			cut = WEFT_PACKET;
+		w->cwnd = w->cwnd > cut + p->cwnd_min ? w->cwnd - cut : p->cwnd_min;
+	}
+	if (w->ssthresh > w->cwnd)
+		w->ssthresh = w->cwnd;
+	w->slot[XMP_REDUCED] = 1;
+}
+
+/* Every window of data on subflow s: w_s <- w_s + delta_s. */
+static inline void xmp_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				__u32 acked, __u32 marked)
+{
+	struct weft_window *w = &c->w[s];
+	__u64 reduced = w->slot[XMP_REDUCED], saved;
+
+	w->slot[XMP_REDUCED] = 0;
+	if (!w->srtt)
+		return;
+	w->slot[XMP_RATE] = (w->cwnd << XMP_RATE_BITS) / w->srtt;
+	if (reduced || w->in_recovery || w->cwnd < w->ssthresh)
+		return;
+	saved = w->slot[XMP_ADDER] + xmp_delta(c, s);
+	w->slot[XMP_ADDER] = saved & (WEFT_PACKET - 1);
+	w->cwnd += xmp_whole(saved);
+}
+
+/* For each loss: w_s <- w_s / 2. */
+static inline void xmp_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	weft_halve(&c->w[s]);
+	xmp_lost(&c->w[s]);
+}
+
+static inline void xmp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	weft_collapse(&c->w[s]);
+	xmp_lost(&c->w[s]);
+}
+
+static inline void xmp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+}
+
+#endif

@@ -1,0 +1,162 @@
+//! Algorithms without a daemon, and what outlives a daemon: pins on the BPF file system.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use tracing::{info, warn};
+
+use crate::Failure;
+use crate::config::Config;
+use crate::daemon::settings::Settings;
+use crate::daemon::{Lock, folder, settings_file};
+use crate::path_manager::Namespace;
+use crate::programs::{Error, Name, Options, Programs};
+
+/// Where the BPF file system is.
+pub const BPF_FS: &str = "/sys/fs/bpf";
+/// Where maps are pinned, so that the next daemon finds connections that are still open.
+const PINS: &str = "/sys/fs/bpf/weft";
+/// What the pin of an attached algorithm's registration begins with.
+const LINK: &str = "link_";
+
+/// Loads what the configuration names.
+///
+/// # Errors
+/// [`Failure::Missing`]: the kernel or the caller's privileges lack something; [`Failure::Input`]: a parameter is not
+/// allowed; [`Failure::Failed`]: the names are taken, or the kernel refuses.
+pub fn load(config: &Config) -> Result<Programs, Failure> {
+    if let Some(name) = attached().first() {
+        return Err(Failure::Failed(format!(
+            "{name} is registered by `weftd attach`; `weftd detach` first"
+        )));
+    }
+    let names: Vec<Name> = config
+        .congestion
+        .load
+        .iter()
+        .filter_map(|name| Name::parse(name))
+        .collect();
+    let pin = pins();
+    if pin.is_none() {
+        warn!(
+            "no BPF file system at {BPF_FS}: a restart will not find the windows of connections that are open"
+        );
+    }
+    let options = Options {
+        parameters: config.parameters(),
+        bulk: config.subflows.after.0,
+        pin,
+    };
+    let loaded = match Programs::load(&names, &options) {
+        // Maps of another version cannot be taken over.
+        Err(Error::Kernel { what, why }) if options.pin.as_deref().is_some_and(holds_something) => {
+            warn!(
+                what,
+                why, "cannot take over the maps of the last weftd; beginning anew"
+            );
+            unpin();
+            Programs::load(
+                &names,
+                &Options {
+                    pin: pins(),
+                    ..options
+                },
+            )
+        }
+        loaded => loaded,
+    };
+    loaded.map_err(|error| match error {
+        Error::Btf | Error::Permission => Failure::Missing(error.to_string()),
+        Error::Parameter(_) | Error::Ecn(_) => Failure::Input(error.to_string()),
+        Error::Registered(_) | Error::Kernel { .. } => Failure::Failed(error.to_string()),
+    })
+}
+
+/// Registers algorithms for good: until [`detach`] or a reboot, without a process.
+///
+/// # Errors
+/// As [`load`]; a daemon runs; there is no BPF file system.
+pub fn attach(config: &Config, namespace: &Namespace) -> Result<(), Failure> {
+    let folder = folder();
+    let _lock = Lock::take(&folder)?;
+    let pin =
+        pins().ok_or_else(|| Failure::Missing(format!("no BPF file system: mount -t bpf bpf {BPF_FS}")))?;
+    let mut programs = load(config)?;
+    programs
+        .keep(|name| pin.join(format!("{LINK}{}", name.kernel())))
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    if let Some(name) = &config.congestion.default {
+        let set = Settings::open(&settings_file(&folder))
+            .and_then(|mut settings| settings.change(namespace, "net.ipv4.tcp_congestion_control", name));
+        if let Err(error) = set {
+            unpin();
+            return Err(Failure::Failed(error.to_string()));
+        }
+    }
+    info!(algorithms = config.congestion.load.join(" "), "attached");
+    Ok(())
+}
+
+/// Takes back everything that [`attach`] or a killed daemon has left: registrations, maps, settings.
+///
+/// # Errors
+/// A daemon runs, or something cannot be put back.
+pub fn detach() -> Result<(), Failure> {
+    let folder = folder();
+    let _lock = Lock::take(&folder)?;
+    let mut wrong = match Settings::open(&settings_file(&folder)) {
+        Ok(mut settings) => settings.put_back(),
+        Err(error) => vec![format!("{}: {error}", settings_file(&folder).display())],
+    };
+    wrong.extend(unpin());
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Failed(wrong.join("; ")))
+}
+
+/// Algorithms that `weftd attach` has registered.
+pub fn attached() -> Vec<String> {
+    let names = fs::read_dir(PINS).into_iter().flatten().flatten();
+    let mut names: Vec<String> = names
+        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(LINK)?.to_owned()))
+        .collect();
+    names.sort();
+    names
+}
+
+/// Is there a BPF file system?
+pub fn has_bpf_fs() -> bool {
+    statfs(BPF_FS).is_ok_and(|fs| fs.filesystem_type() == BPF_FS_MAGIC)
+}
+
+/// Removes all pins. Sockets that use the programs keep them, and their maps, until they close. Returns what went wrong.
+pub fn unpin() -> Option<String> {
+    let removed = match fs::remove_dir_all(PINS) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    };
+    let error = removed.err()?;
+    let wrong = format!("{PINS}: {error}");
+    warn!("{wrong}");
+    Some(wrong)
+}
+
+fn pins() -> Option<PathBuf> {
+    if !has_bpf_fs() {
+        return None;
+    }
+    match fs::create_dir(PINS) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            warn!(%error, "{PINS}");
+            None
+        }
+        _ => Some(PathBuf::from(PINS)),
+    }
+}
+
+fn holds_something(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}

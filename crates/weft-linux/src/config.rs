@@ -1,0 +1,414 @@
+//! The daemon's configuration: TOML, in a file that nobody but its owner may write.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Size, SpecError, Time, from_table, read_table};
+
+use crate::Failure;
+use crate::path_manager::{Hysteresis, Joins, Namespace, Spread};
+use crate::programs::Name;
+
+/// Where the configuration is looked for.
+pub const PATH: &str = "/etc/weft/weftd.toml";
+
+/// What `weftd run` does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// Subflows.
+    pub subflows: Subflows,
+    /// Suppression and release.
+    pub suppression: Suppression,
+    /// Metrics.
+    pub metrics: Metrics,
+    /// Logs.
+    pub log: Log,
+    /// Network namespaces to serve, by name or path; none: the daemon's own.
+    pub namespaces: Vec<String>,
+}
+
+/// Congestion control.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Congestion {
+    /// Algorithms to register with the kernel, such as `["weft_amp", "weft_dctcp"]`.
+    pub load: Vec<String>,
+    /// Parameters of algorithms that differ from their defaults, such as `weft_amp = { tau = 8 }`.
+    pub parameters: BTreeMap<String, BTreeMap<String, f64>>,
+    /// The namespaces' default algorithm while the daemon runs; without it the default is left alone.
+    pub default: Option<String>,
+}
+
+impl Default for Congestion {
+    fn default() -> Self {
+        Self {
+            load: Name::ALL.iter().map(|name| name.kernel().to_owned()).collect(),
+            parameters: BTreeMap::new(),
+            default: None,
+        }
+    }
+}
+
+/// When subflows are opened, how many, and between which addresses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Subflows {
+    /// Subflows of a connection, the first one included: 1 to 8.
+    pub count: u8,
+    /// Further subflows are opened once so much has been acknowledged or received; `"0B"`: at once.
+    pub after: Size,
+    /// Between which addresses: `"same-pair"` or `"addresses"`.
+    pub spread: SpreadName,
+    /// This host's addresses for `spread = "addresses"`: clients join from them, servers announce them.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Between which addresses subflows are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpreadName {
+    /// All between the first subflow's addresses, told apart by port.
+    SamePair,
+    /// Each between another pair of addresses.
+    Addresses,
+}
+
+impl Default for Subflows {
+    fn default() -> Self {
+        Self {
+            count: 4,
+            after: Size(256_000),
+            spread: SpreadName::SamePair,
+            addresses: Vec::new(),
+        }
+    }
+}
+
+/// What keeps suppression and release from following each other too fast.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Suppression {
+    /// The algorithm must have asked for release so long without interruption.
+    pub release_after: Time,
+    /// From one suppression of a connection to its next at least.
+    pub cycle: Time,
+}
+
+impl Default for Suppression {
+    fn default() -> Self {
+        Self {
+            release_after: Time::from_ms(100),
+            cycle: Time::from_ms(500),
+        }
+    }
+}
+
+/// Metrics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Metrics {
+    /// Serve Prometheus metrics?
+    pub enabled: bool,
+    /// Where: a loopback address with a port, such as `"127.0.0.1:9464"`.
+    pub listen: SocketAddr,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            listen: SocketAddr::from(([127, 0, 0, 1], 9464)),
+        }
+    }
+}
+
+/// Logs, on standard error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// `"error"`, `"warn"`, `"info"`, `"debug"` or `"trace"`.
+    pub level: Level,
+    /// `"text"` or `"json"`.
+    pub format: Format,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self {
+            level: Level::Info,
+            format: Format::Text,
+        }
+    }
+}
+
+/// From which severity on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the usual five")]
+pub enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// A log line's form.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Config {
+    /// Reads the file at `path`, or takes the defaults if `path` is `None` and there is none at [`PATH`].
+    ///
+    /// # Errors
+    /// [`Failure::Input`]: it cannot be read, others may write it, or something in it is not understood.
+    pub fn read(path: Option<&Path>) -> Result<Self, Failure> {
+        let at = path.unwrap_or(Path::new(PATH));
+        let refuse = |why: String| Failure::Input(format!("{}: {why}", at.display()));
+        let mut file = match File::open(at) {
+            Ok(file) => file,
+            Err(error) if path.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => return Err(refuse(error.to_string())),
+        };
+        let metadata = file.metadata().map_err(|error| refuse(error.to_string()))?;
+        if !metadata.is_file() {
+            return Err(refuse("not a regular file; allowed: a TOML file".to_owned()));
+        }
+        writable_by_others(&metadata).map_err(refuse)?;
+        // Whoever may write the folder may put another file in its place.
+        let folder = match at.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let folder_metadata = fs::metadata(folder).map_err(|error| refuse(error.to_string()))?;
+        if folder_metadata.mode() & STICKY == 0 {
+            writable_by_others(&folder_metadata)
+                .map_err(|why| refuse(format!("its folder {}: {why}", folder.display())))?;
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text)
+            .map_err(|error| refuse(error.to_string()))?;
+        Self::parse(&text).map_err(|error| refuse(error.to_string()))
+    }
+
+    /// Reads a configuration's text.
+    ///
+    /// # Errors
+    /// In one line where, what was given, and what is allowed.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let config: Self = from_table(&read_table(text)?)?;
+        let given = |path: &str, given: String, allowed: &str| Err(SpecError::new(path, given, allowed));
+        let congestion = &config.congestion;
+        for name in &congestion.load {
+            check_name(name).map_err(|error| error.under("congestion.load"))?;
+        }
+        if congestion.load.is_empty() {
+            return given("congestion.load", "[]".to_owned(), "at least one algorithm");
+        }
+        for (name, parameters) in &congestion.parameters {
+            let path = format!("congestion.parameters.{name}");
+            let name = check_name(name).map_err(|error| error.under("congestion.parameters"))?;
+            let parameters: Vec<_> = parameters.clone().into_iter().collect();
+            if let Err(error) = weft_cc::Algorithm::build(name.algorithm(), &parameters) {
+                return given(&path, error.to_string(), "what `weft list` says of the algorithm");
+            }
+        }
+        if let Some(name) = &config.congestion.default
+            && !config.congestion.load.contains(name)
+        {
+            return given(
+                "congestion.default",
+                format!("{name:?}"),
+                "a name in congestion.load",
+            );
+        }
+        if !(1..=8).contains(&config.subflows.count) {
+            return given("subflows.count", config.subflows.count.to_string(), "1 to 8");
+        }
+        if !config.metrics.listen.ip().is_loopback() {
+            let listen = config.metrics.listen.to_string();
+            return given(
+                "metrics.listen",
+                listen,
+                "a loopback address, such as \"127.0.0.1:9464\"",
+            );
+        }
+        Ok(config)
+    }
+
+    /// For `weftd attach`: what to load, all if nothing is named, and the default.
+    ///
+    /// # Errors
+    /// There is no such algorithm.
+    pub fn attached(load: Vec<String>, default: Option<String>) -> Result<Self, SpecError> {
+        let mut config = Self::default();
+        for name in load.iter().chain(&default) {
+            check_name(name)?;
+        }
+        if !load.is_empty() {
+            config.congestion.load = load;
+        }
+        if let Some(name) = &default
+            && !config.congestion.load.contains(name)
+        {
+            return Err(SpecError::new(
+                "--default",
+                format!("{name:?}"),
+                "an algorithm that is attached",
+            ));
+        }
+        config.congestion.default = default;
+        Ok(config)
+    }
+
+    /// For the loader.
+    pub fn parameters(&self) -> Vec<(Name, Vec<(String, f64)>)> {
+        let parameters = self.congestion.parameters.iter();
+        parameters
+            .filter_map(|(name, given)| Some((Name::parse(name)?, given.clone().into_iter().collect())))
+            .collect()
+    }
+
+    /// The namespaces to serve, at least one.
+    pub fn namespaces(&self) -> Vec<Namespace> {
+        match self.namespaces.as_slice() {
+            [] => vec![Namespace::own()],
+            names => names.iter().map(Namespace::named).collect(),
+        }
+    }
+
+    /// For the path manager.
+    pub fn joins(&self) -> Joins {
+        Joins {
+            subflows: self.subflows.count.into(),
+            after: self.subflows.after.0,
+            spread: match self.subflows.spread {
+                SpreadName::SamePair => Spread::SamePair,
+                SpreadName::Addresses => Spread::Addresses,
+            },
+            addresses: self.subflows.addresses.clone(),
+        }
+    }
+
+    /// For the path manager.
+    pub fn hysteresis(&self) -> Hysteresis {
+        let nanoseconds = |time: Time| time.0 / 1_000;
+        Hysteresis {
+            release_after: nanoseconds(self.suppression.release_after),
+            cycle: nanoseconds(self.suppression.cycle),
+        }
+    }
+}
+
+/// An algorithm by the name that the kernel knows it by.
+fn check_name(name: &str) -> Result<Name, SpecError> {
+    Name::ALL
+        .iter()
+        .copied()
+        .find(|known| known.kernel() == name)
+        .ok_or_else(|| {
+            let known: Vec<_> = Name::ALL.iter().map(|name| name.kernel()).collect();
+            SpecError::new("", format!("{name:?}"), known.join(", "))
+        })
+}
+
+/// Says who else may write.
+fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
+    let own = nix::unistd::geteuid().as_raw();
+    if metadata.uid() != 0 && metadata.uid() != own {
+        return Err(format!(
+            "belongs to user {}; allowed: root or user {own}",
+            metadata.uid()
+        ));
+    }
+    if metadata.mode() & OTHERS_WRITE != 0 {
+        let mode = metadata.mode() & 0o7777;
+        return Err(format!(
+            "mode {mode:o}, so that others may write it; allowed: no write permission for group or others (chmod go-w)"
+        ));
+    }
+    Ok(())
+}
+
+const OTHERS_WRITE: u32 = 0o022;
+/// In a folder such as /tmp others may not replace what is not theirs.
+const STICKY: u32 = 0o1000;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_packaged_configuration_says_the_defaults() {
+        let packaged = Config::parse(include_str!("../packaging/weftd.toml")).unwrap();
+        assert_eq!(packaged, Config::default());
+    }
+
+    #[test]
+    fn complaints_say_where_what_and_what_is_allowed() {
+        for (text, expected) in [
+            ("subflow.count = 4", "subflow: unknown field"),
+            ("[subflows]\nafter = 256", "subflows.after: 256 is a bare number"),
+            ("[subflows]\ncount = 9", "subflows.count: 9; allowed: 1 to 8"),
+            (
+                "[metrics]\nlisten = \"0.0.0.0:9464\"",
+                "metrics.listen: 0.0.0.0:9464; allowed: a loopback",
+            ),
+            (
+                "[congestion]\nload = [\"cubic\"]",
+                "congestion.load: \"cubic\"; allowed: weft_",
+            ),
+            (
+                "[congestion]\nload = [\"weft_amp\"]\ndefault = \"weft_xmp\"",
+                "congestion.default: \"weft_xmp\"; allowed",
+            ),
+            ("[subflows", "line 1, column 10: "),
+        ] {
+            let complaint = Config::parse(text).unwrap_err().to_string();
+            assert!(complaint.starts_with(expected), "{text}: {complaint}");
+            assert!(!complaint.contains('\n'), "{complaint}");
+        }
+    }
+
+    #[test]
+    fn a_file_or_folder_that_others_may_write_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weftd.toml");
+        fs::write(&path, "[subflows]\ncount = 2\n").unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        mode(&path, 0o644);
+        assert_eq!(Config::read(Some(&path)).unwrap().subflows.count, 2);
+        mode(&path, 0o664);
+        let complaint = Config::read(Some(&path)).unwrap_err();
+        assert!(complaint.to_string().contains("mode 664"), "{complaint}");
+        assert_eq!(complaint.code(), 2);
+        mode(&path, 0o644);
+        mode(folder.path(), 0o777);
+        let complaint = Config::read(Some(&path)).unwrap_err();
+        assert!(complaint.to_string().contains("its folder"), "{complaint}");
+    }
+
+    #[test]
+    fn a_file_that_is_asked_for_must_be_there() {
+        assert!(Config::read(Some(Path::new("/nowhere/weftd.toml"))).is_err());
+    }
+}

@@ -1,0 +1,69 @@
+//! One daemon a machine: the kernel's names of congestion controls are global.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::Failure;
+
+/// Held while a process of ours manages the kernel; the kernel lets go of it when the process dies, however it does.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "held, not used")] File);
+
+impl Lock {
+    /// Takes it.
+    ///
+    /// # Errors
+    /// [`Failure::Failed`]: another process has it.
+    pub fn take(folder: &Path) -> Result<Self, Failure> {
+        let path = folder.join("lock");
+        let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", path.display()));
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(failed)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                return Err(Failure::Failed(format!(
+                    "weftd runs already: process {} holds {}",
+                    holder.trim(),
+                    path.display()
+                )));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        file.set_len(0)
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(failed)?;
+        Ok(Self(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_is_refused_until_the_first_has_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Lock::take(folder.path()).unwrap();
+        let refusal = Lock::take(folder.path()).unwrap_err().to_string();
+        let own = format!("weftd runs already: process {} holds", std::process::id());
+        assert!(refusal.starts_with(&own), "{refusal}");
+        drop(first);
+        Lock::take(folder.path()).unwrap();
+    }
+}

@@ -1,0 +1,134 @@
+//! Kernel settings that are changed while the daemon runs, and put back afterwards, also after a SIGKILL: what they were is
+//! on disk before they are changed.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::path_manager::Namespace;
+
+/// A setting that was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Changed {
+    namespace: Namespace,
+    key: String,
+    was: String,
+    set: String,
+}
+
+/// What was changed, and the file that remembers it.
+#[derive(Debug)]
+pub struct Settings {
+    file: PathBuf,
+    changed: Vec<Changed>,
+}
+
+impl Settings {
+    /// With what an earlier process changed and did not put back.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read.
+    pub fn open(file: &Path) -> io::Result<Self> {
+        let changed = match fs::read_to_string(file) {
+            Ok(text) => serde_json::from_str(&text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            file: file.to_owned(),
+            changed,
+        })
+    }
+
+    /// Did an earlier process leave something?
+    pub fn left_over(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    /// Gives a setting another value; says whether it had a different one.
+    ///
+    /// # Errors
+    /// The setting does not exist or refuses the value, or it cannot be remembered.
+    pub fn change(&mut self, namespace: &Namespace, key: &str, value: &str) -> io::Result<bool> {
+        let was = read(namespace, key)?;
+        if was == value {
+            return Ok(false);
+        }
+        let known = self
+            .changed
+            .iter_mut()
+            .find(|changed| changed.namespace == *namespace && changed.key == key);
+        match known {
+            Some(changed) => value.clone_into(&mut changed.set),
+            None => self.changed.push(Changed {
+                namespace: namespace.clone(),
+                key: key.to_owned(),
+                was,
+                set: value.to_owned(),
+            }),
+        }
+        self.remember()?;
+        write(namespace, key, value)?;
+        Ok(true)
+    }
+
+    /// Puts everything back, except what somebody else has changed since and namespaces that are gone. Returns what went
+    /// wrong.
+    pub fn put_back(&mut self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for Changed {
+            namespace,
+            key,
+            was,
+            set,
+        } in self.changed.drain(..).rev()
+        {
+            let back = match read(&namespace, &key) {
+                Ok(now) if now == set => write(&namespace, &key, &was),
+                Ok(_) => Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = back {
+                wrong.push(format!("{key} stays {set}, it was {was}: {error}"));
+            }
+        }
+        if let Err(error) = fs::remove_file(&self.file)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            wrong.push(format!("{}: {error}", self.file.display()));
+        }
+        wrong
+    }
+
+    fn remember(&self) -> io::Result<()> {
+        let new = self.file.with_extension("new");
+        let mut file = fs::File::create(&new)?;
+        file.write_all(&serde_json::to_vec(&self.changed)?)?;
+        file.sync_all()?;
+        fs::rename(new, &self.file)
+    }
+}
+
+/// A setting's value; the key is a path below `/proc/sys` with dots.
+///
+/// # Errors
+/// There is no such setting, or the namespace cannot be entered.
+pub fn read(namespace: &Namespace, key: &str) -> io::Result<String> {
+    let path = path(key);
+    let text = namespace.within(|| fs::read_to_string(&path))?;
+    Ok(text.trim_end().to_owned())
+}
+
+fn write(namespace: &Namespace, key: &str, value: &str) -> io::Result<()> {
+    let path = path(key);
+    namespace
+        .within(|| fs::write(&path, value))
+        .map_err(|error| io::Error::new(error.kind(), format!("{key} = {value}: {error}")))
+}
+
+fn path(key: &str) -> PathBuf {
+    Path::new("/proc/sys").join(key.replace('.', "/"))
+}

@@ -1,0 +1,176 @@
+//! The kernel, what it was built with, and what the caller may do.
+
+use std::fs;
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Struct;
+
+use super::Finding;
+use crate::attach;
+use crate::daemon::{self, settings};
+use crate::path_manager::Namespace;
+
+pub(super) fn findings() -> Vec<Finding> {
+    vec![
+        release(),
+        capabilities(),
+        btf(),
+        struct_ops(),
+        bpf_fs(),
+        mptcp(),
+        process(),
+    ]
+}
+
+fn release() -> Finding {
+    const CHECK: &str = "kernel";
+    let release = settings::read(&Namespace::own(), "kernel.osrelease").unwrap_or_default();
+    match version(&release) {
+        Some(version) if version >= OLDEST => Finding::good(CHECK, release),
+        _ => Finding::failure(
+            CHECK,
+            format!("{release:?} is older than {}.{}", OLDEST.0, OLDEST.1),
+            "install a newer kernel",
+        ),
+    }
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn capabilities() -> Finding {
+    const CHECK: &str = "capabilities";
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let lacking = lacking(&status);
+    if lacking.is_empty() {
+        return Finding::good(CHECK, "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON are there");
+    }
+    Finding::failure(
+        CHECK,
+        format!("{} missing", lacking.join(", ")),
+        "run weftd as root, or by its systemd unit",
+    )
+}
+
+/// The capabilities that are needed and not effective.
+fn lacking(status: &str) -> Vec<&'static str> {
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    CAPABILITIES
+        .iter()
+        .filter(|(_, bit)| effective & (1 << bit) == 0)
+        .map(|(name, _)| *name)
+        .collect()
+}
+
+fn btf() -> Finding {
+    const CHECK: &str = "BTF";
+    if fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
+        Finding::good(CHECK, "/sys/kernel/btf/vmlinux")
+    } else {
+        Finding::failure(
+            CHECK,
+            "the kernel tells nothing of its types",
+            "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y",
+        )
+    }
+}
+
+fn struct_ops() -> Finding {
+    const CHECK: &str = "struct_ops";
+    let has =
+        |name: &str| Btf::from_vmlinux().is_ok_and(|btf| btf.type_by_name::<Struct<'_>>(name).is_some());
+    if !has("bpf_struct_ops_tcp_congestion_ops") {
+        return Finding::failure(
+            CHECK,
+            "congestion control cannot be written in BPF",
+            "boot a kernel built with CONFIG_BPF_JIT=y and CONFIG_BPF_SYSCALL=y",
+        );
+    }
+    if !has("bpf_struct_ops_link") {
+        return Finding::warning(
+            CHECK,
+            "registrations are not tied to a process (before Linux 6.4): they outlive a weftd that is killed",
+            "weftd detach",
+        );
+    }
+    Finding::good(CHECK, "for TCP congestion control, with links")
+}
+
+fn bpf_fs() -> Finding {
+    const CHECK: &str = "BPF file system";
+    if attach::has_bpf_fs() {
+        return Finding::good(CHECK, attach::BPF_FS);
+    }
+    Finding::warning(
+        CHECK,
+        "not mounted: a restart does not find the windows of connections that are open",
+        format!("mount -t bpf bpf {}", attach::BPF_FS),
+    )
+}
+
+fn mptcp() -> Finding {
+    const CHECK: &str = "MPTCP";
+    match settings::read(&Namespace::own(), "net.mptcp.enabled").as_deref() {
+        Ok("1") => Finding::good(CHECK, "enabled"),
+        Ok(_) => Finding::failure(CHECK, "disabled", "sysctl -w net.mptcp.enabled=1"),
+        Err(_) => Finding::failure(
+            CHECK,
+            "the kernel has none",
+            "boot a kernel built with CONFIG_MPTCP=y (and CONFIG_MPTCP_IPV6=y)",
+        ),
+    }
+}
+
+/// Does a daemon run, and has an earlier one left something?
+fn process() -> Finding {
+    const CHECK: &str = "weftd";
+    let folder = daemon::folder();
+    if let Ok(status) = crate::status::ask(&daemon::socket(&folder)) {
+        let algorithms = status.algorithms.join(" ");
+        return Finding::good(CHECK, format!("process {} runs: {algorithms}", status.process));
+    }
+    let attached = attach::attached();
+    if !attached.is_empty() {
+        return Finding::good(
+            CHECK,
+            format!("attached without a daemon: {}", attached.join(" ")),
+        );
+    }
+    if daemon::settings_file(&folder).exists() {
+        return Finding::warning(
+            CHECK,
+            "none runs; one was killed and has left settings",
+            "weftd detach, or start it again",
+        );
+    }
+    Finding::warning(CHECK, "none runs", "systemctl start weftd")
+}
+
+const OLDEST: (u32, u32) = (6, 1);
+const CAPABILITIES: [(&str, u32); 3] = [("CAP_NET_ADMIN", 12), ("CAP_PERFMON", 38), ("CAP_BPF", 39)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert_eq!(version("6.18.44-cloud"), Some((6, 18)));
+        assert_eq!(version("6.1.0-41-amd64"), Some((6, 1)));
+        assert!(version("5.15.0") < Some(OLDEST));
+        assert_eq!(version(""), None);
+    }
+
+    #[test]
+    fn capabilities_are_bits() {
+        assert!(lacking("CapEff:\t000001ffffffffff\n").is_empty());
+        assert_eq!(lacking("CapEff:\t0000000000001000\n"), ["CAP_PERFMON", "CAP_BPF"]);
+        assert_eq!(lacking("").len(), 3);
+    }
+}

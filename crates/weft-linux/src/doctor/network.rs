@@ -1,0 +1,179 @@
+//! What a network namespace is set to, and what its sockets have agreed on.
+
+use super::Finding;
+use crate::daemon::settings::read;
+use crate::path_manager::{Listener, Namespace, Seen, census, limits, listeners};
+
+pub(super) fn findings(namespace: &Namespace) -> Vec<Finding> {
+    vec![
+        path_manager(namespace),
+        kernel_limits(namespace),
+        default_algorithm(namespace),
+        ecn(namespace),
+        match listeners(namespace) {
+            Ok(listeners) => listening(&listeners),
+            Err(error) => Finding::warning(LISTENERS, error.to_string(), "run as root"),
+        },
+        match census(namespace) {
+            Ok(seen) => other_ends(&seen),
+            Err(error) => Finding::warning(OTHER_ENDS, error.to_string(), "run as root"),
+        },
+        hash_policy(namespace),
+    ]
+}
+
+fn path_manager(namespace: &Namespace) -> Finding {
+    const CHECK: &str = "path manager";
+    match read(namespace, "net.mptcp.pm_type").as_deref() {
+        Ok("1") => Finding::good(CHECK, "in user space (net.mptcp.pm_type=1)"),
+        Ok(kind) => Finding::warning(
+            CHECK,
+            format!(
+                "the kernel's (net.mptcp.pm_type={kind}): connections opened now get no subflows and no suppression from weftd"
+            ),
+            "systemctl start weftd (it sets net.mptcp.pm_type=1), or sysctl -w net.mptcp.pm_type=1",
+        ),
+        Err(error) => Finding::failure(
+            CHECK,
+            format!("net.mptcp.pm_type: {error}"),
+            "boot a kernel from 5.19 on with MPTCP",
+        ),
+    }
+}
+
+fn kernel_limits(namespace: &Namespace) -> Finding {
+    const CHECK: &str = "path-manager limits";
+    match limits(namespace) {
+        Ok(limits) if limits.subflows == 0 => Finding::warning(
+            CHECK,
+            "the kernel's own path manager opens and accepts no further subflows; weftd's is not bound by it",
+            "ip mptcp limits set subflows 8 add_addr_accepted 8, where connections are left to the kernel's",
+        ),
+        Ok(limits) => Finding::good(
+            CHECK,
+            format!(
+                "the kernel's own: {} further subflows, {} announced addresses",
+                limits.subflows, limits.announced_addresses
+            ),
+        ),
+        Err(error) => Finding::failure(CHECK, error.to_string(), "run as root on a kernel with MPTCP"),
+    }
+}
+
+fn default_algorithm(namespace: &Namespace) -> Finding {
+    const CHECK: &str = "default algorithm";
+    const KEY: &str = "net.ipv4.tcp_congestion_control";
+    match read(namespace, KEY) {
+        Ok(name) if echoes(&name) => Finding::good(CHECK, name),
+        Ok(name) => Finding::warning(
+            CHECK,
+            format!(
+                "{name}: sockets get coupled congestion control only where they or their route ask for it"
+            ),
+            "congestion.default = \"weft_amp\" in /etc/weft/weftd.toml, or ip route change ROUTE congctl weft_amp",
+        ),
+        Err(error) => Finding::failure(CHECK, error.to_string(), "mount /proc"),
+    }
+}
+
+/// The congestion controls ask for ECN by themselves; the setting decides for others.
+fn ecn(namespace: &Namespace) -> Finding {
+    const CHECK: &str = "ECN here";
+    match read(namespace, "net.ipv4.tcp_ecn").as_deref() {
+        Ok("0") => Finding::warning(
+            CHECK,
+            "net.ipv4.tcp_ecn=0: only sockets with an algorithm that needs ECN speak it",
+            "sysctl -w net.ipv4.tcp_ecn=2",
+        ),
+        Ok(value) => Finding::good(CHECK, format!("net.ipv4.tcp_ecn={value}")),
+        Err(error) => Finding::failure(CHECK, error.to_string(), "mount /proc"),
+    }
+}
+
+fn listening(listeners: &[Listener]) -> Finding {
+    let deaf: Vec<String> = listeners
+        .iter()
+        .filter(|listener| !echoes(&listener.congestion))
+        .map(|listener| format!("{} ({})", listener.local, listener.congestion))
+        .collect();
+    if deaf.is_empty() {
+        return Finding::good(LISTENERS, format!("{} listening, all with ECN", listeners.len()));
+    }
+    let shown = deaf.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let more = match deaf.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Finding::warning(
+        LISTENERS,
+        format!("refuse ECN to senders that need it, so that their marks are never echoed: {shown}{more}"),
+        "congestion.default = \"weft_dctcp\" in /etc/weft/weftd.toml, then restart the listeners",
+    )
+}
+
+fn other_ends(seen: &[Seen]) -> Finding {
+    let ours: Vec<&Seen> = seen.iter().filter(|seen| echoes(&seen.congestion)).collect();
+    let deaf = ours.iter().filter(|seen| !seen.ecn).count();
+    if deaf == 0 {
+        return Finding::good(OTHER_ENDS, format!("{} subflows, all with ECN", ours.len()));
+    }
+    let peer = ours
+        .iter()
+        .find(|seen| !seen.ecn)
+        .map_or(String::new(), |seen| seen.subflow.remote.to_string());
+    Finding::warning(
+        OTHER_ENDS,
+        format!(
+            "{deaf} of {} subflows have no ECN because the other end refused it, such as {peer}",
+            ours.len()
+        ),
+        "run weftd with congestion.default = \"weft_dctcp\" at the other end",
+    )
+}
+
+fn hash_policy(namespace: &Namespace) -> Finding {
+    const CHECK: &str = "ECMP";
+    let key = "net.ipv4.fib_multipath_hash_policy";
+    match read(namespace, key).as_deref() {
+        Ok("1") => Finding::good(CHECK, "by port, so that subflows spread over equal routes"),
+        Ok(value) => Finding::warning(
+            CHECK,
+            format!(
+                "{key}={value}: subflows between one pair of addresses all take the same of equal routes of this host"
+            ),
+            format!("sysctl -w {key}=1 (and net.ipv6.fib_multipath_hash_policy=1)"),
+        ),
+        Err(_) => Finding::good(CHECK, "the kernel has no multipath routes"),
+    }
+}
+
+/// Does an algorithm need, and therefore echo, ECN marks?
+fn echoes(name: &str) -> bool {
+    name.starts_with("weft_") || name == "dctcp"
+}
+
+const LISTENERS: &str = "listeners";
+const OTHER_ENDS: &str = "ECN at the other ends";
+/// Listeners named in one line.
+const SHOWN: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::State;
+
+    fn listener(port: u16, congestion: &str) -> Listener {
+        Listener {
+            local: ([0, 0, 0, 0], port).into(),
+            congestion: congestion.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_listener_that_would_refuse_ecn_is_named() {
+        assert_eq!(listening(&[listener(80, "weft_dctcp")]).state, State::Good);
+        let finding = listening(&[listener(80, "weft_amp"), listener(81, "cubic")]);
+        assert_eq!(finding.state, State::Warning);
+        assert!(finding.found.ends_with("0.0.0.0:81 (cubic)"), "{}", finding.found);
+    }
+}

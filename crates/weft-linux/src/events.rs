@@ -1,0 +1,135 @@
+//! What the programs tell at once.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::RawFd;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
+use zerocopy::FromBytes;
+
+use crate::layout;
+use crate::programs::{Error, Name};
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The subflow is to carry no new data.
+    Suppress,
+    /// The subflow may carry data again. Comes for every subflow of the connection.
+    Release,
+    /// The subflow has come to an MPTCP connection, also the first one. If the others are suppressed, it is not
+    /// [`active`](Event::active).
+    Joined,
+    /// The subflow has gone.
+    Left,
+    /// The connection has carried [`Options::bulk`](crate::programs::Options::bulk) bytes on this subflow, its first one
+    /// to do so.
+    Bulk,
+}
+
+/// Something that happened to one subflow of an MPTCP connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What.
+    pub kind: Kind,
+    /// The connection, as `mptcp_pm` netlink and `ss -M` call it.
+    pub token: u32,
+    /// Its algorithm.
+    pub algorithm: Name,
+    /// Which subflow; the index of [`Subflow::slot`](crate::programs::Subflow::slot).
+    pub slot: usize,
+    /// Its end here.
+    pub local: SocketAddr,
+    /// Its other end.
+    pub remote: SocketAddr,
+    /// May it carry new data, as the algorithm has it now?
+    pub active: bool,
+    /// When it was decided, nanoseconds of `CLOCK_MONOTONIC`.
+    pub ktime_ns: u64,
+}
+
+/// The events' ring. Readable, in the sense of `poll` and `epoll`, when there are any.
+pub struct Events {
+    ring: RingBuffer<'static>,
+    received: Receiver<Event>,
+}
+
+impl Events {
+    pub(crate) fn new(map: &MapHandle) -> Result<Self, Error> {
+        let (sender, received) = channel();
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(map, move |bytes| {
+                if let Some(event) = Event::read(bytes) {
+                    // The receiver lives as long as the ring.
+                    let _ = sender.send(event);
+                }
+                0
+            })
+            .and_then(|builder| std::mem::take(builder).build())
+            .map(|ring| Self { ring, received })
+            .map_err(|error| Error::kernel("the ring of events", &error))
+    }
+
+    /// All events there are, oldest first; does not wait.
+    ///
+    /// # Errors
+    /// The kernel's, if the ring cannot be read.
+    pub fn read(&self) -> Result<Vec<Event>, Error> {
+        self.wait(Duration::ZERO)
+    }
+
+    /// All events there are, oldest first; waits for the first one, at most `timeout`.
+    ///
+    /// # Errors
+    /// The kernel's, if the ring cannot be read.
+    pub fn wait(&self, timeout: Duration) -> Result<Vec<Event>, Error> {
+        match self.ring.poll(timeout) {
+            Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
+                Err(Error::kernel("the ring of events", &error))
+            }
+            _ => Ok(self.received.try_iter().collect()),
+        }
+    }
+
+    /// For `epoll`.
+    pub fn raw_fd(&self) -> RawFd {
+        self.ring.epoll_fd()
+    }
+}
+
+impl Event {
+    /// Of what the ring handed over; nothing if it is of no known form.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (event, _) = layout::Event::read_from_prefix(bytes).ok()?;
+        Some(Self {
+            kind: match event.kind {
+                1 => Kind::Suppress,
+                2 => Kind::Release,
+                3 => Kind::Joined,
+                4 => Kind::Left,
+                5 => Kind::Bulk,
+                _ => return None,
+            },
+            token: event.token,
+            algorithm: Name::of_number(event.algorithm)?,
+            slot: event.slot as usize,
+            local: address(event.family, event.local, event.local_port),
+            remote: address(event.family, event.remote, event.remote_port),
+            active: event.active != 0,
+            ktime_ns: event.time,
+        })
+    }
+}
+
+/// As the programs keep an address; ports are in the host's order.
+pub(crate) fn address(family: u16, bytes: [u8; 16], port: u16) -> SocketAddr {
+    const AF_INET6: u16 = 10;
+    let ip = if family == AF_INET6 {
+        IpAddr::V6(Ipv6Addr::from(bytes))
+    } else {
+        IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]))
+    };
+    SocketAddr::new(ip, port)
+}

@@ -1,0 +1,20 @@
+//! AMP and its family on a stock Linux kernel's MPTCP.
+//!
+//! [`programs`] loads the BPF programs of `bpf/` and reads what they keep, [`events`] is what they tell at once,
+//! [`layout`] what they share with user space. [`path_manager`] opens subflows and tells the kernel which are
+//! suppressed. [`daemon`] is what joins the two.
+
+pub mod attach;
+pub mod config;
+pub mod daemon;
+pub mod doctor;
+pub mod events;
+mod failure;
+pub mod metrics;
+pub mod path_manager;
+pub mod programs;
+pub mod status;
+pub mod testbed;
+
+pub use failure::Failure;
+pub use weft_twin::layout;

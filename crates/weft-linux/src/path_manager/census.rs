@@ -1,0 +1,206 @@
+//! Which subflows there are, from the kernel's socket diagnosis (`ss` uses the same): for connections older than the
+//! daemon, after lost events, and for bytes carried under a congestion control that does not report them.
+
+use std::io;
+use std::net::SocketAddr;
+
+use netlink_packet_core::{
+    DefaultNla, NLA_TYPE_MASK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkPayload, Nla as _, NlasIterator,
+    parse_string, parse_u8, parse_u32, parse_u64,
+};
+use netlink_packet_sock_diag::SockDiagMessage;
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
+use netlink_packet_sock_diag::inet::nlas::Nla;
+use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
+use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+
+use super::channel::{append, connected, receive};
+use super::{Namespace, Subflow, Token};
+
+/// A subflow that was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its connection.
+    pub token: Token,
+    /// The subflow.
+    pub subflow: Subflow,
+    /// Is it the first one?
+    pub initial: bool,
+    /// Was the connection accepted here? Known of the first subflow only.
+    pub server: bool,
+    /// Its congestion control.
+    pub congestion: String,
+    /// Bytes acknowledged to it and received on it.
+    pub bytes: u64,
+    /// Do both ends speak ECN?
+    pub ecn: bool,
+}
+
+/// A TCP socket that listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Where.
+    pub local: SocketAddr,
+    /// Its congestion control: what connections accepted on it get.
+    pub congestion: String,
+}
+
+/// Every established MPTCP subflow of a namespace.
+///
+/// # Errors
+/// The namespace cannot be entered, or the kernel refuses.
+pub fn census(namespace: &Namespace) -> io::Result<Vec<Seen>> {
+    let mut all = Vec::new();
+    dump(namespace, &StateFlags::ESTABLISHED, |socket| {
+        all.extend(seen(socket));
+    })?;
+    Ok(all)
+}
+
+/// Every listening TCP socket of a namespace.
+///
+/// # Errors
+/// The namespace cannot be entered, or the kernel refuses.
+pub fn listeners(namespace: &Namespace) -> io::Result<Vec<Listener>> {
+    let mut all = Vec::new();
+    dump(namespace, &StateFlags::LISTEN, |socket| {
+        let id = &socket.header.socket_id;
+        all.push(Listener {
+            local: SocketAddr::new(id.source_address, id.source_port),
+            congestion: congestion(socket),
+        });
+    })?;
+    Ok(all)
+}
+
+fn dump(namespace: &Namespace, states: &StateFlags, mut handle: impl FnMut(&InetResponse)) -> io::Result<()> {
+    let socket = namespace.within(|| connected(NETLINK_SOCK_DIAG))?;
+    for (family, socket_id) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
+        let request = SockDiagMessage::InetRequest(InetRequest {
+            family,
+            protocol: IPPROTO_TCP,
+            extensions: ExtensionFlags::INFO | ExtensionFlags::CONG,
+            states: states.clone(),
+            socket_id,
+        });
+        let mut buffer = Vec::new();
+        append(&mut buffer, request, NLM_F_REQUEST | NLM_F_DUMP, 1);
+        socket.send(&buffer, 0)?;
+        let mut done = false;
+        while !done {
+            receive::<SockDiagMessage>(&socket, |_, payload| {
+                match payload {
+                    NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(socket)) => handle(&socket),
+                    NetlinkPayload::Done(_) => done = true,
+                    NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
+                    _ => {}
+                }
+                Ok(())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn congestion(socket: &InetResponse) -> String {
+    let name = socket.nlas.iter().find_map(|attribute| match attribute {
+        Nla::Congestion(name) => Some(name.clone()),
+        _ => None,
+    });
+    name.unwrap_or_default()
+}
+
+/// The subflow behind a TCP socket, if it is one.
+fn seen(socket: &InetResponse) -> Option<Seen> {
+    let mptcp = socket.nlas.iter().find_map(|attribute| match attribute {
+        Nla::Other(other) if other.kind() & NLA_TYPE_MASK == INET_DIAG_ULP_INFO => mptcp_info(other),
+        _ => None,
+    })?;
+    let info = socket.nlas.iter().find_map(|attribute| match attribute {
+        Nla::TcpInfo(info) => Some(info.as_slice()),
+        _ => None,
+    });
+    let info = info.unwrap_or_default();
+    let id = &socket.header.socket_id;
+    let joined = mptcp.flags & (FLAG_JOIN_REM | FLAG_JOIN_LOC) != 0;
+    Some(Seen {
+        token: mptcp.token,
+        subflow: Subflow {
+            local_id: mptcp.local_id,
+            remote_id: mptcp.remote_id,
+            local: SocketAddr::new(id.source_address, id.source_port),
+            remote: SocketAddr::new(id.destination_address, id.destination_port),
+            backup: mptcp.flags & FLAG_BACKUP_LOC != 0,
+        },
+        initial: !joined,
+        server: mptcp.flags & FLAG_CAPABLE_LOC == 0,
+        congestion: congestion(socket),
+        bytes: word(info, TCPI_BYTES_ACKED) + word(info, TCPI_BYTES_RECEIVED),
+        ecn: info
+            .get(TCPI_OPTIONS)
+            .is_some_and(|options| options & TCPI_OPT_ECN != 0),
+    })
+}
+
+#[derive(Default)]
+struct MptcpInfo {
+    token: Token,
+    flags: u32,
+    local_id: u8,
+    remote_id: u8,
+}
+
+fn mptcp_info(ulp: &DefaultNla) -> Option<MptcpInfo> {
+    let mut bytes = vec![0; ulp.value_len()];
+    ulp.emit_value(&mut bytes);
+    let (mut name, mut info) = (None, None);
+    for attribute in NlasIterator::new(bytes.as_slice()).flatten() {
+        match attribute.kind() & NLA_TYPE_MASK {
+            INET_ULP_INFO_NAME => name = parse_string(attribute.value()).ok(),
+            INET_ULP_INFO_MPTCP => info = Some(attribute.value().to_vec()),
+            _ => {}
+        }
+    }
+    let info = info.filter(|_| name.as_deref() == Some("mptcp"))?;
+    let mut mptcp = MptcpInfo::default();
+    for attribute in NlasIterator::new(info.as_slice()).flatten() {
+        let value = attribute.value();
+        match attribute.kind() & NLA_TYPE_MASK {
+            SUBFLOW_ATTR_TOKEN_LOC => mptcp.token = parse_u32(value).ok()?,
+            SUBFLOW_ATTR_FLAGS => mptcp.flags = parse_u32(value).ok()?,
+            SUBFLOW_ATTR_ID_REM => mptcp.remote_id = parse_u8(value).ok()?,
+            SUBFLOW_ATTR_ID_LOC => mptcp.local_id = parse_u8(value).ok()?,
+            _ => {}
+        }
+    }
+    // A connection that has fallen back to TCP has no token.
+    (mptcp.token != 0).then_some(mptcp)
+}
+
+/// A number of `struct tcp_info`, 0 where the kernel's is shorter.
+fn word(info: &[u8], offset: usize) -> u64 {
+    info.get(offset..offset + 8)
+        .and_then(|word| parse_u64(word).ok())
+        .unwrap_or(0)
+}
+
+const INET_DIAG_ULP_INFO: u16 = 19;
+const INET_ULP_INFO_NAME: u16 = 1;
+const INET_ULP_INFO_MPTCP: u16 = 3;
+
+const SUBFLOW_ATTR_TOKEN_LOC: u16 = 2;
+const SUBFLOW_ATTR_FLAGS: u16 = 8;
+const SUBFLOW_ATTR_ID_REM: u16 = 9;
+const SUBFLOW_ATTR_ID_LOC: u16 = 10;
+
+const FLAG_CAPABLE_LOC: u32 = 1 << 1;
+const FLAG_JOIN_REM: u32 = 1 << 2;
+const FLAG_JOIN_LOC: u32 = 1 << 3;
+const FLAG_BACKUP_LOC: u32 = 1 << 5;
+
+/// Offsets in `struct tcp_info`.
+const TCPI_OPTIONS: usize = 5;
+const TCPI_BYTES_ACKED: usize = 120;
+const TCPI_BYTES_RECEIVED: usize = 128;
+/// A bit of the options.
+const TCPI_OPT_ECN: u8 = 8;

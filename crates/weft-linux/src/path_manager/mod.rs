@@ -1,0 +1,137 @@
+//! The path manager: opens subflows, and tells the kernel which are suppressed.
+//!
+//! It is the kernel's userspace path manager (`net.mptcp.pm_type=1`), spoken to in generic netlink. `connections` decides
+//! and knows neither sockets nor clocks; `channel` and `census` speak with the kernel.
+
+mod census;
+mod channel;
+mod connections;
+mod namespace;
+mod wire;
+
+use std::net::{IpAddr, SocketAddr};
+
+pub use census::{Listener, Seen, census, listeners};
+pub use channel::{Commands, Events, Refusal, limits, open, request};
+pub use connections::{Connection, Connections, Hysteresis, Joins, Spread, Told};
+pub use namespace::Namespace;
+pub use wire::Limits;
+
+/// What the kernel calls a connection by: unique on the machine while it lives.
+pub type Token = u32;
+
+/// A subflow as the kernel names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subflow {
+    /// Identifier of the local address; 0 is the first subflow's.
+    pub local_id: u8,
+    /// Identifier of the remote address; 0 is the first subflow's.
+    pub remote_id: u8,
+    /// Local address and port.
+    pub local: SocketAddr,
+    /// Remote address and port.
+    pub remote: SocketAddr,
+    /// Have we flagged it backup? What the peer asks for is another flag.
+    pub backup: bool,
+}
+
+impl Subflow {
+    /// The same subflow, whatever its flags?
+    pub fn is(&self, other: &Subflow) -> bool {
+        self.ends() == other.ends()
+    }
+
+    /// What tells it from others: its local and remote address and port.
+    pub fn ends(&self) -> (SocketAddr, SocketAddr) {
+        (self.local, self.remote)
+    }
+}
+
+/// What the kernel tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A connection can take further subflows.
+    Established {
+        /// The connection.
+        token: Token,
+        /// Its first subflow.
+        initial: Subflow,
+        /// Was it accepted here, not opened?
+        server: bool,
+    },
+    /// A connection is gone.
+    Closed {
+        /// The connection.
+        token: Token,
+    },
+    /// The peer has a further address.
+    Announced {
+        /// The connection.
+        token: Token,
+        /// The peer's identifier for it.
+        id: u8,
+        /// The address.
+        address: IpAddr,
+        /// The port, 0 for the connection's.
+        port: u16,
+    },
+    /// The peer has an address no more.
+    Removed {
+        /// The connection.
+        token: Token,
+        /// The peer's identifier for it.
+        id: u8,
+    },
+    /// A further subflow stands.
+    Joined {
+        /// The connection.
+        token: Token,
+        /// The subflow.
+        subflow: Subflow,
+    },
+    /// A subflow is gone.
+    Left {
+        /// The connection.
+        token: Token,
+        /// The subflow.
+        subflow: Subflow,
+    },
+}
+
+/// What the kernel is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Open a further subflow.
+    Create {
+        /// The connection.
+        token: Token,
+        /// From this address and any port.
+        local: IpAddr,
+        /// The local address's identifier.
+        local_id: u8,
+        /// To this address and port.
+        remote: SocketAddr,
+        /// As a backup, because the connection is suppressed?
+        backup: bool,
+    },
+    /// Make a subflow a backup, or a regular one again.
+    Prioritise {
+        /// The connection.
+        token: Token,
+        /// The subflow's local address and port.
+        local: SocketAddr,
+        /// The subflow's remote address and port.
+        remote: SocketAddr,
+        /// Backup?
+        backup: bool,
+    },
+    /// Tell the peer of a further address.
+    Announce {
+        /// The connection.
+        token: Token,
+        /// The address.
+        address: IpAddr,
+        /// Its identifier.
+        id: u8,
+    },
+}

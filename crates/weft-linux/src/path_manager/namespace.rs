@@ -1,0 +1,56 @@
+//! Network namespaces: what is opened inside one stays there, wherever it is used.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use nix::sched::{CloneFlags, setns};
+use serde::{Deserialize, Serialize};
+
+/// A network namespace: the process's own, or one by name as `ip netns` knows it or by path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Namespace(Option<PathBuf>);
+
+impl Namespace {
+    /// The one the process lives in.
+    pub fn own() -> Self {
+        Self(None)
+    }
+
+    /// By name (`/run/netns/NAME`) or absolute path.
+    pub fn named(name: impl AsRef<Path>) -> Self {
+        Self(Some(Path::new("/run/netns").join(name)))
+    }
+
+    /// For messages and for the saved settings; empty for the process's own.
+    pub fn path(&self) -> &Path {
+        self.0.as_deref().unwrap_or(Path::new(""))
+    }
+
+    /// Runs `work` inside, on a thread of its own, since a thread's namespace is its own affair.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered, or `work` fails.
+    pub fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        let Some(path) = &self.0 else {
+            return work();
+        };
+        let entered = |error: io::Error| {
+            io::Error::new(
+                error.kind(),
+                format!("network namespace {}: {error}", path.display()),
+            )
+        };
+        let file = File::open(path).map_err(entered)?;
+        thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                setns(&file, CloneFlags::CLONE_NEWNET).map_err(|errno| entered(errno.into()))?;
+                work()
+            });
+            worker
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the work in a namespace panicked")))
+        })
+    }
+}

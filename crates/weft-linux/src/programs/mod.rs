@@ -1,0 +1,411 @@
+//! Loads the BPF programs, registers their congestion controls and reads what they keep.
+//!
+//! ```no_run
+//! use weft_linux::programs::{Name, Options, Programs};
+//!
+//! let programs = Programs::load(&[Name::Dctcp], &Options::default())?;
+//! let events = programs.events()?; // poll `events.raw_fd()`, then `events.read()`
+//! for connection in programs.connections()? {
+//!     for subflow in &connection.subflows {
+//!         println!("{:x} {} cwnd {}", connection.token, subflow.remote, subflow.cwnd);
+//!     }
+//! }
+//! drop(programs); // names are taken back; sockets that use them go on until they close
+//! # Ok::<(), weft_linux::programs::Error>(())
+//! ```
+//!
+//! - [`Programs::load`] registers `weft_NAME` for each name given, on the whole machine, usable in every network
+//!   namespace. A socket chooses it by `TCP_CONGESTION`, a namespace by `net.ipv4.tcp_congestion_control`.
+//! - [`Programs::connections`] is a snapshot of all connections, MPTCP's and TCP's, with their subflows' windows.
+//! - [`Programs::events`] tells what the path manager must do at once: [`Kind`](crate::events::Kind).
+//! - With [`Options::pin`] the connections outlive the process: the next one that loads with the same folder sees
+//!   those that are still open, and their events.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
+
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
+
+use crate::events::Events;
+use crate::layout;
+
+mod stats;
+
+pub use stats::{ConnectionStats, Subflow, Totals};
+
+/// The maps that all programs share.
+const SHARED: [&str; 3] = ["connections", "events", "totals"];
+
+macro_rules! names {
+    ($($variant:ident = $number:literal, $name:literal;)+) => {
+        /// A congestion control that can be loaded.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Name {
+            $(#[doc = concat!("`weft_", $name, "`.")] $variant = $number,)+
+        }
+
+        impl Name {
+            /// All there are, sorted by name.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// As `weft-cc` calls it.
+            pub fn algorithm(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// As the kernel calls it.
+            pub fn kernel(self) -> &'static str {
+                match self { $(Self::$variant => concat!("weft_", $name),)+ }
+            }
+
+            /// Of either of the two.
+            pub fn parse(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|n| name == n.algorithm() || name == n.kernel())
+            }
+
+            pub(crate) fn of_number(number: u32) -> Option<Self> {
+                Self::ALL.iter().copied().find(|n| *n as u32 == number)
+            }
+
+            /// The compiled programs, an ELF file.
+            pub fn object(self) -> &'static [u8] {
+                match self {
+                    $(Self::$variant => include_bytes!(concat!(env!("OUT_DIR"), "/weft_", $name, ".o")),)+
+                }
+            }
+        }
+    };
+}
+
+// The numbers are those of `enum weft_algorithm`.
+names! {
+    Amp = 1, "amp";
+    Dcm = 2, "dcm";
+    Dctcp = 3, "dctcp";
+    Lia = 4, "lia";
+    Xmp = 5, "xmp";
+}
+
+/// How to load.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Values of `weft-cc`'s parameters that differ from their defaults, by algorithm.
+    pub parameters: Vec<(Name, Vec<(String, f64)>)>,
+    /// Bytes acknowledged and received on a subflow from which on an MPTCP connection is told to be bulk.
+    pub bulk: u64,
+    /// A folder on a BPF file system in which connections outlive the process.
+    pub pin: Option<PathBuf>,
+}
+
+/// Loaded programs with their names registered; dropping it takes the names back.
+pub struct Programs {
+    connections: MapHandle,
+    events: MapHandle,
+    totals: MapHandle,
+    loaded: Vec<Loaded>,
+}
+
+struct Loaded {
+    name: Name,
+    // Dropped before the object.
+    link: Link,
+    object: Object,
+}
+
+/// What the kernel measured of one program; both are 0 unless `kernel.bpf_stats_enabled` is 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunTime {
+    /// Whose.
+    pub name: Name,
+    /// Which of its operations, such as `weft_cong_control`, which runs at every acknowledgement.
+    pub operation: String,
+    /// How often it ran.
+    pub runs: u64,
+    /// For how long altogether, in nanoseconds.
+    pub nanoseconds: u64,
+}
+
+/// Why the programs cannot be loaded or read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel tells nothing of its types.
+    #[error("the kernel has no BTF (/sys/kernel/btf/vmlinux); it needs CONFIG_DEBUG_INFO_BTF")]
+    Btf,
+    /// Capabilities are missing.
+    #[error("not permitted to load BPF programs; that takes root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON")]
+    Permission,
+    /// Somebody has registered the name.
+    #[error("congestion control `{0}` is registered already; another weftd may be running")]
+    Registered(&'static str),
+    /// A parameter is not allowed.
+    #[error(transparent)]
+    Parameter(#[from] weft_cc::Error),
+    /// `lia` with `beta` asks for ECN, `weft_lia` never does.
+    #[error("parameter `beta` of `lia` is {0}; the kernel's has no ECN, allowed is 0")]
+    Ecn(f64),
+    /// Anything else the kernel or libbpf says.
+    #[error("{what}: {why}")]
+    Kernel {
+        /// What was tried.
+        what: String,
+        /// The answer.
+        why: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn kernel(what: &str, why: &libbpf_rs::Error) -> Self {
+        if why.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+            return Self::Permission;
+        }
+        Self::Kernel {
+            what: what.to_owned(),
+            why: why.to_string(),
+        }
+    }
+
+    fn io(what: &str, why: &io::Error) -> Self {
+        Self::Kernel {
+            what: what.to_owned(),
+            why: why.to_string(),
+        }
+    }
+}
+
+impl Programs {
+    /// Loads and registers `names`, at least one.
+    ///
+    /// # Errors
+    /// The kernel has no BTF, capabilities are missing, a name is registered already, a parameter is not
+    /// allowed, or what the kernel answers.
+    pub fn load(names: &[Name], options: &Options) -> Result<Self, Error> {
+        if !fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
+            return Err(Error::Btf);
+        }
+        let registered = registered()?;
+        if let Some(name) = names.iter().find(|n| registered.iter().any(|r| r == n.kernel())) {
+            return Err(Error::Registered(name.kernel()));
+        }
+        let linked = has_links();
+        let mut shared: Vec<MapHandle> = Vec::new();
+        let mut loaded = Vec::new();
+        for &name in names {
+            let object = open(name, options, linked, &shared)?
+                .load()
+                .map_err(|error| Error::kernel(name.kernel(), &error))?;
+            if shared.is_empty() {
+                shared = handles(&object)?;
+            }
+            loaded.push(register(name, object)?);
+        }
+        let [connections, events, totals] = shared.try_into().map_err(|_| Error::Kernel {
+            what: "the programs".to_owned(),
+            why: "none was named".to_owned(),
+        })?;
+        Ok(Self {
+            connections,
+            events,
+            totals,
+            loaded,
+        })
+    }
+
+    /// Takes back names that a killed process has left registered, which happens before Linux 6.4 only; how many. For
+    /// callers who know that nobody else uses them.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn take_back(names: &[Name]) -> Result<usize, Error> {
+        let mut taken = 0;
+        for map in MapInfoIter::default().filter(|map| map.ty == MapType::StructOps) {
+            let Some(name) = names.iter().find(|name| map.name == name.kernel()) else {
+                continue;
+            };
+            let wrong = |error| Error::kernel(name.kernel(), &error);
+            // A map whose registration has ended, or belongs to a link, refuses.
+            let deleted = MapHandle::from_map_id(map.id).map_err(wrong)?.delete(&[0; 4]);
+            taken += usize::from(deleted.is_ok());
+        }
+        Ok(taken)
+    }
+
+    /// What is loaded.
+    pub fn names(&self) -> impl Iterator<Item = Name> {
+        self.loaded.iter().map(|loaded| loaded.name)
+    }
+
+    /// Keeps the registrations beyond the process, each under a path on a BPF file system; removing that takes the
+    /// name back.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn keep(&mut self, path: impl Fn(Name) -> PathBuf) -> Result<(), Error> {
+        for Loaded { name, link, .. } in &mut self.loaded {
+            link.pin(path(*name))
+                .map_err(|error| Error::kernel(name.kernel(), &error))?;
+        }
+        Ok(())
+    }
+
+    /// All connections with at least one subflow, in no order. Windows are read while they change.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn connections(&self) -> Result<Vec<ConnectionStats>, Error> {
+        let mut connections = Vec::new();
+        for key in self.connections.keys() {
+            let value = self
+                .connections
+                .lookup(&key, MapFlags::ANY)
+                .map_err(|error| Error::kernel("the map of connections", &error))?;
+            // One that has closed meanwhile is left out.
+            connections.extend(value.as_deref().and_then(ConnectionStats::read));
+        }
+        Ok(connections)
+    }
+
+    /// The events' ring. Several readers would each get a part of the events.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn events(&self) -> Result<Events, Error> {
+        Events::new(&self.events)
+    }
+
+    /// What went another way than planned.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn totals(&self) -> Result<Totals, Error> {
+        let value = self
+            .totals
+            .lookup(&[0; 4], MapFlags::ANY)
+            .map_err(|error| Error::kernel("the map of totals", &error))?
+            .unwrap_or_default();
+        Totals::read(&value).ok_or_else(|| Error::Kernel {
+            what: "the map of totals".to_owned(),
+            why: "not of the size expected".to_owned(),
+        })
+    }
+
+    /// How long the programs ran.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn run_time(&self) -> Result<Vec<RunTime>, Error> {
+        let mut times = Vec::new();
+        for loaded in &self.loaded {
+            for program in loaded.object.progs() {
+                let path = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
+                let info = fs::read_to_string(&path).map_err(|error| Error::io(&path, &error))?;
+                times.push(RunTime {
+                    name: loaded.name,
+                    operation: program.name().to_string_lossy().into_owned(),
+                    runs: field(&info, "run_cnt:"),
+                    nanoseconds: field(&info, "run_time_ns:"),
+                });
+            }
+        }
+        Ok(times)
+    }
+}
+
+/// The congestion controls that the machine has, whatever the namespace.
+fn registered() -> Result<Vec<String>, Error> {
+    const LIST: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let list = fs::read_to_string(LIST).map_err(|error| Error::io(LIST, &error))?;
+    Ok(list.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Does the kernel tie a registration to a link (6.4)?
+fn has_links() -> bool {
+    libbpf_rs::btf::Btf::from_vmlinux().is_ok_and(|btf| {
+        btf.type_by_name::<libbpf_rs::btf::types::Struct<'_>>("bpf_struct_ops_link")
+            .is_some()
+    })
+}
+
+fn open(name: Name, options: &Options, linked: bool, shared: &[MapHandle]) -> Result<OpenObject, Error> {
+    /// Of a `struct_ops` map with a link.
+    const BPF_F_LINK: u32 = 1 << 13;
+    let wrong = |error| Error::kernel(name.kernel(), &error);
+    let parameters = parameters(name, options)?;
+    let mut object = ObjectBuilder::default()
+        .open_memory(name.object())
+        .map_err(wrong)?;
+    for mut map in object.maps_mut() {
+        let map_name = map.name().to_string_lossy().into_owned();
+        if map_name.ends_with(".parameters") {
+            map.set_initial_value(zerocopy::IntoBytes::as_bytes(&parameters))
+                .map_err(wrong)?;
+        } else if map_name == name.kernel() && !linked {
+            let flags = map.map_flags() & !BPF_F_LINK;
+            map.set_map_flags(flags).map_err(wrong)?;
+        } else if let Some(i) = SHARED.iter().position(|shared| *shared == map_name) {
+            if let Some(handle) = shared.get(i) {
+                map.reuse_fd(handle.as_fd()).map_err(wrong)?;
+            } else if let Some(folder) = &options.pin {
+                map.set_pin_path(folder.join(&map_name)).map_err(wrong)?;
+            }
+        }
+    }
+    Ok(object)
+}
+
+fn parameters(name: Name, options: &Options) -> Result<layout::Parameters, Error> {
+    let given: Vec<(String, f64)> = options
+        .parameters
+        .iter()
+        .filter(|(of, _)| *of == name)
+        .flat_map(|(_, given)| given.iter().cloned())
+        .collect();
+    let beta = given.iter().find(|(name, _)| name == "beta");
+    if let (Name::Lia, Some((_, beta))) = (name, beta)
+        && *beta != 0.0
+    {
+        return Err(Error::Ecn(*beta));
+    }
+    Ok(layout::Parameters {
+        bulk: options.bulk,
+        ..layout::Parameters::new(name.algorithm(), &given)?
+    })
+}
+
+fn handles(object: &Object) -> Result<Vec<MapHandle>, Error> {
+    SHARED
+        .iter()
+        .map(|name| {
+            object
+                .maps()
+                .find(|map| map.name() == *name)
+                .ok_or_else(|| Error::Kernel {
+                    what: (*name).to_owned(),
+                    why: "not among the maps".to_owned(),
+                })
+                .and_then(|map| MapHandle::try_from(&map).map_err(|error| Error::kernel(name, &error)))
+        })
+        .collect()
+}
+
+fn register(name: Name, mut object: Object) -> Result<Loaded, Error> {
+    let link = object
+        .maps_mut()
+        .find(|map| map.name() == name.kernel())
+        .ok_or_else(|| Error::Kernel {
+            what: name.kernel().to_owned(),
+            why: "not among the maps".to_owned(),
+        })?
+        .attach_struct_ops()
+        .map_err(|error| Error::kernel(name.kernel(), &error))?;
+    Ok(Loaded { name, link, object })
+}
+
+/// A number of `/proc/self/fdinfo`; 0 where the kernel does not tell it.
+fn field(info: &str, name: &str) -> u64 {
+    info.lines()
+        .find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,152 @@
+//! What the programs keep of connections, as numbers with units.
+
+use std::net::SocketAddr;
+
+use zerocopy::FromBytes;
+
+use super::Name;
+use crate::events::address;
+use crate::layout::{self, PACKET, SUBFLOWS};
+
+/// One connection: MPTCP's, or a TCP socket's, which has one subflow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionStats {
+    /// MPTCP's token, as `mptcp_pm` netlink and `ss -M` call the connection; 0 of a TCP socket.
+    pub token: u32,
+    /// Its algorithm.
+    pub algorithm: Name,
+    /// Are all subflows but the initial one suppressed?
+    pub suppressed: bool,
+    /// The slot of the subflow that is never suppressed.
+    pub initial: usize,
+    /// How often its subflows were suppressed.
+    pub suppressions: u64,
+    /// How often they were released.
+    pub releases: u64,
+    /// When either was last decided, nanoseconds of `CLOCK_MONOTONIC`; 0 if never.
+    pub changed_ns: u64,
+    /// When the first subflow opened, nanoseconds of `CLOCK_MONOTONIC`.
+    pub opened_ns: u64,
+    /// The subflows that are open, by slot.
+    pub subflows: Vec<Subflow>,
+}
+
+/// One subflow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subflow {
+    /// Its place in the connection.
+    pub slot: usize,
+    /// Its end here.
+    pub local: SocketAddr,
+    /// Its other end.
+    pub remote: SocketAddr,
+    /// Congestion window in packets.
+    pub cwnd: f64,
+    /// Slow-start threshold in packets; infinite before the first cut.
+    pub ssthresh: f64,
+    /// May it carry new data?
+    pub active: bool,
+    /// Does it recover from a loss?
+    pub in_recovery: bool,
+    /// DCTCP's and DCM's estimate of the fraction of marked packets.
+    pub alpha: Option<f64>,
+    /// Smoothed round-trip time in seconds; 0 before the first sample.
+    pub srtt: f64,
+    /// Segment size in bytes.
+    pub mss: u32,
+    /// Packets delivered.
+    pub acked: u64,
+    /// Of those, packets reported as marked.
+    pub marked: u64,
+    /// Cuts by marks.
+    pub marks: u64,
+    /// Rounds ended.
+    pub rounds: u64,
+    /// Losses found by duplicate or selective acknowledgements, once per recovery.
+    pub fast_retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// What went another way than planned, over all connections since loading (or since the folder of
+/// [`Options::pin`](super::Options::pin) was new).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Connections ever opened.
+    pub connections: u64,
+    /// Subflows ever opened.
+    pub subflows: u64,
+    /// Subflows that fell back to Reno because the other end knows no ECN.
+    pub without_ecn: u64,
+    /// Subflows that fell back to Reno because no slot was free.
+    pub without_slot: u64,
+    /// Events that found the ring full.
+    pub lost_events: u64,
+}
+
+impl ConnectionStats {
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let c = layout::Connection::read_from_bytes(bytes).ok()?;
+        let algorithm = Name::of_number(c.algorithm)?;
+        let subflows: Vec<Subflow> = (0..SUBFLOWS)
+            .filter(|s| c.open & 1 << s != 0)
+            .map(|s| Subflow::read(&c, algorithm, s))
+            .collect();
+        (!subflows.is_empty()).then_some(Self {
+            token: c.token,
+            algorithm,
+            suppressed: c.suppressed != 0,
+            initial: c.initial as usize,
+            suppressions: c.suppressions,
+            releases: c.releases,
+            changed_ns: c.changed,
+            opened_ns: c.opened,
+            subflows,
+        })
+    }
+}
+
+impl Subflow {
+    fn read(c: &layout::Connection, algorithm: Name, s: usize) -> Self {
+        /// `DCTCP_ALPHA` and its scale.
+        const ALPHA: (usize, f64) = (0, 1_073_741_824.0);
+        /// `TCP_INFINITE_SSTHRESH`.
+        const INFINITE: u64 = 0x7fff_ffff << 24;
+        let (w, subflow) = (&c.w[s], &c.subflow[s]);
+        Self {
+            slot: s,
+            local: address(subflow.family, subflow.local, subflow.local_port),
+            remote: address(subflow.family, subflow.remote, subflow.remote_port),
+            cwnd: w.cwnd as f64 / PACKET,
+            ssthresh: if w.ssthresh >= INFINITE {
+                f64::INFINITY
+            } else {
+                w.ssthresh as f64 / PACKET
+            },
+            active: w.active != 0,
+            in_recovery: w.in_recovery != 0,
+            alpha: matches!(algorithm.algorithm(), "dcm" | "dctcp").then(|| w.slot[ALPHA.0] as f64 / ALPHA.1),
+            srtt: f64::from(w.srtt) / 8e6,
+            mss: subflow.mss,
+            acked: subflow.acked,
+            marked: subflow.marked,
+            marks: subflow.marks,
+            rounds: subflow.rounds,
+            fast_retransmits: subflow.fast_retransmits,
+            timeouts: subflow.timeouts,
+        }
+    }
+}
+
+impl Totals {
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let totals = layout::Totals::read_from_bytes(bytes).ok()?;
+        Some(Self {
+            connections: totals.connections,
+            subflows: totals.subflows,
+            without_ecn: totals.without_ecn,
+            without_slot: totals.without_slot,
+            lost_events: totals.lost_events,
+        })
+    }
+}

@@ -1,0 +1,196 @@
+//! What the daemon knows, as `weftd status` shows it.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+
+/// A daemon and its connections.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The daemon's process.
+    pub process: u32,
+    /// Seconds since it started.
+    pub uptime_s: f64,
+    /// Registered congestion controls.
+    pub algorithms: Vec<String>,
+    /// Connections in the programs' map, TCP's included.
+    pub entries: usize,
+    /// Every connection.
+    pub connections: Vec<ConnectionStatus>,
+    /// From an algorithm's decision until the kernel has been told.
+    pub decisions: Decisions,
+}
+
+/// How fast decisions reach the kernel: of the last thousand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Decisions {
+    /// Since the daemon started.
+    pub count: u64,
+    /// Median, microseconds.
+    pub p50_us: f64,
+    /// 99th percentile, microseconds.
+    pub p99_us: f64,
+}
+
+/// A connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionStatus {
+    /// MPTCP's token.
+    pub token: u32,
+    /// Its network namespace; empty for the daemon's own.
+    pub namespace: String,
+    /// `"client"` or `"server"`.
+    pub role: String,
+    /// The algorithm that couples its subflows, if one of ours does.
+    pub algorithm: Option<String>,
+    /// Has the kernel been told to suppress all subflows but one?
+    pub suppressed: bool,
+    /// Times the algorithm decided for suppression.
+    pub suppressions: u64,
+    /// Times the algorithm decided for release.
+    pub releases: u64,
+    /// Its subflows, the oldest first.
+    pub subflows: Vec<SubflowStatus>,
+}
+
+/// A subflow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SubflowStatus {
+    /// Local address and port.
+    pub local: SocketAddr,
+    /// Remote address and port.
+    pub remote: SocketAddr,
+    /// Is it flagged backup?
+    pub backup: bool,
+    /// What the congestion control knows, if it is one of ours.
+    pub window: Option<WindowStatus>,
+}
+
+/// A subflow's window and what has happened to it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WindowStatus {
+    /// May it carry new data, as the algorithm decided?
+    pub active: bool,
+    /// Congestion window, packets.
+    pub cwnd: f64,
+    /// Slow-start threshold, packets; none before the first cut.
+    pub ssthresh: Option<f64>,
+    /// Smoothed round-trip time, microseconds.
+    pub srtt_us: f64,
+    /// Packets acknowledged.
+    pub acked: u64,
+    /// Of those, reported as marked.
+    pub marked: u64,
+    /// Cuts by marks.
+    pub marks: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+}
+
+/// Listens where `weftd status` asks; root only.
+///
+/// # Errors
+/// The socket cannot be made.
+pub fn listen(path: &Path) -> io::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // The folder is root's alone, so that nobody gets in between bind and chmod.
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Answers one caller; gives up on one who does not read.
+pub fn answer(mut stream: &UnixStream, status: &Status) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(&serde_json::to_vec(status)?)
+}
+
+/// Asks the daemon that listens at `path`.
+///
+/// # Errors
+/// [`Failure::Failed`]: none runs; [`Failure::Missing`]: not allowed.
+pub fn ask(path: &Path) -> Result<Status, Failure> {
+    let mut stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            Failure::Missing(format!("{}: {error}; status is root's alone", path.display()))
+        }
+        _ => Failure::Failed(format!("no weftd runs: {}: {error}", path.display())),
+    })?;
+    let mut text = String::new();
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .and_then(|()| stream.read_to_string(&mut text))
+        .map_err(Failure::about(path.display()))?;
+    serde_json::from_str(&text).map_err(Failure::about("weftd's answer"))
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Decisions {
+            count,
+            p50_us,
+            p99_us,
+        } = self.decisions;
+        writeln!(f, "weftd {} up {:.0} s", self.process, self.uptime_s)?;
+        writeln!(f, "algorithms  {}", self.algorithms.join(" "))?;
+        if count > 0 {
+            writeln!(
+                f,
+                "decisions   {count}, told after {p50_us:.0} us (median), {p99_us:.0} us (99 %)"
+            )?;
+        }
+        writeln!(f, "connections {}", self.connections.len())?;
+        for connection in &self.connections {
+            let namespace = match connection.namespace.as_str() {
+                "" => String::new(),
+                name => format!(" in {name}"),
+            };
+            writeln!(
+                f,
+                "\n{:08x} {} {}{namespace}{}, {} suppressions, {} releases",
+                connection.token,
+                connection.role,
+                connection.algorithm.as_deref().unwrap_or("not coupled"),
+                if connection.suppressed { ", SUPPRESSED" } else { "" },
+                connection.suppressions,
+                connection.releases,
+            )?;
+            for subflow in &connection.subflows {
+                write!(f, "  {} -> {}", subflow.local, subflow.remote)?;
+                if let Some(window) = subflow.window {
+                    write!(
+                        f,
+                        "  cwnd {:.1}  srtt {:.0} us  acked {}  marked {}  cuts {}  lost {}+{}",
+                        window.cwnd,
+                        window.srtt_us,
+                        window.acked,
+                        window.marked,
+                        window.marks,
+                        window.fast_retransmits,
+                        window.timeouts,
+                    )?;
+                }
+                writeln!(f, "{}", if subflow.backup { "  backup" } else { "" })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// For a peer on the other end of a local socket.
+const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,236 @@
+//! What this level can give. What a spec asks beyond it is refused by name.
+
+use weft_lab::measured::{Plan, Probe};
+use weft_spec::{Amount, Mark, Profile, Rate, Size, SpecError, Time, Transport, to_table};
+
+use super::algorithms::{agree, in_kernel};
+use super::switch::{LENGTHS, PORTS};
+
+/// Topologies that are built.
+pub const TOPOLOGIES: &[&str] = &["many-to-one", "two-bottlenecks", "two-paths"];
+
+/// Refuses what the kernel cannot do as the spec has it.
+///
+/// # Errors
+/// The first thing found, by its path in the spec.
+pub fn check(plan: &Plan) -> Result<(), SpecError> {
+    let spec = &plan.spec;
+    if spec.duration > LONGEST {
+        return refuse(
+            "duration",
+            spec.duration,
+            format!("at most {LONGEST}, for it runs in real time"),
+        );
+    }
+    if !TOPOLOGIES.contains(&spec.topology.kind.as_str()) {
+        let kinds: Vec<_> = TOPOLOGIES.iter().map(|kind| format!("{kind:?}")).collect();
+        return refuse(
+            "topology.kind",
+            format!("{:?}", spec.topology.kind),
+            kinds.join(", "),
+        );
+    }
+    if plan.fabric.links.len() > PORTS {
+        return refuse(
+            "topology",
+            format!("{} links", plan.fabric.links.len()),
+            format!("at most {PORTS}"),
+        );
+    }
+    links(plan)?;
+    queues(plan)?;
+    for (name, transport) in &spec.transports {
+        self::transport(transport).map_err(|error| error.under(&format!("transports.{name}")))?;
+    }
+    agree(plan)?;
+    one_profile(plan)?;
+    if !plan.programs.is_empty() {
+        let reacts = |kind: &str| kind != "bulk" && kind != "incast" && kind != "poisson";
+        let i = spec
+            .traffic
+            .iter()
+            .position(|entry| reacts(&entry.kind))
+            .unwrap_or(0);
+        return refuse(
+            format!("traffic[{i}].kind"),
+            format!("{:?}", spec.traffic[i].kind),
+            "\"bulk\", \"incast\", \"poisson\": traffic that does not react",
+        );
+    }
+    if plan.flows.len() > MOST_FLOWS {
+        return refuse(
+            "traffic",
+            format!("{} flows", plan.flows.len()),
+            format!("at most {MOST_FLOWS}"),
+        );
+    }
+    if let Some(stop) = &spec.stop {
+        return refuse(
+            "stop",
+            format!("{} flows of {:?}", stop.flows, stop.class),
+            "nothing: it runs for its duration",
+        );
+    }
+    probes(plan)
+}
+
+fn links(plan: &Plan) -> Result<(), SpecError> {
+    for link in &plan.fabric.links {
+        if link.rate > FASTEST || link.rate < SLOWEST {
+            return refuse(
+                "topology.rate",
+                link.rate,
+                format!(
+                    "{SLOWEST} to {FASTEST}: beyond that the processor, not the queue, is the bottleneck"
+                ),
+            );
+        }
+        if link.delay < SHORTEST_DELAY || link.delay > LONGEST_DELAY {
+            return refuse(
+                "topology.delay",
+                link.delay,
+                format!(
+                    "{SHORTEST_DELAY} to {LONGEST_DELAY}: the kernel takes about that from host to host's interface, and \
+                     nothing here delays packets further"
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn queues(plan: &Plan) -> Result<(), SpecError> {
+    let queues = &plan.spec.queues;
+    let (host_limit, host_mark) = queues.host();
+    for (path, limit, mark) in [
+        ("queues", queues.limit, queues.mark),
+        ("queues.host", host_limit, host_mark),
+    ] {
+        match limit {
+            Amount::Packets(packets) if packets < LENGTHS => {}
+            _ => {
+                return refuse(
+                    format!("{path}.limit"),
+                    limit,
+                    format!("1 to {} packets", LENGTHS - 1),
+                );
+            }
+        }
+        if let Mark::At(amount @ Amount::Bytes(_)) = mark {
+            return refuse(format!("{path}.mark"), amount, "packets, or \"off\"");
+        }
+    }
+    Ok(())
+}
+
+fn transport(transport: &Transport) -> Result<(), SpecError> {
+    in_kernel(&transport.cc)?;
+    if transport.subflows > MOST_SUBFLOWS {
+        return refuse("subflows", transport.subflows, format!("at most {MOST_SUBFLOWS}"));
+    }
+    let profile = transport.tcp.apply(&Profile::linux())?;
+    let (given, linux) = (to_table(&profile), to_table(&Profile::linux()));
+    for (field, value) in &given {
+        if linux.get(field) != Some(value) && !SETTABLE.contains(&field.as_str()) {
+            let allowed = linux.get(field).map(ToString::to_string).unwrap_or_default();
+            return refuse(
+                format!("tcp.{field}"),
+                value,
+                format!(
+                    "{allowed}, as the kernel does; what can be set is {}",
+                    SETTABLE.join(", ")
+                ),
+            );
+        }
+    }
+    if profile.mss + profile.header != profile.wire_size() || profile.header != Profile::linux().header {
+        return refuse(
+            "tcp.header",
+            Size(profile.header.into()),
+            Size(Profile::linux().header.into()),
+        );
+    }
+    if profile.mss > LARGEST_MSS || profile.mss < SMALLEST_MSS {
+        return refuse(
+            "tcp.mss",
+            Size(profile.mss.into()),
+            format!("{SMALLEST_MSS}B to {LARGEST_MSS}B"),
+        );
+    }
+    if profile.initial_cwnd.fract() != 0.0 || profile.initial_cwnd > 1000.0 {
+        return refuse(
+            "tcp.initial_cwnd",
+            profile.initial_cwnd,
+            "a whole number of packets, at most 1000",
+        );
+    }
+    if profile.min_rto < Time::from_ms(1) {
+        return refuse("tcp.min_rto", profile.min_rto, "at least 1ms");
+    }
+    Ok(())
+}
+
+/// MTU, initial window and minimum RTO belong to interfaces and routes, not to sockets.
+fn one_profile(plan: &Plan) -> Result<(), SpecError> {
+    let mut first: Option<(&str, Profile)> = None;
+    for (name, transport) in &plan.spec.transports {
+        let profile = transport.tcp.apply(&Profile::linux())?;
+        if let Some((other, theirs)) = &first {
+            let same = (profile.mss, profile.initial_cwnd, profile.min_rto)
+                == (theirs.mss, theirs.initial_cwnd, theirs.min_rto);
+            if !same {
+                return refuse(
+                    format!("transports.{name}.tcp"),
+                    "mss, initial_cwnd or min_rto of its own",
+                    format!("those of transports.{other}: all flows of an experiment share them"),
+                );
+            }
+        } else {
+            first = Some((name, profile));
+        }
+    }
+    Ok(())
+}
+
+fn probes(plan: &Plan) -> Result<(), SpecError> {
+    for probe in &plan.probes {
+        let every = match probe {
+            Probe::QueueTrace { every, .. } => Some(*every),
+            Probe::Flow { every, .. } | Probe::Program { every, .. } => *every,
+            Probe::Queue { .. } => continue,
+        };
+        match every {
+            Some(every) if every >= FINEST => {}
+            Some(every) => return refuse("probes", format!("every {every}"), format!("at least {FINEST}")),
+            None => {
+                return refuse(
+                    "probes",
+                    "every change",
+                    format!("an interval of at least {FINEST}"),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "callers hand over what they format")]
+fn refuse<T>(path: impl Into<String>, given: impl ToString, allowed: impl ToString) -> Result<T, SpecError> {
+    let allowed = format!("{} at level \"linux\"", allowed.to_string());
+    Err(SpecError::new(path, given.to_string(), allowed))
+}
+
+/// Fields of a profile that the testbed sets in the kernel; all others are as in the profile `linux`. `reinject`, the RTT sample and the
+/// handshake are the kernel's.
+const SETTABLE: &[&str] = &["mss", "initial_cwnd", "min_rto", "receive_buffer", "fct_from"];
+
+const LONGEST: Time = Time::from_ms(600_000);
+const FASTEST: Rate = Rate(500_000_000);
+const SLOWEST: Rate = Rate(1_000_000);
+const SHORTEST_DELAY: Time = Time::from_us(5);
+const LONGEST_DELAY: Time = Time::from_us(50);
+const FINEST: Time = Time::from_ms(1);
+const MOST_FLOWS: usize = 10_000;
+const MOST_SUBFLOWS: u32 = 8;
+const LARGEST_MSS: u32 = 8948;
+const SMALLEST_MSS: u32 = 536;

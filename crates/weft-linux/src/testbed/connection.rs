@@ -1,0 +1,188 @@
+//! One flow: a sending and a receiving socket, and what became of its bytes.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+
+use socket2::Socket;
+use weft_lab::measured::{FlowRecord, SubflowRecord};
+use weft_spec::Time;
+
+use super::sockets::{self, TcpInfo};
+
+/// A flow from its first to its last byte. Times are since the experiment began.
+pub struct Connection {
+    /// The sender's socket, until the flow is over.
+    pub sender: Option<Socket>,
+    /// The receiver's, from when it was accepted on.
+    pub receiver: Option<Socket>,
+    /// Where it connects to.
+    pub to: SocketAddr,
+    /// MPTCP?
+    pub multipath: bool,
+    /// Bytes to send; none sends until stopped.
+    pub size: Option<u64>,
+    /// Handshake done.
+    pub established: Option<Time>,
+    /// Last byte at the receiving application.
+    pub finish: Option<Time>,
+    /// Bytes at the receiving application.
+    pub delivered: u64,
+    /// What the kernel calls an MPTCP connection.
+    pub token: Option<u32>,
+    written: u64,
+    /// Nothing more will be written.
+    closed: bool,
+    subflows: Vec<SubflowRecord>,
+}
+
+impl Connection {
+    /// Not yet connected.
+    pub fn new(sender: Socket, to: SocketAddr, multipath: bool, size: Option<u64>) -> Self {
+        Self {
+            sender: Some(sender),
+            receiver: None,
+            to,
+            multipath,
+            size,
+            established: None,
+            finish: None,
+            delivered: 0,
+            token: None,
+            written: 0,
+            closed: false,
+            subflows: Vec::new(),
+        }
+    }
+
+    /// The sender's socket can take bytes, or its handshake is done. Returns whether more is to be written later.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub fn write(&mut self, now: Time) -> io::Result<bool> {
+        let Some(socket) = &self.sender else {
+            return Ok(false);
+        };
+        if self.established.is_none() {
+            if let Some(error) = socket.take_error()? {
+                return Err(error);
+            }
+            self.established = Some(now);
+            if self.multipath {
+                self.token = sockets::token(socket)?;
+            }
+        }
+        while !self.closed {
+            let left = self.size.map_or(CHUNK.len() as u64, |size| size - self.written);
+            if left == 0 {
+                self.close()?;
+                break;
+            }
+            match socket.send(&CHUNK[..CHUNK.len().min(left as usize)]) {
+                Ok(written) => self.written += written as u64,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The application has no more to send.
+    pub fn close(&mut self) -> io::Result<()> {
+        if !self.closed
+            && let Some(socket) = &self.sender
+        {
+            self.closed = true;
+            if self.established.is_some() {
+                socket.shutdown(std::net::Shutdown::Write)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The receiver's socket has bytes, or the end. Returns whether the flow is over.
+    pub fn read(&mut self, now: Time, room: &mut [MaybeUninit<u8>]) -> io::Result<bool> {
+        let Some(socket) = &self.receiver else {
+            return Ok(false);
+        };
+        // A few reads a turn, lest one flow keep the others waiting.
+        for _ in 0..4 {
+            match sockets::discard(socket, room) {
+                Ok(0) => {
+                    self.finish.get_or_insert(now);
+                    return Ok(true);
+                }
+                Ok(read) => self.delivered += read as u64,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if Some(self.delivered) == self.size {
+            self.finish.get_or_insert(now);
+        }
+        Ok(false)
+    }
+
+    /// What TCP says about each subflow of the sender now.
+    pub fn windows(&self) -> Vec<TcpInfo> {
+        let socket = self.sender.as_ref().filter(|_| self.established.is_some());
+        socket
+            .and_then(|socket| sockets::subflows(socket, self.multipath).ok())
+            .unwrap_or_default()
+    }
+
+    /// Writes down the subflows' counters and lets go of the sockets.
+    pub fn end(&mut self) {
+        let received = self
+            .receiver
+            .as_ref()
+            .and_then(|socket| sockets::subflows(socket, self.multipath).ok())
+            .unwrap_or_default();
+        let sent = self.windows();
+        let received = received.iter().map(Some).chain(std::iter::repeat(None));
+        self.subflows = sent
+            .iter()
+            .zip(received)
+            .zip(0..)
+            .map(|((sent, received), i)| record(sent, received, self.established.filter(|_| i == 0)))
+            .collect();
+        (self.sender, self.receiver) = (None, None);
+    }
+
+    /// As the tables have it.
+    pub fn record(&self, flow: u32, suppressions: u64) -> FlowRecord {
+        FlowRecord {
+            flow,
+            established: self.established,
+            finish: self.finish,
+            delivered_bytes: self.delivered,
+            reinjected: 0,
+            suppressions,
+            subflows: self.subflows.clone(),
+        }
+    }
+}
+
+/// Subflows' sockets on both sides are in the order in which they were opened, so the n-th belong together.
+fn record(sent: &TcpInfo, received: Option<&TcpInfo>, established: Option<Time>) -> SubflowRecord {
+    let packets_received = received.map_or(0, |received| u64::from(received.received));
+    let lost_or_on_the_way = u64::from(sent.sent).saturating_sub(packets_received);
+    let packets_in_flight = u64::from(sent.unacked).min(lost_or_on_the_way);
+    SubflowRecord {
+        established,
+        packets_sent: sent.sent.into(),
+        retransmitted: sent.retransmitted.into(),
+        packets_received,
+        packets_dropped: lost_or_on_the_way - packets_in_flight,
+        packets_in_flight,
+        marked: sent.marked.into(),
+        timeouts: sent.timeouts.into(),
+        acked_bytes: sent.acked_bytes,
+        cwnd: sent.cwnd.into(),
+        srtt: f64::from(sent.rtt_us) * 1e-6,
+        ..SubflowRecord::default()
+    }
+}
+
+/// What is written, again and again.
+static CHUNK: [u8; 1 << 16] = [0; 1 << 16];

@@ -1,0 +1,309 @@
+//! The testbed: an experiment on this machine's kernel, in network namespaces of its own, with real TCP and MPTCP sockets.
+//!
+//! Everything it makes (namespaces, interfaces, queues, programs) has no name outside this process and is held by its open files, so
+//! nothing is left when it ends, were it by SIGKILL.
+
+mod algorithms;
+mod check;
+mod command;
+mod connection;
+mod layout;
+mod lock;
+mod namespace;
+mod netlink;
+mod network;
+mod paths;
+mod play;
+mod requirements;
+mod sockets;
+mod switch;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use weft_lab::measured::{Counters, Outcome, Plan, Probe, SuppressionRecord};
+use weft_lab::{Error, Experiment, Run};
+use weft_spec::{Profile, SpecError, Time};
+
+pub use command::{Arguments, run_command};
+
+use connection::Connection;
+use layout::Layout;
+use network::Network;
+use paths::{Report, Shared};
+use play::{Play, Played};
+use sockets::Style;
+use switch::Switch;
+
+/// Runs an experiment of level "linux". `tell` hears how far it is, from 0 to 1; when `stop` is set, the tables so far are marked partial.
+///
+/// # Errors
+/// [`Error::Elsewhere`]: this level cannot give what the spec asks. [`Error::Missing`]: this machine cannot give this level.
+pub fn run(experiment: &Experiment, stop: &AtomicBool, tell: impl FnMut(f64)) -> Result<Run, Error> {
+    let plan = experiment.plan()?;
+    check::check(&plan).map_err(refused)?;
+    requirements::check().map_err(Error::Missing)?;
+    let _alone = lock::alone(stop).map_err(Error::Missing)?;
+    let began = Instant::now();
+    let bench = Bench::set_up(&plan)?;
+    let (outcome, facts) = bench.run(&plan, stop, tell)?;
+    plan.hand_back(outcome, began.elapsed(), facts)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn refused(error: SpecError) -> Error {
+    Error::Elsewhere(error.to_string())
+}
+
+/// Everything that an experiment needs of the kernel.
+struct Bench {
+    layout: Layout,
+    network: Network,
+    switch: Switch,
+    styles: Vec<Style>,
+}
+
+impl Bench {
+    fn set_up(plan: &Plan) -> Result<Self, Error> {
+        let layout = Layout::new(&plan.fabric).map_err(Error::Elsewhere)?;
+        let profiles = profiles(plan).map_err(refused)?;
+        let profile = profiles.first().cloned().unwrap_or_else(Profile::linux);
+        let network = Network::build(&plan.fabric, &layout, &profile).map_err(Error::Missing)?;
+        let switch = Switch::attach(&plan.fabric, &network, profile.wire_size()).map_err(Error::Missing)?;
+        let styles = plan
+            .spec
+            .transports
+            .values()
+            .zip(&profiles)
+            .map(|(transport, profile)| {
+                Ok(Style {
+                    cc: algorithms::in_kernel(&transport.cc)?.to_owned(),
+                    multipath: transport.subflows > 1,
+                    receive_buffer: (*profile != Profile::linux()).then_some(profile.receive_buffer as usize),
+                })
+            })
+            .collect::<Result<_, SpecError>>()
+            .map_err(refused)?;
+        Ok(Self {
+            layout,
+            network,
+            switch,
+            styles,
+        })
+    }
+
+    /// Plays the traffic with a path manager beside it.
+    fn run(
+        &self,
+        plan: &Plan,
+        stop: &AtomicBool,
+        tell: impl FnMut(f64),
+    ) -> Result<(Outcome, Vec<(String, Value)>), Error> {
+        let shared = Shared::default();
+        let (ready, told) = mpsc::channel();
+        thread::scope(|scope| {
+            let (layout, network, shared) = (&self.layout, &self.network, &shared);
+            let manager = scope.spawn(move || paths::manage(plan, layout, network, shared, &ready));
+            let played = told
+                .recv()
+                .unwrap_or_else(|_| Err(Error::Internal("the path manager ended".to_owned())))
+                .and_then(|()| self.play(plan, shared, stop, tell));
+            shared.over.store(true, Ordering::Relaxed);
+            let report = manager
+                .join()
+                .map_err(|_| Error::Internal("the path manager panicked".to_owned()))?;
+            if let Ok(Err(error)) = told.try_recv() {
+                return Err(error);
+            }
+            let (connections, played) = played?;
+            self.outcome(plan, &connections, played, &report)
+        })
+    }
+
+    fn play(
+        &self,
+        plan: &Plan,
+        shared: &Shared,
+        stop: &AtomicBool,
+        tell: impl FnMut(f64),
+    ) -> Result<(Vec<Connection>, Played), Error> {
+        let missing = |error: std::io::Error| Error::Missing(format!("a socket: {error}"));
+        let listeners = self.listeners(plan).map_err(missing)?;
+        let connections = self.connections(plan).map_err(missing)?;
+        let mut whole = Play {
+            connections,
+            times: plan.flows.iter().map(|flow| (flow.start, flow.stop)).collect(),
+            listeners,
+            probes: &plan.probes,
+            switch: &self.switch,
+            duration: plan.duration(),
+            active: &|token, subflow| shared.active(token, subflow),
+        };
+        let played = whole
+            .run(stop, tell)
+            .map_err(|error| Error::Internal(format!("the testbed's event queue: {error}")))?;
+        if let Some((flow, error)) = played.failures.first() {
+            return Err(Error::Internal(format!("flow {flow} failed: {error}")));
+        }
+        Ok((whole.connections, played))
+    }
+
+    /// One for every transport at every host that receives with it.
+    fn listeners(&self, plan: &Plan) -> std::io::Result<Vec<socket2::Socket>> {
+        let mut places: Vec<_> = plan.flows.iter().map(|flow| (flow.to, flow.transport)).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+            .into_iter()
+            .map(|(host, transport)| {
+                let node = plan.fabric.hosts[host as usize];
+                let style = &self.styles[transport as usize];
+                self.network
+                    .within(node, || sockets::listener(style, port(transport)))
+            })
+            .collect()
+    }
+
+    fn connections(&self, plan: &Plan) -> std::io::Result<Vec<Connection>> {
+        let connect = |(flow, i): (&weft_traffic::Flow, u64)| {
+            let [from, to] = [flow.from, flow.to].map(|host| plan.fabric.hosts[host as usize]);
+            let paths = layout::path_count(&plan.fabric, from, to).max(1);
+            let number = (mixed(plan.spec.seed, i) % u64::from(paths)) as u32;
+            let pair = self
+                .layout
+                .pair(&plan.fabric, from, to, number)
+                .ok_or_else(|| std::io::Error::other("two hosts have no addresses for each other"))?;
+            let style = &self.styles[flow.transport as usize];
+            let socket = self.network.within(from, || sockets::sender(style, pair.from))?;
+            let to = SocketAddr::from((pair.to, port(flow.transport)));
+            Ok(Connection::new(
+                socket,
+                to,
+                style.multipath,
+                flow.size.map(|size| size.0),
+            ))
+        };
+        plan.flows.iter().zip(0..).map(connect).collect()
+    }
+
+    fn outcome(
+        &self,
+        plan: &Plan,
+        connections: &[Connection],
+        played: Played,
+        report: &Report,
+    ) -> Result<(Outcome, Vec<(String, Value)>), Error> {
+        let suppressions = suppressions(connections, report, played.began_ns);
+        let episodes = |flow: u32| suppressions.iter().filter(|episode| episode.flow == flow).count() as u64;
+        let mut outcome = Outcome {
+            end: played.end.min(plan.duration()),
+            flows: connections
+                .iter()
+                .zip(0..)
+                .map(|(it, flow)| it.record(flow, episodes(flow)))
+                .collect(),
+            opened: Vec::new(),
+            jobs: Vec::new(),
+            suppressions,
+            links: Vec::with_capacity(plan.fabric.links.len()),
+            queues: Vec::new(),
+            samples: played.samples,
+            counters: Counters::default(),
+            trace_hash: None,
+        };
+        let elapsed = Duration::from_nanos(outcome.end.0 / 1000);
+        for link in 0..plan.fabric.links.len() as u32 {
+            let port = self.switch.read(link).map_err(Error::Internal)?;
+            if port.aggregated() > 0 {
+                let count = port.aggregated();
+                return Err(Error::Internal(format!(
+                    "{count} packets were larger than a packet: an offload is on"
+                )));
+            }
+            let record = port.link();
+            outcome.counters.packet_hops += record.packets;
+            outcome.counters.drops += record.drops;
+            outcome.counters.marks += record.marks;
+            outcome.links.push(record);
+            if plan
+                .probes
+                .iter()
+                .any(|probe| matches!(probe, Probe::Queue { link: probed } if *probed == link))
+            {
+                outcome.queues.push(port.queue(link, elapsed));
+            }
+        }
+        let subflows = outcome.flows.iter().flat_map(|flow| &flow.subflows);
+        outcome.counters.timeouts = subflows.map(|subflow| subflow.timeouts).sum();
+        Ok((outcome, facts(report)))
+    }
+}
+
+/// For the manifest.
+fn facts(report: &Report) -> Vec<(String, Value)> {
+    let mut told_us = report.told_us.clone();
+    told_us.sort_by(f64::total_cmp);
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    vec![
+        ("kernel".to_owned(), json!(kernel.trim())),
+        (
+            "suppression_told_us_median".to_owned(),
+            json!(told_us.get(told_us.len() / 2)),
+        ),
+        ("commands_refused".to_owned(), json!(report.refused)),
+        ("subflows_without_program".to_owned(), json!(report.without)),
+        (
+            "not_counted".to_owned(),
+            json!(["fast_retransmits", "syn_timeouts", "reinjected"]),
+        ),
+    ]
+}
+
+/// Times of the kernel's clock become times since the experiment began.
+fn suppressions(connections: &[Connection], report: &Report, began_ns: u64) -> Vec<SuppressionRecord> {
+    let time = |ns: u64| Time::from_ns(ns.saturating_sub(began_ns));
+    let flows = connections.iter().zip(0..);
+    let by_token: BTreeMap<u32, u32> = flows
+        .filter_map(|(connection, flow)| Some((connection.token?, flow)))
+        .collect();
+    let mut records: Vec<_> = report
+        .episodes
+        .iter()
+        .filter_map(|episode| {
+            Some(SuppressionRecord {
+                flow: *by_token.get(&episode.token)?,
+                start: time(episode.start),
+                end: episode.end.map(time),
+            })
+        })
+        .collect();
+    records.sort_by_key(|record| (record.flow, record.start));
+    records
+}
+
+fn profiles(plan: &Plan) -> Result<Vec<Profile>, SpecError> {
+    let transports = plan.spec.transports.values();
+    transports
+        .map(|transport| transport.tcp.apply(&Profile::linux()))
+        .collect()
+}
+
+/// Where a transport's listeners listen.
+fn port(transport: u32) -> u16 {
+    FIRST_PORT + transport as u16
+}
+
+/// A number that looks random, the same for the same seed and flow (`SplitMix64`).
+fn mixed(seed: u64, flow: u64) -> u64 {
+    let mut bits = seed.wrapping_add((flow + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ bits >> 31
+}
+
+const FIRST_PORT: u16 = 5000;

@@ -1,0 +1,385 @@
+//! The path manager of an experiment, on a thread of its own: loads the programs, opens subflows, and tells the kernel which are
+//! suppressed, as the daemon does.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use mio::unix::SourceFd;
+use mio::{Interest, Poll, Token};
+use nix::time::{ClockId, clock_gettime};
+use weft_lab::Error;
+use weft_lab::measured::Plan;
+
+use super::algorithms;
+use super::layout::{self, Layout};
+use super::network::Network;
+use super::port;
+use crate::events::Kind;
+use crate::path_manager::{
+    Command, Commands, Connections, Event, Events, Hysteresis, Joins, Namespace, Spread, Told, open,
+};
+use crate::programs::Programs;
+
+/// A time in which the kernel was told not to use all subflows of a connection. Nanoseconds of `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Episode {
+    /// The connection.
+    pub token: u32,
+    /// Told to suppress.
+    pub start: u64,
+    /// Told to release.
+    pub end: Option<u64>,
+}
+
+/// What the thread has to report.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// In order of their start.
+    pub episodes: Vec<Episode>,
+    /// From each decision to the kernel's answer, in us.
+    pub told_us: Vec<f64>,
+    /// What the kernel refused, other than for connections just gone.
+    pub refused: u64,
+    /// Subflows that fell back to Reno because the other end had no ECN or no slot was free.
+    pub without: u64,
+}
+
+/// What the thread shares with the one that plays the traffic.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// Set when the experiment is over.
+    pub over: AtomicBool,
+    suppressed: Mutex<HashSet<u32>>,
+}
+
+impl Shared {
+    /// May subflow `subflow` of a connection carry new data? The first one always may.
+    pub fn active(&self, token: u32, subflow: u32) -> bool {
+        let suppressed = self.suppressed.lock().unwrap_or_else(PoisonError::into_inner);
+        subflow == 0 || !suppressed.contains(&token)
+    }
+}
+
+/// Hosts that send by one multipath transport.
+struct Group {
+    connections: Connections,
+    host: usize,
+    port: u16,
+}
+
+struct Host {
+    commands: Commands,
+    events: Events,
+    /// Addresses of receivers by other paths than the first: by the one that a connection uses.
+    others: BTreeMap<SocketAddr, Vec<SocketAddr>>,
+}
+
+struct Manager<'a> {
+    hosts: Vec<Host>,
+    groups: Vec<Group>,
+    of: HashMap<u32, usize>,
+    early: HashSet<u32>,
+    shared: &'a Shared,
+    report: Report,
+}
+
+/// Manages paths until `shared.over`. `ready` hears when the programs are registered, or why not.
+pub fn manage(
+    plan: &Plan,
+    layout: &Layout,
+    network: &Network,
+    shared: &Shared,
+    ready: &Sender<Result<(), Error>>,
+) -> Report {
+    let started = algorithms::load(plan).and_then(|programs| {
+        let manager = Manager::new(plan, layout, network, shared)
+            .map_err(|error| Error::Missing(format!("MPTCP's path manager: {error}")))?;
+        Ok((programs, manager))
+    });
+    match started {
+        Ok((programs, mut manager)) => {
+            let _ = ready.send(Ok(()));
+            if let Some(programs) = programs
+                && let Err(error) = manager.serve(&programs)
+            {
+                // The traffic goes on without; the experiment is then not what was asked for.
+                let _ = ready.send(Err(Error::Internal(format!("the path manager: {error}"))));
+            }
+            manager.report
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            Report::default()
+        }
+    }
+}
+
+impl<'a> Manager<'a> {
+    fn new(plan: &Plan, layout: &Layout, network: &Network, shared: &'a Shared) -> io::Result<Self> {
+        let transports: Vec<_> = plan.spec.transports.values().collect();
+        let (mut hosts, mut groups, mut places) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for flow in &plan.flows {
+            let transport = transports[flow.transport as usize];
+            if transport.subflows < 2 {
+                continue;
+            }
+            let [from, to] = [flow.from, flow.to].map(|host| plan.fabric.hosts[host as usize]);
+            let host = if let Some(&host) = places.get(&from) {
+                host
+            } else {
+                let (commands, events) = open(&Namespace::named(network.path(from)))?;
+                hosts.push(Host {
+                    commands,
+                    events,
+                    others: BTreeMap::new(),
+                });
+                *places.entry(from).or_insert(hosts.len() - 1)
+            };
+            let paths = layout::path_count(&plan.fabric, from, to);
+            let pairs: Vec<_> = (0..paths)
+                .filter_map(|number| layout.pair(&plan.fabric, from, to, number))
+                .collect();
+            let port = port(flow.transport);
+            for pair in &pairs {
+                let others = pairs.iter().filter(|other| other.to != pair.to);
+                let others = others.map(|other| SocketAddr::from((other.to, port))).collect();
+                hosts[host]
+                    .others
+                    .insert(SocketAddr::from((pair.to, port)), others);
+            }
+            if !groups
+                .iter()
+                .any(|group: &Group| (group.host, group.port) == (host, port))
+            {
+                let joins = Joins {
+                    subflows: transport.subflows as usize,
+                    after: transport.join_after.0,
+                    spread: if pairs.len() > 1 {
+                        Spread::Addresses
+                    } else {
+                        Spread::SamePair
+                    },
+                    addresses: pairs.iter().map(|pair| IpAddr::from(pair.from)).collect(),
+                };
+                groups.push(Group {
+                    connections: Connections::new(joins, HYSTERESIS),
+                    host,
+                    port,
+                });
+            }
+        }
+        Ok(Self {
+            hosts,
+            groups,
+            of: HashMap::new(),
+            early: HashSet::new(),
+            shared,
+            report: Report::default(),
+        })
+    }
+
+    fn serve(&mut self, programs: &Programs) -> io::Result<()> {
+        let ring = programs.events().map_err(io::Error::other)?;
+        let mut poll = Poll::new()?;
+        let descriptors: Vec<RawFd> = std::iter::once(ring.raw_fd())
+            .chain(self.hosts.iter().map(|host| host.events.as_fd().as_raw_fd()))
+            .collect();
+        for (i, descriptor) in descriptors.iter().enumerate() {
+            poll.registry()
+                .register(&mut SourceFd(descriptor), Token(i), Interest::READABLE)?;
+        }
+        let mut events = mio::Events::with_capacity(64);
+        while !self.shared.over.load(Ordering::Relaxed) {
+            let deadline = self
+                .groups
+                .iter()
+                .filter_map(|group| group.connections.deadline())
+                .min();
+            let wait = deadline.map_or(LOOK_UP, |at| {
+                Duration::from_nanos(at.saturating_sub(now())).min(LOOK_UP)
+            });
+            match poll.poll(&mut events, Some(wait)) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+            // First the kernel's, so that the programs' find their connection.
+            self.kernel_events()?;
+            for event in ring.read().map_err(io::Error::other)? {
+                self.program_event(&event);
+            }
+            for group in 0..self.groups.len() {
+                let mut told = Vec::new();
+                self.groups[group].connections.due(now(), &mut told);
+                self.tell(group, told);
+            }
+        }
+        let totals = programs.totals().map_err(io::Error::other)?;
+        self.report.without = totals.without_ecn + totals.without_slot;
+        Ok(())
+    }
+
+    fn kernel_events(&mut self) -> io::Result<()> {
+        for host in 0..self.hosts.len() {
+            let mut received = Vec::new();
+            self.hosts[host].events.receive(|event| received.push(event))?;
+            for event in received {
+                self.kernel_event(host, &event);
+            }
+        }
+        Ok(())
+    }
+
+    fn kernel_event(&mut self, host: usize, event: &Event) {
+        let (token, opened) = match event {
+            Event::Established { token, initial, .. } => (*token, Some(*initial)),
+            Event::Closed { token }
+            | Event::Announced { token, .. }
+            | Event::Removed { token, .. }
+            | Event::Joined { token, .. }
+            | Event::Left { token, .. } => (*token, None),
+        };
+        if let Some(initial) = opened {
+            let port = initial.remote.port();
+            let found = self
+                .groups
+                .iter()
+                .position(|group| (group.host, group.port) == (host, port));
+            if let Some(group) = found {
+                self.of.insert(token, group);
+            }
+        }
+        let Some(&group) = self.of.get(&token) else { return };
+        let mut told = Vec::new();
+        let connections = &mut self.groups[group].connections;
+        connections.on_event(0, event, now(), &mut told);
+        if let Some(initial) = opened {
+            // The receiver's other addresses are known without its announcing them.
+            let others = self.hosts[host]
+                .others
+                .get(&initial.remote)
+                .cloned()
+                .unwrap_or_default();
+            for (id, other) in (1..).zip(others) {
+                let announced = Event::Announced {
+                    token,
+                    id,
+                    address: other.ip(),
+                    port: other.port(),
+                };
+                connections.on_event(0, &announced, now(), &mut told);
+            }
+            if self.early.remove(&token) {
+                connections.on_bulk(token, now(), &mut told);
+            }
+        }
+        if matches!(event, Event::Closed { .. }) {
+            self.of.remove(&token);
+            self.released(token);
+        }
+        self.tell(group, told);
+    }
+
+    fn program_event(&mut self, event: &crate::events::Event) {
+        let Some(&group) = self.of.get(&event.token) else {
+            if event.kind == Kind::Bulk {
+                self.early.insert(event.token);
+            }
+            return;
+        };
+        let mut told = Vec::new();
+        let connections = &mut self.groups[group].connections;
+        let ends = (event.local, event.remote);
+        match event.kind {
+            Kind::Suppress | Kind::Release => {
+                let suppress = event.kind == Kind::Suppress;
+                connections.on_wish(event.token, ends, suppress, event.ktime_ns);
+                connections.settle([event.token], now(), &mut told);
+            }
+            Kind::Bulk => connections.on_bulk(event.token, event.ktime_ns, &mut told),
+            Kind::Joined => connections.on_watched(event.token),
+            Kind::Left => {}
+        }
+        self.tell(group, told);
+    }
+
+    /// Sends commands, and writes down suppression and release.
+    fn tell(&mut self, group: usize, told: Vec<Told>) {
+        for Told {
+            commands,
+            suppression,
+            ..
+        } in told
+        {
+            let host = &self.hosts[self.groups[group].host];
+            match host.commands.send(&commands) {
+                // A connection that closes just now cannot be told anything.
+                Ok(refusals) => self.report.refused += refusals.len() as u64,
+                Err(_) => self.report.refused += commands.len() as u64,
+            }
+            let after = now();
+            let Some((suppress, due)) = suppression else {
+                continue;
+            };
+            let Some(token) = commands.first().map(token_of) else {
+                continue;
+            };
+            self.report.told_us.push(after.saturating_sub(due) as f64 * 1e-3);
+            if suppress {
+                self.report.episodes.push(Episode {
+                    token,
+                    start: after,
+                    end: None,
+                });
+                self.shared
+                    .suppressed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(token);
+            } else {
+                self.released(token);
+            }
+        }
+    }
+
+    fn released(&mut self, token: u32) {
+        let episodes = self.report.episodes.iter_mut().rev();
+        if let Some(episode) = episodes.into_iter().find(|episode| episode.token == token)
+            && episode.end.is_none()
+        {
+            episode.end = Some(now());
+        }
+        self.shared
+            .suppressed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&token);
+    }
+}
+
+fn token_of(command: &Command) -> u32 {
+    match *command {
+        Command::Create { token, .. }
+        | Command::Prioritise { token, .. }
+        | Command::Announce { token, .. } => token,
+    }
+}
+
+/// Nanoseconds of the clock that the programs use too.
+pub fn now() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The paper's suppression and release, as the algorithm decides them.
+const HYSTERESIS: Hysteresis = Hysteresis {
+    release_after: 0,
+    cycle: 0,
+};
+/// How often the end of the experiment is looked for.
+const LOOK_UP: Duration = Duration::from_millis(50);

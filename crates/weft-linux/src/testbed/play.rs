@@ -1,0 +1,350 @@
+//! Plays the traffic: opens, feeds and drains all connections on one thread, and samples what is probed.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use socket2::Socket;
+use weft_lab::measured::{Probe, Sample};
+use weft_spec::Time;
+
+use super::connection::Connection;
+use super::sockets;
+use super::switch::Switch;
+
+/// Something that happens at a known time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Act {
+    /// A flow opens.
+    Open(u32),
+    /// A flow's application stops.
+    Stop(u32),
+    /// A probe takes a sample.
+    Sample(u32),
+    /// Progress is told.
+    Tell,
+    /// The experiment ends.
+    End,
+}
+
+/// What is played.
+pub struct Play<'a> {
+    /// All flows' connections.
+    pub connections: Vec<Connection>,
+    /// When each opens, and when its application stops.
+    pub times: Vec<(Time, Option<Time>)>,
+    /// Sockets that listen.
+    pub listeners: Vec<Socket>,
+    /// What samples in time.
+    pub probes: &'a [Probe],
+    /// What counts packets.
+    pub switch: &'a Switch,
+    /// When it ends.
+    pub duration: Time,
+    /// Is a subflow of this connection suppressed now: by token and subflow?
+    pub active: &'a dyn Fn(u32, u32) -> bool,
+}
+
+/// What was played.
+pub struct Played {
+    /// When it ended.
+    pub end: Time,
+    /// When it began, nanoseconds of `CLOCK_MONOTONIC`.
+    pub began_ns: u64,
+    /// In order of time.
+    pub samples: Vec<Sample>,
+    /// Flows that failed, with the reason.
+    pub failures: Vec<(u32, io::Error)>,
+}
+
+impl Play<'_> {
+    /// Plays until the end, or until `stop` is set. `tell` hears some ten times a second how far it is, from 0 to 1.
+    ///
+    /// # Errors
+    /// The kernel's event queue or timer fails.
+    pub fn run(&mut self, stop: &AtomicBool, mut tell: impl FnMut(f64)) -> io::Result<Played> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let timer = TimerFd::new(
+            ClockId::CLOCK_MONOTONIC,
+            TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
+        )?;
+        epoll.add(timer.as_fd(), event(Source::Timer, EpollFlags::EPOLLIN))?;
+        for (listener, i) in self.listeners.iter().zip(0..) {
+            epoll.add(listener, event(Source::Listener(i), EpollFlags::EPOLLIN))?;
+        }
+        let mut stage = Stage {
+            play: self,
+            epoll,
+            clock: Instant::now(),
+            acts: BinaryHeap::new(),
+            opened: HashMap::new(),
+            room: vec![MaybeUninit::uninit(); ROOM],
+            played: Played {
+                end: Time(0),
+                began_ns: super::paths::now(),
+                samples: Vec::new(),
+                failures: Vec::new(),
+            },
+        };
+        stage.plan();
+        let mut events = [EpollEvent::empty(); 256];
+        loop {
+            if let Some(end) = stage.act(&mut tell) {
+                stage.played.end = end;
+                break;
+            }
+            if stop.load(Ordering::Relaxed) {
+                stage.played.end = stage.now();
+                break;
+            }
+            stage.wind(&timer)?;
+            let number = match stage.epoll.wait(&mut events, LOOK_UP) {
+                Err(Errno::EINTR) => 0,
+                other => other?,
+            };
+            for event in &events[..number] {
+                stage.react(Source::from(event.data()), event.events());
+            }
+        }
+        let played = stage.played;
+        for connection in &mut self.connections {
+            connection.end();
+        }
+        Ok(played)
+    }
+}
+
+/// What an event is about, in 64 bits: what it is above, which one below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Timer,
+    Listener(u32),
+    Sender(u32),
+    Receiver(u32),
+}
+
+impl From<Source> for u64 {
+    fn from(source: Source) -> u64 {
+        let (kind, index) = match source {
+            Source::Timer => (0, 0),
+            Source::Listener(i) => (1, i),
+            Source::Sender(i) => (2, i),
+            Source::Receiver(i) => (3, i),
+        };
+        kind << 32 | u64::from(index)
+    }
+}
+
+impl From<u64> for Source {
+    fn from(bits: u64) -> Self {
+        let index = bits as u32;
+        match bits >> 32 {
+            1 => Source::Listener(index),
+            2 => Source::Sender(index),
+            3 => Source::Receiver(index),
+            _ => Source::Timer,
+        }
+    }
+}
+
+fn event(source: Source, flags: EpollFlags) -> EpollEvent {
+    EpollEvent::new(flags, source.into())
+}
+
+/// A play under way.
+struct Stage<'a, 'b> {
+    play: &'a mut Play<'b>,
+    epoll: Epoll,
+    clock: Instant,
+    acts: BinaryHeap<Reverse<(Time, Act)>>,
+    /// Flows by their sender's first address, until they are accepted.
+    opened: HashMap<SocketAddr, u32>,
+    room: Vec<MaybeUninit<u8>>,
+    played: Played,
+}
+
+impl Stage<'_, '_> {
+    fn now(&self) -> Time {
+        Time::from_ns(self.clock.elapsed().as_nanos() as u64)
+    }
+
+    fn plan(&mut self) {
+        for (&(start, stop), i) in self.play.times.iter().zip(0..) {
+            self.acts.push(Reverse((start, Act::Open(i))));
+            if let Some(stop) = stop {
+                self.acts.push(Reverse((stop, Act::Stop(i))));
+            }
+        }
+        for (probe, i) in self.play.probes.iter().zip(0..) {
+            if matches!(probe, Probe::QueueTrace { .. } | Probe::Flow { .. }) {
+                self.acts.push(Reverse((Time(0), Act::Sample(i))));
+            }
+        }
+        self.acts.push(Reverse((Time(0), Act::Tell)));
+        self.acts.push(Reverse((self.play.duration, Act::End)));
+    }
+
+    /// Does what is due. Returns the time when that is the end.
+    fn act(&mut self, tell: &mut impl FnMut(f64)) -> Option<Time> {
+        while let Some(&Reverse((due, act))) = self.acts.peek() {
+            let now = self.now();
+            if due > now {
+                break;
+            }
+            self.acts.pop();
+            match act {
+                Act::Open(flow) => self.open(flow),
+                Act::Stop(flow) => self.stop(flow),
+                Act::Sample(probe) => {
+                    let every = self.sample(probe, now);
+                    // What was missed is not made up for.
+                    let every = every.0.max(1);
+                    let next = due
+                        .0
+                        .saturating_add(every.saturating_mul(1 + (now.0 - due.0) / every));
+                    self.acts.push(Reverse((Time(next), act)));
+                }
+                Act::Tell => {
+                    tell(now.0 as f64 / self.play.duration.0 as f64);
+                    self.acts.push(Reverse((Time(now.0 + TELL.0), act)));
+                }
+                Act::End => return Some(now),
+            }
+        }
+        None
+    }
+
+    /// Sets the timer to what is next.
+    fn wind(&self, timer: &TimerFd) -> io::Result<()> {
+        if let Some(&Reverse((due, _))) = self.acts.peek() {
+            let left = Duration::from_nanos((due.0.saturating_sub(self.now().0) / 1000).max(1));
+            let once = Expiration::OneShot(TimeSpec::from_duration(left));
+            timer.set(once, TimerSetTimeFlags::empty())?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, flow: u32) {
+        let connection = &mut self.play.connections[flow as usize];
+        let Some(socket) = &connection.sender else { return };
+        let flags = EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+        let opened = sockets::connect(socket, connection.to)
+            .and_then(|()| socket.local_addr())
+            .and_then(|from| Ok((from, self.epoll.add(socket, event(Source::Sender(flow), flags))?)));
+        match opened {
+            Ok((from, ())) => {
+                if let Some(from) = from.as_socket() {
+                    self.opened.insert(from, flow);
+                }
+            }
+            Err(error) => self.fail(flow, error),
+        }
+    }
+
+    fn stop(&mut self, flow: u32) {
+        if let Err(error) = self.play.connections[flow as usize].close() {
+            self.fail(flow, error);
+        }
+    }
+
+    fn react(&mut self, source: Source, _: EpollFlags) {
+        match source {
+            Source::Timer => {}
+            Source::Listener(listener) => self.accept(listener),
+            Source::Sender(flow) => {
+                let now = self.now();
+                if let Err(error) = self.play.connections[flow as usize].write(now) {
+                    self.fail(flow, error);
+                }
+            }
+            Source::Receiver(flow) => {
+                let now = self.now();
+                match self.play.connections[flow as usize].read(now, &mut self.room) {
+                    Ok(true) => self.play.connections[flow as usize].end(),
+                    Ok(false) => {}
+                    Err(error) => self.fail(flow, error),
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, listener: u32) {
+        // What cannot be accepted now is not there any more, or comes again.
+        while let Ok((socket, from)) = self.play.listeners[listener as usize].accept() {
+            let Some(flow) = from.as_socket().and_then(|from| self.opened.remove(&from)) else {
+                continue;
+            };
+            let added = socket.set_nonblocking(true).and_then(|()| {
+                Ok(self
+                    .epoll
+                    .add(&socket, event(Source::Receiver(flow), EpollFlags::EPOLLIN))?)
+            });
+            self.play.connections[flow as usize].receiver = Some(socket);
+            if let Err(error) = added {
+                self.fail(flow, error);
+            }
+        }
+    }
+
+    fn fail(&mut self, flow: u32, error: io::Error) {
+        self.play.connections[flow as usize].end();
+        self.played.failures.push((flow, error));
+    }
+
+    /// Returns when the next one is due.
+    fn sample(&mut self, probe: u32, time: Time) -> Time {
+        match self.play.probes[probe as usize] {
+            Probe::QueueTrace { link, every } => {
+                if let Ok(port) = self.play.switch.read(link) {
+                    self.played.samples.push(Sample::Queue {
+                        time,
+                        link,
+                        length: port.length(),
+                    });
+                }
+                every
+            }
+            Probe::Flow { flow, every } => {
+                let connection = &self.play.connections[flow as usize];
+                for (info, subflow) in connection.windows().iter().zip(0..) {
+                    let unlimited = info.ssthresh >= INFINITE_SSTHRESH;
+                    let active = connection
+                        .token
+                        .is_none_or(|token| (self.play.active)(token, subflow));
+                    self.played.samples.push(Sample::Subflow {
+                        time,
+                        flow,
+                        subflow,
+                        cwnd: info.cwnd.into(),
+                        ssthresh: if unlimited {
+                            f64::INFINITY
+                        } else {
+                            info.ssthresh.into()
+                        },
+                        active,
+                    });
+                }
+                every.unwrap_or(Time::MAX)
+            }
+            Probe::Queue { .. } | Probe::Program { .. } => Time::MAX,
+        }
+    }
+}
+
+/// How long the event queue is waited for before the wish to stop is looked at.
+const LOOK_UP: u16 = 100;
+/// How often progress is told.
+const TELL: Time = Time::from_ms(100);
+/// Bytes read at a time.
+const ROOM: usize = 1 << 18;
+/// `TCP_INFINITE_SSTHRESH`.
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;

@@ -1,0 +1,181 @@
+//! The marking switch: `bpf/weft_switch.bpf.c` at the head of every link, and what it counted.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, TC_EGRESS, TcHookBuilder};
+use nix::time::{ClockId, clock_gettime};
+use weft_fabric::{Fabric, Link};
+use weft_lab::measured::{LinkRecord, QueueRecord};
+use weft_spec::{Amount, Time};
+
+use super::layout::Interface;
+use super::network::{Network, index};
+
+/// The program and its map; detached with the interfaces.
+pub struct Switch {
+    object: Object,
+}
+
+impl Switch {
+    /// Puts the program before every queue. `wire` are the bytes of a full packet.
+    ///
+    /// # Errors
+    /// What the kernel refused, in words.
+    pub fn attach(fabric: &Fabric, network: &Network, wire: u32) -> Result<Self, String> {
+        let failed = |what: &str, error: libbpf_rs::Error| format!("{what}: {error}");
+        let object = ObjectBuilder::default()
+            .open_memory(PROGRAM)
+            .and_then(libbpf_rs::OpenObject::load)
+            .map_err(|error| {
+                failed(
+                    "the switch's BPF program cannot be loaded (CONFIG_NET_CLS_BPF, BTF)",
+                    error,
+                )
+            })?;
+        let switch = Self { object };
+        for (i, link) in (0..).zip(&fabric.links) {
+            switch
+                .configure(i, link, wire)
+                .map_err(|error| failed("the switch's BPF map", error))?;
+        }
+        let program = switch
+            .object
+            .progs()
+            .find(|program| program.name() == "weft_switch")
+            .ok_or("the switch's BPF program has another name")?;
+        for (i, link) in (0..).zip(&fabric.links) {
+            let attached = network.within(link.from, || {
+                let mut hook = TcHookBuilder::new(program.as_fd())
+                    .ifindex(index(i).cast_signed())
+                    .handle(1)
+                    .priority(1)
+                    .hook(TC_EGRESS);
+                hook.create()
+                    .and_then(|mut hook| hook.attach())
+                    .map_err(std::io::Error::other)
+            });
+            attached.map_err(|error| {
+                format!("the switch's program cannot be attached (CONFIG_NET_SCH_INGRESS): {error}")
+            })?;
+        }
+        Ok(switch)
+    }
+
+    fn configure(&self, port: Interface, link: &Link, wire: u32) -> Result<(), libbpf_rs::Error> {
+        let packets = |amount| match amount {
+            Amount::Packets(packets) => packets,
+            Amount::Bytes(_) => u32::MAX, // refused before
+        };
+        let service_ns = (8e9 * f64::from(wire) / link.rate.0 as f64) as u32;
+        let mut value = vec![0; VALUE];
+        put(&mut value, LIMIT, packets(link.queue.limit));
+        put(&mut value, MARK, link.queue.mark.map_or(u32::MAX, packets));
+        put(&mut value, SERVICE, service_ns);
+        self.map()?.update(&port.to_ne_bytes(), &value, MapFlags::ANY)
+    }
+
+    fn map(&self) -> Result<libbpf_rs::Map<'_>, libbpf_rs::Error> {
+        self.object
+            .maps()
+            .find(|map| map.name() == "ports")
+            .ok_or_else(|| libbpf_rs::Error::from(std::io::Error::other("no map \"ports\"")))
+    }
+
+    /// What a port counted so far.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn read(&self, port: Interface) -> Result<Port, String> {
+        let value = self
+            .map()
+            .and_then(|map| map.lookup(&port.to_ne_bytes(), MapFlags::LOCK))
+            .map_err(|error| format!("the switch's counters: {error}"))?
+            .filter(|value| value.len() >= VALUE)
+            .ok_or("the switch's counters: none")?;
+        Ok(Port { value })
+    }
+}
+
+/// A copy of one port's counters.
+pub struct Port {
+    value: Vec<u8>,
+}
+
+impl Port {
+    /// As the tables have it: what the queue accepted counts as delivered.
+    pub fn link(&self) -> LinkRecord {
+        let packets = self.wide(PACKETS);
+        LinkRecord {
+            packets,
+            bytes: self.wide(BYTES),
+            delivered: packets,
+            in_flight: 0,
+            drops: self.wide(DROPS),
+            marks: self.wide(MARKS),
+        }
+    }
+
+    /// Packets that an offload had made of several.
+    pub fn aggregated(&self) -> u64 {
+        self.wide(AGGREGATED)
+    }
+
+    /// The distribution of the queue's length over `elapsed`: before the first arrival and after the last one it was empty
+    /// but for what it takes to drain.
+    pub fn queue(&self, link: Interface, elapsed: Duration) -> QueueRecord {
+        let mut time_at: Vec<Time> = self.value[TIME_AT..]
+            .chunks_exact(8)
+            .map(|bytes| Time::from_ns(u64::from_ne_bytes(bytes.try_into().unwrap_or_default())))
+            .collect();
+        let told: u64 = time_at.iter().map(|time| time.0).sum();
+        let elapsed = Time::from_ns(elapsed.as_nanos() as u64);
+        time_at[0].0 += elapsed.0.saturating_sub(told);
+        let longest = time_at.iter().rposition(|time| time.0 > 0).unwrap_or(0);
+        time_at.truncate(longest + 1);
+        QueueRecord { link, time_at }
+    }
+
+    /// Packets waiting now, by the length after the last arrival and what the link has carried since.
+    pub fn length(&self) -> u32 {
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
+        let since = (now.as_nanos() as u64).saturating_sub(self.wide(SINCE));
+        let gone = since / u64::from(self.narrow(SERVICE).max(1));
+        u64::from(self.narrow(LENGTH)).saturating_sub(gone) as u32
+    }
+
+    fn narrow(&self, at: usize) -> u32 {
+        let bytes = self.value[at..at + 4].try_into();
+        bytes.map_or(0, u32::from_ne_bytes)
+    }
+
+    fn wide(&self, at: usize) -> u64 {
+        let bytes = self.value[at..at + 8].try_into();
+        bytes.map_or(0, u64::from_ne_bytes)
+    }
+}
+
+fn put(value: &mut [u8], at: usize, number: u32) {
+    value[at..at + 4].copy_from_slice(&number.to_ne_bytes());
+}
+
+static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weft_switch.o"));
+
+/// Queue lengths that the program tells apart: no limit reaches it.
+pub const LENGTHS: u32 = 1024;
+/// Ports of one experiment that the program's map has room for.
+pub const PORTS: usize = 1024;
+
+// `struct port`, field by field: its lock is at 0.
+const LIMIT: usize = 4;
+const MARK: usize = 8;
+const SERVICE: usize = 12;
+const LENGTH: usize = 16;
+const SINCE: usize = 24;
+const PACKETS: usize = 32;
+const BYTES: usize = 40;
+const DROPS: usize = 48;
+const MARKS: usize = 56;
+const AGGREGATED: usize = 64;
+const TIME_AT: usize = 72;
+const VALUE: usize = TIME_AT + 8 * LENGTHS as usize;

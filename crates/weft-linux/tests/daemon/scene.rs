@@ -1,0 +1,338 @@
+//! Two network namespaces with a link between them, and a daemon that serves both.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use socket2::{Domain, Protocol, Socket, Type};
+use tempfile::TempDir;
+use weft_linux::path_manager::{Namespace, Seen, census};
+use weft_linux::status::{Status, ask};
+
+/// The server's address.
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+
+/// Why these tests cannot run here, if they cannot.
+pub fn missing() -> Option<String> {
+    if !nix::unistd::geteuid().is_root() {
+        return Some("needs root for network namespaces and BPF".to_owned());
+    }
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Some("the kernel has no BTF".to_owned());
+    }
+    if !Path::new("/proc/sys/net/mptcp/pm_type").exists() {
+        return Some("the kernel has no MPTCP with a path manager in user space".to_owned());
+    }
+    for tool in ["ip", "tc"] {
+        if Command::new(tool).arg("-V").output().is_err() {
+            return Some(format!("no `{tool}` (Debian: iproute2)"));
+        }
+    }
+    None
+}
+
+/// Namespaces, a daemon's folder, and the machine for this test alone.
+pub struct Scene {
+    pub client: Namespace,
+    pub server: Namespace,
+    pub folder: TempDir,
+    names: [String; 2],
+    _alone: Flock<File>,
+}
+
+impl Scene {
+    pub fn new() -> Self {
+        let lock = File::create("/run/weft-testbed.lock").expect("a lock file");
+        let alone = Flock::lock(lock, FlockArg::LockExclusive)
+            .map_err(|(_, errno)| errno)
+            .expect("the lock");
+        // Other tests register the same names.
+        let free = wait(120, || {
+            let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+            names.is_ok_and(|names| !names.contains("weft_"))
+        });
+        assert!(free, "congestion controls of Weft are registered already");
+        let names = ["c", "s"].map(|end| format!("weftd-test-{}-{end}", std::process::id()));
+        let [c, s] = &names;
+        let scene = Self {
+            client: Namespace::named(c),
+            server: Namespace::named(s),
+            folder: tempfile::tempdir().expect("a folder"),
+            names: names.clone(),
+            _alone: alone,
+        };
+        for name in &names {
+            ip(&["netns", "add", name]);
+            ip(&["-n", name, "link", "set", "lo", "up"]);
+        }
+        ip(&[
+            "-n", c, "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", s,
+        ]);
+        for (name, address) in [(c, CLIENT), (s, SERVER)] {
+            ip(&[
+                "-n",
+                name,
+                "address",
+                "add",
+                &format!("{address}/24"),
+                "dev",
+                "v0",
+            ]);
+            ip(&["-n", name, "link", "set", "v0", "up"]);
+        }
+        // So slow that the processor is not what limits.
+        tc(&[
+            "-n", c, "qdisc", "add", "dev", "v0", "root", "tbf", "rate", "200mbit", "burst", "20kb", "limit",
+            "150kb",
+        ]);
+        scene
+    }
+
+    /// From now on every packet of the client is marked, or none any more.
+    pub fn mark(&self, on: bool) {
+        let name = &self.names[0];
+        if !on {
+            tc(&["-n", name, "qdisc", "del", "dev", "v0", "clsact"]);
+            return;
+        }
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/daemon/mark.bpf.c");
+        let object = self.folder.path().join("mark.o");
+        run(
+            Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned()))
+                .args([
+                    "-O2",
+                    "-g",
+                    "-target",
+                    "bpf",
+                    "-idirafter",
+                    "/usr/include/x86_64-linux-gnu",
+                    "-c",
+                ])
+                .arg(source)
+                .arg("-o")
+                .arg(&object),
+        );
+        tc(&["-n", name, "qdisc", "add", "dev", "v0", "clsact"]);
+        let object = object.to_str().expect("a path in UTF-8");
+        tc(&[
+            "-n", name, "filter", "add", "dev", "v0", "egress", "bpf", "da", "obj", object, "sec", "tc",
+        ]);
+    }
+
+    /// Starts the daemon for both namespaces with further lines of configuration, and waits until it is ready.
+    pub fn daemon(&self, more: &str) -> Daemon {
+        let config = self.folder.path().join("weftd.toml");
+        let text = format!(
+            "namespaces = {:?}\ncongestion.default = \"weft_amp\"\nmetrics.enabled = false\nlog.format = \"json\"\n{more}",
+            self.names
+        );
+        fs::write(&config, text).expect("a configuration");
+        // The priority that its unit gives it.
+        let mut child = Command::new("chrt")
+            .args(["-f", "1", env!("CARGO_BIN_EXE_weftd"), "run", "--config"])
+            .arg(config)
+            .env("RUNTIME_DIRECTORY", self.folder.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("weftd");
+        let mut log = BufReader::new(child.stderr.take().expect("its log"));
+        let mut lines = String::new();
+        while !lines.contains("weftd runs\"") {
+            let read = log.read_line(&mut lines).expect("its log");
+            assert!(read > 0, "weftd ended at once: {lines}");
+        }
+        thread::spawn(move || {
+            let mut rest = String::new();
+            let _ = log.read_to_string(&mut rest);
+            eprint!("{rest}");
+        });
+        Daemon { child }
+    }
+
+    pub fn weftd(&self, arguments: &[&str]) -> Command {
+        let mut command = weftd(arguments);
+        command.env("RUNTIME_DIRECTORY", self.folder.path());
+        command
+    }
+
+    pub fn status(&self) -> Status {
+        ask(&self.folder.path().join("status")).expect("a status")
+    }
+
+    /// The client's subflows, as the kernel has them.
+    pub fn subflows(&self) -> Vec<Seen> {
+        census(&self.client).expect("a census")
+    }
+
+    pub fn setting(&self, key: &str) -> String {
+        weft_linux::daemon::settings::read(&self.client, key).expect(key)
+    }
+
+    /// A server that counts what it reads, on every connection to it.
+    pub fn serve(&self) -> Server {
+        let listener: TcpListener = self
+            .server
+            .within(|| {
+                let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
+                socket.bind(&SocketAddr::from((SERVER, 0)).into())?;
+                socket.listen(1024)?;
+                Ok(socket)
+            })
+            .expect("a listener")
+            .into();
+        let address = listener.local_addr().expect("an address");
+        let read = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&read);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { return };
+                let counter = Arc::clone(&counter);
+                thread::spawn(move || {
+                    let mut buffer = vec![0; 1 << 16];
+                    while let Ok(n) = stream.read(&mut buffer)
+                        && n > 0
+                    {
+                        counter.fetch_add(n as u64, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        Server { address, read }
+    }
+
+    pub fn connect(&self, to: SocketAddr) -> TcpStream {
+        self.client
+            .within(|| {
+                let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
+                socket.connect(&to.into())?;
+                Ok(socket)
+            })
+            .expect("a connection")
+            .into()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        // What a daemon that was killed has left.
+        let _ = self.weftd(&["detach"]).output();
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "delete", name]).output();
+        }
+    }
+}
+
+pub struct Server {
+    pub address: SocketAddr,
+    read: Arc<AtomicU64>,
+}
+
+impl Server {
+    pub fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+}
+
+/// Writes into a connection until it is told to stop.
+pub fn load(mut stream: TcpStream) -> Load {
+    let handle = stream.try_clone().expect("a handle");
+    let writer = thread::spawn(move || {
+        let buffer = vec![0; 1 << 14];
+        while stream.write_all(&buffer).is_ok() {}
+    });
+    Load {
+        handle,
+        writer: Some(writer),
+    }
+}
+
+pub struct Load {
+    handle: TcpStream,
+    writer: Option<thread::JoinHandle<()>>,
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ = self.handle.shutdown(std::net::Shutdown::Both);
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+/// A daemon; it is stopped, and has to end well, when this is dropped.
+pub struct Daemon {
+    child: Child,
+}
+
+impl Daemon {
+    pub fn kill(mut self) {
+        self.child.kill().expect("SIGKILL");
+        self.child.wait().expect("its end");
+    }
+
+    pub fn stop(mut self) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a process"));
+        kill(pid, Signal::SIGTERM).expect("SIGTERM");
+        let end = self.child.wait().expect("its end");
+        assert!(end.success(), "{end}");
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something holds, at most so many seconds; says whether it does.
+pub fn wait(seconds: u64, mut holds: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while !holds() {
+        if began.elapsed() > Duration::from_secs(seconds) {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// The same, for what has to come within ten seconds.
+pub fn until(what: &str, holds: impl FnMut() -> bool) {
+    assert!(wait(10, holds), "never: {what}");
+}
+
+pub fn weftd(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftd"));
+    command.args(arguments);
+    command
+}
+
+fn ip(arguments: &[&str]) {
+    run(Command::new("ip").args(arguments));
+}
+
+fn tc(arguments: &[&str]) {
+    run(Command::new("tc").args(arguments));
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().expect("a command");
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}

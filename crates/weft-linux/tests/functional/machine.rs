@@ -1,0 +1,65 @@
+//! What a test needs of the machine.
+
+use std::fs::File;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, unshare};
+use weft_linux::programs::{Error, Name, Options, Programs};
+
+/// Runs the test in a network namespace of its own with loopback up. Names of congestion controls are the whole
+/// machine's, so one test runs at a time. Without root the test says that it is skipped.
+pub fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {
+    if !nix::unistd::geteuid().is_root() {
+        println!("{name}: skipped, it needs root");
+        return;
+    }
+    let lock = File::create(std::env::temp_dir().join("weft-linux-tests.lock")).expect("a lock file");
+    lock.lock().expect("the lock");
+    let thread = std::thread::spawn(|| {
+        unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace");
+        run("ip", &["link", "set", "lo", "up"]);
+        test();
+    });
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Loads the programs; waits while somebody else has the names.
+pub fn load(names: &[Name]) -> Programs {
+    let begin = Instant::now();
+    loop {
+        match Programs::load(names, &Options::default()) {
+            Err(Error::Registered(_)) if begin.elapsed() < Duration::from_secs(60) => {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            programs => return programs.expect("the programs load"),
+        }
+    }
+}
+
+/// Runs a command in the test's namespace.
+pub fn run(program: &str, arguments: &[&str]) {
+    assert!(succeeds(program, arguments), "{program} {arguments:?}");
+}
+
+/// Does the command exist and succeed?
+pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    let output = Command::new(program).args(arguments).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Waits until it is so, at most 20 seconds.
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "after 20 s: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Is this the guest that `debian.rs` starts?
+pub fn is_emulated() -> bool {
+    std::env::var_os("WEFT_EMULATED").is_some()
+}

@@ -1,0 +1,163 @@
+//! The BPF programs on the kernel that runs: root, and a network namespace of its own for each test, which ends with
+//! the test's thread. `debian.rs` runs all of it again on Debian's 6.1 kernel.
+
+mod beside;
+mod debian;
+mod machine;
+mod marks;
+mod peers;
+
+use std::time::Duration;
+
+use machine::{eventually, in_namespace, load};
+use peers::{Family, Kind, Peers};
+use weft_linux::programs::{Error, Name, Options, Programs};
+
+const MEGABYTE: usize = 1 << 20;
+
+#[test]
+fn names_are_registered_once_and_taken_back() {
+    in_namespace("names_are_registered_once_and_taken_back", || {
+        let registered = || {
+            let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+            let list = list.expect("the kernel's list");
+            Name::ALL
+                .iter()
+                .filter(|n| list.split_whitespace().any(|l| l == n.kernel()))
+                .count()
+        };
+        let programs = load(Name::ALL);
+        assert_eq!(registered(), Name::ALL.len());
+        let again = Programs::load(&[Name::Amp], &Options::default());
+        assert!(matches!(again, Err(Error::Registered("weft_amp"))));
+        drop(programs);
+        assert_eq!(registered(), 0);
+    });
+}
+
+#[test]
+fn names_left_behind_are_taken_back() {
+    in_namespace("names_left_behind_are_taken_back", || {
+        let programs = load(&[Name::Xmp]);
+        let taken = Programs::take_back(&[Name::Xmp]).expect("the kernel's list of maps");
+        // Where there are links, a name is never left behind, and nobody can take it from its owner.
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel's version");
+        assert_eq!(taken, usize::from(release.starts_with("6.1.")));
+        drop(programs);
+        assert_eq!(
+            Programs::take_back(Name::ALL).expect("the kernel's list of maps"),
+            0
+        );
+        drop(load(&[Name::Xmp]));
+    });
+}
+
+#[test]
+fn parameters_that_are_not_allowed_are_refused() {
+    let given = |name, parameter: &str, value| Options {
+        parameters: vec![(name, vec![(parameter.to_owned(), value)])],
+        ..Options::default()
+    };
+    in_namespace("parameters_that_are_not_allowed_are_refused", move || {
+        let of = |name, parameter, value| {
+            let error = Programs::load(&[name], &given(name, parameter, value)).err();
+            error.map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert!(of(Name::Amp, "gamma", 0.0).contains("gamma"));
+        assert!(of(Name::Lia, "beta", 4.0).contains("no ECN"));
+        assert!(of(Name::Dctcp, "tau", 8.0).contains("tau"));
+    });
+}
+
+#[test]
+fn every_algorithm_carries_tcp_and_mptcp_over_ipv4_and_ipv6() {
+    in_namespace("every_algorithm_carries_tcp_and_mptcp_over_ipv4_and_ipv6", || {
+        let programs = load(Name::ALL);
+        for &name in Name::ALL {
+            for family in [Family::V4, Family::V6] {
+                for kind in [Kind::Tcp, Kind::Mptcp] {
+                    let peers = Peers::connect(family, kind, name.kernel(), name.kernel());
+                    peers.send(2 * MEGABYTE);
+                    let local = peers.client_address();
+                    let connections = programs.connections().expect("a map");
+                    let [client] = connections
+                        .iter()
+                        .filter(|c| c.subflows.iter().any(|s| s.local == local))
+                        .collect::<Vec<_>>()[..]
+                    else {
+                        panic!("{name:?} {family:?} {kind:?}: {local} is not in {connections:?}")
+                    };
+                    assert_eq!((client.algorithm, client.token != 0), (name, kind == Kind::Mptcp));
+                    let subflow = &client.subflows[0];
+                    assert_eq!(subflow.remote, peers.server_address());
+                    assert!(subflow.cwnd >= 1.0 && subflow.srtt > 0.0 && subflow.mss > 0);
+                    assert!(subflow.acked > 0 && subflow.rounds > 0 && subflow.active);
+                    peers.close();
+                    eventually("the connection's entry is gone", || {
+                        programs.connections().expect("a map").is_empty()
+                    });
+                }
+            }
+        }
+        assert_eq!(programs.totals().expect("a map").lost_events, 0);
+    });
+}
+
+#[test]
+fn ten_thousand_connections_leave_no_entry() {
+    in_namespace("ten_thousand_connections_leave_no_entry", || {
+        let programs = load(&[Name::Amp]);
+        // Under emulation a tenth of it.
+        let each = if machine::is_emulated() { 500 } else { 5000 };
+        for kind in [Kind::Tcp, Kind::Mptcp] {
+            Peers::churn(kind, "weft_amp", each);
+        }
+        eventually("no entry is left", || {
+            programs.connections().expect("a map").is_empty()
+        });
+        let totals = programs.totals().expect("a map");
+        // When the listener is overrun, its cookies know no ECN.
+        assert!(
+            totals.subflows + totals.without_ecn >= 4 * each as u64,
+            "{totals:?}"
+        );
+        assert!(
+            totals.without_ecn < each as u64 && totals.without_slot == 0,
+            "{totals:?}"
+        );
+    });
+}
+
+#[test]
+fn where_the_other_end_knows_no_ecn_it_is_reno() {
+    in_namespace("where_the_other_end_knows_no_ecn_it_is_reno", || {
+        let programs = load(&[Name::Amp]);
+        let peers = Peers::connect(Family::V4, Kind::Tcp, "weft_amp", "reno");
+        peers.send(MEGABYTE);
+        assert_eq!(peers.client_algorithm(), "reno");
+        assert_eq!(programs.totals().expect("a map").without_ecn, 1);
+        assert!(programs.connections().expect("a map").is_empty());
+    });
+}
+
+#[test]
+fn dctcp_estimates_the_fraction_of_marks() {
+    in_namespace("dctcp_estimates_the_fraction_of_marks", || {
+        let programs = load(&[Name::Dctcp]);
+        let marks = marks::Marks::on_loopback();
+        marks.one_in(4);
+        let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_dctcp", "weft_dctcp");
+        peers.send_for(Duration::from_secs(2));
+        let local = peers.client_address();
+        let connections = programs.connections().expect("a map");
+        let mut subflows = connections.iter().flat_map(|c| &c.subflows);
+        let subflow = subflows.find(|s| s.local == local).expect("the client's");
+        // Marks fall on skbs, of one packet or two, at random: 0.2 on 6.18, 0.12 on an emulated 6.1.
+        let fraction = subflow.marked as f64 / subflow.acked as f64;
+        let alpha = subflow.alpha.expect("DCTCP has one");
+        println!("marked {fraction}, alpha {alpha}, window {}", subflow.cwnd);
+        assert!((0.08..0.4).contains(&fraction), "{subflow:?}");
+        assert!((alpha - fraction).abs() < 0.2, "{subflow:?}");
+        assert!(subflow.marks > 10 && subflow.ssthresh.is_finite() && subflow.cwnd >= 2.0);
+    });
+}

@@ -1,0 +1,141 @@
+//! Marks on loopback, and what AMP makes of them.
+
+use std::time::{Duration, Instant};
+
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, TC_EGRESS, TcHook, TcHookBuilder};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use weft_linux::events::{Event, Events, Kind as Told};
+use weft_linux::programs::Name;
+
+use crate::machine::{in_namespace, load, run, succeeds};
+use crate::peers::{Family, Kind, Peers};
+
+/// Marks packets that leave by loopback.
+pub struct Marks {
+    object: Object,
+    _hook: TcHook,
+}
+
+impl Marks {
+    pub fn on_loopback() -> Self {
+        /// In every namespace.
+        const LOOPBACK: i32 = 1;
+        let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/tests_mark.o"));
+        let object = ObjectBuilder::default()
+            .open_memory(bytes)
+            .and_then(libbpf_rs::OpenObject::load);
+        let object = object.expect("the marking program loads");
+        let program = object.progs().next().expect("a program");
+        let mut hook = TcHookBuilder::new(program.as_fd())
+            .ifindex(LOOPBACK)
+            .replace(true)
+            .handle(1)
+            .priority(1)
+            .hook(TC_EGRESS);
+        let hook = hook
+            .create()
+            .and_then(|mut hook| hook.attach())
+            .expect("clsact on loopback");
+        Self { object, _hook: hook }
+    }
+
+    /// Marks one packet in so many from now on; 0: none.
+    pub fn one_in(&self, n: u32) {
+        let map = self
+            .object
+            .maps()
+            .find(|map| map.name() == "one_in")
+            .expect("a map");
+        map.update(&[0; 4], &n.to_ne_bytes(), MapFlags::ANY)
+            .expect("a map");
+    }
+}
+
+/// The events of `kind` of the next so many milliseconds, or until there are `enough`.
+fn wait(events: &Events, told: Told, enough: usize) -> Vec<Event> {
+    let (begin, mut found) = (Instant::now(), Vec::new());
+    while found.len() < enough && begin.elapsed() < Duration::from_secs(20) {
+        let more = events.wait(Duration::from_millis(100)).expect("the ring");
+        found.extend(more.into_iter().filter(|event| event.kind == told));
+    }
+    found
+}
+
+#[test]
+fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
+    in_namespace(
+        "amp_suppresses_when_all_is_marked_and_releases_when_nothing_is",
+        || {
+            if !succeeds(
+                "ip",
+                &["mptcp", "limits", "set", "subflow", "8", "add_addr_accepted", "8"],
+            ) {
+                println!("amp_suppresses_when_all_is_marked: skipped, it needs iproute2 with `ip mptcp`");
+                return;
+            }
+            let join = |address: &str| {
+                run(
+                    "ip",
+                    &["mptcp", "endpoint", "add", address, "dev", "lo", "subflow"],
+                );
+            };
+            let programs = load(&[Name::Amp]);
+            let events = programs.events().expect("the ring");
+            for address in ["127.0.0.2", "127.0.0.3"] {
+                join(address);
+            }
+            // Loopback acknowledges within the call that sends, so that the scheduler would never need another subflow.
+            run(
+                "tc",
+                &[
+                    "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "400mbit", "burst", "1mb", "limit",
+                    "64mb",
+                ],
+            );
+            let marks = Marks::on_loopback();
+            let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");
+            let stop = Arc::new(AtomicBool::new(false));
+            let sender = {
+                let stop = Arc::clone(&stop);
+                std::thread::spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        peers.send_for(Duration::from_millis(20));
+                    }
+                    peers
+                })
+            };
+            // Two ends of three subflows.
+            let joined = wait(&events, Told::Joined, 6);
+            assert_eq!(joined.len(), 6, "{joined:?}");
+            assert!(joined.iter().all(|event| event.active && event.token != 0));
+
+            marks.one_in(1);
+            let suppressed = wait(&events, Told::Suppress, 2);
+            assert_eq!(suppressed.len(), 2, "{:#?}", programs.connections());
+            assert!(suppressed.iter().all(|event| !event.active));
+            let connections = programs.connections().expect("a map");
+            let connection = connections
+                .iter()
+                .find(|c| c.token == suppressed[0].token)
+                .expect("the connection");
+            assert!(connection.suppressed && connection.suppressions == 1);
+            for subflow in &connection.subflows {
+                assert_eq!(subflow.active, subflow.slot == connection.initial, "{subflow:?}");
+            }
+            // One that comes late is suppressed too.
+            join("127.0.0.4");
+            let late = wait(&events, Told::Joined, 2);
+            assert!(late.iter().any(|event| !event.active), "{late:?}");
+
+            marks.one_in(0);
+            let released = wait(&events, Told::Release, 4);
+            assert_eq!(released.len(), 4, "{:#?}", programs.connections());
+            assert!(released.iter().all(|event| event.active));
+            stop.store(true, Ordering::Relaxed);
+            sender.join().expect("the sender").close();
+        },
+    );
+}

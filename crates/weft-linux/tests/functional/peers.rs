@@ -1,0 +1,146 @@
+//! A client and a server in the test's namespace.
+
+use std::io::{Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    V4,
+    V6,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Tcp,
+    Mptcp,
+}
+
+/// A connection whose server reads and throws away.
+pub struct Peers {
+    client: Socket,
+    server: JoinHandle<usize>,
+}
+
+impl Peers {
+    /// Connects over loopback with these congestion controls.
+    pub fn connect(family: Family, kind: Kind, client_cc: &str, server_cc: &str) -> Self {
+        let listener = listener(family, kind, server_cc);
+        let address = listener.local_addr().expect("an address");
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().expect("a client");
+            let (mut buffer, mut total) = (vec![0; 1 << 18], 0);
+            loop {
+                match socket.read(&mut buffer) {
+                    Ok(0) | Err(_) => return total,
+                    Ok(n) => total += n,
+                }
+            }
+        });
+        let client = socket(family, kind, client_cc);
+        client.connect(&address).expect("a connection");
+        Self { client, server }
+    }
+
+    /// Sends so many bytes and waits until all are acknowledged.
+    pub fn send(&self, bytes: usize) {
+        (&self.client).write_all(&vec![7; bytes]).expect("to send");
+        self.drain();
+    }
+
+    /// Sends as much as it can for so long.
+    pub fn send_for(&self, time: Duration) {
+        let (begin, block) = (Instant::now(), vec![7; 1 << 16]);
+        while begin.elapsed() < time {
+            (&self.client).write_all(&block).expect("to send");
+        }
+    }
+
+    /// Gives the last acknowledgements time to come.
+    fn drain(&self) {
+        std::thread::sleep(Duration::from_millis(50));
+        let mut nothing = [MaybeUninit::uninit(); 1];
+        self.client.set_nonblocking(true).expect("a socket");
+        let answer = self.client.recv(&mut nothing);
+        assert!(answer.is_err(), "the server says nothing");
+        self.client.set_nonblocking(false).expect("a socket");
+    }
+
+    pub fn client_address(&self) -> SocketAddr {
+        self.client
+            .local_addr()
+            .ok()
+            .and_then(|a| a.as_socket())
+            .expect("an address")
+    }
+
+    pub fn server_address(&self) -> SocketAddr {
+        self.client
+            .peer_addr()
+            .ok()
+            .and_then(|a| a.as_socket())
+            .expect("an address")
+    }
+
+    pub fn client_algorithm(&self) -> String {
+        let name = self.client.tcp_congestion().expect("a name");
+        String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()
+    }
+
+    /// Closes both ends; how many bytes the server had.
+    pub fn close(self) -> usize {
+        drop(self.client);
+        self.server.join().expect("the server ends")
+    }
+
+    /// Opens and closes `count` connections one after the other.
+    pub fn churn(kind: Kind, cc: &str, count: usize) {
+        let listener = listener(Family::V4, kind, cc);
+        let address = listener.local_addr().expect("an address");
+        let server = std::thread::spawn(move || {
+            for _ in 0..count {
+                let (mut socket, _) = listener.accept().expect("a client");
+                // Until the client has closed.
+                let _ = socket.read(&mut [0; 16]);
+                let _ = socket.read(&mut [0; 16]);
+            }
+        });
+        for _ in 0..count {
+            let client = socket(Family::V4, kind, cc);
+            client.connect(&address).expect("a connection");
+            (&client).write_all(b"x").expect("to send");
+        }
+        server.join().expect("the server ends");
+    }
+}
+
+fn listener(family: Family, kind: Kind, cc: &str) -> Socket {
+    let listener = socket(family, kind, cc);
+    let address: SocketAddr = match family {
+        Family::V4 => (Ipv4Addr::LOCALHOST, 0).into(),
+        Family::V6 => (Ipv6Addr::LOCALHOST, 0).into(),
+    };
+    listener.bind(&address.into()).expect("an address");
+    listener.listen(128).expect("to listen");
+    listener
+}
+
+fn socket(family: Family, kind: Kind, cc: &str) -> Socket {
+    let domain = match family {
+        Family::V4 => Domain::IPV4,
+        Family::V6 => Domain::IPV6,
+    };
+    let protocol = match kind {
+        Kind::Tcp => Protocol::TCP,
+        Kind::Mptcp => Protocol::MPTCP,
+    };
+    let socket = Socket::new(domain, Type::STREAM, Some(protocol)).expect("a socket");
+    socket
+        .set_tcp_congestion(cc.as_bytes())
+        .expect("the congestion control");
+    socket
+}

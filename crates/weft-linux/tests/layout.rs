@@ -1,0 +1,42 @@
+//! User space reads what the programs write: every struct of `bpf/weft.h` is the same on both sides.
+
+use libbpf_rs::btf::types::{MemberAttr, Struct};
+use libbpf_rs::btf::{Btf, HasSize};
+use weft_linux::layout::mirrored;
+use weft_linux::programs::Name;
+
+#[test]
+fn every_field_is_where_the_compiled_programs_have_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for name in Name::ALL {
+        let file = folder.path().join(name.kernel());
+        std::fs::write(&file, name.object()).expect("a temporary file");
+        let btf = Btf::from_path(&file).expect("the programs have type information");
+        for here in mirrored() {
+            let c = here.name;
+            let found: Struct<'_> = btf
+                .type_by_name(c)
+                .unwrap_or_else(|| panic!("no {c} in {name:?}"));
+            assert_eq!(found.size(), here.size, "size of {c}");
+            let members: Vec<(String, usize)> = found
+                .iter()
+                .map(|member| {
+                    let MemberAttr::Normal { offset } = member.attr else {
+                        panic!("{c} has a bit field")
+                    };
+                    let name = member.name.map(|n| n.to_string_lossy().into_owned());
+                    (name.unwrap_or_default(), offset as usize / 8)
+                })
+                .collect();
+            let fields: Vec<(String, usize)> = here
+                .fields
+                .iter()
+                .map(|field| (field.name.to_owned(), field.offset))
+                .collect();
+            assert_eq!(members, fields, "fields of {c}");
+            // Without gaps, so that each field's size is as well.
+            let sizes: usize = here.fields.iter().map(|field| field.size).sum();
+            assert_eq!(sizes, here.size, "gaps in {c}");
+        }
+    }
+}

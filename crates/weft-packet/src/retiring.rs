@@ -1,0 +1,280 @@
+//! Flows that have ended leave a record, and their memory is used again.
+//!
+//! The places of a connection's halves may be used again once nothing of it is left: no packet on its way to either end, no
+//! acknowledgement or join still due. That is looked for at fixed simulated times, so that which place a later flow gets
+//! depends neither on threads nor on where a run is cut.
+
+use std::collections::{HashMap, HashSet};
+
+use weft_spec::Time;
+
+use crate::engine::packet::{ACK, DATA, SYN};
+use crate::outcome::{FlowRecord, SuppressionRecord};
+use crate::simulation::Simulation;
+use crate::transport::HANDOVER;
+
+/// How often it is looked for, if at least as many flows have ended as are open.
+const EVERY: Time = Time::from_ms(1);
+
+/// What flows leave.
+#[derive(Clone, Default)]
+pub(crate) struct Ended {
+    /// Records, with the time at which the flow opened.
+    pub flows: Vec<(FlowRecord, Time)>,
+    pub suppressions: Vec<SuppressionRecord>,
+}
+
+/// The ends that packets in the network are on their way to.
+#[derive(Default)]
+struct Expected {
+    /// Receiving halves: (node, place).
+    receivers: HashSet<(u32, u32)>,
+    /// Sending halves, likewise.
+    senders: HashSet<(u32, u32)>,
+    /// Flows with a SYN.
+    opening: HashSet<u32>,
+}
+
+/// When the next search is due.
+#[derive(Clone, Copy)]
+pub(crate) struct Searches {
+    every: u64,
+    pub next: u64,
+}
+
+impl Searches {
+    /// `window` is what the engine processes at a time, lest a search cut one; `busy` is when it first has something to do.
+    pub fn new(window: u64, busy: u64) -> Self {
+        let every = EVERY.0.next_multiple_of(window.max(1));
+        let mut it = Self { every, next: 0 };
+        it.next_after(busy);
+        it
+    }
+
+    /// The next search follows `busy`, when the engine next has something to do: silence is not searched.
+    pub fn next_after(&mut self, busy: u64) {
+        self.next = (busy / self.every).saturating_add(1).saturating_mul(self.every);
+    }
+}
+
+impl Simulation {
+    /// Turns flows of which nothing is left into records.
+    pub(crate) fn retire(&mut self) {
+        let (ended, open) = self.hosts().fold((0, 0), |(ended, open), host| {
+            let here = host.ended.len();
+            (ended + here, open + host.connections().len() - here)
+        });
+        if ended == 0 || ended < open {
+            return;
+        }
+        let expected = self.expected();
+        for host in 0..self.shared.fabric.hosts.len() as u32 {
+            let mut ended = std::mem::take(&mut self.engine.endpoint_mut(host).ended);
+            ended.retain(|&index| !self.retire_one(host, index, &expected));
+            self.engine.endpoint_mut(host).ended = ended;
+        }
+    }
+
+    fn expected(&self) -> Expected {
+        let mut it = Expected::default();
+        for (node, packet) in self.engine.in_flight() {
+            match packet.flags & (DATA | SYN | ACK) {
+                _ if packet.flags == HANDOVER => {}
+                SYN => {
+                    it.opening.insert(packet.lo);
+                }
+                flags if flags & DATA != 0 => {
+                    it.receivers
+                        .insert((self.destination(node, packet.route), packet.slot));
+                }
+                _ => {
+                    it.senders
+                        .insert((self.destination(node, packet.route), packet.slot));
+                }
+            }
+        }
+        it
+    }
+
+    /// Where a route leads from a node.
+    fn destination(&self, mut node: u32, mut route: u64) -> u32 {
+        let links = &self.shared.fabric.links;
+        let bits = self.shared.ecmp.hop_bits;
+        while route != 0 {
+            let first = links.partition_point(|link| link.from < node);
+            let port = (route & ((1 << bits) - 1)) - 1;
+            node = links[first + port as usize].to;
+            route >>= bits;
+        }
+        node
+    }
+
+    /// Turns a flow into a record if nothing of it is left.
+    fn retire_one(&mut self, host: u32, index: u32, expected: &Expected) -> bool {
+        let sender = self.engine.endpoint(host);
+        let connection = &sender.connections[index as usize];
+        let (flow, first, subflows) = (connection.flow, connection.first, connection.windows.len() as u32);
+        let to = self.shared.flow(flow).to;
+        let Some(places) = self.engine.endpoint(to).quiet_receivers(flow, subflows) else {
+            return false;
+        };
+        let [here, there] = [host, to].map(|host| self.shared.fabric.hosts[host as usize]);
+        let expected = expected.opening.contains(&flow)
+            || (first..first + subflows).any(|place| expected.senders.contains(&(here, place)))
+            || places
+                .iter()
+                .any(|&place| expected.receivers.contains(&(there, place)));
+        if expected || !sender.sending_is_over(index, self.engine.now()) {
+            return false;
+        }
+        let opened = Time(connection.opened);
+        let record = self.record(sender, connection, &HashMap::new());
+        self.ended.suppressions.extend(connection.episodes());
+        self.ended.flows.push((record, opened));
+        self.engine.endpoint_mut(host).free_sender(index);
+        self.engine.endpoint_mut(to).free_receiver(flow, subflows);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_cc::Algorithm;
+    use weft_fabric::{ManyToOne, PortQueues, Queue, Topology};
+    use weft_spec::{Amount, Profile, Rate, Size};
+    use weft_traffic::Flow;
+
+    use super::*;
+    use crate::transport::Host;
+    use crate::{Counters, Outcome, Scheduler, Setup, Transport};
+
+    const END: Time = Time::from_ms(40);
+    const FLOWS: u32 = 1_600;
+
+    /// Flows of up to 60 kB, a new one every 20 us, into a short queue: losses, timeouts, joins and reinjections.
+    fn simulation(threads: usize) -> Simulation {
+        let queue = Queue {
+            limit: Amount::Packets(6),
+            mark: Some(Amount::Packets(5)),
+        };
+        let queues = PortQueues {
+            switch: queue,
+            host: queue,
+        };
+        let topology = ManyToOne {
+            senders: 8,
+            rate: Rate(10_000_000_000),
+            delay: Time::from_us(2),
+            sender_rate: None,
+        };
+        let profile = Profile {
+            initial_rto: Time::from_us(900),
+            min_rto: Time::from_us(700),
+            delayed_ack_timeout: Time::from_us(300),
+            join_delay: Time::from_us(200),
+            ..Profile::linux()
+        };
+        let transport = |(name, subflows)| Transport {
+            cc: Algorithm::build(name, &[]).unwrap(),
+            subflows,
+            scheduler: Scheduler::RoundRobin,
+            profile: profile.clone(),
+        };
+        let flow = |i: u32| Flow {
+            from: i % 8,
+            to: 8,
+            size: Some(Size(1 + u64::from(i) * 7_919 % 40_000)),
+            start: Time::from_us(20 * u64::from(i)),
+            stop: None,
+            transport: i % 2,
+            traffic: 0,
+            class: 0,
+            round: 0,
+        };
+        let setup = Setup {
+            fabric: topology.build(&queues).unwrap(),
+            transports: [("dctcp", 1), ("amp", 3)].map(transport).to_vec(),
+            flows: (0..FLOWS).map(flow).collect(),
+            programs: Vec::new(),
+            probes: Vec::new(),
+            seed: 1,
+            threads,
+            trace_hash: true,
+        };
+        Simulation::new(setup).unwrap()
+    }
+
+    fn places(simulation: &Simulation) -> usize {
+        let places = simulation.hosts().map(Host::places);
+        places.sum()
+    }
+
+    /// How the engine worked, and who had which place.
+    fn without_ways(outcome: Outcome) -> Outcome {
+        Outcome {
+            trace_hash: None,
+            counters: Counters {
+                windows: 0,
+                ..outcome.counters
+            },
+            ..outcome
+        }
+    }
+
+    #[test]
+    fn places_are_used_again_and_change_nothing() {
+        let mut keeping = simulation(1);
+        keeping.searches.next = u64::MAX;
+        keeping.run_until(END);
+        let kept = places(&keeping);
+        assert!(
+            kept as u32 > 4 * FLOWS,
+            "{kept}: at least one at both ends of each flow"
+        );
+        let kept = without_ways(keeping.into_outcome());
+        let dropped: u64 = kept.links.iter().map(|link| link.drops).sum();
+        assert!(
+            dropped > 100 && kept.counters.timeouts > 30,
+            "{:?}",
+            kept.counters
+        );
+
+        let mut reusing = simulation(1);
+        reusing.run_until(END);
+        let used = places(&reusing) as u32;
+        assert!(used < 2 * FLOWS, "{used} places at the end");
+        assert_eq!(without_ways(reusing.into_outcome()), kept);
+    }
+
+    #[test]
+    fn what_is_taken_on_the_way_is_what_was_there() {
+        let mut whole = simulation(1);
+        whole.run_until(END);
+        let whole = whole.into_outcome();
+        let mut taking = simulation(3);
+        let (mut flows, mut suppressions, mut times) = (Vec::new(), Vec::new(), 0);
+        for us in (1..40).map(|n| n * 997) {
+            taking.run_until(Time::from_us(us));
+            if taking.ended() > 50 {
+                let taken = taking.take_ended();
+                flows.extend(taken.flows);
+                suppressions.extend(taken.suppressions);
+                times += 1;
+            }
+        }
+        taking.run_until(END);
+        let rest = taking.into_outcome();
+        assert!(
+            times > 5 && rest.flows.len() < 400,
+            "{times} times, {} left",
+            rest.flows.len()
+        );
+        flows.extend(rest.flows);
+        suppressions.extend(rest.suppressions);
+        flows.sort_by_key(|record| record.flow);
+        suppressions.sort_by_key(|episode| (episode.flow, episode.start));
+        assert_eq!(flows, whole.flows);
+        assert_eq!(suppressions, whole.suppressions);
+        assert_eq!((rest.links, rest.trace_hash), (whole.links, whole.trace_hash));
+    }
+}

@@ -1,0 +1,93 @@
+//! Places of connections that have ended are used again.
+//!
+//! Only the simulation, which sees both ends and the network, knows when nothing can reach a place any more
+//! ([`crate::retiring`]). A timer of retransmission or of a delayed acknowledgement may still fire: it finds that its time is
+//! not the one that whoever has the place then waits for.
+
+use std::collections::HashMap;
+
+use super::host::Host;
+use super::reassembly::{Chunks, Islands};
+use super::segments::Segments;
+use super::subflow::Stats;
+
+/// Places at one host that are free.
+#[derive(Default)]
+pub struct Free {
+    pub connections: Vec<u32>,
+    /// First places of runs of subflows, by how many there are.
+    runs: HashMap<u32, Vec<u32>>,
+    pub assemblies: Vec<u32>,
+    pub receivers: Vec<u32>,
+}
+
+impl Free {
+    /// The first of `n` places for subflows side by side, if some are free.
+    pub fn run(&mut self, n: u32) -> Option<u32> {
+        self.runs.get_mut(&n)?.pop()
+    }
+}
+
+/// Puts `it` into a free place, or else a new one.
+pub fn put<T>(places: &mut Vec<T>, free: &mut Vec<u32>, it: T) -> u32 {
+    if let Some(place) = free.pop() {
+        places[place as usize] = it;
+        return place;
+    }
+    places.push(it);
+    places.len() as u32 - 1
+}
+
+impl Host {
+    /// Will a connection that has ended do nothing more by itself? Joins may still be due.
+    pub fn sending_is_over(&self, index: u32, now: u64) -> bool {
+        let connection = &self.connections[index as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        connection.established == u64::MAX
+            || connection.windows.len() == 1
+            || now > connection.established + profile.join_delay.0
+    }
+
+    /// Places of the receiving halves of a flow's subflows; none if one has an acknowledgement to send still.
+    pub fn quiet_receivers(&self, flow: u32, subflows: u32) -> Option<Vec<u32>> {
+        let places = (0..subflows).filter_map(|s| self.accepted.get(&(flow, s)).copied());
+        let quiet = |&place: &u32| self.receivers[place as usize].deadline == u64::MAX;
+        places.map(|place| quiet(&place).then_some(place)).collect()
+    }
+
+    /// Frees the places of a sending half.
+    pub fn free_sender(&mut self, index: u32) {
+        let connection = &mut self.connections[index as usize];
+        let subflows = std::mem::take(&mut connection.windows).len() as u32;
+        connection.episodes = Vec::new();
+        let first = connection.first;
+        self.sent.remove(&connection.flow);
+        for subflow in &mut self.subflows[first as usize..][..subflows as usize] {
+            self.past_timeouts += subflow.stats.timeouts + subflow.stats.syn_timeouts;
+            subflow.stats = Stats::default();
+            subflow.segments = Segments::default();
+        }
+        self.free.connections.push(index);
+        self.free.runs.entry(subflows).or_default().push(first);
+    }
+
+    /// Frees the places of a receiving half.
+    pub fn free_receiver(&mut self, flow: u32, subflows: u32) {
+        for s in 0..subflows {
+            if let Some(place) = self.accepted.remove(&(flow, s)) {
+                self.receivers[place as usize].islands = Islands::default();
+                self.free.receivers.push(place);
+            }
+        }
+        if let Some(place) = self.received.remove(&flow) {
+            self.assemblies[place as usize].chunks = Chunks::default();
+            self.free.assemblies.push(place);
+        }
+    }
+
+    /// Places of connections and subflows, of either half, that there are.
+    #[cfg(test)]
+    pub fn places(&self) -> usize {
+        self.connections.len() + self.subflows.len() + self.assemblies.len() + self.receivers.len()
+    }
+}

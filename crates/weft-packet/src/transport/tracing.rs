@@ -1,0 +1,152 @@
+//! Windows on record: samples of chosen flows at intervals, or a row at every change.
+
+use std::collections::HashMap;
+
+use weft_cc::Window;
+use weft_spec::Time;
+
+use crate::engine::At;
+use crate::outcome::Sample;
+use crate::setup::Probe;
+
+use super::connection::Connection;
+use super::host::{Host, Shared, TimerKind, timer_key};
+
+/// Which flows are on record: at what interval, or at every change (`None`).
+#[derive(Default)]
+pub struct FlowProbes {
+    flows: HashMap<u32, Vec<Option<Time>>>,
+    programs: HashMap<u32, Vec<Option<Time>>>,
+}
+
+impl FlowProbes {
+    /// Those among `probes` that are of flows.
+    pub fn new(probes: &[Probe]) -> Self {
+        let mut it = Self::default();
+        for probe in probes {
+            match *probe {
+                Probe::Flow { flow, every } => it.flows.entry(flow).or_default().push(every),
+                Probe::Program { program, every } => it.programs.entry(program).or_default().push(every),
+                Probe::Queue { .. } | Probe::QueueTrace { .. } => {}
+            }
+        }
+        it
+    }
+
+    fn is_empty(&self) -> bool {
+        self.flows.is_empty() && self.programs.is_empty()
+    }
+}
+
+/// What one host has on record.
+#[derive(Default)]
+pub struct Tracing {
+    /// Flows sampled here; a timer has the index.
+    samplings: Vec<Sampling>,
+    /// Those whose flows have ended.
+    idle: Vec<u32>,
+    /// What was last told of each subflow of a flow of which every change is.
+    told: HashMap<u32, Vec<State>>,
+}
+
+#[derive(Clone, Copy)]
+struct Sampling {
+    flow: u32,
+    /// Picoseconds.
+    every: u64,
+}
+
+/// cwnd, ssthresh and active.
+type State = (f64, f64, bool);
+
+fn state(window: &Window) -> State {
+    (window.cwnd, window.ssthresh, window.active)
+}
+
+fn sample(flow: u32, subflow: usize, window: &Window, now: u64) -> Sample {
+    Sample::Subflow {
+        time: Time(now),
+        flow,
+        subflow: subflow as u32,
+        cwnd: window.cwnd,
+        ssthresh: window.ssthresh,
+        active: window.active,
+    }
+}
+
+impl Shared {
+    /// The probes of a flow.
+    fn probes_of(&self, flow: u32) -> impl Iterator<Item = Option<Time>> {
+        let program = self.origin(flow).map(|(program, _)| program);
+        let of_program = program.and_then(|program| self.probes.programs.get(&program));
+        let of_flow = self.probes.flows.get(&flow);
+        of_flow.into_iter().chain(of_program).flatten().copied()
+    }
+}
+
+impl Host {
+    /// Puts a connection just opened on record, if it is to be.
+    pub(super) fn place_probes(&mut self, index: u32, at: &mut At<'_>) {
+        if self.shared.probes.is_empty() {
+            return;
+        }
+        let connection = &mut self.connections[index as usize];
+        let flow = connection.flow;
+        for every in self.shared.probes_of(flow) {
+            let Some(Time(every)) = every else {
+                connection.traced = true;
+                continue;
+            };
+            let every = every.max(1);
+            let sampling = Sampling { flow, every };
+            let slot = self.tracing.idle.pop().unwrap_or_else(|| {
+                self.tracing.samplings.push(sampling);
+                self.tracing.samplings.len() as u32 - 1
+            });
+            self.tracing.samplings[slot as usize] = sampling;
+            let first = (at.now / every + 1) * every;
+            at.set_timer(first, timer_key(TimerKind::Sample, slot));
+        }
+        if connection.traced {
+            self.note_changes(index, at.now);
+        }
+    }
+
+    /// Tells which windows of a connection differ from what was last told.
+    #[cold]
+    pub(super) fn note_changes(&mut self, index: u32, now: u64) {
+        let Connection { flow, windows, .. } = &self.connections[index as usize];
+        let told = self.tracing.told.entry(*flow).or_default();
+        for (s, window) in windows.iter().enumerate() {
+            let state = state(window);
+            match told.get_mut(s) {
+                Some(last) if *last == state => continue,
+                Some(last) => *last = state,
+                None => told.push(state),
+            }
+            self.samples.push(sample(*flow, s, window, now));
+        }
+    }
+
+    /// Notes the last changes of a connection that ends.
+    pub(super) fn end_trace(&mut self, index: u32, now: u64) {
+        self.note_changes(index, now);
+        self.tracing.told.remove(&self.connections[index as usize].flow);
+        self.connections[index as usize].traced = false;
+    }
+
+    /// A timer says that a flow is to be sampled, from when it opens until it ends.
+    pub(super) fn sample(&mut self, slot: u32, at: &mut At<'_>) {
+        let Sampling { flow, every } = self.tracing.samplings[slot as usize];
+        let Some((connection, _)) = self.connection(flow).filter(|(c, _)| c.finished == u64::MAX) else {
+            self.tracing.idle.push(slot);
+            return;
+        };
+        let windows = connection.windows.iter().enumerate();
+        let samples: Vec<Sample> = windows
+            .map(|(s, window)| sample(flow, s, window, at.now))
+            .collect();
+        self.samples.extend(samples);
+        at.set_timer(at.now + every, timer_key(TimerKind::Sample, slot));
+    }
+}

@@ -1,0 +1,145 @@
+//! `weft.h` of the BPF programs as user space sees it. A test of `weft-linux` compares every field with the type
+//! information of the compiled programs; what the fields mean is said in the header.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// `WEFT_SUBFLOWS`.
+pub const SUBFLOWS: usize = 8;
+/// `WEFT_PACKET` as a number of the fixed-point unit.
+pub const PACKET: f64 = 16_777_216.0;
+
+/// A struct: its name in C, its size in bytes and its fields in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mirrored {
+    /// In C.
+    pub name: &'static str,
+    /// In bytes.
+    pub size: usize,
+    /// In order.
+    pub fields: Vec<Field>,
+}
+
+/// A field: its name, where it is and how large, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// In C.
+    pub name: &'static str,
+    /// From the struct's beginning.
+    pub offset: usize,
+    /// In bytes.
+    pub size: usize,
+}
+
+macro_rules! mirrors {
+    ($($(#[$about:meta])* $c:literal => $name:ident { $($field:ident: $kind:ty,)+ })+) => {
+        $(
+            $(#[$about])*
+            #[repr(C)]
+            #[allow(missing_docs, reason = "weft.h says it beside each field")]
+            #[derive(Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+            pub struct $name { $(pub $field: $kind,)+ }
+        )+
+
+        /// The structs as they are here, for a comparison with the header's own type information.
+        pub fn mirrored() -> Vec<Mirrored> {
+            vec![$(Mirrored {
+                name: $c,
+                size: size_of::<$name>(),
+                fields: vec![$(Field {
+                    name: stringify!($field),
+                    offset: std::mem::offset_of!($name, $field),
+                    size: size_of::<$kind>(),
+                },)+],
+            },)+]
+        }
+    };
+}
+
+mirrors! {
+    /// `struct weft_parameters`.
+    "weft_parameters" => Parameters {
+        cwnd_min: u64,
+        bulk: u64,
+        beta: u32,
+        alpha0: u32,
+        g: u32,
+        gamma: u32,
+        tau: u32,
+        ssr: u32,
+        per_ack: u32,
+        reserved: u32,
+    }
+    /// `struct weft_window`.
+    "weft_window" => Window {
+        cwnd: u64,
+        ssthresh: u64,
+        slot: [u64; 4],
+        srtt: u32,
+        active: u8,
+        established: u8,
+        in_recovery: u8,
+        reserved: u8,
+    }
+    /// `struct weft_subflow`.
+    "weft_subflow" => Subflow {
+        local: [u8; 16],
+        remote: [u8; 16],
+        local_port: u16,
+        remote_port: u16,
+        family: u16,
+        reserved: u16,
+        mss: u32,
+        reserved2: u32,
+        acked: u64,
+        marked: u64,
+        marks: u64,
+        rounds: u64,
+        fast_retransmits: u64,
+        timeouts: u64,
+        last_ack: u64,
+        prior_cwnd: u64,
+        prior_ssthresh: u64,
+    }
+    /// `struct weft_connection`.
+    "weft_connection" => Connection {
+        w: [Window; SUBFLOWS],
+        subflow: [Subflow; SUBFLOWS],
+        increase: u64,
+        initial: u32,
+        suppressed: u32,
+        n_round: u32,
+        idle: u32,
+        open: u32,
+        token: u32,
+        algorithm: u32,
+        bulk: u32,
+        suppressions: u64,
+        releases: u64,
+        changed: u64,
+        opened: u64,
+    }
+    /// `struct weft_event`.
+    "weft_event" => Event {
+        time: u64,
+        kind: u32,
+        token: u32,
+        algorithm: u32,
+        slot: u32,
+        active: u32,
+        family: u16,
+        local_port: u16,
+        remote_port: u16,
+        reserved: u16,
+        reserved2: u32,
+        local: [u8; 16],
+        remote: [u8; 16],
+    }
+    /// `struct weft_totals`.
+    "weft_totals" => Totals {
+        connections: u64,
+        subflows: u64,
+        without_ecn: u64,
+        without_slot: u64,
+        lost_events: u64,
+    }
+}

@@ -1,0 +1,257 @@
+//! The twin of the kernel's congestion control: the very C of the BPF programs (`crates/weft-linux/bpf`), compiled for
+//! user space, behind `weft-cc`'s contract.
+//!
+//! So it can be compared with `weft-cc` event by event, and take part in the packet simulator as
+//! `cc = "kernel:amp"`. What is the kernel's own and not the algorithm's is not here: when an event comes, who is
+//! idle, and the echo of marks.
+
+pub mod layout;
+mod parameters;
+
+use std::sync::Arc;
+
+use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Entry, Error, Factory, Reno, Round};
+
+use layout::{Connection, PACKET, Parameters, SUBFLOWS, Window};
+
+/// What a spec writes in front of an algorithm's name.
+pub const PREFIX: &str = "kernel:";
+
+/// `enum weft_algorithm`, and what a spec calls each.
+const ALGORITHMS: [(&str, u32); 5] = [
+    ("kernel:amp", 1),
+    ("kernel:dcm", 2),
+    ("kernel:dctcp", 3),
+    ("kernel:lia", 4),
+    ("kernel:xmp", 5),
+];
+
+#[allow(unsafe_code, reason = "C is called through here and nowhere else")]
+mod ffi {
+    use super::layout::{Connection, Parameters, SUBFLOWS};
+
+    unsafe extern "C" {
+        fn weft_twin_event(
+            algorithm: u32,
+            c: *mut Connection,
+            p: *const Parameters,
+            event: u32,
+            s: u32,
+            acked: u32,
+            marked: u32,
+        );
+    }
+
+    /// One event of subflow `s`, below [`SUBFLOWS`].
+    pub(super) fn event(
+        algorithm: u32,
+        connection: &mut Connection,
+        parameters: &Parameters,
+        event: u32,
+        s: usize,
+        [acked, marked]: [u32; 2],
+    ) {
+        assert!(s < SUBFLOWS && (connection.initial as usize) < SUBFLOWS);
+        // SAFETY: both structs have C's layout (a test compares them with the header's own type information) and
+        // are borrowed for the call; C indexes windows with `s` and `initial`, which are in bounds, and with
+        // loops of its own up to SUBFLOWS; it keeps no pointer.
+        unsafe { weft_twin_event(algorithm, connection, parameters, event, s as u32, acked, marked) }
+    }
+}
+
+/// One connection of the kernel's congestion control.
+///
+/// A connection's subflows beyond the eighth get Reno, as in the kernel.
+#[derive(Clone, Debug)]
+pub struct Twin {
+    algorithm: u32,
+    echo: Echo,
+    parameters: Parameters,
+    connection: Box<Connection>,
+}
+
+/// Events in the order of `enum twin_event`.
+#[derive(Clone, Copy)]
+enum Event {
+    Open,
+    Ack,
+    Mark,
+    Round,
+    FastRetransmit,
+    Timeout,
+    Close,
+}
+
+impl Twin {
+    /// A fresh connection's state of `kernel:NAME`.
+    ///
+    /// # Errors
+    /// Those of [`Algorithm::build`] for the algorithm behind the name.
+    pub fn new(name: &str, given: &[(String, f64)]) -> Result<Self, Error> {
+        let unknown = || Error::Algorithm {
+            given: name.to_owned(),
+        };
+        let (name, number) = ALGORITHMS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .ok_or_else(unknown)?;
+        let algorithm = &name[PREFIX.len()..];
+        Ok(Self {
+            algorithm: *number,
+            echo: Algorithm::build(algorithm, given)?.echo(),
+            parameters: Parameters::new(algorithm, given)?,
+            connection: Box::new(zerocopy::FromZeros::new_zeroed()),
+        })
+    }
+
+    /// The connection as the programs keep it.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Hands `w` to C, lets `event` happen to subflow `s`, and takes the windows back.
+    fn event(&mut self, event: Event, w: &mut [weft_cc::Window], s: usize, counts: [u32; 2]) {
+        for (r, (from, to)) in w.iter().zip(&mut self.connection.w).enumerate() {
+            to.established = u8::from(from.established);
+            to.in_recovery = u8::from(from.in_recovery);
+            to.srtt = (from.srtt * 8e6).round() as u32;
+            self.connection.open |= 1 << r;
+        }
+        if matches!(event, Event::Open) {
+            let window = &mut self.connection.w[s];
+            *window = Window {
+                cwnd: fixed(w[s].cwnd),
+                ssthresh: fixed(w[s].ssthresh.min(INFINITE_SSTHRESH)),
+                slot: [0; 4],
+                active: 1,
+                ..*window
+            };
+        }
+        ffi::event(
+            self.algorithm,
+            &mut self.connection,
+            &self.parameters,
+            event as u32,
+            s,
+            counts,
+        );
+        for (from, to) in self.connection.w.iter().zip(w).filter(|(from, _)| from.cwnd != 0) {
+            to.cwnd = from.cwnd as f64 / PACKET;
+            to.ssthresh = if from.ssthresh >= fixed(INFINITE_SSTHRESH) {
+                f64::INFINITY
+            } else {
+                from.ssthresh as f64 / PACKET
+            };
+            to.active = from.active != 0;
+        }
+    }
+}
+
+/// `TCP_INFINITE_SSTHRESH`, in packets.
+const INFINITE_SSTHRESH: f64 = 2_147_483_647.0;
+
+fn fixed(packets: f64) -> u64 {
+    (packets * PACKET).round() as u64
+}
+
+impl CongestionControl for Twin {
+    /// Stock Linux echoes each mark or none.
+    fn echo(&self) -> Echo {
+        match self.echo {
+            Echo::Off => Echo::Off,
+            _ => Echo::Dctcp,
+        }
+    }
+
+    fn on_open(&mut self, w: &mut [weft_cc::Window], s: usize) {
+        if s < SUBFLOWS {
+            self.event(Event::Open, w, s, [0; 2]);
+        }
+    }
+
+    fn on_ack(&mut self, w: &mut [weft_cc::Window], s: usize, ack: Ack) {
+        if s < SUBFLOWS {
+            self.event(Event::Ack, w, s, [ack.acked, ack.marked]);
+        } else {
+            Reno.on_ack(w, s, ack);
+        }
+    }
+
+    fn on_mark(&mut self, w: &mut [weft_cc::Window], s: usize) {
+        if s < SUBFLOWS {
+            self.event(Event::Mark, w, s, [0; 2]);
+        } else {
+            Reno.on_mark(w, s);
+        }
+    }
+
+    fn on_round(&mut self, w: &mut [weft_cc::Window], s: usize, round: Round) {
+        if s < SUBFLOWS {
+            self.event(Event::Round, w, s, [round.acked, round.marked]);
+        }
+    }
+
+    fn on_fast_retransmit(&mut self, w: &mut [weft_cc::Window], s: usize) {
+        if s < SUBFLOWS {
+            self.event(Event::FastRetransmit, w, s, [0; 2]);
+        } else {
+            Reno.on_fast_retransmit(w, s);
+        }
+    }
+
+    fn on_timeout(&mut self, w: &mut [weft_cc::Window], s: usize) {
+        if s < SUBFLOWS {
+            self.event(Event::Timeout, w, s, [0; 2]);
+        } else {
+            Reno.on_timeout(w, s);
+        }
+    }
+
+    fn on_close(&mut self, w: &mut [weft_cc::Window], s: usize) {
+        if s < SUBFLOWS {
+            self.event(Event::Close, w, s, [0; 2]);
+        }
+    }
+}
+
+/// Makes [`Twin`]s: what a laboratory runs as `cc = "kernel:NAME"`.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    name: &'static str,
+    fresh: Twin,
+}
+
+impl Kernel {
+    /// All there are: name, and the entry of the algorithm behind it.
+    pub fn all() -> impl Iterator<Item = (&'static str, &'static Entry)> {
+        ALGORITHMS.iter().filter_map(|(name, _)| {
+            let entry = Algorithm::BUILT_IN
+                .iter()
+                .find(|e| e.name == &name[PREFIX.len()..])?;
+            Some((*name, entry))
+        })
+    }
+
+    /// The factory of `kernel:NAME` with these parameters.
+    ///
+    /// # Errors
+    /// Those of [`Algorithm::build`] for the algorithm behind the name.
+    pub fn factory(name: &str, given: &[(String, f64)]) -> Result<Arc<dyn Factory>, Error> {
+        let fresh = Twin::new(name, given)?;
+        let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
+        Ok(Arc::new(Self {
+            name: known.map_or("kernel", |(name, _)| *name),
+            fresh,
+        }))
+    }
+}
+
+impl Factory for Kernel {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn connection(&self) -> Box<dyn CongestionControl + Send> {
+        Box::new(self.fresh.clone())
+    }
+}

@@ -1,0 +1,37 @@
+//! From `weft-cc`'s parameters to the programs' fixed point.
+
+use weft_cc::{Algorithm, Error};
+
+use crate::layout::{PACKET, Parameters};
+
+impl Parameters {
+    /// Those of `weft-cc`'s `algorithm`; what is not given has its default there. `bulk`, which is no algorithm's, is 0.
+    ///
+    /// # Errors
+    /// Those of [`Algorithm::build`].
+    pub fn new(algorithm: &str, given: &[(String, f64)]) -> Result<Self, Error> {
+        Algorithm::build(algorithm, given)?;
+        let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == algorithm);
+        let value = |parameter: &str| {
+            let given = given.iter().find(|(name, _)| name == parameter);
+            let default = || entry?.parameters.iter().find(|p| p.name == parameter);
+            given
+                .map(|(_, value)| *value)
+                .or_else(|| default().map(|p| p.default))
+                .unwrap_or(0.0)
+        };
+        let scaled = |parameter: &str, bits: i32| (value(parameter) * 2.0_f64.powi(bits)).round() as u32;
+        Ok(Self {
+            cwnd_min: (value("cwnd_min") * PACKET) as u64,
+            bulk: 0,
+            beta: scaled("beta", 20),
+            alpha0: scaled("alpha0", 30),
+            g: scaled("g", 24),
+            gamma: value("gamma") as u32,
+            tau: value("tau") as u32,
+            ssr: value("ssr") as u32,
+            per_ack: value("per_ack") as u32,
+            reserved: 0,
+        })
+    }
+}

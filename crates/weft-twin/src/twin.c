@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
+/* The algorithms of the BPF programs behind one function. */
+#include "amp.h"
+#include "dcm.h"
+#include "dctcp.h"
+#include "lia.h"
+#include "xmp.h"
+
+/* The numbers that lib.rs gives weft-cc's events. */
+enum twin_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE };
+
+#define TWIN(name)                                                                                            \
+	static void name##_event(struct weft_connection *c, const struct weft_parameters *p, __u32 event, __u32 s, \
+				 __u32 acked, __u32 marked)                                                   \
+	{                                                                                                     \
+		switch (event) {                                                                              \
+		case OPEN:                                                                                    \
+			name##_on_open(c, p, s);                                                              \
+			break;                                                                                \
+		case ACK:                                                                                     \
+			name##_on_ack(c, p, s, acked, marked);                                                \
+			break;                                                                                \
+		case MARK:                                                                                    \
+			name##_on_mark(c, p, s);                                                              \
+			break;                                                                                \
+		case ROUND:                                                                                   \
+			name##_on_round(c, p, s, acked, marked);                                              \
+			break;                                                                                \
+		case FAST_RETRANSMIT:                                                                         \
+			name##_on_fast_retransmit(c, p, s);                                                   \
+			break;                                                                                \
+		case TIMEOUT:                                                                                 \
+			name##_on_timeout(c, p, s);                                                           \
+			break;                                                                                \
+		case CLOSE:                                                                                   \
+			name##_on_close(c, p, s);                                                             \
+			break;                                                                                \
+		}                                                                                             \
+	}
+
+TWIN(amp)
+TWIN(dcm)
+TWIN(dctcp)
+TWIN(lia)
+TWIN(xmp)
+
+/* The event of subflow s of a connection with this algorithm; then what the kernel does before it uses the window. */
+void weft_twin_event(__u32 algorithm, struct weft_connection *c, const struct weft_parameters *p, __u32 event, __u32 s,
+		     __u32 acked, __u32 marked)
+{
+	switch (algorithm) {
+	case WEFT_AMP:
+		amp_event(c, p, event, s, acked, marked);
+		break;
+	case WEFT_DCM:
+		dcm_event(c, p, event, s, acked, marked);
+		break;
+	case WEFT_DCTCP:
+		dctcp_event(c, p, event, s, acked, marked);
+		break;
+	case WEFT_LIA:
+		lia_event(c, p, event, s, acked, marked);
+		break;
+	case WEFT_XMP:
+		xmp_event(c, p, event, s, acked, marked);
+		break;
+	}
+	weft_limit(&c->w[s]);
+}

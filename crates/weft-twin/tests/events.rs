@@ -1,0 +1,117 @@
+//! The twin against `weft-cc`, event by event.
+
+mod pair;
+
+use pair::{End, Pair};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use weft_cc::{Ack, Algorithm, Allowed, Round};
+use weft_twin::Kernel;
+use weft_twin::layout::SUBFLOWS;
+
+/// 100,000 random sequences, 20,000 of each algorithm.
+const SEQUENCES: u64 = 20_000;
+/// How many may end early at a tie, where rounding decides: see [`pair`].
+const TIES: u64 = SEQUENCES / 50;
+
+#[test]
+fn random_sequences_of_events_give_the_same_windows() {
+    for (name, entry) in Kernel::all() {
+        let (mut ties, mut events) = (0, 0);
+        for seed in 0..SEQUENCES {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let parameters = parameters(entry.parameters, &mut random);
+            let mut pair = Pair::new(name, &parameters);
+            let length = random.random_range(10..150);
+            for _ in 0..length {
+                match step(&mut pair, &mut random) {
+                    Ok(()) => events += 1,
+                    Err(End::Tie) => {
+                        ties += 1;
+                        break;
+                    }
+                    Err(End::Different(why)) => panic!("{name} {parameters:?}, seed {seed}: {why}"),
+                }
+            }
+        }
+        println!("{name}: {events} events, {ties} of {SEQUENCES} sequences ended at a tie");
+        assert!(ties <= TIES, "{name}: {ties} ties hide too much");
+        assert!(events > SEQUENCES * 50);
+    }
+}
+
+/// Half of the sequences have the defaults, half random values.
+fn parameters(all: &[weft_cc::Parameter], random: &mut impl Rng) -> Vec<(String, f64)> {
+    if random.random() {
+        return Vec::new();
+    }
+    all.iter()
+        .map(|p| {
+            let value = match p.allowed {
+                Allowed::Number(min, max) if p.name == "beta" => random.random_range(min..=max.min(16.0)),
+                Allowed::Number(min, max) => random.random_range(min..=max),
+                Allowed::Whole(min, max) => f64::from(random.random_range(min..=max.min(10))),
+                Allowed::ZeroOrNumber(min, max) if random.random() => random.random_range(min..=max),
+                Allowed::ZeroOrNumber(..) => 0.0,
+                Allowed::Switch => f64::from(random.random_range(0..=1)),
+            };
+            (p.name.to_owned(), value)
+        })
+        .collect()
+}
+
+/// One event that the transport could report.
+fn step(pair: &mut Pair, random: &mut impl Rng) -> Result<(), End> {
+    let open = pair.open();
+    if pair.len() < SUBFLOWS && (open.is_empty() || random.random_bool(0.05)) {
+        let ssthresh = match random.random_range(0..3) {
+            0 => f64::INFINITY,
+            _ => f64::from(random.random_range(4..200)) / 2.0,
+        };
+        return pair.open_one(f64::from(random.random_range(1..20)), ssthresh);
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    let s = open[random.random_range(0..open.len())];
+    pair.recover(s, random.random_bool(0.1));
+    match random.random_range(0..100) {
+        0..60 => {
+            // 25 us to 2.5 ms, in the kernel's unit.
+            pair.round_trip_time(s, random.random_range(200..20_000));
+            let acked = match random.random_range(0..20) {
+                0 => random.random_range(1..100),
+                _ => random.random_range(1..4),
+            };
+            let marked = random.random_range(0..=acked);
+            pair.ack(s, Ack { acked, marked })
+        }
+        60..80 => {
+            let acked = random.random_range(0..50);
+            let marked = if random.random() {
+                0
+            } else {
+                random.random_range(0..=acked)
+            };
+            pair.round(s, Round { acked, marked })
+        }
+        80..92 => pair.mark(s),
+        92..96 => pair.fast_retransmit(s),
+        96..98 => pair.timeout(s),
+        _ => pair.close(s),
+    }
+}
+
+#[test]
+fn every_algorithm_that_the_kernel_has_is_weft_ccs() {
+    let names: Vec<_> = Kernel::all().map(|(name, entry)| (name, entry.name)).collect();
+    assert_eq!(names.len(), 5);
+    for (name, algorithm) in names {
+        assert_eq!(name, format!("kernel:{algorithm}"));
+        assert!(Kernel::factory(name, &[]).is_ok());
+        assert!(Algorithm::build(algorithm, &[]).is_ok());
+    }
+    assert!(Kernel::factory("kernel:reno", &[]).is_err());
+    assert!(Kernel::factory("amp", &[]).is_err());
+    assert!(Kernel::factory("kernel:amp", &[("gamma".to_owned(), 0.0)]).is_err());
+}

@@ -1,0 +1,31 @@
+"""Pages of results: HTML that a browser opens from the disk and that fetches nothing from outside its folder."""
+
+from __future__ import annotations
+
+from weft.papers.spread import digits
+
+
+def render(template: str, **values: object) -> str:
+    """A page from one of the templates in `weft/pages`, with all text escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    pages = Environment(
+        loader=PackageLoader("weft", "pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters |= {"digits": digits, "duration": duration}
+    return pages.get_template(template).render(values)
+
+
+def duration(seconds: float | None) -> str:
+    """Such as "40 s", "12 min", "1.5 h"."""
+    if seconds is None:
+        return "not measured"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

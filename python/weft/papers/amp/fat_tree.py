@@ -1,0 +1,66 @@
+"""What section 5.3's figures share: a fat-tree of 128 hosts, 32 ToR, 32 aggregation and 16 core switches, ECMP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.papers.amp.settings import LIMIT, RATE, SHOWN, K
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+    from matplotlib.axes import Axes
+
+    from weft.spec import Experiment
+
+PORTS = 8
+HOSTS = PORTS**3 // 4
+DELAY_US = 2
+"""The paper's, and that of the claims; between pods the base RTT is then 31 us, a BDP of 27 packets."""
+OTHER_DELAY_US = 5
+"""See `settings`; between pods the base RTT is then 67 us, a BDP of 57 packets."""
+
+
+def fat_tree(
+    name: str,
+    *,
+    duration: str,
+    transports: Mapping[str, Mapping[str, Any]],
+    traffic: Sequence[Mapping[str, Any]],
+    delay_us: int = DELAY_US,
+    stop: Mapping[str, Any] | None = None,
+) -> Experiment:
+    """An experiment in that network with section 5's rates and queues."""
+    from weft import Experiment
+
+    document: dict[str, Any] = {
+        "name": name,
+        "duration": duration,
+        "topology": {"kind": "fat-tree", "k": PORTS, "rate": RATE, "delay": f"{delay_us}us"},
+        "queues": {"limit": LIMIT, "mark": f"{K} packets"},
+        "transports": transports,
+        "traffic": traffic,
+    }
+    return Experiment.model_validate(document if stop is None else {**document, "stop": stop})
+
+
+def percentile(column: str, percent: float) -> pl.Expr:
+    """An aggregation, interpolated linearly."""
+    import polars as pl
+
+    return pl.col(column).quantile(percent / 100, interpolation="linear")
+
+
+def plot_cdf(panel: Axes, rows: pl.DataFrame, column: str, algorithms: Sequence[str], up_to: float = 99.5) -> None:
+    """The CDF of a column for each algorithm over all seeds, up to a percentile, by half percents."""
+    from weft import statistics
+
+    percents = [n / 2 for n in range(int(2 * up_to) + 1)]
+    for algorithm in algorithms:
+        values = statistics.percentiles(rows.filter(algorithm=algorithm), column, percents).row(0)
+        shown = SHOWN[algorithm]
+        panel.plot(values, [p / 100 for p in percents], label=shown.label, color=shown.colour, linewidth=1.2)
+    panel.set_ylim(0, 1)
+    panel.set_ylabel("CDF")
+    panel.grid(visible=True, alpha=0.3)

@@ -1,0 +1,204 @@
+"""Figures 6 (section 4.1) and 11 (section 5.2): how fast a multipath flow leaves a path on which a DCTCP flow begins.
+
+Figure 5's setting: a multipath flow of two subflows, one over each bottleneck, from 0 s; a DCTCP flow on the lower path
+from 1 to 2 s; one on the upper path from 2 s. The shift is over when the window of the upper subflow is at its floor,
+that is below cwnd_min + 1, as AMP's own test for it has it.
+
+"MPTCP (beta = 4)" is the text's "modify MPTCP to reduce the cwnd of subflow by a constant factor when it sees
+ECN-marked packets": MPTCP's linked increases, cuts of a quarter once a window, and DCM's floor of two packets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft.papers.amp.settings import SHOWN, transport, two_bottlenecks
+from weft.papers.figure import Claim
+from weft.papers.spread import Spread, listed, over_seeds
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+    from weft.spec import Experiment
+
+ALGORITHMS = ("mptcp", "dcm", "amp", "xmp")
+CONSTANT = ("mptcp", "amp", "xmp")
+"""Those that cut by a constant factor."""
+PAPER_MS = {"mptcp": 3, "dcm": 7, "amp": 3, "xmp": 3}
+FIGURE = {"mptcp": "Figure 6(a)", "dcm": "Figure 6(b)", "amp": "Figure 11(a)", "xmp": "Figure 11(b)"}
+PHASE_MS = 1000
+QUICK_PHASE_MS = 50
+QUICK = f"phases of {QUICK_PHASE_MS} ms instead of {PHASE_MS} ms, links of 5 us only"
+WATCHED_MS = 20
+"""Simulated after the second DCTCP flow begins."""
+SHOWN_MS = (-1.0, 12.0)
+"""What of it the plot shows and the table keeps."""
+SAMPLED = "10us"
+FLOOR = 2
+DELAYS_US = (2, 5, 8)
+DELAY_US = 5
+"""The link delay of the claims: it gives the BDP of 20 packets that the paper reasons with in section 3.2."""
+HOST_GBPS = 10
+FAST_HOST_GBPS = 20
+"""Not the paper's, all of whose links have 10 Gbps: the packets of a flow alone on its path then queue in its host's
+own port, and at the bottleneck only when another flow begins. With faster hosts the bottleneck is where they queue."""
+TOLERANCE_MS = 1
+"""The paper's numbers are whole milliseconds, read from a plot."""
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Each algorithm for each link delay, and with faster links of the hosts."""
+    phase_ms = QUICK_PHASE_MS if scale.quick else PHASE_MS
+    delays_us = (DELAY_US,) if scale.quick else DELAYS_US
+    settings = [*((delay_us, HOST_GBPS) for delay_us in delays_us), (DELAY_US, FAST_HOST_GBPS)]
+    return [
+        Case(
+            {"delay_us": delay_us, "host_gbps": host_gbps, "algorithm": algorithm},
+            _shifting(algorithm, delay_us, host_gbps, phase_ms),
+            seed,
+        )
+        for delay_us, host_gbps in settings
+        for algorithm in ALGORITHMS
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row a sample of a subflow (0 is the upper one), its time in ms from the second DCTCP flow's beginning.
+
+    `floor_ms` is when the upper window was first at its floor; null: not within `WATCHED_MS`.
+    """
+    begun_s = result.flows.filter(traffic="upper")["start_s"].item()
+    traces = result.traces.select("subflow", "cwnd_packets", "active", time_ms=(pl.col("time_s") - begun_s) * 1e3)
+    floor = traces.filter(pl.col("time_ms") > 0, pl.col("cwnd_packets") < FLOOR + 1, subflow=0)["time_ms"].min()
+    return traces.filter(pl.col("time_ms").is_between(*SHOWN_MS)).with_columns(floor_ms=pl.lit(floor, pl.Float64))
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Section 4.1, observation (3), and section 5.2, "Traffic shifting speed"."""
+    took = _all(rows, DELAY_US)
+    slower = Spread(tuple(d - m for d, m in zip(took["dcm"].values, took["mptcp"].values, strict=True)), "ms")
+    return [
+        *(_time(rows, name) for name in ("mptcp", "dcm")),
+        Claim(
+            "DCM is 4 ms slower than MPTCP",
+            "4 ms",
+            str(slower),
+            abs(slower.mean - 4) <= TOLERANCE_MS,
+            f"holds within {TOLERANCE_MS} ms; {_other_settings(rows, ('mptcp', 'dcm'))}. The two differ only in the "
+            "cut, a quarter against alpha / 2. What decides is where packets queue when the other flow begins: with all"
+            f" links of {HOST_GBPS} Gbps in the flow's own host, with faster hosts at the bottleneck",
+        ),
+        *(_time(rows, name) for name in ("amp", "xmp")),
+        Claim(
+            "A constant cut shifts traffic faster than DCM's cut by alpha",
+            "3 ms against 7 ms",
+            listed(took.items()),
+            all(c < d for name in CONSTANT for c, d in zip(took[name].values, took["dcm"].values, strict=True)),
+            "holds when MPTCP, AMP and XMP are faster than DCM in every seed",
+        ),
+        Claim(
+            "AMP and XMP achieve similar traffic shifting times",
+            "similar",
+            listed((name, took[name]) for name in ("amp", "xmp")),
+            abs(took["amp"].mean - took["xmp"].mean) <= TOLERANCE_MS,
+            f"holds within {TOLERANCE_MS} ms",
+        ),
+    ]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Both windows of the multipath flow around the beginning of the second DCTCP flow, first seed."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(8, 5.6), layout="constrained")
+    panels = plot.subplots(2, 2, sharex=True, sharey=True)
+    here = rows.filter(delay_us=DELAY_US, host_gbps=HOST_GBPS, seed=rows["seed"].min())
+    for axes, name in zip(panels.flat, ALGORITHMS, strict=True):
+        for subflow, words, style in ((0, "upper, congested", "-"), (1, "lower", "--")):
+            window = here.filter(algorithm=name, subflow=subflow)
+            axes.plot(
+                window["time_ms"].to_numpy(),
+                window["cwnd_packets"].to_numpy(),
+                style,
+                color=SHOWN[name].colour,
+                linewidth=1,
+                label=words,
+            )
+        axes.axvline(_took(rows, name, DELAY_US).mean, color="#888888", linestyle=":", linewidth=1)
+        axes.set_title(f"{FIGURE[name]}: {SHOWN[name].label}")
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(frameon=False)
+    for axes in panels[-1]:
+        axes.set_xlabel("time after the second DCTCP flow began (ms)")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("cwnd (packets)")
+    plot.suptitle(f"Figures 6 and 11: traffic shifting, links of {DELAY_US} us; dotted: over, mean of the seeds")
+    return plot
+
+
+def _shifting(algorithm: str, delay_us: int, host_gbps: int, phase_ms: int) -> Experiment:
+    return two_bottlenecks(
+        f"shifting-{algorithm}",
+        delay_us=delay_us,
+        host_gbps=host_gbps,
+        duration=f"{2 * phase_ms + WATCHED_MS}ms",
+        transports={algorithm: transport(algorithm, subflows=2), "dctcp": transport("dctcp")},
+        traffic=[
+            {"kind": "bulk", "name": "both", "transport": algorithm, "from": "S2", "to": "D2"},
+            {
+                "kind": "bulk",
+                "name": "lower",
+                "transport": "dctcp",
+                "from": "S3",
+                "to": "D3",
+                "start": f"{phase_ms}ms",
+                "stop": f"{2 * phase_ms}ms",
+            },
+            {
+                "kind": "bulk",
+                "name": "upper",
+                "transport": "dctcp",
+                "from": "S1",
+                "to": "D1",
+                "start": f"{2 * phase_ms}ms",
+            },
+        ],
+        probes=[{"kind": "flow", "traffic": "both", "every": SAMPLED}],
+    )
+
+
+def _took(rows: pl.DataFrame, algorithm: str, delay_us: int, host_gbps: int = HOST_GBPS) -> Spread:
+    """The time to the floor; infinite where it was not reached."""
+    here = rows.filter(algorithm=algorithm, delay_us=delay_us, host_gbps=host_gbps)
+    return over_seeds(here, pl.col("floor_ms").first().fill_null(float("inf")), "ms")
+
+
+def _all(
+    rows: pl.DataFrame, delay_us: int, names: tuple[str, ...] = ALGORITHMS, host_gbps: int = HOST_GBPS
+) -> dict[str, Spread]:
+    return {name: _took(rows, name, delay_us, host_gbps) for name in names}
+
+
+def _time(rows: pl.DataFrame, name: str) -> Claim:
+    took, paper = _took(rows, name, DELAY_US), PAPER_MS[name]
+    return Claim(
+        f"{FIGURE[name]}: {SHOWN[name].label} finishes its traffic shifting after about {paper} ms",
+        f"about {paper} ms",
+        str(took),
+        abs(took.mean - paper) <= TOLERANCE_MS,
+        f"until the upper window is below {FLOOR + 1} packets, sampled every {SAMPLED}; holds within {TOLERANCE_MS} "
+        f"ms; {_other_settings(rows, (name,))}",
+    )
+
+
+def _other_settings(rows: pl.DataFrame, names: tuple[str, ...]) -> str:
+    delays_us = [d for d in rows["delay_us"].unique().sort() if d != DELAY_US]
+    others = [f"with {d} us {listed(_all(rows, d, names).items())}" for d in delays_us]
+    fast = listed(_all(rows, DELAY_US, names, FAST_HOST_GBPS).items())
+    return "; ".join((f"links of {DELAY_US} us", *others, f"with hosts' links of {FAST_HOST_GBPS} Gbps {fast}"))

@@ -1,0 +1,199 @@
+"""Figure 9 (section 5.2): Jain's index of 1, 2 and 4 multipath flows beside n DCTCP flows on one bottleneck."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft import statistics
+from weft.papers.amp.coexistence import coexistence
+from weft.papers.amp.settings import SHOWN
+from weft.papers.figure import Claim
+from weft.papers.spread import Spread, digits, listed, over_seeds
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+
+SECONDS = 1.0
+QUICK_SECONDS = 0.1
+QUICK = f"{QUICK_SECONDS} s simulated instead of {SECONDS:.0f} s, links of 5 us only"
+PANELS = {1: "a", 2: "b", 4: "c"}
+"""Panels by multipath flows."""
+DCTCP_FLOWS = (2, 4, 6, 8, 16)
+"""n; of the paper's values only 4 and 8 are in its text."""
+MULTIPATH = ("amp", "xmp", "dcm")
+WITHOUT = "amp-without-suppression"
+ALGORITHMS = (*MULTIPATH, WITHOUT)
+DELAYS_US = (2, 5, 8)
+DELAY_US = 5
+"""The link delay of the claims, for it gives the BDP of 20 packets that section 3.2 reasons with."""
+JITTER = "1ms"
+"""Not the paper's, whose flows all arrive at 0 s: it shows what is due to flows in lockstep."""
+NEAR = 0.05
+"""Indices that close count as equal; the paper gives no number."""
+MARGINAL = 0.1
+"""Indices that close differ marginally; the paper gives no number."""
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Each algorithm beside each number of DCTCP flows; with links of 5 us also with random starts."""
+    settings = [(delay_us, "0s") for delay_us in ((DELAY_US,) if scale.quick else DELAYS_US)] + [(DELAY_US, JITTER)]
+    seconds = QUICK_SECONDS if scale.quick else SECONDS
+    return [
+        Case(
+            {"delay_us": delay_us, "jitter": jitter, "flows": m, "dctcp_flows": n, "algorithm": algorithm},
+            coexistence(algorithm, m, n, delay_us=delay_us, seconds=seconds, jitter=jitter),
+            seed,
+        )
+        for delay_us, jitter in settings
+        for m in PANELS
+        for n in DCTCP_FLOWS
+        for algorithm in ALGORITHMS
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """Jain's index of all flows' goodput, and a multipath flow's mean goodput over a DCTCP flow's."""
+    goodput, dctcp = pl.col("goodput_bps"), pl.col("transport") == "dctcp"
+    return result.flows.select(
+        jain=statistics.jain(goodput), ratio=goodput.filter(~dctcp).mean() / goodput.filter(dctcp).mean()
+    )
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Section 5.2, "Effectiveness to the minimum window syndrome", and what it says of SSR."""
+    here = _setting(rows, DELAY_US, "0s")
+    return [_fairest(rows), *_weak(here), _aggravates(here), _without(rows)]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Jain's index over n, a panel a number of multipath flows."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(10, 3.6), layout="constrained")
+    panels = plot.subplots(1, len(PANELS), sharey=True)
+    here = _setting(rows, DELAY_US, "0s")
+    for axes, (m, letter) in zip(panels, PANELS.items(), strict=True):
+        _plot_panel(axes, here.filter(flows=m))
+        axes.set_title(f"({letter}) {m} multipath flow{'s' if m > 1 else ''}")
+    panels[0].set_ylabel("Jain's index")
+    panels[0].legend(frameon=False, fontsize="small")
+    plot.suptitle(f"Figure 9: fairness beside DCTCP, links of {DELAY_US} us")
+    return plot
+
+
+def _setting(rows: pl.DataFrame, delay_us: int, jitter: str) -> pl.DataFrame:
+    return rows.filter(delay_us=delay_us, jitter=jitter)
+
+
+def _means(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row for each number of multipath and DCTCP flows: the index of each algorithm, mean over the seeds."""
+    return rows.pivot("algorithm", index=["flows", "dctcp_flows"], values="jain", aggregate_function="mean")
+
+
+def _fairest(rows: pl.DataFrame) -> Claim:
+    def best(setting: pl.DataFrame) -> tuple[int, int]:
+        cells = _means(setting.filter(pl.col("dctcp_flows") >= 4))
+        return len(cells.filter(pl.col("amp") > pl.max_horizontal("xmp", "dcm"))), len(cells)
+
+    here = _setting(rows, DELAY_US, "0s")
+    count, of = best(here)
+    others = ["{} in {} of {}".format(words, *best(setting)) for words, setting in _other_settings(rows)]
+    return Claim(
+        "In almost all cases AMP is fairer than XMP and DCM",
+        "almost all",
+        f"in {count} of {of} cells with 4 DCTCP flows or more; {_cell(here, 1, 8)}; {_cell(here, 4, 8)}",
+        count >= 0.9 * of,
+        f"mean index over the seeds; holds when AMP's is the highest in 9 of 10 cells. Links of {DELAY_US} us; "
+        f"{', '.join(others)}",
+    )
+
+
+def _other_settings(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    delays_us = [d for d in rows["delay_us"].unique().sort() if d != DELAY_US]
+    delays = [(f"with {d} us", _setting(rows, d, "0s")) for d in delays_us]
+    return [*delays, (f"with {DELAY_US} us and starts spread over {JITTER}", _setting(rows, DELAY_US, JITTER))]
+
+
+def _cell(rows: pl.DataFrame, m: int, n: int) -> str:
+    return f"{m} beside {n} DCTCP: {listed((a, _jain(rows, a, m, n)) for a in MULTIPATH)}"
+
+
+def _jain(rows: pl.DataFrame, algorithm: str, m: int, n: int) -> Spread:
+    return over_seeds(rows.filter(algorithm=algorithm, flows=m, dctcp_flows=n), pl.col("jain").first())
+
+
+def _weak(rows: pl.DataFrame) -> list[Claim]:
+    return [
+        Claim(
+            f"({PANELS[m]}) With fewer than {n} DCTCP flows the syndrome is weak and the schemes differ marginally",
+            "marginal difference",
+            "; ".join(_cell(rows, m, few) for few in DCTCP_FLOWS if few < n),
+            all(_apart(rows, m, few) <= MARGINAL for few in DCTCP_FLOWS if few < n),
+            f"holds when the highest mean index is at most {MARGINAL} above the lowest in each cell; they are "
+            + ", ".join(f"{digits(_apart(rows, m, few))} apart at n = {few}" for few in DCTCP_FLOWS if few < n)
+            + f", and {digits(_apart(rows, m, 2 * n))} at n = {2 * n}. A multipath flow at its floor is worth "
+            "4 x 2 packets: whether windows sit at the floor depends on BDP + K, about 30 packets here",
+        )
+        for m, n in ((1, 8), (2, 4))
+    ]
+
+
+def _apart(rows: pl.DataFrame, m: int, n: int) -> float:
+    means = [_jain(rows, algorithm, m, n).mean for algorithm in MULTIPATH]
+    return max(means) - min(means)
+
+
+def _aggravates(rows: pl.DataFrame) -> Claim:
+    one, four = ({a: _jain(rows, a, m, 4) for a in MULTIPATH} for m in (1, 4))
+    return Claim(
+        "More multipath flows aggravate the unfairness even beside few DCTCP flows",
+        "4 DCTCP flows: (c) less fair than (a)",
+        f"1 multipath flow {listed(one.items())}; 4 {listed(four.items())}",
+        all(four[a].mean < one[a].mean - NEAR for a in ("xmp", "dcm")),
+        f"4 DCTCP flows; holds when the index of XMP and of DCM falls by more than {NEAR}",
+    )
+
+
+def _without(rows: pl.DataFrame) -> Claim:
+    cells = _means(_setting(rows, DELAY_US, "0s").filter(pl.col("dctcp_flows") >= 4))
+    names = (WITHOUT, "xmp", "dcm")
+    apart = cells.select(pl.max_horizontal(names) - pl.min_horizontal(names)).to_series()
+    lost = cells.select(pl.col("amp") - pl.col(WITHOUT)).to_series()
+    return Claim(
+        "Without SSR all three schemes are equally poor",
+        "equally poor",
+        f"AMP without suppression, XMP and DCM at most {digits(max(apart))} apart; suppression is worth "
+        f"{digits(min(lost))} to {digits(max(lost))} of index",
+        max(apart) <= NEAR and min(lost) > 0,
+        f"cells with 4 DCTCP flows or more; holds when the three mean indices are at most {NEAR} apart and AMP's with "
+        "suppression is higher in each",
+    )
+
+
+def _plot_panel(axes: Axes, rows: pl.DataFrame) -> None:
+    for algorithm in ALGORITHMS:
+        cells = (
+            rows.filter(algorithm=algorithm).group_by("dctcp_flows").agg(mean=pl.col("jain").mean()).sort("dctcp_flows")
+        )
+        shown = SHOWN[algorithm]
+        axes.plot(
+            cells["dctcp_flows"].to_numpy(),
+            cells["mean"].to_numpy(),
+            label=shown.label,
+            color=shown.colour,
+            marker=shown.marker,
+            linestyle="--" if algorithm == WITHOUT else "-",
+            linewidth=1,
+        )
+    axes.set_xticks(DCTCP_FLOWS)
+    axes.set_ylim(0.5, 1.02)
+    axes.set_xlabel("DCTCP flows, n")
+    axes.grid(visible=True, alpha=0.3)

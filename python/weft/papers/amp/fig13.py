@@ -1,0 +1,284 @@
+"""Figure 13 (section 5.3): long flows of half the hosts beside short DCTCP flows of the others, along a permutation.
+
+Every host sends to one other and receives from one other. Half of them, drawn at random, have one long flow each for
+the whole run; each of the others opens short flows at the times of a Poisson process of 256 a second, of 1 KB to 1 MB,
+uniform. A run of the paper's 10 s takes some 5 minutes, and what is random is above all the permutation. So the first
+seed has 10 s too, while the claims are judged by runs of `SECONDS` with every seed; their notes say what 10 s give.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft import statistics
+from weft.papers.amp.fat_tree import DELAY_US, HOSTS, OTHER_DELAY_US, fat_tree, percentile, plot_cdf
+from weft.papers.amp.settings import SHOWN, transport
+from weft.papers.figure import Claim
+from weft.papers.spread import Spread, listed, over_seeds
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+
+ALGORITHMS = ("amp", "xmp", "dcm", "dctcp")
+MULTIPATH = ("amp", "xmp", "dcm")
+CONSTANT = "dcm-constant-cut"
+"""Not in the paper: DCM with a cut by a quarter in place of DCTCP's, which shows what its longer queues come from."""
+SHORT_FLOWS = 256
+"""A second, of each of the hosts that send short flows."""
+PAPER_SECONDS = 10.0
+SECONDS = 2.0
+QUICK_SECONDS = 0.2
+QUICK = f"{QUICK_SECONDS} s simulated instead of {SECONDS:.0f} s and {PAPER_SECONDS:.0f} s, links of 2 us only"
+STAGES = ("host-tor", "tor-agg", "agg-core")
+ALIKE = 1.1
+"""Goodputs and utilisations within a tenth of one another differ little; so do percentiles of the FCT."""
+TENTH = (5, 20)
+"""Percent of the flows that count as about 10 %."""
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Each algorithm for the long flows; the first seed with the paper's length and with links of 5 us too."""
+    others = [] if scale.quick else [(DELAY_US, PAPER_SECONDS, 1), (OTHER_DELAY_US, SECONDS, 1)]
+    judged = [(DELAY_US, QUICK_SECONDS if scale.quick else SECONDS, seed) for seed in range(1, scale.seeds + 1)]
+    return [
+        *(_case(name, *run) for run in judged for name in (*ALGORITHMS, CONSTANT)),
+        *(_case(name, *run) for run in others for name in ALGORITHMS),
+    ]
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row a value: `what` it is, `value`, and of a utilisation the stage and direction."""
+    flows = result.flows
+    fct = flows.filter(pl.col("fct_s").is_not_null(), traffic="short")
+    rows = (
+        fct.select(what=pl.lit("fct_ms"), value=pl.col("fct_s") * 1e3),
+        flows.filter(traffic="long").select(what=pl.lit("goodput_gbps"), value=pl.col("goodput_bps") * 1e-9),
+        statistics.utilisation(result.links).select(
+            "stage", "direction", what=pl.lit("utilisation"), value=pl.col("mean")
+        ),
+    )
+    return pl.concat(rows, how="diagonal").select("what", "stage", "direction", "value")
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Section 5.3, "General workload", sentence by sentence."""
+    here = _judged(rows)
+    mean = {name: _fct(here, name, pl.col("value").mean()) for name in ALGORITHMS}
+    p90 = {name: _fct(here, name, percentile("value", 90)) for name in ALGORITHMS}
+    goodput = {name: _goodput(here, name) for name in ALGORITHMS}
+    fct = f"means {listed(mean.items())}; 90th percentiles {listed(p90.items())}"
+    percentiles = "; ".join(
+        f"{p}th percentile {listed((name, _fct(here, name, percentile('value', p))) for name in ALGORITHMS)}"
+        for p in (50, 99)
+    )
+    return [
+        Claim(
+            "(a) Short flows achieve the best FCT when AMP and XMP are used for long flows",
+            "best beside AMP and XMP",
+            fct,
+            all(
+                max(fcts[name].mean for name in ("amp", "xmp")) < min(fcts[name].mean for name in ("dcm", "dctcp"))
+                for fcts in (mean, p90)
+            ),
+            "holds when beside AMP and beside XMP both the mean and the 90th percentile are below those beside DCM and "
+            f"DCTCP; {percentiles}; {_elsewhere(rows, _mean_fcts)}",
+        ),
+        Claim(
+            "(a) The FCT of short flows is worst when DCTCP is used for long flows",
+            "worst beside DCTCP",
+            fct,
+            all(fcts["dctcp"].mean > max(fcts[name].mean for name in MULTIPATH) for fcts in (mean, p90)),
+            "holds when beside DCTCP both the mean and the 90th percentile are above those beside all others; "
+            f"{_elsewhere(rows, _mean_fcts)}",
+        ),
+        _slower_tenth(rows),
+        Claim(
+            "(b) The long flows of AMP and XMP show little difference in goodput",
+            "little difference",
+            listed((name, goodput[name]) for name in ("amp", "xmp")),
+            _apart(goodput[name].mean for name in ("amp", "xmp")) <= ALIKE,
+            f"mean over the long flows; holds when they are within a factor of {ALIKE}; {_elsewhere(rows, _goodputs)}",
+        ),
+        Claim(
+            "(b) DCM achieves the best goodput",
+            "best",
+            listed(goodput.items()),
+            goodput["dcm"].mean > max(goodput[name].mean for name in ALGORITHMS if name != "dcm"),
+            f"mean over the long flows; holds when DCM's is the highest; {_elsewhere(rows, _goodputs)}",
+        ),
+        Claim(
+            "(b) DCTCP for long flows yields the worst goodput",
+            "worst",
+            listed(goodput.items()),
+            goodput["dctcp"].mean < min(goodput[name].mean for name in MULTIPATH),
+            f"mean over the long flows; holds when DCTCP's is the lowest; {_elsewhere(rows, _goodputs)}",
+        ),
+        _utilisation(here),
+    ]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """CDFs of the short flows' FCT and of the long flows' goodput, and utilisation by stage, as in the paper."""
+    from matplotlib.figure import Figure
+
+    here = _judged(rows)
+    plot = Figure(figsize=(12, 3.8), layout="constrained")
+    short, long, stages = plot.subplots(1, 3)
+    plot_cdf(short, here.filter(what="fct_ms"), "value", ALGORITHMS)
+    short.set_title("(a) short flows")
+    short.set_xlabel("FCT (ms)")
+    short.legend(frameon=False)
+    plot_cdf(long, here.filter(what="goodput_gbps"), "value", ALGORITHMS, up_to=100)
+    long.set_title("(b) long flows")
+    long.set_xlabel("goodput (Gbps)")
+    _plot_utilisation(stages, here)
+    plot.suptitle("Figure 13: short DCTCP flows beside long flows by each algorithm")
+    return plot
+
+
+def _case(algorithm: str, delay_us: int, seconds: float, seed: int) -> Case:
+    long, short = _pairs(seed)
+    experiment = fat_tree(
+        f"short-beside-{algorithm}",
+        duration=f"{seconds}s",
+        delay_us=delay_us,
+        transports={"dctcp": transport("dctcp"), "long": transport(algorithm)},
+        traffic=[
+            {"kind": "bulk", "name": "long", "transport": "long", "pairs": long},
+            {
+                "kind": "poisson",
+                "name": "short",
+                "transport": "dctcp",
+                "pairs": short,
+                "rate": SHORT_FLOWS,
+                "size": {"kind": "uniform", "from": "1KB", "to": "1MB"},
+            },
+        ],
+    )
+    return Case({"delay_us": delay_us, "seconds": seconds, "algorithm": algorithm}, experiment, seed)
+
+
+def _pairs(seed: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """A permutation of all hosts without fixed points, in two halves drawn at random."""
+    draw = random.Random(seed)  # noqa: S311 (an experiment's, no secret)
+    hosts = list(range(HOSTS))
+    receivers = draw.sample(hosts, HOSTS)
+    while any(host == receiver for host, receiver in zip(hosts, receivers, strict=True)):
+        receivers = draw.sample(hosts, HOSTS)
+    pairs = draw.sample(list(zip(hosts, receivers, strict=True)), HOSTS)
+    return sorted(pairs[: HOSTS // 2]), sorted(pairs[HOSTS // 2 :])
+
+
+def _judged(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.filter(pl.col("seconds") < PAPER_SECONDS, delay_us=DELAY_US)
+
+
+def _fct(rows: pl.DataFrame, algorithm: str, statistic: pl.Expr) -> Spread:
+    return over_seeds(rows.filter(what="fct_ms", algorithm=algorithm), statistic, "ms")
+
+
+def _goodput(rows: pl.DataFrame, algorithm: str) -> Spread:
+    return over_seeds(rows.filter(what="goodput_gbps", algorithm=algorithm), pl.col("value").mean(), "Gbps")
+
+
+def _mean_fcts(rows: pl.DataFrame) -> str:
+    return listed((name, _fct(rows, name, pl.col("value").mean())) for name in ALGORITHMS)
+
+
+def _goodputs(rows: pl.DataFrame) -> str:
+    return listed((name, _goodput(rows, name)) for name in ALGORITHMS)
+
+
+def _elsewhere(rows: pl.DataFrame, statistic: Callable[[pl.DataFrame], str]) -> str:
+    """The same over the paper's length and with the other link delay, where these were run."""
+    runs = [
+        (f"{PAPER_SECONDS:.0f} s of one seed", rows.filter(pl.col("seconds") == PAPER_SECONDS)),
+        (f"links of {OTHER_DELAY_US} us and one seed", rows.filter(delay_us=OTHER_DELAY_US)),
+    ]
+    others = [f"; with {name} {statistic(other)}" for name, other in runs if not other.is_empty()]
+    return f"links of {DELAY_US} us{''.join(others)}"
+
+
+def _slower_tenth(rows: pl.DataFrame) -> Claim:
+    here = _judged(rows)
+    slower = {name: _slower_share(here, name) for name in ("dcm", CONSTANT)}
+    means = listed((name, _fct(here, name, pl.col("value").mean())) for name in ("amp", "dcm", CONSTANT))
+    return Claim(
+        "(a) With long DCM flows about 10 % of the short flows obtain longer FCTs than with long AMP flows",
+        "about 10 %",
+        str(slower["dcm"]),
+        TENTH[0] <= slower["dcm"].mean <= TENTH[1],
+        "share of the percentiles, from the 99th down without a gap, at which the FCT beside DCM is over "
+        f"{ALIKE} times that beside AMP; holds from {TENTH[0]} to {TENTH[1]} %. With a cut by a quarter in place of "
+        f"DCTCP's, which is smaller the fewer packets are marked, and all else of DCM it is {slower[CONSTANT]}; mean "
+        f"FCTs {means}; {_elsewhere(rows, _dcm_slower)}",
+    )
+
+
+def _slower_share(rows: pl.DataFrame, algorithm: str) -> Spread:
+    """Percent of the short flows, the slowest ones, that take clearly longer than as many beside AMP."""
+    percents = range(1, 100)
+    beside = {
+        name: statistics.percentiles(rows.filter(what="fct_ms", algorithm=name), "value", percents, by="seed")
+        for name in ("amp", algorithm)
+    }
+    shares = []
+    for amp, other in zip(beside["amp"].iter_rows(), beside[algorithm].iter_rows(), strict=True):
+        # The first column is the seed.
+        clearly = [b > ALIKE * a for a, b in zip(amp[1:], other[1:], strict=True)]
+        shares.append(float((*reversed(clearly), False).index(False)))
+    return Spread(tuple(shares), "%")
+
+
+def _dcm_slower(rows: pl.DataFrame) -> str:
+    return str(_slower_share(rows, "dcm"))
+
+
+def _utilisation(rows: pl.DataFrame) -> Claim:
+    used = {
+        stage: {
+            name: over_seeds(
+                rows.filter(what="utilisation", stage=stage, algorithm=name), 100 * pl.col("value").mean(), "%"
+            )
+            for name in ALGORITHMS
+        }
+        for stage in STAGES
+    }
+    apart = {stage: _apart(used[stage][name].mean for name in MULTIPATH) for stage in STAGES}
+    return Claim(
+        "(c) The multipath schemes perform equally well in utilisation at all layers",
+        "equal",
+        "; ".join(f"{stage} {listed(of.items())}" for stage, of in used.items()),
+        all(ratio <= ALIKE for ratio in apart.values()),
+        f"mean over the links of both directions; holds when AMP, XMP and DCM are within a factor of {ALIKE} at each "
+        f"stage: {', '.join(f'{stage} {ratio:.3f}' for stage, ratio in apart.items())}",
+    )
+
+
+def _apart(values: Iterable[float]) -> float:
+    every = list(values)
+    return max(every) / min(every)
+
+
+def _plot_utilisation(panel: Axes, rows: pl.DataFrame) -> None:
+    width = 0.8 / len(ALGORITHMS)
+    for place, algorithm in enumerate(ALGORITHMS):
+        here = rows.filter(what="utilisation", algorithm=algorithm)
+        means = [here.filter(stage=stage).select(pl.col("value").mean()).item() for stage in STAGES]
+        at = [n + width * (place - (len(ALGORITHMS) - 1) / 2) for n in range(len(STAGES))]
+        panel.bar(at, means, width, label=SHOWN[algorithm].label, color=SHOWN[algorithm].colour)
+    panel.set_xticks(range(len(STAGES)), STAGES)
+    panel.set_title("(c) utilisation")
+    panel.set_ylabel("mean over links")
+    panel.set_axisbelow(True)
+    panel.grid(visible=True, axis="y", alpha=0.3)

@@ -1,0 +1,149 @@
+"""Runs figures one after another and leaves one folder: a page, and beside it their plots, tables and claims."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft import _weft, papers
+from weft.errors import UsageError
+from weft.guard import MISSING, describe
+from weft.page import render
+from weft.papers.reproduce import reproduce
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from weft.papers.figure import Figure, Scale
+
+
+@dataclass
+class Report:
+    """What became of the figures."""
+
+    name: str
+    """What was asked for: a paper, or one of its figures."""
+    figures: Sequence[Figure]
+    seconds: float = 0.0
+    """Wall-clock seconds so far."""
+    done: list[dict[str, Any]] = field(default_factory=list)
+    """The documents of the figures that have been reproduced."""
+    failed: list[dict[str, str]] = field(default_factory=list)
+    """The figures that failed: `figure` and `error`, a line."""
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    """Those that this machine cannot run, likewise. That is no failure."""
+    exit_code: int = 0
+    """The highest of the failures."""
+
+    @property
+    def left_out(self) -> list[str]:
+        """The figures that had not ended at Ctrl-C."""
+        ended = {it["figure"] for it in (*self.done, *self.failed, *self.skipped)}
+        return [figure.name for figure in self.figures if figure.name not in ended]
+
+    def document(self, folder: Path) -> dict[str, Any]:
+        """For JSON, with the files where they lie in `folder`: of one figure its own document, of a paper all."""
+        about = {"version": _weft.__version__, "page": str(folder / "index.html")}
+        figures = [
+            it | {kind: [str(folder / name) for name in it[kind]] for kind in ("tables", "plots")} for it in self.done
+        ]
+        if self.name == self.figures[0].name:
+            return figures[0] | about
+        claims = [claim for it in figures for claim in it["claims"]]
+        return {
+            "paper": self.name,
+            **about,
+            "partial": bool(self.left_out),
+            "seconds": round(self.seconds, 1),
+            "claims": len(claims),
+            "hold": sum(claim["holds"] for claim in claims),
+            "figures": figures,
+            "failed": self.failed,
+            "skipped": self.skipped,
+            "left_out": self.left_out,
+        }
+
+    def write(self, folder: Path) -> None:
+        """Writes the page and the claims beside the plots and tables."""
+        text = json.dumps(self.document(Path()), indent=2, ensure_ascii=False)
+        (folder / "claims.json").write_text(text, encoding="utf-8")
+        page = render("paper.html", report=self, about=title(self.figures[0].paper), version=_weft.__version__)
+        (folder / "index.html").write_text(page, encoding="utf-8")
+
+
+def title(paper: str) -> str:
+    """Authors and title of a paper: the first line of its package."""
+    return (import_module(f"weft.papers.{paper.replace('-', '_')}").__doc__ or paper).partition("\n")[0].rstrip(".")
+
+
+def find_figures(name: str) -> list[Figure]:
+    """The figure of that name, or all of the paper of that name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    found = [figure for figure in papers.FIGURES if name in (figure.name, figure.paper)]
+    if not found:
+        allowed = (*dict.fromkeys(figure.paper for figure in papers.FIGURES), *(it.name for it in papers.FIGURES))
+        raise UsageError(f"figure {name!r}: does not exist; allowed: {', '.join(allowed)}")
+    return found
+
+
+def reproduce_all(
+    name: str,
+    scale: Scale,
+    folder: Path,
+    on_progress: Callable[[float, str], None] | None = None,
+    on_failure: Callable[[str], None] | None = None,
+) -> Report:
+    """Runs the figures of that name. Plots and tables are written as soon as a figure has ended.
+
+    A figure that fails is told of and left out. Ctrl-C leaves out the figures that have not ended.
+
+    Args:
+        name: A paper, or one of its figures.
+        scale: How much of each to run.
+        folder: Exists, and is empty.
+        on_progress: Told how much of all is done, 0 to 1, and which figure is under way.
+        on_failure: Told in one line which figure failed and why.
+    """
+    report = Report(name, find_figures(name))
+    share = _shares(report.figures, quick=scale.quick)
+    begun = time.monotonic()
+    try:
+        for place, figure in enumerate(report.figures):
+
+            def show(fraction: float, place: int = place, figure: Figure = figure) -> None:
+                if on_progress is not None:
+                    on_progress(sum(share[:place]) + fraction * share[place], figure.name)
+
+            try:
+                reproduction = reproduce(figure, scale, show)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - a panic is no Exception, and the other figures go on
+                line, code = describe(error)
+                if code == MISSING:
+                    report.skipped.append({"figure": figure.name, "error": line})
+                else:
+                    report.failed.append({"figure": figure.name, "error": line})
+                    report.exit_code = max(report.exit_code, code)
+                if on_failure is not None:
+                    on_failure(f"{figure.name}: {line}")
+            else:
+                reproduction.write(folder)
+                report.done.append(reproduction.document())
+            report.seconds = time.monotonic() - begun
+    except KeyboardInterrupt:
+        report.seconds = time.monotonic() - begun
+    return report
+
+
+def _shares(figures: Sequence[Figure], *, quick: bool) -> list[float]:
+    """Of the time that all figures take, by the registry."""
+    seconds = [(it.quick_seconds if quick else it.seconds) or 1.0 for it in figures]
+    return [each / sum(seconds) for each in seconds]

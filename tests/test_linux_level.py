@@ -1,0 +1,88 @@
+"""Experiments of level "linux": the same spec on this machine's kernel, through `weftd testbed`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from weft import Experiment, api
+from weft.errors import MissingError, SpecError
+
+SPEC: dict[str, Any] = {
+    "name": "coexistence",
+    "level": "linux",
+    "duration": "2s",
+    "topology": {"kind": "many-to-one", "senders": 3, "rate": "100Mbps", "delay": "20us"},
+    "queues": {"limit": "100 packets", "mark": "10 packets"},
+    "transports": {"dctcp": {"cc": "dctcp"}, "amp": {"cc": "amp", "subflows": 4}},
+    "traffic": [
+        {"kind": "bulk", "transport": "amp", "from": "0..1", "to": "r0"},
+        {"kind": "bulk", "transport": "dctcp", "from": "1..3", "to": "r0"},
+    ],
+    "probes": [{"kind": "queue", "at": ["s0->r0"]}],
+}
+
+
+def run(**changes: Any) -> api.Result:
+    """Skips where this machine lacks something, with what it lacks."""
+    try:
+        return api.run(Experiment.model_validate(SPEC | changes))
+    except MissingError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def result() -> api.Result:
+    return run()
+
+
+def test_tables_have_the_columns_of_the_packet_level(result: api.Result) -> None:
+    packet = api.run(Experiment.model_validate(SPEC | {"level": "packet", "duration": "20ms"}))
+    assert {name: table.schema for name, table in result.tables.items()} == {
+        name: table.schema for name, table in packet.tables.items()
+    }
+    assert result.manifest["level"] == "linux"
+    assert not result.partial
+
+
+def test_flows_share_the_link(result: api.Result) -> None:
+    goodput = result.flows["goodput_bps"]
+    assert 0.5e8 < goodput.sum() < 1e8
+    assert min(goodput) > 0
+    assert result.flows["subflows"].to_list() == [4, 1, 1]
+
+
+def test_the_switch_marks_and_keeps_the_queue_short(result: api.Result) -> None:
+    queue = result.queues.row(0, named=True)
+    assert queue["marks"] > 0
+    assert queue["mean_packets"] < 50
+    assert sum(queue["time_at_s"]) == pytest.approx(2, rel=0.05)
+
+
+def test_incast_ends() -> None:
+    traffic = [{"kind": "incast", "transport": "dctcp", "flows": 3, "size": "64KB", "every": "300ms", "rounds": 3}]
+    flows = run(traffic=traffic, transports={"dctcp": {"cc": "dctcp"}}).flows
+    assert flows["delivered_bytes"].to_list() == [64_000] * 9
+    assert flows["fct_s"].null_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"topology": SPEC["topology"] | {"rate": "10Gbps"}}, "topology.rate"),
+        ({"topology": SPEC["topology"] | {"delay": "2us"}}, "topology.delay"),
+        ({"topology": {"kind": "fat-tree", "k": 4, "rate": "100Mbps", "delay": "20us"}, "probes": []}, "topology.kind"),
+        ({"queues": {"limit": "100KB"}}, "queues.limit"),
+        (
+            {"transports": SPEC["transports"] | {"dctcp": {"cc": "dctcp", "profile": "amp-2019"}}},
+            "transports.dctcp.tcp",
+        ),
+    ],
+)
+def test_what_the_kernel_cannot_give_is_refused_by_name(changes: dict[str, Any], field: str) -> None:
+    if "fat-tree" in str(changes):
+        traffic = [{"kind": "bulk", "transport": "dctcp", "pairs": "permutation"}]
+        changes = changes | {"traffic": traffic, "transports": {"dctcp": {"cc": "dctcp"}}}
+    with pytest.raises(SpecError, match=rf"^{field}.*level \"linux\""):
+        run(**changes)

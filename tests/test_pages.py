@@ -1,0 +1,142 @@
+"""The pages in a real browser, opened from the disk with the network off."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from tests.command import weft
+from tests.papers import tiny
+from weft.errors import WeftError
+from weft.papers.figure import Scale
+from weft.papers.paper import reproduce_all
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no chromium on PATH; `make test` installs Debian's where it may")
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("demo")
+    ended = weft("demo", "--out", "demo", cwd=place)
+    assert (ended.code, ended.err) == (0, "")
+    assert all(name in ended.out for name in ("AMP", "XMP", "DCM", "DCTCP"))
+    return place / "demo"
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("paper")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        tiny.install(monkeypatch, "good", "bad", "other", error=WeftError("needs <root>"))
+        reproduce_all("tiny", Scale(seeds=2), folder).write(folder)
+    return folder
+
+
+class Visit:
+    """A page that a browser has loaded, and what it asked for meanwhile."""
+
+    def __init__(self, context: BrowserContext, folder: Path) -> None:
+        self.asked: list[str] = []
+        self.complaints: list[str] = []
+        self.page = context.new_page()
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto((folder / "index.html").as_uri(), wait_until="load")
+
+
+@pytest.fixture(params=["demo", "paper"])
+def visit(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Visit]:
+    folder = request.getfixturevalue(request.param)
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 800})
+    visit = Visit(context, folder)
+    assert visit.asked[0] == (folder / "index.html").as_uri()
+    outside = [url for url in visit.asked if not url.startswith((f"{folder.as_uri()}/", "data:"))]
+    assert outside == []
+    yield visit
+    context.close()
+
+
+def test_images_load_and_are_described(visit: Visit) -> None:
+    images = visit.page.locator("img").all()
+    assert len(images) > 0
+    for image in images:
+        assert image.evaluate("it => it.complete && it.naturalWidth") > 100
+        assert len(image.get_attribute("alt") or "") > 10
+    assert visit.complaints == []
+
+
+def test_tables_have_headers(visit: Visit) -> None:
+    tables = visit.page.locator("table").all()
+    assert len(tables) > 0
+    for table in tables:
+        assert table.locator("thead th[scope=col]").count() == table.locator("thead th").count() > 1
+        assert table.locator("tbody tr").count() > 0
+    assert visit.page.locator("h1").count() == 1
+    assert visit.page.locator("html").get_attribute("lang") == "en"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_sticks_out(visit: Visit, width: int) -> None:
+    visit.page.set_viewport_size({"width": width, "height": 800})
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_text_is_readable_light_dark_and_printed(visit: Visit) -> None:
+    def contrast() -> float:
+        """Of the text on its ground (WCAG 2, 1.4.3)."""
+        colours = visit.page.evaluate(
+            "['color', 'backgroundColor'].map(it => getComputedStyle(document.body)[it].match(/[0-9.]+/g).map(Number))"
+        )
+        parts = ([c / 255 for c in colour[:3]] for colour in colours)
+        linear = ([c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in part] for part in parts)
+        low, high = sorted(0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in linear)
+        return float((high + 0.05) / (low + 0.05))
+
+    grounds = []
+    for scheme in ("light", "dark"):
+        visit.page.emulate_media(color_scheme=scheme)
+        assert contrast() >= 7
+        grounds.append(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert grounds[0] == "rgb(255, 255, 255)"
+    assert grounds[1] != grounds[0]
+    visit.page.emulate_media(color_scheme="dark", media="print")
+    assert contrast() >= 7
+    assert visit.page.evaluate("getComputedStyle(document.body).backgroundColor") == grounds[0]
+
+
+def test_paper_says_what_became_of_its_figures(browser: Browser, paper: Path) -> None:
+    page = browser.new_page()
+    page.goto((paper / "index.html").as_uri())
+    assert "4 of 4 claims hold" in page.inner_text("body > p")
+    assert page.locator("[role=note]").inner_text().split() == (
+        ["Failed.", "These", "figures", "have", "no", "results:", "tiny/bad:", "needs", "<root>"]
+    )
+    assert page.locator("section").count() == 2
+    assert page.locator("section h2").first.inner_text() == f"tiny/good: {tiny.TITLES['good']}"
+    for link in page.locator("a").all():
+        target = str(link.get_attribute("href"))
+        assert page.locator(target).count() == 1 if target.startswith("#") else (paper / target).exists()
+    page.close()
+
+
+def test_demo_has_its_tables_beside_it(demo: Path) -> None:
+    assert {path.name for path in demo.iterdir()} == {"flows.parquet", "incast.png", "index.html", "summary.parquet"}
+    summary = pl.read_parquet(demo / "summary.parquet")
+    assert len(summary) == 4 * 4
+    assert (demo / "index.html").read_text().count("<tr>") == 1 + len(summary)

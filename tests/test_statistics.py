@@ -1,0 +1,180 @@
+"""Statistics of tables, on small ones made by hand and against their definitions."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weft
+from weft import statistics
+
+SHARES = st.lists(st.floats(0, 1e12), min_size=1, max_size=30).filter(lambda shares: max(shares) > 1e-3)
+WEIGHED = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30).filter(
+    lambda rows: any(weight for _, weight in rows)
+)
+
+
+def test_documentation() -> None:
+    assert doctest.testmod(statistics).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("shares", "index"),
+    [
+        ([5.0, 5.0, 5.0], 1.0),
+        ([1.0, 0.0, 0.0, 0.0], 0.25),
+        ([1.0, 3.0], 0.8),
+        ([4.0, None, 4.0], 1.0),
+        ([0.0, 0.0], None),
+        ([], None),
+    ],
+)
+def test_jain(shares: list[float | None], index: float | None) -> None:
+    frame = pl.DataFrame({"x": shares}, schema={"x": pl.Float64})
+    assert frame.select(statistics.jain("x")).item() == (index if index is None else pytest.approx(index))
+
+
+def test_jain_of_whole_numbers_and_by_group() -> None:
+    # The square of the sum is beyond 64 bits.
+    frame = pl.DataFrame({"by": ["a", "a", "b"], "x": [10**10, 3 * 10**10, 7]}, schema_overrides={"x": pl.UInt64})
+    by = frame.group_by("by", maintain_order=True).agg(jain=statistics.jain("x"))
+    assert by["jain"].to_list() == pytest.approx([0.8, 1.0])
+
+
+@given(SHARES, st.floats(1e-3, 1e3))
+def test_jain_lies_between_its_bounds_and_knows_no_unit(shares: list[float], unit: float) -> None:
+    index, other = (pl.DataFrame({"x": shares}).select(statistics.jain(pl.col("x") * u)).item() for u in (1, unit))
+    assert 1 / len(shares) - 1e-9 <= index <= 1 + 1e-9
+    assert other == pytest.approx(index)
+
+
+def test_percentiles() -> None:
+    flows = pl.DataFrame({"cc": ["b", "a", "a", "a"], "fct_s": [None, 3.0, 1.0, 2.0]})
+    everything = statistics.percentiles(flows, "fct_s", [0, 25, 99.9, 100])
+    assert everything.columns == ["p0", "p25", "p99.9", "p100"]
+    assert everything.row(0) == pytest.approx((1.0, 1.5, 2.998, 3.0))
+    by = statistics.percentiles(flows, pl.col("fct_s") * 1e3, by="cc")
+    assert by.columns == ["cc", "p50", "p90", "p99"]
+    assert by.rows() == [("a", pytest.approx(2000), pytest.approx(2800), pytest.approx(2980)), ("b", None, None, None)]
+
+
+def test_percentiles_by_weight() -> None:
+    lengths = pl.DataFrame({"packets": [0, 1, 2, 3], "seconds": [0.7, 0.2, 0.1, 0.0]})
+    row = statistics.percentiles(lengths, "packets", [0, 50, 70, 71, 90, 100], weight="seconds").row(0)
+    assert row == (0, 0, 0, 1, 1, 2)
+
+
+@pytest.mark.parametrize("percent", [-1, 100.5, float("nan")])
+def test_percentiles_outside_are_refused(percent: float) -> None:
+    with pytest.raises(ValueError, match=r"percents: .*; allowed: 0 to 100"):
+        statistics.percentiles(pl.DataFrame({"x": [1]}), "x", [50, percent])
+
+
+@given(WEIGHED, st.integers(0, 100))
+def test_weight_is_repetition(rows: list[tuple[int, int]], percent: int) -> None:
+    frame = pl.DataFrame(rows, schema=["x", "n"], orient="row")
+    values = sorted(x for x, n in rows for _ in range(n))
+    repeated = pl.DataFrame({"x": values})
+    by_weight, by_rows = statistics.cdf(frame, "x", weight="n"), statistics.cdf(repeated, "x")
+    assert by_weight["value"].to_list() == by_rows["value"].to_list() == sorted(set(values))
+    assert by_weight["fraction"].to_list() == pytest.approx(by_rows["fraction"].to_list())
+    below = [sum(y <= x for y in values) for x in by_rows["value"]]
+    assert by_rows["fraction"].to_list() == pytest.approx([n / len(values) for n in below])
+    at = -(-percent * len(values) // 100)
+    expected = values[max(at, 1) - 1]
+    assert statistics.percentiles(frame, "x", [percent], weight="n").item() == expected
+
+
+def test_cdf_by_group() -> None:
+    jobs = pl.DataFrame({"cc": ["b", "a", "a", "a"], "seed": [1, 1, 1, 1], "jct_s": [5.0, 2.0, None, 1.0]})
+    assert statistics.cdf(jobs, "jct_s", by=("cc", "seed")).rows() == [
+        ("a", 1, 1.0, 0.5),
+        ("a", 1, 2.0, 1.0),
+        ("b", 1, 5.0, 1.0),
+    ]
+    assert statistics.cdf(jobs.clear(), "jct_s").columns == ["value", "fraction"]
+
+
+def test_queue_lengths_are_weighted_by_time() -> None:
+    queues = pl.DataFrame({"link": [7, 8], "layer": ["tor-host"] * 2, "time_at_s": [[3.0, 1.0], [0.0, 0.0, 4.0]]})
+    assert statistics.queue_lengths(queues, by="link").rows() == [
+        (7, 0, 3.0),
+        (7, 1, 1.0),
+        (8, 0, 0.0),
+        (8, 1, 0.0),
+        (8, 2, 4.0),
+    ]
+    together = statistics.queue_lengths(queues, by="layer")
+    assert together.rows() == [("tor-host", 0, 3.0), ("tor-host", 1, 1.0), ("tor-host", 2, 4.0)]
+    steps = statistics.cdf(together, "packets", weight="seconds")
+    assert steps.rows() == [(0, 0.375), (1, 0.5), (2, 1.0)]
+
+
+def test_utilisation() -> None:
+    links = pl.DataFrame(
+        {
+            "layer": ["host-tor", "tor-host", "host-tor", "switch-switch", "odd"],
+            "rate_bps": [1, 1, 3, 1, 1],
+            "utilisation": [0.2, 0.5, 0.6, None, 0.1],
+        },
+        schema_overrides={"rate_bps": pl.UInt64},
+    )
+    rows = {(row["stage"], row["direction"]): row for row in statistics.utilisation(links).iter_rows(named=True)}
+    assert set(rows) == {("host-tor", "up"), ("host-tor", "down"), ("switch-switch", None), ("odd", None)}
+    up = rows["host-tor", "up"]
+    assert (up["links"], up["min"], up["max"]) == (2, 0.2, 0.6)
+    assert up["mean"] == pytest.approx(0.5)  # (1 * 0.2 + 3 * 0.6) / 4
+    assert (rows["host-tor", "down"]["mean"], rows["host-tor", "down"]["std"]) == (0.5, None)
+    assert rows["switch-switch", None]["mean"] is None
+
+
+def test_reached() -> None:
+    rows = [
+        (0.0, 0, 0, 10.0),
+        (1.0, 0, 0, 2.0),
+        (2.0, 0, 0, 5.0),
+        (0.0, 0, 1, 2.0),
+        (3.0, 0, 0, 2.5),
+        (3.0, 0, 0, 1.5),
+        (4.0, 0, 0, 1.0),
+        (0.0, 7, 0, 9.0),
+        (0.5, None, None, None),
+    ]
+    schema = {"time_s": pl.Float64, "flow": pl.UInt32, "subflow": pl.UInt32, "cwnd_packets": pl.Float64}
+    traces = pl.DataFrame(rows, schema=schema, orient="row").sort("time_s", maintain_order=True)
+    assert statistics.reached(traces, 2).rows() == [(0, 0, 1.0), (0, 1, 0.0), (7, 0, None)]
+    assert statistics.reached(traces, 2, after_s=1.5).rows() == [(0, 0, 1.5), (0, 1, 1.5), (7, 0, None)]
+    assert statistics.reached(traces, 2, after_s=2.0).rows() == [(0, 0, 3.0), (0, 1, 2.0), (7, 0, None)]
+    assert statistics.reached(traces, 2, after_s=9.0, by="flow").rows() == [(0, 9.0), (7, None)]
+
+
+def test_tables_of_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "permutation.toml"
+    path.write_text("""
+        name = "permutation"
+        duration = "1ms"
+        topology = { kind = "fat-tree", k = 4, rate = "1Gbps", delay = "2us" }
+        queues = { limit = "100 packets", mark = "10 packets" }
+        transports.xmp = { cc = "xmp", subflows = 2 }
+        traffic = [{ kind = "bulk", transport = "xmp", pairs = "permutation" }]
+        probes = [{ kind = "queue", at = ["tor-agg", "agg-core"] }]
+    """)
+    result = weft.run(weft.load(path), seed=3)
+    use = statistics.utilisation(result.links)
+    stages = [(stage, direction) for stage in ("agg-core", "host-tor", "tor-agg") for direction in ("down", "up")]
+    assert use.select("stage", "direction").rows() == stages
+    assert use["links"].to_list() == [16] * 6
+    carried = result.links.select((pl.col("utilisation") * pl.col("rate_bps")).sum()).item()
+    assert use.select(pl.col("mean").dot("links")).item() * 1e9 == pytest.approx(carried)
+    lengths = statistics.queue_lengths(result.queues, by=("link", "layer"))
+    by_link = lengths.group_by("link").agg(pl.col("seconds").sum())
+    assert by_link["seconds"].to_list() == pytest.approx([1e-3] * 32)
+    mean = (pl.col("packets") * pl.col("seconds")).sum() / pl.col("seconds").sum()
+    means = lengths.group_by("link").agg(mean_packets=mean).sort("link")
+    assert means["mean_packets"].to_list() == pytest.approx(result.queues.sort("link")["mean_packets"].to_list())
+    assert 0 < result.flows.select(statistics.jain("goodput_bps")).item() <= 1
