@@ -6,13 +6,14 @@ use std::process::{Command, ExitCode};
 use libbpf_cargo::SkeletonBuilder;
 
 /// What `src/programs.rs` includes, the tests, and the testbed's switch.
-const PROGRAMS: [&str; 7] = [
+const PROGRAMS: [&str; 8] = [
     "weft_amp",
     "weft_dcm",
     "weft_dctcp",
     "weft_lia",
     "weft_xmp",
     "tests/mark",
+    "tests/mark_all",
     "weft_switch",
 ];
 
