@@ -23,18 +23,19 @@ def table(
     body_ms: dict[str, float], tail_ms: dict[str, float], gbps: dict[str, float], used: dict[str, float], *, quick: bool
 ) -> pl.DataFrame:
     if quick:
-        runs: Iterable[tuple[int, float, int]] = [(2, fig13.QUICK_SECONDS, 1)]
+        runs: Iterable[tuple[int, float, int, int]] = [(2, fig13.QUICK_SECONDS, 256, 1)]
     else:
-        runs = [(2, fig13.SECONDS, seed) for seed in (1, 2, 3)] + [(2, fig13.PAPER_SECONDS, 1), (5, fig13.SECONDS, 1)]
+        others = [(2, fig13.PAPER_SECONDS, 256, 1), (5, fig13.SECONDS, 256, 1), (2, fig13.SECONDS, 64 * 256, 1)]
+        runs = [(2, fig13.SECONDS, 256, seed) for seed in (1, 2, 3)] + others
     parts = []
-    for delay_us, seconds, seed in runs:
+    for delay_us, seconds, short_flows, seed in runs:
         for name, body in body_ms.items():
             values: list[tuple[str, str | None, float]] = [("fct_ms", None, body)] * 88
             values += [("fct_ms", None, tail_ms[name])] * 13
             values += [("goodput_gbps", None, gbps[name])]
             values += [("utilisation", stage, used[name]) for stage in fig13.STAGES for _ in ("up", "down")]
             part = pl.DataFrame(values, schema=SCHEMA, orient="row")
-            labels = {"delay_us": delay_us, "seconds": seconds, "algorithm": name, "seed": seed}
+            labels = {"delay_us": delay_us, "seconds": seconds, "short_flows": short_flows, "algorithm": name, "seed": seed}
             parts.append(part.with_columns(pl.lit(value).alias(label) for label, value in labels.items()))
     return pl.concat(parts)
 

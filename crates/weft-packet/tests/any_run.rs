@@ -100,7 +100,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     let acks = (1_u32..5, 1_u64..2_000, 0_u32..20);
     // Timeouts of a few milliseconds at most, so that all is over soon.
     let timers = (1_u64..3_000, 50_u64..3_000, 0_u64..100);
-    let switches = prop::array::uniform5(any::<bool>());
+    let switches = prop::array::uniform7(any::<bool>());
     (recovery, sizes, windows, acks, timers, switches).prop_map(
         |(
             recovery,
@@ -112,6 +112,8 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 sample_handshake_rtt,
                 limited_transmit,
                 grow_after_mark,
+                round_ends_beyond,
+                react_to_the_last,
                 protect_handshake,
                 reinject,
             ],
@@ -132,6 +134,8 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             delayed_ack_timeout: Time::from_us(delayed_ack_us),
             quick_acks,
             grow_after_mark,
+            round_ends_beyond,
+            react_to_the_last,
             protect_handshake,
             join_delay: Time::from_us(join_us),
             receive_buffer: buffer.map_or(6 << 20, |segments| segments * u64::from(mss) + 1),

@@ -81,6 +81,11 @@ pub struct Profile {
     pub quick_acks: u32,
     /// May the window grow between a cut for a mark and the end of that window?
     pub grow_after_mark: bool,
+    /// A round ends when more than what was sent before it began is acknowledged (RFC 8257, section 3.3, step 3), not
+    /// already when just that is (Linux' DCTCP).
+    pub round_ends_beyond: bool,
+    /// Do rounds and marks still count when all data of a connection has been handed to subflows?
+    pub react_to_the_last: bool,
     /// SYN and SYN/ACK are neither dropped nor marked.
     pub protect_handshake: bool,
     /// Joins start after a uniformly random delay up to this once subflow 0 is established.
@@ -139,6 +144,8 @@ impl Profile {
             delayed_ack_timeout: Time::from_ms(40),
             quick_acks: 16,
             grow_after_mark: false,
+            round_ends_beyond: false,
+            react_to_the_last: true,
             protect_handshake: false,
             join_delay: Time(0),
             receive_buffer: 6 << 20,
@@ -166,6 +173,8 @@ impl Profile {
             delayed_ack_timeout: Time::from_ms(200),
             quick_acks: 0,
             grow_after_mark: true,
+            round_ends_beyond: true,
+            react_to_the_last: false,
             protect_handshake: true,
             join_delay: Time::from_us(49),
             receive_buffer: 1 << 30,

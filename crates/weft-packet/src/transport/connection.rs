@@ -69,6 +69,12 @@ impl Connection {
         !self.reinject.is_empty() || (self.next < self.total && self.next - self.una < self.receive_window)
     }
 
+    /// Is there data that no subflow was given yet?
+    #[inline(always)]
+    pub fn has_more(&self) -> bool {
+        self.next < self.total
+    }
+
     /// Can subflow `s` take a packet of new data?
     #[inline(always)]
     pub fn has_room(&self, s: usize, subflow: &Subflow) -> bool {

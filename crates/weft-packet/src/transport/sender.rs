@@ -121,15 +121,18 @@ impl Host {
         subflow.round.acked += report.acked;
         subflow.round.marked += report.marked;
         subflow.stats.marked += u64::from(report.marked);
-        if ack >= subflow.round_end {
-            end_round(connection, subflow, at.now);
+        let reacts = profile.react_to_the_last || connection.has_more();
+        if ack >= subflow.round_end + u64::from(profile.round_ends_beyond) {
+            end_round(connection, subflow, reacts, at.now);
         }
         // A window far from used is not grown (RFC 7661).
         let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
         if subflow.state != State::Recovery && limited && (profile.grow_after_mark || ack > subflow.cut_end) {
             connection.cc.on_ack(&mut connection.windows, s, report);
         }
-        cut_if_marked(connection, subflow, packet, ack);
+        if reacts {
+            cut_if_marked(connection, subflow, packet, ack);
+        }
         enter_recovery_if_lost(connection, subflow);
     }
 
@@ -146,8 +149,10 @@ impl Host {
         if profile.recovery == Recovery::Rack {
             subflow.segments.lose_overtaken();
         }
-        let ack = subflow.una;
-        cut_if_marked(connection, subflow, packet, ack);
+        if profile.react_to_the_last || connection.has_more() {
+            let ack = subflow.una;
+            cut_if_marked(connection, subflow, packet, ack);
+        }
         if subflow.state == State::Open && subflow.dupacks >= profile.dupack_threshold {
             subflow.segments.lose_first();
             if profile.recovery == Recovery::NewReno {
@@ -305,11 +310,14 @@ impl Host {
     }
 }
 
-/// A round ended: congestion control may suppress or release.
-fn end_round(connection: &mut Connection, subflow: &mut Subflow, now: u64) {
-    let before = connection.active();
+/// A round ended: congestion control may suppress or release, unless nobody `reacts` any more.
+fn end_round(connection: &mut Connection, subflow: &mut Subflow, reacts: bool, now: u64) {
     let round = std::mem::take(&mut subflow.round);
     subflow.round_end = subflow.nxt;
+    if !reacts {
+        return;
+    }
+    let before = connection.active();
     connection
         .cc
         .on_round(&mut connection.windows, subflow.index as usize, round);

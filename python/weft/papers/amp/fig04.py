@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.papers.amp.coexistence import coexistence
-from weft.papers.amp.settings import DCTCP, ROUND, SHOWN, SUBFLOWS, TOLERANCE, XMP, K, transport
+from weft.papers.amp.settings import DCTCP, SHOWN, SUBFLOWS, TOLERANCE, XMP, K, transport
 from weft.papers.figure import Claim
 from weft.papers.spread import Spread, listed, over_seeds
 from weft.sweep import Case
@@ -76,7 +76,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "no problem",
             str(a[2]),
             a[2].mean < UNFAIR,
-            _note(f"holds below {UNFAIR}", rows, {"": ("a", {"subflows": 2})}) + f". {ROUND} it is 1.2",
+            _note(f"holds below {UNFAIR}", rows, {"": ("a", {"subflows": 2})}),
         ),
         Claim(
             "(a) The syndrome begins as soon as XMP uses three subflows or more",

@@ -8,7 +8,7 @@ import polars as pl
 
 from weft import statistics
 from weft.papers.amp.coexistence import coexistence
-from weft.papers.amp.settings import AMP, ROUND, K, transport
+from weft.papers.amp.settings import AMP, K, transport
 from weft.papers.figure import Claim
 from weft.papers.spread import Spread, digits, listed, over_seeds
 from weft.sweep import Case
@@ -105,7 +105,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"episodes a flow for 3, 4 and 5 flows; holds when every mean is 1, up to {ONE}. The smallest tau from "
             f"which on it is: {_smallest(rows)}. Suppressed flows grow from 2 packets, one a round, until "
             "together they fill BDP + K and are marked; tau has to be longer than that, and so much longer as BDP, K "
-            f"and the share of each flow are larger. {ROUND} the smallest stable tau is 7, 4, 3",
+            "and the share of each flow are larger",
         ),
         Claim(
             "tau >= 6: the median queue is about 10 packets",

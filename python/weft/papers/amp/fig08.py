@@ -23,8 +23,8 @@ OTHERS = ("xmp", "dcm")
 WITHOUT = "amp-without-suppression"
 """Not in the paper: it shows what suppression costs where it is not needed."""
 PANELS_KB = (128, 256, 512)
-TEXT_KB = (64, 1000)
-SIZES_KB = (64, 128, 256, 512, 1000)
+TEXT_KB = (64, 1024)
+SIZES_KB = (64, 128, 256, 512, 1024)
 QUICK = "5 rounds of incast instead of 20, links of 2 us only, 64 to 256 KB"
 DELAY_US = 2
 """The link delay of the claims; the table and the notes have 5 us too."""
@@ -50,7 +50,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         _orders_apart(panels, "In most cases the mean FCT of AMP is 1 to 2 orders shorter than that of XMP and DCM"),
         *_thirty_flows(rows),
         *_small_flows(here.filter(size_kb=64)),
-        *_large_flows(here.filter(size_kb=1000)),
+        *_large_flows(here.filter(size_kb=1024)),
     ]
 
 

@@ -178,8 +178,8 @@ def _case(algorithm: str, subflows: int, variant: str, seed: int, scale: Scale) 
                 "name": "jobs",
                 "transport": "dctcp",
                 "servers": 10,
-                "request": "2KB",
-                "block": "64KB",
+                "request": "2KiB",
+                "block": "64KiB",
                 "slots": 8,
             },
             {

@@ -8,7 +8,7 @@ import polars as pl
 
 from weft.papers.amp import incast
 from weft.papers.amp.incast import GAP_US
-from weft.papers.amp.settings import AMP, RATE_BPS, ROUND, transport, two_bottlenecks
+from weft.papers.amp.settings import AMP, RATE_BPS, transport, two_bottlenecks
 from weft.papers.figure import Claim
 from weft.papers.spread import Spread, digits, listed, over_seeds
 from weft.sweep import Case
@@ -110,8 +110,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             any(ratio.mean >= ORDER for ratio in third.values()),
             f"mean FCT over that of DCTCP; holds when it is {ORDER} or more for some k; links of {DELAY_US} us. The "
             f"smallest gamma of an order is {_slow(rows)}. It depends on how fast the flows come: with "
-            f"{SHORT_GAP_US} us between them instead of {GAP_US} us and k = 40 it is {short}. "
-            f"{ROUND} it is 57.8 for k = 40",
+            f"{SHORT_GAP_US} us between them instead of {GAP_US} us and k = 40 it is {short}",
         ),
         Claim(
             "gamma = 2 performs best",
@@ -166,7 +165,7 @@ def _incast(gamma: int, k: int, delay_us: int, gap_us: int, rounds: int) -> Expe
 
 def _busy(gamma: int, seconds: float) -> Experiment:
     """One AMP flow with a subflow over each bottleneck, which short DCTCP flows load."""
-    rate = BUSY * RATE_BPS / (8 * 1000 * BUSY_KB)
+    rate = BUSY * RATE_BPS / (8 * 1024 * BUSY_KB)
     return two_bottlenecks(
         f"busy-paths-gamma-{gamma}",
         delay_us=DELAY_US,
@@ -179,7 +178,7 @@ def _busy(gamma: int, seconds: float) -> Experiment:
                 "transport": "dctcp",
                 "pairs": [["S1", "D1"], ["S3", "D3"]],
                 "rate": rate,
-                "size": f"{BUSY_KB}KB",
+                "size": f"{BUSY_KB}KiB",
             },
         ],
     )

@@ -42,9 +42,9 @@ TIMED_OUT = (pl.col("timeouts") > 0).mean()
 def incast(
     algorithm: str, k: int, size_kb: int, delay_us: int, rounds: int, *, gap_us: int = GAP_US, **changes: object
 ) -> Experiment:
-    """Rounds of k flows of `algorithm`, all of `size_kb`, over links of `delay_us`; `changes` are its transport's."""
+    """Rounds of k flows of `algorithm`, all of `size_kb` times 1024 bytes, over links of `delay_us`; `changes` are its transport's."""
     return many_to_one(
-        f"incast-{algorithm}-{k}x{size_kb}KB",
+        f"incast-{algorithm}-{k}x{size_kb}KiB",
         senders=k,
         delay_us=delay_us,
         duration=f"{(rounds - 1) * INTERVAL_S + SILENCE_S}s",
@@ -54,7 +54,7 @@ def incast(
                 "kind": "incast",
                 "transport": algorithm,
                 "flows": k,
-                "size": f"{size_kb}KB",
+                "size": f"{size_kb}KiB",
                 "gap": f"{gap_us}us",
                 "rounds": rounds,
                 "every": f"{INTERVAL_S}s",

@@ -3,6 +3,8 @@
 10 Gbps, MSS 1400, queues of 100 packets, marking threshold K = 10 packets, 4 subflows, cwnd_min 2, beta 4,
 gamma 2, tau 8. The profile `amp-2019` is the transport of the authors' simulator, in which DCTCP's alpha starts at 0.
 
+Sizes in KB are multiples of 1024 bytes, as in the source of that simulator.
+
 The paper says that a link's delay is 2 us. Its "BDP is 20 packets" needs about 5 us, and so do its queue lengths.
 Figures run both and say which their claims use.
 """
@@ -31,12 +33,6 @@ DCM: dict[str, Any] = {"name": "dcm", "alpha0": 0, "cwnd_min": 2}
 DCTCP: dict[str, Any] = {"name": "dctcp", "alpha0": 0, "cwnd_min": 2}
 MPTCP: dict[str, Any] = {"name": "lia", "beta": 4, "cwnd_min": 2, "per_ack": 1}
 """Section 4.1's "MPTCP (beta = 4)": linked increases, computed at every ACK as DCM's are, and a constant cut."""
-ROUND = (
-    "A round ends when all that was sent before it began is acknowledged: at the floor of two packets after one of "
-    "them, half a round trip. With a simulator changed so that it ends one packet later, as in RFC 8257, section 3.3, "
-    "and at the quick version's scale"
-)
-"""For notes: what no experiment can set, so that it was measured with a changed simulator."""
 RTO_200_MS = {"initial_rto": "200ms"}
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "amp": {"cc": AMP, "subflows": SUBFLOWS},

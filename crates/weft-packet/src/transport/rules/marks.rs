@@ -176,6 +176,38 @@ fn growth_after_a_mark_is_the_profiles_choice() {
     assert_eq!(growing - waiting, 9);
 }
 
+/// At a steady window a round is that many acknowledgements (RFC 8257), or one fewer (Linux).
+#[test]
+fn a_round_ends_where_the_profile_says() {
+    for (round_ends_beyond, expected) in [(true, 10), (false, 9)] {
+        let (mut wire, script) = echoing(Echo::Dctcp, 10.0, 200);
+        wire.profile.round_ends_beyond = round_ends_beyond;
+        wire.run(100 * MS, mark(|_| false));
+        let rounds = script.events().into_iter().filter_map(|event| match event {
+            Event::Round(_, round) => Some(round.acked),
+            _ => None,
+        });
+        let rounds: Vec<_> = rounds.collect();
+        // The handshake's packet and the last window make others.
+        let whole = &rounds[2..rounds.len() - 2];
+        assert!(whole.len() > 15, "{rounds:?}");
+        assert!(whole.iter().all(|&acked| acked == expected), "{rounds:?}");
+    }
+}
+
+/// With all data handed to subflows, marks and rounds count on or do not, as the profile says.
+#[test]
+fn the_last_window_reacts_if_the_profile_says_so() {
+    for (react_to_the_last, expected) in [(true, 1), (false, 0)] {
+        let (mut wire, script) = echoing(Echo::Dctcp, 10.0, 60);
+        wire.profile.react_to_the_last = react_to_the_last;
+        wire.run(100 * MS, mark(|chunk| chunk == 55));
+        assert_eq!(script.count(|event| *event == Event::Mark(0)), expected);
+        let marked_rounds = script.count(|event| matches!(event, Event::Round(_, round) if round.marked > 0));
+        assert_eq!(marked_rounds, expected);
+    }
+}
+
 /// One acknowledgement: the end of a round, then growth, then the cut.
 #[test]
 fn events_of_one_acknowledgement_come_in_order() {
