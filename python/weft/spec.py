@@ -1368,6 +1368,10 @@ class ProfilePatch(BaseModel):
     """
     Segments acknowledged at once when a subflow starts (Linux's quick acknowledgements).
     """
+    react_to_the_last: bool | None = None
+    """
+    Do rounds and marks still count when all data of a connection has been handed to subflows?
+    """
     receive_buffer: Annotated[
         str | None,
         Field(
@@ -1385,6 +1389,11 @@ class ProfilePatch(BaseModel):
     reinject: bool | None = None
     """
     Give data outstanding on a subflow that timed out to the others too.
+    """
+    round_ends_beyond: bool | None = None
+    """
+    A round ends when more than what was sent before it began is acknowledged (RFC 8257, section 3.3, step 3), not
+    already when just that is (Linux' DCTCP).
     """
     sample_handshake_rtt: bool | None = None
     """

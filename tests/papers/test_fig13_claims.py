@@ -35,7 +35,13 @@ def table(
             values += [("goodput_gbps", None, gbps[name])]
             values += [("utilisation", stage, used[name]) for stage in fig13.STAGES for _ in ("up", "down")]
             part = pl.DataFrame(values, schema=SCHEMA, orient="row")
-            labels = {"delay_us": delay_us, "seconds": seconds, "short_flows": short_flows, "algorithm": name, "seed": seed}
+            labels = {
+                "delay_us": delay_us,
+                "seconds": seconds,
+                "short_flows": short_flows,
+                "algorithm": name,
+                "seed": seed,
+            }
             parts.append(part.with_columns(pl.lit(value).alias(label) for label, value in labels.items()))
     return pl.concat(parts)
 

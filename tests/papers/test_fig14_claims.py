@@ -24,12 +24,20 @@ def table(
     fct_ms: dict[str, tuple[float, float]], gbps: dict[str, tuple[float, float, float]], length_ms: int = fig14.FULL_MS
 ) -> pl.DataFrame:
     """Short flows end all along, 101 within the length of the claims; those after it are a second late."""
-    delays = (fat_tree.DELAY_US, fat_tree.OTHER_DELAY_US) if length_ms == fig14.FULL_MS else (fat_tree.DELAY_US,)
+    settings = [(fat_tree.DELAY_US, fig14.INTERVAL_US)]
+    if length_ms == fig14.FULL_MS:
+        settings += [(fat_tree.OTHER_DELAY_US, fig14.INTERVAL_US), (fat_tree.DELAY_US, fig14.LOAD_ONE_US)]
     parts = []
-    for delay_us in delays:
+    for delay_us, interval_us in settings:
         for algorithm, (p90, p99) in fct_ms.items():
             for seed in (1, 2, 3):
-                labels = {"delay_us": delay_us, "length_ms": length_ms, "algorithm": algorithm, "seed": seed}
+                labels = {
+                    "delay_us": delay_us,
+                    "interval_us": interval_us,
+                    "length_ms": length_ms,
+                    "algorithm": algorithm,
+                    "seed": seed,
+                }
                 judged = min(length_ms, fig14.LENGTH_MS)
                 ends = [10.0] * 90 + [judged] * 11 + [judged + 1]
                 short = {"class": "short", "end_ms": ends, "fct_ms": [0.1] * 90 + [p90] * 9 + [p99] * 2 + [1000.0]}
@@ -49,6 +57,7 @@ def test_holds_for_the_papers_numbers(length_ms: int) -> None:
     assert [claim.holds for claim in claims] == [True] * 9
     assert [claim.measured for claim in claims[:6]] == [claim.paper for claim in claims[:6]]
     assert ("links of 5 us" in claims[0].note) == (length_ms == fig14.FULL_MS)
+    assert ("a load of 1" in claims[0].note) == (length_ms == fig14.FULL_MS)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 Every host sends to one other and receives from one other. Half of them, drawn at random, have one long flow each for
 the whole run; the others open short flows at the times of a Poisson process, of 1 KB to 1 MB, uniform. Its rate of 256
-a second is that of all of them together, as in the source of the authors' simulator; the text can be read as that of each,
-which is 64 times more, and is run too. A run of the paper's 10 s takes some 5 minutes, and what is random is above all the
-permutation. So the first seed has 10 s too, while the claims are judged by runs of `SECONDS` with every seed; their notes
-say what the other runs give.
+a second is that of all of them together, as in the source of the authors' simulator; the text can be read as that of
+each, which is 64 times more, and is run too. A run of the paper's 10 s takes some 5 minutes, and what is random is
+above all the permutation. So the first seed has 10 s too, while the claims are judged by runs of `SECONDS` with every
+seed; their notes say what the other runs give.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TENTH = (5, 20)
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm for the long flows; the first seed with the paper's length, links of 5 us, more short flows too."""
+    """Each algorithm for the long flows; the first seed also longer, with links of 5 us, with more short flows."""
     each = SENDERS * SHORT_FLOWS
     others = [
         (DELAY_US, PAPER_SECONDS, SHORT_FLOWS, 1),
@@ -175,7 +175,12 @@ def _case(algorithm: str, delay_us: int, seconds: float, short_flows: int, seed:
             },
         ],
     )
-    labels = {"delay_us": delay_us, "seconds": seconds, "short_flows": short_flows, "algorithm": algorithm}
+    labels: dict[str, str | int | float] = {
+        "delay_us": delay_us,
+        "seconds": seconds,
+        "short_flows": short_flows,
+        "algorithm": algorithm,
+    }
     return Case(labels, experiment, seed)
 
 
@@ -215,7 +220,10 @@ def _elsewhere(rows: pl.DataFrame, statistic: Callable[[pl.DataFrame], str]) -> 
     runs = [
         (f"{PAPER_SECONDS:.0f} s of one seed", rows.filter(seconds=PAPER_SECONDS)),
         (f"links of {OTHER_DELAY_US} us and one seed", rows.filter(delay_us=OTHER_DELAY_US)),
-        (f"{SHORT_FLOWS} short flows a second of each host and one seed", rows.filter(pl.col("short_flows") > SHORT_FLOWS)),
+        (
+            f"{SHORT_FLOWS} flows a second of each host and one seed",
+            rows.filter(pl.col("short_flows") > SHORT_FLOWS),
+        ),
     ]
     others = [f"; with {name} {statistic(other)}" for name, other in runs if not other.is_empty()]
     return f"links of {DELAY_US} us{''.join(others)}"

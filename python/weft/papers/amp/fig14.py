@@ -56,10 +56,18 @@ def cases(scale: Scale) -> list[Case]:
         _case(name, DELAY_US, length_ms, seed) for name in (*ALGORITHMS, WITHOUT) for seed in range(1, scale.seeds + 1)
     ]
     others = [(OTHER_DELAY_US, INTERVAL_US), (DELAY_US, LOAD_ONE_US)]
-    return runs if scale.quick else [
-        *runs,
-        *(_case(name, delay_us, length_ms, 1, interval_us) for delay_us, interval_us in others for name in MULTIPATH),
-    ]
+    return (
+        runs
+        if scale.quick
+        else [
+            *runs,
+            *(
+                _case(name, delay_us, length_ms, 1, interval_us)
+                for delay_us, interval_us in others
+                for name in MULTIPATH
+            ),
+        ]
+    )
 
 
 def measure(result: Result) -> pl.DataFrame:
@@ -119,7 +127,12 @@ def _case(algorithm: str, delay_us: int, length_ms: int, seed: int, interval_us:
             }
         ],
     )
-    labels = {"delay_us": delay_us, "interval_us": interval_us, "length_ms": length_ms, "algorithm": algorithm}
+    labels: dict[str, str | int | float] = {
+        "delay_us": delay_us,
+        "interval_us": interval_us,
+        "length_ms": length_ms,
+        "algorithm": algorithm,
+    }
     return Case(labels, experiment, seed)
 
 
@@ -171,8 +184,8 @@ def _elsewhere(rows: pl.DataFrame, length_ms: float, percent: int, algorithm: st
     slower = _fct(rows, length_ms, percent, algorithm, OTHER_DELAY_US)
     fewer = _fct(rows, length_ms, percent, algorithm, interval_us=LOAD_ONE_US)
     return (
-        f"{note}; with one seed and links of {OTHER_DELAY_US} us {slower}, with one seed and {LOAD_ONE_US / 1000:.0f} ms "
-        f"between a host's flows, a load of 1, {fewer} at {length_ms} ms"
+        f"{note}; with links of {OTHER_DELAY_US} us and one seed {slower} at {length_ms} ms, with "
+        f"{LOAD_ONE_US / 1000:.0f} ms between a host's flows, a load of 1, and one seed {fewer}"
     )
 
 
@@ -202,7 +215,8 @@ def _ratio(rows: pl.DataFrame, length_ms: float, percent: int, algorithm: str) -
 
 
 def _goodput(rows: pl.DataFrame, length_ms: float) -> Claim:
-    long = rows.filter(pl.col("class") == "long", pl.col("end_ms") <= length_ms, delay_us=DELAY_US, interval_us=INTERVAL_US)
+    here = rows.filter(delay_us=DELAY_US, interval_us=INTERVAL_US)
+    long = here.filter(pl.col("class") == "long", pl.col("end_ms") <= length_ms)
     percents = (10, 50, 90)
     goodputs = {
         name: [over_seeds(long.filter(algorithm=name), percentile("goodput_gbps", p), "Gbps") for p in percents]

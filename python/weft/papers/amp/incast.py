@@ -42,7 +42,7 @@ TIMED_OUT = (pl.col("timeouts") > 0).mean()
 def incast(
     algorithm: str, k: int, size_kb: int, delay_us: int, rounds: int, *, gap_us: int = GAP_US, **changes: object
 ) -> Experiment:
-    """Rounds of k flows of `algorithm`, all of `size_kb` times 1024 bytes, over links of `delay_us`; `changes` are its transport's."""
+    """Rounds of k flows of `algorithm`, each of `size_kb` KiB, over links of `delay_us`; `changes` are its."""
     return many_to_one(
         f"incast-{algorithm}-{k}x{size_kb}KiB",
         senders=k,
