@@ -119,8 +119,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             all(ratio <= ALIKE for ratio in to_best.values()) and alarms[2].mean < alarms[1].mean,
             "mean FCT with gamma = 2 over the best of all gamma; holds when it is at most "
             f"{ALIKE} for every k and there are fewer false alarms than with gamma = 1: "
-            f"{alarms[2]} against {alarms[1]}. Gamma = 1 suppresses a round sooner, which counts where the queue is about "
-            f"to overflow: mean FCT over that of DCTCP for k = 40 {_to_dctcp(here, 40, 1)} with gamma = 1, "
+            f"{alarms[2]} against {alarms[1]}. Gamma = 1 suppresses a round sooner, which counts where the queue is "
+            f"about to overflow: mean FCT over that of DCTCP for k = 40 {_to_dctcp(here, 40, 1)} with gamma = 1, "
             f"{_to_dctcp(here, 40, 2)} with gamma = 2",
         ),
     ]
