@@ -84,8 +84,8 @@ def _like_dctcp(panels: pl.DataFrame) -> list[Claim]:
             at_40["ratio"].is_between(1, 2, closed="right").all(),
             "mean FCT of AMP over that of DCTCP; holds when it is above 1 and at most 2 in every cell. Up to 30 flows "
             f"it is {digits(min(up_to_30['ratio']))} to {digits(max(up_to_30['ratio']))}. Of AMP's flows {timed_out} "
-            "have a timeout. Suppressed a round sooner (gamma = 1), or with rounds an acknowledgement shorter, as on Linux, "
-            f"the ratios are {cells(earlier)}",
+            "have a timeout. Suppressed a round sooner (gamma = 1), or with rounds an acknowledgement shorter, as on "
+            f"Linux, the ratios are {cells(earlier)}",
         ),
     ]
 
