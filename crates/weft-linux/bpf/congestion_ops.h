@@ -112,7 +112,7 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 	__u32 acked, marked, una, before, s;
 	struct weft_subflow *subflow;
 	struct weft_window *w;
-	bool forward;
+	bool forward, after_cut;
 	__u8 state;
 
 	if (!c) {
@@ -157,11 +157,16 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 		ca->round_marked = 0;
 		ca->round_end = tp->snd_nxt;
 	}
-	if (forward && acked && state != TCP_CA_Recovery &&
+	/* What was sent before a cut neither grows the window nor cuts it again. */
+	after_cut = weft_before(ca->cut_end, una);
+	if (after_cut)
+		/* Never so far behind that sequence numbers wrap around. */
+		ca->cut_end = una - 1;
+	if (forward && after_cut && acked && state != TCP_CA_Recovery &&
 	    (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) ||
 	     (w->cwnd < w->ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out)))
 		ON(ack)(c, &parameters, s, acked, marked);
-	if (marked && weft_before(ca->cut_end, una) && state < TCP_CA_Recovery) {
+	if (marked && after_cut && state < TCP_CA_Recovery) {
 		ca->cut_end = tp->snd_nxt;
 		subflow->marks++;
 		ON(mark)(c, &parameters, s);

@@ -161,3 +161,32 @@ fn dctcp_estimates_the_fraction_of_marks() {
         assert!(subflow.marks > 10 && subflow.ssthresh.is_finite() && subflow.cwnd >= 2.0);
     });
 }
+
+/// Sequence numbers wrap around after 4 GiB, and comparisons after half of that.
+#[test]
+fn marks_are_seen_after_gigabytes_without_any() {
+    in_namespace("marks_are_seen_after_gigabytes_without_any", || {
+        if machine::is_emulated() {
+            println!(
+                "marks_are_seen_after_gigabytes_without_any: skipped, emulation is too slow for gigabytes"
+            );
+            return;
+        }
+        let programs = load(&[Name::Dctcp]);
+        let marks = marks::Marks::on_loopback();
+        let peers = Peers::connect(Family::V4, Kind::Tcp, "weft_dctcp", "weft_dctcp");
+        let cuts = || {
+            let connections = programs.connections().expect("a map");
+            let subflows = connections.iter().flat_map(|c| &c.subflows);
+            subflows.map(|s| s.marks).sum::<u64>()
+        };
+        for _ in 0..10 {
+            peers.send(256 * MEGABYTE);
+        }
+        assert_eq!(cuts(), 0);
+        marks.one_in(1);
+        peers.send(MEGABYTE);
+        assert!(cuts() > 0);
+        peers.close();
+    });
+}
