@@ -13,14 +13,22 @@
 //! established one takes its place. A subflow that times out twice with no round between is taken for dead
 //! until it ends a round: it neither counts nor blocks, and if it is the initial one the others are released.
 //! Release starts both counts anew.
+//!
+//! Not the paper's, and off unless asked for: with `dctcp_cut` a subflow that is alone (all others suppressed, or no
+//! other there) is cut by DCTCP's alpha / 2 instead of 1 / beta. Alone it grows as one DCTCP flow does, so that it gets
+//! the same share of a bottleneck only if its cuts are the same too. Alpha starts at 1, has DCTCP's default weight of
+//! the newest round, and is kept all the while, so that it is right when the subflow comes to be alone.
 
+use crate::dctcp::{cut, estimate};
 use crate::reno::{avoidance, collapse};
-use crate::{Ack, Allowed, CongestionControl, Echo, Parameter, Round, Window};
+use crate::{Ack, Allowed, CongestionControl, Dctcp, Echo, Parameter, Round, Window};
 
 /// Slot: 1 once the subflow has closed, else 0.
 const CLOSED: usize = 0;
 /// Slot: timeouts since the subflow last ended a round.
 const TIMEOUTS: usize = 1;
+/// Slot: with `dctcp_cut`, the estimated fraction of marked packets, 0 to 1.
+const ALPHA: usize = 2;
 
 /// AMP.
 #[derive(Clone, Debug)]
@@ -30,6 +38,7 @@ pub struct Amp {
     beta: f64,
     cwnd_min: f64,
     ssr: bool,
+    dctcp_cut: bool,
     /// Sum of the windows of established, active subflows.
     w_total: f64,
     /// The subflow that is never suppressed.
@@ -43,7 +52,7 @@ impl Amp {
     /// One line about it.
     pub const ABOUT: &str = "AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)";
     /// What can be set, in the order [`new`](Self::new) takes it.
-    pub const PARAMETERS: [Parameter; 5] = [
+    pub const PARAMETERS: [Parameter; 6] = [
         Parameter {
             name: "gamma",
             default: 2.0,
@@ -67,17 +76,23 @@ impl Amp {
             allowed: Allowed::Switch,
             about: "0 switches subflow suppression and release off",
         },
+        Parameter {
+            name: "dctcp_cut",
+            default: 0.0,
+            allowed: Allowed::Switch,
+            about: "1 cuts a subflow that is alone by DCTCP's alpha / 2; 0, the paper's, by 1 / beta",
+        },
     ];
 
     /// A fresh connection's state.
-    pub fn new([gamma, tau, beta, cwnd_min, ssr]: [f64; 5]) -> Self {
-        let (gamma, tau, ssr) = (gamma as u32, tau as u32, ssr == 1.0);
+    pub fn new([gamma, tau, beta, cwnd_min, ssr, dctcp_cut]: [f64; 6]) -> Self {
         Self {
-            gamma,
-            tau,
+            gamma: gamma as u32,
+            tau: tau as u32,
             beta,
             cwnd_min,
-            ssr,
+            ssr: ssr == 1.0,
+            dctcp_cut: dctcp_cut == 1.0,
             w_total: 0.0,
             initial: 0,
             suppressed: false,
@@ -126,6 +141,11 @@ impl Amp {
     }
 }
 
+/// Is `s` the only subflow that may send new data?
+fn alone(w: &[Window], s: usize) -> bool {
+    w[s].active && w.iter().filter(|r| r.established && r.active).count() == 1
+}
+
 /// Is the subflow neither closed nor taken for dead?
 fn lives(r: &Window) -> bool {
     r.slot[CLOSED] == 0.0 && r.slot[TIMEOUTS] < 2.0
@@ -138,6 +158,7 @@ impl CongestionControl for Amp {
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
         w[s].slot = [0.0; 4];
+        w[s].slot[ALPHA] = Dctcp::ALPHA0.default;
         if !w[self.initial].established {
             self.initial = s;
         }
@@ -158,15 +179,22 @@ impl CongestionControl for Amp {
         }
     }
 
-    /// Lines 27 to 29.
+    /// Lines 27 to 29; with `dctcp_cut`, DCTCP's equation (2) for a subflow that is alone.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        w[s].cwnd = (w[s].cwnd * (1.0 - 1.0 / self.beta)).max(self.cwnd_min);
-        w[s].ssthresh = w[s].cwnd;
+        let part = if self.dctcp_cut && alone(w, s) {
+            w[s].slot[ALPHA] / 2.0
+        } else {
+            1.0 / self.beta
+        };
+        cut(&mut w[s], part, self.cwnd_min);
         self.sum(w);
     }
 
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
         w[s].slot[TIMEOUTS] = 0.0;
+        if self.dctcp_cut {
+            estimate(&mut w[s].slot[ALPHA], Dctcp::G.default, round);
+        }
         if s == self.initial {
             match (self.ssr, self.suppressed) {
                 (true, false) => self.suppress_subflows(w),
@@ -213,7 +241,7 @@ mod tests {
     const MARKED: Round = Round { acked: 3, marked: 1 };
 
     fn amp(gamma: f64, tau: f64) -> Amp {
-        Amp::new([gamma, tau, 4.0, 2.0, 1.0])
+        Amp::new([gamma, tau, 4.0, 2.0, 1.0, 0.0])
     }
 
     fn active(w: &[Window]) -> Vec<bool> {
@@ -290,7 +318,7 @@ mod tests {
         assert_eq!((w[2].cwnd, w[2].ssthresh), (2.0, 2.0));
         cc.on_timeout(&mut w, 1);
         assert_eq!((w[1].cwnd, w[1].ssthresh, cc.w_total), (1.0, 2.0, 5.0));
-        let mut cc = Amp::new([2.0, 8.0, 4.0, 1.0, 1.0]);
+        let mut cc = Amp::new([2.0, 8.0, 4.0, 1.0, 1.0, 0.0]);
         cc.on_fast_retransmit(&mut w, 2);
         cc.on_fast_retransmit(&mut w, 2);
         assert_eq!(w[2].cwnd, 1.0);
@@ -489,7 +517,7 @@ mod tests {
 
     #[test]
     fn without_ssr_nothing_is_ever_suppressed() {
-        let (mut cc, mut w) = (Amp::new([1.0, 8.0, 4.0, 2.0, 0.0]), avoiding(&[2.0; 4]));
+        let (mut cc, mut w) = (Amp::new([1.0, 8.0, 4.0, 2.0, 0.0, 0.0]), avoiding(&[2.0; 4]));
         open(&mut cc, &mut w);
         for _ in 0..20 {
             cc.on_round(&mut w, 0, MARKED);

@@ -46,6 +46,20 @@ impl Dctcp {
     }
 }
 
+/// Equation (1): `alpha <- (1 - g) alpha + g F`.
+pub(crate) fn estimate(alpha: &mut f64, g: f64, round: Round) {
+    if round.acked > 0 {
+        let fraction = f64::from(round.marked) / f64::from(round.acked);
+        *alpha = (1.0 - g) * *alpha + g * fraction;
+    }
+}
+
+/// Takes a part of the window away, down to `cwnd_min`, and ends slow start.
+pub(crate) fn cut(w: &mut Window, part: f64, cwnd_min: f64) {
+    w.cwnd = (w.cwnd * (1.0 - part)).max(cwnd_min);
+    w.ssthresh = w.cwnd;
+}
+
 impl CongestionControl for Dctcp {
     fn echo(&self) -> Echo {
         Echo::Dctcp
@@ -61,18 +75,13 @@ impl CongestionControl for Dctcp {
 
     /// Equation (2): `cwnd <- cwnd (1 - alpha / 2)`.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        let w = &mut w[s];
-        w.cwnd = (w.cwnd * (1.0 - w.slot[ALPHA] / 2.0)).max(self.cwnd_min);
-        w.ssthresh = w.cwnd;
+        let part = w[s].slot[ALPHA] / 2.0;
+        cut(&mut w[s], part, self.cwnd_min);
     }
 
-    /// Equation (1): `alpha <- (1 - g) alpha + g F`.
+    /// Equation (1).
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
-        if round.acked > 0 {
-            let fraction = f64::from(round.marked) / f64::from(round.acked);
-            let alpha = &mut w[s].slot[ALPHA];
-            *alpha = (1.0 - self.g) * *alpha + self.g * fraction;
-        }
+        estimate(&mut w[s].slot[ALPHA], self.g, round);
     }
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {

@@ -357,7 +357,7 @@ mod tests {
         );
         assert_eq!(
             refused("amp", &[("gama", 2.0)]),
-            "`amp` has no parameter `gama`; it takes `gamma`, `tau`, `beta`, `cwnd_min`, `ssr`"
+            "`amp` has no parameter `gama`; it takes `gamma`, `tau`, `beta`, `cwnd_min`, `ssr`, `dctcp_cut`"
         );
         assert_eq!(
             refused("reno", &[("beta", 2.0)]),

@@ -35,7 +35,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn algorithm() -> impl Strategy<Value = (Entry, Vec<(String, f64)>)> {
     let values = prop::collection::vec(
         prop_oneof![2 => Just(None), 1 => (0.0..=1.0_f64).prop_map(Some)],
-        5,
+        6,
     );
     (prop::sample::select(Algorithm::BUILT_IN), values).prop_map(|(entry, values)| {
         let value = |(p, at): (&weft_cc::Parameter, Option<f64>)| {

@@ -16,17 +16,31 @@
 #ifndef WEFT_AMP_H
 #define WEFT_AMP_H
 
-#include "weft.h"
+#include "dctcp.h"
 
 /* Slot: 1 once the subflow has closed. */
 #define AMP_CLOSED 0
 /* Slot: timeouts since the subflow last ended a round. */
 #define AMP_TIMEOUTS 1
+/* Slot: with dctcp_cut, the estimated fraction of marked packets, in 2^-30. */
+#define AMP_ALPHA 2
+/* Weight of the newest round in it, 1 / 16, in 2^-24: DCTCP's default. */
+#define AMP_G (1U << (DCTCP_G_BITS - 4))
 
 /* Is the subflow there, and neither closed nor taken for dead? */
 static inline int amp_lives(const struct weft_connection *c, __u32 s)
 {
 	return c->open >> s & 1 && !c->w[s].slot[AMP_CLOSED] && c->w[s].slot[AMP_TIMEOUTS] < 2;
+}
+
+/* Is `s` the only subflow that may send new data? */
+static inline int amp_alone(const struct weft_connection *c, __u32 s)
+{
+	__u32 r, n = 0;
+
+	for (r = 0; r < WEFT_SUBFLOWS; r++)
+		n += c->w[r].established && c->w[r].active;
+	return c->w[s].active && n == 1;
 }
 
 /* Sets `active` of all subflows but the initial one, which always is. */
@@ -77,6 +91,7 @@ static inline void amp_on_open(struct weft_connection *c, const volatile struct 
 {
 	c->w[s].slot[AMP_CLOSED] = 0;
 	c->w[s].slot[AMP_TIMEOUTS] = 0;
+	c->w[s].slot[AMP_ALPHA] = 1ULL << DCTCP_ALPHA_BITS;
 	if (!c->w[c->initial % WEFT_SUBFLOWS].established)
 		c->initial = s;
 	c->w[s].active = !c->suppressed || s == c->initial;
@@ -105,16 +120,21 @@ static inline void amp_on_ack(struct weft_connection *c, const volatile struct w
 	w->cwnd += ((left << WEFT_PACKET_BITS) + w_total / 2) / w_total;
 }
 
-/* Lines 27 to 29. */
+/* Lines 27 to 29; with dctcp_cut, DCTCP's equation (2) for a subflow that is alone. */
 static inline void amp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	weft_cut(&c->w[s], p);
+	if (p->dctcp_cut && amp_alone(c, s))
+		dctcp_cut(&c->w[s], c->w[s].slot[AMP_ALPHA], p);
+	else
+		weft_cut(&c->w[s], p);
 }
 
 static inline void amp_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				__u32 acked, __u32 marked)
 {
 	c->w[s].slot[AMP_TIMEOUTS] = 0;
+	if (p->dctcp_cut)
+		c->w[s].slot[AMP_ALPHA] = dctcp_estimate(c->w[s].slot[AMP_ALPHA], AMP_G, acked, marked);
 	if (!c->w[c->initial % WEFT_SUBFLOWS].established) {
 		/* Should two subflows have closed at once, each leaving the connection to the other. */
 		c->initial = s;

@@ -14,6 +14,27 @@
 /* Slot: the estimated fraction of marked packets, in 2^-30. */
 #define DCTCP_ALPHA 0
 #define DCTCP_ALPHA_BITS 30
+#define DCTCP_G_BITS 24
+
+/* Equation (1): alpha <- (1 - g) alpha + g F. */
+static inline __u64 dctcp_estimate(__u64 alpha, __u64 g, __u32 acked, __u32 marked)
+{
+	__u64 fraction;
+
+	if (!acked)
+		return alpha;
+	fraction = marked >= acked ? 1ULL << DCTCP_ALPHA_BITS : ((__u64)marked << DCTCP_ALPHA_BITS) / acked;
+	return (((1ULL << DCTCP_G_BITS) - g) * alpha + g * fraction + (1ULL << (DCTCP_G_BITS - 1))) >> DCTCP_G_BITS;
+}
+
+/* Equation (2): cwnd <- cwnd (1 - alpha / 2), no lower than cwnd_min. */
+static inline void dctcp_cut(struct weft_window *w, __u64 alpha, const volatile struct weft_parameters *p)
+{
+	w->cwnd -= ((w->cwnd >> 4) * (alpha >> 10)) >> 17;
+	if (w->cwnd < p->cwnd_min)
+		w->cwnd = p->cwnd_min;
+	w->ssthresh = w->cwnd;
+}
 
 static inline void dctcp_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
@@ -26,28 +47,17 @@ static inline void dctcp_on_ack(struct weft_connection *c, const volatile struct
 	weft_grow(&c->w[s], acked);
 }
 
-/* Equation (2): cwnd <- cwnd (1 - alpha / 2). */
 static inline void dctcp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	struct weft_window *w = &c->w[s];
-
-	w->cwnd -= ((w->cwnd >> 4) * (w->slot[DCTCP_ALPHA] >> 10)) >> 17;
-	if (w->cwnd < p->cwnd_min)
-		w->cwnd = p->cwnd_min;
-	w->ssthresh = w->cwnd;
+	dctcp_cut(&c->w[s], c->w[s].slot[DCTCP_ALPHA], p);
 }
 
-/* Equation (1): alpha <- (1 - g) alpha + g F. */
 static inline void dctcp_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				  __u32 acked, __u32 marked)
 {
 	struct weft_window *w = &c->w[s];
-	__u64 g = p->g, fraction;
 
-	if (!acked)
-		return;
-	fraction = marked >= acked ? 1ULL << DCTCP_ALPHA_BITS : ((__u64)marked << DCTCP_ALPHA_BITS) / acked;
-	w->slot[DCTCP_ALPHA] = (((1ULL << 24) - g) * w->slot[DCTCP_ALPHA] + g * fraction + (1ULL << 23)) >> 24;
+	w->slot[DCTCP_ALPHA] = dctcp_estimate(w->slot[DCTCP_ALPHA], p->g, acked, marked);
 }
 
 static inline void dctcp_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p,

@@ -41,7 +41,7 @@ struct weft_parameters {
 	__u32 tau;	/* rounds */
 	__u32 ssr;	/* 0 or 1 */
 	__u32 per_ack;	/* 0 or 1 */
-	__u32 reserved;
+	__u32 dctcp_cut; /* 0 or 1 */
 };
 
 /* One subflow's congestion window. The algorithm owns cwnd, ssthresh, active and slot, the transport the rest. */

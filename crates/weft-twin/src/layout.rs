@@ -67,7 +67,7 @@ mirrors! {
         tau: u32,
         ssr: u32,
         per_ack: u32,
-        reserved: u32,
+        dctcp_cut: u32,
     }
     /// `struct weft_window`.
     "weft_window" => Window {

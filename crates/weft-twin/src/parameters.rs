@@ -31,7 +31,7 @@ impl Parameters {
             tau: value("tau") as u32,
             ssr: value("ssr") as u32,
             per_ack: value("per_ack") as u32,
-            reserved: 0,
+            dctcp_cut: value("dctcp_cut") as u32,
         })
     }
 }
