@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pytest
 
 from weft import Experiment, api
@@ -58,6 +59,31 @@ def test_the_switch_marks_and_keeps_the_queue_short(result: api.Result) -> None:
     assert queue["marks"] > 0
     assert queue["mean_packets"] < 50
     assert sum(queue["time_at_s"]) == pytest.approx(2, rel=0.05)
+
+
+def test_a_connection_over_two_bottlenecks_has_a_subflow_over_each_the_first_over_the_upper() -> None:
+    for seed in (1, 2, 3):
+        result = run(
+            seed=seed,
+            duration="500ms",
+            topology={"kind": "two-bottlenecks", "rate": "100Mbps", "delay": "20us"},
+            transports={"amp": {"cc": "amp", "subflows": 2}},
+            traffic=[{"kind": "bulk", "transport": "amp", "from": "S2", "to": "D2"}],
+            probes=[],
+        )
+        sent = {it["to"]: it["packets"] for it in result.links.filter(pl.col("from") == "S2").to_dicts()}
+        by_subflow = result.subflows.sort("subflow")["packets_sent"].to_list()
+        assert min(by_subflow) > 100
+        # A handshake's and the end's packets are no data.
+        assert [sent["upper-in"], sent["lower-in"]] == pytest.approx(by_subflow, abs=20)
+
+
+@pytest.mark.parametrize("dctcp_cut", [0, 1])
+def test_amp_takes_its_parameters(dctcp_cut: int) -> None:
+    cc = {"name": "amp", "dctcp_cut": dctcp_cut}
+    result = run(transports=SPEC["transports"] | {"amp": {"cc": cc, "subflows": 4}}, duration="500ms")
+    assert result.manifest["spec"]["transports"]["amp"]["cc"]["dctcp_cut"] == dctcp_cut
+    assert result.suppressions.height > 0
 
 
 def test_incast_ends() -> None:

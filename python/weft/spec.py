@@ -26,6 +26,10 @@ class AmpCc(BaseModel):
     """
     floor of a cut by a mark or a fast retransmit, in packets
     """
+    dctcp_cut: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 cuts a subflow that is alone by DCTCP's alpha / 2; 0, the paper's, by 1 / beta
+    """
     gamma: Annotated[int, Field(ge=1, le=1000000)] = 2
     """
     rounds with all windows at the floor until subflows are suppressed
@@ -310,6 +314,10 @@ class KernelAmpCc(BaseModel):
     cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
     """
     floor of a cut by a mark or a fast retransmit, in packets
+    """
+    dctcp_cut: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 cuts a subflow that is alone by DCTCP's alpha / 2; 0, the paper's, by 1 / beta
     """
     gamma: Annotated[int, Field(ge=1, le=1000000)] = 2
     """

@@ -13,6 +13,8 @@ FIGURES = (
     Figure("amp/fig09", "Fairness: 1, 2 and 4 AMP, XMP or DCM flows beside DCTCP", 79, 2),
     Figure("amp/fig10", "Queue length: 1 and 4 AMP, XMP or DCM flows beside 4 of DCTCP", 7, 1),
     Figure("amp/linux-fairness", "Coexistence of figure 9 on Linux, beside the packet level", level="linux"),
+    Figure("amp/linux-incast", "Incast of figure 8 on Linux, joins at once and delayed", level="linux"),
+    Figure("amp/linux-shift", "Traffic shifting of figures 6 and 11 on Linux, beside the packet level", level="linux"),
     Figure("amp/fig12", "Jobs by DCTCP beside long flows by AMP, XMP, DCM and DCTCP in a fat-tree: JCT", 2350, 14),
     Figure("amp/fig13", "Long flows beside short DCTCP flows along a permutation in a fat-tree", 1470, 15),
     Figure("amp/fig14", "Data mining workload in a fat-tree: FCT of short DCTCP flows beside long ones", 255, 53),

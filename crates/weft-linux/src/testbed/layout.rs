@@ -115,6 +115,14 @@ pub fn path_count(fabric: &Fabric, from: NodeId, to: NodeId) -> u32 {
     fabric.routing.path_count(from, to).min(MOST_PATHS) as u32
 }
 
+/// Are subflows bound to paths, the first one to path 0, rather than spread by a hash?
+pub fn bound(fabric: &Fabric, from: NodeId, to: NodeId) -> bool {
+    let [mut least, mut greatest] = [Vec::new(), Vec::new()];
+    fabric.routing.subflow_path(from, to, 0, 0, &mut least);
+    fabric.routing.subflow_path(from, to, 0, u64::MAX, &mut greatest);
+    least == greatest
+}
+
 /// The links of a path.
 pub fn path(fabric: &Fabric, from: NodeId, to: NodeId, number: u32) -> Vec<Interface> {
     let mut ports = Vec::new();
@@ -224,6 +232,7 @@ mod tests {
         let [upper, lower] = [0, 1].map(|number| layout.pair(&fabric, 1, 4, number).unwrap());
         assert_ne!(upper.from, lower.from);
         assert_ne!(upper.to, lower.to);
+        assert!(bound(&fabric, 1, 4));
         assert_eq!(path_count(&fabric, 0, 3), 1);
         assert_eq!(path_count(&fabric, 0, 5), 0);
     }

@@ -172,8 +172,12 @@ impl Bench {
     fn connections(&self, plan: &Plan) -> std::io::Result<Vec<Connection>> {
         let connect = |(flow, i): (&weft_traffic::Flow, u64)| {
             let [from, to] = [flow.from, flow.to].map(|host| plan.fabric.hosts[host as usize]);
-            let paths = layout::path_count(&plan.fabric, from, to).max(1);
-            let number = (mixed(plan.spec.seed, i) % u64::from(paths)) as u32;
+            let number = if layout::bound(&plan.fabric, from, to) {
+                0
+            } else {
+                let paths = layout::path_count(&plan.fabric, from, to).max(1);
+                (mixed(plan.spec.seed, i) % u64::from(paths)) as u32
+            };
             let pair = self
                 .layout
                 .pair(&plan.fabric, from, to, number)

@@ -69,6 +69,8 @@ impl Shared {
 /// Hosts that send by one multipath transport.
 struct Group {
     connections: Connections,
+    /// Further subflows are opened as soon as the receiver's addresses are known.
+    at_once: bool,
     host: usize,
     port: u16,
 }
@@ -159,7 +161,8 @@ impl<'a> Manager<'a> {
             {
                 let joins = Joins {
                     subflows: transport.subflows as usize,
-                    after: transport.join_after.0,
+                    // Never 0, with which the first join would not wait for the receiver's other addresses.
+                    after: transport.join_after.0.max(1),
                     spread: if pairs.len() > 1 {
                         Spread::Addresses
                     } else {
@@ -169,6 +172,7 @@ impl<'a> Manager<'a> {
                 };
                 groups.push(Group {
                     connections: Connections::new(joins, HYSTERESIS),
+                    at_once: transport.join_after.0 == 0,
                     host,
                     port,
                 });
@@ -256,7 +260,9 @@ impl<'a> Manager<'a> {
         }
         let Some(&group) = self.of.get(&token) else { return };
         let mut told = Vec::new();
-        let connections = &mut self.groups[group].connections;
+        let Group {
+            connections, at_once, ..
+        } = &mut self.groups[group];
         connections.on_event(0, event, now(), &mut told);
         if let Some(initial) = opened {
             // The receiver's other addresses are known without its announcing them.
@@ -274,7 +280,7 @@ impl<'a> Manager<'a> {
                 };
                 connections.on_event(0, &announced, now(), &mut told);
             }
-            if self.early.remove(&token) {
+            if self.early.remove(&token) || *at_once {
                 connections.on_bulk(token, now(), &mut told);
             }
         }

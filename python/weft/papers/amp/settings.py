@@ -65,6 +65,7 @@ SHOWN = {
     "dcm": Shown("DCM", "#009e73", "^"),
     "mptcp": Shown("MPTCP", "#cc79a7", "v"),
     "dctcp": Shown("DCTCP", "#444444", "D"),
+    "amp-dctcp-cut": Shown("AMP, alpha cut", "#e69f00", "P"),
     "amp-without-suppression": Shown("AMP without suppression", "#56b4e9", "x"),
 }
 

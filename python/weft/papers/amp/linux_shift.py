@@ -1,0 +1,184 @@
+"""Figures 6 and 11, traffic shifting, on this machine's kernel: how fast a multipath flow leaves a congested path.
+
+Figure 5's setting at 200 Mbit/s instead of 10 Gbps: a multipath flow of two subflows, one over each bottleneck; a DCTCP
+flow on the lower path in the second phase; one on the upper path from the third. The shift is over when the window of
+the upper subflow is at its floor. The same spec runs at the packet level.
+
+A window changes once a round, and a round in which ten packets queue takes 50 times as long at 200 Mbit/s as at 10
+Gbps. So the paper's times are scaled by the rates: 3 ms are 150 ms here.
+
+The paper's "MPTCP (beta = 4)" cuts a quarter at a mark; the kernel's LIA takes a mark for a loss and halves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft.papers.amp.linux_settings import LEVELS, RATE_MBPS, TRANSPORTS, experiment
+from weft.papers.amp.settings import RATE_BPS, SHOWN
+from weft.papers.figure import Claim
+from weft.papers.spread import Spread, digits, listed, over_seeds
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+    from weft.spec import Experiment
+
+ALGORITHMS = ("amp", "xmp", "dcm", "mptcp")
+CONSTANT = ("amp", "xmp")
+"""Those that cut by a constant factor."""
+PAPER_MS = {"amp": 3, "xmp": 3, "dcm": 7, "mptcp": 3}
+SCALED = RATE_BPS / (RATE_MBPS * 1e6)
+"""How much longer a round is here than at the paper's rate."""
+PHASE_MS, WATCHED_MS = 1000, 800
+QUICK_PHASE_MS = 500
+QUICK = f"AMP and LIA only, phases of {QUICK_PHASE_MS} ms instead of {PHASE_MS} ms"
+SHOWN_MS = (-100.0, WATCHED_MS)
+"""What the table keeps around the beginning of the second DCTCP flow."""
+SAMPLED = "1ms"
+FLOOR = 2
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Each algorithm at both levels."""
+    phase_ms = QUICK_PHASE_MS if scale.quick else PHASE_MS
+    return [
+        Case({"level": level, "algorithm": algorithm}, _shifting(level, algorithm, phase_ms), seed)
+        for level in LEVELS
+        for algorithm in (ALGORITHMS[::3] if scale.quick else ALGORITHMS)
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row a sample of a subflow (0 is the upper one), its time in ms from the second DCTCP flow's beginning.
+
+    `floor_ms` is when the upper window was first at its floor; null: not while it was watched. `before_packets` is the
+    upper window's mean in the 100 ms before.
+    """
+    begun_s = result.flows.filter(traffic="upper")["start_s"].item()
+    traces = result.traces.select(
+        "subflow", "cwnd_packets", "active", time_ms=(pl.col("time_s") - begun_s) * 1e3
+    ).filter(pl.col("time_ms").is_between(*SHOWN_MS))
+    upper = traces.filter(subflow=0)
+    floor = upper.filter(pl.col("time_ms") > 0, pl.col("cwnd_packets") < FLOOR + 1)["time_ms"].min()
+    before = upper.filter(pl.col("time_ms") <= 0)["cwnd_packets"].mean()
+    return traces.with_columns(floor_ms=pl.lit(floor, pl.Float64), before_packets=pl.lit(before, pl.Float64))
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Section 4.1, observation (3), and section 5.2, "Traffic shifting speed", as far as a kernel can say."""
+    linux, packet = rows.filter(level="linux"), rows.filter(level="packet")
+    names = [name for name in ALGORITHMS if name in rows["algorithm"]]
+    claims = [_time(linux, packet, name) for name in names]
+    if not {*CONSTANT, "dcm"} <= set(names):
+        return claims
+    took = {name: _took(linux, name) for name in ALGORITHMS}
+    apart_ms = SCALED * 1
+    return [
+        *claims,
+        Claim(
+            "A constant cut shifts traffic faster than DCM's cut by alpha",
+            f"3 ms against 7 ms, {digits(3 * SCALED)} against {digits(7 * SCALED)} ms scaled",
+            listed((SHOWN[name].label, took[name]) for name in (*CONSTANT, "dcm")),
+            all(took[name].mean < took["dcm"].mean for name in CONSTANT),
+            f"holds when AMP and XMP are faster than DCM, mean of the seeds; {_packet(packet, (*CONSTANT, 'dcm'))}",
+        ),
+        Claim(
+            "AMP and XMP achieve similar traffic shifting times",
+            "similar",
+            listed((SHOWN[name].label, took[name]) for name in CONSTANT),
+            abs(took["amp"].mean - took["xmp"].mean) <= apart_ms,
+            f"holds within {digits(apart_ms)} ms, which is 1 ms scaled; {_packet(packet, CONSTANT)}",
+        ),
+    ]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Both windows of the multipath flow around the beginning of the second DCTCP flow on Linux, first seed."""
+    from matplotlib.figure import Figure
+
+    names = [name for name in ALGORITHMS if name in rows["algorithm"]]
+    plot = Figure(figsize=(8, 2.8 * ((len(names) + 1) // 2)), layout="constrained")
+    panels = plot.subplots((len(names) + 1) // 2, 2, sharex=True, squeeze=False)
+    here = rows.filter(level="linux", seed=rows["seed"].min())
+    for axes, name in zip(panels.flat, names, strict=False):
+        for subflow, words, style in ((0, "upper, congested", "-"), (1, "lower", "--")):
+            window = here.filter(algorithm=name, subflow=subflow)
+            axes.plot(
+                window["time_ms"].to_numpy(),
+                window["cwnd_packets"].to_numpy(),
+                style,
+                color=SHOWN[name].colour,
+                linewidth=1,
+                label=words,
+            )
+        axes.axvline(0, color="#888888", linestyle=":", linewidth=1)
+        axes.set_title(SHOWN[name].label)
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(frameon=False)
+    for axes in panels[-1]:
+        axes.set_xlabel("time after the second DCTCP flow began (ms)")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("cwnd (packets)")
+    plot.suptitle("Figures 6 and 11 on Linux, 200 Mbit/s: traffic shifting")
+    return plot
+
+
+def _shifting(level: str, algorithm: str, phase_ms: int) -> Experiment:
+    return experiment(
+        f"shifting-{algorithm}",
+        level=level,
+        duration=f"{2 * phase_ms + WATCHED_MS}ms",
+        topology={"kind": "two-bottlenecks"},
+        transports={algorithm: TRANSPORTS[algorithm] | {"subflows": 2}, "dctcp": TRANSPORTS["dctcp"]},
+        traffic=[
+            {"kind": "bulk", "name": "both", "transport": algorithm, "from": "S2", "to": "D2"},
+            {
+                "kind": "bulk",
+                "name": "lower",
+                "transport": "dctcp",
+                "from": "S3",
+                "to": "D3",
+                "start": f"{phase_ms}ms",
+                "stop": f"{2 * phase_ms}ms",
+            },
+            {
+                "kind": "bulk",
+                "name": "upper",
+                "transport": "dctcp",
+                "from": "S1",
+                "to": "D1",
+                "start": f"{2 * phase_ms}ms",
+            },
+        ],
+        probes=[{"kind": "flow", "traffic": "both", "every": SAMPLED}],
+    )
+
+
+def _took(rows: pl.DataFrame, algorithm: str) -> Spread:
+    """The time to the floor; infinite where it was not reached."""
+    return over_seeds(rows.filter(algorithm=algorithm), pl.col("floor_ms").first().fill_null(float("inf")), "ms")
+
+
+def _time(linux: pl.DataFrame, packet: pl.DataFrame, name: str) -> Claim:
+    took, scaled_ms, label = _took(linux, name), PAPER_MS[name] * SCALED, SHOWN[name].label
+    before = over_seeds(linux.filter(algorithm=name), pl.col("before_packets").first(), "packets")
+    without = " LIA in the kernel halves at a mark, the paper's cuts a quarter." if name == "mptcp" else ""
+    return Claim(
+        f"{label} finishes its traffic shifting after about {PAPER_MS[name]} ms at 10 Gbps",
+        f"about {PAPER_MS[name]} ms, {digits(scaled_ms)} ms scaled",
+        str(took),
+        took.mean <= scaled_ms,
+        f"until the upper window is below {FLOOR + 1} packets, from {before} before, sampled every {SAMPLED}; holds "
+        f"when it takes no longer than the paper's time scaled by the rates; {_packet(packet, (name,))}.{without}",
+    )
+
+
+def _packet(packet: pl.DataFrame, names: tuple[str, ...]) -> str:
+    return f"packet level {listed((SHOWN[name].label, _took(packet, name)) for name in names)}"
