@@ -44,6 +44,7 @@ AFTER_MS = 1300
 QUICK_FLOWS = (5, 40)
 QUICK_ROUNDS_MS = 600
 QUICK = f"AMP and DCTCP on Linux only, k = {QUICK_FLOWS[0]} and {QUICK_FLOWS[1]}, {QUICK_ROUNDS_MS} ms of rounds"
+INITIAL_RTO_MS = 1000
 NO_WORSE = 1.05
 """Mean FCT over DCTCP's, up to which delayed joins cost nothing."""
 ALIKE = 1.25
@@ -192,13 +193,13 @@ def _table(ratios: dict[str, dict[int, Spread]]) -> str:
 
 
 def _waited(rows: pl.DataFrame, names: list[str], joins: str) -> str:
-    """Which flows had a timeout that the kernel counts, were suppressed, or did not end."""
+    """Which flows had a timeout, waited for the initial RTO as after a lost SYN, or were suppressed."""
     here = {name: rows.filter(algorithm=name, joins=joins) for name in names}
     here["dctcp"] = rows.filter(algorithm="dctcp")
     return "Of the flows of all k " + ", ".join(
         f"of {SHOWN[name].label} {digits(_percent(flows, pl.col('timeouts') > 0))} % had a timeout, "
-        f"{digits(_percent(flows, pl.col('suppressions') > 0))} % were suppressed and "
-        f"{digits(_percent(flows, ~pl.col('ended')))} % did not end"
+        f"{digits(_percent(flows, pl.col('fct_ms') >= INITIAL_RTO_MS))} % took the initial RTO of a second or longer, "
+        f"{digits(_percent(flows, pl.col('suppressions') > 0))} % were suppressed"
         for name, flows in here.items()
     )
 
