@@ -27,8 +27,7 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "dcm": {"cc": DCM, "subflows": SUBFLOWS},
     # Alone, as the initial subflow is while the others are suppressed, it is cut as a DCTCP flow.
     "amp-dctcp-cut": {"cc": AMP | {"dctcp_cut": 1}, "subflows": SUBFLOWS},
-    # LIA in the kernel takes a mark for a loss and halves (RFC 3168), whatever beta; at the packet level beta = 2 does.
-    "mptcp": {"cc": {"name": "lia", "beta": 2, "cwnd_min": 2, "per_ack": 1}, "subflows": SUBFLOWS},
+    "mptcp": {"cc": {"name": "lia", "per_ack": 1}, "subflows": SUBFLOWS},
     # The kernel's DCTCP starts with alpha = 1, and so does the BPF program.
     "dctcp": {"cc": DCTCP | {"alpha0": 1}},
 }
