@@ -35,11 +35,11 @@ JOINS = {"at once": "0B", "delayed": "256KB"}
 """When further subflows join."""
 SIZE = "128KB"
 GAP = "50us"
-ROUNDS_MS = 1800
+ROUNDS_MS = 1500
 """Within it all rounds start."""
 LEAST_MS, MS_A_FLOW = 300, 15
 """Between two rounds: the longer of the first and k times the second, which is three times what their bytes take."""
-AFTER_MS = 1300
+AFTER_MS = 1200
 """After it: room for one SYN that was lost and a timeout."""
 QUICK_FLOWS = (5, 40)
 QUICK_ROUNDS_MS = 600
