@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use weft_linux::path_manager::census;
 
-use scene::{Scene, load, missing, until, wait, weftd};
+use scene::{SERVER_V6, Scene, load, missing, until, wait, weftd};
 
 /// A scene, unless the test cannot run here.
 macro_rules! scene_or_skip {
@@ -50,6 +50,45 @@ fn joins_wait_for_their_bytes() {
     });
     drop(stream);
     daemon.stop();
+}
+
+#[test]
+fn ipv6_has_joins_suppression_and_release_too() {
+    let scene = scene_or_skip!("ipv6_has_joins_suppression_and_release_too");
+    let _daemon = scene.daemon("[suppression]\nrelease_after = \"0s\"\ncycle = \"0s\"");
+    let server = scene.serve_at(SERVER_V6.into());
+    let _load = load(scene.connect(server.address));
+    until("three joins", || scene.subflows().len() == 4);
+    let subflows = scene.subflows();
+    assert!(
+        subflows.iter().all(|s| s.subflow.remote.is_ipv6()),
+        "{subflows:#?}"
+    );
+    let backups = || scene.subflows().iter().filter(|s| s.subflow.backup).count();
+    scene.mark(true);
+    until("suppression", || backups() == 3);
+    scene.mark(false);
+    until("release", || backups() == 0);
+}
+
+#[test]
+fn a_daemon_killed_while_it_joins_breaks_nothing() {
+    let scene = scene_or_skip!("a_daemon_killed_while_it_joins_breaks_nothing");
+    for milliseconds in [0, 1, 2, 4, 8, 16] {
+        let daemon = scene.daemon("subflows.after = \"64KB\"");
+        let server = scene.serve();
+        let load = load(scene.connect(server.address));
+        until("the bytes that joins wait for", || server.read() > 64_000);
+        sleep(Duration::from_millis(milliseconds));
+        daemon.kill();
+        let killed = server.read();
+        until("10 MB more", || server.read() > killed + 10_000_000);
+        let daemon = scene.daemon("subflows.after = \"64KB\"");
+        until("the joins are made up for", || scene.subflows().len() == 4);
+        drop(load);
+        until("the connection is gone", || scene.subflows().is_empty());
+        daemon.stop();
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -20,9 +20,11 @@ use tempfile::TempDir;
 use weft_linux::path_manager::{Namespace, Seen, census};
 use weft_linux::status::{Status, ask};
 
-/// The server's address.
+/// The server's addresses.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+pub const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1);
 
 /// Why these tests cannot run here, if they cannot.
 pub fn missing() -> Option<String> {
@@ -85,7 +87,7 @@ impl Scene {
         ip(&[
             "-n", c, "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", s,
         ]);
-        for (name, address) in [(c, CLIENT), (s, SERVER)] {
+        for (name, address, v6) in [(c, CLIENT, CLIENT_V6), (s, SERVER, SERVER_V6)] {
             ip(&[
                 "-n",
                 name,
@@ -94,6 +96,16 @@ impl Scene {
                 &format!("{address}/24"),
                 "dev",
                 "v0",
+            ]);
+            ip(&[
+                "-n",
+                name,
+                "address",
+                "add",
+                &format!("{v6}/64"),
+                "dev",
+                "v0",
+                "nodad",
             ]);
             ip(&["-n", name, "link", "set", "v0", "up"]);
         }
@@ -181,11 +193,18 @@ impl Scene {
 
     /// A server that counts what it reads, on every connection to it.
     pub fn serve(&self) -> Server {
+        self.serve_at(SERVER.into())
+    }
+
+    /// The same at one of the server's addresses.
+    pub fn serve_at(&self, address: IpAddr) -> Server {
+        let address = SocketAddr::from((address, 0));
         let listener: TcpListener = self
             .server
             .within(|| {
-                let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
-                socket.bind(&SocketAddr::from((SERVER, 0)).into())?;
+                let domain = Domain::for_address(address);
+                let socket = Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))?;
+                socket.bind(&address.into())?;
                 socket.listen(1024)?;
                 Ok(socket)
             })
@@ -214,7 +233,8 @@ impl Scene {
     pub fn connect(&self, to: SocketAddr) -> TcpStream {
         self.client
             .within(|| {
-                let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
+                let domain = Domain::for_address(to);
+                let socket = Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))?;
                 socket.connect(&to.into())?;
                 Ok(socket)
             })
