@@ -20,10 +20,8 @@ def render(template: str, **values: object) -> str:
     return pages.get_template(template).render(values)
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float) -> str:
     """Such as "40 s", "12 min", "1.5 h"."""
-    if seconds is None:
-        return "not measured"
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 120:

@@ -3,7 +3,7 @@
 from weft.papers.figure import Figure
 
 FIGURES = (
-    # Name, title, and the seconds that the full size and the quick version take.
+    # Name, title, the seconds that the full size and the quick version take; the level unless it is "packet".
     Figure("amp/fig02", "Incast: flow completion times of DCTCP, DCM and XMP", 2, 1),
     Figure("amp/fig04", "Minimum window syndrome: DCTCP's goodput beside one XMP flow", 18, 2),
     Figure("amp/fig06", "Traffic shifting: MPTCP, DCM, AMP and XMP (with figure 11)", 25, 1.1),
@@ -12,9 +12,9 @@ FIGURES = (
     Figure("amp/fig08", "Incast: AMP beside XMP, DCM and DCTCP, 64 KB to 1 MB", 14, 1.5),
     Figure("amp/fig09", "Fairness: 1, 2 and 4 AMP, XMP or DCM flows beside DCTCP", 79, 2),
     Figure("amp/fig10", "Queue length: 1 and 4 AMP, XMP or DCM flows beside 4 of DCTCP", 7, 1),
-    Figure("amp/linux-fairness", "Coexistence of figure 9 on Linux, beside the packet level", level="linux"),
-    Figure("amp/linux-incast", "Incast of figure 8 on Linux, joins at once and delayed", level="linux"),
-    Figure("amp/linux-shift", "Traffic shifting of figures 6 and 11 on Linux, beside the packet level", level="linux"),
+    Figure("amp/linux-fairness", "Coexistence of figure 9 on Linux, beside the packet level", 960, 8, "linux"),
+    Figure("amp/linux-incast", "Incast of figure 8 on Linux, joins at once and delayed", 600, 14, "linux"),
+    Figure("amp/linux-shift", "Traffic shifting of figures 6 and 11 on Linux", 69, 6, "linux"),
     Figure("amp/fig12", "Jobs by DCTCP beside long flows by AMP, XMP, DCM and DCTCP in a fat-tree: JCT", 2350, 14),
     Figure("amp/fig13", "Long flows beside short DCTCP flows along a permutation in a fat-tree", 1470, 15),
     Figure("amp/fig14", "Data mining workload in a fat-tree: FCT of short DCTCP flows beside long ones", 255, 53),

@@ -82,12 +82,13 @@ class Figure:
     """`paper/figure`, with hyphens."""
     title: str
     """One line."""
-    seconds: float | None = None
+    seconds: float
     """What the full size takes with the default number of seeds on `CORES` cores.
 
-    Measured as processor time over cores, so that what else a machine does makes no difference.
+    Measured as processor time over cores, so that what else a machine does makes no difference; at level "linux", where
+    runs take real time one after the other, by the clock.
     """
-    quick_seconds: float | None = None
+    quick_seconds: float
     """The same of the quick version, which has one seed."""
     level: str = "packet"
     """The highest `level` of its experiments; what a kernel does is no function of the seed and has no snapshot."""

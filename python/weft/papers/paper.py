@@ -145,5 +145,5 @@ def reproduce_all(
 
 def _shares(figures: Sequence[Figure], *, quick: bool) -> list[float]:
     """Of the time that all figures take, by the registry."""
-    seconds = [(it.quick_seconds if quick else it.seconds) or 1.0 for it in figures]
+    seconds = [it.quick_seconds if quick else it.seconds for it in figures]
     return [each / sum(seconds) for each in seconds]
