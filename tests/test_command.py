@@ -48,7 +48,7 @@ def test_help_without_arguments(tmp_path: Path) -> None:
 def test_list(tmp_path: Path) -> None:
     registry = weft("list", "--json", cwd=tmp_path).document
     assert {"amp", "dcm", "dctcp", "lia", "reno", "xmp"} <= {it["name"] for it in registry["algorithms"]}
-    assert {"many-to-one", "two-bottlenecks", "fat-tree"} <= {it["name"] for it in registry["topologies"]}
+    assert {"many-to-one", "two-bottlenecks", "two-paths", "fat-tree"} <= {it["name"] for it in registry["topologies"]}
     assert {"bulk", "incast"} <= {it["name"] for it in registry["traffic"]}
     assert {"linux", "amp-2019"} <= {it["name"] for it in registry["profiles"]}
     shown = weft("list", cwd=tmp_path).out

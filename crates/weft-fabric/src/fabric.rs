@@ -47,6 +47,11 @@ pub trait Routing: Send + Sync {
     /// Appends the ports taken (port `p` of a node is its `p`-th outgoing link in [`Fabric::links`]' order) along the
     /// path that `hash` (uniform in 64 bits) selects. All paths are equally likely.
     fn path(&self, from: NodeId, to: NodeId, hash: u64, ports: &mut Vec<u16>);
+    /// Do a connection's addresses say its paths? Then [`subflow_path`](Self::subflow_path) gets a hash that is the connection's own,
+    /// the same for all subflows and in both directions. By default each subflow has one a direction, as in ECMP.
+    fn by_address(&self) -> bool {
+        false
+    }
     /// Likewise for a packet of subflow `subflow` of a connection, in either direction. By default `hash` selects, as ECMP
     /// does; where a connection's subflows are bound to interfaces, `subflow` selects and `hash` is unused.
     fn subflow_path(&self, from: NodeId, to: NodeId, subflow: u32, hash: u64, ports: &mut Vec<u16>) {

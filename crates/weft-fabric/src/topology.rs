@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_spec::{Amount, Entry, Loaded, Mark, Queues, SpecError, from_table, to_table};
 
-use crate::{Fabric, FatTree, ManyToOne, Queue, TwoBottlenecks};
+use crate::{Fabric, FatTree, ManyToOne, Queue, TwoBottlenecks, TwoPaths};
 
 /// All kinds of topology.
 pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
@@ -16,6 +16,10 @@ pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
     entry::<TwoBottlenecks>(
         "two-bottlenecks",
         "three pairs of hosts over two bottlenecks, the middle one over both (AMP, figure 5)",
+    ),
+    entry::<TwoPaths>(
+        "two-paths",
+        "racks below two switches, so two paths between hosts of different racks (MPTCP in data centres, section 4)",
     ),
     entry::<FatTree>(
         "fat-tree",

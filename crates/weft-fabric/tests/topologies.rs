@@ -209,6 +209,69 @@ fn two_bottlenecks_have_the_paths_of_figure_5() {
 }
 
 #[test]
+fn two_paths_lead_from_rack_to_rack() {
+    let links = "rate = \"100Mbps\"\ndelay = \"20us\"";
+    for (racks, width) in [(3, 2), (2, 1), (5, 4)] {
+        let fields = format!("racks = {racks}\nhosts_per_rack = {width}\n{links}");
+        let fabric = build("two-paths", &fields).unwrap();
+        check_shape(&fabric);
+        assert_eq!(fabric.hosts.len() as u32, racks * width);
+        assert_eq!(fabric.nodes.len() as u32, racks * (width + 1) + 2);
+        assert_eq!(fabric.links.len() as u32, 2 * racks * (width + 2));
+        let first = first_links(&fabric);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        for (i, &from) in (0..).zip(&fabric.hosts) {
+            for (j, &to) in (0..).zip(&fabric.hosts).filter(|&(j, _)| j != i) {
+                let near = i / width == j / width;
+                assert_eq!(fabric.routing.path_count(from, to), if near { 1 } else { 2 });
+                for hash in [0, u64::MAX] {
+                    let nodes = walk(&fabric, &first, from, &path(&fabric, from, to, hash));
+                    assert_eq!((nodes.len(), nodes.last()), (if near { 2 } else { 4 }, Some(&to)));
+                }
+                if i == 0 {
+                    check_paths(&fabric, &first, from, to, 500, &mut random);
+                }
+            }
+        }
+    }
+    let fabric = build("two-paths", links).unwrap();
+    assert_eq!(
+        fabric.hosts.len(),
+        6,
+        "three racks of two, as the paper's matrices need"
+    );
+}
+
+#[test]
+fn subflows_of_two_paths_take_them_in_turn_there_and_back() {
+    let fabric = build(
+        "two-paths",
+        "rate = \"100Mbps\"\ndelay = \"20us\"\nhost_rate = \"1Gbps\"",
+    )
+    .unwrap();
+    assert!(fabric.routing.by_address());
+    let first = first_links(&fabric);
+    let (from, to) = (fabric.hosts[0], fabric.hosts[2]);
+    let above = |from, to, subflow, hash| {
+        let mut ports = Vec::new();
+        fabric.routing.subflow_path(from, to, subflow, hash, &mut ports);
+        let nodes = walk(&fabric, &first, from, &ports);
+        fabric.nodes[nodes[1] as usize].name.clone()
+    };
+    for (hash, expected) in [(0, ["agg0", "agg1"]), (u64::MAX, ["agg1", "agg0"])] {
+        for subflow in 0..4 {
+            let expected = expected[subflow as usize % 2];
+            assert_eq!(above(from, to, subflow, hash), expected);
+            assert_eq!(above(to, from, subflow, hash), expected, "back");
+        }
+    }
+    for link in &fabric.links {
+        let rate = if link.layer.contains("host") { 1000 } else { 100 };
+        assert_eq!(link.rate, Rate(rate * 1_000_000), "{}", link.layer);
+    }
+}
+
+#[test]
 fn fat_tree_has_its_counts_and_equally_likely_paths() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     for k in [2u32, 4, 6, 8, 14, 16] {
@@ -329,13 +392,21 @@ fn refusals_name_the_field() {
         refusal("many-to-one", "senders = 2\ndelay = \"1us\""),
         "rate: missing; allowed: a value is required here: Rate of every link, such as \"10Gbps\""
     );
+    assert_eq!(
+        refusal("two-paths", &format!("racks = 1{links}")),
+        "racks: 1; allowed: 2 to 1000"
+    );
+    assert_eq!(
+        refusal("two-paths", &format!("hosts_per_rack = 0{links}")),
+        "hosts_per_rack: 0; allowed: 1 to 1000"
+    );
     assert!(
         refusal("two-bottlenecks", "rate = \"-1Gbps\"\ndelay = \"1us\"")
             .starts_with("rate: \"-1Gbps\" is negative; allowed:")
     );
     assert_eq!(
         refusal("torus", ""),
-        "kind: \"torus\" does not exist; allowed: \"many-to-one\", \"two-bottlenecks\", \"fat-tree\""
+        "kind: \"torus\" does not exist; allowed: \"many-to-one\", \"two-bottlenecks\", \"two-paths\", \"fat-tree\""
     );
 }
 
@@ -348,6 +419,7 @@ fn resolved_fields_build_the_same() {
             "senders = 3\nrate = \"10Gbps\"\ndelay = \"2us\"\nsender_rate = \"1Gbps\"",
         ),
         ("two-bottlenecks", "rate = \"10Gbps\"\ndelay = \"2us\""),
+        ("two-paths", "rate = \"10Gbps\"\ndelay = \"2us\""),
         ("fat-tree", "k = 4\nrate = \"10Gbps\"\ndelay = \"2us\""),
     ] {
         let entry = find(TOPOLOGIES, "", kind).unwrap();

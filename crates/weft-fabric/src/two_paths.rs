@@ -1,0 +1,141 @@
+//! Two paths between racks: the testbed of Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 4,
+//! "essentially a trimmed down FatTree with two paths between each pair of endpoints".
+//!
+//! ```text
+//!        agg0        agg1          each ToR is connected with both
+//!       /  |  \     /  |  \
+//!     tor0   tor1   tor2
+//!     /  \   /  \   /  \
+//!    h0  h1 h2  h3 h4  h5
+//! ```
+//! The drawing did not survive in the text. Six hosts in three racks is what its permutations need (TM1: to the second
+//! neighbour, TM2: to the third, both "in a different rack") with as many links up from a rack as hosts in it.
+//!
+//! As there, the path is chosen by the sender's address (a VLAN a path): the first subflow's is random, further subflows
+//! take the paths in turn, and acknowledgements come back the way of the data.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Rate, SpecError, Time};
+
+use crate::builder::Builder;
+use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
+
+/// Racks, and hosts of a rack: as many as ports have numbers for, and a network that fits into memory.
+const MOST: u32 = 1000;
+/// Switches above the racks.
+const UPPER: u32 = 2;
+
+/// Hosts h0, h1, … rack by rack; switches tor0, tor1, … of the racks, agg0 and agg1 above them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TwoPaths {
+    /// Racks.
+    #[serde(default = "three")]
+    #[schemars(range(min = 2, max = MOST))]
+    pub racks: u32,
+    /// Hosts of each rack.
+    #[serde(default = "two")]
+    #[schemars(range(min = 1, max = MOST))]
+    pub hosts_per_rack: u32,
+    /// Rate of every link.
+    pub rate: Rate,
+    /// Propagation delay of every link.
+    pub delay: Time,
+    /// Rate of the hosts' links where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_rate: Option<Rate>,
+}
+
+fn three() -> u32 {
+    3
+}
+
+fn two() -> u32 {
+    2
+}
+
+impl Topology for TwoPaths {
+    fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
+        for (field, value, least) in [
+            ("racks", self.racks, 2),
+            ("hosts_per_rack", self.hosts_per_rack, 1),
+        ] {
+            if !(least..=MOST).contains(&value) {
+                return Err(SpecError::new(
+                    field,
+                    value.to_string(),
+                    format!("{least} to {MOST}"),
+                ));
+            }
+        }
+        let mut net = Builder::new(queues);
+        let (mut hosts, mut tors) = (Vec::new(), Vec::new());
+        for rack in 0..self.racks {
+            for _ in 0..self.hosts_per_rack {
+                hosts.push(net.host(format!("h{}", hosts.len())));
+            }
+            tors.push(net.switch(format!("tor{rack}")));
+        }
+        let upper: Vec<NodeId> = (0..UPPER).map(|i| net.switch(format!("agg{i}"))).collect();
+        let host_rate = self.host_rate.unwrap_or(self.rate);
+        for (rack, &tor) in hosts.chunks(self.hosts_per_rack as usize).zip(&tors) {
+            for &host in rack {
+                net.cable(host, tor, host_rate, self.delay, ["host-tor", "tor-host"]);
+            }
+        }
+        for &tor in &tors {
+            for &agg in &upper {
+                net.cable(tor, agg, self.rate, self.delay, ["tor-agg", "agg-tor"]);
+            }
+        }
+        let width = self.hosts_per_rack;
+        Ok(net.finish(hosts, Box::new(Racks { width })))
+    }
+}
+
+/// In a rack by its switch, between racks by one of the two above.
+struct Racks {
+    /// Hosts of a rack. A rack's nodes are its hosts, then its switch.
+    width: u32,
+}
+
+impl Racks {
+    /// Rack of a host and place in the rack.
+    fn place(&self, host: NodeId) -> (u32, u32) {
+        (host / (self.width + 1), host % (self.width + 1))
+    }
+
+    fn by(&self, from: NodeId, to: NodeId, upper: u32, ports: &mut Vec<u16>) {
+        let ((rack, _), (to_rack, to_place)) = (self.place(from), self.place(to));
+        ports.push(0);
+        if rack != to_rack {
+            ports.extend([(self.width + upper) as u16, to_rack as u16]);
+        }
+        ports.push(to_place as u16);
+    }
+}
+
+impl Routing for Racks {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
+        match () {
+            () if from == to => 0,
+            () if self.place(from).0 == self.place(to).0 => 1,
+            () => UPPER.into(),
+        }
+    }
+
+    fn path(&self, from: NodeId, to: NodeId, hash: u64, ports: &mut Vec<u16>) {
+        self.subflow_path(from, to, 0, hash, ports);
+    }
+
+    fn by_address(&self) -> bool {
+        true
+    }
+
+    /// The hash is the connection's: it says where the turn begins.
+    fn subflow_path(&self, from: NodeId, to: NodeId, subflow: u32, hash: u64, ports: &mut Vec<u16>) {
+        let first = (hash >> 63) as u32;
+        self.by(from, to, (first + subflow % UPPER) % UPPER, ports);
+    }
+}
