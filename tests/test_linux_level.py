@@ -93,6 +93,59 @@ def test_incast_ends() -> None:
     assert flows["fct_s"].null_count() == 0
 
 
+LOOP = {
+    "duration": "2s",
+    "topology": {"kind": "two-paths", "rate": "100Mbps", "delay": "20us"},
+    "queues": {"limit": "100 packets", "mark": "off"},
+    "transports": {"mptcp": {"cc": "lia", "subflows": 2}},
+    "probes": [],
+    "traffic": [
+        {
+            "kind": "closed-loop",
+            "transport": "mptcp",
+            "pairs": [["h0", "h2"], ["h0", "h4"]],
+            "size": {"kind": "pareto", "shape": 1.5, "mean": "1MB"},
+        }
+    ],
+}
+
+
+def test_closed_loops_have_the_flows_of_the_packet_level_one_after_the_other() -> None:
+    flows = run(**LOOP).flows
+    packet = api.run(Experiment.model_validate(SPEC | LOOP | {"level": "packet"})).flows
+    known = ["flow", "from", "to", "round", "size_bytes"]
+    both = flows.select(known).join(packet.select(known), on="flow")
+    assert len(both) > 10
+    for name in known[1:]:
+        assert both[name].to_list() == both[f"{name}_right"].to_list()
+    for _, loop in flows.sort("flow").group_by("to"):
+        assert loop["finish_s"][:-1].null_count() == 0
+        assert (loop["start_s"][1:] >= loop["finish_s"][:-1]).all()
+        assert (loop["start_s"][1:] - loop["finish_s"][:-1]).max() < 0.05
+        assert (loop["delivered_bytes"][:-1] == loop["size_bytes"][:-1]).all()
+
+
+def test_multipath_has_a_subflow_on_each_of_two_paths() -> None:
+    result = run(**LOOP)
+    assert (result.flows["subflows"] == 2).sum() >= 0.9 * len(result.flows)
+    up = result.links.filter((pl.col("from") == "tor0") & (pl.col("layer") == "tor-agg"))["bytes"].to_list()
+    assert len(up) == 2
+    assert min(up) > 0.6 * max(up)
+    sent = result.subflows.group_by("subflow").agg(pl.col("packets_sent").sum())["packets_sent"]
+    assert len(sent) == 2
+    assert min(sent) > 0.5 * max(sent)
+
+
+def test_jobs_answer_and_follow_each_other() -> None:
+    traffic = [{"kind": "jobs", "transport": "dctcp", "servers": 2, "request": "2KB", "block": "64KB", "slots": 2}]
+    result = run(traffic=traffic, transports={"dctcp": {"cc": "dctcp"}}, probes=[])
+    assert len(result.jobs) > 10
+    assert result.jobs["end_s"].null_count() <= 2
+    ended = result.jobs.drop_nulls("end_s")
+    assert (ended["jct_s"] > 0).all()
+    assert result.flows["job"].null_count() == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [

@@ -9,9 +9,11 @@ use weft_spec::{Spec, Time};
 use weft_traffic::{Flow, Program};
 
 pub use weft_packet::{
-    Counters, FlowRecord, LinkRecord, Outcome, Probe, QueueRecord, Sample, SubflowRecord, SuppressionRecord,
+    Counters, FlowRecord, JobRecord, LinkRecord, Outcome, Probe, QueueRecord, Sample, SubflowRecord,
+    SuppressionRecord,
 };
 
+use crate::classes::ClassNames;
 use crate::experiment::Ended;
 use crate::resolve::{Resolved, resolve};
 use crate::tables::{Names, Part};
@@ -30,7 +32,7 @@ pub struct Plan {
     /// What to record beside the tables that every run yields.
     pub probes: Vec<Probe>,
     names: Names,
-    warnings: Vec<String>,
+    classes: ClassNames,
 }
 
 impl Experiment {
@@ -50,11 +52,6 @@ impl Experiment {
             ..
         } = resolve(self.checked(), &[])?;
         let names = Names::new(&spec, &fabric, &transports, &classes.names);
-        let mut caught = vec![false; classes.names.len()];
-        for flow in &flows {
-            caught[flow.class as usize] = true;
-        }
-        let warnings = classes.warnings(&caught);
         Ok(Plan {
             spec,
             fabric,
@@ -62,7 +59,7 @@ impl Experiment {
             programs,
             probes,
             names,
-            warnings,
+            classes,
         })
     }
 }
@@ -80,8 +77,12 @@ impl Plan {
     ) -> Result<Run, Error> {
         let json = serde_json::to_value(&self.spec).map_err(|error| Error::Internal(error.to_string()))?;
         let tables = Part::new(&self.names, &self.flows, &self.programs, &outcome)?.all()?;
+        let mut caught = vec![false; self.classes.names.len()];
+        for flow in self.flows.iter().chain(&outcome.opened) {
+            caught[flow.class as usize] = true;
+        }
         let ended = Ended {
-            warnings: self.warnings,
+            warnings: self.classes.warnings(&caught),
             outcome,
             stopped: None,
             wall_seconds: wall.as_secs_f64(),

@@ -96,4 +96,4 @@ pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
 }
 
 /// The kernel's own.
-const RENO: &str = "reno";
+pub const RENO: &str = "reno";

@@ -3,7 +3,7 @@
 use weft_lab::measured::{Plan, Probe};
 use weft_spec::{Amount, Mark, Profile, Rate, Size, SpecError, Time, Transport, to_table};
 
-use super::algorithms::{agree, in_kernel};
+use super::algorithms::{RENO, agree, in_kernel};
 use super::switch::{LENGTHS, PORTS};
 
 /// Topologies that are built.
@@ -44,23 +44,12 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     }
     agree(plan)?;
     one_profile(plan)?;
-    if !plan.programs.is_empty() {
-        let reacts = |kind: &str| kind != "bulk" && kind != "incast" && kind != "poisson";
-        let i = spec
-            .traffic
-            .iter()
-            .position(|entry| reacts(&entry.kind))
-            .unwrap_or(0);
-        return refuse(
-            format!("traffic[{i}].kind"),
-            format!("{:?}", spec.traffic[i].kind),
-            "\"bulk\", \"incast\", \"poisson\": traffic that does not react",
-        );
-    }
-    if plan.flows.len() > MOST_FLOWS {
+    let at_once = |program: &std::sync::Arc<dyn weft_traffic::Program>| program.first().len();
+    let flows = plan.flows.len() + plan.programs.iter().map(at_once).sum::<usize>();
+    if flows > MOST_FLOWS {
         return refuse(
             "traffic",
-            format!("{} flows", plan.flows.len()),
+            format!("{flows} flows"),
             format!("at most {MOST_FLOWS}"),
         );
     }
@@ -125,6 +114,10 @@ fn queues(plan: &Plan) -> Result<(), SpecError> {
 
 fn transport(transport: &Transport) -> Result<(), SpecError> {
     in_kernel(&transport.cc)?;
+    // The path manager runs beside programs only.
+    if transport.subflows > 1 && transport.cc.name == RENO {
+        return refuse("subflows", transport.subflows, format!("1 with cc = {RENO:?}"));
+    }
     if transport.subflows > MOST_SUBFLOWS {
         return refuse("subflows", transport.subflows, format!("at most {MOST_SUBFLOWS}"));
     }

@@ -131,8 +131,11 @@ impl Connection {
             .unwrap_or_default()
     }
 
-    /// Writes down the subflows' counters and lets go of the sockets.
+    /// Writes down the subflows' counters and lets go of the sockets. The second time nothing is left to write down.
     pub fn end(&mut self) {
+        if self.sender.is_none() && self.receiver.is_none() {
+            return;
+        }
         let received = self
             .receiver
             .as_ref()

@@ -204,6 +204,7 @@ mod tests {
         for (kind, fields) in [
             ("many-to-one", "senders = 3\nrate = \"200Mbps\"\ndelay = \"10us\""),
             ("two-bottlenecks", "rate = \"200Mbps\"\ndelay = \"10us\""),
+            ("two-paths", "rate = \"200Mbps\"\ndelay = \"10us\""),
         ] {
             let fabric = fabric(kind, fields);
             let layout = Layout::new(&fabric).unwrap();
@@ -223,6 +224,31 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn two_paths_are_told_by_both_addresses() {
+        let fabric = fabric("two-paths", "rate = \"200Mbps\"\ndelay = \"10us\"");
+        let layout = Layout::new(&fabric).unwrap();
+        let (from, near, far) = (fabric.hosts[0], fabric.hosts[1], fabric.hosts[3]);
+        let [first, second] = [0, 1].map(|number| layout.pair(&fabric, from, far, number).unwrap());
+        assert!(first.from != second.from && first.to != second.to);
+        assert!(!bound(&fabric, from, far));
+        for pair in [first, second] {
+            let there = follow(&fabric, &layout, from, pair.to);
+            let back: Vec<_> = follow(&fabric, &layout, far, pair.from)
+                .iter()
+                .rev()
+                .map(|&link| layout.back[link as usize])
+                .collect();
+            assert_eq!(there, back, "acknowledgements take the way of the data");
+        }
+        assert_ne!(
+            follow(&fabric, &layout, from, first.to)[1],
+            follow(&fabric, &layout, from, second.to)[1]
+        );
+        assert_eq!(path_count(&fabric, from, near), 1);
+        assert_eq!(layout.pair(&fabric, from, near, 0).unwrap().from, first.from);
     }
 
     #[test]

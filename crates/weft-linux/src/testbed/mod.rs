@@ -14,11 +14,12 @@ mod netlink;
 mod network;
 mod paths;
 mod play;
+mod reacting;
 mod requirements;
 mod sockets;
 mod switch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -26,9 +27,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use weft_lab::measured::{Counters, Outcome, Plan, Probe, SuppressionRecord};
+use weft_lab::measured::{Counters, JobRecord, Outcome, Plan, Probe, SuppressionRecord};
 use weft_lab::{Error, Experiment, Run};
 use weft_spec::{Profile, SpecError, Time};
+use weft_traffic::Flow;
 
 pub use command::{Arguments, run_command};
 
@@ -36,7 +38,8 @@ use connection::Connection;
 use layout::Layout;
 use network::Network;
 use paths::{Report, Shared};
-use play::{Play, Played};
+use play::{Part, Play, Played};
+use reacting::Reacting;
 use sockets::Style;
 use switch::Switch;
 
@@ -120,8 +123,8 @@ impl Bench {
             if let Ok(Err(error)) = told.try_recv() {
                 return Err(error);
             }
-            let (connections, played) = played?;
-            self.outcome(plan, &connections, played, &report)
+            let (parts, jobs, played) = played?;
+            self.outcome(plan, parts, jobs, played, &report)
         })
     }
 
@@ -131,13 +134,22 @@ impl Bench {
         shared: &Shared,
         stop: &AtomicBool,
         tell: impl FnMut(f64),
-    ) -> Result<(Vec<Connection>, Played), Error> {
+    ) -> Result<(Vec<Part>, Vec<JobRecord>, Played), Error> {
         let missing = |error: std::io::Error| Error::Missing(format!("a socket: {error}"));
         let listeners = self.listeners(plan).map_err(missing)?;
-        let connections = self.connections(plan).map_err(missing)?;
+        let connect = |index: u32, flow: &Flow| self.connection(plan, index, flow);
+        let part = |(flow, index): (&Flow, u32)| {
+            Ok(Part {
+                index,
+                flow: flow.clone(),
+                connection: connect(index, flow)?,
+            })
+        };
+        let parts = plan.flows.iter().zip(0..).map(part);
         let mut whole = Play {
-            connections,
-            times: plan.flows.iter().map(|flow| (flow.start, flow.stop)).collect(),
+            parts: parts.collect::<std::io::Result<_>>().map_err(missing)?,
+            reacting: Reacting::new(&plan.programs, plan.flows.len() as u32),
+            connect: &connect,
             listeners,
             probes: &plan.probes,
             switch: &self.switch,
@@ -150,14 +162,15 @@ impl Bench {
         if let Some((flow, error)) = played.failures.first() {
             return Err(Error::Internal(format!("flow {flow} failed: {error}")));
         }
-        Ok((whole.connections, played))
+        Ok((whole.parts, whole.reacting.jobs(), played))
     }
 
     /// One for every transport at every host that receives with it.
     fn listeners(&self, plan: &Plan) -> std::io::Result<Vec<socket2::Socket>> {
-        let mut places: Vec<_> = plan.flows.iter().map(|flow| (flow.to, flow.transport)).collect();
-        places.sort_unstable();
-        places.dedup();
+        let places: BTreeSet<_> = ends(plan)
+            .into_iter()
+            .map(|(_, to, transport)| (to, transport))
+            .collect();
         places
             .into_iter()
             .map(|(host, transport)| {
@@ -169,50 +182,45 @@ impl Bench {
             .collect()
     }
 
-    fn connections(&self, plan: &Plan) -> std::io::Result<Vec<Connection>> {
-        let connect = |(flow, i): (&weft_traffic::Flow, u64)| {
-            let [from, to] = [flow.from, flow.to].map(|host| plan.fabric.hosts[host as usize]);
-            let number = if layout::bound(&plan.fabric, from, to) {
-                0
-            } else {
-                let paths = layout::path_count(&plan.fabric, from, to).max(1);
-                (mixed(plan.spec.seed, i) % u64::from(paths)) as u32
-            };
-            let pair = self
-                .layout
-                .pair(&plan.fabric, from, to, number)
-                .ok_or_else(|| std::io::Error::other("two hosts have no addresses for each other"))?;
-            let style = &self.styles[flow.transport as usize];
-            let socket = self.network.within(from, || sockets::sender(style, pair.from))?;
-            let to = SocketAddr::from((pair.to, port(flow.transport)));
-            Ok(Connection::new(
-                socket,
-                to,
-                style.multipath,
-                flow.size.map(|size| size.0),
-            ))
+    /// The connection of a flow, ready to connect. Where its paths are not bound to subflows, chance has it begin on one.
+    fn connection(&self, plan: &Plan, index: u32, flow: &Flow) -> std::io::Result<Connection> {
+        let [from, to] = [flow.from, flow.to].map(|host| plan.fabric.hosts[host as usize]);
+        let number = if layout::bound(&plan.fabric, from, to) {
+            0
+        } else {
+            let paths = layout::path_count(&plan.fabric, from, to).max(1);
+            (mixed(plan.spec.seed, index.into()) % u64::from(paths)) as u32
         };
-        plan.flows.iter().zip(0..).map(connect).collect()
+        let pair = self
+            .layout
+            .pair(&plan.fabric, from, to, number)
+            .ok_or_else(|| std::io::Error::other("two hosts have no addresses for each other"))?;
+        let style = &self.styles[flow.transport as usize];
+        let socket = self.network.within(from, || sockets::sender(style, pair.from))?;
+        let to = SocketAddr::from((pair.to, port(flow.transport)));
+        let size = flow.size.map(|size| size.0);
+        Ok(Connection::new(socket, to, style.multipath, size))
     }
 
     fn outcome(
         &self,
         plan: &Plan,
-        connections: &[Connection],
+        mut parts: Vec<Part>,
+        jobs: Vec<JobRecord>,
         played: Played,
         report: &Report,
     ) -> Result<(Outcome, Vec<(String, Value)>), Error> {
-        let suppressions = suppressions(connections, report, played.began_ns);
+        parts.sort_by_key(|part| part.index);
+        let suppressions = suppressions(&parts, report, played.began_ns);
         let episodes = |flow: u32| suppressions.iter().filter(|episode| episode.flow == flow).count() as u64;
         let mut outcome = Outcome {
             end: played.end.min(plan.duration()),
-            flows: connections
+            flows: parts
                 .iter()
-                .zip(0..)
-                .map(|(it, flow)| it.record(flow, episodes(flow)))
+                .map(|part| part.connection.record(part.index, episodes(part.index)))
                 .collect(),
-            opened: Vec::new(),
-            jobs: Vec::new(),
+            opened: parts.drain(plan.flows.len()..).map(|part| part.flow).collect(),
+            jobs,
             suppressions,
             links: Vec::with_capacity(plan.fabric.links.len()),
             queues: Vec::new(),
@@ -244,7 +252,9 @@ impl Bench {
         }
         let subflows = outcome.flows.iter().flat_map(|flow| &flow.subflows);
         outcome.counters.timeouts = subflows.map(|subflow| subflow.timeouts).sum();
-        Ok((outcome, facts(report)))
+        let mut facts = facts(report);
+        facts.push(("late_ms_max".to_owned(), json!(played.late.seconds() * 1e3)));
+        Ok((outcome, facts))
     }
 }
 
@@ -269,11 +279,11 @@ fn facts(report: &Report) -> Vec<(String, Value)> {
 }
 
 /// Times of the kernel's clock become times since the experiment began.
-fn suppressions(connections: &[Connection], report: &Report, began_ns: u64) -> Vec<SuppressionRecord> {
+fn suppressions(parts: &[Part], report: &Report, began_ns: u64) -> Vec<SuppressionRecord> {
     let time = |ns: u64| Time::from_ns(ns.saturating_sub(began_ns));
-    let flows = connections.iter().zip(0..);
-    let by_token: BTreeMap<u32, u32> = flows
-        .filter_map(|(connection, flow)| Some((connection.token?, flow)))
+    let by_token: BTreeMap<u32, u32> = parts
+        .iter()
+        .filter_map(|part| Some((part.connection.token?, part.index)))
         .collect();
     let mut records: Vec<_> = report
         .episodes
@@ -295,6 +305,28 @@ fn profiles(plan: &Plan) -> Result<Vec<Profile>, SpecError> {
     transports
         .map(|transport| transport.tcp.apply(&Profile::linux()))
         .collect()
+}
+
+/// Sender, receiver and transport of whatever may open, each once.
+fn ends(plan: &Plan) -> BTreeSet<(u32, u32, u32)> {
+    let flows = plan.flows.iter();
+    let mut ends: BTreeSet<_> = flows.map(|flow| (flow.from, flow.to, flow.transport)).collect();
+    let transport = |name: &String| plan.spec.transports.keys().position(|known| known == name);
+    for program in &plan.programs {
+        let entry = &plan.spec.traffic[program.flow(0).traffic as usize];
+        let names = entry.classes.iter().map(|class| &class.transport);
+        let transports: BTreeSet<_> = names.chain([&entry.transport]).filter_map(transport).collect();
+        let (senders, receivers) = program.ends();
+        for (&from, &to) in senders
+            .iter()
+            .flat_map(|from| receivers.iter().map(move |to| (from, to)))
+        {
+            if from != to {
+                ends.extend(transports.iter().map(|&transport| (from, to, transport as u32)));
+            }
+        }
+    }
+    ends
 }
 
 /// Where a transport's listeners listen.

@@ -19,7 +19,7 @@ use weft_lab::measured::Plan;
 use super::algorithms;
 use super::layout::{self, Layout};
 use super::network::Network;
-use super::port;
+use super::{ends, port};
 use crate::events::Kind;
 use crate::path_manager::{
     Command, Commands, Connections, Event, Events, Hysteresis, Joins, Namespace, Spread, Told, open,
@@ -66,20 +66,28 @@ impl Shared {
     }
 }
 
-/// Hosts that send by one multipath transport.
+/// A host's connections by one multipath transport to receivers on as many paths.
 struct Group {
     connections: Connections,
     /// Further subflows are opened as soon as the receiver's addresses are known.
     at_once: bool,
     host: usize,
     port: u16,
+    addresses: Vec<IpAddr>,
 }
 
 struct Host {
     commands: Commands,
     events: Events,
-    /// Addresses of receivers by other paths than the first: by the one that a connection uses.
-    others: BTreeMap<SocketAddr, Vec<SocketAddr>>,
+    /// Receivers by each of their addresses.
+    receivers: BTreeMap<SocketAddr, Receiver>,
+}
+
+struct Receiver {
+    /// Its addresses by other paths.
+    others: Vec<SocketAddr>,
+    /// Whose connections those with it are.
+    group: usize,
 }
 
 struct Manager<'a> {
@@ -126,12 +134,12 @@ impl<'a> Manager<'a> {
     fn new(plan: &Plan, layout: &Layout, network: &Network, shared: &'a Shared) -> io::Result<Self> {
         let transports: Vec<_> = plan.spec.transports.values().collect();
         let (mut hosts, mut groups, mut places) = (Vec::new(), Vec::new(), BTreeMap::new());
-        for flow in &plan.flows {
-            let transport = transports[flow.transport as usize];
+        for (from, to, of) in ends(plan) {
+            let transport = transports[of as usize];
             if transport.subflows < 2 {
                 continue;
             }
-            let [from, to] = [flow.from, flow.to].map(|host| plan.fabric.hosts[host as usize]);
+            let [from, to] = [from, to].map(|host| plan.fabric.hosts[host as usize]);
             let host = if let Some(&host) = places.get(&from) {
                 host
             } else {
@@ -139,7 +147,7 @@ impl<'a> Manager<'a> {
                 hosts.push(Host {
                     commands,
                     events,
-                    others: BTreeMap::new(),
+                    receivers: BTreeMap::new(),
                 });
                 *places.entry(from).or_insert(hosts.len() - 1)
             };
@@ -147,18 +155,13 @@ impl<'a> Manager<'a> {
             let pairs: Vec<_> = (0..paths)
                 .filter_map(|number| layout.pair(&plan.fabric, from, to, number))
                 .collect();
-            let port = port(flow.transport);
-            for pair in &pairs {
-                let others = pairs.iter().filter(|other| other.to != pair.to);
-                let others = others.map(|other| SocketAddr::from((other.to, port))).collect();
-                hosts[host]
-                    .others
-                    .insert(SocketAddr::from((pair.to, port)), others);
-            }
-            if !groups
-                .iter()
-                .any(|group: &Group| (group.host, group.port) == (host, port))
-            {
+            let port = port(of);
+            let addresses: Vec<_> = pairs.iter().map(|pair| IpAddr::from(pair.from)).collect();
+            let known = groups.iter().position(|group: &Group| {
+                (group.host, group.port, &group.addresses) == (host, port, &addresses)
+            });
+            let group = known.unwrap_or(groups.len());
+            if known.is_none() {
                 let joins = Joins {
                     subflows: transport.subflows as usize,
                     // Never 0, with which the first join would not wait for the receiver's other addresses.
@@ -168,14 +171,22 @@ impl<'a> Manager<'a> {
                     } else {
                         Spread::SamePair
                     },
-                    addresses: pairs.iter().map(|pair| IpAddr::from(pair.from)).collect(),
+                    addresses: addresses.clone(),
                 };
                 groups.push(Group {
                     connections: Connections::new(joins, HYSTERESIS),
                     at_once: transport.join_after.0 == 0,
                     host,
                     port,
+                    addresses,
                 });
+            }
+            for pair in &pairs {
+                let others = pairs.iter().filter(|other| other.to != pair.to);
+                let others = others.map(|other| SocketAddr::from((other.to, port))).collect();
+                hosts[host]
+                    .receivers
+                    .insert(SocketAddr::from((pair.to, port)), Receiver { others, group });
             }
         }
         Ok(Self {
@@ -249,13 +260,8 @@ impl<'a> Manager<'a> {
             | Event::Left { token, .. } => (*token, None),
         };
         if let Some(initial) = opened {
-            let port = initial.remote.port();
-            let found = self
-                .groups
-                .iter()
-                .position(|group| (group.host, group.port) == (host, port));
-            if let Some(group) = found {
-                self.of.insert(token, group);
+            if let Some(receiver) = self.hosts[host].receivers.get(&initial.remote) {
+                self.of.insert(token, receiver.group);
             }
         }
         let Some(&group) = self.of.get(&token) else { return };
@@ -266,11 +272,8 @@ impl<'a> Manager<'a> {
         connections.on_event(0, event, now(), &mut told);
         if let Some(initial) = opened {
             // The receiver's other addresses are known without its announcing them.
-            let others = self.hosts[host]
-                .others
-                .get(&initial.remote)
-                .cloned()
-                .unwrap_or_default();
+            let receiver = self.hosts[host].receivers.get(&initial.remote);
+            let others = receiver.map(|it| it.others.clone()).unwrap_or_default();
             for (id, other) in (1..).zip(others) {
                 let announced = Event::Announced {
                     token,

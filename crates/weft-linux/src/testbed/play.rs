@@ -1,7 +1,7 @@
 //! Plays the traffic: opens, feeds and drains all connections on one thread, and samples what is probed.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
@@ -16,18 +16,22 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use socket2::Socket;
 use weft_lab::measured::{Probe, Sample};
 use weft_spec::Time;
+use weft_traffic::Flow;
 
 use super::connection::Connection;
+use super::reacting::{Next, Reacting, What};
 use super::sockets;
 use super::switch::Switch;
 
 /// Something that happens at a known time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Act {
-    /// A flow opens.
+    /// A flow of the spec opens.
     Open(u32),
     /// A flow's application stops.
     Stop(u32),
+    /// A flow or job of a program begins.
+    Begin(Next),
     /// A probe takes a sample.
     Sample(u32),
     /// Progress is told.
@@ -36,12 +40,24 @@ enum Act {
     End,
 }
 
+/// A flow that is played.
+pub struct Part {
+    /// Its index in tables.
+    pub index: u32,
+    /// What was asked for, with the time of opening.
+    pub flow: Flow,
+    /// What became of it.
+    pub connection: Connection,
+}
+
 /// What is played.
 pub struct Play<'a> {
-    /// All flows' connections.
-    pub connections: Vec<Connection>,
-    /// When each opens, and when its application stops.
-    pub times: Vec<(Time, Option<Time>)>,
+    /// Flows: at first those of the spec in order, then those of programs as they open.
+    pub parts: Vec<Part>,
+    /// Traffic that reacts.
+    pub reacting: Reacting<'a>,
+    /// Makes the connection of a flow of a program, by index.
+    pub connect: &'a dyn Fn(u32, &Flow) -> io::Result<Connection>,
     /// Sockets that listen.
     pub listeners: Vec<Socket>,
     /// What samples in time.
@@ -60,9 +76,11 @@ pub struct Played {
     pub end: Time,
     /// When it began, nanoseconds of `CLOCK_MONOTONIC`.
     pub began_ns: u64,
+    /// By how much something that was due was done too late, at most: then the processor, not the network, set the pace.
+    pub late: Time,
     /// In order of time.
     pub samples: Vec<Sample>,
-    /// Flows that failed, with the reason.
+    /// Flows that failed, by index in tables, with the reason.
     pub failures: Vec<(u32, io::Error)>,
 }
 
@@ -87,9 +105,11 @@ impl Play<'_> {
             clock: Instant::now(),
             acts: BinaryHeap::new(),
             opened: HashMap::new(),
+            live: BTreeMap::new(),
             room: vec![MaybeUninit::uninit(); ROOM],
             played: Played {
                 end: Time(0),
+                late: Time(0),
                 began_ns: super::paths::now(),
                 samples: Vec::new(),
                 failures: Vec::new(),
@@ -102,7 +122,8 @@ impl Play<'_> {
                 stage.played.end = end;
                 break;
             }
-            if stop.load(Ordering::Relaxed) {
+            // What failed will be refused as a whole: there is no point in going on.
+            if stop.load(Ordering::Relaxed) || !stage.played.failures.is_empty() {
                 stage.played.end = stage.now();
                 break;
             }
@@ -116,8 +137,8 @@ impl Play<'_> {
             }
         }
         let played = stage.played;
-        for connection in &mut self.connections {
-            connection.end();
+        for part in &mut self.parts {
+            part.connection.end();
         }
         Ok(played)
     }
@@ -168,6 +189,8 @@ struct Stage<'a, 'b> {
     acts: BinaryHeap<Reverse<(Time, Act)>>,
     /// Flows by their sender's first address, until they are accepted.
     opened: HashMap<SocketAddr, u32>,
+    /// Flows of programs that are open: places among the parts, by index in tables.
+    live: BTreeMap<u32, u32>,
     room: Vec<MaybeUninit<u8>>,
     played: Played,
 }
@@ -178,14 +201,17 @@ impl Stage<'_, '_> {
     }
 
     fn plan(&mut self) {
-        for (&(start, stop), i) in self.play.times.iter().zip(0..) {
-            self.acts.push(Reverse((start, Act::Open(i))));
-            if let Some(stop) = stop {
+        for (part, i) in self.play.parts.iter().zip(0..) {
+            self.acts.push(Reverse((part.flow.start, Act::Open(i))));
+            if let Some(stop) = part.flow.stop {
                 self.acts.push(Reverse((stop, Act::Stop(i))));
             }
         }
+        for (time, next) in self.play.reacting.first() {
+            self.acts.push(Reverse((time, Act::Begin(next))));
+        }
         for (probe, i) in self.play.probes.iter().zip(0..) {
-            if matches!(probe, Probe::QueueTrace { .. } | Probe::Flow { .. }) {
+            if !matches!(probe, Probe::Queue { .. }) {
                 self.acts.push(Reverse((Time(0), Act::Sample(i))));
             }
         }
@@ -201,9 +227,11 @@ impl Stage<'_, '_> {
                 break;
             }
             self.acts.pop();
+            self.played.late = self.played.late.max(Time(now.0 - due.0));
             match act {
                 Act::Open(flow) => self.open(flow),
                 Act::Stop(flow) => self.stop(flow),
+                Act::Begin(next) => self.begin(next, now),
                 Act::Sample(probe) => {
                     let every = self.sample(probe, now);
                     // What was missed is not made up for.
@@ -233,8 +261,50 @@ impl Stage<'_, '_> {
         Ok(())
     }
 
+    /// A flow or job of a program.
+    fn begin(&mut self, Next { program, what }: Next, now: Time) {
+        let numbers = match what {
+            What::Flow(n) => vec![n],
+            What::Job(job) => self.play.reacting.begin(program, job, now),
+        };
+        for n in numbers {
+            let Some((index, flow)) = self.play.reacting.flow(program, n) else {
+                continue;
+            };
+            let flow = Flow { start: now, ..flow };
+            match (self.play.connect)(index, &flow) {
+                Ok(connection) => {
+                    let place = self.play.parts.len() as u32;
+                    self.play.parts.push(Part {
+                        index,
+                        flow,
+                        connection,
+                    });
+                    self.live.insert(index, place);
+                    self.open(place);
+                }
+                Err(error) => self.played.failures.push((index, error)),
+            }
+        }
+    }
+
+    /// A flow's last byte has arrived.
+    fn arrived(&mut self, flow: u32, now: Time) {
+        let index = self.play.parts[flow as usize].index;
+        for (time, next) in self.play.reacting.arrived(index, now) {
+            self.acts.push(Reverse((time, Act::Begin(next))));
+        }
+    }
+
+    /// A flow is over.
+    fn end(&mut self, flow: u32) {
+        let part = &mut self.play.parts[flow as usize];
+        part.connection.end();
+        self.live.remove(&part.index);
+    }
+
     fn open(&mut self, flow: u32) {
-        let connection = &mut self.play.connections[flow as usize];
+        let connection = &mut self.play.parts[flow as usize].connection;
         let Some(socket) = &connection.sender else { return };
         let flags = EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         let opened = sockets::connect(socket, connection.to)
@@ -251,7 +321,7 @@ impl Stage<'_, '_> {
     }
 
     fn stop(&mut self, flow: u32) {
-        if let Err(error) = self.play.connections[flow as usize].close() {
+        if let Err(error) = self.play.parts[flow as usize].connection.close() {
             self.fail(flow, error);
         }
     }
@@ -262,14 +332,20 @@ impl Stage<'_, '_> {
             Source::Listener(listener) => self.accept(listener),
             Source::Sender(flow) => {
                 let now = self.now();
-                if let Err(error) = self.play.connections[flow as usize].write(now) {
+                if let Err(error) = self.play.parts[flow as usize].connection.write(now) {
                     self.fail(flow, error);
                 }
             }
             Source::Receiver(flow) => {
                 let now = self.now();
-                match self.play.connections[flow as usize].read(now, &mut self.room) {
-                    Ok(true) => self.play.connections[flow as usize].end(),
+                let connection = &mut self.play.parts[flow as usize].connection;
+                let before = connection.finish.is_some();
+                let read = connection.read(now, &mut self.room);
+                if !before && connection.finish.is_some() {
+                    self.arrived(flow, now);
+                }
+                match read {
+                    Ok(true) => self.end(flow),
                     Ok(false) => {}
                     Err(error) => self.fail(flow, error),
                 }
@@ -288,7 +364,7 @@ impl Stage<'_, '_> {
                     .epoll
                     .add(&socket, event(Source::Receiver(flow), EpollFlags::EPOLLIN))?)
             });
-            self.play.connections[flow as usize].receiver = Some(socket);
+            self.play.parts[flow as usize].connection.receiver = Some(socket);
             if let Err(error) = added {
                 self.fail(flow, error);
             }
@@ -296,8 +372,9 @@ impl Stage<'_, '_> {
     }
 
     fn fail(&mut self, flow: u32, error: io::Error) {
-        self.play.connections[flow as usize].end();
-        self.played.failures.push((flow, error));
+        self.end(flow);
+        let index = self.play.parts[flow as usize].index;
+        self.played.failures.push((index, error));
     }
 
     /// Returns when the next one is due.
@@ -314,28 +391,47 @@ impl Stage<'_, '_> {
                 every
             }
             Probe::Flow { flow, every } => {
-                let connection = &self.play.connections[flow as usize];
-                for (info, subflow) in connection.windows().iter().zip(0..) {
-                    let unlimited = info.ssthresh >= INFINITE_SSTHRESH;
-                    let active = connection
-                        .token
-                        .is_none_or(|token| (self.play.active)(token, subflow));
-                    self.played.samples.push(Sample::Subflow {
-                        time,
-                        flow,
-                        subflow,
-                        cwnd: info.cwnd.into(),
-                        ssthresh: if unlimited {
-                            f64::INFINITY
-                        } else {
-                            info.ssthresh.into()
-                        },
-                        active,
-                    });
+                // Those of the spec lie at their index.
+                let place = self.live.get(&flow).copied().unwrap_or(flow);
+                self.sample_flow(place, flow, time);
+                every.unwrap_or(Time::MAX)
+            }
+            Probe::Program { program, every } => {
+                let of = |index: u32| self.play.reacting.origin(index).map(|(program, _)| program);
+                let live = self.live.iter().filter(|(index, _)| of(**index) == Some(program));
+                let live: Vec<_> = live.map(|(&index, &place)| (index, place)).collect();
+                for (index, place) in live {
+                    self.sample_flow(place, index, time);
                 }
                 every.unwrap_or(Time::MAX)
             }
-            Probe::Queue { .. } | Probe::Program { .. } => Time::MAX,
+            Probe::Queue { .. } => Time::MAX,
+        }
+    }
+
+    fn sample_flow(&mut self, place: u32, flow: u32, time: Time) {
+        let part = self.play.parts.get(place as usize);
+        let Some(part) = part.filter(|part| part.index == flow) else {
+            return;
+        };
+        for (info, subflow) in part.connection.windows().iter().zip(0..) {
+            let unlimited = info.ssthresh >= INFINITE_SSTHRESH;
+            let active = part
+                .connection
+                .token
+                .is_none_or(|token| (self.play.active)(token, subflow));
+            self.played.samples.push(Sample::Subflow {
+                time,
+                flow,
+                subflow,
+                cwnd: info.cwnd.into(),
+                ssthresh: if unlimited {
+                    f64::INFINITY
+                } else {
+                    info.ssthresh.into()
+                },
+                active,
+            });
         }
     }
 }

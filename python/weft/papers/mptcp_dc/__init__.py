@@ -1,0 +1,1 @@
+"""MPTCP in data centres: Raiciu et al., "Data Center Networking with Multipath TCP"."""

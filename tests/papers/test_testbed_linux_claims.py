@@ -1,0 +1,94 @@
+"""The claims of the table of "Data Center Networking with Multipath TCP" on tables made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+from weft.papers.figure import Claim, Scale
+from weft.papers.mptcp_dc import testbed_linux as figure
+
+VLB1, VLB2, MPTCP1, MPTCP2, BETTER, AS_WELL, EVEN, LEVELS = range(8)
+
+
+def failing(claims: list[Claim]) -> list[int]:
+    return [place for place, claim in enumerate(claims) if not claim.holds]
+
+
+def table(
+    part: Callable[[str, str, str], float], spread: Callable[[str, str, str], float] | None = None
+) -> pl.DataFrame:
+    """Two files a run: their part of the maximum, and how far from their mean their rates are."""
+    spread = spread or (lambda _level, transport, _matrix: 0.1 if transport == "mptcp" else 0.4)
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "level": level,
+                "matrix": matrix,
+                "transport": transport,
+                "seed": seed,
+                "late_ms": 2.5 if level == "linux" else 0.0,
+                "share_mbps": [part(level, transport, matrix) * figure.MOST_MBPS / 2] * 2,
+                "rate_mbps": [
+                    70 * (1 - spread(level, transport, matrix)),
+                    70 * (1 + spread(level, transport, matrix)),
+                ],
+            }
+        )
+        for level in figure.LEVELS
+        for matrix in figure.MATRICES
+        for transport in figure.TRANSPORTS
+        for seed in (1, 2)
+    )
+
+
+def paper(_level: str, transport: str, _matrix: str) -> float:
+    return figure.PAPER_GBPS[transport] / figure.PAPER_MOST_GBPS
+
+
+def test_holds_for_the_papers_numbers() -> None:
+    claims = figure.claims(table(paper))
+    assert failing(claims) == []
+    assert claims[VLB1].measured.endswith("52% of the maximum")
+    assert claims[MPTCP2].paper == "4.2 Gbit/s, 80% of the maximum"
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (lambda _level, transport, _matrix: 0.67 if transport == "vlb" else 0.8, [VLB1, VLB2, BETTER]),
+        (
+            lambda level, transport, matrix: (
+                0.6 if (transport, matrix) == ("mptcp", "TM2") else paper(level, transport, matrix)
+            ),
+            [MPTCP2, BETTER, AS_WELL],
+        ),
+        (lambda level, transport, _matrix: paper("", transport, "") * (1.2 if level == "packet" else 1), [LEVELS]),
+    ],
+)
+def test_can_fail(part: Callable[[str, str, str], float], expected: list[int]) -> None:
+    assert failing(figure.claims(table(part))) == expected
+
+
+def test_rates_that_vary_more() -> None:
+    rows = table(paper, lambda _level, transport, matrix: 0.5 if (transport, matrix) == ("mptcp", "TM1") else 0.2)
+    assert failing(figure.claims(rows)) == [EVEN]
+
+
+def test_the_maximum_leaves_room_for_headers_and_acknowledgements() -> None:
+    assert 0.92 < figure.MOST_MBPS / (figure.HOSTS * figure.RATE_MBPS) < 0.95
+
+
+def test_every_host_sends_to_another_rack() -> None:
+    for case in figure.cases(Scale(seeds=1)):
+        (entry,) = case.experiment.model_dump(exclude_none=True)["traffic"]
+        ends = [[int(host[1:]) for host in pair] for pair in entry["pairs"]]
+        assert sorted(sender for sender, _ in ends) == sorted(receiver for _, receiver in ends) == list(range(6))
+        assert all(sender // 2 != receiver // 2 for sender, receiver in ends)
+
+
+def test_plot_has_a_bar_for_the_paper_too() -> None:
+    (axes,) = figure.plot(table(paper)).axes
+    assert len(axes.patches) == 12
