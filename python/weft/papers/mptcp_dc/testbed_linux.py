@@ -36,7 +36,7 @@ LABELS = {"vlb": "VLB", "mptcp": "Multipath TCP"}
 RATE_MBPS = 100
 LIMIT = 100
 SIZE = {"kind": "pareto", "shape": 1.5, "mean": "2MB"}
-SECONDS, QUICK_SECONDS = 20, 3
+SECONDS, QUICK_SECONDS = 10, 3
 QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s"
 
 DATA, PAYLOAD, ACK = 1514, 1448, 66
