@@ -753,6 +753,59 @@ class TwoBottlenecksTopology(BaseModel):
     """
 
 
+class TwoPathsTopology(BaseModel):
+    """
+    Hosts h0, h1, … rack by rack; switches tor0, tor1, … of the racks, agg0 and agg1 above them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delay: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Propagation delay of every link.
+    """
+    host_rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Rate of the hosts' links where it differs.
+    """
+    hosts_per_rack: Annotated[int, Field(ge=1, le=1000)] = 2
+    """
+    Hosts of each rack.
+    """
+    kind: Literal["two-paths"] = "two-paths"
+    """
+    racks below two switches, so two paths between hosts of different racks (MPTCP in data centres, section 4)
+    """
+    racks: Annotated[int, Field(ge=2, le=1000)] = 3
+    """
+    Racks.
+    """
+    rate: Annotated[
+        str,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ]
+    """
+    Rate of every link.
+    """
+
+
 class UniformSize(BaseModel):
     """
     Uniform between two sizes, both included.
@@ -1522,7 +1575,7 @@ class Experiment(BaseModel):
     What ends the experiment before `duration`.
     """
     topology: Annotated[
-        ManyToOneTopology | TwoBottlenecksTopology | FatTreeTopology,
+        ManyToOneTopology | TwoBottlenecksTopology | TwoPathsTopology | FatTreeTopology,
         Field(discriminator="kind"),
     ]
     """

@@ -18,5 +18,5 @@ FIGURES = (
     Figure("amp/fig12", "Jobs by DCTCP beside long flows by AMP, XMP, DCM and DCTCP in a fat-tree: JCT", 2350, 14),
     Figure("amp/fig13", "Long flows beside short DCTCP flows along a permutation in a fat-tree", 1470, 15),
     Figure("amp/fig14", "Data mining workload in a fat-tree: FCT of short DCTCP flows beside long ones", 255, 53),
-    Figure("mptcp-dc/testbed-linux", "VLB and Multipath TCP over two paths, beside the packet level", level="linux"),
+    Figure("mptcp-dc/testbed-linux", "VLB and Multipath TCP over two paths, on Linux", 240, 15, "linux"),
 )
