@@ -121,7 +121,7 @@ def test_closed_loops_have_the_flows_of_the_packet_level_one_after_the_other() -
     for _, loop in flows.sort("flow").group_by("to"):
         assert loop["finish_s"][:-1].null_count() == 0
         assert (loop["start_s"][1:] >= loop["finish_s"][:-1]).all()
-        assert (loop["start_s"][1:] - loop["finish_s"][:-1]).max() < 0.05
+        assert max((loop["start_s"][1:] - loop["finish_s"][:-1]).to_list()) < 0.5
         assert (loop["delivered_bytes"][:-1] == loop["size_bytes"][:-1]).all()
 
 

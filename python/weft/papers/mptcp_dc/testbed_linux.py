@@ -12,7 +12,7 @@ by address, as with the paper's VLANs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -31,7 +31,7 @@ LEVELS = ("linux", "packet")
 HOSTS = 6
 MATRICES = {"TM1": 2, "TM2": 3}
 """To which neighbour on the right each host sends."""
-TRANSPORTS = {"vlb": {"cc": "reno"}, "mptcp": {"cc": "lia", "subflows": 2}}
+TRANSPORTS: dict[str, dict[str, Any]] = {"vlb": {"cc": "reno"}, "mptcp": {"cc": "lia", "subflows": 2}}
 LABELS = {"vlb": "VLB", "mptcp": "Multipath TCP"}
 RATE_MBPS = 100
 LIMIT = 100
@@ -247,5 +247,5 @@ def _by_matrix(values: dict[str, Spread]) -> str:
 
 WHY_VLB = (
     "two of a rack's flows that share one of its two links up get half of it each and last twice as long, so they "
-    "share for two thirds of the time, which leaves 67 % of the maximum in TM1"
+    "share for two thirds of the time, which leaves 67 % of the maximum in TM1 at best"
 )
