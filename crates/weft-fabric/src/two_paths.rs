@@ -1,5 +1,5 @@
 //! Two paths between racks: the testbed of Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 4,
-//! "essentially a trimmed down FatTree with two paths between each pair of endpoints".
+//! essentially a trimmed fat-tree with two paths between each pair of endpoints.
 //!
 //! ```text
 //!        agg0        agg1          each ToR is connected with both
