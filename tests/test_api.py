@@ -53,7 +53,16 @@ def test_error_names_file_and_field(spec: Path) -> None:
 def test_tables(experiment: weft.Experiment) -> None:
     result = weft.run(experiment)
     assert not result.partial
-    assert list(result.tables) == ["flows", "subflows", "queues", "links", "traces", "jobs", "suppressions"]
+    assert list(result.tables) == [
+        "flows",
+        "subflows",
+        "queues",
+        "links",
+        "traces",
+        "jobs",
+        "suppressions",
+        "latencies",
+    ]
     assert result.flows["delivered_bytes"].to_list() == [64_000] * 4
     assert len(result.subflows) == 4
     assert len(result.links) == 2 * 5

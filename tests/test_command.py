@@ -16,7 +16,7 @@ import pytest
 import weft as package
 from tests.command import WEFT, weft
 
-TABLES = ["flows", "subflows", "queues", "links", "traces", "jobs", "suppressions"]
+TABLES = ["flows", "subflows", "queues", "links", "traces", "jobs", "suppressions", "latencies"]
 
 
 def test_version(tmp_path: Path) -> None:

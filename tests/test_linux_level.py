@@ -144,6 +144,28 @@ def test_jobs_answer_and_follow_each_other() -> None:
     assert result.flows["job"].null_count() == 0
 
 
+@pytest.mark.parametrize(("cc", "subflows"), [("reno", 1), ("lia", 3)])
+def test_latencies_are_those_of_a_short_queue(cc: str, subflows: int) -> None:
+    topology = {"kind": "many-to-one", "senders": 1, "rate": "50Mbps", "sender_rate": "500Mbps", "delay": "20us"}
+    result = run(
+        topology=topology,
+        queues={"limit": "10 packets", "host": {"limit": "100 packets"}},
+        transports={"one": {"cc": cc, "subflows": subflows}},
+        traffic=[{"kind": "bulk", "transport": "one", "from": "h0", "to": "r0"}],
+        probes=[{"kind": "latency"}],
+    )
+    rows, flow = result.latencies, result.flows.row(0, named=True)
+    assert flow["goodput_bps"] > 0.3 * 50e6
+    # Records of what a packet carries: all that was delivered is in one, and all were seen to be sent.
+    records = len(rows) + result.manifest["latencies_unseen"]
+    assert records * 1420 <= flow["delivered_bytes"] < (records + 1) * 1448
+    assert result.manifest["latencies_unseen"] < 0.01 * records
+    assert rows["chunk"].is_sorted()
+    assert rows["chunk"].is_unique().all()
+    # Most wait for the queue.
+    assert rows.select(pl.col("latency_s").median()).item() > 1448 * 8 / 50e6
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from weft.spec import Experiment
 
 
-TABLES = ("flows", "subflows", "queues", "links", "traces", "jobs", "suppressions")
+TABLES = ("flows", "subflows", "queues", "links", "traces", "jobs", "suppressions", "latencies")
 """Names of a run's tables, in the order in which they are told."""
 
 
@@ -84,8 +84,8 @@ def run(
 class Result:
     """What a run yields.
 
-    The tables `flows`, `subflows`, `jobs`, `suppressions`, `queues`, `links` and `traces` are Polars frames,
-    handed over uncopied, or read from the folder that they went to.
+    The tables `flows`, `subflows`, `jobs`, `suppressions`, `queues`, `links`, `traces` and `latencies` are Polars
+    frames, handed over uncopied, or read from the folder that they went to.
     """
 
     def __init__(self, run: _weft.Run, folder: Path | None = None) -> None:
@@ -146,6 +146,11 @@ class Result:
     def traces(self) -> pl.DataFrame:
         """Samples in time of what was probed."""
         return self.tables["traces"]
+
+    @property
+    def latencies(self) -> pl.DataFrame:
+        """One row a chunk of the data of flows with the probe `latency`."""
+        return self.tables["latencies"]
 
     def write(self, folder: str | PathLike[str]) -> None:
         """Writes `TABLE.parquet` for each table and `manifest.json` into a new folder, all or nothing.

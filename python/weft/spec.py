@@ -445,6 +445,29 @@ class KernelXmpCc(BaseModel):
     """
 
 
+class LatencyProbe(BaseModel):
+    """
+    One-way latency of flows' data.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    flows: list[int] | str | None = None
+    """
+    Which of these flows, by index from 0; left out, all. Numbered as for the probe `flow`.
+    """
+    kind: Literal["latency"] = "latency"
+    """
+    one-way latency of all data of chosen flows: from first transmission to in-order delivery
+    """
+    traffic: str | None = None
+    """
+    Name of a traffic entry; left out, flows of all entries.
+    """
+
+
 class LiaCc(BaseModel):
     """
     LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
@@ -1556,7 +1579,11 @@ class Experiment(BaseModel):
     Name of the experiment.
     """
     probes: Annotated[
-        list[Annotated[QueueProbe | FlowProbe, Field(discriminator="kind")]],
+        list[
+            Annotated[
+                QueueProbe | FlowProbe | LatencyProbe, Field(discriminator="kind")
+            ]
+        ],
         Field(validate_default=True),
     ] = []
     """

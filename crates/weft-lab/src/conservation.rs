@@ -103,6 +103,7 @@ mod tests {
             opened: Vec::new(),
             jobs: Vec::new(),
             suppressions: Vec::new(),
+            latencies: Vec::new(),
             links: vec![link],
             queues: Vec::new(),
             samples: Vec::new(),

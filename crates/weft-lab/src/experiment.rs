@@ -277,7 +277,7 @@ fn check_traces(rows: usize) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Refused(format!(
-        "probes: more than {MAX_SAMPLES} changes and samples of flows; allowed: fewer flows, an interval or a shorter run"
+        "probes: more than {MAX_SAMPLES} changes, samples and latencies of flows; allowed: fewer flows, an interval or a shorter run"
     )))
 }
 

@@ -9,8 +9,8 @@ use weft_spec::{Spec, Time};
 use weft_traffic::{Flow, Program};
 
 pub use weft_packet::{
-    Counters, FlowRecord, JobRecord, LinkRecord, Outcome, Probe, QueueRecord, Sample, SubflowRecord,
-    SuppressionRecord,
+    Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, Probe, QueueRecord, Sample,
+    SubflowRecord, SuppressionRecord,
 };
 
 use crate::classes::ClassNames;

@@ -1,16 +1,20 @@
 //! The kinds of probe: what can be recorded beside the tables that every run yields.
 
+mod choice;
+mod flows;
+
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 use std::sync::Arc;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{DeserializeOwned, Error, SeqAccess, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use weft_fabric::{Fabric, NodeId};
 use weft_packet::Probe;
 use weft_spec::{Entry, Loaded, SpecError, Time, from_table, to_table};
-use weft_traffic::{Flow, MAX_FLOWS, Program};
+use weft_traffic::{Flow, Program};
+
+use flows::{FlowProbe, LatencyProbe};
 
 /// All kinds of probe.
 pub(crate) const PROBES: &[Entry<dyn Probing>] = &[
@@ -21,6 +25,10 @@ pub(crate) const PROBES: &[Entry<dyn Probing>] = &[
     entry::<FlowProbe>(
         "flow",
         "cwnd, ssthresh and activity of every subflow of chosen flows: at an interval, or every change",
+    ),
+    entry::<LatencyProbe>(
+        "latency",
+        "one-way latency of all data of chosen flows: from first transmission to in-order delivery",
     ),
 ];
 
@@ -88,6 +96,8 @@ pub(crate) fn resolve(
             let wide = match &probe {
                 Probe::Queue { .. } => 0,
                 Probe::Flow { flow, .. } => at.flows.get(*flow as usize).map_or(1, &subflows),
+                // How much flows send only the run tells.
+                Probe::Latency { .. } | Probe::ProgramLatency { .. } => 0,
                 // How many flows a program will have, and how long, only the run tells.
                 Probe::QueueTrace { .. } | Probe::Program { .. } => 1,
             };
@@ -120,29 +130,6 @@ struct QueueProbe {
     /// Sampling interval of the trace; left out, only the distribution is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     every: Option<Time>,
-}
-
-/// Windows of flows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct FlowProbe {
-    /// Name of a traffic entry; left out, flows of all entries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    traffic: Option<String>,
-    /// Which of these flows, by index from 0; left out, all. Of a closed loop: of each loop the first, of each the second,
-    /// and so on; of jobs: a job's requests, then its blocks. To choose among those, `traffic` must name their entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    flows: Option<Indices>,
-    /// Sampling interval; left out, every change is recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    every: Option<Time>,
-}
-
-/// Indices: a list, or a range "A..B" without B.
-#[derive(Clone, Debug, PartialEq)]
-enum Indices {
-    Listed(Vec<u32>),
-    Range(u32, u32),
 }
 
 impl Probing for QueueProbe {
@@ -225,158 +212,6 @@ fn links_at(place: &str, at: &Placement<'_>) -> Result<Vec<u32>, SpecError> {
         );
     }
     Ok(found)
-}
-
-impl Probing for FlowProbe {
-    fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError> {
-        let entry = match &self.traffic {
-            None => None,
-            Some(name) => {
-                let found = at.traffic.iter().position(|traffic| traffic == name);
-                Some(found.ok_or_else(|| {
-                    let names: Vec<_> = at.traffic.iter().map(|name| format!("{name:?}")).collect();
-                    SpecError::new("traffic", format!("{name:?} does not exist"), names.join(", "))
-                })? as u32)
-            }
-        };
-        let of_entry = |traffic: u32| entry.is_none_or(|entry| traffic == entry);
-        let flows = at
-            .flows
-            .iter()
-            .zip(0..)
-            .filter(|(flow, _)| of_entry(flow.traffic));
-        let programs = at.programs.iter().zip(0..);
-        let programs = programs.filter(|(program, _)| of_entry(program.flow(0).traffic));
-        let some = Choice {
-            flows: flows.map(|(_, i)| i).collect(),
-            program: programs
-                .clone()
-                .map(|(_, i)| i)
-                .next()
-                .filter(|_| entry.is_some()),
-            at,
-            every: self.every,
-        };
-        match &self.flows {
-            None => {
-                let every = self.every;
-                let programs = programs.map(|(_, program)| Probe::Program { program, every });
-                let flows = some.flows.iter().map(|&flow| Probe::Flow { flow, every });
-                Ok(flows.chain(programs).collect())
-            }
-            Some(Indices::Range(from, to)) if from < to => {
-                let flows = (*from..*to).map(|flow| some.flow(flow));
-                let flows: Result<_, _> = flows.collect();
-                flows.map_err(|error: SpecError| error.under("flows"))
-            }
-            Some(Indices::Range(from, to)) => {
-                let allowed = "a range that is not empty, such as \"0..8\"";
-                Err(SpecError::new("flows", format!("\"{from}..{to}\""), allowed))
-            }
-            Some(Indices::Listed(listed)) => {
-                let flow = |(i, &flow): (usize, &u32)| {
-                    let probe = some.flow(flow);
-                    probe.map_err(|error| error.under(&format!("flows[{i}]")))
-                };
-                listed.iter().enumerate().map(flow).collect()
-            }
-        }
-    }
-
-    fn every(&self) -> Option<Time> {
-        self.every
-    }
-}
-
-/// Flows to choose from by index.
-struct Choice<'a> {
-    /// Those known beforehand.
-    flows: Vec<u32>,
-    /// The program that opens the others.
-    program: Option<u32>,
-    at: &'a Placement<'a>,
-    every: Option<Time>,
-}
-
-impl Choice<'_> {
-    fn flow(&self, index: u32) -> Result<Probe, SpecError> {
-        let (known, programs) = (self.at.flows.len() as u64, self.at.programs.len() as u64);
-        let most = match self.program {
-            Some(_) => MAX_FLOWS.min((u64::from(u32::MAX) - known) / programs.max(1)),
-            None => self.flows.len() as u64,
-        };
-        let found = match self.program {
-            Some(program) if u64::from(index) < most => {
-                Some((known + u64::from(index) * programs) as u32 + program)
-            }
-            Some(_) => None,
-            None => self.flows.get(index as usize).copied(),
-        };
-        let flow = found.ok_or_else(|| {
-            let allowed = match most.checked_sub(1) {
-                Some(last) => format!("0 to {last}"),
-                None => "none, for there are no flows before the run; `traffic` names an entry".to_owned(),
-            };
-            SpecError::new("", format!("there is no flow {index}"), allowed)
-        })?;
-        Ok(Probe::Flow {
-            flow,
-            every: self.every,
-        })
-    }
-}
-
-impl Serialize for Indices {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Indices::Listed(indices) => indices.serialize(to),
-            Indices::Range(from, end) => to.collect_str(&format_args!("{from}..{end}")),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Indices {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct IndicesVisitor;
-        impl<'de> Visitor<'de> for IndicesVisitor {
-            type Value = Indices;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of indices, or a range such as \"0..8\"")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Indices, E> {
-                match text.split_once("..").map(|(from, to)| (from.parse(), to.parse())) {
-                    Some((Ok(from), Ok(to))) => Ok(Indices::Range(from, to)),
-                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
-                }
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Indices, A::Error> {
-                let mut indices = Vec::new();
-                while let Some(index) = items.next_element()? {
-                    indices.push(index);
-                }
-                Ok(Indices::Listed(indices))
-            }
-        }
-        from.deserialize_any(IndicesVisitor)
-    }
-}
-
-impl JsonSchema for Indices {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Indices".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [
-                { "type": "array", "items": { "type": "integer", "minimum": 0 } },
-                { "type": "string", "pattern": r"^[0-9]+\.\.[0-9]+$" },
-            ],
-            "examples": [[0, 2], "0..8"],
-        })
-    }
 }
 
 const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Probing>

@@ -5,6 +5,7 @@
 mod columns;
 mod flows;
 mod jobs;
+mod latencies;
 mod links;
 mod traces;
 
@@ -27,6 +28,7 @@ pub(crate) const NAMES: &[&str] = &[
     "traces",
     "jobs",
     "suppressions",
+    "latencies",
 ];
 
 /// What the indices in an outcome mean.
@@ -129,6 +131,7 @@ impl<'a> Part<'a> {
             ("traces", traces::traces(outcome)?),
             ("jobs", jobs::jobs(names, programs, outcome)?),
             ("suppressions", jobs::suppressions(outcome)?),
+            ("latencies", latencies::latencies(outcome)?),
         ])
     }
 

@@ -43,6 +43,7 @@ fn tables_and_manifest_are_read_back() {
     let expected = [
         "flows.parquet",
         "jobs.parquet",
+        "latencies.parquet",
         "links.parquet",
         "manifest.json",
         "queues.parquet",

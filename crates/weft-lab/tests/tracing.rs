@@ -1,11 +1,11 @@
-//! Flow probes: samples at an interval, every change, and flows that open because of others.
+//! Flow probes: samples at an interval, every change, latencies, and flows that open because of others.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt32Type};
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use weft_lab::{Experiment, Run, RunOptions};
 
 /// AMP over two bottlenecks that fill one after the other, beside jobs and a closed loop.
@@ -160,6 +160,98 @@ fn traces_are_the_same_on_any_number_of_threads() {
     assert_eq!(one.manifest["trace_hash"], three.manifest["trace_hash"]);
 }
 
+/// Chunk, first transmission and latency in seconds, of each flow.
+fn latencies(run: &Run) -> HashMap<u32, Vec<(u32, f64, f64)>> {
+    let rows = table(run, "latencies");
+    let (chunks, sent) = (indices(rows, "chunk"), numbers(rows, "sent_s"));
+    let took = numbers(rows, "latency_s");
+    let mut of: HashMap<_, Vec<_>> = HashMap::new();
+    for (row, flow) in indices(rows, "flow").into_iter().enumerate() {
+        let chunk = (chunks[row], sent[row].unwrap(), took[row].unwrap());
+        of.entry(flow).or_default().push(chunk);
+    }
+    of
+}
+
+/// One way: the first packet of 1500 bytes over three links of 1 Gbps and 20 us each.
+const LEAST_S: f64 = 3.0 * (20e-6 + 1500.0 * 8.0 / 1e9);
+
+#[test]
+fn latencies_are_those_of_all_data_delivered() {
+    let run = run(r#"[{kind = "latency"}]"#, 1);
+    let flows = table(&run, "flows");
+    let bytes = flows.column_by_name("delivered_bytes").unwrap();
+    let bytes = bytes.as_primitive::<UInt64Type>().values();
+    let (starts, ends) = (numbers(flows, "start_s"), numbers(flows, "finish_s"));
+    let of = latencies(&run);
+    assert!(of.len() > 40, "{} flows", of.len());
+    for (row, flow) in indices(flows, "flow").into_iter().enumerate() {
+        // Of the last flows of a loop nothing has arrived yet.
+        let chunks = of.get(&flow).map_or(&[][..], Vec::as_slice);
+        if bytes[row] > 0 || ends[row].is_some() {
+            assert!(!chunks.is_empty(), "flow {flow}");
+        }
+        if ends[row].is_some() {
+            assert_eq!(chunks.len() as u64, bytes[row].div_ceil(1448), "flow {flow}");
+        }
+        for (&(chunk, sent, took), expected) in chunks.iter().zip(0..) {
+            assert_eq!(chunk, expected, "flow {flow}");
+            assert!(sent > starts[row].unwrap() && sent + took <= ends[row].unwrap_or(0.02));
+            // The last chunk is shorter.
+            assert!(
+                took > 0.95 * LEAST_S || bytes[row] == 50_000,
+                "{flow} {chunk}: {took}"
+            );
+        }
+        let in_order =
+            |a: &(u32, f64, f64), b: &(u32, f64, f64)| a.1 <= b.1 && a.1 + a.2 <= b.1 + b.2 + 1e-12;
+        assert!(chunks.is_sorted_by(in_order), "flow {flow}");
+    }
+}
+
+#[test]
+fn what_is_lost_takes_a_timeout_and_delays_what_follows() {
+    // A queue of two packets drops of the first ten; SACK mends some, the timer the last.
+    let text = r#"
+        name = "lossy"
+        duration = "1s"
+        topology = { kind = "many-to-one", senders = 1, rate = "10Mbps", sender_rate = "1Gbps", delay = "20us" }
+        queues = { limit = "2 packets", host = { limit = "100 packets" } }
+        transports.reno.cc = "reno"
+        traffic = [{ kind = "bulk", transport = "reno", from = "h0", to = "r0", size = "14480B" }]
+        probes = [{ kind = "latency", flows = [0] }]
+    "#;
+    let experiment = Experiment::parse(text, &[]).unwrap();
+    let run = experiment
+        .run(RunOptions::default(), |_| ControlFlow::Continue(()))
+        .unwrap();
+    let chunks = &latencies(&run)[&0];
+    assert_eq!(chunks.len(), 10);
+    let serialisation = 1500.0 * 8.0 / 10e6;
+    for (i, &(_, _, took)) in chunks[..3].iter().enumerate() {
+        let expected = (i + 1) as f64 * serialisation + 40e-6 + 12e-6;
+        assert!((took - expected).abs() < 1e-4, "{i}: {took} for {expected}");
+    }
+    assert!(
+        chunks[9].2 > 0.2,
+        "{chunks:?}: nothing follows that would tell of the loss"
+    );
+}
+
+#[test]
+fn latencies_change_nothing_else_and_are_the_same_on_any_number_of_threads() {
+    let probes = r#"[{kind = "latency"}]"#;
+    let (without, one, three) = (run("[]", 1), run(probes, 1), run(probes, 3));
+    assert!(table(&one, "latencies").num_rows() > 500);
+    assert_eq!(table(&one, "latencies"), table(&three, "latencies"));
+    for name in ["flows", "subflows", "links"] {
+        assert_eq!(table(&without, name), table(&one, name), "{name}");
+    }
+    for run in [&one, &three] {
+        assert_eq!(without.manifest["trace_hash"], run.manifest["trace_hash"]);
+    }
+}
+
 #[test]
 fn probes_that_fit_no_flow_are_refused() {
     for (probes, complaint) in [
@@ -170,6 +262,10 @@ fn probes_that_fit_no_flow_are_refused() {
         (
             r#"[{kind = "flow", traffic = "loop", flows = "0..4294967295"}]"#,
             "probes[0].flows: there is no flow 10000000; allowed: 0 to 9999999",
+        ),
+        (
+            r#"[{kind = "latency", traffic = "bulk", flows = [1]}]"#,
+            "probes[0].flows[0]: there is no flow 1; allowed: 0 to 0",
         ),
         (
             r#"[{kind = "flow", every = "0s"}]"#,

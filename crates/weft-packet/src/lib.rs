@@ -12,7 +12,7 @@ mod simulation;
 mod transport;
 
 pub use outcome::{
-    Counters, FlowRecord, JobRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord,
+    Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord,
     SuppressionRecord,
 };
 pub use setup::{Probe, Scheduler, Setup, Transport};

@@ -148,6 +148,19 @@ pub enum Sample {
     },
 }
 
+/// One chunk of a flow's data, an MSS but for the last, on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LatencyRecord {
+    /// Index of the flow.
+    pub flow: u32,
+    /// Its number in the flow, from 0.
+    pub chunk: u32,
+    /// When it was sent first, by whichever subflow.
+    pub sent: Time,
+    /// When the receiving application had it, and with it all data before.
+    pub delivered: Time,
+}
+
 /// Totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -184,6 +197,8 @@ pub struct Outcome {
     pub queues: Vec<QueueRecord>,
     /// Samples in order of time, then of what was probed.
     pub samples: Vec<Sample>,
+    /// Data delivered of flows whose latencies are probed, by flow and chunk.
+    pub latencies: Vec<LatencyRecord>,
     /// Totals.
     pub counters: Counters,
     /// Hash of all events in order at each node, if asked for.

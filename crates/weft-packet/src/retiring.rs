@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
     use crate::transport::Host;
-    use crate::{Counters, Outcome, Scheduler, Setup, Transport};
+    use crate::{Counters, Outcome, Probe, Scheduler, Setup, Transport};
 
     const END: Time = Time::from_ms(40);
     const FLOWS: u32 = 1_600;
@@ -196,7 +196,11 @@ mod tests {
             transports: [("dctcp", 1), ("amp", 3)].map(transport).to_vec(),
             flows: (0..FLOWS).map(flow).collect(),
             programs: Vec::new(),
-            probes: Vec::new(),
+            // Every other flow has its latencies on record.
+            probes: (0..FLOWS)
+                .step_by(2)
+                .map(|flow| Probe::Latency { flow })
+                .collect(),
             seed: 1,
             threads,
             trace_hash: true,
@@ -253,12 +257,14 @@ mod tests {
         let whole = whole.into_outcome();
         let mut taking = simulation(3);
         let (mut flows, mut suppressions, mut times) = (Vec::new(), Vec::new(), 0);
+        let mut latencies = Vec::new();
         for us in (1..40).map(|n| n * 997) {
             taking.run_until(Time::from_us(us));
             if taking.ended() > 50 {
                 let taken = taking.take_ended();
                 flows.extend(taken.flows);
                 suppressions.extend(taken.suppressions);
+                latencies.extend(taken.latencies);
                 times += 1;
             }
         }
@@ -271,6 +277,11 @@ mod tests {
         );
         flows.extend(rest.flows);
         suppressions.extend(rest.suppressions);
+        let left = rest.latencies.len();
+        latencies.extend(rest.latencies);
+        latencies.sort_by_key(|it| (it.flow, it.chunk));
+        assert!(left < latencies.len() / 2, "{left} of {} left", latencies.len());
+        assert_eq!(latencies, whole.latencies);
         flows.sort_by_key(|record| record.flow);
         suppressions.sort_by_key(|episode| (episode.flow, episode.start));
         assert_eq!(flows, whole.flows);

@@ -58,6 +58,16 @@ pub enum Probe {
         /// Sampling interval; without one, every change is told.
         every: Option<Time>,
     },
+    /// One-way latency of all data of a flow.
+    Latency {
+        /// Index of the flow, as in [`Setup::flows`] and beyond.
+        flow: u32,
+    },
+    /// The same of all flows of a program.
+    ProgramLatency {
+        /// Index into [`Setup::programs`].
+        program: u32,
+    },
 }
 
 /// A packet-level experiment. A run is a pure function of it; `threads` changes nothing but the time it takes.

@@ -9,7 +9,9 @@ use weft_traffic::Flow;
 
 use crate::engine::packet::DATA;
 use crate::engine::{Engine, Plan};
-use crate::outcome::{Counters, FlowRecord, JobRecord, Outcome, QueueRecord, Sample, SubflowRecord};
+use crate::outcome::{
+    Counters, FlowRecord, JobRecord, LatencyRecord, Outcome, QueueRecord, Sample, SubflowRecord,
+};
 use crate::paths::Ecmp;
 use crate::retiring::{Ended, Searches};
 use crate::setup::{Probe, Setup};
@@ -79,7 +81,11 @@ impl Simulation {
             match *probe {
                 Probe::Queue { link } => plan.distributions.push(link),
                 Probe::QueueTrace { link, every } => plan.samples.push((link, every.0.max(1))),
-                Probe::Flow { .. } | Probe::Program { .. } => {} // placed when the flows open
+                // placed when the flows open
+                Probe::Flow { .. }
+                | Probe::Program { .. }
+                | Probe::Latency { .. }
+                | Probe::ProgramLatency { .. } => {}
             }
         }
         let mut engine = Engine::new(&shared.fabric, &plan, |host| Host::new(Arc::clone(&shared), host));
@@ -146,9 +152,11 @@ impl Simulation {
         }
     }
 
-    /// Rows of traces of flows so far.
+    /// Rows of traces and latencies of flows so far.
     pub fn samples(&self) -> usize {
-        self.hosts().map(|host| host.samples.len()).sum()
+        self.hosts()
+            .map(|host| host.samples.len() + host.latencies())
+            .sum()
     }
 
     /// Flows of this class whose data is all acknowledged.
@@ -208,9 +216,11 @@ impl Simulation {
             opened,
             suppressions: ended.suppressions,
             samples: self.sorted_samples(),
+            latencies: self.latencies(),
             ..Outcome::default()
         };
         self.engine.forget_queue_samples();
+        self.forget_latencies();
         for host in 0..self.shared.fabric.hosts.len() as u32 {
             let host = self.engine.endpoint_mut(host);
             host.samples = Vec::new();
@@ -269,6 +279,7 @@ impl Simulation {
             links: self.engine.link_records(),
             queues: self.distributions.iter().map(queue).collect(),
             samples: self.sorted_samples(),
+            latencies: self.latencies(),
             counters: self.counters(),
             trace_hash: self.engine.trace_hash(),
         }
@@ -301,6 +312,27 @@ impl Simulation {
             } => (time, 1, flow, subflow),
         });
         samples
+    }
+
+    fn latencies(&self) -> Vec<LatencyRecord> {
+        let flows = self.hosts().zip(0..);
+        let flows = flows.flat_map(|(host, to)| host.flows_with_latencies().map(move |flow| (flow, to)));
+        let mut flows: Vec<(u32, u32)> = flows.collect();
+        flows.sort_unstable();
+        let of = |(flow, to): (u32, u32)| {
+            let sender = self.engine.endpoint(self.shared.flow(flow).from);
+            self.engine.endpoint(to).latencies_of(flow, sender)
+        };
+        flows.into_iter().flat_map(of).collect()
+    }
+
+    fn forget_latencies(&mut self) {
+        for host in 0..self.shared.fabric.hosts.len() as u32 {
+            for (flow, chunks) in self.engine.endpoint_mut(host).forget_delivered() {
+                let sender = self.shared.flow(flow).from;
+                self.engine.endpoint_mut(sender).forget_sent(flow, chunks);
+            }
+        }
     }
 
     fn data_in_flight(&self) -> HashMap<(u32, u32), u64> {

@@ -91,6 +91,8 @@ fn mixed(seed: u64) -> Setup {
                 every: Some(Time::from_us(20)),
             },
             Probe::Flow { flow: 1, every: None },
+            Probe::Latency { flow: 1 },
+            Probe::Latency { flow: 2 },
         ],
         seed,
         trace_hash: true,
@@ -174,6 +176,7 @@ fn reacting(seed: u64) -> Setup {
     let transports = ["dctcp", "amp"].map(|name| transport(cc(name, &[]), 2, hasty()));
     Setup {
         programs,
+        probes: vec![Probe::ProgramLatency { program: 0 }],
         seed,
         trace_hash: true,
         ..setup(fabric, transports.to_vec(), vec![flow(3, 7)])
@@ -228,6 +231,16 @@ fn the_experiments_hold_what_they_are_for() {
     let outcome = run(reacting(1));
     assert!(outcome.jobs.iter().filter(|job| job.end.is_some()).count() > 50);
     assert!(outcome.opened.iter().filter(|flow| flow.transport == 1).count() > 50);
+    assert!(outcome.latencies.len() > 1_000);
+    let unprobed = Setup {
+        probes: Vec::new(),
+        ..reacting(1)
+    };
+    assert_eq!(
+        run(unprobed).trace_hash,
+        outcome.trace_hash,
+        "a record changes a job"
+    );
 }
 
 #[test]

@@ -19,4 +19,5 @@ FIGURES = (
     Figure("amp/fig13", "Long flows beside short DCTCP flows along a permutation in a fat-tree", 1470, 15),
     Figure("amp/fig14", "Data mining workload in a fat-tree: FCT of short DCTCP flows beside long ones", 255, 53),
     Figure("mptcp-dc/testbed-linux", "VLB and Multipath TCP over two paths, on Linux", 240, 15, "linux"),
+    Figure("mptcp-dc/latency-linux", "One-way latency of TCP and multipath TCP on Linux", 215, 14, "linux"),
 )

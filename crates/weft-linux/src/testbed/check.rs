@@ -190,7 +190,21 @@ fn probes(plan: &Plan) -> Result<(), SpecError> {
         let every = match probe {
             Probe::QueueTrace { every, .. } => Some(*every),
             Probe::Flow { every, .. } | Probe::Program { every, .. } => *every,
-            Probe::Queue { .. } => continue,
+            Probe::ProgramLatency { .. } => {
+                return refuse(
+                    "probes",
+                    "latencies of flows that open because of others",
+                    "flows of other traffic",
+                );
+            }
+            Probe::Latency { flow } if *flow as usize >= plan.flows.len() => {
+                return refuse(
+                    "probes",
+                    "latencies of flows that open because of others",
+                    "flows of other traffic",
+                );
+            }
+            Probe::Queue { .. } | Probe::Latency { .. } => continue,
         };
         match every {
             Some(every) if every >= FINEST => {}

@@ -2,13 +2,16 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::time::Instant;
 
 use socket2::Socket;
 use weft_lab::measured::{FlowRecord, SubflowRecord};
 use weft_spec::Time;
 
+use super::records::Records;
 use super::sockets::{self, TcpInfo};
+use super::tap::Seen;
 
 /// A flow from its first to its last byte. Times are since the experiment began.
 pub struct Connection {
@@ -16,6 +19,8 @@ pub struct Connection {
     pub sender: Option<Socket>,
     /// The receiver's, from when it was accepted on.
     pub receiver: Option<Socket>,
+    /// Where its first subflow is from.
+    pub from: Option<SocketAddrV4>,
     /// Where it connects to.
     pub to: SocketAddr,
     /// MPTCP?
@@ -30,6 +35,8 @@ pub struct Connection {
     pub delivered: u64,
     /// What the kernel calls an MPTCP connection.
     pub token: Option<u32>,
+    /// Latencies, if they are on record.
+    pub records: Option<Records>,
     written: u64,
     /// Nothing more will be written.
     closed: bool,
@@ -39,7 +46,9 @@ pub struct Connection {
 impl Connection {
     /// Not yet connected.
     pub fn new(sender: Socket, to: SocketAddr, multipath: bool, size: Option<u64>) -> Self {
+        let from = sender.local_addr().ok().and_then(|from| from.as_socket_ipv4());
         Self {
+            from,
             sender: Some(sender),
             receiver: None,
             to,
@@ -49,6 +58,7 @@ impl Connection {
             finish: None,
             delivered: 0,
             token: None,
+            records: None,
             written: 0,
             closed: false,
             subflows: Vec::new(),
@@ -121,6 +131,22 @@ impl Connection {
             self.finish.get_or_insert(now);
         }
         Ok(false)
+    }
+
+    /// A packet with data left the sender's host, perhaps of this flow.
+    pub fn on_sent(&mut self, seen: &Seen, at: Instant) {
+        if let Some(records) = &mut self.records
+            && (self.from == Some(seen.from) || records.may_be(seen))
+        {
+            records.on_sent(seen, at);
+        }
+    }
+
+    /// The receiving application had at that time all that has been read.
+    pub fn note_read(&mut self, at: Instant) {
+        if let Some(records) = &mut self.records {
+            records.on_read(self.delivered, self.size, at);
+        }
     }
 
     /// What TCP says about each subflow of the sender now.

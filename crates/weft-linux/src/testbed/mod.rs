@@ -15,9 +15,11 @@ mod network;
 mod paths;
 mod play;
 mod reacting;
+mod records;
 mod requirements;
 mod sockets;
 mod switch;
+mod tap;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -40,8 +42,10 @@ use network::Network;
 use paths::{Report, Shared};
 use play::{Part, Play, Played};
 use reacting::Reacting;
+use records::Records;
 use sockets::Style;
 use switch::Switch;
+use tap::Tap;
 
 /// Runs an experiment of level "linux". `tell` hears how far it is, from 0 to 1; when `stop` is set, the tables so far are marked partial.
 ///
@@ -88,6 +92,7 @@ impl Bench {
                     cc: algorithms::in_kernel(&transport.cc)?.to_owned(),
                     multipath: transport.subflows > 1,
                     receive_buffer: (*profile != Profile::linux()).then_some(profile.receive_buffer as usize),
+                    segment: profile.mss - if transport.subflows > 1 { DSS } else { 0 },
                 })
             })
             .collect::<Result<_, SpecError>>()
@@ -151,6 +156,7 @@ impl Bench {
             reacting: Reacting::new(&plan.programs, plan.flows.len() as u32),
             connect: &connect,
             listeners,
+            taps: self.taps(plan).map_err(missing)?,
             probes: &plan.probes,
             switch: &self.switch,
             duration: plan.duration(),
@@ -199,7 +205,27 @@ impl Bench {
         let socket = self.network.within(from, || sockets::sender(style, pair.from))?;
         let to = SocketAddr::from((pair.to, port(flow.transport)));
         let size = flow.size.map(|size| size.0);
-        Ok(Connection::new(socket, to, style.multipath, size))
+        let mut connection = Connection::new(socket, to, style.multipath, size);
+        connection.records = has_latencies(plan, index).then(|| Records::new(style.segment.into()));
+        Ok(connection)
+    }
+
+    /// One at every host that sends flows whose latencies are on record, with those flows.
+    fn taps(&self, plan: &Plan) -> std::io::Result<Vec<(Tap, Vec<u32>)>> {
+        let mut flows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (flow, i) in plan
+            .flows
+            .iter()
+            .zip(0..)
+            .filter(|&(_, i)| has_latencies(plan, i))
+        {
+            flows.entry(flow.from).or_default().push(i);
+        }
+        let open = |(host, flows): (u32, Vec<u32>)| {
+            let node = plan.fabric.hosts[host as usize];
+            Ok((self.network.within(node, Tap::open)?, flows))
+        };
+        flows.into_iter().map(open).collect()
     }
 
     fn outcome(
@@ -213,6 +239,13 @@ impl Bench {
         parts.sort_by_key(|part| part.index);
         let suppressions = suppressions(&parts, report, played.began_ns);
         let episodes = |flow: u32| suppressions.iter().filter(|episode| episode.flow == flow).count() as u64;
+        let records = parts
+            .iter()
+            .filter_map(|part| Some((part.index, part.connection.records.as_ref()?)));
+        let unseen: u64 = records.clone().map(|(_, records)| records.unseen()).sum();
+        let latencies = records
+            .flat_map(|(flow, records)| records.latencies(flow, played.began))
+            .collect();
         let mut outcome = Outcome {
             end: played.end.min(plan.duration()),
             flows: parts
@@ -225,6 +258,7 @@ impl Bench {
             links: Vec::with_capacity(plan.fabric.links.len()),
             queues: Vec::new(),
             samples: played.samples,
+            latencies,
             counters: Counters::default(),
             trace_hash: None,
         };
@@ -254,8 +288,15 @@ impl Bench {
         outcome.counters.timeouts = subflows.map(|subflow| subflow.timeouts).sum();
         let mut facts = facts(report);
         facts.push(("late_ms_max".to_owned(), json!(played.late.seconds() * 1e3)));
+        facts.push(("latencies_unseen".to_owned(), json!(unseen)));
         Ok((outcome, facts))
     }
+}
+
+/// Are a flow's latencies to be on record?
+fn has_latencies(plan: &Plan, flow: u32) -> bool {
+    let probed = |probe: &Probe| matches!(probe, Probe::Latency { flow: probed } if *probed == flow);
+    plan.probes.iter().any(probed)
 }
 
 /// For the manifest.
@@ -343,3 +384,5 @@ fn mixed(seed: u64, flow: u64) -> u64 {
 }
 
 const FIRST_PORT: u16 = 5000;
+/// Bytes of the option with which MPTCP maps a packet's data (RFC 8684, section 3.3): 64-bit sequence number and acknowledgement.
+const DSS: u32 = 28;

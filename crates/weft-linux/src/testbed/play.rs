@@ -22,6 +22,7 @@ use super::connection::Connection;
 use super::reacting::{Next, Reacting, What};
 use super::sockets;
 use super::switch::Switch;
+use super::tap::Tap;
 
 /// Something that happens at a known time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +61,8 @@ pub struct Play<'a> {
     pub connect: &'a dyn Fn(u32, &Flow) -> io::Result<Connection>,
     /// Sockets that listen.
     pub listeners: Vec<Socket>,
+    /// Hosts of which it is seen what leaves them, with flows that they send.
+    pub taps: Vec<(Tap, Vec<u32>)>,
     /// What samples in time.
     pub probes: &'a [Probe],
     /// What counts packets.
@@ -74,7 +77,9 @@ pub struct Play<'a> {
 pub struct Played {
     /// When it ended.
     pub end: Time,
-    /// When it began, nanoseconds of `CLOCK_MONOTONIC`.
+    /// When it began.
+    pub began: Instant,
+    /// The same, nanoseconds of `CLOCK_MONOTONIC`.
     pub began_ns: u64,
     /// By how much something that was due was done too late, at most: then the processor, not the network, set the pace.
     pub late: Time,
@@ -99,10 +104,11 @@ impl Play<'_> {
         for (listener, i) in self.listeners.iter().zip(0..) {
             epoll.add(listener, event(Source::Listener(i), EpollFlags::EPOLLIN))?;
         }
+        let clock = Instant::now();
         let mut stage = Stage {
             play: self,
             epoll,
-            clock: Instant::now(),
+            clock,
             acts: BinaryHeap::new(),
             opened: HashMap::new(),
             live: BTreeMap::new(),
@@ -110,6 +116,7 @@ impl Play<'_> {
             played: Played {
                 end: Time(0),
                 late: Time(0),
+                began: clock,
                 began_ns: super::paths::now(),
                 samples: Vec::new(),
                 failures: Vec::new(),
@@ -344,12 +351,29 @@ impl Stage<'_, '_> {
                 if !before && connection.finish.is_some() {
                     self.arrived(flow, now);
                 }
+                if self.play.parts[flow as usize].connection.records.is_some() {
+                    // What has been read was seen to be sent before.
+                    let at = Instant::now();
+                    self.look_at_taps();
+                    self.play.parts[flow as usize].connection.note_read(at);
+                }
                 match read {
                     Ok(true) => self.end(flow),
                     Ok(false) => {}
                     Err(error) => self.fail(flow, error),
                 }
             }
+        }
+    }
+
+    fn look_at_taps(&mut self) {
+        let parts = &mut self.play.parts;
+        for (tap, flows) in &self.play.taps {
+            tap.drain(|seen, at| {
+                for &flow in flows {
+                    parts[flow as usize].connection.on_sent(seen, at);
+                }
+            });
         }
     }
 
@@ -405,7 +429,7 @@ impl Stage<'_, '_> {
                 }
                 every.unwrap_or(Time::MAX)
             }
-            Probe::Queue { .. } => Time::MAX,
+            Probe::Queue { .. } | Probe::Latency { .. } | Probe::ProgramLatency { .. } => Time::MAX,
         }
     }
 

@@ -17,6 +17,8 @@ pub struct Style {
     pub multipath: bool,
     /// Bytes of the receiver's socket; the kernel's own choice if none.
     pub receive_buffer: Option<usize>,
+    /// Payload bytes of a full packet.
+    pub segment: u32,
 }
 
 /// A socket in the calling thread's namespace that does not block.

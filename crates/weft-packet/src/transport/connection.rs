@@ -44,7 +44,7 @@ pub struct Connection {
     pub turn: u32,
     /// Might another subflow than the one just acknowledged send?
     pub look_at_all: bool,
-    /// Is every change of a window on record?
+    /// Is every change of a window on record, or when data was sent?
     pub traced: bool,
     /// When the connection was opened.
     pub opened: u64,

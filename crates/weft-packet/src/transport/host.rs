@@ -15,6 +15,7 @@ use crate::paths::{Ecmp, finish};
 use crate::setup::Transport;
 
 use super::connection::{Connection, UNLIMITED};
+use super::latency::Latencies;
 use super::programs::{HANDOVER, RunningJob};
 use super::reassembly::{Chunks, Islands};
 use super::receiver::{Assembly, Reaction, Receiver};
@@ -87,6 +88,8 @@ pub struct Host {
     pub(super) past_timeouts: u64,
     /// Flows on record.
     pub(super) tracing: Tracing,
+    /// Latencies on record.
+    pub(super) latencies: Latencies,
     /// Their samples and changes.
     pub samples: Vec<Sample>,
     /// When flows sent from here had all their data acknowledged, by class.
@@ -175,6 +178,7 @@ impl Host {
             ended: Vec::new(),
             past_timeouts: 0,
             tracing: Tracing::default(),
+            latencies: Latencies::default(),
             samples: Vec::new(),
             completions: Vec::new(),
             jobs: Vec::new(),
@@ -321,21 +325,24 @@ impl Host {
     /// A subflow is opened, or its SYN/ACK was late or lost.
     fn on_syn(&mut self, packet: &Packet, at: &mut At<'_>) {
         let (flow, index) = (packet.lo, packet.hi);
-        let shared = &self.shared;
+        let shared = Arc::clone(&self.shared);
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
         let profile = &transport.profile;
-        let (assemblies, free) = (&mut self.assemblies, &mut self.free.assemblies);
-        let assembly = *self.received.entry(flow).or_insert_with(|| {
+        let assembly = if let Some(&known) = self.received.get(&flow) {
+            known
+        } else {
             let it = Assembly {
                 flow,
                 transport: spec.transport,
                 chunks: Chunks::default(),
                 bytes: 0,
-                due: shared.due(flow, &spec),
+                due: self.record_delivered(flow, shared.due(flow, &spec)),
             };
-            put(assemblies, free, it)
-        });
+            let new = put(&mut self.assemblies, &mut self.free.assemblies, it);
+            self.received.insert(flow, new);
+            new
+        };
         let (receivers, free) = (&mut self.receivers, &mut self.free.receivers);
         let receiver = *self.accepted.entry((flow, index)).or_insert_with(|| {
             let nodes = &shared.fabric.hosts;
@@ -439,9 +446,8 @@ impl Host {
             }
         }
         if assembly.bytes >= assembly.due {
-            assembly.due = u64::MAX;
-            let flow = assembly.flow;
-            self.delivered(flow, at);
+            let assembly = receiver.assembly;
+            self.at_due(assembly, at);
         }
     }
 

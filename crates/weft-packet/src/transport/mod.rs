@@ -5,6 +5,7 @@
 
 mod connection;
 mod host;
+mod latency;
 mod programs;
 mod reassembly;
 mod receiver;

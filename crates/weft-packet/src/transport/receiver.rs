@@ -17,7 +17,7 @@ pub struct Assembly {
     pub chunks: Chunks,
     /// Payload bytes held, each counted once.
     pub bytes: u64,
-    /// Bytes at which the flow's program is told; `u64::MAX` if it is not, or was.
+    /// Bytes at which the flow's program is told; `u64::MAX` if it is not, or was; 0 while latencies are on record.
     pub due: u64,
 }
 

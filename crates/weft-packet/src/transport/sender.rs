@@ -211,8 +211,22 @@ impl Host {
     #[inline(always)]
     pub(super) fn pump(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
         if self.connections[index as usize].traced {
-            self.note_changes(index, at.now);
+            self.pump_on_record(index, slot, at);
+        } else {
+            self.send_what_may_go(index, slot, at);
         }
+    }
+
+    #[cold]
+    fn pump_on_record(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
+        self.note_changes(index, at.now);
+        self.send_what_may_go(index, slot, at);
+        let Connection { flow, next, .. } = self.connections[index as usize];
+        self.note_sent(flow, next, at.now);
+    }
+
+    #[inline(always)]
+    fn send_what_may_go(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
         let connection = &mut self.connections[index as usize];
         if self.subflows[slot as usize].segments.any_to_resend() {
             resend(

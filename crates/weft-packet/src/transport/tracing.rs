@@ -1,6 +1,6 @@
-//! Windows on record: samples of chosen flows at intervals, or a row at every change.
+//! Flows on record: windows of chosen flows at intervals or at every change, and which of them have latencies.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use weft_cc::Window;
 use weft_spec::Time;
@@ -17,6 +17,10 @@ use super::host::{Host, Shared, TimerKind, timer_key};
 pub struct FlowProbes {
     flows: HashMap<u32, Vec<Option<Time>>>,
     programs: HashMap<u32, Vec<Option<Time>>>,
+    /// Flows whose latencies are on record.
+    latencies: HashSet<u32>,
+    /// Programs, all of whose flows' are.
+    program_latencies: HashSet<u32>,
 }
 
 impl FlowProbes {
@@ -27,14 +31,26 @@ impl FlowProbes {
             match *probe {
                 Probe::Flow { flow, every } => it.flows.entry(flow).or_default().push(every),
                 Probe::Program { program, every } => it.programs.entry(program).or_default().push(every),
+                Probe::Latency { flow } => {
+                    it.latencies.insert(flow);
+                }
+                Probe::ProgramLatency { program } => {
+                    it.program_latencies.insert(program);
+                }
                 Probe::Queue { .. } | Probe::QueueTrace { .. } => {}
             }
         }
         it
     }
 
+    /// Are the latencies of a flow on record, which this program opened, if any?
+    pub fn latencies_of(&self, flow: u32, program: Option<u32>) -> bool {
+        self.latencies.contains(&flow) || program.is_some_and(|it| self.program_latencies.contains(&it))
+    }
+
     fn is_empty(&self) -> bool {
-        self.flows.is_empty() && self.programs.is_empty()
+        let windows = self.flows.is_empty() && self.programs.is_empty();
+        windows && self.latencies.is_empty() && self.program_latencies.is_empty()
     }
 }
 
@@ -95,6 +111,7 @@ impl Host {
         for every in self.shared.probes_of(flow) {
             let Some(Time(every)) = every else {
                 connection.traced = true;
+                self.tracing.told.entry(flow).or_default();
                 continue;
             };
             let every = every.max(1);
@@ -107,16 +124,20 @@ impl Host {
             let first = (at.now / every + 1) * every;
             at.set_timer(first, timer_key(TimerKind::Sample, slot));
         }
-        if connection.traced {
-            self.note_changes(index, at.now);
+        if self.shared.has_latencies(flow) {
+            connection.traced = true;
+            self.record_sent(flow);
         }
+        self.note_changes(index, at.now);
     }
 
     /// Tells which windows of a connection differ from what was last told.
     #[cold]
     pub(super) fn note_changes(&mut self, index: u32, now: u64) {
         let Connection { flow, windows, .. } = &self.connections[index as usize];
-        let told = self.tracing.told.entry(*flow).or_default();
+        let Some(told) = self.tracing.told.get_mut(flow) else {
+            return;
+        };
         for (s, window) in windows.iter().enumerate() {
             let state = state(window);
             match told.get_mut(s) {

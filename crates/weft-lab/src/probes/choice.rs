@@ -1,0 +1,176 @@
+//! Flows chosen by traffic entry and index.
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use weft_spec::SpecError;
+use weft_traffic::MAX_FLOWS;
+
+use super::Placement;
+
+/// Indices: a list, or a range "A..B" without B.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Indices {
+    Listed(Vec<u32>),
+    Range(u32, u32),
+}
+
+/// What was chosen.
+pub(super) enum Chosen {
+    /// A flow, by its index in the run.
+    Flow(u32),
+    /// All flows that a program opens.
+    Program(u32),
+}
+
+/// The flows of a traffic entry, or of all, that have these indices among them, or all.
+///
+/// # Errors
+/// There is no such entry or flow. Paths are relative to the probe.
+pub(super) fn choose(
+    traffic: Option<&str>,
+    flows: Option<&Indices>,
+    at: &Placement<'_>,
+) -> Result<Vec<Chosen>, SpecError> {
+    let entry = match traffic {
+        None => None,
+        Some(name) => {
+            let found = at.traffic.iter().position(|traffic| traffic == name);
+            Some(found.ok_or_else(|| {
+                let names: Vec<_> = at.traffic.iter().map(|name| format!("{name:?}")).collect();
+                SpecError::new("traffic", format!("{name:?} does not exist"), names.join(", "))
+            })? as u32)
+        }
+    };
+    let of_entry = |traffic: u32| entry.is_none_or(|entry| traffic == entry);
+    let known = at
+        .flows
+        .iter()
+        .zip(0..)
+        .filter(|(flow, _)| of_entry(flow.traffic));
+    let programs = at.programs.iter().zip(0..);
+    let programs = programs.filter(|(program, _)| of_entry(program.flow(0).traffic));
+    let some = Choice {
+        flows: known.map(|(_, i)| i).collect(),
+        program: programs
+            .clone()
+            .map(|(_, i)| i)
+            .next()
+            .filter(|_| entry.is_some()),
+        at,
+    };
+    match flows {
+        None => {
+            let programs = programs.map(|(_, program)| Chosen::Program(program));
+            Ok(some
+                .flows
+                .iter()
+                .map(|&flow| Chosen::Flow(flow))
+                .chain(programs)
+                .collect())
+        }
+        Some(Indices::Range(from, to)) if from < to => {
+            let flows: Result<_, _> = (*from..*to).map(|flow| some.flow(flow)).collect();
+            flows.map_err(|error: SpecError| error.under("flows"))
+        }
+        Some(Indices::Range(from, to)) => {
+            let allowed = "a range that is not empty, such as \"0..8\"";
+            Err(SpecError::new("flows", format!("\"{from}..{to}\""), allowed))
+        }
+        Some(Indices::Listed(listed)) => {
+            let flow = |(i, &flow): (usize, &u32)| {
+                let chosen = some.flow(flow);
+                chosen.map_err(|error| error.under(&format!("flows[{i}]")))
+            };
+            listed.iter().enumerate().map(flow).collect()
+        }
+    }
+}
+
+/// Flows to choose from by index.
+struct Choice<'a> {
+    /// Those known beforehand.
+    flows: Vec<u32>,
+    /// The program that opens the others.
+    program: Option<u32>,
+    at: &'a Placement<'a>,
+}
+
+impl Choice<'_> {
+    fn flow(&self, index: u32) -> Result<Chosen, SpecError> {
+        let (known, programs) = (self.at.flows.len() as u64, self.at.programs.len() as u64);
+        let most = match self.program {
+            Some(_) => MAX_FLOWS.min((u64::from(u32::MAX) - known) / programs.max(1)),
+            None => self.flows.len() as u64,
+        };
+        let found = match self.program {
+            Some(program) if u64::from(index) < most => {
+                Some((known + u64::from(index) * programs) as u32 + program)
+            }
+            Some(_) => None,
+            None => self.flows.get(index as usize).copied(),
+        };
+        found.map(Chosen::Flow).ok_or_else(|| {
+            let allowed = match most.checked_sub(1) {
+                Some(last) => format!("0 to {last}"),
+                None => "none, for there are no flows before the run; `traffic` names an entry".to_owned(),
+            };
+            SpecError::new("", format!("there is no flow {index}"), allowed)
+        })
+    }
+}
+
+impl Serialize for Indices {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Indices::Listed(indices) => indices.serialize(to),
+            Indices::Range(from, end) => to.collect_str(&format_args!("{from}..{end}")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Indices {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct IndicesVisitor;
+        impl<'de> Visitor<'de> for IndicesVisitor {
+            type Value = Indices;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of indices, or a range such as \"0..8\"")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Indices, E> {
+                match text.split_once("..").map(|(from, to)| (from.parse(), to.parse())) {
+                    Some((Ok(from), Ok(to))) => Ok(Indices::Range(from, to)),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Indices, A::Error> {
+                let mut indices = Vec::new();
+                while let Some(index) = items.next_element()? {
+                    indices.push(index);
+                }
+                Ok(Indices::Listed(indices))
+            }
+        }
+        from.deserialize_any(IndicesVisitor)
+    }
+}
+
+impl JsonSchema for Indices {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Indices".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "type": "array", "items": { "type": "integer", "minimum": 0 } },
+                { "type": "string", "pattern": r"^[0-9]+\.\.[0-9]+$" },
+            ],
+            "examples": [[0, 2], "0..8"],
+        })
+    }
+}

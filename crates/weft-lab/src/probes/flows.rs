@@ -1,0 +1,68 @@
+//! Probes of flows: their windows, and the latency of their data.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_packet::Probe;
+use weft_spec::{SpecError, Time};
+
+use super::choice::{Chosen, Indices, choose};
+use super::{Placement, Probing};
+
+/// Windows of flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FlowProbe {
+    /// Name of a traffic entry; left out, flows of all entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    traffic: Option<String>,
+    /// Which of these flows, by index from 0; left out, all. Of a closed loop: of each loop the first, of each the second,
+    /// and so on; of jobs: a job's requests, then its blocks. To choose among those, `traffic` must name their entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flows: Option<Indices>,
+    /// Sampling interval; left out, every change is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    every: Option<Time>,
+}
+
+/// One-way latency of flows' data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LatencyProbe {
+    /// Name of a traffic entry; left out, flows of all entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    traffic: Option<String>,
+    /// Which of these flows, by index from 0; left out, all. Numbered as for the probe `flow`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flows: Option<Indices>,
+}
+
+impl Probing for FlowProbe {
+    fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError> {
+        let every = self.every;
+        let probe = |chosen| match chosen {
+            Chosen::Flow(flow) => Probe::Flow { flow, every },
+            Chosen::Program(program) => Probe::Program { program, every },
+        };
+        let chosen = choose(self.traffic.as_deref(), self.flows.as_ref(), at)?;
+        Ok(chosen.into_iter().map(probe).collect())
+    }
+
+    fn every(&self) -> Option<Time> {
+        self.every
+    }
+}
+
+impl Probing for LatencyProbe {
+    fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError> {
+        let probe = |chosen| match chosen {
+            Chosen::Flow(flow) => Probe::Latency { flow },
+            Chosen::Program(program) => Probe::ProgramLatency { program },
+        };
+        let chosen = choose(self.traffic.as_deref(), self.flows.as_ref(), at)?;
+        Ok(chosen.into_iter().map(probe).collect())
+    }
+
+    fn every(&self) -> Option<Time> {
+        None
+    }
+}

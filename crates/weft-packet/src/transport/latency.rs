@@ -1,0 +1,157 @@
+//! One-way latency on record: from a chunk's first transmission until the receiving application has it in order.
+//!
+//! Hosts share nothing but the network, so each end writes down the times that it knows. The simulation puts them together
+//! between slices.
+
+use std::collections::{HashMap, VecDeque};
+
+use weft_spec::Time;
+
+use crate::engine::At;
+use crate::outcome::LatencyRecord;
+
+use super::host::{Host, Shared};
+
+/// When something happened to the chunks of a connection, in picoseconds, in their order.
+#[derive(Clone, Debug, Default)]
+struct Times {
+    /// The chunk whose time is at the front.
+    first: u32,
+    times: VecDeque<u64>,
+}
+
+impl Times {
+    /// It happened now to all chunks before `next` to which it had not.
+    fn note(&mut self, next: u32, now: u64) {
+        self.times.resize((next - self.first) as usize, now);
+    }
+
+    /// Forgets the first `chunks`.
+    fn forget(&mut self, chunks: usize) {
+        self.times.drain(..chunks);
+        self.first += chunks as u32;
+    }
+}
+
+/// The receiving half of a flow on record.
+#[derive(Debug)]
+struct Delivered {
+    /// When the application had each chunk.
+    times: Times,
+    /// Bytes at which the flow's program is told, as it would be without a record; `u64::MAX` if it is not, or was.
+    due: u64,
+}
+
+/// What one host has on record.
+#[derive(Debug, Default)]
+pub struct Latencies {
+    /// First transmissions, by flow that this host sends.
+    sent: HashMap<u32, Times>,
+    /// By flow that this host receives.
+    delivered: HashMap<u32, Delivered>,
+}
+
+impl Host {
+    /// Puts the sending half of a flow on record.
+    pub(super) fn record_sent(&mut self, flow: u32) {
+        self.latencies.sent.insert(flow, Times::default());
+    }
+
+    /// All chunks of a flow before `next` have been sent.
+    pub(super) fn note_sent(&mut self, flow: u32, next: u32, now: u64) {
+        if let Some(times) = self.latencies.sent.get_mut(&flow) {
+            times.note(next, now);
+        }
+    }
+
+    /// Puts the receiving half of a flow on record, if it is to be. Returns the bytes from which on
+    /// [`at_due`](Self::at_due) looks at its data packets: all of them, if so.
+    pub(super) fn record_delivered(&mut self, flow: u32, due: u64) -> u64 {
+        if !self.shared.has_latencies(flow) {
+            return due;
+        }
+        let times = Times::default();
+        self.latencies.delivered.insert(flow, Delivered { times, due });
+        0
+    }
+
+    /// A data packet arrived at a receiving half that has the bytes that were due.
+    #[cold]
+    pub(super) fn at_due(&mut self, assembly: u32, at: &mut At<'_>) {
+        let assembly = &mut self.assemblies[assembly as usize];
+        let flow = assembly.flow;
+        let due = match self.latencies.delivered.get_mut(&flow) {
+            Some(delivered) => {
+                delivered.times.note(assembly.chunks.next(), at.now);
+                &mut delivered.due
+            }
+            None => &mut assembly.due,
+        };
+        if assembly.bytes >= *due {
+            *due = u64::MAX;
+            self.delivered(flow, at);
+        }
+    }
+
+    /// How many chunks have been delivered to this host whose latencies nobody took.
+    pub fn latencies(&self) -> usize {
+        let delivered = self.latencies.delivered.values();
+        delivered.map(|it| it.times.times.len()).sum()
+    }
+
+    /// Flows on record that this host receives.
+    pub fn flows_with_latencies(&self) -> impl Iterator<Item = u32> {
+        self.latencies.delivered.keys().copied()
+    }
+
+    /// The latencies of a flow that `sender` sends and this host receives, as far as it has been delivered and nobody
+    /// took them, in order.
+    pub fn latencies_of(&self, flow: u32, sender: &Host) -> impl Iterator<Item = LatencyRecord> {
+        let delivered = self.latencies.delivered.get(&flow).map(|it| &it.times);
+        let sent = sender.latencies.sent.get(&flow);
+        let both = delivered.zip(sent).into_iter();
+        both.flat_map(move |(delivered, sent)| {
+            let times = sent.times.iter().zip(&delivered.times);
+            times
+                .zip(delivered.first..)
+                .map(move |((&sent, &delivered), chunk)| LatencyRecord {
+                    flow,
+                    chunk,
+                    sent: Time(sent),
+                    delivered: Time(delivered),
+                })
+        })
+    }
+
+    /// Forgets the latencies of flows that this host receives, and the flows of which nothing is left. Returns how many chunks
+    /// of which flow the sender is to [forget](Self::forget_sent).
+    pub fn forget_delivered(&mut self) -> Vec<(u32, usize)> {
+        let mut forgotten = Vec::new();
+        let received = &self.received;
+        self.latencies.delivered.retain(|flow, delivered| {
+            let chunks = delivered.times.times.len();
+            delivered.times.forget(chunks);
+            forgotten.push((*flow, chunks));
+            received.contains_key(flow)
+        });
+        forgotten
+    }
+
+    /// Forgets chunks of a flow that this host sends.
+    pub fn forget_sent(&mut self, flow: u32, chunks: usize) {
+        if let Some(times) = self.latencies.sent.get_mut(&flow) {
+            times.forget(chunks);
+            if !self.sent.contains_key(&flow) {
+                self.latencies.sent.remove(&flow);
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Are the latencies of a flow on record?
+    pub(super) fn has_latencies(&self, flow: u32) -> bool {
+        let program = self.origin(flow).map(|(program, _)| program);
+        self.probes.latencies_of(flow, program)
+    }
+}
