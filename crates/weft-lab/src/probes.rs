@@ -94,10 +94,9 @@ pub(crate) fn resolve(
         }
         for probe in loaded.it.place(at).map_err(|error| error.under(&path))? {
             let wide = match &probe {
-                Probe::Queue { .. } => 0,
-                Probe::Flow { flow, .. } => at.flows.get(*flow as usize).map_or(1, &subflows),
                 // How much flows send only the run tells.
-                Probe::Latency { .. } | Probe::ProgramLatency { .. } => 0,
+                Probe::Queue { .. } | Probe::Latency { .. } | Probe::ProgramLatency { .. } => 0,
+                Probe::Flow { flow, .. } => at.flows.get(*flow as usize).map_or(1, &subflows),
                 // How many flows a program will have, and how long, only the run tells.
                 Probe::QueueTrace { .. } | Probe::Program { .. } => 1,
             };

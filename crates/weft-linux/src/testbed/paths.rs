@@ -259,10 +259,10 @@ impl<'a> Manager<'a> {
             | Event::Joined { token, .. }
             | Event::Left { token, .. } => (*token, None),
         };
-        if let Some(initial) = opened {
-            if let Some(receiver) = self.hosts[host].receivers.get(&initial.remote) {
-                self.of.insert(token, receiver.group);
-            }
+        if let Some(initial) = opened
+            && let Some(receiver) = self.hosts[host].receivers.get(&initial.remote)
+        {
+            self.of.insert(token, receiver.group);
         }
         let Some(&group) = self.of.get(&token) else { return };
         let mut told = Vec::new();

@@ -100,7 +100,7 @@ mod tests {
         let fabric = fabric("two-paths", "rate = \"100Mbps\"\ndelay = \"20us\"");
         let ecmp = Ecmp::new(&fabric, 7);
         let (from, to) = (fabric.hosts[0], fabric.hosts[2]);
-        let mut upper = [0, 0];
+        let mut upper = [0_u32; 2];
         for flow in 0..1000 {
             let port = |subflow, back| {
                 let (from, to) = if back { (to, from) } else { (from, to) };
