@@ -52,7 +52,7 @@ fn parse(overrides: &[&str]) -> Result<Experiment, String> {
 const COMPLAINTS: &[(&[&str], &str)] = &[
     (
         &["topology.kind=torus"],
-        "topology.kind: \"torus\" does not exist; allowed: \"many-to-one\", \"two-bottlenecks\", \"fat-tree\"",
+        "topology.kind: \"torus\" does not exist; allowed: \"many-to-one\", \"two-bottlenecks\", \"two-paths\", \"fat-tree\"",
     ),
     (
         &["topology={kind = \"fat-tree\", k = 3, rate = \"1Gbps\", delay = \"1us\"}"],
