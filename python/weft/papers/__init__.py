@@ -17,7 +17,7 @@ FIGURES = (
     Figure("amp/linux-shift", "Traffic shifting of figures 6 and 11 on Linux", 69, 6, "linux"),
     Figure("amp/fig12", "Jobs by DCTCP beside long flows by AMP, XMP, DCM and DCTCP in a fat-tree: JCT", 2760, 14),
     Figure("amp/fig13", "Long flows beside short DCTCP flows along a permutation in a fat-tree", 1320, 24),
-    Figure("amp/fig14", "Data mining workload in a fat-tree: FCT of short DCTCP flows beside long ones", 255, 53),
+    Figure("amp/fig14", "Data mining workload in a fat-tree: FCT of short DCTCP flows beside long ones", 390, 53),
     Figure("mptcp-dc/testbed-linux", "VLB and Multipath TCP over two paths, on Linux", 240, 15, "linux"),
     Figure("mptcp-dc/latency-linux", "One-way latency of TCP and multipath TCP on Linux", 215, 14, "linux"),
 )
