@@ -10,7 +10,7 @@ ECN-marked packets": MPTCP's linked increases, cuts of a quarter once a window, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -142,6 +142,30 @@ def plot(rows: pl.DataFrame) -> Plot:
     return plot
 
 
+def shifting_traffic(algorithm: str, phase_ms: int) -> list[dict[str, Any]]:
+    """The multipath flow; a DCTCP flow on the lower path in the second phase, one on the upper from its end."""
+    return [
+        {"kind": "bulk", "name": "both", "transport": algorithm, "from": "S2", "to": "D2"},
+        {
+            "kind": "bulk",
+            "name": "lower",
+            "transport": "dctcp",
+            "from": "S3",
+            "to": "D3",
+            "start": f"{phase_ms}ms",
+            "stop": f"{2 * phase_ms}ms",
+        },
+        {
+            "kind": "bulk",
+            "name": "upper",
+            "transport": "dctcp",
+            "from": "S1",
+            "to": "D1",
+            "start": f"{2 * phase_ms}ms",
+        },
+    ]
+
+
 def _shifting(algorithm: str, delay_us: int, host_gbps: int, phase_ms: int) -> Experiment:
     return two_bottlenecks(
         f"shifting-{algorithm}",
@@ -149,26 +173,7 @@ def _shifting(algorithm: str, delay_us: int, host_gbps: int, phase_ms: int) -> E
         host_gbps=host_gbps,
         duration=f"{2 * phase_ms + WATCHED_MS}ms",
         transports={algorithm: transport(algorithm, subflows=2), "dctcp": transport("dctcp")},
-        traffic=[
-            {"kind": "bulk", "name": "both", "transport": algorithm, "from": "S2", "to": "D2"},
-            {
-                "kind": "bulk",
-                "name": "lower",
-                "transport": "dctcp",
-                "from": "S3",
-                "to": "D3",
-                "start": f"{phase_ms}ms",
-                "stop": f"{2 * phase_ms}ms",
-            },
-            {
-                "kind": "bulk",
-                "name": "upper",
-                "transport": "dctcp",
-                "from": "S1",
-                "to": "D1",
-                "start": f"{2 * phase_ms}ms",
-            },
-        ],
+        traffic=shifting_traffic(algorithm, phase_ms),
         probes=[{"kind": "flow", "traffic": "both", "every": SAMPLED}],
     )
 

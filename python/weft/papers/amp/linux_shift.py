@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from weft.papers.amp.fig06 import shifting_traffic
 from weft.papers.amp.linux_settings import LEVELS, RATE_MBPS, TRANSPORTS, experiment
 from weft.papers.amp.settings import RATE_BPS, SHOWN
 from weft.papers.figure import Claim
@@ -141,26 +142,7 @@ def _shifting(level: str, algorithm: str, phase_ms: int) -> Experiment:
         duration=f"{2 * phase_ms + WATCHED_MS}ms",
         topology={"kind": "two-bottlenecks"},
         transports={algorithm: transport, "dctcp": TRANSPORTS["dctcp"]},
-        traffic=[
-            {"kind": "bulk", "name": "both", "transport": algorithm, "from": "S2", "to": "D2"},
-            {
-                "kind": "bulk",
-                "name": "lower",
-                "transport": "dctcp",
-                "from": "S3",
-                "to": "D3",
-                "start": f"{phase_ms}ms",
-                "stop": f"{2 * phase_ms}ms",
-            },
-            {
-                "kind": "bulk",
-                "name": "upper",
-                "transport": "dctcp",
-                "from": "S1",
-                "to": "D1",
-                "start": f"{2 * phase_ms}ms",
-            },
-        ],
+        traffic=shifting_traffic(algorithm, phase_ms),
         probes=[{"kind": "flow", "traffic": "both", "every": SAMPLED}],
     )
 
