@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use libbpf_cargo::SkeletonBuilder;
 
 /// What `src/programs.rs` includes, the tests, and the testbed's switch.
-const PROGRAMS: [&str; 8] = [
+const PROGRAMS: [&str; 9] = [
     "weft_amp",
     "weft_dcm",
     "weft_dctcp",
@@ -14,6 +14,7 @@ const PROGRAMS: [&str; 8] = [
     "weft_xmp",
     "tests/mark",
     "tests/mark_all",
+    "tests/mark_queue",
     "weft_switch",
 ];
 

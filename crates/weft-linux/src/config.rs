@@ -99,7 +99,8 @@ impl Default for Subflows {
 pub struct Suppression {
     /// The algorithm must have asked for release so long without interruption.
     pub release_after: Time,
-    /// From one suppression of a connection to its next at least.
+    /// A suppression lasts so long at least; twice as long as the one before, up to eight times, if it follows within this
+    /// time of that one's end.
     pub cycle: Time,
 }
 

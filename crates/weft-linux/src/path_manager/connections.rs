@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
+use super::hysteresis::{Hysteresis, Past};
 use super::{Command, Event, Seen, Subflow, Token};
 
 /// When subflows are opened, how many, and between which addresses.
@@ -27,15 +28,6 @@ pub enum Spread {
     SamePair,
     /// Each between another pair of this host's addresses and the peer's.
     Addresses,
-}
-
-/// What keeps suppression and release from following each other at the pace of a bursty load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hysteresis {
-    /// The algorithm must have asked for release so long without interruption.
-    pub release_after: u64,
-    /// From one suppression to the next at least.
-    pub cycle: u64,
 }
 
 /// A connection.
@@ -65,7 +57,7 @@ pub struct Connection {
     keeper: (SocketAddr, SocketAddr),
     /// Does the algorithm ask for suppression, and since when is it of that opinion?
     wish: (bool, u64),
-    suppressed_at: Option<u64>,
+    past: Past,
 }
 
 /// Commands for one connection, to be sent at once.
@@ -338,7 +330,6 @@ impl Connections {
 
     /// Tells the kernel what the algorithm asks for, unless it is too early.
     fn obey(&mut self, token: Token, now: u64, told: &mut Vec<Told>) {
-        let Hysteresis { release_after, cycle } = self.hysteresis;
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
@@ -346,21 +337,22 @@ impl Connections {
         if connection.is_told(suppress) {
             return;
         }
-        let at = if connection.suppressed && suppress {
-            since // The algorithm leaves another subflow alone than it did.
-        } else if suppress {
-            connection.suppressed_at.map_or(since, |at| at + cycle)
+        let at = if suppress {
+            since
         } else {
-            since + release_after
+            connection.past.release_at(since, &self.hysteresis)
         };
         if at > now {
             self.deadlines.insert((at, token));
             return;
         }
+        // It may also leave another subflow alone than it did.
         if suppress && !connection.suppressed {
-            connection.suppressed_at = Some(now);
+            connection.past.suppressed(now, &self.hysteresis);
+        } else if !suppress {
+            connection.past.released(now);
         }
-        told.push(connection.tell(token, suppress, since.max(at.min(now))));
+        told.push(connection.tell(token, suppress, at));
     }
 
     fn announce(&self, token: Token, told: &mut Vec<Told>) {
@@ -456,7 +448,7 @@ impl Connection {
             join_at: None,
             keeper: initial.ends(),
             wish: (false, now),
-            suppressed_at: None,
+            past: Past::default(),
         }
     }
 

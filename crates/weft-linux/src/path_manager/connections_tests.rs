@@ -249,32 +249,35 @@ fn joins_of_a_suppressed_connection_are_backups() {
 fn release_waits_until_the_wish_has_lasted() {
     let mut all = with_subflows(2);
     told(|t| wish(&mut all, true, 0, t));
-    assert!(told(|t| wish(&mut all, false, 10 * MS, t)).is_empty());
-    told(|t| wish(&mut all, true, 50 * MS, t));
-    assert!(told(|t| wish(&mut all, false, 60 * MS, t)).is_empty());
-    assert!(told(|t| all.due(110 * MS, t)).is_empty());
-    assert_eq!(all.deadline(), Some(160 * MS));
-    assert_eq!(told(|t| all.due(160 * MS, t)).len(), 1);
+    assert!(told(|t| wish(&mut all, false, 600 * MS, t)).is_empty());
+    told(|t| wish(&mut all, true, 650 * MS, t));
+    assert!(told(|t| wish(&mut all, false, 660 * MS, t)).is_empty());
+    assert!(told(|t| all.due(710 * MS, t)).is_empty());
+    assert_eq!(all.deadline(), Some(760 * MS));
+    assert_eq!(told(|t| all.due(760 * MS, t)).len(), 1);
 }
 
 #[test]
-fn an_algorithm_that_changes_its_mind_every_few_milliseconds_makes_one_cycle_a_burst() {
+fn an_algorithm_that_changes_its_mind_every_few_milliseconds_makes_one_cycle_a_burst_at_most() {
     let mut all = with_subflows(4);
-    let (mut suppressions, mut bursts) = (0, 0);
-    for ms in 0..7_000 {
+    let mut starts = Vec::new();
+    for ms in 0..14_000 {
         let now = ms * MS;
         let mut told = Vec::new();
         all.due(now, &mut told);
-        bursts += u32::from(ms % 700 == 0);
         // In a burst suppression and release are asked for in turn, 20 ms each; else release.
         let suppress = ms % 700 < 350 && ms % 40 < 20;
         wish(&mut all, suppress, now, &mut told);
-        suppressions += told
-            .iter()
-            .filter(|t| matches!(t.suppression, Some((true, _))))
-            .count() as u32;
+        if told.iter().any(|t| matches!(t.suppression, Some((true, _)))) {
+            starts.push(ms);
+        }
+        // Nobody waits for suppression.
+        assert!(!suppress || all.get(TOKEN).unwrap().suppressed);
     }
-    assert_eq!(suppressions, bursts);
+    let bursts: BTreeSet<_> = starts.iter().map(|ms| ms / 700).collect();
+    assert_eq!(bursts.len(), starts.len(), "{starts:?}");
+    // It is left suppressed the longer, the more often it happens.
+    assert!((3..8).contains(&starts.len()), "{starts:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod census;
 mod channel;
 mod connections;
+mod hysteresis;
 mod namespace;
 mod wire;
 
@@ -13,7 +14,8 @@ use std::net::{IpAddr, SocketAddr};
 
 pub use census::{Listener, Seen, census, listeners};
 pub use channel::{Commands, Events, Refusal, limits, open, request};
-pub use connections::{Connection, Connections, Hysteresis, Joins, Spread, Told};
+pub use connections::{Connection, Connections, Joins, Spread, Told};
+pub use hysteresis::Hysteresis;
 pub use namespace::Namespace;
 pub use wire::Limits;
 

@@ -107,29 +107,43 @@ fn a_congestion_control_that_reports_nothing_is_looked_at() {
 #[test]
 fn suppression_and_release_reach_the_kernel_within_a_millisecond() {
     let scene = scene_or_skip!("suppression_and_release_reach_the_kernel_within_a_millisecond");
-    // 150 to 250 us on a quiet machine (docs/linux.md). Other work delays a wake-up, so the best of some tries counts.
+    // Other work delays a wake-up, so the best of some tries counts.
     let mut medians = Vec::new();
     while medians.len() < 5 && medians.iter().all(|median| *median >= 1000.0) {
-        let daemon = scene.daemon("[suppression]\nrelease_after = \"0s\"\ncycle = \"0s\"");
-        let server = scene.serve();
-        let load = load(scene.connect(server.address));
-        until("three joins", || scene.subflows().len() == 4);
-        let backups = || scene.subflows().iter().filter(|s| s.subflow.backup).count();
-        for _ in 0..15 {
-            scene.mark(true);
-            until("suppression", || backups() == 3);
-            scene.mark(false);
-            until("release", || backups() == 0);
-        }
-        let decisions = scene.status().decisions;
-        eprintln!("{decisions:?}");
-        assert!(decisions.count >= 30, "{decisions:?}");
-        medians.push(decisions.p50_us);
-        drop(load);
-        daemon.stop();
-        until("the connection is gone", || scene.subflows().is_empty());
+        medians.push(decision_us(&scene));
     }
     assert!(medians.iter().any(|median| *median < 1000.0), "{medians:?}");
+}
+
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn suppression_and_release_reach_the_kernel_within_200_us() {
+    let scene = scene_or_skip!("suppression_and_release_reach_the_kernel_within_200_us");
+    let mut medians: Vec<_> = (0..5).map(|_| decision_us(&scene)).collect();
+    medians.sort_by(f64::total_cmp);
+    assert!(medians[2] < 200.0, "{medians:?}");
+}
+
+/// The median from a decision until the kernel had been told.
+fn decision_us(scene: &Scene) -> f64 {
+    let daemon = scene.daemon("[suppression]\nrelease_after = \"0s\"\ncycle = \"0s\"");
+    let server = scene.serve();
+    let load = load(scene.connect(server.address));
+    until("three joins", || scene.subflows().len() == 4);
+    let backups = || scene.subflows().iter().filter(|s| s.subflow.backup).count();
+    for _ in 0..15 {
+        scene.mark(true);
+        until("suppression", || backups() == 3);
+        scene.mark(false);
+        until("release", || backups() == 0);
+    }
+    let decisions = scene.status().decisions;
+    eprintln!("{decisions:?}");
+    assert!(decisions.count >= 30, "{decisions:?}");
+    drop(load);
+    daemon.stop();
+    until("the connection is gone", || scene.subflows().is_empty());
+    decisions.p50_us
 }
 
 #[test]
@@ -152,6 +166,30 @@ fn bursts_make_one_cycle_each_at_most() {
         (1..=12).contains(&told),
         "{told} suppressions and releases in six bursts"
     );
+}
+
+#[test]
+fn bursts_of_other_flows_make_one_cycle_each_at_most() {
+    let scene = scene_or_skip!("bursts_of_other_flows_make_one_cycle_each_at_most");
+    scene.mark_queue();
+    let _daemon = scene.daemon("");
+    let server = scene.serve();
+    let _load = load(scene.connect(server.address));
+    until("three joins", || scene.subflows().len() == 4);
+    let told = || scene.status().decisions.count;
+    let before = told();
+    let bursts = 10;
+    for _ in 0..bursts {
+        let burst: Vec<_> = (0..16)
+            .map(|_| load(scene.connect_dctcp(server.address)))
+            .collect();
+        sleep(Duration::from_millis(350));
+        drop(burst);
+        sleep(Duration::from_millis(350));
+    }
+    let told = told() - before;
+    eprintln!("{told} suppressions and releases in {bursts} bursts");
+    assert!((1..=2 * bursts).contains(&told), "{told}");
 }
 
 #[test]

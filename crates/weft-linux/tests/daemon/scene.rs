@@ -124,22 +124,23 @@ impl Scene {
             tc(&["-n", name, "qdisc", "del", "dev", "v0", "clsact"]);
             return;
         }
+        self.filter(concat!(env!("OUT_DIR"), "/tests_mark_all.o"));
+    }
+
+    /// From now on packets of the client are marked that find ten others waiting, each a packet of its own.
+    pub fn mark_queue(&self) {
+        for name in &self.names {
+            ip(&["-n", name, "link", "set", "v0", "gso_max_segs", "1"]);
+        }
+        self.filter(concat!(env!("OUT_DIR"), "/tests_mark_queue.o"));
+    }
+
+    /// Puts a program before the client's queue.
+    fn filter(&self, object: &str) {
+        let name = &self.names[0];
         tc(&["-n", name, "qdisc", "add", "dev", "v0", "clsact"]);
-        tc(&[
-            "-n",
-            name,
-            "filter",
-            "add",
-            "dev",
-            "v0",
-            "egress",
-            "bpf",
-            "da",
-            "obj",
-            concat!(env!("OUT_DIR"), "/tests_mark_all.o"),
-            "sec",
-            "tc",
-        ]);
+        let program = ["bpf", "da", "obj", object, "sec", "tc"];
+        tc(&[&["-n", name, "filter", "add", "dev", "v0", "egress"], &program[..]].concat());
     }
 
     /// Starts the daemon for both namespaces with further lines of configuration, and waits until it is ready.
@@ -231,10 +232,25 @@ impl Scene {
     }
 
     pub fn connect(&self, to: SocketAddr) -> TcpStream {
+        self.connected(to, Protocol::MPTCP, None)
+    }
+
+    /// One path, by DCTCP. What is left when it closes is thrown away.
+    pub fn connect_dctcp(&self, to: SocketAddr) -> TcpStream {
+        let stream = self.connected(to, Protocol::TCP, Some("weft_dctcp"));
+        let lingers = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+        lingers.expect("a socket");
+        stream
+    }
+
+    fn connected(&self, to: SocketAddr, protocol: Protocol, cc: Option<&str>) -> TcpStream {
         self.client
             .within(|| {
                 let domain = Domain::for_address(to);
-                let socket = Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))?;
+                let socket = Socket::new(domain, Type::STREAM, Some(protocol))?;
+                if let Some(cc) = cc {
+                    socket.set_tcp_congestion(cc.as_bytes())?;
+                }
                 socket.connect(&to.into())?;
                 Ok(socket)
             })

@@ -1,0 +1,84 @@
+//! What keeps suppression and release from following each other at the pace of a bursty load.
+//!
+//! Suppression is told at once, since others suffer until then. Release can wait: it costs nobody but the connection itself.
+
+/// When release is told. Times are nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hysteresis {
+    /// The algorithm must have asked for release so long without interruption.
+    pub release_after: u64,
+    /// A suppression lasts so long at least; twice as long as the one before, up to eight times, if it follows within this
+    /// time of that one's end.
+    pub cycle: u64,
+}
+
+/// What a connection has been through.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Past {
+    suppressed: Option<u64>,
+    released: Option<u64>,
+    doublings: u32,
+}
+
+impl Past {
+    /// Suppression is told now.
+    pub fn suppressed(&mut self, now: u64, hysteresis: &Hysteresis) {
+        let soon = self.released.is_some_and(|at| now < at + hysteresis.cycle);
+        self.doublings = if soon {
+            (self.doublings + 1).min(DOUBLINGS)
+        } else {
+            0
+        };
+        self.suppressed = Some(now);
+    }
+
+    /// Release is told now.
+    pub fn released(&mut self, now: u64) {
+        self.released = Some(now);
+    }
+
+    /// When a release that is asked for since then may be told.
+    pub fn release_at(&self, since: u64, hysteresis: &Hysteresis) -> u64 {
+        let held = self.suppressed.map_or(0, |at| at + (hysteresis.cycle << self.doublings));
+        held.max(since + hysteresis.release_after)
+    }
+}
+
+const DOUBLINGS: u32 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HYSTERESIS: Hysteresis = Hysteresis {
+        release_after: 100,
+        cycle: 500,
+    };
+
+    #[test]
+    fn release_waits_for_the_wish_and_for_the_cycle() {
+        let mut past = Past::default();
+        assert_eq!(past.release_at(10, &HYSTERESIS), 110);
+        past.suppressed(1000, &HYSTERESIS);
+        assert_eq!(past.release_at(1010, &HYSTERESIS), 1500);
+        assert_eq!(past.release_at(1450, &HYSTERESIS), 1550);
+    }
+
+    #[test]
+    fn suppressions_that_follow_soon_last_twice_as_long_each_up_to_eight_times() {
+        let mut past = Past::default();
+        let mut now = 0;
+        let mut lasted = Vec::new();
+        for _ in 0..5 {
+            past.suppressed(now, &HYSTERESIS);
+            let at = past.release_at(now, &HYSTERESIS);
+            lasted.push(at - now);
+            past.released(at);
+            now = at + HYSTERESIS.cycle - 1;
+        }
+        assert_eq!(lasted, [500, 1000, 2000, 4000, 4000]);
+        // A while without, and it is as at first.
+        past.suppressed(now + 1, &HYSTERESIS);
+        assert_eq!(past.release_at(now + 1, &HYSTERESIS), now + 501);
+    }
+}
