@@ -17,6 +17,9 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export VIRTUAL_ENV := $(abspath $(VENV))
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
+# Programs that only some targets need.
+TOOLS := target/tools
+
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml)
 
 .PHONY: help
@@ -41,16 +44,26 @@ snapshots: build $(STAMPS)/checks ## Write the figures' snapshots anew, to be re
 	WEFT_SNAPSHOTS=renew $(BIN)/python -m pytest tests/papers/test_quick.py
 
 .PHONY: build-linux
-build-linux: $(STAMPS)/linux ## Build weftd, multipath congestion control for this kernel
+build-linux: $(STAMPS)/linux $(STAMPS)/venv ## Build weftd, multipath congestion control for this kernel
 	cargo build --release --locked -p weft-linux
+	@ln -sfn $(abspath target/release/weftd) $(BIN)/weftd
 
 .PHONY: test-linux
 test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (root); `make test` does as well
 	cargo test --locked -p weft-linux -- --nocapture
 
+.PHONY: measure-linux
+measure-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Measure what weftd costs and how soon it acts (root, a quiet machine)
+	cargo test --locked -p weft-linux -- --ignored --nocapture --test-threads=1
+
 .PHONY: deb
-deb: $(STAMPS)/linux ## Pack weftd for Debian (cargo install cargo-deb)
-	cargo deb --locked -p weft-linux
+deb: $(STAMPS)/linux $(TOOLS)/bin/cargo-deb ## Pack weftd for Debian, below target/debian
+	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo deb --locked -p weft-linux
+
+.PHONY: test-package
+test-package: deb $(STAMPS)/package ## Install, run under systemd and remove that package, in a Debian of its own (root)
+	WEFTD_DEB=$$(ls -t $(abspath target/debian)/weftd_*.deb | head -1) \
+	  cargo test --locked -p weft-linux --test package -- --nocapture --test-threads=1
 
 .PHONY: bench
 bench: build ## Measure packet-hops a second, with one thread and with two
@@ -122,6 +135,15 @@ $(STAMPS)/emulator: | $(STAMPS)/system
 	if ((  $${#missing[@]} )); then $(call apt_install,$${missing[*]}) || \
 	  { echo "Some tests of weftd will be skipped. To run them: sudo apt-get install $${missing[*]}" >&2; exit 0; }; fi; \
 	touch $@
+
+# For the tests of weftd's package, which are skipped without it.
+$(STAMPS)/package: $(STAMPS)/emulator
+	@command -v mmdebstrap >/dev/null || $(call apt_install,mmdebstrap) || \
+	  echo "Tests of the package will be skipped. To run them: sudo apt-get install mmdebstrap" >&2
+	@if command -v mmdebstrap >/dev/null; then touch $@; fi
+
+$(TOOLS)/bin/cargo-deb: | $(STAMPS)/system
+	cargo install --locked --quiet --root $(TOOLS) cargo-deb@3.8.0
 
 # For the tests of pages, which are skipped without it.
 $(STAMPS)/browser: | $(STAMPS)/system

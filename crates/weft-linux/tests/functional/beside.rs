@@ -1,12 +1,12 @@
 //! `weft_dctcp` beside the kernel's own DCTCP, where the kernel has it: one flow over loopback, of whose packets one in
-//! ten is marked at random.
+//! ten is marked at random, or as many as RED marks.
 
 use std::process::Command;
 use std::time::Duration;
 
 use weft_linux::programs::Name;
 
-use crate::machine::{in_namespace, load, run};
+use crate::machine::{in_namespace, load, run, succeeds};
 use crate::marks::Marks;
 use crate::peers::{Family, Kind, Peers};
 
@@ -16,29 +16,71 @@ const SAMPLES: u32 = 60;
 #[test]
 fn dctcp_does_what_the_kernels_own_does() {
     in_namespace("dctcp_does_what_the_kernels_own_does", || {
-        let there = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-        if !there.is_ok_and(|list| list.split_whitespace().any(|name| name == "dctcp")) {
-            println!("dctcp_does_what_the_kernels_own_does: skipped, the kernel has no DCTCP (tcp_dctcp)");
+        if !has_dctcp("dctcp_does_what_the_kernels_own_does") {
             return;
         }
-        run("ip", &["link", "set", "lo", "mtu", "1500", "gso_max_segs", "1"]);
         let marks = Marks::on_loopback();
         marks.one_in(10);
-        let programs = load(&[Name::Dctcp]);
-        let (kernels, kernels_alpha) = flow("dctcp", |shown, _| {
-            let alpha = shown.split("alpha:").nth(1)?;
-            Some(alpha.split(',').next()?.parse::<f64>().ok()? / 1024.0)
-        });
-        let (ours, alpha) = flow("weft_dctcp", |_, port| {
-            let connections = programs.connections().ok()?;
-            let mut subflows = connections.iter().flat_map(|c| &c.subflows);
-            subflows.find(|s| s.local.port() == port)?.alpha
-        });
-        println!("mean windows {kernels} and {ours}, mean alpha {kernels_alpha} and {alpha}");
+        let [(kernels, kernels_alpha), (ours, alpha)] = both();
         assert!((0.8..1.5).contains(&(ours / kernels)));
         assert!((0.05..0.2).contains(&kernels_alpha));
         assert!((alpha - kernels_alpha).abs() < 0.04);
     });
+}
+
+/// A rate that emulation can carry, and RED as DCTCP wants it: all is marked beyond a threshold of ten packets.
+#[test]
+fn dctcp_does_under_red_what_the_kernels_own_does() {
+    in_namespace("dctcp_does_under_red_what_the_kernels_own_does", || {
+        if !has_dctcp("dctcp_does_under_red_what_the_kernels_own_does") {
+            return;
+        }
+        run(
+            "tc",
+            &[
+                "qdisc", "add", "dev", "lo", "root", "handle", "1:", "tbf", "rate", "20mbit", "burst", "5kb",
+                "limit", "150kb",
+            ],
+        );
+        let red = [
+            "qdisc", "add", "dev", "lo", "parent", "1:1", "handle", "2:", "red", "limit", "150kb", "min", "15000",
+            "max", "15001", "avpkt", "1500", "burst", "11", "probability", "1", "bandwidth", "20mbit", "ecn",
+        ];
+        if !succeeds("tc", &red) {
+            println!("dctcp_does_under_red_what_the_kernels_own_does: skipped, the kernel has no RED (sch_red)");
+            return;
+        }
+        let [(kernels, kernels_alpha), (ours, alpha)] = both();
+        assert!((0.8..1.25).contains(&(ours / kernels)));
+        assert!(kernels_alpha > 0.02 && (alpha - kernels_alpha).abs() < 0.1);
+    });
+}
+
+fn has_dctcp(test: &str) -> bool {
+    let there = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let has = there.is_ok_and(|list| list.split_whitespace().any(|name| name == "dctcp"));
+    if has {
+        run("ip", &["link", "set", "lo", "mtu", "1500", "gso_max_segs", "1"]);
+    } else {
+        println!("{test}: skipped, the kernel has no DCTCP (tcp_dctcp)");
+    }
+    has
+}
+
+/// The mean window and alpha of the kernel's DCTCP, and of ours.
+fn both() -> [(f64, f64); 2] {
+    let programs = load(&[Name::Dctcp]);
+    let kernels = flow("dctcp", |shown, _| {
+        let alpha = shown.split("alpha:").nth(1)?;
+        Some(alpha.split(',').next()?.parse::<f64>().ok()? / 1024.0)
+    });
+    let ours = flow("weft_dctcp", |_, port| {
+        let connections = programs.connections().ok()?;
+        let mut subflows = connections.iter().flat_map(|c| &c.subflows);
+        subflows.find(|s| s.local.port() == port)?.alpha
+    });
+    println!("mean window and alpha: the kernel's {kernels:?}, ours {ours:?}");
+    [kernels, ours]
 }
 
 /// The mean window and the mean alpha of a flow, without its beginning.

@@ -50,6 +50,36 @@ pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
+/// Has connections over loopback open so many further subflows, each from an address of its own. False: iproute2 is too
+/// old.
+pub fn join_over_loopback(subflows: u8) -> bool {
+    let limits = ["mptcp", "limits", "set", "subflow", "8", "add_addr_accepted", "8"];
+    if !succeeds("ip", &limits) {
+        return false;
+    }
+    for i in 0..subflows {
+        join(&format!("127.0.0.{}", 2 + i));
+    }
+    true
+}
+
+/// The same from one address, also for connections that are open.
+pub fn join(address: &str) {
+    run(
+        "ip",
+        &["mptcp", "endpoint", "add", address, "dev", "lo", "subflow"],
+    );
+}
+
+/// Loopback acknowledges within the call that sends, so that the scheduler would never need another subflow. Now it has
+/// this rate, in Mbit/s.
+pub fn slow_loopback(rate: u32) {
+    let rate = format!("{rate}mbit");
+    let limits = ["burst", "1mb", "limit", "4mb"];
+    let qdisc = ["qdisc", "add", "dev", "lo", "root", "tbf", "rate", &rate];
+    run("tc", &[&qdisc[..], &limits[..]].concat());
+}
+
 /// Waits until it is so, at most 20 seconds.
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();

@@ -2,7 +2,10 @@
 //! the test's thread. `debian.rs` runs all of it again on Debian's 6.1 kernel.
 
 mod beside;
+mod cost;
 mod debian;
+#[path = "../guest/mod.rs"]
+mod guest;
 mod machine;
 mod marks;
 mod peers;
@@ -159,6 +162,36 @@ fn dctcp_estimates_the_fraction_of_marks() {
         assert!((0.08..0.4).contains(&fraction), "{subflow:?}");
         assert!((alpha - fraction).abs() < 0.2, "{subflow:?}");
         assert!(subflow.marks > 10 && subflow.ssthresh.is_finite() && subflow.cwnd >= 2.0);
+    });
+}
+
+/// The kernel's path manager opens up to eight beside the first.
+#[test]
+fn a_ninth_subflow_is_reno_and_leaves_the_others_alone() {
+    in_namespace("a_ninth_subflow_is_reno_and_leaves_the_others_alone", || {
+        let programs = load(&[Name::Amp]);
+        if !machine::join_over_loopback(8) {
+            println!("a_ninth_subflow_is_reno: skipped, it needs iproute2 with `ip mptcp`");
+            return;
+        }
+        let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");
+        let totals = || programs.totals().expect("a map");
+        eventually("a ninth subflow at both ends", || {
+            peers.send(MEGABYTE);
+            totals().without_slot == 2
+        });
+        let connections = programs.connections().expect("a map");
+        assert_eq!(connections.len(), 2, "{connections:?}");
+        assert!(
+            connections.iter().all(|c| c.subflows.len() == 8),
+            "{connections:?}"
+        );
+        assert_eq!(totals().subflows, 16);
+        peers.send(MEGABYTE);
+        peers.close();
+        eventually("the connection's entries are gone", || {
+            programs.connections().expect("a map").is_empty()
+        });
     });
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weft_linux::events::{Event, Events, Kind as Told};
 use weft_linux::programs::Name;
 
-use crate::machine::{in_namespace, load, run, succeeds};
+use crate::machine::{in_namespace, join, join_over_loopback, load, slow_loopback};
 use crate::peers::{Family, Kind, Peers};
 
 /// Marks packets that leave by loopback.
@@ -69,32 +69,13 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
     in_namespace(
         "amp_suppresses_when_all_is_marked_and_releases_when_nothing_is",
         || {
-            if !succeeds(
-                "ip",
-                &["mptcp", "limits", "set", "subflow", "8", "add_addr_accepted", "8"],
-            ) {
+            if !join_over_loopback(2) {
                 println!("amp_suppresses_when_all_is_marked: skipped, it needs iproute2 with `ip mptcp`");
                 return;
             }
-            let join = |address: &str| {
-                run(
-                    "ip",
-                    &["mptcp", "endpoint", "add", address, "dev", "lo", "subflow"],
-                );
-            };
             let programs = load(&[Name::Amp]);
             let events = programs.events().expect("the ring");
-            for address in ["127.0.0.2", "127.0.0.3"] {
-                join(address);
-            }
-            // Loopback acknowledges within the call that sends, so that the scheduler would never need another subflow.
-            run(
-                "tc",
-                &[
-                    "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "400mbit", "burst", "1mb", "limit",
-                    "64mb",
-                ],
-            );
+            slow_loopback(400);
             let marks = Marks::on_loopback();
             let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp", "weft_amp");
             let stop = Arc::new(AtomicBool::new(false));

@@ -1,0 +1,258 @@
+//! The Debian package, in a Debian of its own below `target`: `make test-package`.
+//!
+//! `WEFTD_DEB` is the package to test, and `mmdebstrap` makes the Debian from the packages that this machine's apt knows.
+//! Without one of them, or without root, the tests are skipped by name with the reason.
+
+#[path = "../guest/mod.rs"]
+mod guest;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use guest::{Guest, files_below, find};
+use tempfile::TempDir;
+
+/// Beside what is essential: the package's dependencies, what boots, and what the checks call.
+const PACKAGES: &str = "libelf1,zlib1g,systemd,systemd-sysv,dbus,kmod,iproute2,procps,iperf3,mptcpize";
+/// Where installing and removing leave traces by design.
+const RECORDS: [&str; 5] = ["var/lib/dpkg", "var/cache", "var/log", "var/lib/systemd", "proc"];
+
+/// In the guest, before systemd: the root file system goes where systemd can make views of it.
+const INIT: &str = r"#!/bin/busybox sh
+/bin/busybox --install -s /bin
+export PATH=/bin
+mkdir /debian
+mount -t tmpfs -o size=90% tmpfs /debian
+tar -xf /debian.tar -C /debian && rm /debian.tar
+exec switch_root /debian /sbin/init
+";
+
+/// Started by systemd after everything else.
+const CHECKS: &str = "\
+[Unit]
+After=weftd.service
+[Service]
+Type=oneshot
+ExecStart=/checks.sh
+StandardOutput=file:/dev/console
+StandardError=file:/dev/console
+SuccessAction=poweroff-immediate
+FailureAction=poweroff-immediate
+[Install]
+WantedBy=multi-user.target
+";
+
+const SCRIPT: &str = r#"#!/bin/sh
+say() { echo "CHECK $*"; }
+available() { cat /proc/sys/net/ipv4/tcp_available_congestion_control; }
+say kernel $(uname -r)
+say first $(systemctl is-active weftd)
+journalctl -u weftd --no-pager -o cat
+say capabilities $(grep CapEff /proc/$(systemctl show -P MainPID weftd)/status)
+say default $(cat /proc/sys/net/ipv4/tcp_congestion_control) $(cat /proc/sys/net/mptcp/pm_type)
+ip link set lo up
+mptcpize run iperf3 -s -D
+sleep 3
+mptcpize run iperf3 -c 127.0.0.1 -t 20 -b 20M > /run/iperf.log 2>&1 &
+sleep 10
+say status "$(weftd status --json | tr -d '\n')"
+systemctl kill -s KILL weftd
+sleep 5
+say again $(systemctl is-active weftd) restarts $(systemctl show -P NRestarts weftd)
+journalctl -u weftd --no-pager -o cat
+weftd status
+say doctor $(weftd doctor > /run/doctor.log; echo $?)
+cat /run/doctor.log
+wait
+say iperf $(grep -c receiver /run/iperf.log)
+pkill iperf3
+sleep 2
+systemctl stop weftd
+say stopped $(systemctl is-active weftd)
+say names $(available | tr ' ' '\n' | grep -c weft_)
+say setting $(cat /proc/sys/net/mptcp/pm_type)
+say failed $(systemctl list-units --failed --plain --no-legend | grep -c weftd)
+say ended
+"#;
+
+/// What is needed, or nothing if a test cannot run here.
+fn debian(test: &str) -> Option<(PathBuf, TempDir)> {
+    let skip = |why: &str| {
+        println!("{test}: skipped, it needs {why}");
+        None
+    };
+    if !nix::unistd::geteuid().is_root() {
+        return skip("root");
+    }
+    let Some(package) = std::env::var_os("WEFTD_DEB") else {
+        return skip("WEFTD_DEB, a package (make test-package)");
+    };
+    let Some(mmdebstrap) = find("mmdebstrap") else {
+        return skip("the Debian package mmdebstrap");
+    };
+    let tar = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debian.tar");
+    if !tar.exists() {
+        let sources = ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"];
+        let sources = sources.into_iter().find(|file| Path::new(file).exists())?;
+        let part = tar.with_extension("part.tar");
+        let made = Command::new(mmdebstrap)
+            .args(["--variant=minbase", "--include", PACKAGES, "bookworm"])
+            .args([part.as_os_str(), sources.as_ref()])
+            .output()
+            .expect("mmdebstrap");
+        if !made.status.success() {
+            return skip(&String::from_utf8_lossy(&made.stderr));
+        }
+        fs::rename(part, &tar).expect("a file below target");
+    }
+    let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder below target");
+    // Device files are the kernel's to make.
+    run(Command::new("tar")
+        .args(["--exclude=./dev/*", "-xf"])
+        .arg(&tar)
+        .arg("-C")
+        .arg(root.path()));
+    let inside = root.path().join("weftd.deb");
+    fs::copy(package, inside).expect("the package");
+    Some((root.path().to_owned(), root))
+}
+
+#[test]
+fn the_package_installs_and_goes_without_a_trace() {
+    let Some((root, _folder)) = debian("the_package_installs_and_goes_without_a_trace") else {
+        return;
+    };
+    let inside = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new("chroot");
+        command.arg(&root).arg(program).args(arguments);
+        run(command.env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    let before = files(&root);
+    inside("dpkg", &["-i", "/weftd.deb"]);
+    let added: BTreeSet<_> = files(&root).difference(&before).cloned().collect();
+    println!("{added:#?}");
+    for expected in [
+        "usr/bin/weftd",
+        "etc/weft/weftd.toml",
+        "lib/systemd/system/weftd.service",
+        "usr/share/weftd/grafana.json",
+    ] {
+        assert!(added.contains(expected), "{expected}");
+    }
+    let version = inside("weftd", &["--version"]);
+    assert!(String::from_utf8_lossy(&version.stdout).starts_with("weftd "));
+    let checked = inside("weftd", &["run", "--check"]);
+    println!("{}", String::from_utf8_lossy(&checked.stdout));
+    let verified = inside("systemd-analyze", &["verify", "--man=no", "weftd.service"]);
+    assert_eq!(String::from_utf8_lossy(&verified.stderr), "");
+    // Installing it enables and starts nothing.
+    assert!(
+        !added
+            .iter()
+            .any(|file| file.contains("multi-user.target.wants/weftd"))
+    );
+
+    // What an operator wrote is kept until the package is purged.
+    let config = root.join("etc/weft/weftd.toml");
+    fs::write(&config, "subflows.count = 2\n").expect("a configuration");
+    inside("dpkg", &["-i", "/weftd.deb"]);
+    inside("dpkg", &["-r", "weftd"]);
+    assert!(!root.join("usr/bin/weftd").exists());
+    assert_eq!(
+        fs::read_to_string(&config).expect("a configuration"),
+        "subflows.count = 2\n"
+    );
+    inside("dpkg", &["-P", "weftd"]);
+    assert_eq!(files(&root), before);
+}
+
+#[test]
+fn the_unit_runs_under_systemd() {
+    let Some((root, _folder)) = debian("the_unit_runs_under_systemd") else {
+        return;
+    };
+    let guest = match Guest::new() {
+        Ok(guest) => guest,
+        Err(missing) => return println!("the_unit_runs_under_systemd: skipped, it needs {missing}"),
+    };
+    let inside = |arguments: &[&str]| run(Command::new("chroot").arg(&root).args(arguments));
+    inside(&["dpkg", "-i", "/weftd.deb"]);
+    let config = root.join("etc/weft/weftd.toml");
+    let text = fs::read_to_string(&config).expect("a configuration");
+    let text = text.replace("# default = ", "default = ");
+    fs::write(&config, text).expect("a configuration");
+    let modules = fs::read_dir(guest.kernel.join("lib/modules")).expect("modules");
+    for folder in modules.flatten() {
+        let below = root.join("lib/modules");
+        fs::create_dir_all(&below).expect("a folder");
+        run(Command::new("cp").arg("-a").arg(folder.path()).arg(&below));
+        inside(&["depmod", &folder.file_name().to_string_lossy()]);
+    }
+    let script = root.join("checks.sh");
+    fs::write(&script, SCRIPT).expect("a script");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a script");
+    fs::write(root.join("etc/systemd/system/checks.service"), CHECKS).expect("a unit");
+    inside(&["systemctl", "enable", "weftd", "checks"]);
+    let tar = guest.root().join("debian.tar");
+    run(Command::new("tar")
+        .args(["--exclude=./var/cache", "--exclude=./usr/share/doc", "-cf"])
+        .arg(tar)
+        .arg("-C")
+        .arg(&root)
+        .arg("."));
+
+    let printed = guest.boot(INIT, 3072, 500);
+    println!("{printed}");
+    let said = |what: &str| {
+        let mut lines = printed.lines().filter_map(|line| line.split("CHECK ").nth(1));
+        let found = lines.find_map(|line| line.strip_prefix(what));
+        found
+            .unwrap_or_else(|| panic!("it never said {what:?}"))
+            .trim()
+            .to_owned()
+    };
+    assert!(said("kernel").starts_with("6.1."));
+    assert_eq!(said("first"), "active");
+    assert_eq!(said("default"), "weft_amp 1");
+    let status: serde_json::Value = serde_json::from_str(&said("status")).expect("a status");
+    let connections = status["connections"].as_array().expect("connections");
+    let subflows = |connection: &serde_json::Value| connection["subflows"].as_array().map(Vec::len);
+    assert!(
+        connections
+            .iter()
+            .any(|it| it["role"] == "client" && it["algorithm"] == "weft_amp" && subflows(it) == Some(4)),
+        "{status:#}"
+    );
+    assert_eq!(said("again"), "active restarts 1");
+    assert_eq!(said("doctor"), "0");
+    assert_eq!(said("iperf"), "1");
+    assert_eq!(said("stopped"), "inactive");
+    assert_eq!(said("names"), "0");
+    assert_eq!(said("setting"), "0");
+    assert_eq!(said("failed"), "0");
+    said("ended");
+}
+
+/// All files, as paths below `root`, but what keeps records.
+fn files(root: &Path) -> BTreeSet<String> {
+    files_below(root)
+        .iter()
+        .filter_map(|file| file.strip_prefix(root).ok())
+        .filter(|file| !RECORDS.iter().any(|folder| file.starts_with(folder)))
+        .map(|file| file.to_string_lossy().into_owned())
+        .collect()
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().expect("a command");
+    assert!(
+        output.status.success(),
+        "{command:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
