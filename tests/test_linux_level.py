@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from tests.command import WEFT
 from weft import Experiment, api
 from weft.errors import MissingError, SpecError
 
@@ -91,6 +97,47 @@ def test_incast_ends() -> None:
     flows = run(traffic=traffic, transports={"dctcp": {"cc": "dctcp"}}).flows
     assert flows["delivered_bytes"].to_list() == [64_000] * 9
     assert flows["fct_s"].null_count() == 0
+
+
+def test_poisson_flows_open_when_they_do_at_the_packet_level() -> None:
+    traffic = [
+        {"kind": "poisson", "transport": "amp", "pairs": [["h0", "r0"], ["h1", "r0"]], "size": "20KB", "rate": 50}
+    ]
+    changes: dict[str, Any] = {"traffic": traffic, "transports": {"amp": SPEC["transports"]["amp"]}, "probes": []}
+    flows = run(**changes).flows
+    packet = api.run(Experiment.model_validate(SPEC | changes | {"level": "packet"})).flows
+    known = ["flow", "from", "to", "size_bytes"]
+    assert len(flows) > 100
+    assert flows.select(known).equals(packet.select(known))
+    assert (flows["start_s"] - packet["start_s"]).abs().max() < 0.2  # type: ignore[operator]
+    assert flows["fct_s"].null_count() < 5
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_interrupt_leaves_tables_and_nothing_else(tmp_path: Path) -> None:
+    run(duration="100ms")
+    (tmp_path / "spec.json").write_text(json.dumps(SPEC | {"duration": "100s"}))
+    process = subprocess.Popen(
+        [WEFT, "run", "spec.json", "--json", "--out", "results"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(5)
+    assert _registered() != []
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert json.loads(out)["partial"] is True
+    assert pl.read_parquet(tmp_path / "results" / "flows.parquet")["delivered_bytes"].min() > 0  # type: ignore[operator]
+    assert _registered() == []
+
+
+def _registered() -> list[str]:
+    """Congestion controls of a testbed, whose process also holds all that it made of the network."""
+    names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    return [name for name in names if name.startswith("weft_")]
 
 
 LOOP: dict[str, Any] = {

@@ -12,7 +12,7 @@ from weft.papers.amp.linux_settings import LEVELS
 from weft.papers.figure import Claim, Scale
 
 SYNDROME, FAIR, BEST, FEW, MENDED, LEVELS_AGREE = range(6)
-DELAYED, DELAYED_OTHERS, LIKE_DCTCP, SLOWER = range(4)
+DELAYED, DELAYED_MENDED, DELAYED_OTHERS, DELAYED_UNSCALED, LIKE_DCTCP, SLOWER = range(6)
 CONSTANT_FASTER, SIMILAR = 4, 5
 
 
@@ -74,27 +74,34 @@ def test_fairness_runs_the_worked_cell_longest() -> None:
     assert long == {(1, 8)}
 
 
-def fcts(mean: Callable[[str, str, int], float]) -> pl.DataFrame:
+def fcts(mean: Callable[[str, str, int], float], unscaled: float = 1.0) -> pl.DataFrame:
     """FCT in ms by algorithm, joins and k, the same at both levels; 2 seeds."""
-    labels = [(name, joins) for name in linux_incast.MULTIPATH for joins in linux_incast.JOINS] + [("dctcp", "at once")]
+    labels = [(linux_incast.GAP_US, name, joins) for name in linux_incast.MULTIPATH for joins in linux_incast.JOINS]
+    labels += [(linux_incast.GAP_US, linux_incast.MENDED, "delayed"), (linux_incast.GAP_US, "dctcp", "at once")]
+    labels += [(linux_incast.PAPER_GAP_US, name, "delayed") for name in linux_incast.MULTIPATH]
+    labels += [(linux_incast.PAPER_GAP_US, "dctcp", "at once")]
     return pl.concat(
         pl.DataFrame(
             {
                 "level": level,
+                "gap_us": gap_us,
                 "algorithm": name,
                 "joins": joins,
                 "k": k,
                 "seed": seed,
                 "round": [0, 1],
-                "fct_ms": [0.9 * mean(name, joins, k), 1.1 * mean(name, joins, k)],
+                "fct_ms": [
+                    part * mean(name, joins, k) * (unscaled if gap_us != linux_incast.GAP_US and name == "amp" else 1)
+                    for part in (0.9, 1.1)
+                ],
                 "ended": True,
                 "timeouts": [0, 1],
                 "suppressions": 0,
             }
         )
         for level in LEVELS
-        for name, joins in labels
-        if level == "linux" or joins == "at once"
+        for gap_us, name, joins in labels
+        if level == "linux" or (joins == "at once" and gap_us == linux_incast.GAP_US)
         for k in linux_incast.FLOWS
         for seed in (1, 2)
     )
@@ -111,8 +118,9 @@ def test_incast_holds_for_the_papers_numbers() -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda a, j, k: 1.06 if (a, j, k) == ("amp", "delayed", 10) else 1.0, [DELAYED]),
-        (lambda a, j, k: 1.06 if (a, j, k) == ("dcm", "delayed", 40) else 1.0, [DELAYED_OTHERS]),
+        (lambda a, j, k: 1.06 if (a, j, k) == ("amp", "delayed", 10) else 1.0, [DELAYED, DELAYED_UNSCALED]),
+        (lambda a, j, k: 1.06 if (a, j, k) == ("amp-dctcp-cut", "delayed", 10) else 1.0, [DELAYED_MENDED]),
+        (lambda a, j, k: 1.06 if (a, j, k) == ("dcm", "delayed", 40) else 1.0, [DELAYED_OTHERS, DELAYED_UNSCALED]),
         (lambda a, j, k: 1.3 if (a, j, k) == ("amp", "at once", 30) else 1.0, [LIKE_DCTCP]),
         (lambda a, j, k: 1.3 if (a, j, k) == ("amp", "at once", 40) else 1.0, []),
         (lambda a, j, _: 0.1 if a != "amp" and j == "at once" and a != "dctcp" else 1.0, [SLOWER]),
@@ -123,8 +131,14 @@ def test_incast_can_fail(change: Callable[[str, str, int], float], expected: lis
     assert failing(linux_incast.claims(rows)) == expected
 
 
+def test_incast_with_the_papers_gap_is_a_claim_of_its_own() -> None:
+    assert failing(linux_incast.claims(fcts(as_in_the_paper, unscaled=1.1))) == [DELAYED_UNSCALED]
+
+
 def test_incast_quick_asks_amp_alone() -> None:
-    rows = fcts(as_in_the_paper).filter(pl.col("algorithm").is_in(("amp", "dctcp")), level="linux")
+    rows = fcts(as_in_the_paper).filter(
+        pl.col("algorithm").is_in(("amp", "dctcp")), level="linux", gap_us=linux_incast.GAP_US
+    )
     assert len(linux_incast.claims(rows)) == 2
 
 
@@ -169,5 +183,5 @@ def test_shift_holds_and_can_fail(changes: dict[str, float | None], expected: li
 
 def test_plots_have_a_panel_a_setting() -> None:
     assert len(linux_fairness.plot(goodputs(fair)).axes) == len(linux_fairness.MULTIPATH)
-    assert len(linux_incast.plot(fcts(as_in_the_paper)).axes) == len(linux_incast.JOINS)
+    assert len(linux_incast.plot(fcts(as_in_the_paper)).axes) == len(linux_incast.JOINS) + 1
     assert len(linux_shift.plot(windows(SHIFTED)).axes) == len(linux_shift.ALGORITHMS)

@@ -18,7 +18,11 @@ def failing(claims: list[Claim]) -> list[int]:
 
 
 def table(
-    part: Callable[[str, str, str], float], spread: Callable[[str, str, str], float] | None = None
+    part: Callable[[str, str, str], float],
+    spread: Callable[[str, str, str], float] | None = None,
+    *,
+    link_mbps: int = figure.RATES_MBPS[0],
+    late_ms: float = 2.5,
 ) -> pl.DataFrame:
     """Two files a run: their part of the maximum, and how far from their mean their rates are."""
     spread = spread or (lambda _level, transport, _matrix: 0.1 if transport == "mptcp" else 0.4)
@@ -26,11 +30,12 @@ def table(
         pl.DataFrame(
             {
                 "level": level,
+                "link_mbps": link_mbps,
                 "matrix": matrix,
                 "transport": transport,
                 "seed": seed,
-                "late_ms": 2.5 if level == "linux" else 0.0,
-                "share_mbps": [part(level, transport, matrix) * figure.MOST_MBPS / 2] * 2,
+                "late_ms": late_ms if level == "linux" else 0.0,
+                "share_mbps": [part(level, transport, matrix) * figure.MOST * link_mbps / 2] * 2,
                 "rate_mbps": [
                     70 * (1 - spread(level, transport, matrix)),
                     70 * (1 + spread(level, transport, matrix)),
@@ -78,7 +83,34 @@ def test_rates_that_vary_more() -> None:
 
 
 def test_the_maximum_leaves_room_for_headers_and_acknowledgements() -> None:
-    assert 0.92 < figure.MOST_MBPS / (figure.HOSTS * figure.RATE_MBPS) < 0.95
+    assert 0.92 < figure.MOST / figure.HOSTS < 0.95
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "expected"),
+    [
+        ((9.0, 1.0), [VLB1, VLB2, MPTCP1, MPTCP2]),
+        ((11.0, 1.0), []),
+        ((11.0, 12.0), []),
+    ],
+)
+def test_verdicts_are_those_of_the_fastest_rate_that_the_processor_carried(
+    late_ms: tuple[float, float], expected: list[int]
+) -> None:
+    def half(level: str, transport: str, matrix: str) -> float:
+        return paper(level, transport, matrix) / 2
+
+    fast, slow = figure.RATES_MBPS
+    rows = pl.concat(
+        [
+            table(half, link_mbps=fast, late_ms=late_ms[0]),
+            table(paper, link_mbps=slow, late_ms=late_ms[1]),
+        ]
+    )
+    claims = figure.claims(rows)
+    assert failing(claims) == expected
+    other = slow if expected else fast
+    assert f"links of {other} Mbit/s: TM1 VLB" in claims[LEVELS].note
 
 
 def test_every_host_sends_to_another_rack() -> None:

@@ -109,11 +109,16 @@ fn program() -> OsString {
     if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
         return named;
     }
-    let beside = env::current_exe()
-        .ok()
-        .and_then(|program| Some(program.parent()?.join("weftd")));
-    beside
-        .filter(|program| program.is_file())
+    // By the name it was called: a virtual environment's Python is a link to one that knows nothing of it.
+    let called = env::args_os().next().map(PathBuf::from);
+    [called, env::current_exe().ok()]
+        .into_iter()
+        .flatten()
+        .filter_map(|program| program.parent().map(Path::to_owned))
+        // A bare name says nothing of where it was found.
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .map(|folder| folder.join("weftd"))
+        .find(|program| program.is_file())
         .map_or_else(|| "weftd".into(), PathBuf::into_os_string)
 }
 
