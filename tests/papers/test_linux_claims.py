@@ -147,6 +147,7 @@ def windows(floor_ms: dict[str, float | None]) -> pl.DataFrame:
         pl.DataFrame(
             {
                 "level": level,
+                "slower": slower,
                 "algorithm": name,
                 "seed": seed,
                 "subflow": [0, 1, 0, 1],
@@ -158,6 +159,7 @@ def windows(floor_ms: dict[str, float | None]) -> pl.DataFrame:
             }
         )
         for level in LEVELS
+        for slower in linux_shift.SLOWER
         for name in linux_shift.ALGORITHMS
         for seed in (1, 2)
     )

@@ -34,6 +34,7 @@ def table(
                 "matrix": matrix,
                 "transport": transport,
                 "seed": seed,
+                "timeouts": 1,
                 "late_ms": late_ms if level == "linux" else 0.0,
                 "share_mbps": [part(level, transport, matrix) * figure.MOST * link_mbps / 2] * 2,
                 "rate_mbps": [

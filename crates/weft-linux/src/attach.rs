@@ -134,6 +134,9 @@ pub fn has_bpf_fs() -> bool {
 
 /// Removes all pins. Sockets that use the programs keep them, and their maps, until they close. Returns what went wrong.
 pub fn unpin() -> Option<String> {
+    for entry in fs::read_dir(PINS).into_iter().flatten().flatten() {
+        Programs::take_back(&entry.path());
+    }
     let removed = match fs::remove_dir_all(PINS) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,

@@ -39,7 +39,9 @@ impl Past {
 
     /// When a release that is asked for since then may be told.
     pub fn release_at(&self, since: u64, hysteresis: &Hysteresis) -> u64 {
-        let held = self.suppressed.map_or(0, |at| at + (hysteresis.cycle << self.doublings));
+        let held = self
+            .suppressed
+            .map_or(0, |at| at + (hysteresis.cycle << self.doublings));
         held.max(since + hysteresis.release_after)
     }
 }

@@ -24,9 +24,8 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
 
 use crate::events::Events;
@@ -36,6 +35,8 @@ mod stats;
 
 pub use stats::{ConnectionStats, Subflow, Totals};
 
+/// What pins of registrations begin with, on kernels that have no links for them.
+const REGISTRATION: &str = "registration_";
 /// The maps that all programs share.
 const SHARED: [&str; 3] = ["connections", "events", "totals"];
 
@@ -185,11 +186,20 @@ impl Programs {
         if !fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
             return Err(Error::Btf);
         }
+        let linked = has_links();
+        let pin_of = |name: Name| {
+            let folder = options.pin.as_ref().filter(|_| !linked);
+            folder.map(|folder| folder.join(format!("{REGISTRATION}{}", name.kernel())))
+        };
+        // What a process that was killed has left.
+        for pin in names.iter().filter_map(|name| pin_of(*name)) {
+            Self::take_back(&pin);
+            let _ = fs::remove_file(pin);
+        }
         let registered = registered()?;
         if let Some(name) = names.iter().find(|n| registered.iter().any(|r| r == n.kernel())) {
             return Err(Error::Registered(name.kernel()));
         }
-        let linked = has_links();
         let mut shared: Vec<MapHandle> = Vec::new();
         let mut loaded = Vec::new();
         for &name in names {
@@ -199,7 +209,7 @@ impl Programs {
             if shared.is_empty() {
                 shared = handles(&object)?;
             }
-            loaded.push(register(name, object)?);
+            loaded.push(register(name, object, pin_of(name))?);
         }
         let [connections, events, totals] = shared.try_into().map_err(|_| Error::Kernel {
             what: "the programs".to_owned(),
@@ -213,23 +223,11 @@ impl Programs {
         })
     }
 
-    /// Takes back names that a killed process has left registered, which happens before Linux 6.4 only; how many. For
-    /// callers who know that nobody else uses them.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn take_back(names: &[Name]) -> Result<usize, Error> {
-        let mut taken = 0;
-        for map in MapInfoIter::default().filter(|map| map.ty == MapType::StructOps) {
-            let Some(name) = names.iter().find(|name| map.name == name.kernel()) else {
-                continue;
-            };
-            let wrong = |error| Error::kernel(name.kernel(), &error);
-            // A map whose registration has ended, or belongs to a link, refuses.
-            let deleted = MapHandle::from_map_id(map.id).map_err(wrong)?.delete(&[0; 4]);
-            taken += usize::from(deleted.is_ok());
-        }
-        Ok(taken)
+    /// Ends the registration that is pinned there, if one is. Before Linux 6.4 there are no links that would end it with
+    /// its process or its pin. Whether it did.
+    pub fn take_back(pin: &Path) -> bool {
+        MapHandle::from_pinned_path(pin)
+            .is_ok_and(|map| map.map_type() == MapType::StructOps && map.delete(&[0; 4]).is_ok())
     }
 
     /// What is loaded.
@@ -390,16 +388,19 @@ fn handles(object: &Object) -> Result<Vec<MapHandle>, Error> {
         .collect()
 }
 
-fn register(name: Name, mut object: Object) -> Result<Loaded, Error> {
-    let link = object
+fn register(name: Name, mut object: Object, pin: Option<PathBuf>) -> Result<Loaded, Error> {
+    let wrong = |error| Error::kernel(name.kernel(), &error);
+    let mut map = object
         .maps_mut()
         .find(|map| map.name() == name.kernel())
         .ok_or_else(|| Error::Kernel {
             what: name.kernel().to_owned(),
             why: "not among the maps".to_owned(),
-        })?
-        .attach_struct_ops()
-        .map_err(|error| Error::kernel(name.kernel(), &error))?;
+        })?;
+    if let Some(pin) = pin {
+        map.pin(pin).map_err(wrong)?;
+    }
+    let link = map.attach_struct_ops().map_err(wrong)?;
     Ok(Loaded { name, link, object })
 }
 

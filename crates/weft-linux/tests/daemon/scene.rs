@@ -140,7 +140,11 @@ impl Scene {
         let name = &self.names[0];
         tc(&["-n", name, "qdisc", "add", "dev", "v0", "clsact"]);
         let program = ["bpf", "da", "obj", object, "sec", "tc"];
-        tc(&[&["-n", name, "filter", "add", "dev", "v0", "egress"], &program[..]].concat());
+        tc(&[
+            &["-n", name, "filter", "add", "dev", "v0", "egress"],
+            &program[..],
+        ]
+        .concat());
     }
 
     /// Starts the daemon for both namespaces with further lines of configuration, and waits until it is ready.

@@ -35,19 +35,17 @@ fn dctcp_does_under_red_what_the_kernels_own_does() {
         if !has_dctcp("dctcp_does_under_red_what_the_kernels_own_does") {
             return;
         }
-        run(
-            "tc",
-            &[
-                "qdisc", "add", "dev", "lo", "root", "handle", "1:", "tbf", "rate", "20mbit", "burst", "5kb",
-                "limit", "150kb",
-            ],
-        );
-        let red = [
-            "qdisc", "add", "dev", "lo", "parent", "1:1", "handle", "2:", "red", "limit", "150kb", "min", "15000",
-            "max", "15001", "avpkt", "1500", "burst", "11", "probability", "1", "bandwidth", "20mbit", "ecn",
-        ];
-        if !succeeds("tc", &red) {
-            println!("dctcp_does_under_red_what_the_kernels_own_does: skipped, the kernel has no RED (sch_red)");
+        let tc = |arguments: &str| succeeds("tc", &arguments.split(' ').collect::<Vec<_>>());
+        assert!(tc(
+            "qdisc add dev lo root handle 1: tbf rate 20mbit burst 5kb limit 150kb"
+        ));
+        if !tc(
+            "qdisc add dev lo parent 1:1 handle 2: red limit 150kb min 15000 max 15001 avpkt 1500 \
+                burst 11 probability 1 bandwidth 20mbit ecn",
+        ) {
+            println!(
+                "dctcp_does_under_red_what_the_kernels_own_does: skipped, the kernel has no RED (sch_red)"
+            );
             return;
         }
         let [(kernels, kernels_alpha), (ours, alpha)] = both();

@@ -92,7 +92,10 @@ fn an_acknowledgement_costs_little_more_than_dctcps() {
                 costs[ROUNDS / 2]
             })
             .collect();
-        let dctcp = Name::ALL.iter().position(|&name| name == Name::Dctcp).expect("it");
+        let dctcp = Name::ALL
+            .iter()
+            .position(|&name| name == Name::Dctcp)
+            .expect("it");
         for (&name, median) in Name::ALL.iter().zip(&medians) {
             println!("{}: {median:.0} ns an acknowledgement", name.kernel());
             for time in programs.run_time().expect("the kernel's statistics") {

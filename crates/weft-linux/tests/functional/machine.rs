@@ -1,9 +1,11 @@
 //! What a test needs of the machine.
 
 use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use weft_linux::programs::{Error, Name, Options, Programs};
 
@@ -37,6 +39,16 @@ pub fn load(names: &[Name]) -> Programs {
             programs => return programs.expect("the programs load"),
         }
     }
+}
+
+/// A BPF file system of the calling thread's own; its mount point.
+pub fn bpf_file_system() -> PathBuf {
+    unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
+    let (none, point) = (None::<&str>, Path::new("/sys/fs/bpf"));
+    // The root of an initramfs is no mount whose propagation could be changed.
+    let _ = mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none);
+    mount(Some("bpf"), point, Some("bpf"), MsFlags::empty(), none).expect("a BPF file system");
+    point.to_owned()
 }
 
 /// Runs a command in the test's namespace.

@@ -38,20 +38,35 @@ fn names_are_registered_once_and_taken_back() {
     });
 }
 
+/// A process that is killed leaves its names registered where there are no links.
 #[test]
 fn names_left_behind_are_taken_back() {
     in_namespace("names_left_behind_are_taken_back", || {
-        let programs = load(&[Name::Xmp]);
-        let taken = Programs::take_back(&[Name::Xmp]).expect("the kernel's list of maps");
-        // Where there are links, a name is never left behind, and nobody can take it from its owner.
-        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel's version");
-        assert_eq!(taken, usize::from(release.starts_with("6.1.")));
-        drop(programs);
-        assert_eq!(
-            Programs::take_back(Name::ALL).expect("the kernel's list of maps"),
-            0
-        );
-        drop(load(&[Name::Xmp]));
+        let folder = machine::bpf_file_system();
+        let load = || {
+            Programs::load(
+                &[Name::Xmp],
+                &Options {
+                    pin: Some(folder.clone()),
+                    ..Options::default()
+                },
+            )
+        };
+        let has_links = || !machine::is_emulated();
+        let killed = load().expect("the program loads");
+        if has_links() {
+            assert!(matches!(load(), Err(Error::Registered("weft_xmp"))));
+            drop(killed);
+        } else {
+            std::mem::forget(killed);
+        }
+        // Twice, since it must also leave nothing behind that is in its own way.
+        for _ in 0..2 {
+            drop(load().expect("the program loads again"));
+        }
+        let pin = folder.join("registration_weft_xmp");
+        assert_eq!(pin.exists(), !has_links());
+        assert!(!Programs::take_back(&pin), "its registration has ended");
     });
 }
 
