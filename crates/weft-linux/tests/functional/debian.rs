@@ -10,10 +10,11 @@ use crate::guest::{Guest, files_below, find};
 use crate::machine::is_emulated;
 
 /// Loaded in this order.
-const MODULES: [&str; 7] = [
+const MODULES: [&str; 8] = [
     "sch_ingress",
     "sch_tbf",
     "sch_red",
+    "veth",
     "cls_bpf",
     "tcp_dctcp",
     "inet_diag",

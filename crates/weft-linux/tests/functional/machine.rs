@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use nix::mount::{MsFlags, mount};
@@ -49,6 +50,35 @@ pub fn bpf_file_system() -> PathBuf {
     let _ = mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none);
     mount(Some("bpf"), point, Some("bpf"), MsFlags::empty(), none).expect("a BPF file system");
     point.to_owned()
+}
+
+/// A thread in a network namespace of its own, which ends with it.
+pub struct Place {
+    /// As `ip link ... netns` calls it.
+    pub name: String,
+    work: Sender<Box<dyn FnOnce() + Send>>,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let (work, todo) = channel::<Box<dyn FnOnce() + Send>>();
+        let (tell, told) = channel();
+        std::thread::spawn(move || {
+            unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace");
+            tell.send(nix::unistd::gettid()).expect("a listener");
+            todo.into_iter().for_each(|work| work());
+        });
+        let name = told.recv().expect("its number").to_string();
+        Self { name, work }
+    }
+
+    /// Does something there.
+    pub fn within<T: Send + 'static>(&self, act: impl FnOnce() -> T + Send + 'static) -> T {
+        let (tell, told) = channel();
+        let work = Box::new(move || tell.send(act()).expect("a listener"));
+        self.work.send(work).expect("a thread");
+        told.recv().expect("it is done")
+    }
 }
 
 /// Runs a command in the test's namespace.

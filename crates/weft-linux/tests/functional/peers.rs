@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,11 @@ pub struct Peers {
 impl Peers {
     /// Connects over loopback with these congestion controls.
     pub fn connect(family: Family, kind: Kind, client_cc: &str, server_cc: &str) -> Self {
-        let listener = listener(family, kind, server_cc);
+        Self::over(listener(family, kind, server_cc), family, kind, client_cc)
+    }
+
+    /// Connects to a listener, of this namespace or another.
+    pub fn over(listener: Socket, family: Family, kind: Kind, client_cc: &str) -> Self {
         let address = listener.local_addr().expect("an address");
         let server = std::thread::spawn(move || {
             let (mut socket, _) = listener.accept().expect("a client");
@@ -119,12 +123,18 @@ impl Peers {
 }
 
 fn listener(family: Family, kind: Kind, cc: &str) -> Socket {
+    match family {
+        Family::V4 => listener_at(Ipv4Addr::LOCALHOST.into(), kind, cc),
+        Family::V6 => listener_at(Ipv6Addr::LOCALHOST.into(), kind, cc),
+    }
+}
+
+pub fn listener_at(address: IpAddr, kind: Kind, cc: &str) -> Socket {
+    let family = if address.is_ipv4() { Family::V4 } else { Family::V6 };
     let listener = socket(family, kind, cc);
-    let address: SocketAddr = match family {
-        Family::V4 => (Ipv4Addr::LOCALHOST, 0).into(),
-        Family::V6 => (Ipv6Addr::LOCALHOST, 0).into(),
-    };
-    listener.bind(&address.into()).expect("an address");
+    listener
+        .bind(&SocketAddr::new(address, 0).into())
+        .expect("an address");
     listener.listen(128).expect("to listen");
     listener
 }
