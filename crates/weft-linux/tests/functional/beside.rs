@@ -83,7 +83,8 @@ fn dctcp_does_under_red_what_the_kernels_own_does() {
             Peers::over(listener, Family::V4, Kind::Tcp, cc)
         });
         assert!((0.8..1.25).contains(&(ours / kernels)));
-        assert!(kernels_alpha > 0.02 && (alpha - kernels_alpha).abs() < 0.1);
+        // Each flow makes its own marks; of the same marks both make the same (above).
+        assert!(kernels_alpha > 0.1 && alpha > 0.1 && (alpha - kernels_alpha).abs() < 0.15);
     });
 }
 

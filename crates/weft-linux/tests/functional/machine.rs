@@ -66,7 +66,9 @@ impl Place {
         std::thread::spawn(move || {
             unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace");
             tell.send(nix::unistd::gettid()).expect("a listener");
-            todo.into_iter().for_each(|work| work());
+            for work in todo {
+                work();
+            }
         });
         let name = told.recv().expect("its number").to_string();
         Self { name, work }
