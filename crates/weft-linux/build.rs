@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 
 use libbpf_cargo::SkeletonBuilder;
 
-/// What `src/programs.rs` includes, the tests, and the testbed's switch.
+/// What `src/programs/mod.rs` includes, the tests, and the testbed's switch.
 const PROGRAMS: [&str; 9] = [
     "weft_amp",
     "weft_dcm",

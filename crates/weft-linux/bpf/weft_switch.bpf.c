@@ -12,7 +12,8 @@
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
+
+#include "queue.h"
 
 /* Lengths that are told apart, a power of two; no limit reaches it. */
 #define LENGTHS 1024
@@ -20,24 +21,6 @@
 #define PORTS 1024
 /* Interface index of port 0. */
 #define FIRST_INDEX 2
-
-struct qdisc_skb_head {
-	__u32 qlen;
-} __attribute__((preserve_access_index));
-
-struct Qdisc {
-	struct qdisc_skb_head q;
-} __attribute__((preserve_access_index));
-
-struct net_device {
-	struct Qdisc *qdisc;
-} __attribute__((preserve_access_index));
-
-struct sk_buff {
-	struct net_device *dev;
-} __attribute__((preserve_access_index));
-
-extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
 struct port {
 	struct bpf_spin_lock lock;
@@ -92,7 +75,6 @@ SEC("tc")
 int weft_switch(struct __sk_buff *ctx)
 {
 	__u32 key = ctx->ifindex - FIRST_INDEX;
-	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
 	struct port *port = bpf_map_lookup_elem(&ports, &key);
 	__u64 now = bpf_ktime_get_ns();
 	__u64 bytes = ctx->len;
@@ -102,7 +84,7 @@ int weft_switch(struct __sk_buff *ctx)
 
 	if (!port)
 		return TC_ACT_OK;
-	length = BPF_CORE_READ(skb, dev, qdisc, q.qlen);
+	length = weft_queue_length(ctx);
 	dropped = length >= port->limit;
 	if (!dropped && length >= port->mark)
 		marked = bpf_skb_ecn_set_ce(ctx) == 1;
