@@ -29,6 +29,11 @@ help: ## List the targets
 .PHONY: build
 build: $(STAMPS)/build ## Build everything into .venv; .venv/bin/weft works after
 
+.PHONY: dev
+dev: $(STAMPS)/run ## Build what is edited to try it: within seconds, and slower than `make build`
+	@PIP_QUIET=1 $(BIN)/maturin develop --profile development --locked --quiet
+	@rm -f $(STAMPS)/build
+
 .PHONY: demo
 demo: build ## Run AMP against XMP, DCM and DCTCP under incast; the page is out/demo/index.html
 	@rm -rf out/demo && mkdir -p out
