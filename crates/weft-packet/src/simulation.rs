@@ -8,7 +8,7 @@ use weft_spec::Time;
 use weft_traffic::Flow;
 
 use crate::engine::packet::DATA;
-use crate::engine::{Engine, Plan};
+use crate::engine::{Engine, MOST_ARRIVALS, Plan};
 use crate::outcome::{
     Counters, FlowRecord, JobRecord, LatencyRecord, Outcome, QueueRecord, Sample, SubflowRecord,
 };
@@ -60,6 +60,8 @@ impl Simulation {
                 .map(|t| (t.profile.mss + t.profile.header).max(t.profile.ack_size))
                 .max()
                 .unwrap_or(1),
+            seed,
+            arrivals: MOST_ARRIVALS,
             threads,
             trace: trace_hash,
             distributions: Vec::new(),
@@ -382,19 +384,29 @@ impl Simulation {
     }
 }
 
-/// Refuses links that the smallest packet crosses in no time, which leaves no order of cause and effect, or in more than a
-/// window can be long.
+/// Refuses links onto which the smallest packet goes in no time, which leaves no order of cause and effect, or which it crosses
+/// in more than a window can be long; and nodes with more links than can be told apart.
 fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
-    const ALLOWED: std::ops::RangeInclusive<Time> = Time(1)..=Time::from_ms(10_000);
+    const LONGEST: Time = Time::from_ms(10_000);
+    let mut links_into = vec![0_u64; fabric.nodes.len()];
     for link in &fabric.links {
-        let serialisation = u128::from(min_packet) * 8_000_000_000_000 / u128::from(link.rate.0);
-        let time = Time(link.delay.0.saturating_add(serialisation as u64));
-        if !ALLOWED.contains(&time) {
-            let [from, to] = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
+        let [from, to] = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
+        links_into[link.to as usize] += 1;
+        if links_into[link.to as usize] > MOST_ARRIVALS {
             return Err(format!(
-                "link from {from} to {to}: a packet of {min_packet}B takes {time}; allowed: {} to {}",
-                ALLOWED.start(),
-                ALLOWED.end()
+                "more than {MOST_ARRIVALS} links to {to}; allowed: so many"
+            ));
+        }
+        let sending = u128::from(min_packet) * 8_000_000_000_000 / u128::from(link.rate.0);
+        let crossing = Time(link.delay.0.saturating_add(sending as u64));
+        if sending == 0 {
+            return Err(format!(
+                "link from {from} to {to}: a packet of {min_packet}B is sent in 0s; allowed: at least 1ps"
+            ));
+        }
+        if crossing > LONGEST {
+            return Err(format!(
+                "link from {from} to {to}: a packet of {min_packet}B takes {crossing}; allowed: at most {LONGEST}"
             ));
         }
     }

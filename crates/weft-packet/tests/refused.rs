@@ -46,16 +46,16 @@ fn links_must_take_some_time() {
     });
     assert_eq!(
         instant,
-        "link from h1 to s0: a packet of 1B takes 0s; allowed: 1ps to 10s"
+        "link from h1 to s0: a packet of 1B is sent in 0s; allowed: at least 1ps"
     );
     let eternal = refusal(|s| {
         for link in &mut s.fabric.links {
             link.delay = Time::from_ms(11_000);
         }
     });
-    assert!(
-        eternal.starts_with("link from h0 to s0: a packet of 66B takes 11000000052800ps; "),
-        "{eternal}"
+    assert_eq!(
+        eternal,
+        "link from h0 to s0: a packet of 66B takes 11000000052800ps; allowed: at most 10s"
     );
 }
 

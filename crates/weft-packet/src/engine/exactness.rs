@@ -10,7 +10,7 @@ use weft_spec::{Amount, Rate, Time};
 
 use super::packet::{DATA, ECT, PROTECTED, Packet};
 use super::reference::{Act, Reference, Toy, serialisation};
-use super::{At, Endpoint, Engine, Plan, hop_bits, mix};
+use super::{At, Endpoint, Engine, MOST_ARRIVALS, Plan, hop_bits, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
@@ -28,6 +28,8 @@ enum Seen {
 #[derive(Clone)]
 struct Hasher {
     routes: Arc<[u64]>,
+    /// As in [`Case`].
+    alike: bool,
     /// About the length of a window.
     pace: u64,
     state: u64,
@@ -48,7 +50,8 @@ impl Hasher {
         }
         self.sent += 1;
         let route = self.draw(self.routes.len() as u64) as usize;
-        let size = self.draw(SIZES.len() as u64) as usize;
+        let sizes = if self.alike { 1 } else { SIZES.len() as u64 };
+        let size = self.draw(sizes) as usize;
         let mut flags = 0;
         for (flag, one_in) in [(ECT, 2), (PROTECTED, 8), (DATA, 3)] {
             if self.draw(one_in) == 0 {
@@ -70,17 +73,9 @@ impl Hasher {
 
     fn set_timer(&mut self, now: u64, acts: &mut Vec<Act>) {
         let pace = self.pace;
-        let ahead = [
-            0,
-            0,
-            1,
-            pace / 7,
-            pace - 1,
-            pace,
-            3 * pace,
-            50 * pace,
-            2000 * pace,
-        ];
+        let even = [0, 0, pace, pace, 3 * pace, 50 * pace, 2000 * pace];
+        let odd = [1, pace / 7, pace - 1];
+        let ahead = [&even[..], if self.alike { &[] } else { &odd }].concat();
         let time = now + ahead[self.draw(ahead.len() as u64) as usize];
         acts.push(Act::Timer(time, self.draw(1 << 20)));
     }
@@ -162,6 +157,10 @@ struct Case {
     probes: Vec<u32>,
     /// Links whose queue is sampled, and every how many eighths of the lookahead.
     samples: Vec<(u32, u64)>,
+    /// Are packets, links and intervals all alike, so that most packets meet others at the same picosecond?
+    alike: bool,
+    /// Packets that a node may get in a window.
+    arrivals: u64,
     /// Lengths of slices in units of 1/16 of the lookahead, and odd picoseconds.
     slices: Vec<u64>,
     seed: u64,
@@ -246,8 +245,8 @@ fn any_link(from: impl Strategy<Value = u32>, to: impl Strategy<Value = u32>) ->
 }
 
 /// A tree of cables, so that all nodes are connected, and more links, some of them parallel. In half of the cases all links
-/// are equally long, so that windows are long beside the packets and hold many of them.
-fn any_links(nodes: u32) -> impl Strategy<Value = Vec<Link>> {
+/// are equally long, so that windows are long beside the packets and hold many of them; `alike` they are equally fast too.
+fn any_links(nodes: u32, alike: bool) -> impl Strategy<Value = Vec<Link>> {
     let tree: Vec<_> = (1..nodes)
         .map(|n| (any_link(0..n, Just(n)), any_link(Just(0), Just(0))))
         .collect();
@@ -255,15 +254,23 @@ fn any_links(nodes: u32) -> impl Strategy<Value = Vec<Link>> {
         link.to = (link.from + link.to) % nodes;
         link
     });
-    let length = prop::option::of(prop::sample::select(vec![1_000_000, 5_000_000, 40_000_000]));
-    (tree, prop::collection::vec(more, 0..6), length).prop_map(|(tree, more, length)| {
+    let length = (
+        any::<bool>(),
+        prop::sample::select(vec![1_000_000, 5_000_000, 40_000_000]),
+    );
+    (tree, prop::collection::vec(more, 0..6), length).prop_map(move |(tree, more, (equally_long, length))| {
         let mut links = more;
         for (there, mut back) in tree {
             (back.from, back.to) = (there.to, there.from);
             links.extend([there, back]);
         }
         for link in &mut links {
-            link.delay = length.map_or(link.delay, Time);
+            if equally_long || alike {
+                link.delay = Time(length);
+            }
+            if alike {
+                link.rate = Rate(10_000_000_000);
+            }
         }
         links.sort_by_key(|l| l.from);
         links
@@ -271,31 +278,35 @@ fn any_links(nodes: u32) -> impl Strategy<Value = Vec<Link>> {
 }
 
 fn any_case() -> impl Strategy<Value = Case> {
-    (2_u32..8).prop_flat_map(|nodes| {
+    (2_u32..8, prop::bool::weighted(0.3)).prop_flat_map(|(nodes, alike)| {
         let hosts = prop_oneof![
             prop::sample::subsequence((0..nodes).collect::<Vec<_>>(), 1..=nodes as usize).prop_shuffle(),
             Just((0..nodes).collect()),
         ];
-        (any_links(nodes), hosts).prop_flat_map(move |(links, hosts)| {
+        (any_links(nodes, alike), hosts).prop_flat_map(move |(links, hosts)| {
             let n = hosts.len() as u32;
             let l = links.len() as u32;
             let times = prop::sample::select(vec![0, 1, 1_000_000, 1_000_000, 5_000_000, 77_777_777]);
+            let arrivals = prop::sample::select(vec![MOST_ARRIVALS, MOST_ARRIVALS, 30]);
             (
                 Just((links, hosts)),
                 prop::collection::vec((0..n, times, 0_u64..4), 1..6),
                 prop::collection::vec(0..l, 0..3),
                 prop::collection::vec((0..l, 1_u64..40), 0..3),
                 prop::collection::vec(1_u64..200, 1..8),
+                arrivals,
                 any::<u64>(),
             )
                 .prop_map(
-                    move |((links, hosts), timers, probes, samples, slices, seed)| Case {
+                    move |((links, hosts), timers, probes, samples, slices, arrivals, seed)| Case {
                         nodes,
                         links,
                         hosts,
                         timers,
                         probes,
                         samples,
+                        alike,
+                        arrivals,
                         slices,
                         seed,
                     },
@@ -311,8 +322,38 @@ pub fn trimmed(mut times: Vec<u64>) -> Vec<u64> {
     times
 }
 
-/// Runs both and compares everything that can be seen.
-fn compare(case: &Case, threads: usize) -> Result<(), TestCaseError> {
+/// Counters of every link.
+fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> Result<(), TestCaseError> {
+    for (l, (found, wire)) in engine.link_records().iter().zip(&reference.wires).enumerate() {
+        let found = [
+            found.packets,
+            found.bytes,
+            found.delivered,
+            found.in_flight,
+            found.drops,
+            found.marks,
+        ];
+        let f = &wire.fifo;
+        let expected = [
+            f.packets,
+            f.bytes,
+            wire.delivered,
+            wire.in_flight(),
+            f.drops,
+            f.marks,
+        ];
+        prop_assert_eq!(
+            found,
+            expected,
+            "packets, bytes, delivered, in flight, drops, marks of link {}",
+            l
+        );
+    }
+    Ok(())
+}
+
+/// Runs both and compares everything that can be seen. Returns the reference's count of ties.
+fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
     let fabric = case.fabric();
     let bits = hop_bits(&fabric);
     let lookahead = case
@@ -323,6 +364,7 @@ fn compare(case: &Case, threads: usize) -> Result<(), TestCaseError> {
         .unwrap_or(1);
     let toy = |host: u32| Hasher {
         routes: case.routes(case.hosts[host as usize], bits),
+        alike: case.alike,
         pace: lookahead.max(2),
         state: case.seed ^ u64::from(host),
         sent: 0,
@@ -333,6 +375,8 @@ fn compare(case: &Case, threads: usize) -> Result<(), TestCaseError> {
     let plan = Plan {
         min_packet: u32::from(SIZES[0]),
         max_packet: 1500,
+        seed: case.seed,
+        arrivals: case.arrivals,
         threads,
         trace: true,
         distributions: case.probes.clone(),
@@ -340,7 +384,13 @@ fn compare(case: &Case, threads: usize) -> Result<(), TestCaseError> {
     };
     let hosts = 0..case.hosts.len() as u32;
     let mut engine = Engine::new(&fabric, &plan, toy);
-    let mut reference = Reference::new(&fabric, bits, &samples, hosts.clone().map(toy).collect());
+    let mut reference = Reference::new(
+        &fabric,
+        case.seed,
+        bits,
+        &samples,
+        hosts.clone().map(toy).collect(),
+    );
     for &(host, time, key) in &case.timers {
         let node = case.hosts[host as usize];
         engine.set_timer(host, node, time, key);
@@ -359,32 +409,11 @@ fn compare(case: &Case, threads: usize) -> Result<(), TestCaseError> {
             }
             prop_assert_eq!(found.len(), expected.len(), "events at host {}", host);
         }
-        for (l, (found, wire)) in engine.link_records().iter().zip(&reference.wires).enumerate() {
-            let found = [
-                found.packets,
-                found.bytes,
-                found.delivered,
-                found.in_flight,
-                found.drops,
-                found.marks,
-            ];
-            let f = &wire.fifo;
-            let expected = [
-                f.packets,
-                f.bytes,
-                wire.delivered,
-                wire.in_flight(),
-                f.drops,
-                f.marks,
-            ];
-            prop_assert_eq!(
-                found,
-                expected,
-                "packets, bytes, delivered, in flight, drops, marks of link {}",
-                l
-            );
-        }
+        compare_links(&engine, &reference)?;
         prop_assert_eq!(engine.events(), reference.events_so_far);
+        let mut trace = 0;
+        reference.trace.iter().for_each(|&node| mix(&mut trace, node));
+        prop_assert_eq!(engine.trace_hash(), Some(trace));
         let dropped: HashMap<_, _> = engine.drops().fold(HashMap::new(), |mut sum, (key, n)| {
             *sum.entry(key).or_default() += n;
             sum
@@ -404,7 +433,7 @@ fn compare(case: &Case, threads: usize) -> Result<(), TestCaseError> {
         expected.sort_unstable();
         prop_assert_eq!(lengths, expected, "samples");
     }
-    Ok(())
+    Ok(reference.ties)
 }
 
 proptest! {
@@ -426,4 +455,111 @@ proptest! {
     fn so_it_does_on_several_threads(case in any_case(), threads in 2_usize..5) {
         compare(&case, threads)?;
     }
+}
+
+/// Six hosts around a switch, all links and packets alike: packets meet all the time, and then either link goes first as often.
+#[test]
+fn ties_are_many_and_favour_nobody() {
+    let queue = Queue {
+        limit: Amount::Packets(20),
+        mark: None,
+    };
+    let link = |from, to| Link {
+        from,
+        to,
+        rate: Rate(10_000_000_000),
+        delay: Time(1_000_000),
+        queue,
+        layer: "any",
+    };
+    let links = (0..6)
+        .map(|host| link(host, 6))
+        .chain((0..6).map(|host| link(6, host)));
+    let case = |seed| Case {
+        nodes: 7,
+        links: links.clone().collect(),
+        hosts: (0..6).collect(),
+        timers: (0..6).map(|host| (host, 0, 0)).collect(),
+        probes: Vec::new(),
+        samples: Vec::new(),
+        alike: true,
+        arrivals: MOST_ARRIVALS,
+        slices: vec![100],
+        seed,
+    };
+    let ties = (0..10).map(|seed| compare(&case(seed), 1).unwrap());
+    let [upward, downward] = ties.fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
+    let all = upward + downward;
+    assert!(all > 3000, "{all} ties");
+    // Four standard deviations are 2 times the root of the number.
+    assert!(
+        upward.abs_diff(downward) < 2 * 2 * all.isqrt(),
+        "{upward} and {downward}"
+    );
+}
+
+/// Long links at a high rate would bring a node more packets in a lookahead than a sort key can number.
+#[test]
+fn windows_are_short_enough_for_what_arrives() {
+    let queue = Queue {
+        limit: Amount::Packets(20),
+        mark: None,
+    };
+    let case = |hosts: u32, gbps: u64, ms| {
+        let link = |from, to| Link {
+            from,
+            to,
+            rate: Rate(gbps * 1_000_000_000),
+            delay: Time::from_ms(ms),
+            queue,
+            layer: "any",
+        };
+        let fabric = Fabric {
+            nodes: (0..=hosts)
+                .map(|n| Node {
+                    name: format!("n{n}"),
+                    host: n < hosts,
+                })
+                .collect(),
+            links: (0..hosts)
+                .map(|host| link(host, hosts))
+                .chain((0..hosts).map(|host| link(hosts, host)))
+                .collect(),
+            hosts: (0..hosts).collect(),
+            routing: Box::new(NoRouting),
+        };
+        let plan = Plan {
+            min_packet: 66,
+            max_packet: 1514,
+            seed: 0,
+            arrivals: MOST_ARRIVALS,
+            threads: 1,
+            trace: false,
+            distributions: Vec::new(),
+            samples: Vec::new(),
+        };
+        let toy = |_| Hasher {
+            routes: Arc::default(),
+            alike: true,
+            pace: 1,
+            state: 0,
+            sent: BUDGET,
+            seen: Vec::new(),
+        };
+        let window = Engine::new(&fabric, &plan, toy).window();
+        (
+            window,
+            u64::from(hosts) * (window / serialisation(fabric.links[0].rate, 66) + 1),
+        )
+    };
+    // A lookahead would bring 16 million packets.
+    let (window, packets) = case(21, 400, 1);
+    assert!(
+        window > 10_000_000 && packets <= MOST_ARRIVALS,
+        "{packets} in {window} ps"
+    );
+    assert!(packets > MOST_ARRIVALS / 2, "longer would do");
+    // Here it is the lookahead.
+    let (window, packets) = case(21, 10, 1);
+    assert_eq!((window, packets), (1_000_052_800, 21 * 18_941));
 }

@@ -8,10 +8,14 @@ use weft_fabric::{Fabric, NodeId};
 
 use super::Plan;
 use super::calendar::Calendar;
+use super::hash::link_hash;
 use super::network::{Network, Timer};
-use super::partition::{QueueProbe, SAMPLE};
+use super::partition::{INDEX_BITS, QueueProbe, SAMPLE};
 use super::port::{Port, Rules};
 use super::ring::Ring;
+
+/// Packets that a node can get in one window: as many as a sort key can number.
+pub const MOST_ARRIVALS: u64 = 1 << INDEX_BITS;
 
 /// Where everything of a fabric goes. Ports are numbered as links are, by sending node; rings by receiving node.
 pub struct Layout<'a> {
@@ -24,7 +28,7 @@ pub struct Layout<'a> {
     ring_of: Vec<u32>,
     /// The host at each node; `u32::MAX` at a switch.
     host_at: Vec<u32>,
-    lookahead: u64,
+    window: u64,
 }
 
 /// How many bits of a route one hop takes in this fabric: enough for the largest port number plus one.
@@ -61,13 +65,14 @@ impl<'a> Layout<'a> {
             port.delay() + port.serialisation(plan.min_packet)
         };
         let lookahead = fabric.links.iter().map(ahead).min().unwrap_or(1).max(1);
+        let window = lookahead.min(longest_window(fabric, plan));
         Self {
             fabric,
             bounds: bounds(fabric, plan.threads),
             link_of,
             ring_of,
             host_at,
-            lookahead,
+            window,
         }
     }
 
@@ -105,13 +110,11 @@ impl<'a> Layout<'a> {
         (self.links_from(&(first..node)).len()) as u32
     }
 
-    /// Receiving node (in the partition) of each ring of a partition.
-    pub fn ring_nodes(&self, nodes: &Range<NodeId>) -> Vec<u32> {
+    /// Of each ring of a partition: its receiving node (in the partition), and its link's hash.
+    pub fn rings(&self, nodes: &Range<NodeId>, seed: u64) -> impl Iterator<Item = (u32, u64)> {
         let links = &self.link_of[self.rings_to(nodes)];
-        links
-            .iter()
-            .map(|&l| self.fabric.links[l as usize].to - nodes.start)
-            .collect()
+        let ring = move |&l: &u32| (self.fabric.links[l as usize].to - nodes.start, link_hash(seed, l));
+        links.iter().map(ring)
     }
 
     /// Of each link: (partition, port) of its sender, (partition, ring) at its receiver.
@@ -182,13 +185,30 @@ impl<'a> Layout<'a> {
             timers: timers.into_iter().map(Reverse).collect(),
             due: BinaryHeap::new(),
             outboxes: vec![Vec::new(); self.bounds.len() - 1],
-            lookahead: self.lookahead,
+            lookahead: self.window,
             end: 0,
             hop_bits: bits,
             hop_mask: (1 << bits) - 1,
             drops: HashMap::new(),
         }
     }
+}
+
+/// The longest window, in picoseconds, in which no node gets more than `plan.arrivals` packets, were all of them the smallest
+/// and all links into it busy.
+fn longest_window(fabric: &Fabric, plan: &Plan) -> u64 {
+    // Of each node: links into it, and packets that they bring in a picosecond.
+    let mut load = vec![(0_u64, 0.0); fabric.nodes.len()];
+    for link in &fabric.links {
+        let (links, packets) = &mut load[link.to as usize];
+        *links += 1;
+        *packets += link.rate.0 as f64 / (8e12 * f64::from(plan.min_packet));
+    }
+    // In any time a link brings one packet more than fit into it.
+    let longest = |&(links, packets): &(u64, f64)| plan.arrivals.saturating_sub(links) as f64 / packets;
+    let longest = load.iter().map(longest).fold(f64::INFINITY, f64::min);
+    // A ten-thousandth for what a byte's time is cut by. In a picosecond no link brings two packets.
+    ((longest * 0.9999) as u64).max(1)
 }
 
 /// Splits the nodes into ranges of about equal work, at most `threads`.

@@ -3,8 +3,9 @@
 //! - **One event a packet-hop.** A FIFO port knows a packet's departure when it is enqueued ([`port`]), so there is no
 //!   service event.
 //! - **Windows.** No packet reaches another node sooner than the lookahead, the smallest propagation delay plus
-//!   serialisation of the smallest packet. Events at different nodes within one window of that length are
-//!   independent; each node sorts the few that concern it ([`partition`]).
+//!   serialisation of the smallest packet. Events at different nodes within one window of at most that length are
+//!   independent; each node sorts the few that concern it ([`partition`]). Arrivals at the same picosecond from different
+//!   links go by a hash of seed, time and link ([`hash`]), so that no link is favoured.
 //! - **A calendar of windows** ([`calendar`]) skips silence.
 //! - **Threads** ([`threads`]) each advance a range of nodes and exchange packets at a window's end. Results do not
 //!   depend on how many there are.
@@ -12,6 +13,7 @@
 mod calendar;
 #[cfg(test)]
 mod exactness;
+mod hash;
 mod layout;
 mod network;
 mod order;
@@ -30,11 +32,12 @@ use std::cmp::Reverse;
 
 use weft_fabric::Fabric;
 
+pub use hash::{finish, mix};
 use layout::Layout;
-pub use layout::hop_bits;
+pub use layout::{MOST_ARRIVALS, hop_bits};
 use network::Timer;
 use packet::Packet;
-pub use partition::{At, Endpoint, QueueSample, mix};
+pub use partition::{At, Endpoint, QueueSample};
 use partition::{Partition, Place};
 
 use crate::outcome::LinkRecord;
@@ -45,6 +48,10 @@ pub struct Plan {
     pub min_packet: u32,
     /// Bytes on the wire of the largest packet.
     pub max_packet: u32,
+    /// Seed of what orders arrivals at the same time.
+    pub seed: u64,
+    /// Packets that a node may get in one window, at most [`MOST_ARRIVALS`]: windows are made short enough.
+    pub arrivals: u64,
     /// Threads, at least 1.
     pub threads: usize,
     /// Hash every node's events?
@@ -98,7 +105,7 @@ impl<E: Endpoint> Engine<E> {
                 places,
                 endpoints,
                 network,
-                layout.ring_nodes(&range),
+                layout.rings(&range, plan.seed),
                 queue_probes,
             ));
         }

@@ -38,7 +38,7 @@ pub struct Network {
     pub due: BinaryHeap<Reverse<Timer>>,
     /// Packets for other partitions' rings, by partition.
     pub outboxes: Vec<Vec<(u32, Packet)>>,
-    /// Length of a window: the lookahead, in picoseconds.
+    /// Length of a window in picoseconds: at most the smallest time in which a packet reaches another node.
     pub lookahead: u64,
     /// End of what is being processed.
     pub end: u64,

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::hash::{mix, rank};
 use super::network::{Network, Timer};
 use super::order::sort_spread;
 use super::packet::Packet;
@@ -62,7 +63,7 @@ pub struct Place {
 }
 
 /// Bits of a sort key that number a packet in its batch. The rest is time within the window: up to 17 s.
-const INDEX_BITS: u32 = 20;
+pub const INDEX_BITS: u32 = 20;
 
 /// Partitions with at least so many links read ahead. A busy link has about a KiB in use, and the nearer caches hold
 /// some 2 MiB; in a smaller network reading ahead only costs.
@@ -114,6 +115,8 @@ pub struct Partition<E> {
     pub network: Network,
     /// Receiving node (in the partition) of each ring.
     pub ring_node: Vec<u32>,
+    /// [`link_hash`](super::hash::link_hash) of each ring's link.
+    link_hashes: Vec<u64>,
     /// Queues sampled here.
     pub queue_probes: Vec<QueueProbe>,
     /// Their samples.
@@ -125,6 +128,8 @@ pub struct Partition<E> {
     /// Running hash of each node's events, if traced.
     pub trace: Vec<u64>,
     batch: Vec<Packet>,
+    /// Where each ring's packets begin in the batch: (index, ring).
+    begins: Vec<(u32, u32)>,
     keys: Vec<u64>,
     scratch: Vec<u64>,
     /// Bits of a key that may be set.
@@ -140,9 +145,10 @@ impl<E: Endpoint> Partition<E> {
         places: Vec<Place>,
         endpoints: Vec<E>,
         network: Network,
-        ring_node: Vec<u32>,
+        rings: impl Iterator<Item = (u32, u64)>,
         queue_probes: Vec<QueueProbe>,
     ) -> Self {
+        let (ring_node, link_hashes) = rings.unzip();
         let trace = vec![0; places.len()];
         let reads_ahead = network.rings.len() >= READ_AHEAD_LINKS;
         let key_bits = INDEX_BITS + u64::BITS - network.lookahead.leading_zeros();
@@ -152,12 +158,14 @@ impl<E: Endpoint> Partition<E> {
             endpoints,
             network,
             ring_node,
+            link_hashes,
             queue_probes,
             queue_samples: Vec::new(),
             arrivals: 0,
             timers_fired: 0,
             trace,
             batch: Vec::new(),
+            begins: Vec::new(),
             keys: Vec::new(),
             scratch: Vec::new(),
             key_bits,
@@ -167,7 +175,8 @@ impl<E: Endpoint> Partition<E> {
     }
 
     /// Processes all events of `window` before `end`. Nodes are independent within a window, so their order is free;
-    /// at each node events go by (time, link, order on the link), and packets before timers at equal times.
+    /// at each node events go by (time, rank of the link at that time, order on the link), and packets before timers at
+    /// equal times.
     pub fn process<const TRACE: bool>(&mut self, window: u64, end: u64) {
         if self.reads_ahead {
             self.process_window::<TRACE, true>(window, end);
@@ -203,6 +212,7 @@ impl<E: Endpoint> Partition<E> {
                         rings = 0;
                     }
                     rings += 1;
+                    self.begins.push((self.batch.len() as u32, ring as u32));
                     if let Some(next) = self.network.rings[ring].take_before(end, &mut self.batch) {
                         self.network
                             .calendar
@@ -274,6 +284,7 @@ impl<E: Endpoint> Partition<E> {
             self.with_timers::<TRACE, AHEAD>(node, start, unsorted, due);
         }
         self.batch.clear();
+        self.begins.clear();
     }
 
     /// Sorts the batch: `keys` are (time in the window, index in the batch).
@@ -289,6 +300,29 @@ impl<E: Endpoint> Partition<E> {
         );
         if unsorted {
             sort_spread(&mut self.keys, &mut self.scratch, self.key_bits);
+            // Without a way out of the loop it is a few vector instructions.
+            let pairs = self.keys.windows(2);
+            if pairs.fold(false, |any, pair| any | at_once(pair[0], pair[1])) {
+                self.break_ties(start);
+            }
+        }
+    }
+
+    /// Orders what arrives at the same time by the links' ranks at that time.
+    #[cold]
+    #[inline(never)]
+    fn break_ties(&mut self, start: u64) {
+        for tied in self.keys.chunk_by_mut(|&a, &b| at_once(a, b)) {
+            if tied.len() > 1 {
+                let time = start + (tied[0] >> INDEX_BITS);
+                // Of one link's packets, and of links of the same rank, the first in the batch goes first.
+                tied.sort_unstable_by_key(|&key| {
+                    let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
+                    let begin = self.begins.partition_point(|&(begin, _)| begin <= index) - 1;
+                    let (_, ring) = self.begins[begin];
+                    (rank(self.link_hashes[ring as usize], time), index)
+                });
+            }
         }
     }
 
@@ -420,12 +454,13 @@ impl<E: Endpoint> Partition<E> {
     }
 }
 
-/// Mixes a word into a running hash.
-pub fn mix(hash: &mut u64, word: u64) {
-    *hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+/// Are two sort keys of the same time?
+fn at_once(a: u64, b: u64) -> bool {
+    a ^ b < 1 << INDEX_BITS
 }
 
-fn trace_packet(hash: &mut u64, p: &Packet) {
+/// Mixes a packet that reached a node into the hash of the node's events.
+pub fn trace_packet(hash: &mut u64, p: &Packet) {
     mix(hash, p.time);
     mix(hash, p.route);
     mix(hash, u64::from(p.slot) << 32 | u64::from(p.seq));

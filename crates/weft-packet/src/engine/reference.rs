@@ -7,7 +7,9 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use weft_fabric::{Fabric, Queue};
 use weft_spec::{Amount, Rate};
 
+use super::mix;
 use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
+use super::partition::trace_packet;
 
 /// What an endpoint does at an event, in this order.
 pub enum Act {
@@ -130,13 +132,26 @@ impl Fifo {
 }
 
 /// What happens, in the order in which it does at equal times: what leaves makes room for what arrives, packets come
-/// before timers, arrivals at a node go by link, timers by key, and a sample sees all of that.
+/// before timers, arrivals go by lot and only then by link, timers by key, and a sample sees all of that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Served { link: u32 },
-    Arrival { node: u32, link: u32 },
+    Arrival { lot: u64, link: u32 },
     Timer { node: u32, key: u64 },
     Sample { probe: u32 },
+}
+
+/// The lot that decides which of several links goes first at `time`: seed, link and time stirred into one another, and the
+/// 64 bits mixed by the finaliser of Steele, Lea and Flood's `SplitMix64` (OOPSLA 2014).
+fn lot(seed: u64, link: u32, time: u64) -> u64 {
+    let product = |a: u64, b: u64| (u128::from(a) * u128::from(b) % (1 << 64)) as u64;
+    let folded = |bits: u64, by: u32| bits ^ (bits / (1 << by));
+    let stirred = [u64::from(link), time].into_iter().fold(seed, |so_far, word| {
+        product(so_far.rotate_left(23) ^ word, 11_400_714_819_323_198_485)
+    });
+    let first = product(folded(stirred, 30), 13_787_848_793_156_543_929);
+    let second = product(folded(first, 27), 10_723_151_780_598_845_931);
+    folded(second, 31)
 }
 
 /// One direction of a cable.
@@ -157,6 +172,7 @@ impl Wire {
 pub struct Reference<'a, T> {
     fabric: &'a Fabric,
     hop_bits: u32,
+    seed: u64,
     events: BinaryHeap<Reverse<(u64, Event)>>,
     /// The first link of each node.
     first: Vec<u32>,
@@ -170,10 +186,16 @@ pub struct Reference<'a, T> {
     pub drops: HashMap<(u32, u32), u64>,
     /// Packets that reached a node, and timers that fired.
     pub events_so_far: (u64, u64),
+    /// Of each node: when a packet last reached it, and over which link.
+    last: Vec<(u64, u32)>,
+    /// Times that a packet reached a node together with the one before it, which came over a link of a lower or a higher number.
+    pub ties: [u64; 2],
+    /// Hash of the events of each node.
+    pub trace: Vec<u64>,
 }
 
 impl<'a, T: Toy> Reference<'a, T> {
-    pub fn new(fabric: &'a Fabric, hop_bits: u32, samples: &[(u32, u64)], toys: Vec<T>) -> Self {
+    pub fn new(fabric: &'a Fabric, seed: u64, hop_bits: u32, samples: &[(u32, u64)], toys: Vec<T>) -> Self {
         let wire = |queue| Wire {
             fifo: Fifo::new(queue),
             flying: VecDeque::new(),
@@ -183,6 +205,7 @@ impl<'a, T: Toy> Reference<'a, T> {
         Self {
             fabric,
             hop_bits,
+            seed,
             events: (0..)
                 .zip(samples)
                 .map(|(probe, &(_, every))| Reverse((every, Event::Sample { probe })))
@@ -194,6 +217,9 @@ impl<'a, T: Toy> Reference<'a, T> {
             lengths: Vec::new(),
             drops: HashMap::new(),
             events_so_far: (0, 0),
+            last: vec![(u64::MAX, 0); fabric.nodes.len()],
+            ties: [0, 0],
+            trace: vec![0; fabric.nodes.len()],
         }
     }
 
@@ -215,15 +241,20 @@ impl<'a, T: Toy> Reference<'a, T> {
                     let wire = &mut self.wires[link as usize];
                     let (packet, next) = wire.fifo.served(now);
                     wire.flying.push_back(packet);
-                    let node = spec.to;
-                    self.events
-                        .push(Reverse((now + spec.delay.0, Event::Arrival { node, link })));
+                    let arrival = now + spec.delay.0;
+                    let lot = lot(self.seed, link, arrival);
+                    self.events.push(Reverse((arrival, Event::Arrival { lot, link })));
                     if let Some(size) = next {
                         let served = now + serialisation(spec.rate, size);
                         self.events.push(Reverse((served, Event::Served { link })));
                     }
                 }
-                Event::Arrival { node, link } => {
+                Event::Arrival { link, .. } => {
+                    let node = self.fabric.links[link as usize].to;
+                    let (time, last) = std::mem::replace(&mut self.last[node as usize], (now, link));
+                    if time == now {
+                        self.ties[usize::from(last > link)] += 1;
+                    }
                     let wire = &mut self.wires[link as usize];
                     let packet = wire.flying.pop_front().expect("a packet on its way");
                     wire.delivered += 1;
@@ -231,6 +262,8 @@ impl<'a, T: Toy> Reference<'a, T> {
                 }
                 Event::Timer { node, key } => {
                     self.events_so_far.1 += 1;
+                    mix(&mut self.trace[node as usize], now);
+                    mix(&mut self.trace[node as usize], key);
                     let acts = self.toy(node).timer(key, now);
                     self.perform(node, acts, now);
                 }
@@ -252,6 +285,7 @@ impl<'a, T: Toy> Reference<'a, T> {
 
     fn arrive(&mut self, node: u32, packet: Packet) {
         self.events_so_far.0 += 1;
+        trace_packet(&mut self.trace[node as usize], &packet);
         if packet.route == 0 {
             let acts = self.toy(node).packet(&packet, packet.time);
             self.perform(node, acts, packet.time);

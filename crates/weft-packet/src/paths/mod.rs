@@ -2,7 +2,7 @@
 
 use weft_fabric::{Fabric, NodeId};
 
-use crate::engine::{hop_bits, mix};
+use crate::engine::{finish, hop_bits, mix};
 
 /// ECMP: a hash of the subflow's identity, as of a five-tuple, selects one path for each direction; of the connection's
 /// where addresses say the paths.
@@ -58,15 +58,6 @@ impl Ecmp {
             .rev()
             .fold(0, |route, &port| route << self.hop_bits | (u64::from(port) + 1)))
     }
-}
-
-/// Spreads a mixed hash over all 64 bits.
-pub fn finish(mut hash: u64) -> u64 {
-    hash ^= hash >> 30;
-    hash = hash.wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    hash ^= hash >> 27;
-    hash = hash.wrapping_mul(0x94D0_49BB_1331_11EB);
-    hash ^ hash >> 31
 }
 
 #[cfg(test)]

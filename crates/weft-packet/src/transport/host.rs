@@ -9,9 +9,9 @@ use weft_traffic::{Flow, Program};
 
 use crate::engine::packet::{ACK, DATA, PROTECTED, Packet, SYN};
 use crate::engine::prefetch::prefetch;
-use crate::engine::{At, Endpoint, mix};
+use crate::engine::{At, Endpoint, finish, mix};
 use crate::outcome::{JobRecord, Sample};
-use crate::paths::{Ecmp, finish};
+use crate::paths::Ecmp;
 use crate::setup::Transport;
 
 use super::connection::{Connection, UNLIMITED};

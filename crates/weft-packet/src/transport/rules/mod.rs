@@ -19,7 +19,7 @@ use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
 use crate::engine::packet::{ACK, CE, DATA, Packet, SYN};
-use crate::engine::{At, Endpoint, Engine, Plan};
+use crate::engine::{At, Endpoint, Engine, MOST_ARRIVALS, Plan};
 use crate::paths::Ecmp;
 use crate::setup::{Scheduler, Transport};
 
@@ -292,6 +292,8 @@ impl Wire {
         let plan = Plan {
             min_packet: profile.ack_size,
             max_packet: profile.wire_size(),
+            seed: self.seed,
+            arrivals: MOST_ARRIVALS,
             threads: 1,
             trace: false,
             distributions: Vec::new(),

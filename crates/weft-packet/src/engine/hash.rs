@@ -1,0 +1,29 @@
+//! Hashes: of events, for traces; of what is to look random and yet depends on nothing but the seed.
+
+/// Mixes a word into a running hash.
+pub fn mix(hash: &mut u64, word: u64) {
+    *hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+}
+
+/// Spreads a mixed hash over all 64 bits.
+pub fn finish(mut hash: u64) -> u64 {
+    hash ^= hash >> 30;
+    hash = hash.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    hash ^= hash >> 27;
+    hash = hash.wrapping_mul(0x94D0_49BB_1331_11EB);
+    hash ^ hash >> 31
+}
+
+/// A link's share of [`rank`]: the seed and the link's number in the fabric.
+pub fn link_hash(seed: u64, link: u32) -> u64 {
+    let mut hash = seed;
+    mix(&mut hash, link.into());
+    hash
+}
+
+/// Among packets that reach a node at the same `time` over different links, those of lower rank come first.
+pub fn rank(link_hash: u64, time: u64) -> u64 {
+    let mut hash = link_hash;
+    mix(&mut hash, time);
+    finish(hash)
+}
