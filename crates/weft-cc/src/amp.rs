@@ -20,8 +20,24 @@
 //! the newest round, and is kept all the while, so that it is right when the subflow comes to be alone.
 
 use crate::dctcp::{cut, estimate};
+use crate::parameters::parameters;
 use crate::reno::{avoidance, collapse};
-use crate::{Ack, Allowed, CongestionControl, Dctcp, Echo, Parameter, Round, Window};
+use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window, dctcp};
+
+parameters! {
+    /// rounds with all windows at the floor until subflows are suppressed
+    gamma: u32 = 2.0, Allowed::Whole(1, 1_000_000);
+    /// rounds without a mark until suppressed subflows are released
+    tau: u32 = 8.0, Allowed::Whole(1, 1_000_000);
+    /// a mark cuts the window by 1 / beta
+    beta: f64 = 4.0, Allowed::Number(2.0, 1000.0);
+    /// floor of a cut by a mark or a fast retransmit, in packets
+    cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
+    /// 0 switches subflow suppression and release off
+    ssr: bool = 1.0, Allowed::Switch;
+    /// 1 cuts a subflow that is alone by DCTCP's alpha / 2; 0, the paper's, by 1 / beta
+    dctcp_cut: bool = 0.0, Allowed::Switch;
+}
 
 /// Slot: 1 once the subflow has closed, else 0.
 const CLOSED: usize = 0;
@@ -33,12 +49,7 @@ const ALPHA: usize = 2;
 /// AMP.
 #[derive(Clone, Debug)]
 pub struct Amp {
-    gamma: u32,
-    tau: u32,
-    beta: f64,
-    cwnd_min: f64,
-    ssr: bool,
-    dctcp_cut: bool,
+    given: Parameters,
     /// Sum of the windows of established, active subflows.
     w_total: f64,
     /// The subflow that is never suppressed.
@@ -51,48 +62,11 @@ pub struct Amp {
 impl Amp {
     /// One line about it.
     pub const ABOUT: &str = "AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)";
-    /// What can be set, in the order [`new`](Self::new) takes it.
-    pub const PARAMETERS: [Parameter; 6] = [
-        Parameter {
-            name: "gamma",
-            default: 2.0,
-            allowed: Allowed::Whole(1, 1_000_000),
-            about: "rounds with all windows at the floor until subflows are suppressed",
-        },
-        Parameter {
-            name: "tau",
-            default: 8.0,
-            allowed: Allowed::Whole(1, 1_000_000),
-            about: "rounds without a mark until suppressed subflows are released",
-        },
-        Parameter::BETA,
-        Parameter {
-            about: "floor of a cut by a mark or a fast retransmit, in packets",
-            ..Parameter::CWND_MIN
-        },
-        Parameter {
-            name: "ssr",
-            default: 1.0,
-            allowed: Allowed::Switch,
-            about: "0 switches subflow suppression and release off",
-        },
-        Parameter {
-            name: "dctcp_cut",
-            default: 0.0,
-            allowed: Allowed::Switch,
-            about: "1 cuts a subflow that is alone by DCTCP's alpha / 2; 0, the paper's, by 1 / beta",
-        },
-    ];
 
     /// A fresh connection's state.
-    pub fn new([gamma, tau, beta, cwnd_min, ssr, dctcp_cut]: [f64; 6]) -> Self {
+    pub fn new(given: Parameters) -> Self {
         Self {
-            gamma: gamma as u32,
-            tau: tau as u32,
-            beta,
-            cwnd_min,
-            ssr: ssr == 1.0,
-            dctcp_cut: dctcp_cut == 1.0,
+            given,
             w_total: 0.0,
             initial: 0,
             suppressed: false,
@@ -105,10 +79,10 @@ impl Amp {
         let (mut n, mut n_sf) = (0, 0);
         for r in w.iter().filter(|r| lives(r)) {
             n += 1;
-            n_sf += u32::from(r.cwnd.floor() == self.cwnd_min && r.established && !r.in_recovery);
+            n_sf += u32::from(r.cwnd.floor() == self.given.cwnd_min && r.established && !r.in_recovery);
         }
         self.n_round = if n_sf == n && n > 1 { self.n_round + 1 } else { 0 };
-        if self.n_round >= self.gamma {
+        if self.n_round >= self.given.gamma {
             self.set_active(w, false);
         }
     }
@@ -116,9 +90,9 @@ impl Amp {
     /// Lines 14 to 21.
     fn release_subflows(&mut self, w: &mut [Window], round: Round) {
         let r = &w[self.initial];
-        let clear = round.marked == 0 && r.cwnd.floor() > self.cwnd_min && !r.in_recovery;
+        let clear = round.marked == 0 && r.cwnd.floor() > self.given.cwnd_min && !r.in_recovery;
         self.n_round = if clear { self.n_round + 1 } else { 0 };
-        if self.n_round >= self.tau {
+        if self.n_round >= self.given.tau {
             self.set_active(w, true);
         }
     }
@@ -158,7 +132,7 @@ impl CongestionControl for Amp {
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
         w[s].slot = [0.0; 4];
-        w[s].slot[ALPHA] = Dctcp::ALPHA0.default;
+        w[s].slot[ALPHA] = dctcp::Parameters::default().alpha0;
         if !w[self.initial].established {
             self.initial = s;
         }
@@ -169,7 +143,7 @@ impl CongestionControl for Amp {
     /// Lines 23 to 25.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         let w = &mut w[s];
-        if w.active {
+        if w.active && ack.may_grow {
             let before = w.cwnd;
             let left = avoidance(w, ack);
             self.w_total += w.cwnd - before;
@@ -181,22 +155,22 @@ impl CongestionControl for Amp {
 
     /// Lines 27 to 29; with `dctcp_cut`, DCTCP's equation (2) for a subflow that is alone.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        let part = if self.dctcp_cut && alone(w, s) {
+        let part = if self.given.dctcp_cut && alone(w, s) {
             w[s].slot[ALPHA] / 2.0
         } else {
-            1.0 / self.beta
+            1.0 / self.given.beta
         };
-        cut(&mut w[s], part, self.cwnd_min);
+        cut(&mut w[s], part, self.given.cwnd_min);
         self.sum(w);
     }
 
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
         w[s].slot[TIMEOUTS] = 0.0;
-        if self.dctcp_cut {
-            estimate(&mut w[s].slot[ALPHA], Dctcp::G.default, round);
+        if self.given.dctcp_cut {
+            estimate(&mut w[s].slot[ALPHA], dctcp::Parameters::default().g, round);
         }
         if s == self.initial {
-            match (self.ssr, self.suppressed) {
+            match (self.given.ssr, self.suppressed) {
                 (true, false) => self.suppress_subflows(w),
                 (true, true) => self.release_subflows(w, round),
                 (false, _) => {}
@@ -207,13 +181,13 @@ impl CongestionControl for Amp {
 
     /// Lines 31 and 32.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
-        w[s].cwnd = (w[s].cwnd / 2.0).max(self.cwnd_min);
+        w[s].cwnd = (w[s].cwnd / 2.0).max(self.given.cwnd_min);
         w[s].ssthresh = w[s].cwnd;
         self.sum(w);
     }
 
-    fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-        collapse(&mut w[s]);
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        collapse(&mut w[s], first);
         w[s].slot[TIMEOUTS] += 1.0;
         if s == self.initial && !lives(&w[s]) {
             self.set_active(w, true);
@@ -240,8 +214,12 @@ mod tests {
     const CLEAR: Round = Round { acked: 3, marked: 0 };
     const MARKED: Round = Round { acked: 3, marked: 1 };
 
-    fn amp(gamma: f64, tau: f64) -> Amp {
-        Amp::new([gamma, tau, 4.0, 2.0, 1.0, 0.0])
+    fn amp(gamma: u32, tau: u32) -> Amp {
+        Amp::new(Parameters {
+            gamma,
+            tau,
+            ..Parameters::default()
+        })
     }
 
     fn active(w: &[Window]) -> Vec<bool> {
@@ -256,7 +234,7 @@ mod tests {
 
     /// A connection of four subflows that has just been suppressed, all windows 2.
     fn suppressed() -> (Amp, Vec<Window>) {
-        let (mut cc, mut w) = (amp(1.0, 3.0), avoiding(&[2.0; 4]));
+        let (mut cc, mut w) = (amp(1, 3), avoiding(&[2.0; 4]));
         open(&mut cc, &mut w);
         cc.on_round(&mut w, 0, MARKED);
         assert_eq!(active(&w), [true, false, false, false]);
@@ -265,7 +243,7 @@ mod tests {
 
     #[test]
     fn line_25_couples_by_the_sum_of_windows_whatever_the_round_trip_times() {
-        let (mut cc, mut w) = (amp(2.0, 8.0), avoiding(&[6.0, 4.0]));
+        let (mut cc, mut w) = (amp(2, 8), avoiding(&[6.0, 4.0]));
         w[1].srtt = 9.0;
         open(&mut cc, &mut w);
         cc.on_ack(&mut w, 0, ack(1)); // 1/10
@@ -277,7 +255,7 @@ mod tests {
 
     #[test]
     fn one_subflow_is_reno_in_growth_and_is_never_suppressed() {
-        let (mut cc, mut w) = (amp(1.0, 1.0), avoiding(&[4.0]));
+        let (mut cc, mut w) = (amp(1, 1), avoiding(&[4.0]));
         open(&mut cc, &mut w);
         cc.on_ack(&mut w, 0, ack(1));
         assert_eq!(w[0].cwnd, 4.25);
@@ -286,14 +264,14 @@ mod tests {
             cc.on_round(&mut w, 0, MARKED);
             assert!(w[0].active && !cc.suppressed);
         }
-        cc.on_timeout(&mut w, 0);
-        cc.on_timeout(&mut w, 0);
+        cc.on_timeout(&mut w, 0, true);
+        cc.on_timeout(&mut w, 0, true);
         assert!(w[0].active);
     }
 
     #[test]
     fn slow_start_is_renos_and_ends_at_the_first_mark_with_the_cut_of_line_29() {
-        let (mut cc, mut w) = (amp(2.0, 8.0), avoiding(&[8.0, 2.0]));
+        let (mut cc, mut w) = (amp(2, 8), avoiding(&[8.0, 2.0]));
         w[0].ssthresh = f64::INFINITY;
         open(&mut cc, &mut w);
         cc.on_ack(&mut w, 0, ack(2));
@@ -306,7 +284,7 @@ mod tests {
 
     #[test]
     fn lines_29_and_32_have_the_floor_and_timeouts_do_not() {
-        let (mut cc, mut w) = (amp(2.0, 8.0), avoiding(&[5.0, 5.0, 3.0]));
+        let (mut cc, mut w) = (amp(2, 8), avoiding(&[5.0, 5.0, 3.0]));
         open(&mut cc, &mut w);
         for expected in [3.75, 2.8125, 2.109_375, 2.0, 2.0] {
             cc.on_mark(&mut w, 0);
@@ -316,9 +294,12 @@ mod tests {
         cc.on_fast_retransmit(&mut w, 2);
         assert_eq!((w[1].cwnd, w[1].ssthresh), (2.5, 2.5));
         assert_eq!((w[2].cwnd, w[2].ssthresh), (2.0, 2.0));
-        cc.on_timeout(&mut w, 1);
+        cc.on_timeout(&mut w, 1, true);
         assert_eq!((w[1].cwnd, w[1].ssthresh, cc.w_total), (1.0, 2.0, 5.0));
-        let mut cc = Amp::new([2.0, 8.0, 4.0, 1.0, 1.0, 0.0]);
+        let mut cc = Amp::new(Parameters {
+            cwnd_min: 1.0,
+            ..Parameters::default()
+        });
         cc.on_fast_retransmit(&mut w, 2);
         cc.on_fast_retransmit(&mut w, 2);
         assert_eq!(w[2].cwnd, 1.0);
@@ -326,7 +307,7 @@ mod tests {
 
     #[test]
     fn gamma_rounds_of_the_initial_subflow_suppress_all_others() {
-        let (mut cc, mut w) = (amp(3.0, 8.0), avoiding(&AT_FLOOR));
+        let (mut cc, mut w) = (amp(3, 8), avoiding(&AT_FLOOR));
         open(&mut cc, &mut w);
         for n_round in 1..=2 {
             cc.on_round(&mut w, 0, MARKED);
@@ -349,7 +330,7 @@ mod tests {
             |r| r.established = false, // not yet: a closed one would not matter
         ];
         for spoil in spoilers {
-            let (mut cc, mut w) = (amp(2.0, 8.0), avoiding(&AT_FLOOR));
+            let (mut cc, mut w) = (amp(2, 8), avoiding(&AT_FLOOR));
             open(&mut cc, &mut w);
             cc.on_round(&mut w, 0, MARKED);
             let good = w[2].clone();
@@ -423,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_subflow_on_its_way_blocks_suppression_and_joins_suppressed_ones_suppressed() {
-        let (mut cc, mut w) = (amp(1.0, 2.0), avoiding(&[2.0, 2.0, 2.0]));
+        let (mut cc, mut w) = (amp(1, 2), avoiding(&[2.0, 2.0, 2.0]));
         w[2].established = false;
         cc.on_open(&mut w, 0);
         cc.on_open(&mut w, 1);
@@ -445,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_closed_subflow_neither_counts_nor_blocks() {
-        let (mut cc, mut w) = (amp(1.0, 2.0), avoiding(&[2.0, 2.0, 7.0]));
+        let (mut cc, mut w) = (amp(1, 2), avoiding(&[2.0, 2.0, 7.0]));
         open(&mut cc, &mut w);
         w[2].established = false;
         cc.on_close(&mut w, 2);
@@ -489,35 +470,42 @@ mod tests {
     fn two_timeouts_without_a_round_are_taken_for_a_dead_path() {
         // The initial one: released at the second.
         let (mut cc, mut w) = suppressed();
-        cc.on_timeout(&mut w, 0);
+        cc.on_timeout(&mut w, 0, true);
         cc.on_round(&mut w, 0, CLEAR);
-        cc.on_timeout(&mut w, 0);
+        cc.on_timeout(&mut w, 0, true);
         assert!(cc.suppressed, "a round lies between the two");
-        cc.on_timeout(&mut w, 0);
+        cc.on_timeout(&mut w, 0, true);
         assert_eq!(active(&w), [true; 4]);
 
         // Another: blocks after one, no more after two, counts again once it ends a round.
-        let (mut cc, mut w) = (amp(1.0, 2.0), avoiding(&[2.0, 2.0, 2.0]));
+        let (mut cc, mut w) = (amp(1, 2), avoiding(&[2.0, 2.0, 2.0]));
         open(&mut cc, &mut w);
-        cc.on_timeout(&mut w, 2);
+        cc.on_timeout(&mut w, 2, true);
         cc.on_round(&mut w, 0, MARKED);
         assert!(!cc.suppressed);
-        cc.on_timeout(&mut w, 2);
+        cc.on_timeout(&mut w, 2, true);
         cc.on_round(&mut w, 2, CLEAR);
         cc.on_round(&mut w, 0, MARKED);
         assert!(!cc.suppressed);
-        cc.on_timeout(&mut w, 2);
-        cc.on_timeout(&mut w, 2);
+        cc.on_timeout(&mut w, 2, true);
+        cc.on_timeout(&mut w, 2, true);
         cc.on_round(&mut w, 0, MARKED);
         assert!(cc.suppressed);
         // Dying while suppressed, it releases nothing.
-        cc.on_timeout(&mut w, 2);
+        cc.on_timeout(&mut w, 2, true);
         assert!(cc.suppressed);
     }
 
     #[test]
     fn without_ssr_nothing_is_ever_suppressed() {
-        let (mut cc, mut w) = (Amp::new([1.0, 8.0, 4.0, 2.0, 0.0, 0.0]), avoiding(&[2.0; 4]));
+        let (mut cc, mut w) = (
+            Amp::new(Parameters {
+                gamma: 1,
+                ssr: false,
+                ..Parameters::default()
+            }),
+            avoiding(&[2.0; 4]),
+        );
         open(&mut cc, &mut w);
         for _ in 0..20 {
             cc.on_round(&mut w, 0, MARKED);

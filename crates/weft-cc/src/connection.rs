@@ -1,9 +1,9 @@
 //! The contract between congestion control and a transport.
 //!
 //! An algorithm sees the whole connection: a slice of subflow windows, subflow 0 first, any of which it
-//! may change at any event. It knows no clock, no packet and no I/O, allocates nothing after construction
-//! and is deterministic, so the same file serves a simulator, a test with hand-computed values and a
-//! comparison with a kernel's implementation.
+//! may change at any event. It knows no packet and no I/O, and no time but what an acknowledgement tells. It
+//! allocates at most when a subflow opens and is deterministic, so the same file serves a simulator, a test
+//! with hand-computed values and a comparison with a kernel's implementation.
 
 /// One subflow's congestion window, shared by the algorithm (which owns `cwnd`, `ssthresh`, `active` and
 /// `slot`) and the transport (which owns the rest and obeys).
@@ -43,13 +43,34 @@ impl Window {
     }
 }
 
-/// What one acknowledgement that advanced a subflow brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What one acknowledgement brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ack {
-    /// Packets newly acknowledged, at least 1.
+    /// Packets newly acknowledged; 0 on a duplicate.
     pub acked: u32,
-    /// How many of them the receiver reported as marked (CE).
+    /// Packets that it reports as marked (CE): of those it acknowledges, or, on a duplicate, of those that
+    /// made the receiver send it. A duplicate's marks are not part of any [`Round`].
     pub marked: u32,
+    /// May the window grow? Not in fast recovery, not on a duplicate, not where the application leaves more
+    /// than half of the window unused (RFC 7661), and, if the profile says so, not between a cut for a mark
+    /// and the end of that window.
+    pub may_grow: bool,
+    /// The RTT sample that it gave, in seconds; 0 if it gave none.
+    pub rtt: f64,
+    /// When it arrived.
+    pub now: Elapsed,
+}
+
+/// Time since the connection opened, in picoseconds. An algorithm that does not ask for seconds pays for no
+/// conversion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Elapsed(pub u64);
+
+impl Elapsed {
+    /// In seconds.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
 }
 
 /// One round of a subflow: the acknowledgements from when `snd_una` passed the previous round's end until it
@@ -78,8 +99,8 @@ pub enum Echo {
 /// A coupled congestion control. Every event names the subflow `s` it happened on; `w` holds all subflows.
 ///
 /// The order on one acknowledgement is: [`on_round`](Self::on_round) if it ends a round,
-/// [`on_ack`](Self::on_ack) unless the transport forbids growth, then [`on_mark`](Self::on_mark) if it carries
-/// the first mark since the last cut was fully acknowledged.
+/// [`on_ack`](Self::on_ack), then [`on_mark`](Self::on_mark) if it carries the first mark since the last cut
+/// was fully acknowledged, or [`on_fast_retransmit`](Self::on_fast_retransmit) if it reveals a loss.
 pub trait CongestionControl {
     /// The ECN echo the algorithm wants of its receivers.
     fn echo(&self) -> Echo;
@@ -87,7 +108,8 @@ pub trait CongestionControl {
     fn on_open(&mut self, w: &mut [Window], s: usize) {
         let _ = (w, s);
     }
-    /// `snd_una` advanced outside recovery (slow start after a timeout counts as outside).
+    /// An acknowledgement arrived: any that acknowledges something, and every duplicate while data is
+    /// outstanding. Whether the window may grow is said ([`Ack::may_grow`]), not withheld.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack);
     /// First mark of a window: at most one call until everything in flight at that moment is acknowledged.
     fn on_mark(&mut self, w: &mut [Window], s: usize);
@@ -97,11 +119,25 @@ pub trait CongestionControl {
     }
     /// Loss found by duplicate or selective acknowledgements; once per recovery episode. Sets `ssthresh` and `cwnd`.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize);
-    /// Retransmission timeout. Sets `ssthresh` and `cwnd` (RFC 5681: one packet).
-    fn on_timeout(&mut self, w: &mut [Window], s: usize);
+    /// Retransmission timeout. Sets `cwnd` (RFC 5681: one packet) and, if `first`, `ssthresh`: where "the
+    /// given segment has already been retransmitted by way of the retransmission timer at least once, the
+    /// value of ssthresh is held constant" (RFC 5681, section 3.1).
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool);
     /// The subflow closed; `w[s].established` is already cleared.
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         let _ = (w, s);
+    }
+    /// The rate at which subflow `s` asks to be paced, in packets per second; none to send as the window
+    /// allows. Built-in algorithms ask for none. Hosts of the packet level do not pace yet.
+    fn pacing_rate(&self, w: &[Window], s: usize) -> Option<f64> {
+        let _ = (w, s);
+        None
+    }
+    /// May acknowledgements, marks and fast retransmits change any `active`? The transport looks for a change
+    /// after every other event anyway, and after these only where this says so, because it costs a look at
+    /// all windows per packet. A user's own algorithm ([`Custom`](crate::Custom)) is always looked at.
+    fn suppresses_within_rounds(&self) -> bool {
+        false
     }
 }
 

@@ -78,11 +78,20 @@ impl CongestionControl for Custom {
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         self.connection().on_fast_retransmit(w, s);
     }
-    fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-        self.connection().on_timeout(w, s);
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        self.connection().on_timeout(w, s, first);
     }
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         self.connection().on_close(w, s);
+    }
+    fn pacing_rate(&self, w: &[Window], s: usize) -> Option<f64> {
+        let connection = self.connection.lock();
+        connection
+            .unwrap_or_else(PoisonError::into_inner)
+            .pacing_rate(w, s)
+    }
+    fn suppresses_within_rounds(&self) -> bool {
+        true
     }
 }
 
@@ -111,8 +120,11 @@ mod tests {
         fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
             w[s].cwnd = 101.0;
         }
-        fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-            w[s].cwnd = 102.0;
+        fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+            w[s].cwnd = if first { 102.0 } else { 105.0 };
+        }
+        fn pacing_rate(&self, w: &[Window], s: usize) -> Option<f64> {
+            Some(2.0 * w[s].cwnd / w[s].srtt)
         }
         fn on_open(&mut self, w: &mut [Window], s: usize) {
             w[s].cwnd = 103.0;
@@ -153,14 +165,19 @@ mod tests {
         let events = [
             Algorithm::on_mark,
             Algorithm::on_fast_retransmit,
-            Algorithm::on_timeout,
             Algorithm::on_open,
             Algorithm::on_close,
         ];
-        for (event, expected) in events.into_iter().zip([100.0, 101.0, 102.0, 103.0, 104.0]) {
+        for (event, expected) in events.into_iter().zip([100.0, 101.0, 103.0, 104.0]) {
             event(&mut cc, &mut w, 0);
             assert_eq!(w[0].cwnd, expected);
         }
+        for (first, expected) in [(true, 102.0), (false, 105.0)] {
+            cc.on_timeout(&mut w, 0, first);
+            assert_eq!(w[0].cwnd, expected);
+        }
+        assert_eq!(cc.pacing_rate(&w, 0), Some(210.0));
+        assert!(cc.suppresses_within_rounds());
         assert_eq!(format!("{cc:?}"), "Custom(Custom(Doublings))");
     }
 }

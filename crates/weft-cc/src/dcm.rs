@@ -8,7 +8,21 @@
 //! simulator; `per_ack = 0` computes it once a round. Slow start ends at the first mark, with a cut by the
 //! alpha of that moment. A timeout is Reno's.
 
-use crate::{Ack, Allowed, CongestionControl, Dctcp, Echo, Lia, Parameter, Round, Window};
+use crate::dctcp::{self, Dctcp};
+use crate::lia::{self, Lia};
+use crate::parameters::parameters;
+use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window};
+
+parameters! {
+    /// alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
+    alpha0: f64 = 1.0, Allowed::Number(0.0, 1.0);
+    /// weight of the newest round in alpha
+    g: f64 = 1.0 / 16.0, Allowed::Number(0.001, 1.0);
+    /// floor of a cut by a mark, in packets
+    cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
+    /// 1 computes a of equation (1) at every acknowledgement, 0 once a round
+    per_ack: bool = 1.0, Allowed::Switch;
+}
 
 /// MPTCP's increase with DCTCP's decrease.
 #[derive(Clone, Debug)]
@@ -20,24 +34,22 @@ pub struct Dcm {
 impl Dcm {
     /// One line about it.
     pub const ABOUT: &str = "DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)";
-    /// What can be set, in the order [`new`](Self::new) takes it.
-    pub const PARAMETERS: [Parameter; 4] = [
-        Dctcp::ALPHA0,
-        Dctcp::G,
-        Parameter::CWND_MIN,
-        Parameter {
-            name: "per_ack",
-            default: 1.0,
-            allowed: Allowed::Switch,
-            about: "1 computes a of equation (1) at every acknowledgement, 0 once a round",
-        },
-    ];
 
     /// A fresh connection's state.
-    pub fn new([alpha0, g, cwnd_min, per_ack]: [f64; 4]) -> Self {
+    pub fn new(given: Parameters) -> Self {
+        let Parameters {
+            alpha0,
+            g,
+            cwnd_min,
+            per_ack,
+        } = given;
         Self {
-            mptcp: Lia::new([0.0, cwnd_min, per_ack]),
-            dctcp: Dctcp::new([alpha0, g, cwnd_min]),
+            mptcp: Lia::new(lia::Parameters {
+                beta: 0.0,
+                cwnd_min,
+                per_ack,
+            }),
+            dctcp: Dctcp::new(dctcp::Parameters { alpha0, g, cwnd_min }),
         }
     }
 }
@@ -74,8 +86,8 @@ impl CongestionControl for Dcm {
         self.mptcp.on_fast_retransmit(w, s);
     }
 
-    fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-        self.mptcp.on_timeout(w, s);
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        self.mptcp.on_timeout(w, s, first);
     }
 
     fn on_close(&mut self, w: &mut [Window], s: usize) {
@@ -88,13 +100,17 @@ mod tests {
     use super::*;
     use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds, round};
 
-    fn dcm(alpha0: f64, per_ack: f64) -> Dcm {
-        Dcm::new([alpha0, 1.0 / 16.0, 2.0, per_ack])
+    fn dcm(alpha0: f64, per_ack: bool) -> Dcm {
+        Dcm::new(Parameters {
+            alpha0,
+            per_ack,
+            ..Parameters::default()
+        })
     }
 
     #[test]
     fn it_grows_by_equation_1_at_every_acknowledgement() {
-        let mut cc = dcm(0.0, 1.0);
+        let mut cc = dcm(0.0, true);
         let mut w = avoiding_at(&[6.0, 2.0], &[1.0, 2.0]);
         // a / w_total = max(6/1, 2/4) / (6/1 + 2/2)^2 = 6/49, below 1/6.
         cc.on_ack(&mut w, 0, ack(1));
@@ -107,7 +123,7 @@ mod tests {
 
     #[test]
     fn it_may_compute_a_once_a_round() {
-        let mut cc = dcm(0.0, 0.0);
+        let mut cc = dcm(0.0, false);
         let mut w = avoiding(&[4.0, 4.0]);
         cc.on_round(&mut w, 0, round(4, 0)); // 4 / 8^2 = 1/16
         cc.on_ack(&mut w, 0, ack(4));
@@ -117,7 +133,7 @@ mod tests {
 
     #[test]
     fn joins_marks_and_closes_are_felt_at_once() {
-        let mut cc = dcm(1.0, 0.0);
+        let mut cc = dcm(1.0, false);
         let mut w = avoiding(&[8.0, 8.0]);
         w[1].established = false;
         let grown_by = |cc: &mut Dcm, w: &mut [Window]| {
@@ -139,7 +155,7 @@ mod tests {
 
     #[test]
     fn it_shrinks_by_equation_2_on_each_subflow() {
-        let mut cc = dcm(0.5, 1.0);
+        let mut cc = dcm(0.5, true);
         let mut w = avoiding(&[16.0, 16.0]);
         cc.on_open(&mut w, 0);
         cc.on_open(&mut w, 1);
@@ -155,14 +171,14 @@ mod tests {
 
     #[test]
     fn marks_stop_at_the_floor_and_losses_are_renos() {
-        let mut cc = dcm(1.0, 1.0);
+        let mut cc = dcm(1.0, true);
         let mut w = avoiding(&[3.0, 12.0]);
         cc.on_open(&mut w, 0);
         cc.on_mark(&mut w, 0);
         assert_eq!(w[0].cwnd, 2.0);
         cc.on_fast_retransmit(&mut w, 1);
         assert_eq!((w[1].cwnd, w[1].ssthresh), (6.0, 6.0));
-        cc.on_timeout(&mut w, 1);
+        cc.on_timeout(&mut w, 1, true);
         assert_eq!((w[1].cwnd, w[1].ssthresh), (1.0, 3.0));
     }
 }

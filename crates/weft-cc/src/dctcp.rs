@@ -8,8 +8,18 @@
 //! the floor of cuts by marks only (2 in the first implementations, 1 in later ones). Loss is Reno's (RFC
 //! 8257, section 3.5), and so is growth (section 3.4). The fraction of marks counts packets, not bytes.
 
+use crate::parameters::parameters;
 use crate::reno::{collapse, grow, halve};
-use crate::{Ack, Allowed, CongestionControl, Echo, Parameter, Round, Window};
+use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window};
+
+parameters! {
+    /// alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
+    alpha0: f64 = 1.0, Allowed::Number(0.0, 1.0);
+    /// weight of the newest round in alpha
+    g: f64 = 1.0 / 16.0, Allowed::Number(0.001, 1.0);
+    /// floor of a cut by a mark, in packets
+    cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
+}
 
 /// Slot: the estimated fraction of marked packets, 0 to 1.
 const ALPHA: usize = 0;
@@ -17,32 +27,16 @@ const ALPHA: usize = 0;
 /// RFC 8257 on each subflow.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
-    alpha0: f64,
-    g: f64,
-    cwnd_min: f64,
+    given: Parameters,
 }
 
 impl Dctcp {
     /// One line about it.
     pub const ABOUT: &str = "DCTCP on each subflow, uncoupled (RFC 8257)";
-    /// What can be set, in the order [`new`](Self::new) takes it.
-    pub const PARAMETERS: [Parameter; 3] = [Self::ALPHA0, Self::G, Parameter::CWND_MIN];
-    pub(crate) const ALPHA0: Parameter = Parameter {
-        name: "alpha0",
-        default: 1.0,
-        allowed: Allowed::Number(0.0, 1.0),
-        about: "alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations",
-    };
-    pub(crate) const G: Parameter = Parameter {
-        name: "g",
-        default: 1.0 / 16.0,
-        allowed: Allowed::Number(0.001, 1.0),
-        about: "weight of the newest round in alpha",
-    };
 
     /// A fresh connection's state.
-    pub fn new([alpha0, g, cwnd_min]: [f64; 3]) -> Self {
-        Self { alpha0, g, cwnd_min }
+    pub fn new(given: Parameters) -> Self {
+        Self { given }
     }
 }
 
@@ -66,7 +60,7 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
-        w[s].slot[ALPHA] = self.alpha0;
+        w[s].slot[ALPHA] = self.given.alpha0;
     }
 
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
@@ -76,20 +70,20 @@ impl CongestionControl for Dctcp {
     /// Equation (2): `cwnd <- cwnd (1 - alpha / 2)`.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         let part = w[s].slot[ALPHA] / 2.0;
-        cut(&mut w[s], part, self.cwnd_min);
+        cut(&mut w[s], part, self.given.cwnd_min);
     }
 
     /// Equation (1).
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
-        estimate(&mut w[s].slot[ALPHA], self.g, round);
+        estimate(&mut w[s].slot[ALPHA], self.given.g, round);
     }
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         halve(&mut w[s]);
     }
 
-    fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-        collapse(&mut w[s]);
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        collapse(&mut w[s], first);
     }
 }
 
@@ -98,13 +92,18 @@ mod tests {
     use super::*;
     use crate::test_windows::{ack, avoiding, round};
 
+    fn dctcp(alpha0: f64, cwnd_min: f64) -> Dctcp {
+        let g = 1.0 / 16.0;
+        Dctcp::new(Parameters { alpha0, g, cwnd_min })
+    }
+
     fn alpha(w: &[Window]) -> f64 {
         w[0].slot[ALPHA]
     }
 
     #[test]
     fn alpha_follows_equation_1_and_the_cut_equation_2() {
-        let mut cc = Dctcp::new([1.0, 1.0 / 16.0, 2.0]);
+        let mut cc = dctcp(1.0, 2.0);
         let mut w = avoiding(&[20.0]);
         cc.on_open(&mut w, 0);
         assert_eq!(alpha(&w), 1.0);
@@ -124,7 +123,7 @@ mod tests {
 
     #[test]
     fn alpha_of_0_makes_the_first_mark_only_end_slow_start() {
-        let mut cc = Dctcp::new([0.0, 1.0 / 16.0, 2.0]);
+        let mut cc = dctcp(0.0, 2.0);
         let mut w = vec![Window::new(8.0, f64::INFINITY)];
         cc.on_open(&mut w, 0);
         cc.on_ack(&mut w, 0, ack(2));
@@ -138,7 +137,7 @@ mod tests {
 
     #[test]
     fn slow_start_ends_with_a_cut_by_alpha() {
-        let mut cc = Dctcp::new([1.0, 1.0 / 16.0, 2.0]);
+        let mut cc = dctcp(1.0, 2.0);
         let mut w = vec![Window::new(10.0, f64::INFINITY)];
         cc.on_open(&mut w, 0);
         cc.on_mark(&mut w, 0);
@@ -148,19 +147,19 @@ mod tests {
     #[test]
     fn the_floor_holds_for_marks_and_not_for_timeouts() {
         for (cwnd_min, floor) in [(2.0, 2.0), (1.0, 1.5)] {
-            let mut cc = Dctcp::new([1.0, 1.0 / 16.0, cwnd_min]);
+            let mut cc = dctcp(1.0, cwnd_min);
             let mut w = avoiding(&[3.0]);
             cc.on_open(&mut w, 0);
             cc.on_mark(&mut w, 0); // 3 * (1 - 1/2) = 1.5
             assert_eq!(w[0].cwnd, floor);
-            cc.on_timeout(&mut w, 0);
+            cc.on_timeout(&mut w, 0, true);
             assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 2.0));
         }
     }
 
     #[test]
     fn loss_halves_whatever_alpha_is_and_leaves_other_subflows_alone() {
-        let mut cc = Dctcp::new([0.0, 1.0 / 16.0, 2.0]);
+        let mut cc = dctcp(0.0, 2.0);
         let mut w = avoiding(&[12.0, 12.0]);
         cc.on_fast_retransmit(&mut w, 0);
         assert_eq!((w[0].cwnd, w[0].ssthresh), (6.0, 6.0));

@@ -15,15 +15,23 @@
 //! = 4)": ECN with a cut of 1 / `beta` at the first mark of a window, in slow start too, which it ends; no
 //! lower than `cwnd_min`.
 
+use crate::parameters::parameters;
 use crate::reno::{avoidance, collapse, halve};
-use crate::{Ack, Allowed, CongestionControl, Echo, Parameter, Round, Window};
+use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window};
+
+parameters! {
+    /// 0: no ECN; otherwise a mark cuts the window by 1 / beta
+    beta: f64 = 0.0, Allowed::ZeroOrNumber(2.0, 1000.0);
+    /// floor of a cut by a mark, in packets
+    cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
+    /// 1 computes alpha at every acknowledgement, 0 once a round
+    per_ack: bool = 0.0, Allowed::Switch;
+}
 
 /// RFC 6356.
 #[derive(Clone, Debug)]
 pub struct Lia {
-    beta: f64,
-    cwnd_min: f64,
-    per_ack: bool,
+    given: Parameters,
     /// `alpha / cwnd_total` as last computed.
     increase: f64,
 }
@@ -31,29 +39,11 @@ pub struct Lia {
 impl Lia {
     /// One line about it.
     pub const ABOUT: &str = "LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)";
-    /// What can be set, in the order [`new`](Self::new) takes it.
-    pub const PARAMETERS: [Parameter; 3] = [
-        Parameter {
-            name: "beta",
-            default: 0.0,
-            allowed: Allowed::ZeroOrNumber(2.0, 1000.0),
-            about: "0: no ECN; otherwise a mark cuts the window by 1 / beta",
-        },
-        Parameter::CWND_MIN,
-        Parameter {
-            name: "per_ack",
-            default: 0.0,
-            allowed: Allowed::Switch,
-            about: "1 computes alpha at every acknowledgement, 0 once a round",
-        },
-    ];
 
     /// A fresh connection's state.
-    pub fn new([beta, cwnd_min, per_ack]: [f64; 3]) -> Self {
+    pub fn new(given: Parameters) -> Self {
         Self {
-            beta,
-            cwnd_min,
-            per_ack: per_ack == 1.0,
+            given,
             increase: f64::INFINITY,
         }
     }
@@ -77,7 +67,11 @@ impl Lia {
 
 impl CongestionControl for Lia {
     fn echo(&self) -> Echo {
-        if self.beta == 0.0 { Echo::Off } else { Echo::Dctcp }
+        if self.given.beta == 0.0 {
+            Echo::Off
+        } else {
+            Echo::Dctcp
+        }
     }
 
     fn on_open(&mut self, w: &mut [Window], _: usize) {
@@ -86,7 +80,10 @@ impl CongestionControl for Lia {
 
     /// Equation (1).
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
-        if self.per_ack {
+        if !ack.may_grow {
+            return;
+        }
+        if self.given.per_ack {
             self.couple(w);
         }
         let left = avoidance(&mut w[s], ack);
@@ -95,10 +92,10 @@ impl CongestionControl for Lia {
 
     /// Without ECN not asked for; RFC 3168, section 6.1.2, would have it treated as a loss.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        if self.beta == 0.0 {
+        if self.given.beta == 0.0 {
             halve(&mut w[s]);
         } else {
-            w[s].cwnd = (w[s].cwnd * (1.0 - 1.0 / self.beta)).max(self.cwnd_min);
+            w[s].cwnd = (w[s].cwnd * (1.0 - 1.0 / self.given.beta)).max(self.given.cwnd_min);
             w[s].ssthresh = w[s].cwnd;
         }
         self.couple(w);
@@ -113,8 +110,8 @@ impl CongestionControl for Lia {
         self.couple(w);
     }
 
-    fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-        collapse(&mut w[s]);
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        collapse(&mut w[s], first);
         self.couple(w);
     }
 
@@ -129,7 +126,7 @@ mod tests {
     use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds, round};
 
     fn lia(w: &[Window]) -> Lia {
-        let mut cc = Lia::new([0.0, 2.0, 0.0]);
+        let mut cc = Lia::new(Parameters::default());
         cc.couple(w);
         cc
     }
@@ -181,7 +178,13 @@ mod tests {
         cc.on_ack(&mut w, 0, ack(1));
         assert_near(w[0].cwnd, 4.5 + 4.5 / 72.25);
 
-        let (mut w, mut cc) = (windows, Lia::new([0.0, 2.0, 1.0]));
+        let (mut w, mut cc) = (
+            windows,
+            Lia::new(Parameters {
+                per_ack: true,
+                ..Parameters::default()
+            }),
+        );
         cc.on_ack(&mut w, 0, ack(4));
         // Now 4.25 / 8.25^2.
         cc.on_ack(&mut w, 0, ack(4));
@@ -203,7 +206,7 @@ mod tests {
 
     #[test]
     fn joins_losses_and_closes_are_felt_at_once() {
-        let mut cc = Lia::new([0.0, 2.0, 0.0]);
+        let mut cc = Lia::new(Parameters::default());
         let mut w = avoiding(&[6.0, 6.0, 4.0]);
         w[2].established = false;
         cc.on_open(&mut w, 1); // 6 / 12^2
@@ -213,7 +216,7 @@ mod tests {
         assert_eq!(cc.increase, 6.0 / 256.0);
         cc.on_fast_retransmit(&mut w, 0); // windows 3, 6, 4
         assert_eq!(cc.increase, 6.0 / 169.0);
-        cc.on_timeout(&mut w, 1); // windows 3, 1, 4
+        cc.on_timeout(&mut w, 1, true); // windows 3, 1, 4
         assert_eq!(cc.increase, 4.0 / 64.0);
         w[2].established = false;
         cc.on_close(&mut w, 2); // windows 3, 1
@@ -222,8 +225,11 @@ mod tests {
 
     #[test]
     fn beta_makes_it_ecn_capable_with_a_constant_cut() {
-        assert_eq!(Lia::new([0.0, 2.0, 0.0]).echo(), Echo::Off);
-        let mut cc = Lia::new([4.0, 2.0, 0.0]);
+        assert_eq!(Lia::new(Parameters::default()).echo(), Echo::Off);
+        let mut cc = Lia::new(Parameters {
+            beta: 4.0,
+            ..Parameters::default()
+        });
         assert_eq!(cc.echo(), Echo::Dctcp);
         let mut w = avoiding(&[8.0, 4.0]);
         w[0].ssthresh = f64::INFINITY;

@@ -6,23 +6,19 @@
 
 mod connection;
 mod custom;
+mod parameters;
 mod registry;
 #[cfg(test)]
 mod test_windows;
 
-mod amp;
-mod dcm;
-mod dctcp;
-mod lia;
-mod reno;
-mod xmp;
+pub mod amp;
+pub mod dcm;
+pub mod dctcp;
+pub mod lia;
+pub mod reno;
+pub mod xmp;
 
-pub use amp::Amp;
-pub use connection::{Ack, CongestionControl, Echo, Round, Window, slow_start};
+pub use connection::{Ack, CongestionControl, Echo, Elapsed, Round, Window, slow_start};
 pub use custom::{Custom, Factory};
-pub use dcm::Dcm;
-pub use dctcp::Dctcp;
-pub use lia::Lia;
-pub use registry::{Algorithm, Allowed, Entry, Error, Parameter};
-pub use reno::Reno;
-pub use xmp::Xmp;
+pub use parameters::{Allowed, Parameter};
+pub use registry::{Algorithm, Entry, Error};

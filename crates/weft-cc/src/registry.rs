@@ -1,12 +1,11 @@
 //! The congestion controls there are: what each is called, what it takes, and how one is made.
 
-use std::fmt;
+use crate::{Ack, CongestionControl, Custom, Echo, Factory, Parameter, Round, Window};
 
-use crate::{Ack, Amp, CongestionControl, Custom, Dcm, Dctcp, Echo, Factory, Lia, Reno, Round, Window, Xmp};
-
-/// Declares [`Algorithm`] and everything that goes through all algorithms, from one line for each.
+/// Declares [`Algorithm`] and everything that goes through all algorithms, from one line for each: the name,
+/// and the type in its module, beside which stand its `Parameters`.
 macro_rules! algorithms {
-    ($($name:literal => $type:ident,)+) => {
+    ($($name:literal => $module:ident::$type:ident,)+) => {
         /// A congestion control with its parameters and one connection's state.
         ///
         /// The clone of one that was never used is a fresh connection's. Events of a built-in algorithm cost
@@ -14,8 +13,8 @@ macro_rules! algorithms {
         #[derive(Clone, Debug)]
         pub enum Algorithm {
             $(
-                #[doc = concat!("`", $name, "`, see [`", stringify!($type), "`].")]
-                $type($type),
+                #[doc = concat!("`", $name, "`, see [`", stringify!($module), "`](crate::", stringify!($module), ").")]
+                $type(crate::$module::$type),
             )+
             /// A user's own.
             Custom(Custom),
@@ -24,7 +23,11 @@ macro_rules! algorithms {
         impl Algorithm {
             /// The built-in algorithms, sorted by name.
             pub const BUILT_IN: &[Entry] =
-                &[$(Entry { name: $name, about: $type::ABOUT, parameters: &$type::PARAMETERS },)+];
+                &[$(Entry {
+                    name: $name,
+                    about: crate::$module::$type::ABOUT,
+                    parameters: crate::$module::Parameters::ALL,
+                },)+];
 
             /// What it is called: a name of [`BUILT_IN`](Self::BUILT_IN), or the factory's.
             pub fn name(&self) -> &str {
@@ -34,10 +37,13 @@ macro_rules! algorithms {
                 }
             }
 
-            /// Makes the built-in algorithm `name` from values in the order of its entry's parameters.
-            fn of_values(name: &str, values: &[f64]) -> Option<Self> {
+            /// Makes the built-in algorithm `name` from its parameters' values by name.
+            fn of(name: &str, value: impl Fn(&str) -> f64) -> Option<Self> {
                 match name {
-                    $($name => Some(Self::$type($type::new(values.try_into().ok()?))),)+
+                    $($name => {
+                        let parameters = crate::$module::Parameters::of(value);
+                        Some(Self::$type(crate::$module::$type::new(parameters)))
+                    })+
                     _ => None,
                 }
             }
@@ -50,7 +56,7 @@ macro_rules! algorithms {
             fn on_mark(s: usize);
             fn on_round(s: usize, round: Round);
             fn on_fast_retransmit(s: usize);
-            fn on_timeout(s: usize);
+            fn on_timeout(s: usize, first: bool);
             fn on_close(s: usize);
         );
     };
@@ -59,6 +65,14 @@ macro_rules! algorithms {
             #[inline]
             fn echo(&self) -> Echo {
                 algorithms!(@match $types self, cc => cc.echo())
+            }
+            #[inline]
+            fn pacing_rate(&self, w: &[Window], s: usize) -> Option<f64> {
+                algorithms!(@match $types self, cc => cc.pacing_rate(w, s))
+            }
+            #[inline]
+            fn suppresses_within_rounds(&self) -> bool {
+                algorithms!(@match $types self, cc => cc.suppresses_within_rounds())
             }
             $(
                 #[inline]
@@ -74,12 +88,12 @@ macro_rules! algorithms {
 }
 
 algorithms! {
-    "amp" => Amp,
-    "dcm" => Dcm,
-    "dctcp" => Dctcp,
-    "lia" => Lia,
-    "reno" => Reno,
-    "xmp" => Xmp,
+    "amp" => amp::Amp,
+    "dcm" => dcm::Dcm,
+    "dctcp" => dctcp::Dctcp,
+    "lia" => lia::Lia,
+    "reno" => reno::Reno,
+    "xmp" => xmp::Xmp,
 }
 
 impl Algorithm {
@@ -95,17 +109,16 @@ impl Algorithm {
             .iter()
             .find(|entry| entry.name == name)
             .ok_or_else(unknown)?;
-        let mut values: Vec<f64> = entry.parameters.iter().map(|p| p.default).collect();
         for (i, (given, value)) in parameters.iter().enumerate() {
-            let at = entry
-                .parameters
-                .iter()
-                .position(|p| p.name == given)
-                .ok_or_else(|| Error::Parameter {
-                    algorithm: entry.name,
-                    given: given.clone(),
-                })?;
-            let parameter = &entry.parameters[at];
+            let parameter =
+                entry
+                    .parameters
+                    .iter()
+                    .find(|p| p.name == given)
+                    .ok_or_else(|| Error::Parameter {
+                        algorithm: entry.name,
+                        given: given.clone(),
+                    })?;
             if parameters[..i].iter().any(|(earlier, _)| earlier == given) {
                 return Err(Error::Repeated {
                     algorithm: entry.name,
@@ -119,9 +132,19 @@ impl Algorithm {
                     given: *value,
                 });
             }
-            values[at] = *value;
         }
-        Self::of_values(name, &values).ok_or_else(unknown)
+        let value = |name: &str| {
+            let given = parameters.iter().find(|(given, _)| given == name).map(|p| p.1);
+            let default = || {
+                entry
+                    .parameters
+                    .iter()
+                    .find(|p| p.name == name)
+                    .map(|p| p.default)
+            };
+            given.or_else(default).unwrap_or(f64::NAN)
+        };
+        Self::of(name, value).ok_or_else(unknown)
     }
 
     /// A user's own algorithm.
@@ -139,92 +162,6 @@ pub struct Entry {
     pub about: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
-}
-
-/// One number that an algorithm takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Parameter {
-    /// What a spec calls it.
-    pub name: &'static str,
-    /// Its value where a spec says nothing.
-    pub default: f64,
-    /// Which values it may have.
-    pub allowed: Allowed,
-    /// One line: what it does, its unit, its source.
-    pub about: &'static str,
-}
-
-impl Parameter {
-    /// Of all that are cut by marks.
-    pub(crate) const CWND_MIN: Self = Self {
-        name: "cwnd_min",
-        default: 2.0,
-        allowed: Allowed::Whole(1, 100),
-        about: "floor of a cut by a mark, in packets",
-    };
-    /// Of those with a constant cut.
-    pub(crate) const BETA: Self = Self {
-        name: "beta",
-        default: 4.0,
-        allowed: Allowed::Number(2.0, 1000.0),
-        about: "a mark cuts the window by 1 / beta",
-    };
-}
-
-/// The values a parameter may have, bounds included.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Allowed {
-    /// Any number between the two.
-    Number(f64, f64),
-    /// A whole number between the two.
-    Whole(u32, u32),
-    /// 0 switches off what the number is for; otherwise any number between the two.
-    ZeroOrNumber(f64, f64),
-    /// 0 (no) or 1 (yes).
-    Switch,
-}
-
-impl Allowed {
-    /// The least allowed value.
-    pub fn min(self) -> f64 {
-        match self {
-            Self::Number(min, _) => min,
-            Self::Whole(min, _) => f64::from(min),
-            Self::ZeroOrNumber(..) | Self::Switch => 0.0,
-        }
-    }
-
-    /// The greatest allowed value.
-    pub fn max(self) -> f64 {
-        match self {
-            Self::Number(_, max) | Self::ZeroOrNumber(_, max) => max,
-            Self::Whole(_, max) => f64::from(max),
-            Self::Switch => 1.0,
-        }
-    }
-
-    /// Is `value` allowed? NaN and infinities never are.
-    pub fn contains(self, value: f64) -> bool {
-        match self {
-            Self::Number(min, max) => (min..=max).contains(&value),
-            Self::Whole(min, max) => {
-                (f64::from(min)..=f64::from(max)).contains(&value) && value.fract() == 0.0
-            }
-            Self::ZeroOrNumber(min, max) => value == 0.0 || (min..=max).contains(&value),
-            Self::Switch => value == 0.0 || value == 1.0,
-        }
-    }
-}
-
-impl fmt::Display for Allowed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(min, max) => write!(f, "a number from {min} to {max}"),
-            Self::Whole(min, max) => write!(f, "a whole number from {min} to {max}"),
-            Self::ZeroOrNumber(min, max) => write!(f, "0 or a number from {min} to {max}"),
-            Self::Switch => write!(f, "0 or 1"),
-        }
-    }
 }
 
 /// Why an algorithm could not be made.
@@ -352,8 +289,11 @@ mod tests {
     #[test]
     fn an_error_is_one_line_that_names_what_was_given_and_what_is_allowed() {
         assert_eq!(
-            refused("cubic", &[]),
-            "no congestion control is called `cubic`; there are `amp`, `dcm`, `dctcp`, `lia`, `reno`, `xmp`"
+            refused("vegas", &[]),
+            format!(
+                "no congestion control is called `vegas`; there are {}",
+                algorithms()
+            )
         );
         assert_eq!(
             refused("amp", &[("gama", 2.0)]),
@@ -398,7 +338,7 @@ mod tests {
 
     #[test]
     fn it_can_cross_threads_and_is_small() {
-        fn crosses<T: Clone + fmt::Debug + Send + Sync>() {}
+        fn crosses<T: Clone + std::fmt::Debug + Send + Sync>() {}
         crosses::<Algorithm>();
         // A simulated connection carries one; 64 bytes are a cache line.
         assert!(size_of::<Algorithm>() <= 72, "{}", size_of::<Algorithm>());

@@ -4,11 +4,13 @@
 //!
 //! Where the RFC leaves a choice: congestion avoidance is its equation (3), `cwnd += 1 / cwnd` for each
 //! packet acknowledged, so a delayed acknowledgement counts its packets, and one acknowledgement never adds
-//! more than one packet. `FlightSize` of equation (4) is the window, which a sender with enough data fills;
-//! every timeout sets `ssthresh` from it, repeated ones of one segment too. Inflating the window during
-//! recovery (section 3.2, steps 3 to 5) is the transport's.
+//! more than one packet. `FlightSize` of equation (4) is the window, which a sender with enough data fills.
+//! Inflating the window during recovery (section 3.2, steps 3 to 5) is the transport's.
 
-use crate::{Ack, CongestionControl, Echo, Parameter, Window, slow_start};
+use crate::parameters::parameters;
+use crate::{Ack, CongestionControl, Echo, Window, slow_start};
+
+parameters! {}
 
 /// RFC 5681 on each subflow.
 #[derive(Clone, Debug)]
@@ -17,11 +19,9 @@ pub struct Reno;
 impl Reno {
     /// One line about it.
     pub const ABOUT: &str = "Reno on each subflow, uncoupled, without ECN (RFC 5681)";
-    /// What can be set: nothing.
-    pub const PARAMETERS: [Parameter; 0] = [];
 
     /// A fresh connection's state.
-    pub fn new([]: [f64; 0]) -> Self {
+    pub fn new(_: Parameters) -> Self {
         Self
     }
 }
@@ -44,15 +44,17 @@ impl CongestionControl for Reno {
         halve(&mut w[s]);
     }
 
-    fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-        collapse(&mut w[s]);
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        collapse(&mut w[s], first);
     }
 }
 
 /// Slow start, then equation (3): one packet a round.
 pub(crate) fn grow(w: &mut Window, ack: Ack) {
-    let left = avoidance(w, ack);
-    w.cwnd += left / w.cwnd;
+    if ack.may_grow {
+        let left = avoidance(w, ack);
+        w.cwnd += left / w.cwnd;
+    }
 }
 
 /// Slow start; returns the packets left for congestion avoidance, at most a window of them: what covers more
@@ -67,9 +69,11 @@ pub(crate) fn halve(w: &mut Window) {
     w.cwnd = w.ssthresh;
 }
 
-/// Equation (4) and the loss window of section 3.1: one packet.
-pub(crate) fn collapse(w: &mut Window) {
-    w.ssthresh = (w.cwnd / 2.0).max(2.0);
+/// Equation (4), the first time that a segment's timer expires, and the loss window of section 3.1: one packet.
+pub(crate) fn collapse(w: &mut Window, first: bool) {
+    if first {
+        w.ssthresh = (w.cwnd / 2.0).max(2.0);
+    }
     w.cwnd = 1.0;
 }
 
@@ -104,7 +108,10 @@ mod tests {
         let mut w = avoiding(&[11.0, 3.0]);
         Reno.on_fast_retransmit(&mut w, 0);
         assert_eq!((w[0].cwnd, w[0].ssthresh), (5.5, 5.5));
-        Reno.on_timeout(&mut w, 0);
+        Reno.on_timeout(&mut w, 0, true);
+        assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 2.75));
+        // The same segment again: ssthresh is held.
+        Reno.on_timeout(&mut w, 0, false);
         assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 2.75));
         Reno.on_fast_retransmit(&mut w, 1);
         assert_eq!((w[1].cwnd, w[1].ssthresh), (2.0, 2.0));
@@ -113,7 +120,7 @@ mod tests {
     #[test]
     fn a_timeout_is_followed_by_slow_start_to_half_the_window() {
         let mut w = avoiding(&[8.0]);
-        Reno.on_timeout(&mut w, 0);
+        Reno.on_timeout(&mut w, 0, true);
         for expected in [2.0, 3.0, 4.0, 4.25] {
             Reno.on_ack(&mut w, 0, ack(1));
             assert_eq!(w[0].cwnd, expected);

@@ -24,9 +24,13 @@ pub fn cwnds(w: &[Window]) -> Vec<f64> {
     w.iter().map(|r| r.cwnd).collect()
 }
 
-/// An acknowledgement without marks.
+/// An acknowledgement without marks that lets the window grow.
 pub fn ack(acked: u32) -> Ack {
-    Ack { acked, marked: 0 }
+    Ack {
+        acked,
+        may_grow: true,
+        ..Ack::default()
+    }
 }
 
 /// A round.

@@ -15,8 +15,16 @@
 //! subflow's rate falls with them at once. A subflow counts once it is established and has ended a round with
 //! an RTT.
 
+use crate::parameters::parameters;
 use crate::reno::{collapse, halve};
-use crate::{Ack, CongestionControl, Echo, Parameter, Round, Window, slow_start};
+use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window, slow_start};
+
+parameters! {
+    /// a mark cuts the window by 1 / beta
+    beta: f64 = 4.0, Allowed::Number(2.0, 1000.0);
+    /// floor of a cut by a mark, in packets
+    cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
+}
 
 /// Slot: rate at the end of the last round, packets per second; 0 before the first.
 const RATE: usize = 0;
@@ -28,20 +36,17 @@ const REDUCED: usize = 2;
 /// XMP.
 #[derive(Clone, Debug)]
 pub struct Xmp {
-    beta: f64,
-    cwnd_min: f64,
+    given: Parameters,
 }
 
 impl Xmp {
     /// One line about it.
     pub const ABOUT: &str =
         "XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)";
-    /// What can be set, in the order [`new`](Self::new) takes it.
-    pub const PARAMETERS: [Parameter; 2] = [Parameter::BETA, Parameter::CWND_MIN];
 
     /// A fresh connection's state.
-    pub fn new([beta, cwnd_min]: [f64; 2]) -> Self {
-        Self { beta, cwnd_min }
+    pub fn new(given: Parameters) -> Self {
+        Self { given }
     }
 
     /// Equation (3), in packets a round of `s`, which counts itself.
@@ -66,15 +71,17 @@ impl CongestionControl for Xmp {
 
     /// Slow start only: congestion avoidance grows once a round.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
-        slow_start(&mut w[s], ack.acked);
+        if ack.may_grow {
+            slow_start(&mut w[s], ack.acked);
+        }
     }
 
     /// For first marked ACK in a window: `w_s <- w_s (1 - 1 / beta)`.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         let w = &mut w[s];
         if w.cwnd >= w.ssthresh {
-            let cut = (w.cwnd / self.beta).floor().max(1.0);
-            w.cwnd = (w.cwnd - cut).max(self.cwnd_min);
+            let cut = (w.cwnd / self.given.beta).floor().max(1.0);
+            w.cwnd = (w.cwnd - cut).max(self.given.cwnd_min);
         }
         w.ssthresh = w.ssthresh.min(w.cwnd);
         w.slot[REDUCED] = 1.0;
@@ -101,9 +108,13 @@ impl CongestionControl for Xmp {
         lost(&mut w[s]);
     }
 
-    fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-        collapse(&mut w[s]);
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        let held = w[s].ssthresh;
+        collapse(&mut w[s], first);
         lost(&mut w[s]);
+        if !first {
+            w[s].ssthresh = held;
+        }
     }
 }
 
@@ -124,7 +135,7 @@ mod tests {
     use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds, round};
 
     fn xmp() -> Xmp {
-        Xmp::new([4.0, 2.0])
+        Xmp::new(Parameters::default())
     }
 
     /// Ends a round of every subflow in recovery, which takes its rate and grows nothing.
@@ -179,7 +190,10 @@ mod tests {
             cc.on_mark(&mut w, 0);
             assert_eq!((w[0].cwnd, w[0].ssthresh), (expected, expected));
         }
-        let mut cc = Xmp::new([4.0, 1.0]);
+        let mut cc = Xmp::new(Parameters {
+            cwnd_min: 1.0,
+            ..Parameters::default()
+        });
         cc.on_mark(&mut w, 0);
         cc.on_mark(&mut w, 0);
         assert_eq!(w[0].cwnd, 1.0);
@@ -238,7 +252,7 @@ mod tests {
         take_rates(&mut cc, &mut w);
         cc.on_fast_retransmit(&mut w, 0); // 7/2 = 3.5
         assert_eq!((w[0].cwnd, w[0].ssthresh, w[0].slot[RATE]), (3.0, 3.0, 3.0));
-        cc.on_timeout(&mut w, 1); // 9/2 = 4.5
+        cc.on_timeout(&mut w, 1, true); // 9/2 = 4.5
         assert_eq!((w[1].cwnd, w[1].ssthresh, w[1].slot[RATE]), (1.0, 4.0, 1.0));
         cc.on_round(&mut w, 0, round(3, 0)); // delta = 3/4
         assert_eq!(w[0].slot[ADDER], 0.75);

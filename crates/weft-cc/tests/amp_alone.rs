@@ -90,11 +90,14 @@ proptest! {
             for &(event, acked, marked) in &events {
                 let marked = marked.min(acked);
                 match event {
-                    0..6 => cc.on_ack(&mut w, 0, Ack { acked, marked }),
+                    0..6 => {
+                        let ack = Ack { acked, marked, may_grow: marked < 15, ..Ack::default() };
+                        cc.on_ack(&mut w, 0, ack);
+                    }
                     6..8 => cc.on_round(&mut w, 0, Round { acked, marked }),
                     8 => cc.on_mark(&mut w, 0),
                     _ if acked < 18 => cc.on_fast_retransmit(&mut w, 0),
-                    _ => cc.on_timeout(&mut w, 0),
+                    _ => cc.on_timeout(&mut w, 0, marked < 10),
                 }
             }
             windows.push((w[0].cwnd, w[0].ssthresh));

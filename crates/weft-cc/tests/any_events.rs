@@ -96,7 +96,15 @@ impl Transport {
                 cc.on_close(w, s);
             }
             Event::RoundTrip(rtt) => w[s].srtt = rtt,
-            Event::Ack(acked) if !w[s].in_recovery => cc.on_ack(w, s, Ack { acked, marked: 0 }),
+            Event::Ack(acked) if !w[s].in_recovery => cc.on_ack(
+                w,
+                s,
+                Ack {
+                    acked,
+                    may_grow: true,
+                    ..Ack::default()
+                },
+            ),
             Event::Mark if cc.echo() != Echo::Off => cc.on_mark(w, s),
             Event::Round { acked, marked } => cc.on_round(w, s, Round { acked, marked }),
             Event::FastRetransmit if !w[s].in_recovery => {
@@ -105,7 +113,7 @@ impl Transport {
             }
             Event::Timeout => {
                 w[s].in_recovery = true;
-                cc.on_timeout(w, s);
+                cc.on_timeout(w, s, true);
             }
             Event::Recovered => w[s].in_recovery = false,
             Event::Open | Event::Ack(_) | Event::Mark | Event::FastRetransmit => {}

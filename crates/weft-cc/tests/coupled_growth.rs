@@ -12,9 +12,15 @@
 //! XMP's bound concerns fractions of a packet that it saves, and stands with its unit tests.
 
 use proptest::prelude::*;
-use weft_cc::{Ack, Algorithm, CongestionControl, Round, Window};
+use weft_cc::{Ack, Algorithm, CongestionControl, Elapsed, Round, Window};
 
-const ONE: Ack = Ack { acked: 1, marked: 0 };
+const ONE: Ack = Ack {
+    acked: 1,
+    marked: 0,
+    may_grow: true,
+    rtt: 0.0,
+    now: Elapsed(0),
+};
 
 fn connection(subflows: &[(f64, f64)]) -> Vec<Window> {
     let window = |&(cwnd, rtt): &(f64, f64)| Window {

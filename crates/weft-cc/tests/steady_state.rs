@@ -83,9 +83,13 @@ impl Paths {
                 continue;
             }
             let marked = u32::from(rng.random_bool(mark));
-            if !lost && round.marked == 0 {
-                cc.on_ack(w, s, Ack { acked: 1, marked });
-            }
+            let ack = Ack {
+                acked: 1,
+                marked,
+                may_grow: !lost && round.marked == 0,
+                ..Ack::default()
+            };
+            cc.on_ack(w, s, ack);
             if marked == 1 && round.marked == 0 {
                 cc.on_mark(w, s);
             }
@@ -95,7 +99,7 @@ impl Paths {
         if lost && round.acked >= 3 {
             cc.on_fast_retransmit(w, s);
         } else if lost {
-            cc.on_timeout(w, s);
+            cc.on_timeout(w, s, true);
         }
         round
     }

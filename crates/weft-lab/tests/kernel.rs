@@ -158,8 +158,8 @@ impl CongestionControl for Connection {
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         self.both(w, |cc, w| cc.on_fast_retransmit(w, s));
     }
-    fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-        self.both(w, |cc, w| cc.on_timeout(w, s));
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        self.both(w, |cc, w| cc.on_timeout(w, s, first));
     }
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         self.both(w, |cc, w| cc.on_close(w, s));

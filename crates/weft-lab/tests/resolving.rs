@@ -402,7 +402,7 @@ impl weft_cc::CongestionControl for OnePacket {
     fn on_ack(&mut self, _: &mut [weft_cc::Window], _: usize, _: weft_cc::Ack) {}
     fn on_mark(&mut self, _: &mut [weft_cc::Window], _: usize) {}
     fn on_fast_retransmit(&mut self, _: &mut [weft_cc::Window], _: usize) {}
-    fn on_timeout(&mut self, _: &mut [weft_cc::Window], _: usize) {}
+    fn on_timeout(&mut self, _: &mut [weft_cc::Window], _: usize, _: bool) {}
 }
 
 /// One packet a round trip of 4 links: 10 Gbps, 2 us each, 1514 bytes there and 66 back.

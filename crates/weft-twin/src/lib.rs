@@ -10,7 +10,8 @@ mod parameters;
 
 use std::sync::Arc;
 
-use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Entry, Error, Factory, Reno, Round};
+use weft_cc::reno::Reno;
+use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Entry, Error, Factory, Round};
 
 use layout::{Connection, PACKET, Parameters, SUBFLOWS, Window};
 
@@ -169,9 +170,12 @@ impl CongestionControl for Twin {
         }
     }
 
+    /// The kernel's `cong_control` decides before it calls the algorithm whether the window may grow.
     fn on_ack(&mut self, w: &mut [weft_cc::Window], s: usize, ack: Ack) {
         if s < SUBFLOWS {
-            self.event(Event::Ack, w, s, [ack.acked, ack.marked]);
+            if ack.may_grow {
+                self.event(Event::Ack, w, s, [ack.acked, ack.marked]);
+            }
         } else {
             Reno.on_ack(w, s, ack);
         }
@@ -199,11 +203,16 @@ impl CongestionControl for Twin {
         }
     }
 
-    fn on_timeout(&mut self, w: &mut [weft_cc::Window], s: usize) {
+    /// Where the same segment's timer expires again, the kernel does not ask for `ssthresh`.
+    fn on_timeout(&mut self, w: &mut [weft_cc::Window], s: usize, first: bool) {
         if s < SUBFLOWS {
+            let held = (self.connection.w[s].ssthresh, w[s].ssthresh);
             self.event(Event::Timeout, w, s, [0; 2]);
+            if !first {
+                (self.connection.w[s].ssthresh, w[s].ssthresh) = held;
+            }
         } else {
-            Reno.on_timeout(w, s);
+            Reno.on_timeout(w, s, first);
         }
     }
 

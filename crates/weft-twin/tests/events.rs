@@ -84,7 +84,16 @@ fn step(pair: &mut Pair, random: &mut impl Rng) -> Result<(), End> {
                 _ => random.random_range(1..4),
             };
             let marked = random.random_range(0..=acked);
-            pair.ack(s, Ack { acked, marked })
+            let may_grow = random.random_bool(0.9);
+            pair.ack(
+                s,
+                Ack {
+                    acked,
+                    marked,
+                    may_grow,
+                    ..Ack::default()
+                },
+            )
         }
         60..80 => {
             let acked = random.random_range(0..50);
@@ -97,7 +106,7 @@ fn step(pair: &mut Pair, random: &mut impl Rng) -> Result<(), End> {
         }
         80..92 => pair.mark(s),
         92..96 => pair.fast_retransmit(s),
-        96..98 => pair.timeout(s),
+        96..98 => pair.timeout(s, random.random_bool(0.8)),
         _ => pair.close(s),
     }
 }

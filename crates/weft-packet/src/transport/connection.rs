@@ -24,6 +24,8 @@ pub struct Connection {
     pub first: u32,
     /// Congestion control of all subflows.
     pub cc: Algorithm,
+    /// Does congestion control suppress and release at acknowledgements, too?
+    pub suppresses_within_rounds: bool,
     /// The subflows' windows.
     pub windows: Vec<Window>,
     /// The echo that congestion control asked for.
@@ -130,6 +132,26 @@ impl Connection {
         } else {
             mss as u16
         }
+    }
+
+    /// Tells congestion control of an acknowledgement, a mark or a fast retransmit, at which hardly any suppresses.
+    #[inline(always)]
+    pub fn report(&mut self, now: u64, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
+        if self.suppresses_within_rounds {
+            self.report_and_look(now, event);
+        } else {
+            event(&mut self.cc, &mut self.windows);
+        }
+    }
+
+    /// Tells congestion control of an event and notes what it suppressed or released.
+    pub fn report_and_look(&mut self, now: u64, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
+        let before = self.active();
+        event(&mut self.cc, &mut self.windows);
+        let after = self.active();
+        self.suppressions += u64::from(after < before);
+        self.look_at_all |= after != before;
+        self.note_suppression(now);
     }
 
     /// Notes the beginning or end of a suppression after an event at which congestion control may have changed it.

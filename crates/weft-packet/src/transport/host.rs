@@ -242,6 +242,7 @@ impl Host {
             transport: spec.transport,
             first,
             echo: cc.echo(),
+            suppresses_within_rounds: cc.suppresses_within_rounds(),
             cc,
             windows: vec![
                 Window::new(profile.initial_cwnd, profile.initial_ssthresh);

@@ -1,6 +1,6 @@
 //! What a sender does on acknowledgements and timeouts, and how it sends.
 
-use weft_cc::{Ack, CongestionControl, Echo};
+use weft_cc::{Ack, CongestionControl, Echo, Elapsed};
 use weft_spec::Recovery;
 
 use crate::engine::At;
@@ -35,6 +35,16 @@ fn marked(echo: Echo, flags: u16, acked: u32) -> u32 {
     }
 }
 
+/// Packets that a duplicate reports as marked: the one that made the receiver send it, or as many as it counts.
+#[inline(always)]
+fn marked_by_duplicate(echo: Echo, flags: u16) -> u32 {
+    marked(
+        echo,
+        flags,
+        if echo == Echo::Count { COUNT_MASK.into() } else { 1 },
+    )
+}
+
 impl Host {
     /// An acknowledgement arrived.
     #[inline(always)]
@@ -55,7 +65,7 @@ impl Host {
         if ack > subflow.una && ack <= subflow.nxt {
             self.on_new_ack(packet, ack, at);
         } else if ack == subflow.una && !subflow.segments.is_empty() {
-            self.on_duplicate_ack(packet);
+            self.on_duplicate_ack(packet, at.now);
         }
         if self.connections[index as usize].una == self.connections[index as usize].total {
             self.finish_if_done(index, at);
@@ -74,11 +84,12 @@ impl Host {
         let used = subflow.pipe();
         let acked = subflow.segments.acknowledge(packet.seq);
         subflow.una = ack;
+        let mut rtt = 0.0;
         if acked.sent_at != u64::MAX {
             subflow.rtt.sample(at.now - acked.sent_at);
             let window = &mut connection.windows[s];
             window.srtt = subflow.rtt.srtt() as f64 * 1e-12;
-            let rtt = (at.now - acked.sent_at) as f64 * 1e-12;
+            rtt = (at.now - acked.sent_at) as f64 * 1e-12;
             if rtt < window.min_rtt || window.min_rtt == 0.0 {
                 window.min_rtt = rtt;
             }
@@ -114,29 +125,32 @@ impl Host {
             }
             _ => {}
         }
-        let report = Ack {
-            acked: acked.packets,
-            marked: marked(connection.echo, packet.flags, acked.packets),
-        };
-        subflow.round.acked += report.acked;
-        subflow.round.marked += report.marked;
-        subflow.stats.marked += u64::from(report.marked);
+        let marked = marked(connection.echo, packet.flags, acked.packets);
+        subflow.round.acked += acked.packets;
+        subflow.round.marked += marked;
+        subflow.stats.marked += u64::from(marked);
         let reacts = profile.react_to_the_last || connection.has_more();
         if ack >= subflow.round_end + u64::from(profile.round_ends_beyond) {
             end_round(connection, subflow, reacts, at.now);
         }
         // A window far from used is not grown (RFC 7661).
         let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
-        if subflow.state != State::Recovery && limited && (profile.grow_after_mark || ack > subflow.cut_end) {
-            connection.cc.on_ack(&mut connection.windows, s, report);
-        }
+        let after_cut = profile.grow_after_mark || ack > subflow.cut_end;
+        let report = Ack {
+            acked: acked.packets,
+            marked,
+            may_grow: subflow.state != State::Recovery && limited && after_cut,
+            rtt,
+            now: Elapsed(at.now - connection.opened),
+        };
+        connection.report(at.now, |cc, windows| cc.on_ack(windows, s, report));
         if reacts {
-            cut_if_marked(connection, subflow, packet, ack);
+            cut_if_marked(connection, subflow, packet, ack, at.now);
         }
-        enter_recovery_if_lost(connection, subflow);
+        enter_recovery_if_lost(connection, subflow, at.now);
     }
 
-    fn on_duplicate_ack(&mut self, packet: &Packet) {
+    fn on_duplicate_ack(&mut self, packet: &Packet, now: u64) {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -149,9 +163,18 @@ impl Host {
         if profile.recovery == Recovery::Rack {
             subflow.segments.lose_overtaken();
         }
+        let report = Ack {
+            acked: 0,
+            marked: marked_by_duplicate(connection.echo, packet.flags),
+            may_grow: false,
+            rtt: 0.0,
+            now: Elapsed(now - connection.opened),
+        };
+        let s = subflow.index as usize;
+        connection.report(now, |cc, windows| cc.on_ack(windows, s, report));
         if profile.react_to_the_last || connection.has_more() {
             let ack = subflow.una;
-            cut_if_marked(connection, subflow, packet, ack);
+            cut_if_marked(connection, subflow, packet, ack, now);
         }
         if subflow.state == State::Open && subflow.dupacks >= profile.dupack_threshold {
             subflow.segments.lose_first();
@@ -167,7 +190,7 @@ impl Host {
         {
             subflow.departed = (subflow.departed + 1).min(subflow.segments.len());
         }
-        enter_recovery_if_lost(connection, subflow);
+        enter_recovery_if_lost(connection, subflow, now);
     }
 
     /// The retransmission timer expired (RFC 6298, section 5; RFC 5681, section 3.1).
@@ -189,8 +212,9 @@ impl Host {
         subflow.state = State::Loss;
         subflow.recover = subflow.nxt;
         connection.windows[s as usize].in_recovery = true;
-        connection.cc.on_timeout(&mut connection.windows, s as usize);
-        connection.note_suppression(at.now);
+        // Every timeout counts as its segment's first, repeated ones too.
+        let first = true;
+        connection.report_and_look(at.now, |cc, windows| cc.on_timeout(windows, s as usize, first));
         if profile.reinject && connection.windows.len() > 1 {
             let una = connection.una;
             let waiting = &mut connection.reinject;
@@ -331,42 +355,35 @@ fn end_round(connection: &mut Connection, subflow: &mut Subflow, reacts: bool, n
     if !reacts {
         return;
     }
-    let before = connection.active();
-    connection
-        .cc
-        .on_round(&mut connection.windows, subflow.index as usize, round);
-    let after = connection.active();
-    connection.suppressions += u64::from(after < before);
-    connection.note_suppression(now);
+    let s = subflow.index as usize;
+    connection.report_and_look(now, |cc, windows| cc.on_round(windows, s, round));
     connection.look_at_all = true;
 }
 
 /// The first mark of what was sent after the last cut makes the algorithm cut. What was sent before saw the queue as it was
 /// before, to the last segment (RFC 8257, section 3.3, step 3), and RFC 3168's echo lasts until CWR has arrived.
 #[inline(always)]
-fn cut_if_marked(connection: &mut Connection, subflow: &mut Subflow, packet: &Packet, ack: u64) {
+fn cut_if_marked(connection: &mut Connection, subflow: &mut Subflow, packet: &Packet, ack: u64, now: u64) {
     let echoed = packet.flags & ECE != 0;
     if echoed && ack > subflow.cut_end && !matches!(subflow.state, State::Recovery | State::Loss) {
         subflow.cut_end = subflow.nxt;
         subflow.send_cwr = true;
-        connection
-            .cc
-            .on_mark(&mut connection.windows, subflow.index as usize);
+        let s = subflow.index as usize;
+        connection.report(now, |cc, windows| cc.on_mark(windows, s));
     }
 }
 
 /// Fast retransmit, if something is lost that was not known to be.
 #[inline(always)]
-fn enter_recovery_if_lost(connection: &mut Connection, subflow: &mut Subflow) {
+fn enter_recovery_if_lost(connection: &mut Connection, subflow: &mut Subflow, now: u64) {
     if subflow.state == State::Open && subflow.segments.any_lost() {
         subflow.state = State::Recovery;
         subflow.recover = subflow.nxt;
         subflow.urgent = true;
         subflow.stats.fast_retransmits += 1;
-        connection.windows[subflow.index as usize].in_recovery = true;
-        connection
-            .cc
-            .on_fast_retransmit(&mut connection.windows, subflow.index as usize);
+        let s = subflow.index as usize;
+        connection.windows[s].in_recovery = true;
+        connection.report(now, |cc, windows| cc.on_fast_retransmit(windows, s));
     }
 }
 

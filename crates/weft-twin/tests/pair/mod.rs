@@ -1,8 +1,9 @@
 //! The same connection twice: with `weft-cc`'s algorithm and with the kernel's.
 //!
 //! The two agree within [`TOLERANCE`] of a window. Where an algorithm looks at whole packets (AMP at the floor, XMP
-//! in all it does), windows that lie within that tolerance on two sides of a whole number lead to different decisions;
-//! a sequence ends there, as a tie.
+//! in all it does), windows that lie within that tolerance on two sides of a whole number lead to different decisions,
+//! and so they do in all algorithms where slow start leaves whole packets beyond `ssthresh`; a sequence ends there, as a
+//! tie.
 
 use weft_cc::{Ack, Algorithm, CongestionControl, Round, Window};
 use weft_twin::Twin;
@@ -90,8 +91,10 @@ impl Pair {
         })
     }
 
-    pub fn timeout(&mut self, s: usize) -> Result<(), End> {
-        self.event(&format!("{s} timeout"), |cc, w| cc.on_timeout(w, s))
+    pub fn timeout(&mut self, s: usize, first: bool) -> Result<(), End> {
+        self.event(&format!("{s} timeout, first: {first}"), |cc, w| {
+            cc.on_timeout(w, s, first);
+        })
     }
 
     pub fn close(&mut self, s: usize) -> Result<(), End> {
@@ -106,7 +109,7 @@ impl Pair {
         what: &str,
         event: impl Fn(&mut dyn CongestionControl, &mut [Window]),
     ) -> Result<(), End> {
-        let tie = self.whole && self.on_two_sides();
+        let tie = self.on_two_sides();
         event(&mut self.ours, &mut self.w);
         event(&mut self.kernels, &mut self.kernel);
         self.history.push(format!("{what}: {:?}", cwnds(&self.w)));
@@ -129,12 +132,14 @@ impl Pair {
         Ok(())
     }
 
-    /// Do two windows that are the same but for rounding have different whole packets?
+    /// Do two windows that are the same but for rounding have different whole packets, where those decide?
     fn on_two_sides(&self) -> bool {
+        let beyond = |w: &Window| (w.cwnd - w.ssthresh).floor();
+        let packets = |w: &Window| (w.cwnd.floor(), w.ssthresh.floor());
         self.w
             .iter()
             .zip(&self.kernel)
-            .any(|(a, b)| a.cwnd.floor() != b.cwnd.floor() || a.ssthresh.floor() != b.ssthresh.floor())
+            .any(|(a, b)| beyond(a) != beyond(b) || self.whole && packets(a) != packets(b))
     }
 
     /// XMP: has rounding decided whether delta's fractions fill a packet?

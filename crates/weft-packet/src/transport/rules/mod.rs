@@ -5,6 +5,7 @@
 
 mod acknowledgements;
 mod connections;
+mod contract;
 mod marks;
 mod recovery;
 mod script;

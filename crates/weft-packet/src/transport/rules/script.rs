@@ -12,7 +12,7 @@ pub enum Event {
     Mark(usize),
     Round(usize, Round),
     FastRetransmit(usize),
-    Timeout(usize),
+    Timeout(usize, bool),
     Close(usize),
 }
 
@@ -103,8 +103,8 @@ impl CongestionControl for Script {
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         self.note(w, Event::FastRetransmit(s));
     }
-    fn on_timeout(&mut self, w: &mut [Window], s: usize) {
-        self.note(w, Event::Timeout(s));
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        self.note(w, Event::Timeout(s, first));
     }
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         self.note(w, Event::Close(s));

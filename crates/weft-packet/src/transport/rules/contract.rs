@@ -1,0 +1,98 @@
+//! What congestion control is told, and when what it answers is noticed.
+
+use weft_cc::Elapsed;
+
+use super::*;
+
+fn acks(script: &Script) -> Vec<Ack> {
+    let events = script.events();
+    let acks = events.iter().filter_map(|event| match *event {
+        Event::Ack(_, ack) => Some(ack),
+        _ => None,
+    });
+    acks.collect()
+}
+
+/// It hears of every acknowledgement, of duplicates with the mark that each brings, and whether the window may grow.
+#[test]
+fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
+    for recovery in [Recovery::NewReno, Recovery::Rack] {
+        let script = Script::steady(10.0).echoing(Echo::Dctcp);
+        let mut wire = Wire::of(10.0, 60).recovering_by(recovery);
+        wire.cc = script.algorithm();
+        let run = wire.run(1_000 * MS, |seen| match (seen.kind, seen.packet.chunk) {
+            _ if seen.again > 0 => Fate::Pass,
+            (Kind::Data, 20) => Fate::Drop,
+            (Kind::Data, 24 | 26) => Fate::Mark,
+            _ => Fate::Pass,
+        });
+        assert!(run.finished());
+        let told = acks(&script);
+        assert_eq!(told.len(), run.acks().len(), "{recovery:?}");
+        assert_eq!(told.iter().map(|ack| ack.acked).sum::<u32>(), 60);
+        // 21 to 29 were in flight, and what the window let go on them.
+        let duplicates: Vec<_> = told.iter().filter(|ack| ack.acked == 0).collect();
+        assert!(duplicates.len() >= 9, "{recovery:?}: {}", duplicates.len());
+        let marked: Vec<_> = duplicates.iter().map(|ack| ack.marked).collect();
+        assert_eq!(marked[..9], [0, 0, 0, 1, 0, 1, 0, 0, 0]);
+        assert!(duplicates.iter().all(|ack| !ack.may_grow && ack.rtt == 0.0));
+        assert!(told[..20].iter().all(|ack| ack.acked == 1 && ack.may_grow));
+    }
+}
+
+/// The time is that since the connection opened, the sample that of the acknowledgement itself.
+#[test]
+fn an_acknowledgement_brings_its_time_and_its_sample() {
+    let script = Script::steady(1.0);
+    let mut wire = Wire::of(1.0, 3);
+    wire.cc = script.algorithm();
+    let (syn, full) = (
+        round_trip(wire.profile.ack_size, &wire.profile),
+        round_trip(wire.profile.wire_size(), &wire.profile),
+    );
+    wire.run(100 * MS, pass);
+    for (n, ack) in (1..).zip(acks(&script)) {
+        assert_eq!(ack.now, Elapsed(syn + n * full));
+        assert_eq!(ack.rtt, full as f64 * 1e-12);
+    }
+}
+
+/// Where most of the window is not used, it may not grow (RFC 7661).
+#[test]
+fn an_unused_window_may_not_grow() {
+    let script = Script::steady(10.0);
+    let mut wire = Wire::of(10.0, 4);
+    wire.cc = script.algorithm();
+    wire.run(100 * MS, pass);
+    assert_eq!(acks(&script).len(), 4);
+    assert!(acks(&script).iter().all(|ack| !ack.may_grow));
+}
+
+/// Suppression may be set at any event: it counts, and its episode begins, then.
+#[test]
+fn suppression_at_an_acknowledgement_begins_and_ends_there() {
+    let script = Script::new(|w, event, _| {
+        for w in &mut *w {
+            w.cwnd = 10.0;
+        }
+        if let Event::Ack(0, ack) = event {
+            let (from, to) = (Elapsed(500 * US), Elapsed(900 * US));
+            w[1].active = !(from..to).contains(&ack.now);
+        }
+    });
+    let mut wire = Wire::new();
+    (wire.subflows, wire.delays, wire.cc) = (2, vec![DELAY; 2], script.algorithm());
+    let run = wire.run(2 * MS, pass);
+    let events = script.events();
+    let first_from = |time| {
+        let later = events.iter().filter_map(|event| match event {
+            Event::Ack(0, ack) if ack.now >= Elapsed(time) => Some(ack.now.0),
+            _ => None,
+        });
+        Time(later.min().unwrap())
+    };
+    let connection = run.connection();
+    let episodes: Vec<_> = connection.episodes().map(|it| (it.start, it.end)).collect();
+    assert_eq!(episodes, [(first_from(500 * US), Some(first_from(900 * US)))]);
+    assert_eq!(connection.suppressions, 1);
+}
