@@ -165,7 +165,7 @@ class Result:
 
 
 def registry() -> dict[str, list[dict[str, str]]]:
-    """Algorithms, schedulers, profiles, topologies, traffic and probes: `{"name", "about"}` each."""
+    """Algorithms, path policies, schedulers, profiles, topologies, traffic and probes: `{"name", "about"}` each."""
     listings: dict[str, list[dict[str, str]]] = json.loads(_weft.registry())
     return listings
 

@@ -111,7 +111,7 @@ def run(
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """List algorithms, schedulers, profiles, topologies, traffic and probes."""
+    """List algorithms, path policies, schedulers, profiles, topologies, traffic and probes."""
     from weft import api
 
     registry = api.registry()

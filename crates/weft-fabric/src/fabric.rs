@@ -40,23 +40,19 @@ pub struct Node {
     pub host: bool,
 }
 
-/// Paths between hosts, computed from the topology instead of stored.
+/// Paths between hosts, numbered and computed from the topology instead of stored. Which number a packet takes is the affair
+/// of a path policy.
 pub trait Routing: Send + Sync {
-    /// How many equal-cost paths lead from `from` to `to`.
-    fn path_count(&self, from: NodeId, to: NodeId) -> u64;
-    /// Appends the ports taken (port `p` of a node is its `p`-th outgoing link in [`Fabric::links`]' order) along the
-    /// path that `hash` (uniform in 64 bits) selects. All paths are equally likely.
-    fn path(&self, from: NodeId, to: NodeId, hash: u64, ports: &mut Vec<u16>);
-    /// Do a connection's addresses say its paths? Then [`subflow_path`](Self::subflow_path) gets a hash that is the connection's own,
-    /// the same for all subflows and in both directions. By default each subflow has one a direction, as in ECMP.
-    fn by_address(&self) -> bool {
-        false
-    }
-    /// Likewise for a packet of subflow `subflow` of a connection, in either direction. By default `hash` selects, as ECMP
-    /// does; where a connection's subflows are bound to interfaces, `subflow` selects and `hash` is unused.
-    fn subflow_path(&self, from: NodeId, to: NodeId, subflow: u32, hash: u64, ports: &mut Vec<u16>) {
-        let _ = subflow;
-        self.path(from, to, hash, ports);
+    /// How many paths lead from `from` to `to`; 0 if none does, or if the two are the same.
+    fn paths(&self, from: NodeId, to: NodeId) -> u64;
+    /// Appends the ports taken (port `p` of a node is its `p`-th outgoing link in [`Fabric::links`]' order) along path `n`,
+    /// which is below [`paths`](Self::paths). Different numbers are different paths, and the longer two paths run together
+    /// from the sender on, the nearer are their numbers.
+    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>);
+    /// How many ways there are where the paths first part; as many paths begin with each, numbered in a row. By default
+    /// they part only once.
+    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+        self.paths(from, to)
     }
 }
 
@@ -69,6 +65,6 @@ pub struct Fabric {
     pub links: Vec<Link>,
     /// The nodes that hold endpoints, in the order in which specs number them.
     pub hosts: Vec<NodeId>,
-    /// Paths.
+    /// Paths between hosts.
     pub routing: Box<dyn Routing>,
 }

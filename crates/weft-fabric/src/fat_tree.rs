@@ -99,16 +99,10 @@ impl UpAndDown {
         let within = host - self.pods[pod as usize];
         (pod, within / (self.half + 1), within % (self.half + 1))
     }
-
-    /// Two numbers below k/2, from different halves of the hash.
-    fn choices(&self, hash: u64) -> (u16, u16) {
-        let scale = |bits: u64| ((bits * u64::from(self.half)) >> 32) as u16;
-        (scale(hash >> 32), scale(hash & 0xffff_ffff))
-    }
 }
 
 impl Routing for UpAndDown {
-    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
+    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
         let ((pod, rack, _), (to_pod, to_rack, _)) = (self.place(from), self.place(to));
         let half = u64::from(self.half);
         match () {
@@ -119,17 +113,23 @@ impl Routing for UpAndDown {
         }
     }
 
-    fn path(&self, from: NodeId, to: NodeId, hash: u64, ports: &mut Vec<u16>) {
+    /// Numbered by aggregation switch, then core switch.
+    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let ((pod, rack, _), (to_pod, to_rack, to_place)) = (self.place(from), self.place(to));
-        let (agg, core) = self.choices(hash);
-        let up = self.half as u16;
+        let half = u64::from(self.half);
+        let up = |n: u64| (half + n) as u16;
         let [to_pod_port, to_rack_port, to_port] = [to_pod, to_rack, to_place].map(|port| port as u16);
         if pod != to_pod {
-            ports.extend([0, up + agg, up + core, to_pod_port, to_rack_port, to_port]);
+            ports.extend([0, up(n / half), up(n % half), to_pod_port, to_rack_port, to_port]);
         } else if rack != to_rack {
-            ports.extend([0, up + agg, to_rack_port, to_port]);
+            ports.extend([0, up(n), to_rack_port, to_port]);
         } else {
             ports.extend([0, to_port]);
         }
+    }
+
+    /// Aggregation switches; within a rack the one path.
+    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+        self.paths(from, to).min(self.half.into())
     }
 }

@@ -60,7 +60,7 @@ impl Topology for ManyToOne {
 struct Star;
 
 impl Routing for Star {
-    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
+    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
         u64::from(from != to)
     }
 

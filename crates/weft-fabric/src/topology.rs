@@ -21,10 +21,7 @@ pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
         "two-paths",
         "racks below two switches, so two paths between hosts of different racks (MPTCP in data centres, section 4)",
     ),
-    entry::<FatTree>(
-        "fat-tree",
-        "k pods, k^3/4 hosts, full bisection bandwidth, ECMP by flow hash",
-    ),
+    entry::<FatTree>("fat-tree", "k pods, k^3/4 hosts, full bisection bandwidth"),
 ];
 
 /// A kind of topology with its fields set.
@@ -34,6 +31,10 @@ pub trait Topology {
     /// # Errors
     /// The field that is out of range, by its path among the topology's own.
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError>;
+    /// The path policy of transports that name none.
+    fn default_policy(&self) -> &'static str {
+        "ecmp"
+    }
 }
 
 /// The queues to build with.

@@ -60,6 +60,10 @@ impl Topology for TwoBottlenecks {
         }
         Ok(net.finish(hosts, Box::new(Halves)))
     }
+
+    fn default_policy(&self) -> &'static str {
+        "by-interface"
+    }
 }
 
 /// A host's interface: in which half, on the side of the senders or of the receivers, and by which ports host and switch
@@ -110,18 +114,12 @@ fn common(from: NodeId, to: NodeId) -> impl Iterator<Item = (&'static Interface,
 }
 
 impl Routing for Halves {
-    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
+    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
         common(from, to).count() as u64
     }
 
-    fn path(&self, from: NodeId, to: NodeId, hash: u64, ports: &mut Vec<u16>) {
-        self.subflow_path(from, to, (hash >> 63) as u32, hash, ports);
-    }
-
-    /// Subflow s leaves by interface s, in both directions.
-    fn subflow_path(&self, from: NodeId, to: NodeId, subflow: u32, _: u64, ports: &mut Vec<u16>) {
-        let paths = common(from, to).count().max(1);
-        if let Some((out, back)) = common(from, to).nth(subflow as usize % paths) {
+    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+        if let Some((out, back)) = common(from, to).nth(n as usize) {
             ports.push(out.host_port);
             if out.sends != back.sends {
                 ports.push(ACROSS);

@@ -11,8 +11,7 @@
 //! The drawing did not survive in the text. Six hosts in three racks is what its permutations need (TM1: to the second
 //! neighbour, TM2: to the third, both "in a different rack") with as many links up from a rack as hosts in it.
 //!
-//! As there, the path is chosen by the sender's address (a VLAN a path): the first subflow's is random, further subflows
-//! take the paths in turn, and acknowledgements come back the way of the data.
+//! There the path is chosen by the sender's address (a VLAN a path), which is what the policy `in-turn` does.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,6 +91,10 @@ impl Topology for TwoPaths {
         let width = self.hosts_per_rack;
         Ok(net.finish(hosts, Box::new(Racks { width })))
     }
+
+    fn default_policy(&self) -> &'static str {
+        "in-turn"
+    }
 }
 
 /// In a rack by its switch, between racks by one of the two above.
@@ -105,19 +108,10 @@ impl Racks {
     fn place(&self, host: NodeId) -> (u32, u32) {
         (host / (self.width + 1), host % (self.width + 1))
     }
-
-    fn by(&self, from: NodeId, to: NodeId, upper: u32, ports: &mut Vec<u16>) {
-        let ((rack, _), (to_rack, to_place)) = (self.place(from), self.place(to));
-        ports.push(0);
-        if rack != to_rack {
-            ports.extend([(self.width + upper) as u16, to_rack as u16]);
-        }
-        ports.push(to_place as u16);
-    }
 }
 
 impl Routing for Racks {
-    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
+    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
         match () {
             () if from == to => 0,
             () if self.place(from).0 == self.place(to).0 => 1,
@@ -125,17 +119,12 @@ impl Routing for Racks {
         }
     }
 
-    fn path(&self, from: NodeId, to: NodeId, hash: u64, ports: &mut Vec<u16>) {
-        self.subflow_path(from, to, 0, hash, ports);
-    }
-
-    fn by_address(&self) -> bool {
-        true
-    }
-
-    /// The hash is the connection's: it says where the turn begins.
-    fn subflow_path(&self, from: NodeId, to: NodeId, subflow: u32, hash: u64, ports: &mut Vec<u16>) {
-        let first = (hash >> 63) as u32;
-        self.by(from, to, (first + subflow % UPPER) % UPPER, ports);
+    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+        let ((rack, _), (to_rack, to_place)) = (self.place(from), self.place(to));
+        ports.push(0);
+        if rack != to_rack {
+            ports.extend([(u64::from(self.width) + n) as u16, to_rack as u16]);
+        }
+        ports.push(to_place as u16);
     }
 }

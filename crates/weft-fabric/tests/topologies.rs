@@ -4,9 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use rand::RngExt;
-use rand::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use weft_fabric::{Fabric, NodeId, PortQueues, Queue, TOPOLOGIES};
 use weft_spec::{Amount, Rate, SpecError, Time, find};
 
@@ -59,9 +56,9 @@ fn walk(fabric: &Fabric, first: &[usize], from: NodeId, ports: &[u16]) -> Vec<No
     ports.iter().map(step).collect()
 }
 
-fn path(fabric: &Fabric, from: NodeId, to: NodeId, hash: u64) -> Vec<u16> {
+fn path(fabric: &Fabric, from: NodeId, to: NodeId, n: u64) -> Vec<u16> {
     let mut ports = Vec::new();
-    fabric.routing.path(from, to, hash, &mut ports);
+    fabric.routing.path(from, to, n, &mut ports);
     ports
 }
 
@@ -104,43 +101,34 @@ fn check_shape(fabric: &Fabric) {
     );
 }
 
-/// `samples` paths from `from` to `to` lead there without passing a node or a host twice, and all that
-/// `path_count` promises turn up, each about equally often.
-fn check_paths(
-    fabric: &Fabric,
-    first: &[usize],
-    from: NodeId,
-    to: NodeId,
-    samples: u64,
-    random: &mut impl rand::Rng,
-) {
-    let count = fabric.routing.path_count(from, to);
-    let mut seen: HashMap<Vec<u16>, u64> = HashMap::new();
-    for _ in 0..samples {
-        let ports = path(fabric, from, to, random.random());
+/// Every path from `from` to `to` leads there without passing a node twice, all are different, and those that begin with
+/// the same way have their numbers in a row.
+fn check_paths(fabric: &Fabric, first: &[usize], from: NodeId, to: NodeId) {
+    let count = fabric.routing.paths(from, to);
+    let branches = fabric.routing.branches(from, to);
+    assert_eq!(count % branches, 0, "as many paths in each branch");
+    let mut seen = HashSet::new();
+    for n in 0..count {
+        let ports = path(fabric, from, to, n);
         let nodes = walk(fabric, first, from, &ports);
         assert_eq!(nodes.last(), Some(&to));
-        let (&last, between) = nodes.split_last().unwrap();
-        assert!(
-            between.iter().all(|&node| !fabric.nodes[node as usize].host),
-            "a host forwards"
-        );
-        let distinct: HashSet<_> = between.iter().chain([&from, &last]).collect();
+        let distinct: HashSet<_> = nodes.iter().chain([&from]).collect();
         assert_eq!(distinct.len(), nodes.len() + 1, "a loop");
-        *seen.entry(ports).or_default() += 1;
+        assert!(seen.insert(ports), "path {n} of {count} is one of those before");
     }
-    assert_eq!(seen.len() as u64, count, "all paths are found, and no other");
-    // Pearson's statistic of an equal share: mean count-1, variance 2(count-1); six deviations and a little.
-    let expected = samples as f64 / count as f64;
-    let statistic: f64 = seen
-        .values()
-        .map(|&n| (n as f64 - expected).powi(2) / expected)
-        .sum();
-    let freedom = (count - 1) as f64;
-    assert!(
-        statistic <= freedom + 6.0 * (2.0 * freedom).sqrt() + 1e-9,
-        "{count} paths: chi-square {statistic}"
-    );
+    let common = |n, m| {
+        let [n, m] = [n, m].map(|n| path(fabric, from, to, n));
+        n.iter().zip(&m).take_while(|(n, m)| n == m).count()
+    };
+    let each = count / branches;
+    let parting = if branches > 1 { common(0, count - 1) } else { 0 };
+    for n in 1..count {
+        let same_branch = n / each == (n - 1) / each;
+        assert!(
+            branches == 1 || (common(n - 1, n) > parting) == same_branch,
+            "path {n} of {count}"
+        );
+    }
 }
 
 #[test]
@@ -153,10 +141,9 @@ fn many_to_one_is_a_star() {
     );
     assert_eq!(fabric.nodes[fabric.hosts[30] as usize].name, "r0");
     let first = first_links(&fabric);
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     for &from in &fabric.hosts {
         for &to in fabric.hosts.iter().filter(|&&to| to != from) {
-            check_paths(&fabric, &first, from, to, 1, &mut random);
+            check_paths(&fabric, &first, from, to);
         }
     }
     let fast = "senders = 2\nrate = \"10Gbps\"\ndelay = \"2us\"\nsender_rate = \"100Gbps\"";
@@ -184,7 +171,6 @@ fn two_bottlenecks_have_the_paths_of_figure_5() {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     for (from, to, expected) in [
         ("S1", "D1", vec!["upper-in upper-out D1"]),
         ("S3", "D3", vec!["lower-in lower-out D3"]),
@@ -193,16 +179,14 @@ fn two_bottlenecks_have_the_paths_of_figure_5() {
         ("S1", "S2", vec!["upper-in S2"]),
         ("D2", "D3", vec!["lower-out D3"]),
     ] {
-        check_paths(&fabric, &first, node(from), node(to), 1_000, &mut random);
-        for (subflow, expected) in expected.iter().cycle().take(4).enumerate() {
-            let mut ports = Vec::new();
-            fabric
-                .routing
-                .subflow_path(node(from), node(to), subflow as u32, random.random(), &mut ports);
-            assert_eq!(names(from, &ports), *expected, "subflow {subflow}");
-        }
+        check_paths(&fabric, &first, node(from), node(to));
+        let count = fabric.routing.paths(node(from), node(to));
+        let all: Vec<_> = (0..count)
+            .map(|n| names(from, &path(&fabric, node(from), node(to), n)))
+            .collect();
+        assert_eq!(all, expected);
     }
-    assert_eq!(fabric.routing.path_count(node("S1"), node("D3")), 0);
+    assert_eq!(fabric.routing.paths(node("S1"), node("D3")), 0);
     for bottleneck in fabric.links.iter().filter(|link| link.layer == "switch-switch") {
         assert!(!fabric.nodes[bottleneck.from as usize].host);
     }
@@ -219,18 +203,13 @@ fn two_paths_lead_from_rack_to_rack() {
         assert_eq!(fabric.nodes.len() as u32, racks * (width + 1) + 2);
         assert_eq!(fabric.links.len() as u32, 2 * racks * (width + 2));
         let first = first_links(&fabric);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         for (i, &from) in (0..).zip(&fabric.hosts) {
             for (j, &to) in (0..).zip(&fabric.hosts).filter(|&(j, _)| j != i) {
                 let near = i / width == j / width;
-                assert_eq!(fabric.routing.path_count(from, to), if near { 1 } else { 2 });
-                for hash in [0, u64::MAX] {
-                    let nodes = walk(&fabric, &first, from, &path(&fabric, from, to, hash));
-                    assert_eq!((nodes.len(), nodes.last()), (if near { 2 } else { 4 }, Some(&to)));
-                }
-                if i == 0 {
-                    check_paths(&fabric, &first, from, to, 500, &mut random);
-                }
+                assert_eq!(fabric.routing.paths(from, to), if near { 1 } else { 2 });
+                let nodes = walk(&fabric, &first, from, &path(&fabric, from, to, 0));
+                assert_eq!(nodes.len(), if near { 2 } else { 4 });
+                check_paths(&fabric, &first, from, to);
             }
         }
     }
@@ -243,27 +222,21 @@ fn two_paths_lead_from_rack_to_rack() {
 }
 
 #[test]
-fn subflows_of_two_paths_take_them_in_turn_there_and_back() {
+fn path_n_of_two_paths_is_over_switch_n_there_and_back() {
     let fabric = build(
         "two-paths",
         "rate = \"100Mbps\"\ndelay = \"20us\"\nhost_rate = \"1Gbps\"",
     )
     .unwrap();
-    assert!(fabric.routing.by_address());
     let first = first_links(&fabric);
     let (from, to) = (fabric.hosts[0], fabric.hosts[2]);
-    let above = |from, to, subflow, hash| {
-        let mut ports = Vec::new();
-        fabric.routing.subflow_path(from, to, subflow, hash, &mut ports);
-        let nodes = walk(&fabric, &first, from, &ports);
+    let above = |from, to, n| {
+        let nodes = walk(&fabric, &first, from, &path(&fabric, from, to, n));
         fabric.nodes[nodes[1] as usize].name.clone()
     };
-    for (hash, expected) in [(0, ["agg0", "agg1"]), (u64::MAX, ["agg1", "agg0"])] {
-        for subflow in 0..4 {
-            let expected = expected[subflow as usize % 2];
-            assert_eq!(above(from, to, subflow, hash), expected);
-            assert_eq!(above(to, from, subflow, hash), expected, "back");
-        }
+    for n in 0..2 {
+        assert_eq!(above(from, to, n), format!("agg{n}"));
+        assert_eq!(above(to, from, n), format!("agg{n}"), "back");
     }
     for link in &fabric.links {
         let rate = if link.layer.contains("host") { 1000 } else { 100 };
@@ -272,8 +245,7 @@ fn subflows_of_two_paths_take_them_in_turn_there_and_back() {
 }
 
 #[test]
-fn fat_tree_has_its_counts_and_equally_likely_paths() {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+fn fat_tree_has_its_counts_and_paths() {
     for k in [2u32, 4, 6, 8, 14, 16] {
         let fabric = fat_tree(k);
         check_shape(&fabric);
@@ -300,15 +272,8 @@ fn fat_tree_has_its_counts_and_equally_likely_paths() {
             pairs.extend([(0, 1, 1), (0, half, half), (last, last - half, half)]);
         }
         for (from, to, count) in pairs {
-            assert_eq!(fabric.routing.path_count(host(from), host(to)), count as u64);
-            check_paths(
-                &fabric,
-                &first,
-                host(from),
-                host(to),
-                200 * count as u64,
-                &mut random,
-            );
+            assert_eq!(fabric.routing.paths(host(from), host(to)), count as u64);
+            check_paths(&fabric, &first, host(from), host(to));
         }
     }
 }
@@ -331,25 +296,6 @@ fn fat_tree_names_and_numbers_keep_neighbours_together() {
         first_of_pod += cores;
     }
     assert_eq!(first_of_pod, fabric.nodes.len());
-}
-
-/// The choice at a ToR must not tell the choice at the aggregation switch.
-#[test]
-fn choices_of_a_hash_are_independent() {
-    let fabric = fat_tree(8);
-    let (from, to) = (fabric.hosts[0], fabric.hosts[127]);
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
-    let mut together = [[0u32; 4]; 4];
-    for _ in 0..16_000 {
-        let ports = path(&fabric, from, to, random.random());
-        together[usize::from(ports[1]) - 4][usize::from(ports[2]) - 4] += 1;
-    }
-    let statistic: f64 = together
-        .iter()
-        .flatten()
-        .map(|&n| (f64::from(n) - 1000.0).powi(2) / 1000.0)
-        .sum();
-    assert!(statistic < 15.0 + 6.0 * 30f64.sqrt(), "chi-square {statistic}");
 }
 
 #[test]
@@ -437,7 +383,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     /// Any pair of hosts of any fat-tree: a path of the right length, through existing links, without loops.
     #[test]
-    fn any_pair_in_any_fat_tree(half in 1u32..9, from: prop::sample::Index, to: prop::sample::Index, hashes: [u64; 8]) {
+    fn any_pair_in_any_fat_tree(half in 1u32..9, from: prop::sample::Index, to: prop::sample::Index, n: prop::sample::Index) {
         let fabric = fat_tree(2 * half);
         let first = first_links(&fabric);
         let (i, j) = (from.index(fabric.hosts.len()), to.index(fabric.hosts.len()));
@@ -451,9 +397,9 @@ proptest! {
             (6, pod)
         };
         let (from, to) = (fabric.hosts[i], fabric.hosts[j]);
-        prop_assert_eq!(fabric.routing.path_count(from, to), paths as u64);
-        for hash in hashes.into_iter().chain([0, u64::MAX]) {
-            let ports = path(&fabric, from, to, hash);
+        prop_assert_eq!(fabric.routing.paths(from, to), paths as u64);
+        for n in [0, n.index(paths) as u64, paths as u64 - 1] {
+            let ports = path(&fabric, from, to, n);
             let nodes = walk(&fabric, &first, from, &ports);
             prop_assert_eq!((nodes.len(), nodes.last()), (links, Some(&to)));
             prop_assert_eq!(nodes.iter().collect::<HashSet<_>>().len(), links);

@@ -1,6 +1,7 @@
 //! What there is to choose from.
 
 use weft_fabric::TOPOLOGIES;
+use weft_paths::POLICIES;
 use weft_spec::{Entry, PROFILES};
 use weft_traffic::TRAFFIC;
 
@@ -21,6 +22,8 @@ pub struct Listing {
 pub struct Registry {
     /// Congestion control: `transports.NAME.cc`.
     pub algorithms: Vec<Listing>,
+    /// Path policies: `transports.NAME.paths`.
+    pub paths: Vec<Listing>,
     /// Packet schedulers: `transports.NAME.scheduler`.
     pub schedulers: Vec<Listing>,
     /// Transport profiles: `transports.NAME.profile`.
@@ -51,6 +54,7 @@ pub fn registry() -> Registry {
                 about: entry.about,
             })
             .collect(),
+        paths: kinds(POLICIES),
         schedulers: SCHEDULERS
             .iter()
             .map(|named| Listing {

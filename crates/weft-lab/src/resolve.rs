@@ -51,8 +51,8 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved,
     let mut transports = Vec::new();
     for (name, transport) in &mut resolved.transports {
         let path = format!("transports.{name}");
-        let (with_defaults, built) =
-            transports::resolve(transport, own).map_err(|error| error.under(&path))?;
+        let (with_defaults, built) = transports::resolve(transport, own, topology.it.default_policy())
+            .map_err(|error| error.under(&path))?;
         if spec.level == Level::Packet && transport.join_after > Size(0) {
             let given = transport.join_after.to_string();
             let allowed = "0B at level \"packet\"";
@@ -151,7 +151,7 @@ fn flows(spec: &mut Spec, fabric: &Fabric) -> Result<(Vec<Flow>, Vec<Arc<dyn Pro
         .collect();
     let distance = |from: u32, to: u32| {
         let [from, to] = [from, to].map(|host| fabric.hosts[host as usize]);
-        if fabric.routing.path_count(from, to) == 0 {
+        if fabric.routing.paths(from, to) == 0 {
             return 0;
         }
         let mut ports = Vec::new();
@@ -198,7 +198,7 @@ fn check_program(program: &dyn Program, fabric: &Fabric) -> Result<(), SpecError
     for (i, &from) in senders.iter().enumerate() {
         for &to in receivers.iter().skip(i % stride).step_by(stride) {
             let [from, to] = [from, to].map(|host| fabric.hosts[host as usize]);
-            if from != to && fabric.routing.path_count(from, to) == 0 {
+            if from != to && fabric.routing.paths(from, to) == 0 {
                 let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
                 let given = format!("no path leads from {from} to {to}");
                 return Err(SpecError::new("", given, "hosts that the topology connects"));
@@ -212,7 +212,7 @@ fn check_program(program: &dyn Program, fabric: &Fabric) -> Result<(), SpecError
 fn check_flows(flows: &[Flow], fabric: &Fabric, duration: Time) -> Result<(), SpecError> {
     for flow in flows {
         let [from, to] = [flow.from, flow.to].map(|host| fabric.hosts[host as usize]);
-        if fabric.routing.path_count(from, to) == 0 {
+        if fabric.routing.paths(from, to) == 0 {
             let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
             let given = format!("no path leads from {from} to {to}");
             return Err(SpecError::new("", given, "hosts that the topology connects"));

@@ -5,6 +5,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use weft_cc::Allowed;
 use weft_fabric::TOPOLOGIES;
+use weft_paths::POLICIES;
 use weft_spec::{Entry, PROFILES, SizeClass, Spec};
 use weft_traffic::TRAFFIC;
 
@@ -47,10 +48,11 @@ pub fn schema() -> Value {
     );
     let probe = union(&mut generator, &mut kinds, PROBES, "Probe", &json!({}), &[]);
     let cc = congestion_control(&mut kinds);
+    let paths = path_policy(&mut generator, &mut kinds);
 
     let mut root = generator.into_root_schema_for::<Spec>().to_value();
     let definitions = &mut root["$defs"];
-    for open in ["Kind", "Traffic", "Cc"] {
+    for open in ["Kind", "Traffic", "Cc", "PathPolicy"] {
         if let Some(definitions) = definitions.as_object_mut() {
             definitions.remove(open);
         }
@@ -60,6 +62,9 @@ pub fn schema() -> Value {
         cc,
         "Congestion control: a name, or a table with the name and parameters.",
     );
+    let described_so = transport["paths"]["description"].take();
+    transport["paths"] = paths;
+    transport["paths"]["description"] = described_so;
     transport["scheduler"]["enum"] = SCHEDULERS.iter().map(|named| named.name).collect();
     transport["profile"]["enum"] = PROFILES.iter().map(|named| named.name).collect();
     if let Some(definitions) = definitions.as_object_mut() {
@@ -147,6 +152,28 @@ fn congestion_control(definitions: &mut Map<String, Value>) -> Value {
             }),
         );
     }
+    json!({ "anyOf": choices })
+}
+
+/// A name, or a table with name and parameters, or nothing, so that the topology decides.
+fn path_policy(generator: &mut SchemaGenerator, definitions: &mut Map<String, Value>) -> Value {
+    let names: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
+    let mut choices = vec![json!({ "type": "string", "enum": names })];
+    for entry in POLICIES {
+        let own: Schema = (entry.schema)(generator);
+        let mut schema = own.to_value();
+        let name = json!({ "description": entry.about, "type": "string", "const": entry.name });
+        let mut properties = Map::from_iter([("name".to_owned(), name)]);
+        properties.extend(schema["properties"].as_object().cloned().unwrap_or_default());
+        let mut required = vec![Value::from("name")];
+        required.extend(schema["required"].as_array().cloned().unwrap_or_default());
+        schema["properties"] = properties.into();
+        schema["required"] = required.into();
+        let name = camel_case(entry.name) + "Paths";
+        choices.push(json!({ "$ref": format!("#/$defs/{name}") }));
+        definitions.insert(name, schema);
+    }
+    choices.push(json!({ "type": "null" }));
     json!({ "anyOf": choices })
 }
 

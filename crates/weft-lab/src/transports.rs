@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use weft_cc::{Algorithm, Factory};
 use weft_packet::Scheduler;
-use weft_spec::{Cc, PROFILES, ProfilePatch, SpecError, to_table};
+use weft_paths::{POLICIES, Policy};
+use weft_spec::{Cc, PROFILES, PathPolicy, ProfilePatch, SpecError, find, to_table};
 use weft_twin::Kernel;
 
 /// More subflows than any path diversity uses; the simulator numbers them in few bits.
@@ -32,10 +33,11 @@ pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
 ];
 
 /// The transport with every default filled in, and what the simulator makes of it. Paths of errors are relative to
-/// the transport. `own` are congestion controls beside the built-in ones.
+/// the transport. `own` are congestion controls beside the built-in ones, `policy` the topology's default.
 pub(crate) fn resolve(
     spec: &weft_spec::Transport,
     own: &[Arc<dyn Factory>],
+    policy: &str,
 ) -> Result<(weft_spec::Transport, weft_packet::Transport), SpecError> {
     let (cc, algorithm) = congestion_control(&spec.cc, own)?;
     if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
@@ -63,18 +65,37 @@ pub(crate) fn resolve(
         .tcp
         .apply(&(base.make)())
         .map_err(|error| error.under("tcp"))?;
+    let (paths, policy) = path_policy(spec.paths.as_ref(), policy)?;
     let resolved = weft_spec::Transport {
         cc,
+        paths: Some(paths),
         tcp: ProfilePatch(to_table(&profile)),
         ..spec.clone()
     };
     let transport = weft_packet::Transport {
         cc: algorithm,
         subflows: spec.subflows,
+        paths: policy,
         scheduler: named.scheduler,
         profile,
     };
     Ok((resolved, transport))
+}
+
+/// The path policy, and its name with all parameters.
+fn path_policy(spec: Option<&PathPolicy>, default: &str) -> Result<(PathPolicy, Policy), SpecError> {
+    let default = || PathPolicy {
+        name: default.to_owned(),
+        params: toml::Table::new(),
+    };
+    let given = spec.cloned().unwrap_or_else(default);
+    let entry = find(POLICIES, "paths", &given.name)?;
+    let loaded = (entry.load)(&given.params).map_err(|error| error.under("paths"))?;
+    let resolved = PathPolicy {
+        name: given.name,
+        params: loaded.params,
+    };
+    Ok((resolved, *loaded.it))
 }
 
 /// The algorithm, and its name with all parameters.

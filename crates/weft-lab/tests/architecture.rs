@@ -9,14 +9,27 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-spec", &[]),
     ("weft-cc", &[]),
     ("weft-fabric", &["weft-spec"]),
+    ("weft-paths", &["weft-spec", "weft-fabric"]),
     ("weft-traffic", &["weft-spec"]),
     (
         "weft-packet",
-        &["weft-spec", "weft-cc", "weft-fabric", "weft-traffic"],
+        &[
+            "weft-spec",
+            "weft-cc",
+            "weft-fabric",
+            "weft-paths",
+            "weft-traffic",
+        ],
     ),
     (
         "weft-flow",
-        &["weft-spec", "weft-cc", "weft-fabric", "weft-traffic"],
+        &[
+            "weft-spec",
+            "weft-cc",
+            "weft-fabric",
+            "weft-paths",
+            "weft-traffic",
+        ],
     ),
     ("weft-twin", &["weft-cc"]),
     (
@@ -37,6 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-spec",
             "weft-cc",
             "weft-fabric",
+            "weft-paths",
             "weft-traffic",
             "weft-packet",
             "weft-flow",

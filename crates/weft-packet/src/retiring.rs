@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use weft_spec::Time;
 
 use crate::engine::packet::{ACK, DATA, SYN};
+use crate::engine::route::Route;
 use crate::outcome::{FlowRecord, SuppressionRecord};
 use crate::simulation::Simulation;
 use crate::transport::HANDOVER;
@@ -97,14 +98,13 @@ impl Simulation {
     }
 
     /// Where a route leads from a node.
-    fn destination(&self, mut node: u32, mut route: u64) -> u32 {
+    fn destination(&self, mut node: u32, mut route: Route) -> u32 {
         let links = &self.shared.fabric.links;
-        let bits = self.shared.ecmp.hop_bits;
-        while route != 0 {
+        while !route.is_here() {
             let first = links.partition_point(|link| link.from < node);
-            let port = (route & ((1 << bits) - 1)) - 1;
+            let (port, rest) = route.next(self.shared.hops);
             node = links[first + port as usize].to;
-            route >>= bits;
+            route = rest;
         }
         node
     }
@@ -141,6 +141,7 @@ impl Simulation {
 mod tests {
     use weft_cc::Algorithm;
     use weft_fabric::{ManyToOne, PortQueues, Queue, Topology};
+    use weft_paths::Ecmp;
     use weft_spec::{Amount, Profile, Rate, Size};
     use weft_traffic::Flow;
 
@@ -177,6 +178,7 @@ mod tests {
         let transport = |(name, subflows)| Transport {
             cc: Algorithm::build(name, &[]).unwrap(),
             subflows,
+            paths: Ecmp {}.into(),
             scheduler: Scheduler::RoundRobin,
             profile: profile.clone(),
         };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weft_cc::Algorithm;
 use weft_fabric::Fabric;
+use weft_paths::Policy;
 use weft_spec::{Profile, Time};
 use weft_traffic::{Flow, Program};
 
@@ -16,13 +17,15 @@ pub enum Scheduler {
     LowestRtt,
 }
 
-/// One way of sending: congestion control, number of subflows and profile.
+/// One way of sending: congestion control, number of subflows, their paths, and profile.
 #[derive(Clone, Debug)]
 pub struct Transport {
     /// Congestion control with its parameters; every connection starts from a clone.
     pub cc: Algorithm,
     /// Subflows a connection opens, at least 1.
     pub subflows: u32,
+    /// Which of the paths between two hosts its packets take.
+    pub paths: Policy,
     /// Packet scheduler.
     pub scheduler: Scheduler,
     /// Everything else about the sender and receiver.

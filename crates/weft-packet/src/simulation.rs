@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_fabric::Fabric;
+use weft_paths::Way;
 use weft_spec::Time;
 use weft_traffic::Flow;
 
 use crate::engine::packet::DATA;
+use crate::engine::route::HopBits;
 use crate::engine::{Engine, MOST_ARRIVALS, Plan};
 use crate::outcome::{
     Counters, FlowRecord, JobRecord, LatencyRecord, Outcome, QueueRecord, Sample, SubflowRecord,
 };
-use crate::paths::Ecmp;
 use crate::retiring::{Ended, Searches};
 use crate::setup::{Probe, Setup};
 use crate::transport::{Connection, FlowProbes, Host, Shared, TimerKind, timer_key};
@@ -67,14 +68,13 @@ impl Simulation {
             distributions: Vec::new(),
             samples: Vec::new(),
         };
-        let ecmp = Ecmp::new(&fabric, seed);
         let shared = Arc::new(Shared {
             probes: FlowProbes::new(&probes),
+            hops: HopBits::of(&fabric),
             fabric,
             transports,
             flows,
             programs,
-            ecmp,
             seed,
         });
         check_links(&shared.fabric, plan.min_packet)?;
@@ -442,7 +442,17 @@ fn check(shared: &Shared) -> Result<(), String> {
         // Paths of one topology differ little in length, so the first subflow's two directions stand for all.
         for back in [false, true] {
             let (a, b) = if back { (to, from) } else { (from, to) };
-            shared.ecmp.route(&shared.fabric, a, b, flow, 0, back)?;
+            shared.route(
+                spec.transport,
+                Way {
+                    flow,
+                    subflow: 0,
+                    subflows: transport.subflows,
+                    back,
+                },
+                a,
+                b,
+            )?;
         }
     }
     Ok(())

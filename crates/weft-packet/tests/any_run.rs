@@ -6,6 +6,7 @@ use experiment::{cc, flow, run, setup, sized, transport};
 use proptest::prelude::*;
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology, TwoBottlenecks};
 use weft_packet::{Probe, Scheduler, Setup, Transport};
+use weft_paths::{POLICIES, Policy};
 use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
@@ -148,13 +149,16 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 fn any_transport() -> impl Strategy<Value = Transport> {
     let algorithms = vec!["reno", "dctcp", "lia", "dcm", "xmp", "amp"];
     let scheduler = prop::sample::select(vec![Scheduler::RoundRobin, Scheduler::LowestRtt]);
+    let paths = prop::sample::select(POLICIES.iter().map(|entry| entry.name).collect::<Vec<_>>());
     (
         prop::sample::select(algorithms),
         1_u32..6,
+        paths,
         scheduler,
         any_profile(),
     )
-        .prop_map(|(name, subflows, scheduler, profile)| Transport {
+        .prop_map(|(name, subflows, paths, scheduler, profile)| Transport {
+            paths: Policy::named(paths).unwrap(),
             scheduler,
             ..transport(cc(name, &[]), subflows, profile)
         })

@@ -7,7 +7,8 @@ use experiment::{
     GBPS, assert_conserved, assert_within, cc, everywhere, flow, queue, run, setup, sized, transport,
 };
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Topology, TwoBottlenecks};
-use weft_packet::{Outcome, Probe, Sample, Setup, Simulation};
+use weft_packet::{Outcome, Probe, Sample, Setup, Simulation, Transport};
+use weft_paths::ByInterface;
 use weft_spec::{Profile, Rate, Recovery, Time};
 use weft_traffic::Flow;
 
@@ -305,9 +306,12 @@ fn two_lia_subflows_fill_two_idle_paths() {
     };
     // From S2 to D2.
     let both = |subflows| {
-        let transports = vec![transport(cc("lia", &[]), subflows, undelayed())];
+        let transport = Transport {
+            paths: ByInterface {}.into(),
+            ..transport(cc("lia", &[]), subflows, undelayed())
+        };
         let outcomes = settle(
-            setup(fabric(), transports, vec![flow(1, 4)]),
+            setup(fabric(), vec![transport], vec![flow(1, 4)]),
             Time::from_ms(100),
             Time::from_ms(300),
         );

@@ -124,6 +124,10 @@ pub struct Transport {
     #[serde(default = "one::<u32>")]
     #[schemars(range(min = 1))]
     pub subflows: u32,
+    /// Which of the paths between two hosts each packet takes: the name of a path policy, or a table with name and
+    /// parameters; by default what suits the topology, mostly "ecmp".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<PathPolicy>,
     /// Application bytes after which the further subflows join; only level "linux" can wait for them.
     #[serde(default = "nothing")]
     pub join_after: Size,
@@ -146,6 +150,17 @@ pub struct Cc {
     /// Its parameters by name.
     #[serde(flatten)]
     pub parameters: BTreeMap<String, f64>,
+}
+
+/// A path policy by name, with the parameters that are not left at their defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PathPolicy {
+    /// Name of the policy.
+    pub name: String,
+    /// Its parameters.
+    #[serde(flatten)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub params: Table,
 }
 
 /// One pattern of traffic: its kind, its transport and that kind's own fields.
@@ -318,31 +333,53 @@ impl JsonSchema for Mark {
 
 impl<'de> Deserialize<'de> for Cc {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct CcVisitor;
-        impl<'de> Visitor<'de> for CcVisitor {
-            type Value = Cc;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of an algorithm, or a table with name and parameters")
-            }
-            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Cc, E> {
-                Ok(Cc {
-                    name: name.to_owned(),
-                    parameters: BTreeMap::new(),
-                })
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cc, A::Error> {
-                let (mut name, mut parameters) = (None, BTreeMap::new());
-                while let Some(key) = map.next_key::<String>()? {
-                    if key == "name" {
-                        name = Some(map.next_value()?);
-                    } else {
-                        parameters.insert(key, map.next_value()?);
-                    }
-                }
-                let name = name.ok_or_else(|| serde::de::Error::missing_field("name"))?;
-                Ok(Cc { name, parameters })
+        let (name, parameters) = from.deserialize_any(Named {
+            expecting: "the name of an algorithm, or a table with name and parameters",
+            parameters: BTreeMap::new(),
+        })?;
+        Ok(Self { name, parameters })
+    }
+}
+
+impl<'de> Deserialize<'de> for PathPolicy {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (name, params) = from.deserialize_any(Named {
+            expecting: "the name of a path policy, or a table with name and parameters",
+            parameters: Table::new(),
+        })?;
+        Ok(Self { name, params })
+    }
+}
+
+/// Reads a name, or a table with the name and parameters.
+struct Named<P> {
+    expecting: &'static str,
+    parameters: P,
+}
+
+impl<'de, V: Deserialize<'de>, P: Extend<(String, V)> + IntoIterator<Item = (String, V)>> Visitor<'de>
+    for Named<P>
+{
+    type Value = (String, P);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expecting)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
+        Ok((name.to_owned(), self.parameters))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut name = None;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "name" {
+                name = Some(map.next_value()?);
+            } else {
+                self.parameters.extend([(key, map.next_value()?)]);
             }
         }
-        from.deserialize_any(CcVisitor)
+        let name = name.ok_or_else(|| serde::de::Error::missing_field("name"))?;
+        Ok((name, self.parameters))
     }
 }

@@ -9,6 +9,15 @@ use super::switch::{LENGTHS, PORTS};
 /// Topologies that are built.
 pub const TOPOLOGIES: &[&str] = &["many-to-one", "two-bottlenecks", "two-paths"];
 
+/// The one whose hosts have a single path to each other, which every path policy takes.
+const ONE_PATH: &str = "many-to-one";
+
+/// The path policy with which the first subflow takes path 0.
+pub const BY_INTERFACE: &str = "by-interface";
+
+/// Path policies that a path manager with an address for each path can follow.
+const POLICIES: &[&str] = &["in-turn", BY_INTERFACE];
+
 /// Refuses what the kernel cannot do as the spec has it.
 ///
 /// # Errors
@@ -40,7 +49,8 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     links(plan)?;
     queues(plan)?;
     for (name, transport) in &spec.transports {
-        self::transport(transport).map_err(|error| error.under(&format!("transports.{name}")))?;
+        self::transport(transport, spec.topology.kind == ONE_PATH)
+            .map_err(|error| error.under(&format!("transports.{name}")))?;
     }
     agree(plan)?;
     one_profile(plan)?;
@@ -112,8 +122,15 @@ fn queues(plan: &Plan) -> Result<(), SpecError> {
     Ok(())
 }
 
-fn transport(transport: &Transport) -> Result<(), SpecError> {
+fn transport(transport: &Transport, one_path: bool) -> Result<(), SpecError> {
     in_kernel(&transport.cc)?;
+    if let Some(paths) = &transport.paths
+        && !one_path
+        && !POLICIES.contains(&paths.name.as_str())
+    {
+        let names: Vec<_> = POLICIES.iter().map(|name| format!("{name:?}")).collect();
+        return refuse("paths", format!("{:?}", paths.name), names.join(", "));
+    }
     // The path manager runs beside programs only.
     if transport.subflows > 1 && transport.cc.name == RENO {
         return refuse("subflows", transport.subflows, format!("1 with cc = {RENO:?}"));

@@ -112,21 +112,13 @@ impl Layout {
 
 /// Paths between two hosts, as many as have addresses.
 pub fn path_count(fabric: &Fabric, from: NodeId, to: NodeId) -> u32 {
-    fabric.routing.path_count(from, to).min(MOST_PATHS) as u32
-}
-
-/// Are subflows bound to paths, the first one to path 0, rather than spread by a hash?
-pub fn bound(fabric: &Fabric, from: NodeId, to: NodeId) -> bool {
-    let [mut least, mut greatest] = [Vec::new(), Vec::new()];
-    fabric.routing.subflow_path(from, to, 0, 0, &mut least);
-    fabric.routing.subflow_path(from, to, 0, u64::MAX, &mut greatest);
-    least == greatest
+    fabric.routing.paths(from, to).min(MOST_PATHS) as u32
 }
 
 /// The links of a path.
 pub fn path(fabric: &Fabric, from: NodeId, to: NodeId, number: u32) -> Vec<Interface> {
     let mut ports = Vec::new();
-    fabric.routing.subflow_path(from, to, number, 0, &mut ports);
+    fabric.routing.path(from, to, number.into(), &mut ports);
     let mut at = from;
     ports
         .iter()
@@ -233,7 +225,6 @@ mod tests {
         let (from, near, far) = (fabric.hosts[0], fabric.hosts[1], fabric.hosts[3]);
         let [first, second] = [0, 1].map(|number| layout.pair(&fabric, from, far, number).unwrap());
         assert!(first.from != second.from && first.to != second.to);
-        assert!(!bound(&fabric, from, far));
         for pair in [first, second] {
             let there = follow(&fabric, &layout, from, pair.to);
             let back: Vec<_> = follow(&fabric, &layout, far, pair.from)
@@ -258,7 +249,6 @@ mod tests {
         let [upper, lower] = [0, 1].map(|number| layout.pair(&fabric, 1, 4, number).unwrap());
         assert_ne!(upper.from, lower.from);
         assert_ne!(upper.to, lower.to);
-        assert!(bound(&fabric, 1, 4));
         assert_eq!(path_count(&fabric, 0, 3), 1);
         assert_eq!(path_count(&fabric, 0, 5), 0);
     }

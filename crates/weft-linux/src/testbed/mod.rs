@@ -188,10 +188,12 @@ impl Bench {
             .collect()
     }
 
-    /// The connection of a flow, ready to connect. Where its paths are not bound to subflows, chance has it begin on one.
+    /// The connection of a flow, ready to connect. Where its paths are not bound to interfaces, chance has it begin on one.
     fn connection(&self, plan: &Plan, index: u32, flow: &Flow) -> std::io::Result<Connection> {
         let [from, to] = [flow.from, flow.to].map(|host| plan.fabric.hosts[host as usize]);
-        let number = if layout::bound(&plan.fabric, from, to) {
+        let transport = plan.spec.transports.values().nth(flow.transport as usize);
+        let policy = transport.and_then(|transport| transport.paths.as_ref());
+        let number = if policy.is_some_and(|policy| policy.name == check::BY_INTERFACE) {
             0
         } else {
             let paths = layout::path_count(&plan.fabric, from, to).max(1);

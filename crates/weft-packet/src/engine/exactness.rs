@@ -10,7 +10,8 @@ use weft_spec::{Amount, Rate, Time};
 
 use super::packet::{DATA, ECT, PROTECTED, Packet};
 use super::reference::{Act, Reference, Toy, serialisation};
-use super::{At, Endpoint, Engine, MOST_ARRIVALS, Plan, hop_bits, mix};
+use super::route::{HopBits, Route};
+use super::{At, Endpoint, Engine, MOST_ARRIVALS, Plan, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
@@ -27,7 +28,7 @@ enum Seen {
 /// An endpoint that does something else at every event, by a hash of all it has seen.
 #[derive(Clone)]
 struct Hasher {
-    routes: Arc<[u64]>,
+    routes: Arc<[Route]>,
     /// As in [`Case`].
     alike: bool,
     /// About the length of a window.
@@ -169,7 +170,7 @@ struct Case {
 struct NoRouting;
 
 impl Routing for NoRouting {
-    fn path_count(&self, _: NodeId, _: NodeId) -> u64 {
+    fn paths(&self, _: NodeId, _: NodeId) -> u64 {
         0
     }
     fn path(&self, _: NodeId, _: NodeId, _: u64, _: &mut Vec<u16>) {}
@@ -190,19 +191,19 @@ impl Case {
     }
 
     /// Random walks of one to five links from `node` that end at a host. Other hosts on the way forward.
-    fn routes(&self, node: NodeId, hop_bits: u32) -> Arc<[u64]> {
+    fn routes(&self, node: NodeId, hops: HopBits) -> Arc<[Route]> {
         let mut random = self.seed;
         let mut routes = Vec::new();
         while routes.len() < 5 {
-            let (mut at, mut walked, mut best) = (node, 0_u64, None);
+            let (mut at, mut walked, mut best) = (node, Vec::new(), None);
             for hop in 0..5 {
                 mix(&mut random, u64::from(at) << 8 | hop);
                 let ports: Vec<&Link> = self.links.iter().filter(|l| l.from == at).collect();
                 let port = (random >> 40) % ports.len() as u64;
                 at = ports[port as usize].to;
-                walked |= (port + 1) << (hop as u32 * hop_bits);
+                walked.push(port as u16);
                 if self.hosts.contains(&at) {
-                    best = Some(walked);
+                    best = Route::through(&walked, hops);
                     if random >> 32 & 1 == 0 {
                         break;
                     }
@@ -355,7 +356,7 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
 /// Runs both and compares everything that can be seen. Returns the reference's count of ties.
 fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
     let fabric = case.fabric();
-    let bits = hop_bits(&fabric);
+    let hops = HopBits::of(&fabric);
     let lookahead = case
         .links
         .iter()
@@ -363,7 +364,7 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
         .min()
         .unwrap_or(1);
     let toy = |host: u32| Hasher {
-        routes: case.routes(case.hosts[host as usize], bits),
+        routes: case.routes(case.hosts[host as usize], hops),
         alike: case.alike,
         pace: lookahead.max(2),
         state: case.seed ^ u64::from(host),
@@ -387,7 +388,7 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
     let mut reference = Reference::new(
         &fabric,
         case.seed,
-        bits,
+        hops,
         &samples,
         hosts.clone().map(toy).collect(),
     );

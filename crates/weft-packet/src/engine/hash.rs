@@ -6,7 +6,7 @@ pub fn mix(hash: &mut u64, word: u64) {
 }
 
 /// Spreads a mixed hash over all 64 bits.
-pub fn finish(mut hash: u64) -> u64 {
+fn finish(mut hash: u64) -> u64 {
     hash ^= hash >> 30;
     hash = hash.wrapping_mul(0xBF58_476D_1CE4_E5B9);
     hash ^= hash >> 27;

@@ -13,6 +13,7 @@ use super::network::{Network, Timer};
 use super::partition::{INDEX_BITS, QueueProbe, SAMPLE};
 use super::port::{Port, Rules};
 use super::ring::Ring;
+use super::route::HopBits;
 
 /// Packets that a node can get in one window: as many as a sort key can number.
 pub const MOST_ARRIVALS: u64 = 1 << INDEX_BITS;
@@ -29,16 +30,6 @@ pub struct Layout<'a> {
     /// The host at each node; `u32::MAX` at a switch.
     host_at: Vec<u32>,
     window: u64,
-}
-
-/// How many bits of a route one hop takes in this fabric: enough for the largest port number plus one.
-pub fn hop_bits(fabric: &Fabric) -> u32 {
-    let mut ports = vec![0_u32; fabric.nodes.len()];
-    for link in &fabric.links {
-        ports[link.from as usize] += 1;
-    }
-    let most = ports.into_iter().max().unwrap_or(0);
-    u32::BITS - most.leading_zeros()
 }
 
 impl<'a> Layout<'a> {
@@ -175,7 +166,6 @@ impl<'a> Layout<'a> {
             rules.push(rule);
         }
         let rings = self.rings_to(nodes);
-        let bits = hop_bits(self.fabric);
         Network {
             ports,
             rules,
@@ -187,8 +177,7 @@ impl<'a> Layout<'a> {
             outboxes: vec![Vec::new(); self.bounds.len() - 1],
             lookahead: self.window,
             end: 0,
-            hop_bits: bits,
-            hop_mask: (1 << bits) - 1,
+            hops: HopBits::of(self.fabric),
             drops: HashMap::new(),
         }
     }

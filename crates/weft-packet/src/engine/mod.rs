@@ -26,15 +26,16 @@ pub mod prefetch;
 #[cfg(test)]
 mod reference;
 mod ring;
+pub mod route;
 mod threads;
 
 use std::cmp::Reverse;
 
 use weft_fabric::Fabric;
 
-pub use hash::{finish, mix};
+use hash::mix;
 use layout::Layout;
-pub use layout::{MOST_ARRIVALS, hop_bits};
+pub use layout::MOST_ARRIVALS;
 use network::Timer;
 use packet::Packet;
 pub use partition::{At, Endpoint, QueueSample};

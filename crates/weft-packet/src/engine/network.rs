@@ -8,6 +8,7 @@ use super::packet::{DATA, Packet};
 use super::port::{Port, Rules};
 use super::prefetch::prefetch;
 use super::ring::Ring;
+use super::route::{HopBits, Route};
 
 /// A timer: when, at which node (numbered over all partitions), and what the endpoint or the engine makes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,10 +43,8 @@ pub struct Network {
     pub lookahead: u64,
     /// End of what is being processed.
     pub end: u64,
-    /// Bits of a route that one port takes.
-    pub hop_bits: u32,
-    /// Their mask.
-    pub hop_mask: u64,
+    /// How routes are packed.
+    pub hops: HopBits,
     /// Data packets dropped, by (flow, subflow).
     pub drops: HashMap<(u32, u32), u64>,
 }
@@ -53,7 +52,7 @@ pub struct Network {
 impl Network {
     /// Sends `packet`, with what is left of its route, over port `port` (in the partition) at `now`.
     #[inline(always)]
-    pub fn transmit(&mut self, port: usize, now: u64, packet: &Packet, route: u64) {
+    pub fn transmit(&mut self, port: usize, now: u64, packet: &Packet, route: Route) {
         let mut flags = packet.flags;
         let Some(time) = self.ports[port].enqueue(&mut self.rules, port, now, packet.size, &mut flags) else {
             self.dropped(packet);
@@ -91,7 +90,7 @@ impl Network {
 
     /// Puts a packet on one of the partition's own links.
     #[inline(always)]
-    pub fn receive(&mut self, local: usize, packet: &Packet, time: u64, route: u64, flags: u16) {
+    pub fn receive(&mut self, local: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
         if self.rings[local].push(packet, time, route, flags) {
             self.calendar.file(time / self.lookahead, local as u32);
         }

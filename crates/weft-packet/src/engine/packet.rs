@@ -1,13 +1,15 @@
 //! The packet: what crosses links, in 40 bytes.
 
+use super::route::Route;
+
 /// A packet in flight. The meaning of `seq` to `hi` is the transport's; the engine reads `time`, `route`, `size` and
 /// the flags [`ECT`], [`CE`], [`PROTECTED`] and [`DATA`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Arrival at the next node, in picoseconds.
     pub time: u64,
-    /// Ports still to take, the next one lowest; each is stored as port + 1, so 0 means "here".
-    pub route: u64,
+    /// Ports still to take.
+    pub route: Route,
     /// Endpoint at the destination host.
     pub slot: u32,
     /// Data: low 32 bits of the first payload byte's sequence number. ACK: of the next byte expected.

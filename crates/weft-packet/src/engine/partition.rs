@@ -37,10 +37,9 @@ impl At<'_> {
     /// Sends a packet along its route.
     #[inline(always)]
     pub fn send(&mut self, packet: &Packet) {
-        let hop = packet.route & self.network.hop_mask;
-        let port = (u64::from(self.first_port) + hop - 1) as usize;
-        self.network
-            .transmit(port, self.now, packet, packet.route >> self.network.hop_bits);
+        let (hop, rest) = packet.route.next(self.network.hops);
+        let port = (self.first_port + hop) as usize;
+        self.network.transmit(port, self.now, packet, rest);
     }
 
     /// Has [`Endpoint::on_timer`] called with `key` at `time`, not before now.
@@ -349,10 +348,9 @@ impl<E: Endpoint> Partition<E> {
             if TRACE {
                 trace_packet(&mut self.trace[node as usize], packet);
             }
-            let hop = packet.route & self.network.hop_mask;
-            let port = (u64::from(place.first_port) + hop - 1) as usize;
-            self.network
-                .transmit(port, packet.time, packet, packet.route >> self.network.hop_bits);
+            let (hop, rest) = packet.route.next(self.network.hops);
+            let port = (place.first_port + hop) as usize;
+            self.network.transmit(port, packet.time, packet, rest);
         }
     }
 
@@ -360,8 +358,8 @@ impl<E: Endpoint> Partition<E> {
     #[inline(always)]
     fn port_of(&self, place: Place, i: usize) -> Option<usize> {
         let packet = &self.batch[(self.keys.get(i)? & ((1 << INDEX_BITS) - 1)) as usize];
-        let hop = packet.route & self.network.hop_mask;
-        Some((u64::from(place.first_port) + hop - 1) as usize)
+        let (hop, _) = packet.route.next(self.network.hops);
+        Some((place.first_port + hop) as usize)
     }
 
     /// A node with an endpoint or with timers.
@@ -398,7 +396,7 @@ impl<E: Endpoint> Partition<E> {
                 first_port: place.first_port,
                 now: packet.time,
             };
-            if packet.route == 0 {
+            if packet.route.is_here() {
                 self.endpoints[place.endpoint as usize].on_packet(&packet, &mut at);
             } else {
                 at.send(&packet);
@@ -462,7 +460,7 @@ fn at_once(a: u64, b: u64) -> bool {
 /// Mixes a packet that reached a node into the hash of the node's events.
 pub fn trace_packet(hash: &mut u64, p: &Packet) {
     mix(hash, p.time);
-    mix(hash, p.route);
+    mix(hash, p.route.word());
     mix(hash, u64::from(p.slot) << 32 | u64::from(p.seq));
     mix(hash, u64::from(p.chunk) << 32 | u64::from(p.lo));
     mix(

@@ -10,6 +10,7 @@ use weft_spec::{Amount, Rate};
 use super::mix;
 use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
 use super::partition::trace_packet;
+use super::route::HopBits;
 
 /// What an endpoint does at an event, in this order.
 pub enum Act {
@@ -171,7 +172,7 @@ impl Wire {
 /// The network with a toy at every host.
 pub struct Reference<'a, T> {
     fabric: &'a Fabric,
-    hop_bits: u32,
+    hops: HopBits,
     seed: u64,
     events: BinaryHeap<Reverse<(u64, Event)>>,
     /// The first link of each node.
@@ -195,7 +196,7 @@ pub struct Reference<'a, T> {
 }
 
 impl<'a, T: Toy> Reference<'a, T> {
-    pub fn new(fabric: &'a Fabric, seed: u64, hop_bits: u32, samples: &[(u32, u64)], toys: Vec<T>) -> Self {
+    pub fn new(fabric: &'a Fabric, seed: u64, hops: HopBits, samples: &[(u32, u64)], toys: Vec<T>) -> Self {
         let wire = |queue| Wire {
             fifo: Fifo::new(queue),
             flying: VecDeque::new(),
@@ -204,7 +205,7 @@ impl<'a, T: Toy> Reference<'a, T> {
         let first = |node| fabric.links.iter().take_while(|l| l.from < node).count() as u32;
         Self {
             fabric,
-            hop_bits,
+            hops,
             seed,
             events: (0..)
                 .zip(samples)
@@ -286,7 +287,7 @@ impl<'a, T: Toy> Reference<'a, T> {
     fn arrive(&mut self, node: u32, packet: Packet) {
         self.events_so_far.0 += 1;
         trace_packet(&mut self.trace[node as usize], &packet);
-        if packet.route == 0 {
+        if packet.route.is_here() {
             let acts = self.toy(node).packet(&packet, packet.time);
             self.perform(node, acts, packet.time);
         } else {
@@ -305,8 +306,8 @@ impl<'a, T: Toy> Reference<'a, T> {
 
     /// Takes the next port of the packet's route.
     fn send(&mut self, node: u32, mut packet: Packet, now: u64) {
-        let port = (packet.route & ((1 << self.hop_bits) - 1)) as u32 - 1;
-        packet.route >>= self.hop_bits;
+        let (port, rest) = packet.route.next(self.hops);
+        packet.route = rest;
         let link = self.first[node as usize] + port;
         match self.wires[link as usize].fifo.offer(packet, now) {
             Ok((_, true)) => {

@@ -2,6 +2,7 @@
 
 use super::packet::Packet;
 use super::prefetch::prefetch;
+use super::route::Route;
 
 /// Packets read ahead of a link: what arrives in a window of many networks.
 const READ_AHEAD: u32 = 8;
@@ -28,7 +29,7 @@ impl Ring {
     /// Appends a packet, the given parts replaced; `true` if the ring was empty. (Changing the packet first and copying it
     /// then would read wide what was just written narrow, which stalls.)
     #[inline(always)]
-    pub fn push(&mut self, packet: &Packet, time: u64, route: u64, flags: u16) -> bool {
+    pub fn push(&mut self, packet: &Packet, time: u64, route: Route, flags: u16) -> bool {
         if self.len as usize == self.packets.len() {
             self.grow();
         }
@@ -126,7 +127,7 @@ mod tests {
         let (mut pushed, mut expected) = (0, 0);
         for step in 0..200_u64 {
             for _ in 0..step % 13 {
-                let was_empty = ring.push(&Packet::default(), pushed, 0, 0);
+                let was_empty = ring.push(&Packet::default(), pushed, Route::default(), 0);
                 assert_eq!(was_empty, pushed == expected);
                 pushed += 1;
             }

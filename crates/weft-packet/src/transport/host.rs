@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use weft_cc::{CongestionControl, Window};
 use weft_fabric::Fabric;
+use weft_paths::{Way, draw};
 use weft_traffic::{Flow, Program};
 
 use crate::engine::packet::{ACK, DATA, PROTECTED, Packet, SYN};
 use crate::engine::prefetch::prefetch;
-use crate::engine::{At, Endpoint, finish, mix};
+use crate::engine::route::HopBits;
+use crate::engine::{At, Endpoint};
 use crate::outcome::{JobRecord, Sample};
-use crate::paths::Ecmp;
 use crate::setup::Transport;
 
 use super::connection::{Connection, UNLIMITED};
@@ -35,8 +36,8 @@ pub struct Shared {
     pub programs: Vec<Arc<dyn Program>>,
     /// Flows on record.
     pub probes: FlowProbes,
-    /// Path policy.
-    pub ecmp: Ecmp,
+    /// How routes are packed.
+    pub hops: HopBits,
     /// Seed of all random streams.
     pub seed: u64,
 }
@@ -268,10 +269,13 @@ impl Host {
         let index = put(&mut self.connections, &mut self.free.connections, connection);
         for s in 0..transport.subflows {
             // Whether routes fit was checked when the run was set up.
-            let route = shared
-                .ecmp
-                .route(&shared.fabric, from, to, flow, s, false)
-                .unwrap_or(0);
+            let way = Way {
+                flow,
+                subflow: s,
+                subflows: transport.subflows,
+                back: false,
+            };
+            let route = shared.route(spec.transport, way, from, to).unwrap_or_default();
             let subflow = Subflow::new(index, s, route, profile);
             match self.subflows.get_mut((first + s) as usize) {
                 Some(place) => *place = subflow,
@@ -348,13 +352,16 @@ impl Host {
         let receiver = *self.accepted.entry((flow, index)).or_insert_with(|| {
             let nodes = &shared.fabric.hosts;
             let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
+            let way = Way {
+                flow,
+                subflow: index,
+                subflows: transport.subflows,
+                back: true,
+            };
             let it = Receiver {
                 assembly,
                 peer: packet.slot,
-                route: shared
-                    .ecmp
-                    .route(&shared.fabric, here, there, flow, index, true)
-                    .unwrap_or(0),
+                route: shared.route(spec.transport, way, here, there).unwrap_or_default(),
                 next: 0,
                 islands: Islands::default(),
                 unacked: 0,
@@ -408,11 +415,10 @@ impl Host {
         if s == 0 {
             connection.established = at.now;
             for other in 1..connection.windows.len() as u32 {
-                let mut hash = shared.seed;
-                mix(&mut hash, u64::from(connection.flow) << 32 | u64::from(other));
-                mix(&mut hash, 0x6A6F_696E);
+                let join = u64::from(connection.flow) << 32 | u64::from(other);
+                let hash = draw(&[shared.seed, join, 0x6A6F_696E]);
                 let range = u128::from(profile.join_delay.0) + 1;
-                let delay = ((u128::from(finish(hash)) * range) >> 64) as u64;
+                let delay = ((u128::from(hash) * range) >> 64) as u64;
                 at.set_timer(
                     at.now + delay,
                     timer_key(TimerKind::Join, connection.first + other),

@@ -1,5 +1,6 @@
 //! What a host does for traffic that reacts: it opens flows when others end, and keeps the jobs of which it is the client.
 
+use weft_paths::Way;
 use weft_spec::Time;
 use weft_traffic::{Delivery, Flow, Step};
 
@@ -162,12 +163,16 @@ impl Host {
         };
         let nodes = &shared.fabric.hosts;
         let (here, there) = (nodes[self.index as usize], nodes[job.client as usize]);
-        let transport = &shared.transports[shared.flow(flow).transport as usize];
+        let number = shared.flow(flow).transport;
+        let transport = &shared.transports[number as usize];
+        let way = Way {
+            flow,
+            subflow: 0,
+            subflows: transport.subflows,
+            back: false,
+        };
         // Whether routes fit was checked when the run was set up.
-        let route = shared
-            .ecmp
-            .route(&shared.fabric, here, there, flow, 0, false)
-            .unwrap_or(0);
+        let route = shared.route(number, way, here, there).unwrap_or_default();
         at.send(&Packet {
             route,
             lo: next,

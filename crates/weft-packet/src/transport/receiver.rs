@@ -4,6 +4,7 @@ use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
 
 use crate::engine::packet::{ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, ECE, LAST, Packet};
+use crate::engine::route::Route;
 
 use super::reassembly::{Chunks, Islands};
 
@@ -28,7 +29,7 @@ pub struct Receiver {
     /// The sending half at the other host.
     pub peer: u32,
     /// Ports to the other host.
-    pub route: u64,
+    pub route: Route,
     /// Next byte expected.
     pub next: u64,
     /// Bytes beyond it.

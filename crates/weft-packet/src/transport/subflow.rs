@@ -3,6 +3,8 @@
 use weft_cc::Round;
 use weft_spec::Profile;
 
+use crate::engine::route::Route;
+
 use super::rtt::RttEstimator;
 use super::segments::Segments;
 
@@ -36,7 +38,7 @@ pub struct Subflow {
     /// Is the next retransmission to go whatever the window?
     pub urgent: bool,
     /// Ports to the other host.
-    pub route: u64,
+    pub route: Route,
     /// First byte not acknowledged.
     pub una: u64,
     /// Next byte to send.
@@ -88,7 +90,7 @@ pub struct Stats {
 
 impl Subflow {
     /// Not opened yet.
-    pub fn new(connection: u32, index: u32, route: u64, profile: &Profile) -> Self {
+    pub fn new(connection: u32, index: u32, route: Route, profile: &Profile) -> Self {
         Self {
             connection,
             index,

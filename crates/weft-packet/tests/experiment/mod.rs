@@ -6,6 +6,7 @@
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, ManyToOne, PortQueues, Queue, Topology};
 use weft_packet::{FlowRecord, Outcome, Scheduler, Setup, Simulation, SubflowRecord, Transport};
+use weft_paths::Ecmp;
 use weft_spec::{Amount, Profile, Rate, Size, Time};
 use weft_traffic::Flow;
 
@@ -48,11 +49,12 @@ pub fn cc(name: &str, parameters: &[(&str, f64)]) -> Algorithm {
     Algorithm::build(name, &parameters).unwrap()
 }
 
-/// A transport with round-robin scheduling.
+/// A transport with round-robin scheduling, its paths drawn by ECMP.
 pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> Transport {
     Transport {
         cc,
         subflows,
+        paths: Ecmp {}.into(),
         scheduler: Scheduler::RoundRobin,
         profile,
     }

@@ -16,12 +16,13 @@ use std::sync::{Arc, Mutex};
 
 use weft_cc::{Ack, Algorithm, Echo, Round};
 use weft_fabric::{Fabric, Link, Node, NodeId, Queue, Routing};
+use weft_paths::ByInterface;
 use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
 use crate::engine::packet::{ACK, CE, DATA, Packet, SYN};
+use crate::engine::route::{HopBits, Route};
 use crate::engine::{At, Endpoint, Engine, MOST_ARRIVALS, Plan};
-use crate::paths::Ecmp;
 use crate::setup::{Scheduler, Transport};
 
 use super::connection::Connection;
@@ -83,6 +84,8 @@ fn pass(_: &Seen) -> Fate {
 
 struct Middle {
     rule: Rule,
+    /// To the sender, to the receiver.
+    ways: [Route; 2],
     seen: Vec<Seen>,
     /// Packets that are late.
     held: VecDeque<(u64, Packet)>,
@@ -91,9 +94,10 @@ struct Middle {
 }
 
 impl Middle {
-    fn new(rule: Rule) -> Self {
+    fn new(rule: Rule, hops: HopBits) -> Self {
         Self {
             rule,
+            ways: [0, 1].map(|port| Route::through(&[port], hops).unwrap()),
             seen: Vec::new(),
             held: VecDeque::new(),
             counts: HashMap::new(),
@@ -129,11 +133,11 @@ impl Middle {
         rule(&seen)
     }
 
-    /// Sends a packet to the other side: port 0 leads to the sender, port 1 to the receiver.
-    fn forward(packet: &Packet, at: &mut At<'_>) {
+    /// Sends a packet to the other side.
+    fn forward(&self, packet: &Packet, at: &mut At<'_>) {
         let to_receiver = packet.flags & DATA != 0 || packet.flags & (SYN | ACK) == SYN;
         at.send(&Packet {
-            route: 1 + u64::from(to_receiver),
+            route: self.ways[usize::from(to_receiver)],
             ..*packet
         });
     }
@@ -150,9 +154,9 @@ impl Endpoint for Place {
         match self {
             Self::Host(host) => host.on_packet(packet, at),
             Self::Middle(middle) => match middle.see(packet) {
-                Fate::Pass => Middle::forward(packet, at),
+                Fate::Pass => middle.forward(packet, at),
                 Fate::Drop => {}
-                Fate::Mark => Middle::forward(
+                Fate::Mark => middle.forward(
                     &Packet {
                         flags: packet.flags | CE,
                         ..*packet
@@ -173,7 +177,7 @@ impl Endpoint for Place {
             Self::Middle(middle) => {
                 let due = middle.held.iter().position(|&(time, _)| time == at.now);
                 if let Some((_, packet)) = due.and_then(|i| middle.held.remove(i)) {
-                    Middle::forward(&packet, at);
+                    middle.forward(&packet, at);
                 }
             }
         }
@@ -186,14 +190,11 @@ struct Parallel {
 }
 
 impl Routing for Parallel {
-    fn path_count(&self, _: NodeId, _: NodeId) -> u64 {
+    fn paths(&self, _: NodeId, _: NodeId) -> u64 {
         u64::from(self.paths)
     }
-    fn path(&self, _: NodeId, _: NodeId, _: u64, ports: &mut Vec<u16>) {
-        ports.push(0);
-    }
-    fn subflow_path(&self, _: NodeId, _: NodeId, subflow: u32, _: u64, ports: &mut Vec<u16>) {
-        ports.push((subflow % self.paths) as u16);
+    fn path(&self, _: NodeId, _: NodeId, n: u64, ports: &mut Vec<u16>) {
+        ports.push(n as u16);
     }
 }
 
@@ -302,11 +303,12 @@ impl Wire {
         };
         let shared = Arc::new(Shared {
             probes: FlowProbes::default(),
-            ecmp: Ecmp::new(&fabric, self.seed),
+            hops: HopBits::of(&fabric),
             fabric,
             transports: vec![Transport {
                 cc: self.cc,
                 subflows: self.subflows,
+                paths: ByInterface {}.into(),
                 scheduler: self.scheduler,
                 profile: self.profile,
             }],
@@ -327,7 +329,7 @@ impl Wire {
         let rule: Rule = Arc::new(Mutex::new(rule));
         let mut engine = Engine::new(&shared.fabric, &plan, |host| match host {
             0 | 1 => Place::Host(Box::new(Host::new(Arc::clone(&shared), host))),
-            _ => Place::Middle(Middle::new(Arc::clone(&rule))),
+            _ => Place::Middle(Middle::new(Arc::clone(&rule), shared.hops)),
         });
         engine.set_timer(0, 0, 0, timer_key(TimerKind::Start, 0));
         if let Some(stop) = self.stop {

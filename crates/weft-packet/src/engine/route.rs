@@ -1,0 +1,107 @@
+//! A packet's route: the ports that it still has to take, in one word.
+
+use weft_fabric::Fabric;
+
+/// How a network's routes are packed: each hop takes as many bits as the largest port number plus one needs.
+#[derive(Clone, Copy, Debug)]
+pub struct HopBits {
+    bits: u32,
+    mask: u64,
+}
+
+impl HopBits {
+    /// For the ports of this network.
+    pub fn of(fabric: &Fabric) -> Self {
+        let mut ports = vec![0_u32; fabric.nodes.len()];
+        for link in &fabric.links {
+            ports[link.from as usize] += 1;
+        }
+        let most = ports.into_iter().max().unwrap_or(0);
+        let bits = u32::BITS - most.leading_zeros();
+        Self {
+            bits,
+            mask: (1 << bits) - 1,
+        }
+    }
+
+    /// The largest port number plus one that a hop can hold.
+    pub fn most(self) -> u64 {
+        self.mask
+    }
+}
+
+/// The ports still to take, the next one lowest. Each is stored as port + 1, so that nothing left means "here".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Route(u64);
+
+impl Route {
+    /// The route through these ports; none if it takes more than 64 bits.
+    pub fn through(ports: &[u16], hops: HopBits) -> Option<Self> {
+        ports
+            .iter()
+            .rev()
+            .try_fold(Self::default(), |route, &port| route.push(port, hops))
+    }
+
+    /// This route after a hop over `port`; none if that takes more than 64 bits.
+    pub fn push(self, port: u16, hops: HopBits) -> Option<Self> {
+        let fits = (self.len(hops) + 1) * hops.bits <= u64::BITS;
+        fits.then(|| Self(self.0 << hops.bits | (u64::from(port) + 1)))
+    }
+
+    /// The next port, and the route from there on. Not to be asked of a route that is [`here`](Self::is_here).
+    #[inline(always)]
+    pub fn next(self, hops: HopBits) -> (u32, Self) {
+        let hop = self.0 & hops.mask;
+        ((hop as u32).wrapping_sub(1), Self(self.0 >> hops.bits))
+    }
+
+    /// Is there nothing left to take?
+    #[inline(always)]
+    pub fn is_here(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Hops left.
+    pub fn len(self, hops: HopBits) -> u32 {
+        (u64::BITS - self.0.leading_zeros()).div_ceil(hops.bits)
+    }
+
+    /// The packed word, for hashes of events.
+    pub fn word(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn hops(bits: u32) -> HopBits {
+        HopBits {
+            bits,
+            mask: (1 << bits) - 1,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_route_yields_its_ports_in_order(bits in 1_u32..17, ports: Vec<u16>) {
+            let hops = hops(bits);
+            let ports: Vec<u16> = ports.into_iter().map(|port| port % hops.most() as u16).collect();
+            let route = Route::through(&ports, hops);
+            prop_assert_eq!(route.is_some(), ports.len() as u32 * bits <= 64);
+            if let Some(mut route) = route {
+                prop_assert_eq!(route.len(hops), ports.len() as u32);
+                for &port in &ports {
+                    let (next, rest) = route.next(hops);
+                    prop_assert_eq!(next, u32::from(port));
+                    route = rest;
+                }
+                prop_assert!(route.is_here());
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Subflows bound to interfaces: a host with several opens a subflow over each, from the first on (RFC 8684, section 3.2).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{PathPolicy, Paths, Way};
+
+/// Subflow s takes path s, in both directions; after the last path the first one follows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ByInterface {}
+
+impl ByInterface {
+    pub(crate) const ABOUT: &str = "subflow s takes path s, as where every path has an interface of its own";
+}
+
+impl PathPolicy for ByInterface {
+    fn path(&self, paths: Paths, _: u64, way: Way) -> u64 {
+        u64::from(way.subflow) % paths.count
+    }
+}

@@ -1,0 +1,25 @@
+//! Drawing by hash: what is drawn is a pure function of what it is drawn for.
+
+/// A hash of `words`, uniform in 64 bits.
+pub fn draw(words: &[u64]) -> u64 {
+    let mixed = words.iter().copied().reduce(mix).unwrap_or(0);
+    spread(mixed)
+}
+
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// Spreads a mixed hash over all 64 bits: the finaliser of `SplitMix64`.
+fn spread(mut hash: u64) -> u64 {
+    hash ^= hash >> 30;
+    hash = hash.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    hash ^= hash >> 27;
+    hash = hash.wrapping_mul(0x94D0_49BB_1331_11EB);
+    hash ^ hash >> 31
+}
+
+/// 32 uniform bits as a number below `n`.
+pub(crate) fn below(bits: u32, n: u64) -> u64 {
+    ((u128::from(bits) * u128::from(n)) >> 32) as u64
+}

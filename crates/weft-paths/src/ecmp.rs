@@ -1,0 +1,29 @@
+//! Equal-cost multipath: Hopps, "Analysis of an Equal-Cost Multi-Path Algorithm" (RFC 2992), section 1.
+//!
+//! Switches hash what tells a subflow from others, its five-tuple, so that all its packets in one direction take the same
+//! path. Which one is random, and two subflows of a connection may share it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::draw::{below, draw};
+use crate::{PathPolicy, Paths, Way};
+
+/// A path drawn for each subflow, and another for its acknowledgements.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ecmp {}
+
+impl Ecmp {
+    pub(crate) const ABOUT: &str = "a path drawn by hash for each subflow and direction, as switches do";
+}
+
+impl PathPolicy for Ecmp {
+    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
+        let five_tuple = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.back);
+        let hash = draw(&[seed, five_tuple]);
+        // A switch's choice must not tell that of the next one.
+        let each = paths.count / paths.branches;
+        below((hash >> 32) as u32, paths.branches) * each + below(hash as u32, each)
+    }
+}

@@ -1,0 +1,27 @@
+//! Paths in turn, as in the testbed of Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 4: every
+//! path has a pair of addresses of its own. The first subflow's pair is chosen at random, further subflows take the next
+//! ones, and acknowledgements come back the way of the data.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::draw::{below, draw};
+use crate::{PathPolicy, Paths, Way};
+
+/// The first subflow's path is drawn, the others follow in turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InTurn {}
+
+impl InTurn {
+    pub(crate) const ABOUT: &str =
+        "the first subflow's path is drawn, further subflows take the next ones; both directions the same";
+}
+
+impl PathPolicy for InTurn {
+    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
+        let hash = draw(&[seed, u64::from(way.flow) << 32]);
+        let first = below((hash >> 32) as u32, paths.count);
+        (first + u64::from(way.subflow) % paths.count) % paths.count
+    }
+}

@@ -1,0 +1,16 @@
+//! Path policies: which of the paths between two hosts a subflow's packets take. A topology numbers the paths; a policy
+//! chooses a number. A policy is one file and one line of the registry.
+
+mod by_interface;
+mod draw;
+mod ecmp;
+mod in_turn;
+mod policy;
+mod registry;
+
+pub use by_interface::ByInterface;
+pub use draw::draw;
+pub use ecmp::Ecmp;
+pub use in_turn::InTurn;
+pub use policy::{PathPolicy, Paths, Way};
+pub use registry::{POLICIES, Policy};

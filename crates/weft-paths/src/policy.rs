@@ -1,0 +1,42 @@
+//! What a policy is asked.
+
+use weft_fabric::{Fabric, NodeId};
+
+/// The paths from one host to another, as a policy sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paths {
+    /// How many there are, at least 1.
+    pub count: u64,
+    /// How many ways there are where they first part; each begins `count / branches` paths, numbered in a row.
+    pub branches: u64,
+}
+
+impl Paths {
+    /// Between two hosts; none if no path connects them.
+    pub fn between(fabric: &Fabric, from: NodeId, to: NodeId) -> Option<Self> {
+        let count = fabric.routing.paths(from, to);
+        (count > 0).then(|| Self {
+            count,
+            branches: fabric.routing.branches(from, to),
+        })
+    }
+}
+
+/// One direction of a subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Index of the flow, which stands for the connection's addresses and ports.
+    pub flow: u32,
+    /// Which of the connection's subflows.
+    pub subflow: u32,
+    /// How many subflows the connection may have.
+    pub subflows: u32,
+    /// Is it the receiver's direction?
+    pub back: bool,
+}
+
+/// A policy with its fields set.
+pub trait PathPolicy {
+    /// The number of the path, below `paths.count`, that the packets of one direction of a subflow take when it opens.
+    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64;
+}

@@ -1,0 +1,76 @@
+//! The policies there are.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use weft_spec::{Entry, Loaded, SpecError, from_table, to_table};
+
+use crate::{ByInterface, Ecmp, InTurn, PathPolicy, Paths, Way};
+
+/// Declares [`Policy`] and [`POLICIES`], from one line for each.
+macro_rules! policies {
+    ($($name:literal => $type:ident,)+) => {
+        /// A path policy with its fields set. Asking one costs a `match`, not a boxed call.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Policy {
+            $(
+                #[doc = concat!("`", $name, "`, see [`", stringify!($type), "`].")]
+                $type($type),
+            )+
+        }
+
+        /// All path policies, the most usual one first.
+        pub const POLICIES: &[Entry<Policy>] = &[$(entry::<$type>($name, $type::ABOUT),)+];
+
+        $(
+            impl From<$type> for Policy {
+                fn from(it: $type) -> Self {
+                    Self::$type(it)
+                }
+            }
+        )+
+
+        impl PathPolicy for Policy {
+            fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
+                match self {
+                    $(Self::$type(it) => it.path(paths, seed, way),)+
+                }
+            }
+        }
+    };
+}
+
+policies! {
+    "ecmp" => Ecmp,
+    "in-turn" => InTurn,
+    "by-interface" => ByInterface,
+}
+
+impl Policy {
+    /// The policy of this name with its fields at their defaults.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn named(name: &str) -> Result<Self, SpecError> {
+        let entry = weft_spec::find(POLICIES, "paths", name)?;
+        Ok(*(entry.load)(&toml::Table::new())?.it)
+    }
+}
+
+const fn entry<T>(name: &'static str, about: &'static str) -> Entry<Policy>
+where
+    T: Into<Policy> + DeserializeOwned + Serialize + JsonSchema,
+{
+    Entry {
+        name,
+        about,
+        schema: T::json_schema,
+        load: |table| {
+            let policy: T = from_table(table)?;
+            Ok(Loaded {
+                params: to_table(&policy),
+                it: Box::new(policy.into()),
+            })
+        },
+    }
+}

@@ -1,0 +1,138 @@
+//! Every policy: what the numbers that it chooses promise.
+
+use weft_fabric::TOPOLOGIES;
+use weft_paths::{POLICIES, PathPolicy, Paths, Policy, Way};
+
+const FLOWS: u32 = 1_000;
+
+fn way(flow: u32, subflow: u32, back: bool) -> Way {
+    Way {
+        flow,
+        subflow,
+        subflows: 8,
+        back,
+    }
+}
+
+fn paths(count: u64, branches: u64) -> Paths {
+    Paths { count, branches }
+}
+
+/// Pearson's statistic of `n` draws that should fall equally often on each of the counted: at most six standard deviations.
+fn assert_even(counts: &[u32], what: &str) {
+    let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
+    let statistic: f64 = counts
+        .iter()
+        .map(|&n| (f64::from(n) - expected).powi(2) / expected)
+        .sum();
+    let freedom = (counts.len() - 1) as f64;
+    assert!(
+        statistic <= freedom + 6.0 * (2.0 * freedom).sqrt() + 1e-9,
+        "{what}: {counts:?}"
+    );
+}
+
+#[test]
+fn every_policy_stays_among_the_paths() {
+    for entry in POLICIES {
+        let policy = Policy::named(entry.name).unwrap();
+        for (count, branches) in [
+            (1, 1),
+            (2, 2),
+            (16, 4),
+            (9, 3),
+            (1_000_003, 1),
+            (1 << 31, 1 << 31),
+        ] {
+            for flow in 0..50 {
+                for subflow in 0..8 {
+                    for back in [false, true] {
+                        let n = policy.path(paths(count, branches), 7, way(flow, subflow, back));
+                        assert!(n < count, "{}: path {n} of {count}", entry.name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_topology_names_a_policy_that_exists() {
+    let fields = "rate = \"1Gbps\"\ndelay = \"1us\"\nsenders = 2\nk = 4\n";
+    for entry in TOPOLOGIES {
+        let schema = (entry.schema)(&mut schemars::SchemaGenerator::default());
+        let known = schema.as_value()["properties"].as_object().unwrap();
+        let own: toml::Table = fields
+            .parse::<toml::Table>()
+            .unwrap()
+            .into_iter()
+            .filter(|(key, _)| known.contains_key(key))
+            .collect();
+        let topology = (entry.load)(&own).unwrap().it;
+        Policy::named(topology.default_policy()).unwrap();
+    }
+}
+
+#[test]
+fn ecmp_draws_each_subflow_and_direction_a_path_of_its_own() {
+    let ecmp = Policy::named("ecmp").unwrap();
+    for (count, branches) in [(16, 4), (6, 6), (9, 3), (25, 5)] {
+        let draw = |flow, subflow, back| ecmp.path(paths(count, branches), 7, way(flow, subflow, back));
+        let mut counts = vec![0; count as usize];
+        for flow in 0..100 * count as u32 {
+            counts[draw(flow, 0, false) as usize] += 1;
+        }
+        assert_even(&counts, "one subflow");
+        // Where the other subflow or direction is, given where this one is.
+        for (what, subflow, back) in [("another subflow", 1, false), ("the way back", 0, true)] {
+            let mut steps = vec![0; count as usize];
+            for flow in 0..100 * count as u32 {
+                let step = count + draw(flow, subflow, back) - draw(flow, 0, false);
+                steps[(step % count) as usize] += 1;
+            }
+            assert_even(&steps, what);
+        }
+    }
+}
+
+#[test]
+fn in_turn_goes_on_from_a_path_that_is_drawn() {
+    let policy = Policy::named("in-turn").unwrap();
+    let mut begins = vec![0; 3];
+    for flow in 0..FLOWS {
+        let path = |subflow, back| policy.path(paths(3, 3), 7, way(flow, subflow, back));
+        let first = path(0, false);
+        begins[first as usize] += 1;
+        for subflow in 0..8 {
+            assert_eq!(path(subflow, false), (first + u64::from(subflow)) % 3);
+            assert_eq!(
+                path(subflow, true),
+                path(subflow, false),
+                "acknowledgements take the way of the data"
+            );
+        }
+    }
+    assert_even(&begins, "the first subflow");
+}
+
+#[test]
+fn by_interface_begins_with_the_first_path() {
+    let policy = Policy::named("by-interface").unwrap();
+    for subflow in 0..8 {
+        for back in [false, true] {
+            assert_eq!(
+                policy.path(paths(2, 2), 7, way(3, subflow, back)),
+                u64::from(subflow) % 2
+            );
+        }
+    }
+}
+
+#[test]
+fn an_unknown_policy_is_refused_by_name() {
+    let error = Policy::named("hash").unwrap_err().to_string();
+    assert!(
+        error.starts_with("paths: \"hash\" does not exist; allowed: \"ecmp\", "),
+        "{error}"
+    );
+}
