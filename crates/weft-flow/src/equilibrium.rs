@@ -1,0 +1,390 @@
+//! The equilibrium of a congestion control: rates at which every link's loss (or marking) is what makes connections send
+//! at just these rates. The flow-level simulator of Raiciu et al., "Data Center Networking with Multipath TCP" (2010),
+//! section 3.1, iterates between the two; this is that iteration with steps that adapt to each link.
+//!
+//! A link has a *price*, the share of packets that it drops or marks. A connection answers the prices of its paths with
+//! windows. At the equilibrium a link either carries its capacity or has no price worth mentioning. The logarithm of a
+//! price moves by the logarithm of the link's load over its capacity times a gain. The gain grows while the price goes one
+//! way and halves when it turns round (Riedmiller and Braun, "`RPROP`", 1993), so that steep responses are damped and flat
+//! ones are not waited for.
+
+use crate::Instance;
+
+/// A link whose price has fallen so low is free.
+const FREE: f64 = 1e-7;
+/// No price falls below this, so that every path has one.
+const FLOOR: f64 = 1e-8;
+/// No link loses more.
+const MOST: f64 = 0.9;
+/// The price of every link before the first iteration.
+const FIRST: f64 = 1e-3;
+/// Bounds of a link's gain.
+const GAINS: std::ops::RangeInclusive<f64> = 1e-3..=64.0;
+/// A price changes by a factor of e at the most in one iteration.
+const STEP: f64 = 1.0;
+
+/// What a congestion control sees of a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
+    /// Share of packets lost or marked on the way, above 0 and below 1.
+    pub price: f64,
+    /// Round-trip time in seconds.
+    pub rtt: f64,
+}
+
+/// The windows at which a congestion control rests: its response function.
+pub trait Response: Sync {
+    /// Writes the window of each subflow, in packets, for the paths of a connection. It has to be a pure function.
+    fn windows(&self, paths: &[Path], windows: &mut [f64]);
+}
+
+impl<F: Fn(&[Path], &mut [f64]) + Sync> Response for F {
+    fn windows(&self, paths: &[Path], windows: &mut [f64]) {
+        self(paths, windows);
+    }
+}
+
+/// How to look for an equilibrium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Bits of a packet.
+    pub packet_bits: f64,
+    /// The equilibrium is reached when no link with a price is further than this from its capacity, relatively.
+    pub tolerance: f64,
+    /// Iterations after which to give up.
+    pub most_iterations: u32,
+    /// Threads, at least 1. They change nothing but the time it takes.
+    pub threads: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            packet_bits: 12_000.0,
+            tolerance: 1e-3,
+            most_iterations: 5_000,
+            threads: 1,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Equilibrium {
+    /// Goodput of each subflow in bit/s: what is sent, less what its path loses.
+    pub goodputs: Vec<f64>,
+    /// Share of packets that each link loses or marks.
+    pub prices: Vec<f64>,
+    /// What each link is offered, in bit/s.
+    pub loads: Vec<f64>,
+    /// Iterations that were made.
+    pub iterations: u32,
+    /// How far the worst link is from its capacity, relatively.
+    pub residual: f64,
+    /// Is that within the tolerance?
+    pub reached: bool,
+}
+
+/// A link while the solver runs.
+#[derive(Clone, Copy)]
+struct Link {
+    capacity: f64,
+    /// Logarithm of the price.
+    log_price: f64,
+    gain: f64,
+    /// The last step; its sign says which way the price went.
+    step: f64,
+    load: f64,
+}
+
+impl Link {
+    /// Is offered `load` and moves its price. Returns how far it is from rest.
+    fn update(&mut self, load: f64) -> f64 {
+        self.load = load;
+        let price = self.log_price.exp();
+        let excess = load * (1.0 - price) / self.capacity;
+        let off = if price <= FREE {
+            (excess - 1.0).max(0.0)
+        } else {
+            (excess - 1.0).abs()
+        };
+        let direction = excess.max(f64::MIN_POSITIVE).ln();
+        let turned = direction * self.step < 0.0;
+        self.gain = (self.gain * if turned { 0.5 } else { 1.2 }).clamp(*GAINS.start(), *GAINS.end());
+        self.step = (self.gain * direction).clamp(-STEP, STEP);
+        self.log_price = (self.log_price + self.step).clamp(FLOOR.ln(), MOST.ln());
+        off
+    }
+}
+
+/// Looks for the rates at which connections that answer prices by `response` rest. `rtts[s]` is the round-trip time of
+/// subflow `s` in seconds.
+///
+/// Where no equilibrium is reached, the last state is returned with `reached` false.
+///
+/// # Panics
+/// With another number of round-trip times than subflows, or one that is not above 0.
+pub fn equilibrium(
+    instance: &mut Instance,
+    rtts: &[f64],
+    response: &dyn Response,
+    settings: Settings,
+) -> Equilibrium {
+    assert_eq!(
+        rtts.len(),
+        instance.subflows(),
+        "a round-trip time for each subflow"
+    );
+    assert!(rtts.iter().all(|&rtt| rtt > 0.0), "round-trip times above 0");
+    instance.index();
+    let instance = &*instance;
+    let mut links: Vec<Link> = instance
+        .capacities()
+        .iter()
+        .map(|&capacity| Link {
+            capacity,
+            log_price: FIRST.ln(),
+            gain: 0.5,
+            step: 0.0,
+            load: 0.0,
+        })
+        .collect();
+    let mut sent = vec![0.0; instance.subflows()];
+    let mut passed: Vec<f64> = vec![1.0 - FIRST; links.len()];
+    let shares = Shares::new(instance, settings.threads.max(1));
+    let (mut iterations, mut residual, mut reached) = (0, f64::INFINITY, false);
+    while iterations < settings.most_iterations && !reached {
+        for (passed, link) in passed.iter_mut().zip(&links) {
+            *passed = 1.0 - link.log_price.exp();
+        }
+        shares.send(instance, rtts, response, settings.packet_bits, &passed, &mut sent);
+        residual = shares.load(instance, &sent, &mut links);
+        iterations += 1;
+        reached = residual <= settings.tolerance;
+    }
+    let goodput = |(s, &sent): (usize, &f64)| sent * survival(instance.path(s), &passed);
+    Equilibrium {
+        goodputs: sent.iter().enumerate().map(goodput).collect(),
+        prices: passed.iter().map(|passed| 1.0 - passed).collect(),
+        loads: links.iter().map(|link| link.load).collect(),
+        iterations,
+        residual,
+        reached,
+    }
+}
+
+/// Share of packets that arrive at the end of a path.
+#[inline]
+fn survival(path: &[u32], passed: &[f64]) -> f64 {
+    path.iter().map(|&link| passed[link as usize]).product()
+}
+
+/// Which thread does what: ranges of connections, and of links.
+struct Shares {
+    /// First connection of each thread, and one past the last.
+    connections: Vec<usize>,
+    /// First link of each thread, and one past the last.
+    links: Vec<usize>,
+}
+
+impl Shares {
+    fn new(instance: &Instance, threads: usize) -> Self {
+        let cut = |n: usize| (0..=threads).map(|t| n * t / threads).collect();
+        Self {
+            connections: cut(instance.connections()),
+            links: cut(instance.capacities().len()),
+        }
+    }
+
+    /// What every subflow sends in bit/s at the given prices.
+    fn send(
+        &self,
+        instance: &Instance,
+        rtts: &[f64],
+        response: &dyn Response,
+        packet_bits: f64,
+        passed: &[f64],
+        sent: &mut [f64],
+    ) {
+        let answer = |connections: std::ops::Range<usize>, sent: &mut [f64]| {
+            let (mut paths, mut at) = (Vec::new(), 0);
+            for c in connections {
+                let subflows = instance.subflows_of(c);
+                paths.clear();
+                paths.extend(subflows.clone().map(|s| Path {
+                    price: 1.0 - survival(instance.path(s), passed),
+                    rtt: rtts[s],
+                }));
+                let windows = &mut sent[at..at + subflows.len()];
+                response.windows(&paths, windows);
+                for (window, path) in windows.iter_mut().zip(&paths) {
+                    *window *= packet_bits / path.rtt;
+                }
+                at += subflows.len();
+            }
+        };
+        std::thread::scope(|scope| {
+            let mut rest = sent;
+            for pair in self.connections.windows(2) {
+                let range = pair[0]..pair[1];
+                let subflows = if range.is_empty() {
+                    0
+                } else {
+                    instance.subflows_of(pair[1] - 1).end - instance.subflows_of(pair[0]).start
+                };
+                let (mine, others) = rest.split_at_mut(subflows);
+                rest = others;
+                if self.connections.len() == 2 {
+                    answer(range, mine);
+                } else {
+                    scope.spawn(move || answer(range, mine));
+                }
+            }
+        });
+    }
+
+    /// Offers every link what its subflows send, in ascending order whatever the threads. Returns the worst residual.
+    fn load(&self, instance: &Instance, sent: &[f64], links: &mut [Link]) -> f64 {
+        let offer = |first: usize, links: &mut [Link]| {
+            let mut worst = 0.0_f64;
+            for (i, link) in links.iter_mut().enumerate() {
+                let load = instance.users(first + i).iter().map(|&s| sent[s as usize]).sum();
+                worst = worst.max(link.update(load));
+            }
+            worst
+        };
+        if self.links.len() == 2 {
+            return offer(0, links);
+        }
+        std::thread::scope(|scope| {
+            let mut rest = links;
+            let threads: Vec<_> = self
+                .links
+                .windows(2)
+                .map(|pair| {
+                    let (mine, others) = std::mem::take(&mut rest).split_at_mut(pair[1] - pair[0]);
+                    rest = others;
+                    let first = pair[0];
+                    scope.spawn(move || offer(first, mine))
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|t| t.join().unwrap_or(f64::INFINITY))
+                .fold(0.0, f64::max)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: f64 = 1e-4;
+    const GBPS: f64 = 1e9;
+
+    /// Reno's square-root law.
+    fn reno(paths: &[Path], windows: &mut [f64]) {
+        for (path, window) in paths.iter().zip(windows) {
+            *window = (1.5 / path.price).sqrt();
+        }
+    }
+
+    /// LIA's fixed point at equal round-trip times (Wischik et al., NSDI 2011, section 2.3): windows go with 1 / price, and their
+    /// sum is what a single path with the lowest price would have.
+    fn lia(paths: &[Path], windows: &mut [f64]) {
+        let best = paths.iter().map(|p| p.price).fold(1.0, f64::min);
+        let total: f64 = paths.iter().map(|p| 1.0 / p.price).sum();
+        for (path, window) in paths.iter().zip(windows) {
+            *window = (1.5 / best).sqrt() / path.price / total;
+        }
+    }
+
+    fn solve(capacities: &[f64], connections: &[&[&[u32]]], response: &dyn Response) -> Equilibrium {
+        let mut instance = Instance::new(capacities.to_vec()).unwrap();
+        for paths in connections {
+            instance.connect(paths.iter().copied()).unwrap();
+        }
+        let rtts = vec![RTT; instance.subflows()];
+        let settings = Settings {
+            tolerance: 1e-9,
+            ..Settings::default()
+        };
+        let found = equilibrium(&mut instance, &rtts, response, settings);
+        assert!(found.reached, "{found:?}");
+        for threads in [2, 3] {
+            let again = equilibrium(&mut instance, &rtts, response, Settings { threads, ..settings });
+            assert_eq!(again, found, "with {threads} threads");
+        }
+        found
+    }
+
+    #[track_caller]
+    fn near(value: f64, expected: f64) {
+        assert!((value / expected - 1.0).abs() < 1e-6, "{value}, not {expected}");
+    }
+
+    #[test]
+    fn n_flows_share_one_link() {
+        for n in [1, 2, 10, 100] {
+            // A gigabit for each, so that a window is more than a packet.
+            let capacity = GBPS * n as f64;
+            let paths: Vec<&[&[u32]]> = vec![&[&[0]]; n];
+            let found = solve(&[capacity], &paths, &reno);
+            for goodput in &found.goodputs {
+                near(*goodput, GBPS);
+            }
+            // sqrt(1.5 / p) packets of 12,000 bits an RTT, less what is lost, make the share.
+            let p = found.prices[0];
+            near((1.5 / p).sqrt() * 12_000.0 / RTT * (1.0 - p), GBPS);
+        }
+    }
+
+    /// A flow over two links and one on each. With Reno, prices add up, so that the long flow has 1 / sqrt(2) of a short one.
+    #[test]
+    fn two_links_in_a_row() {
+        let found = solve(&[100.0 * GBPS; 2], &[&[&[0, 1]], &[&[0]], &[&[1]]], &reno);
+        let ratio = found.goodputs[0] / found.goodputs[1];
+        assert!((ratio - 0.5_f64.sqrt()).abs() < 1e-3, "{ratio}");
+        near(found.goodputs[1], found.goodputs[2]);
+    }
+
+    /// Three links and three connections, each with a path over one link and one over the other two (Wischik et al., NSDI
+    /// 2011, section 2.2). By symmetry all prices are p; long paths cost 2 p, so that LIA puts a third of each window there, and
+    /// a link carries 2/3 + 2 * 1/3 of one.
+    #[test]
+    fn the_triangle() {
+        let connections: [&[&[u32]]; 3] = [&[&[0], &[1, 2]], &[&[1], &[2, 0]], &[&[2], &[0, 1]]];
+        let found = solve(&[100.0 * GBPS; 3], &connections, &lia);
+        for pair in found.goodputs.chunks(2) {
+            assert!((pair[1] / pair[0] - 0.5).abs() < 1e-2, "{pair:?}");
+            assert!(((pair[0] + pair[1]) / GBPS - 75.0).abs() < 0.1, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn a_connection_takes_both_idle_paths() {
+        let found = solve(&[GBPS, 2.0 * GBPS], &[&[&[0], &[1]]], &lia);
+        near(found.goodputs[0], GBPS);
+        near(found.goodputs[1], 2.0 * GBPS);
+    }
+
+    #[test]
+    fn a_link_that_nobody_fills_has_no_price() {
+        let found = solve(&[GBPS, 10.0 * GBPS], &[&[&[0, 1]]], &reno);
+        near(found.goodputs[0], GBPS);
+        assert!(found.prices[1] <= FREE);
+    }
+
+    #[test]
+    fn who_does_not_get_there_says_so() {
+        let mut instance = Instance::new(vec![GBPS]).unwrap();
+        instance.connect([&[0][..]]).unwrap();
+        let settings = Settings {
+            most_iterations: 3,
+            ..Settings::default()
+        };
+        let found = equilibrium(&mut instance, &[RTT], &reno, settings);
+        assert!(!found.reached && found.residual > 1e-3 && found.iterations == 3);
+    }
+}

@@ -1,0 +1,224 @@
+//! What a solver is given: links with capacities, connections with subflows, and the links that each subflow crosses.
+
+/// Why an instance cannot be solved.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// A link has no capacity, or one that is no number.
+    #[error("link {link} has a capacity of {capacity} bit/s; a capacity above 0 is needed")]
+    Capacity {
+        /// Index of the link.
+        link: usize,
+        /// As given, in bit/s.
+        capacity: f64,
+    },
+    /// A subflow crosses no link.
+    #[error("subflow {subflow} of connection {connection} crosses no link")]
+    NoPath {
+        /// Index of the connection.
+        connection: usize,
+        /// Index of the subflow in its connection.
+        subflow: usize,
+    },
+    /// A subflow crosses a link that does not exist.
+    #[error("subflow {subflow} of connection {connection} crosses link {link}; there are {links} links")]
+    NoLink {
+        /// Index of the connection.
+        connection: usize,
+        /// Index of the subflow in its connection.
+        subflow: usize,
+        /// The link as given.
+        link: u32,
+        /// How many links there are.
+        links: usize,
+    },
+    /// A connection has no subflow.
+    #[error("connection {connection} has no subflow")]
+    NoSubflow {
+        /// Index of the connection.
+        connection: usize,
+    },
+    /// The solver shares rates between connections of one subflow only.
+    #[error(
+        "connection {connection} has {subflows} subflows; max-min fairness is solved for one subflow each"
+    )]
+    Multipath {
+        /// Index of the connection.
+        connection: usize,
+        /// How many subflows it has.
+        subflows: usize,
+    },
+}
+
+/// Links, connections, subflows. Subflows are numbered over all connections, those of one connection in a row.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    capacities: Vec<f64>,
+    /// Connection `c` has the subflows `subflows[c] .. subflows[c + 1]`.
+    subflows: Vec<u32>,
+    /// Subflow `s` crosses `crossed[paths[s] .. paths[s + 1]]`.
+    paths: Vec<u32>,
+    crossed: Vec<u32>,
+    /// Link `l` is crossed by the subflows `crossing[users[l] .. users[l + 1]]`, in ascending order.
+    users: Vec<u32>,
+    crossing: Vec<u32>,
+}
+
+impl Instance {
+    /// Links of `capacities` bit/s and no connections.
+    ///
+    /// # Errors
+    /// A capacity that is not a number above 0.
+    pub fn new(capacities: Vec<f64>) -> Result<Self, Error> {
+        let bad = capacities.iter().position(|c| !(c.is_finite() && *c > 0.0));
+        if let Some(link) = bad {
+            let capacity = capacities[link];
+            return Err(Error::Capacity { link, capacity });
+        }
+        Ok(Self {
+            capacities,
+            subflows: vec![0],
+            paths: vec![0],
+            crossed: Vec::new(),
+            users: Vec::new(),
+            crossing: Vec::new(),
+        })
+    }
+
+    /// Adds a connection with a subflow for each of `paths`, which are lists of links.
+    ///
+    /// # Errors
+    /// No subflow, a subflow without a link, a link that does not exist. The instance is then as it was.
+    pub fn connect<'a>(&mut self, paths: impl IntoIterator<Item = &'a [u32]>) -> Result<(), Error> {
+        let (subflows, links) = (self.paths.len(), self.crossed.len());
+        let added = self.add_subflows(paths);
+        if added.is_err() {
+            self.paths.truncate(subflows);
+            self.crossed.truncate(links);
+        } else {
+            self.subflows.push(self.paths.len() as u32 - 1);
+            self.users.clear();
+        }
+        added
+    }
+
+    fn add_subflows<'a>(&mut self, paths: impl IntoIterator<Item = &'a [u32]>) -> Result<(), Error> {
+        let connection = self.connections();
+        let links = self.capacities.len();
+        let mut none = true;
+        for (subflow, path) in paths.into_iter().enumerate() {
+            none = false;
+            if path.is_empty() {
+                return Err(Error::NoPath { connection, subflow });
+            }
+            if let Some(&link) = path.iter().find(|&&link| link as usize >= links) {
+                return Err(Error::NoLink {
+                    connection,
+                    subflow,
+                    link,
+                    links,
+                });
+            }
+            self.crossed.extend_from_slice(path);
+            self.paths.push(self.crossed.len() as u32);
+        }
+        if none {
+            return Err(Error::NoSubflow { connection });
+        }
+        Ok(())
+    }
+
+    /// Capacities of the links, in bit/s.
+    pub fn capacities(&self) -> &[f64] {
+        &self.capacities
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        self.subflows.len() - 1
+    }
+
+    /// How many subflows all connections have.
+    pub fn subflows(&self) -> usize {
+        self.paths.len() - 1
+    }
+
+    /// The subflows of a connection, numbered over all connections.
+    #[inline]
+    pub fn subflows_of(&self, connection: usize) -> std::ops::Range<usize> {
+        self.subflows[connection] as usize..self.subflows[connection + 1] as usize
+    }
+
+    /// The links that a subflow crosses, in order.
+    #[inline]
+    pub fn path(&self, subflow: usize) -> &[u32] {
+        &self.crossed[self.paths[subflow] as usize..self.paths[subflow + 1] as usize]
+    }
+
+    /// The subflows that cross a link, in ascending order. [`index`](Self::index) has to come first.
+    #[inline]
+    pub(crate) fn users(&self, link: usize) -> &[u32] {
+        &self.crossing[self.users[link] as usize..self.users[link + 1] as usize]
+    }
+
+    /// Finds out who crosses each link, unless that is known.
+    pub(crate) fn index(&mut self) {
+        if !self.users.is_empty() {
+            return;
+        }
+        self.users = vec![0; self.capacities.len() + 1];
+        for &link in &self.crossed {
+            self.users[link as usize + 1] += 1;
+        }
+        for link in 0..self.capacities.len() {
+            self.users[link + 1] += self.users[link];
+        }
+        let mut next = self.users.clone();
+        self.crossing = vec![0; self.crossed.len()];
+        for subflow in 0..self.subflows() {
+            for at in self.paths[subflow]..self.paths[subflow + 1] {
+                let place = &mut next[self.crossed[at as usize] as usize];
+                self.crossing[*place as usize] = subflow as u32;
+                *place += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_input_is_refused_and_changes_nothing() {
+        let refused = Instance::new(vec![1.0, 0.0]).map(|_| ());
+        assert_eq!(
+            refused,
+            Err(Error::Capacity {
+                link: 1,
+                capacity: 0.0
+            })
+        );
+        assert!(Instance::new(vec![f64::NAN]).is_err());
+        let mut instance = Instance::new(vec![1.0, 1.0]).unwrap();
+        instance.connect([&[0, 1][..]]).unwrap();
+        let none: [&[u32]; 0] = [];
+        assert_eq!(instance.connect(none), Err(Error::NoSubflow { connection: 1 }));
+        assert_eq!(
+            instance.connect([&[0][..], &[]]),
+            Err(Error::NoPath {
+                connection: 1,
+                subflow: 1
+            })
+        );
+        let beyond = instance.connect([&[0][..], &[2]]).unwrap_err();
+        assert_eq!(
+            beyond.to_string(),
+            "subflow 1 of connection 1 crosses link 2; there are 2 links"
+        );
+        assert_eq!((instance.connections(), instance.subflows()), (1, 1));
+        instance.connect([&[1][..], &[0]]).unwrap();
+        instance.index();
+        assert_eq!(instance.users(0), [0, 2]);
+        assert_eq!(instance.users(1), [0, 1]);
+    }
+}

@@ -1,0 +1,13 @@
+//! Where the rates of connections settle, without packets: max-min fair rates and the equilibrium of a congestion
+//! control.
+//!
+//! An [`Instance`] says which links every subflow crosses. [`max_min`] and [`equilibrium`] solve it. Nothing is hashed
+//! or allocated while they iterate, and the number of threads changes no bit of the result.
+
+mod equilibrium;
+mod instance;
+mod max_min;
+
+pub use equilibrium::{Equilibrium, Path, Response, Settings, equilibrium};
+pub use instance::{Error, Instance};
+pub use max_min::{certify, max_min};
