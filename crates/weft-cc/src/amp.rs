@@ -512,4 +512,18 @@ mod tests {
             assert_eq!((active(&w), cc.n_round), (vec![true; 4], 0));
         }
     }
+
+    #[test]
+    fn its_laws_hold_whatever_is_reported() {
+        crate::events::obeys("amp", |step| {
+            step.moves_no_other_window();
+            step.grows_at_acknowledgements_only();
+            step.adds_at_most_a_packet_a_round();
+            let total: f64 = step.live().map(|r| r.cwnd).sum();
+            step.adds_for_each_packet(if step.own().0.active { 1.0 / total } else { 0.0 });
+            step.halves_at_a_loss(step.parameter("cwnd_min").unwrap());
+            let suppresses = step.parameter("ssr") == Some(1.0);
+            assert!(suppresses || step.after.iter().all(|r| r.active), "{step:?}");
+        });
+    }
 }

@@ -181,4 +181,25 @@ mod tests {
         cc.on_timeout(&mut w, 1, true);
         assert_eq!((w[1].cwnd, w[1].ssthresh), (1.0, 3.0));
     }
+
+    #[test]
+    fn its_laws_hold_whatever_is_reported() {
+        crate::events::obeys("dcm", |step| {
+            step.moves_no_other_window();
+            step.grows_at_acknowledgements_only();
+            step.adds_at_most_a_packet_a_round();
+            if step.parameter("per_ack") == Some(1.0) {
+                let timed = || step.live().filter(|r| r.srtt > 0.0);
+                let best = timed().map(|r| r.cwnd / r.srtt / r.srtt).fold(0.0, f64::max);
+                let rate = timed().map(|r| r.cwnd / r.srtt).sum::<f64>();
+                let coupled = if rate > 0.0 {
+                    best / rate.powi(2)
+                } else {
+                    f64::INFINITY
+                };
+                step.adds_for_each_packet(coupled.min(1.0 / step.own().0.cwnd));
+            }
+            step.halves_at_a_loss(2.0);
+        });
+    }
 }

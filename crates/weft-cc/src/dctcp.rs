@@ -165,4 +165,15 @@ mod tests {
         assert_eq!((w[0].cwnd, w[0].ssthresh), (6.0, 6.0));
         assert_eq!(w[1], avoiding(&[12.0])[0]);
     }
+
+    #[test]
+    fn its_laws_hold_whatever_is_reported() {
+        crate::events::obeys("dctcp", |step| {
+            step.moves_no_other_window();
+            step.grows_at_acknowledgements_only();
+            step.adds_at_most_a_packet_a_round();
+            step.adds_for_each_packet(1.0 / step.own().0.cwnd);
+            step.halves_at_a_loss(2.0);
+        });
+    }
 }

@@ -11,11 +11,23 @@ mod registry;
 #[cfg(test)]
 mod test_windows;
 
+// The tests of this crate's files and those beside it share a transport that reports anything.
+#[cfg(test)]
+extern crate self as weft_cc;
+#[cfg(test)]
+#[path = "../tests/events/mod.rs"]
+mod events;
+
 pub mod amp;
+pub mod balia;
+pub mod cubic;
 pub mod dcm;
 pub mod dctcp;
+pub mod fully_coupled;
 pub mod lia;
+pub mod olia;
 pub mod reno;
+pub mod uncoupled;
 pub mod xmp;
 
 pub use connection::{Ack, CongestionControl, Echo, Elapsed, Round, Window, slow_start};

@@ -89,10 +89,15 @@ macro_rules! algorithms {
 
 algorithms! {
     "amp" => amp::Amp,
+    "balia" => balia::Balia,
+    "cubic" => cubic::Cubic,
     "dcm" => dcm::Dcm,
     "dctcp" => dctcp::Dctcp,
+    "fully-coupled" => fully_coupled::FullyCoupled,
     "lia" => lia::Lia,
+    "olia" => olia::Olia,
     "reno" => reno::Reno,
+    "uncoupled" => uncoupled::Uncoupled,
     "xmp" => xmp::Xmp,
 }
 

@@ -126,4 +126,15 @@ mod tests {
             assert_eq!(w[0].cwnd, expected);
         }
     }
+
+    #[test]
+    fn its_laws_hold_whatever_is_reported() {
+        crate::events::obeys("reno", |step| {
+            step.moves_no_other_window();
+            step.grows_at_acknowledgements_only();
+            step.adds_at_most_a_packet_a_round();
+            step.adds_for_each_packet(1.0 / step.own().0.cwnd);
+            step.halves_at_a_loss(2.0);
+        });
+    }
 }

@@ -132,6 +132,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::events::{Event, obeys};
     use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds, round};
 
     fn xmp() -> Xmp {
@@ -277,5 +278,24 @@ mod tests {
             }
             assert_near(growth, 1.0);
         }
+    }
+
+    #[test]
+    fn its_laws_hold_whatever_is_reported() {
+        obeys("xmp", |step| {
+            step.moves_no_other_window();
+            step.adds_for_each_packet(0.0);
+            let (before, after) = step.own();
+            assert!(
+                step.after.iter().all(|r| r.cwnd.fract() == 0.0),
+                "a broken packet: {step:?}"
+            );
+            match step.event {
+                Event::FastRetransmit => assert_eq!(after.cwnd, (before.cwnd / 2.0).max(2.0).floor()),
+                Event::Round(_) => assert!(after.cwnd >= before.cwnd),
+                Event::Mark => assert!(after.cwnd >= after.ssthresh, "slow start went on after a mark"),
+                _ => {}
+            }
+        });
     }
 }

@@ -1,0 +1,135 @@
+//! BALIA: Peng, Walid, Hwang and Low, "Multipath TCP: analysis, design, and implementation", IEEE/ACM Transactions on
+//! Networking 24(1), 2016; Walid, Peng, Hwang and Low, draft-walid-mptcp-congestion-control-04, section 3.
+//!
+//! With the rate `x_r = w_r / rtt_r` and `alpha_r = max_k(x_k) / x_r`:
+//!
+//! ```text
+//! each ACK on r:   w_r <- w_r + x_r / rtt_r / (sum_k x_k)^2 * (1 + alpha_r) / 2 * (4 + alpha_r) / 5
+//! each loss on r:  w_r <- w_r - w_r / 2 * min(alpha_r, 1.5)
+//! ```
+//!
+//! Where they are silent: a cut stops at two packets, as Reno's does, and sets `ssthresh`; slow start and a timeout are
+//! Reno's. A subflow counts once it is established and has an RTT; before any has, growth and cut are Reno's.
+
+use crate::parameters::parameters;
+use crate::reno::{avoidance, collapse, halve};
+use crate::{Ack, CongestionControl, Echo, Window};
+
+parameters! {}
+
+/// Balanced linked adaptation.
+#[derive(Clone, Debug)]
+pub struct Balia;
+
+impl Balia {
+    /// One line about it.
+    pub const ABOUT: &str = "BALIA: balanced linked adaptation (draft-walid-mptcp-congestion-control)";
+
+    /// A fresh connection's state.
+    pub fn new(_: Parameters) -> Self {
+        Self
+    }
+}
+
+/// The sum and the largest of all rates.
+fn rates(w: &[Window]) -> (f64, f64) {
+    let rates = w.iter().filter(|r| r.established && r.srtt > 0.0);
+    rates.fold((0.0, 0.0), |(sum, most): (f64, f64), r| {
+        let x = r.cwnd / r.srtt;
+        (sum + x, most.max(x))
+    })
+}
+
+impl CongestionControl for Balia {
+    fn echo(&self) -> Echo {
+        Echo::Off
+    }
+
+    fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
+        if !ack.may_grow {
+            return;
+        }
+        let left = avoidance(&mut w[s], ack);
+        let (sum, most) = rates(w);
+        let w = &mut w[s];
+        let increase = if w.srtt > 0.0 {
+            let x = w.cwnd / w.srtt;
+            let alpha = most / x;
+            x / w.srtt / (sum * sum) * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0
+        } else {
+            1.0 / w.cwnd
+        };
+        w.cwnd += left * increase.min(1.0);
+    }
+
+    /// Not asked for; RFC 3168, section 6.1.2, would have it treated as a loss.
+    fn on_mark(&mut self, w: &mut [Window], s: usize) {
+        self.on_fast_retransmit(w, s);
+    }
+
+    fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
+        let (_, most) = rates(w);
+        let w = &mut w[s];
+        if w.srtt == 0.0 {
+            return halve(w);
+        }
+        let alpha = most / (w.cwnd / w.srtt);
+        w.ssthresh = (w.cwnd - w.cwnd / 2.0 * alpha.min(1.5)).max(2.0);
+        w.cwnd = w.ssthresh;
+    }
+
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        collapse(&mut w[s], first);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds};
+
+    #[test]
+    fn one_subflow_is_reno() {
+        let mut w = avoiding_at(&[10.0], &[0.02]);
+        Balia.on_ack(&mut w, 0, ack(1));
+        assert_near(w[0].cwnd, 10.1);
+        Balia.on_fast_retransmit(&mut w, 0);
+        assert_near(w[0].cwnd, 5.05);
+    }
+
+    #[test]
+    fn growth_is_the_rate_balanced_by_alpha() {
+        // Rates 6 and 2: on 0 alpha is 1, 6/64; on 1 alpha is 3, 2/64 * 4/2 * 7/5.
+        let mut w = avoiding(&[6.0, 2.0]);
+        Balia.on_ack(&mut w, 0, ack(1));
+        assert_near(w[0].cwnd, 6.0 + 6.0 / 64.0);
+        let mut w = avoiding(&[6.0, 2.0]);
+        Balia.on_ack(&mut w, 1, ack(2));
+        assert_near(w[1].cwnd, 2.0 + 2.0 * (2.0 / 64.0 * 2.0 * 1.4));
+        // RTTs 1 and 4, rates 10 and 10: 10/4 / 400 on the slower.
+        let mut w = avoiding_at(&[10.0, 40.0], &[1.0, 4.0]);
+        Balia.on_ack(&mut w, 1, ack(1));
+        assert_near(w[1].cwnd, 40.0 + 2.5 / 400.0);
+    }
+
+    #[test]
+    fn a_loss_takes_more_from_a_slower_path_up_to_three_quarters() {
+        let mut w = avoiding(&[12.0, 10.0, 4.0]);
+        Balia.on_fast_retransmit(&mut w, 1); // alpha 1.2: 10 - 5 * 1.2
+        assert_near(w[1].cwnd, 4.0);
+        Balia.on_fast_retransmit(&mut w, 0); // alpha 1
+        assert_near(w[0].cwnd, 6.0);
+        let mut w = avoiding(&[40.0, 12.0, 4.0]);
+        Balia.on_fast_retransmit(&mut w, 1); // alpha 3.3: 12 - 6 * 1.5
+        Balia.on_fast_retransmit(&mut w, 2); // 4 - 3, at least 2
+        assert_eq!(cwnds(&w), [40.0, 3.0, 2.0]);
+    }
+
+    #[test]
+    fn its_laws_hold_whatever_is_reported() {
+        crate::events::obeys("balia", |step| {
+            step.moves_no_other_window();
+            step.grows_at_acknowledgements_only();
+        });
+    }
+}

@@ -1,0 +1,460 @@
+//! CUBIC: RFC 9438, section 4, with `HyStart` as Linux has it (`tcp_cubic.c`; Ha and Rhee, "Taming the elephants: new
+//! TCP slow start", 2011).
+//!
+//! Each subflow is on its own. Equation numbers are the RFC's.
+//!
+//! Where the RFC leaves a choice: the RTT of equation (2)'s target is the smoothed one; `t` is the time from the first
+//! acknowledgement of congestion avoidance during which the window could grow, and of a longer silence than an RTT only
+//! an RTT counts (section 5.8: no application-limited periods); in the Reno-friendly region the window is raised to
+//! `W_est`, never lowered to it, as in Linux. A mark, if asked for (`ecn`), is a congestion event as a loss is (section
+//! 4.6). Linux' fixed point (beta = 717/1024) is not copied.
+//!
+//! `HyStart` is Linux', not `HyStart`++ (RFC 9406): slow start ends when a train of acknowledgements, none 2 ms after the
+//! one before, lasts half the smallest RTT and half of what segmentation offload may hold back (four bursts of 64 KB
+//! at the pacing rate, at most 1 ms), or when the smallest of more than 8 RTTs of a round exceeds the smallest of all
+//! by an eighth, which is taken to be at least 4 ms and at most 16; from 16 packets on.
+
+use crate::parameters::parameters;
+use crate::reno::avoidance;
+use crate::{Ack, Allowed, CongestionControl, Echo, Elapsed, Round, Window};
+
+parameters! {
+    /// C of equation (1), in packets per cubic second
+    c: f64 = 0.4, Allowed::Number(0.001, 1000.0);
+    /// a congestion event leaves this part of the window
+    beta: f64 = 0.7, Allowed::Number(0.1, 0.95);
+    /// 0 switches fast convergence off
+    fast_convergence: bool = 1.0, Allowed::Switch;
+    /// 0 switches HyStart off
+    hystart: bool = 1.0, Allowed::Switch;
+    /// 1 asks for ECN (RFC 3168), and a mark counts as a loss does
+    ecn: bool = 0.0, Allowed::Switch;
+}
+
+/// RFC 9438 on each subflow.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    given: Parameters,
+    subflows: Vec<State>,
+}
+
+/// What is kept for each subflow.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// `W_max`; 0 if no congestion event defines it.
+    w_max: f64,
+    /// The window before the last congestion event.
+    cwnd_prior: f64,
+    /// Is this congestion avoidance, with what follows defined?
+    avoiding: bool,
+    /// `t`, in seconds.
+    t: f64,
+    k: f64,
+    w_est: f64,
+    /// When the last acknowledgement came.
+    last: Elapsed,
+    hystart: HyStart,
+}
+
+/// `HyStart`'s round.
+#[derive(Clone, Debug)]
+struct HyStart {
+    /// Is the next acknowledgement the first of a round?
+    starts: bool,
+    start: Elapsed,
+    last: Elapsed,
+    /// The smallest RTT of the round.
+    rtt: f64,
+    samples: u32,
+}
+
+impl Default for HyStart {
+    fn default() -> Self {
+        Self {
+            starts: true,
+            start: Elapsed(0),
+            last: Elapsed(0),
+            rtt: f64::INFINITY,
+            samples: 0,
+        }
+    }
+}
+
+impl Cubic {
+    /// One line about it.
+    pub const ABOUT: &str = "CUBIC with HyStart on each subflow, Linux' default (RFC 9438)";
+
+    /// A fresh connection's state.
+    pub fn new(given: Parameters) -> Self {
+        Self {
+            given,
+            subflows: Vec::new(),
+        }
+    }
+
+    /// Sections 4.6 and 4.7, but for the window itself.
+    fn reduce(&mut self, w: &mut Window, s: usize) {
+        let (
+            state,
+            Parameters {
+                beta,
+                fast_convergence,
+                ..
+            },
+        ) = (&mut self.subflows[s], self.given);
+        state.cwnd_prior = w.cwnd;
+        let gives_way = fast_convergence && w.cwnd < state.w_max;
+        state.w_max = if gives_way {
+            w.cwnd * (1.0 + beta) / 2.0
+        } else {
+            w.cwnd
+        };
+        state.avoiding = false;
+        w.ssthresh = (w.cwnd * beta).max(2.0);
+    }
+}
+
+impl State {
+    /// Sections 4.2 to 4.5, for `acked` packets.
+    fn grow(&mut self, w: &mut Window, acked: f64, given: &Parameters) {
+        if !self.avoiding {
+            self.begin(w, given.c);
+        }
+        // Equation (4), with alpha of section 4.3.
+        let alpha = if self.w_est < self.cwnd_prior {
+            3.0 * (1.0 - given.beta) / (1.0 + given.beta)
+        } else {
+            1.0
+        };
+        self.w_est += alpha * acked / w.cwnd;
+        // Equation (1).
+        let w_cubic = |t: f64| given.c * (t - self.k).powi(3) + self.w_max;
+        if w_cubic(self.t) < self.w_est {
+            w.cwnd = self.w_est.clamp(w.cwnd, w.cwnd + acked);
+        } else {
+            let target = w_cubic(self.t + w.srtt).clamp(w.cwnd, 1.5 * w.cwnd);
+            w.cwnd += acked * (target - w.cwnd) / w.cwnd;
+        }
+    }
+
+    /// Congestion avoidance begins: equation (2), or, without a `W_max` above the window, sections 4.8 and 4.10.
+    fn begin(&mut self, w: &Window, c: f64) {
+        self.avoiding = true;
+        self.t = 0.0;
+        self.w_est = w.cwnd;
+        if w.cwnd < self.w_max {
+            self.k = ((self.w_max - w.cwnd) / c).cbrt();
+        } else {
+            self.k = 0.0;
+            self.w_max = w.cwnd;
+            self.cwnd_prior = self.cwnd_prior.max(w.cwnd);
+        }
+    }
+}
+
+impl HyStart {
+    const LOW_WINDOW: f64 = 16.0;
+    const ACK_DELTA: f64 = 2e-3;
+    const MIN_SAMPLES: u32 = 8;
+    /// Four bursts of 64 KB in full segments.
+    const HELD_BACK: f64 = 181.0;
+
+    /// Is slow start to end? Called for every RTT sample in slow start.
+    fn finds(&mut self, w: &Window, ack: Ack) -> bool {
+        if self.starts {
+            *self = Self {
+                starts: false,
+                start: ack.now,
+                last: ack.now,
+                ..Self::default()
+            };
+        }
+        if w.cwnd < Self::LOW_WINDOW {
+            return false;
+        }
+        let since = |then: Elapsed| Elapsed(ack.now.0 - then.0).seconds();
+        if since(self.last) <= Self::ACK_DELTA {
+            self.last = ack.now;
+            // The pacing rate of slow start is two windows a round trip.
+            let held_back = (Self::HELD_BACK * w.srtt / (2.0 * w.cwnd)).min(1e-3);
+            if since(self.start) > f64::midpoint(w.min_rtt, held_back) {
+                return true;
+            }
+        }
+        self.rtt = self.rtt.min(ack.rtt);
+        if self.samples < Self::MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        self.rtt > w.min_rtt + (w.min_rtt / 8.0).clamp(4e-3, 16e-3)
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn echo(&self) -> Echo {
+        if self.given.ecn { Echo::Classic } else { Echo::Off }
+    }
+
+    fn on_open(&mut self, w: &mut [Window], s: usize) {
+        self.subflows.resize_with(w.len(), State::default);
+        self.subflows[s] = State::default();
+    }
+
+    fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
+        let (w, state) = (&mut w[s], &mut self.subflows[s]);
+        let silence = Elapsed(ack.now.0 - state.last.0).seconds();
+        state.last = ack.now;
+        if self.given.hystart && ack.rtt > 0.0 && w.cwnd < w.ssthresh && state.hystart.finds(w, ack) {
+            w.ssthresh = w.cwnd;
+        }
+        if ack.may_grow {
+            state.t += silence.min(w.srtt);
+            let left = avoidance(w, ack);
+            if left > 0.0 {
+                state.grow(w, left, &self.given);
+            }
+        }
+    }
+
+    fn on_mark(&mut self, w: &mut [Window], s: usize) {
+        self.on_fast_retransmit(w, s);
+    }
+
+    fn on_round(&mut self, _: &mut [Window], s: usize, _: Round) {
+        self.subflows[s].hystart.starts = true;
+    }
+
+    /// Section 4.6.
+    fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
+        self.reduce(&mut w[s], s);
+        w[s].cwnd = w[s].ssthresh;
+    }
+
+    /// Section 4.8.
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        if first {
+            self.reduce(&mut w[s], s);
+        }
+        w[s].cwnd = 1.0;
+        let state = &mut self.subflows[s];
+        (state.w_max, state.avoiding) = (0.0, false);
+        state.hystart = HyStart::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_windows::{assert_near, avoiding_at, round};
+
+    /// An acknowledgement at a time in seconds.
+    fn ack_at(now: f64, acked: u32) -> Ack {
+        Ack {
+            acked,
+            may_grow: true,
+            now: Elapsed((now * 1e12).round() as u64),
+            ..Ack::default()
+        }
+    }
+
+    fn cubic(w: &mut [Window]) -> Cubic {
+        let mut cc = Cubic::new(Parameters::default());
+        for s in 0..w.len() {
+            cc.on_open(w, s);
+        }
+        cc
+    }
+
+    #[test]
+    fn a_loss_leaves_seven_tenths_and_a_second_one_below_w_max_gives_way() {
+        let mut w = avoiding_at(&[100.0], &[0.1]);
+        let mut cc = cubic(&mut w);
+        cc.on_fast_retransmit(&mut w, 0);
+        assert_near(w[0].cwnd, 70.0);
+        assert_eq!((w[0].ssthresh, cc.subflows[0].w_max), (w[0].cwnd, 100.0));
+        // Section 4.7: below W_max, so W_max = 70 (1 + 0.7) / 2.
+        cc.on_fast_retransmit(&mut w, 0);
+        assert_near(cc.subflows[0].w_max, 59.5);
+        assert_near(w[0].cwnd, 49.0);
+        let mut w = avoiding_at(&[100.0], &[0.1]);
+        let mut cc = cubic(&mut w);
+        cc.given.fast_convergence = false;
+        cc.on_fast_retransmit(&mut w, 0);
+        cc.on_fast_retransmit(&mut w, 0);
+        assert_near(cc.subflows[0].w_max, 70.0);
+    }
+
+    #[test]
+    fn equations_1_and_2_give_the_window_its_target() {
+        // A large window at a long RTT, so that the Reno-friendly region is far away.
+        let mut w = avoiding_at(&[1000.0], &[0.1]);
+        let mut cc = cubic(&mut w);
+        cc.on_fast_retransmit(&mut w, 0);
+        // K = cbrt((1000 - 700) / 0.4) = cbrt(750) = 9.0856.
+        cc.on_ack(&mut w, 0, ack_at(0.0, 1));
+        assert_near(cc.subflows[0].k, 750.0_f64.cbrt());
+        // t = 0: W_cubic is 700, less than W_est = 700 + 9/17 / 700, which the window is set to.
+        assert_near(w[0].cwnd, 700.0 + 9.0 / 17.0 / 700.0);
+        // t = 0.1: target = 0.4 (0.2 - 9.0856)^3 + 1000 = 719.378.
+        let before = w[0].cwnd;
+        let target = 0.4 * (0.2 - 750.0_f64.cbrt()).powi(3) + 1000.0;
+        assert!((target - 719.378).abs() < 1e-3, "{target}");
+        cc.on_ack(&mut w, 0, ack_at(0.1, 1));
+        assert_near(w[0].cwnd, before + (target - before) / before);
+        // After t = K the window is W_max again, and it is convex from there (section 4.5).
+        let mut now = 0.1;
+        while now < 9.0856 {
+            now += 0.1;
+            let cwnd = w[0].cwnd as u32;
+            cc.on_ack(&mut w, 0, ack_at(now, cwnd));
+        }
+        assert!((w[0].cwnd - 1000.0).abs() < 1.0, "{}", w[0].cwnd);
+        // t = K + 5: 0.4 * 5^3 + 1000 = 1050.
+        while now < 9.0856 + 5.0 {
+            now += 0.1;
+            let cwnd = w[0].cwnd as u32;
+            cc.on_ack(&mut w, 0, ack_at(now, cwnd));
+        }
+        assert!((w[0].cwnd - 1050.0).abs() < 4.0, "{}", w[0].cwnd);
+    }
+
+    #[test]
+    fn the_reno_friendly_region_is_equation_4() {
+        // At an RTT of 1 ms the cubic function stands still.
+        let mut w = avoiding_at(&[20.0], &[1e-3]);
+        let mut cc = cubic(&mut w);
+        cc.on_fast_retransmit(&mut w, 0);
+        cc.on_ack(&mut w, 0, ack_at(0.0, 14));
+        // alpha = 3 (1 - 0.7) / (1 + 0.7) = 9/17; W_est = 14 + 9/17 * 14/14. W_cubic(0) = 14 is less.
+        assert_near(w[0].cwnd, 14.0 + 9.0 / 17.0);
+        // From cwnd_prior = 20 on, alpha = 1: a packet a round.
+        cc.subflows[0].w_est = 20.0;
+        w[0].cwnd = 20.0;
+        cc.on_ack(&mut w, 0, ack_at(1e-3, 20));
+        assert_near(w[0].cwnd, 21.0);
+    }
+
+    #[test]
+    fn the_target_is_at_most_half_a_window_away() {
+        let mut w = avoiding_at(&[4.0], &[1.0]);
+        let mut cc = cubic(&mut w);
+        // K = 0 and W_max = 4, as no congestion event defines them; W_est = 4 + 1/4.
+        cc.on_ack(&mut w, 0, ack_at(0.0, 1));
+        assert_near(w[0].cwnd, 4.25);
+        cc.subflows[0].t = 100.0;
+        cc.on_ack(&mut w, 0, ack_at(0.0, 1)); // (1.5 * 4.25 - 4.25) / 4.25 = 1/2
+        assert_near(w[0].cwnd, 4.75);
+    }
+
+    #[test]
+    fn after_a_timeout_the_plateau_is_where_slow_start_ended() {
+        let mut w = avoiding_at(&[100.0], &[0.1]);
+        let mut cc = cubic(&mut w);
+        cc.on_timeout(&mut w, 0, true);
+        assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 70.0));
+        cc.on_timeout(&mut w, 0, false);
+        assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 70.0));
+        cc.on_ack(&mut w, 0, ack_at(0.0, 69));
+        assert_eq!(w[0].cwnd, 70.0);
+        cc.on_ack(&mut w, 0, ack_at(0.0, 1));
+        assert_eq!((cc.subflows[0].k, cc.subflows[0].w_max), (0.0, 70.0));
+    }
+
+    #[test]
+    fn time_in_which_the_window_may_not_grow_does_not_count() {
+        let mut w = avoiding_at(&[1000.0], &[0.1]);
+        let mut cc = cubic(&mut w);
+        cc.on_fast_retransmit(&mut w, 0);
+        cc.on_ack(&mut w, 0, ack_at(0.0, 1));
+        for (now, may_grow, t) in [
+            (0.05, true, 0.05),
+            (0.1, false, 0.05),
+            (0.15, true, 0.1),
+            (9.0, true, 0.2),
+        ] {
+            cc.on_ack(
+                &mut w,
+                0,
+                Ack {
+                    may_grow,
+                    ..ack_at(now, 1)
+                },
+            );
+            assert_near(cc.subflows[0].t, t);
+        }
+    }
+
+    /// Slow start with a window of 20 and a smallest RTT of 10 ms: 90.5 * 10 ms / 20 is above 1 ms, so 1 ms is held back.
+    fn slow_start() -> (Cubic, Vec<Window>) {
+        let mut w = avoiding_at(&[20.0], &[10e-3]);
+        w[0].ssthresh = f64::INFINITY;
+        let cc = cubic(&mut w);
+        (cc, w)
+    }
+
+    fn sample(cc: &mut Cubic, w: &mut [Window], now: f64, rtt: f64) -> bool {
+        let may_grow = false;
+        cc.on_ack(
+            w,
+            0,
+            Ack {
+                may_grow,
+                rtt,
+                ..ack_at(now, 1)
+            },
+        );
+        w[0].ssthresh == w[0].cwnd
+    }
+
+    #[test]
+    fn a_train_of_acknowledgements_ends_slow_start_after_half_an_rtt() {
+        let (mut cc, mut w) = slow_start();
+        // From 1.0 s: (10 ms + 1 ms) / 2 = 5.5 ms.
+        for n in 0..=11 {
+            assert!(
+                !sample(&mut cc, &mut w, 1.0 + f64::from(n) * 0.5e-3, 10e-3),
+                "{n}"
+            );
+        }
+        assert!(sample(&mut cc, &mut w, 1.0 + 5.6e-3, 10e-3));
+        // A gap of more than 2 ms breaks the train, and a new round begins another.
+        let (mut cc, mut w) = slow_start();
+        assert!(!sample(&mut cc, &mut w, 1.0, 10e-3));
+        assert!(!sample(&mut cc, &mut w, 1.0 + 2.1e-3, 10e-3));
+        assert!(!sample(&mut cc, &mut w, 1.0 + 6e-3, 10e-3));
+        cc.on_round(&mut w, 0, round(20, 0));
+        assert!(!sample(&mut cc, &mut w, 1.0 + 7e-3, 10e-3));
+        // Small windows do not count.
+        let (mut cc, mut w) = slow_start();
+        w[0].cwnd = 15.0;
+        for n in 0..30 {
+            assert!(!sample(&mut cc, &mut w, 1.0 + f64::from(n) * 0.5e-3, 10e-3));
+        }
+    }
+
+    #[test]
+    fn a_rising_rtt_ends_slow_start_at_the_ninth_sample() {
+        for (rtt, ends) in [(14.1e-3, true), (13.9e-3, false)] {
+            let (mut cc, mut w) = slow_start();
+            // 3 ms apart: no train. An eighth of 10 ms is less than 4 ms.
+            for n in 0..8 {
+                assert!(!sample(&mut cc, &mut w, 1.0 + f64::from(n) * 3e-3, rtt));
+            }
+            assert_eq!(sample(&mut cc, &mut w, 1.1, rtt), ends);
+        }
+        // One small RTT in the round is enough to go on.
+        let (mut cc, mut w) = slow_start();
+        sample(&mut cc, &mut w, 1.0, 10e-3);
+        for n in 1..20 {
+            assert!(!sample(&mut cc, &mut w, 1.0 + f64::from(n) * 3e-3, 20e-3));
+        }
+    }
+
+    #[test]
+    fn its_laws_hold_whatever_is_reported() {
+        crate::events::obeys("cubic", |step| {
+            step.moves_no_other_window();
+            step.grows_at_acknowledgements_only();
+        });
+    }
+}

@@ -1,0 +1,102 @@
+//! Fully coupled: Wischik, Raiciu, Greenhalgh and Handley, "Design, implementation and evaluation of congestion
+//! control for multipath TCP", NSDI 2011, section 2, algorithm COUPLED (after Kelly and Voice, 2005, and Han et al.,
+//! 2006).
+//!
+//! `w_r <- w_r + 1 / w_total` for each ACK on path r, `w_r <- w_r - w_total / 2` for each loss on it. All traffic moves to
+//! the least congested paths.
+//!
+//! Where the paper is silent: a window falls to one packet at the least, which keeps probing (the paper's section 2.4);
+//! `ssthresh` follows it. Slow start is Reno's on each subflow, a timeout too. `w_total` is the sum over established
+//! subflows.
+
+use crate::parameters::parameters;
+use crate::reno::{avoidance, collapse};
+use crate::{Ack, CongestionControl, Echo, Window};
+
+parameters! {}
+
+/// COUPLED.
+#[derive(Clone, Debug)]
+pub struct FullyCoupled;
+
+impl FullyCoupled {
+    /// One line about it.
+    pub const ABOUT: &str = "fully coupled: the connection as one flow over all paths (NSDI 2011, section 2)";
+
+    /// A fresh connection's state.
+    pub fn new(_: Parameters) -> Self {
+        Self
+    }
+}
+
+/// `w_total`.
+fn total(w: &[Window]) -> f64 {
+    w.iter().filter(|r| r.established).map(|r| r.cwnd).sum()
+}
+
+impl CongestionControl for FullyCoupled {
+    fn echo(&self) -> Echo {
+        Echo::Off
+    }
+
+    fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
+        if ack.may_grow {
+            let left = avoidance(&mut w[s], ack);
+            let total = total(w).max(w[s].cwnd);
+            w[s].cwnd += left / total;
+        }
+    }
+
+    /// Not asked for; RFC 3168, section 6.1.2, would have it treated as a loss.
+    fn on_mark(&mut self, w: &mut [Window], s: usize) {
+        self.on_fast_retransmit(w, s);
+    }
+
+    fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
+        let total = total(w).max(w[s].cwnd);
+        w[s].cwnd = (w[s].cwnd - total / 2.0).max(1.0);
+        w[s].ssthresh = w[s].cwnd;
+    }
+
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        collapse(&mut w[s], first);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_windows::{ack, avoiding, cwnds};
+
+    #[test]
+    fn an_acknowledgement_adds_one_part_of_all_windows() {
+        let mut w = avoiding(&[6.0, 2.0, 50.0]);
+        w[2].established = false;
+        FullyCoupled.on_ack(&mut w, 0, ack(2)); // 2/8
+        assert_eq!(w[0].cwnd, 6.25);
+        FullyCoupled.on_ack(&mut w, 1, ack(1)); // 1/8.25
+        assert_eq!(w[1].cwnd, 2.0 + 1.0 / 8.25);
+    }
+
+    #[test]
+    fn a_loss_takes_half_of_all_windows_from_one() {
+        let mut w = avoiding(&[10.0, 4.0]);
+        FullyCoupled.on_fast_retransmit(&mut w, 0); // 10 - 14/2
+        assert_eq!(cwnds(&w), [3.0, 4.0]);
+        FullyCoupled.on_fast_retransmit(&mut w, 0); // 3 - 7/2, at least 1
+        assert_eq!(cwnds(&w), [1.0, 4.0]);
+        // One path: half of the window, as Reno.
+        let mut w = avoiding(&[10.0]);
+        FullyCoupled.on_fast_retransmit(&mut w, 0);
+        assert_eq!((w[0].cwnd, w[0].ssthresh), (5.0, 5.0));
+    }
+
+    #[test]
+    fn its_laws_hold_whatever_is_reported() {
+        crate::events::obeys("fully-coupled", |step| {
+            step.moves_no_other_window();
+            step.adds_at_most_a_packet_a_round();
+            step.grows_at_acknowledgements_only();
+        });
+    }
+}

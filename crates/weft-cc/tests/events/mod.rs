@@ -1,0 +1,311 @@
+//! Random events of a transport, for laws that hold whatever it reports in whatever order: those of every algorithm in
+//! `tests/any_events.rs`, those of one in its own file.
+
+// The two use their own part of this.
+#![allow(dead_code)]
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Elapsed, Entry, Parameter, Round, Window};
+
+/// What a transport reports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    Open,
+    Close,
+    /// A new smoothed RTT, of which the algorithm is not told.
+    RoundTrip(f64),
+    Ack(Ack),
+    Mark,
+    Round(Round),
+    FastRetransmit,
+    Timeout {
+        first: bool,
+    },
+    /// A recovery ends, of which the algorithm is not told.
+    Recovered,
+}
+
+/// One event and what it did.
+pub struct Step<'a> {
+    pub entry: &'a Entry,
+    pub given: &'a [(String, f64)],
+    pub event: Event,
+    /// The subflow that it happened on.
+    pub s: usize,
+    pub before: &'a [Window],
+    pub after: &'a [Window],
+    /// Which subflows have closed.
+    pub closed: &'a [bool],
+}
+
+impl std::fmt::Debug for Step<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (name, (before, after)) = (self.entry.name, self.own());
+        write!(
+            f,
+            "{name} {:?}, {:?} on {}: {before:?}, then {after:?}",
+            self.given, self.event, self.s
+        )
+    }
+}
+
+impl Step<'_> {
+    /// The subflow's window before and after.
+    pub fn own(&self) -> (&Window, &Window) {
+        (&self.before[self.s], &self.after[self.s])
+    }
+
+    /// The value of a parameter, none where the algorithm has no such.
+    pub fn parameter(&self, name: &str) -> Option<f64> {
+        let given = self.given.iter().find(|(given, _)| given == name).map(|p| p.1);
+        let default = || {
+            self.entry
+                .parameters
+                .iter()
+                .find(|p| p.name == name)
+                .map(|p| p.default)
+        };
+        given.or_else(default)
+    }
+
+    /// Subflows that are established and active.
+    pub fn live(&self) -> impl Iterator<Item = &Window> {
+        self.before.iter().filter(|r| r.established && r.active)
+    }
+
+    /// Only the subflow's own window moves.
+    #[track_caller]
+    pub fn moves_no_other_window(&self) {
+        for (r, (before, after)) in self.before.iter().zip(self.after).enumerate() {
+            let same = (before.cwnd, before.ssthresh) == (after.cwnd, after.ssthresh);
+            assert!(r == self.s || same, "window {r} moved: {self:?}");
+        }
+    }
+
+    /// The least that a cut leaves: at least 2 packets (RFC 5681, equation (4)), and `cwnd_min` where there is one.
+    pub fn floor(&self) -> f64 {
+        self.parameter("cwnd_min").unwrap_or(2.0).max(2.0)
+    }
+
+    /// Nothing but acknowledgements lets a window grow, if not to the floor.
+    #[track_caller]
+    pub fn grows_at_acknowledgements_only(&self) {
+        let (before, after) = self.own();
+        let acked = matches!(self.event, Event::Ack(_));
+        assert!(acked || after.cwnd <= before.cwnd.max(self.floor()), "{self:?}");
+    }
+
+    /// RFC 5681, section 3.1: congestion avoidance adds at least nothing, at most a packet a round, and leaves
+    /// `ssthresh` alone.
+    #[track_caller]
+    pub fn adds_at_most_a_packet_a_round(&self) {
+        let (before, after) = self.own();
+        if let Event::Ack(ack) = self.event {
+            let added = after.cwnd - before.cwnd;
+            assert_eq!(after.ssthresh, before.ssthresh);
+            let most = if before.cwnd < before.ssthresh {
+                f64::from(ack.acked)
+            } else {
+                (f64::from(ack.acked) / before.cwnd).min(1.0)
+            };
+            assert!((0.0..=most + 1e-9).contains(&added), "{added}: {self:?}");
+        }
+    }
+
+    /// Congestion avoidance adds this for each packet acknowledged, of at most a window.
+    #[track_caller]
+    pub fn adds_for_each_packet(&self, growth: f64) {
+        let (before, after) = self.own();
+        if let Event::Ack(Ack {
+            acked,
+            may_grow: true,
+            ..
+        }) = self.event
+            && before.cwnd >= before.ssthresh
+        {
+            let (added, expected) = (
+                after.cwnd - before.cwnd,
+                growth * f64::from(acked).min(before.cwnd),
+            );
+            assert!(
+                (added - expected).abs() <= 1e-9,
+                "{added}, expected {expected}: {self:?}"
+            );
+        }
+    }
+
+    /// A fast retransmit leaves half of the window, no less than `floor`, and `ssthresh` there.
+    #[track_caller]
+    pub fn halves_at_a_loss(&self, floor: f64) {
+        let (before, after) = self.own();
+        if self.event == Event::FastRetransmit {
+            let half = (before.cwnd / 2.0).max(floor);
+            assert_eq!((after.cwnd, after.ssthresh), (half, half), "{self:?}");
+        }
+    }
+}
+
+/// Reports random events to `entry`'s algorithm with random parameters, and shows each step to `law`.
+pub fn report(entry: &Entry, cases: u32, law: impl Fn(&Step)) {
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let initial = (1_u32..=20, prop_oneof![Just(f64::INFINITY), 2.0..60.0_f64]);
+    let events = prop::collection::vec((0_usize..20, event()), 0..400);
+    TestRunner::new(config)
+        .run(
+            &(parameters(entry), initial, 1_usize..=20, events),
+            |(given, (cwnd, ssthresh), n, events)| {
+                let w = vec![Window::new(f64::from(cwnd), ssthresh); n];
+                let mut transport = Transport::new(Algorithm::build(entry.name, &given).unwrap(), w.clone());
+                let mut again = Transport::new(Algorithm::build(entry.name, &given).unwrap(), w);
+                for (s, event) in [(0, Event::Open)].into_iter().chain(events) {
+                    let (s, before) = (s % n, transport.w.clone());
+                    again.report(s, event);
+                    let Some(event) = transport.report(s, event) else {
+                        continue;
+                    };
+                    let Transport { w: after, closed, .. } = &transport;
+                    law(&Step {
+                        entry,
+                        given: &given,
+                        event,
+                        s,
+                        before: &before,
+                        after,
+                        closed,
+                    });
+                }
+                // The same events give the same windows, bit for bit.
+                assert_eq!(transport.w, again.w);
+                Ok(())
+            },
+        )
+        .unwrap();
+}
+
+/// [`report`] for the algorithm of that name.
+pub fn obeys(name: &str, law: impl Fn(&Step)) {
+    let entry = Algorithm::BUILT_IN
+        .iter()
+        .find(|entry| entry.name == name)
+        .unwrap();
+    report(entry, 200, law);
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let ack = (
+        0_u32..40,
+        0_u32..40,
+        any::<bool>(),
+        prop_oneof![Just(0.0), 1e-6..1.0_f64],
+        0_u64..1_000_000_000_000,
+    );
+    prop_oneof![
+        2 => Just(Event::Open),
+        1 => Just(Event::Close),
+        4 => (1e-6..1.0_f64).prop_map(Event::RoundTrip),
+        20 => ack.prop_map(|(acked, marked, may_grow, rtt, later)| Event::Ack(Ack {
+            acked,
+            marked: if acked > 0 { marked.min(acked) } else { marked.min(3) },
+            may_grow: may_grow && acked > 0,
+            rtt,
+            now: Elapsed(later),
+        })),
+        6 => Just(Event::Mark),
+        12 => (0_u32..40, 0_u32..40).prop_map(|(a, b)| Event::Round(Round { acked: a.max(b), marked: a.min(b) })),
+        2 => Just(Event::FastRetransmit),
+        2 => any::<bool>().prop_map(|first| Event::Timeout { first }),
+        4 => Just(Event::Recovered),
+    ]
+}
+
+/// Each parameter at its default or anywhere in its range.
+fn parameters(entry: &Entry) -> impl Strategy<Value = Vec<(String, f64)>> + use<> {
+    let all = entry.parameters;
+    let at = prop_oneof![2 => Just(None), 1 => (0.0..=1.0_f64).prop_map(Some)];
+    prop::collection::vec(at, all.len()).prop_map(move |values| {
+        let value = |(p, at): (&Parameter, Option<f64>)| {
+            // Squared, so that small values are not rare in a wide range.
+            let value = p.allowed.min() + at? * at? * (p.allowed.max() - p.allowed.min());
+            let value = [value, value.round()]
+                .into_iter()
+                .find(|v| p.allowed.contains(*v))?;
+            Some((p.name.to_owned(), value))
+        };
+        all.iter().zip(values).filter_map(value).collect()
+    })
+}
+
+/// A transport that reports only what can happen.
+struct Transport {
+    cc: Algorithm,
+    w: Vec<Window>,
+    now: u64,
+    /// Ever opened: a subflow opens once.
+    opened: Vec<bool>,
+    closed: Vec<bool>,
+}
+
+impl Transport {
+    fn new(cc: Algorithm, w: Vec<Window>) -> Self {
+        let n = w.len();
+        Self {
+            cc,
+            w,
+            now: 0,
+            opened: vec![false; n],
+            closed: vec![false; n],
+        }
+    }
+
+    /// Reports `event` on subflow `s`; none if it cannot happen there. An acknowledgement's time is so much after the
+    /// last one's.
+    fn report(&mut self, s: usize, event: Event) -> Option<Event> {
+        let (w, cc) = (&mut self.w, &mut self.cc);
+        match event {
+            Event::Open if !self.opened[s] => {
+                self.opened[s] = true;
+                w[s].established = true;
+                cc.on_open(w, s);
+            }
+            _ if !w[s].established => return None,
+            Event::Close => {
+                w[s].established = false;
+                self.closed[s] = true;
+                cc.on_close(w, s);
+            }
+            Event::RoundTrip(rtt) => {
+                w[s].srtt = rtt;
+                w[s].min_rtt = if w[s].min_rtt == 0.0 {
+                    rtt
+                } else {
+                    rtt.min(w[s].min_rtt)
+                };
+            }
+            Event::Ack(mut ack) => {
+                self.now += ack.now.0;
+                ack.now = Elapsed(self.now);
+                ack.may_grow &= !w[s].in_recovery;
+                cc.on_ack(w, s, ack);
+                return Some(Event::Ack(ack));
+            }
+            Event::Mark if cc.echo() != Echo::Off => cc.on_mark(w, s),
+            Event::Round(round) => cc.on_round(w, s, round),
+            Event::FastRetransmit if !w[s].in_recovery => {
+                w[s].in_recovery = true;
+                cc.on_fast_retransmit(w, s);
+            }
+            Event::Timeout { first } => {
+                w[s].in_recovery = true;
+                cc.on_timeout(w, s, first);
+            }
+            Event::Recovered => w[s].in_recovery = false,
+            Event::Open | Event::Mark | Event::FastRetransmit => return None,
+        }
+        Some(event)
+    }
+}
