@@ -1,0 +1,337 @@
+//! Max-min fair rates while flows come and go. A change re-solves the flows that it touches, with the rates of all others
+//! held; then every bottleneck near them is looked at, and whoever lost theirs is solved too. It ends when everybody has a
+//! bottleneck, which is what max-min fairness means ([`certify`](crate::certify)), so that the rates are those that a solution
+//! from nothing would give.
+
+use crate::Error;
+
+/// Relative difference below which a link is full and two rates are equal.
+const EQUAL: f64 = 1e-9;
+
+/// No link.
+const NONE: u32 = u32::MAX;
+
+/// A link and who is on it.
+#[derive(Clone, Debug)]
+struct Link {
+    capacity: f64,
+    flows: Vec<u32>,
+    /// While solving: capacity less the rates that are held or settled, and flows that still rise.
+    left: f64,
+    rising: u32,
+    /// In the list of links that the solution touches?
+    touched: bool,
+}
+
+/// A flow's place, used again when it has gone.
+#[derive(Clone, Debug)]
+struct Place {
+    path: Vec<u32>,
+    rate: f64,
+    /// The full link on which nobody has more.
+    bottleneck: u32,
+    /// Is it being solved?
+    open: bool,
+}
+
+/// Links, and the flows on them at their max-min fair rates.
+#[derive(Clone, Debug)]
+pub struct Sharing {
+    links: Vec<Link>,
+    places: Vec<Place>,
+    free: Vec<u32>,
+    /// Flows being solved, in the order in which they were added.
+    open: Vec<u32>,
+    /// Links on their paths.
+    touched: Vec<u32>,
+    /// Rates before a change, of the flows in `open`.
+    before: Vec<f64>,
+    /// Flows whose rates the last change moved, with the rates before.
+    moved: Vec<(u32, f64)>,
+    solved: u64,
+}
+
+impl Sharing {
+    /// Links of `capacities` bit/s without flows.
+    ///
+    /// # Errors
+    /// A capacity that is not a number above 0.
+    pub fn new(capacities: &[f64]) -> Result<Self, Error> {
+        let bad = capacities.iter().position(|c| !(c.is_finite() && *c > 0.0));
+        if let Some(link) = bad {
+            let capacity = capacities[link];
+            return Err(Error::Capacity { link, capacity });
+        }
+        let link = |&capacity| Link {
+            capacity,
+            flows: Vec::new(),
+            left: 0.0,
+            rising: 0,
+            touched: false,
+        };
+        Ok(Self {
+            links: capacities.iter().map(link).collect(),
+            places: Vec::new(),
+            free: Vec::new(),
+            open: Vec::new(),
+            touched: Vec::new(),
+            before: Vec::new(),
+            moved: Vec::new(),
+            solved: 0,
+        })
+    }
+
+    /// Adds a flow over `path` and returns its number, which is that of a flow that has gone if there is one.
+    ///
+    /// # Panics
+    /// With an empty path, or a link that does not exist.
+    pub fn add(&mut self, path: &[u32]) -> u32 {
+        assert!(!path.is_empty(), "a path of at least one link");
+        let flow = self.free.pop().unwrap_or(self.places.len() as u32);
+        if flow as usize == self.places.len() {
+            self.places.push(Place {
+                path: Vec::new(),
+                rate: 0.0,
+                bottleneck: NONE,
+                open: false,
+            });
+        }
+        let place = &mut self.places[flow as usize];
+        place.path.clear();
+        place.path.extend_from_slice(path);
+        place.rate = 0.0;
+        place.bottleneck = NONE;
+        for &link in path {
+            self.links[link as usize].flows.push(flow);
+        }
+        self.open(flow);
+        self.solve();
+        flow
+    }
+
+    /// Takes a flow away.
+    ///
+    /// # Panics
+    /// If there is no such flow.
+    pub fn remove(&mut self, flow: u32) {
+        let path = std::mem::take(&mut self.places[flow as usize].path);
+        assert!(!path.is_empty(), "flow {flow} is there");
+        for &link in &path {
+            let flows = &mut self.links[link as usize].flows;
+            if let Some(at) = flows.iter().position(|&f| f == flow) {
+                flows.swap_remove(at);
+            }
+        }
+        for &link in &path {
+            for at in 0..self.links[link as usize].flows.len() {
+                let other = self.links[link as usize].flows[at];
+                if self.places[other as usize].bottleneck == link {
+                    self.open(other);
+                }
+            }
+        }
+        self.places[flow as usize].path = path;
+        self.places[flow as usize].path.clear();
+        self.free.push(flow);
+        self.solve();
+    }
+
+    /// Rate of a flow, in bit/s.
+    pub fn rate(&self, flow: u32) -> f64 {
+        self.places[flow as usize].rate
+    }
+
+    /// Flows whose rates the last change moved, with their rates before: a new one among them, with 0.
+    pub fn moved(&self) -> &[(u32, f64)] {
+        &self.moved
+    }
+
+    /// How many rates were solved so far, over all changes.
+    pub fn solved(&self) -> u64 {
+        self.solved
+    }
+
+    fn open(&mut self, flow: u32) {
+        let place = &mut self.places[flow as usize];
+        if !place.open {
+            place.open = true;
+            self.open.push(flow);
+            self.before.push(place.rate);
+        }
+    }
+
+    fn solve(&mut self) {
+        self.moved.clear();
+        loop {
+            self.fill();
+            let before = self.open.len();
+            self.reopen();
+            if self.open.len() == before {
+                break;
+            }
+        }
+        for (flow, before) in self.open.drain(..).zip(self.before.drain(..)) {
+            let place = &mut self.places[flow as usize];
+            place.open = false;
+            if place.rate != before {
+                self.moved.push((flow, before));
+            }
+        }
+        for link in self.touched.drain(..) {
+            self.links[link as usize].touched = false;
+        }
+    }
+
+    /// Progressive filling of the open flows beside the rates of the others.
+    fn fill(&mut self) {
+        for &flow in &self.open {
+            for &link in &self.places[flow as usize].path {
+                let link_state = &mut self.links[link as usize];
+                if !link_state.touched {
+                    link_state.touched = true;
+                    self.touched.push(link);
+                }
+            }
+        }
+        for &link in &self.touched {
+            let it = &mut self.links[link as usize];
+            (it.left, it.rising) = (it.capacity, 0);
+            for &flow in &it.flows {
+                let place = &self.places[flow as usize];
+                if place.open {
+                    it.rising += 1;
+                } else {
+                    it.left -= place.rate;
+                }
+            }
+        }
+        for &flow in &self.open {
+            self.places[flow as usize].bottleneck = NONE;
+        }
+        self.solved += self.open.len() as u64;
+        let level = |link: &Link| (link.left.max(0.0)) / f64::from(link.rising);
+        // The open flows are few; so are their links.
+        while let Some(link) = self
+            .touched
+            .iter()
+            .copied()
+            .filter(|&l| self.links[l as usize].rising > 0)
+            .min_by(|&a, &b| {
+                let of = |l: u32| level(&self.links[l as usize]);
+                of(a).total_cmp(&of(b)).then(a.cmp(&b))
+            })
+        {
+            let rate = level(&self.links[link as usize]);
+            for at in 0..self.links[link as usize].flows.len() {
+                let flow = self.links[link as usize].flows[at];
+                let place = &mut self.places[flow as usize];
+                if !place.open || place.bottleneck != NONE {
+                    continue;
+                }
+                place.rate = rate;
+                place.bottleneck = link;
+                for &crossed in &place.path {
+                    let crossed = &mut self.links[crossed as usize];
+                    crossed.left -= rate;
+                    crossed.rising -= 1;
+                }
+            }
+        }
+    }
+
+    /// Opens held flows that have lost their bottleneck, or that have more than somebody who has a bottleneck with them.
+    fn reopen(&mut self) {
+        for t in 0..self.touched.len() {
+            let link = self.touched[t];
+            let it = &self.links[link as usize];
+            let full = it.left <= EQUAL * it.capacity;
+            let (mut largest, mut settled) = (0.0_f64, f64::INFINITY);
+            for &flow in &it.flows {
+                let place = &self.places[flow as usize];
+                if place.open {
+                    largest = largest.max(place.rate);
+                    if place.bottleneck == link {
+                        settled = settled.min(place.rate);
+                    }
+                }
+            }
+            for at in 0..self.links[link as usize].flows.len() {
+                let flow = self.links[link as usize].flows[at];
+                let place = &self.places[flow as usize];
+                let lost = place.bottleneck == link && (!full || place.rate < largest * (1.0 - EQUAL));
+                let more = place.rate > settled * (1.0 + EQUAL);
+                if !place.open && (lost || more) {
+                    self.open(flow);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Instance, max_min};
+
+    #[test]
+    fn the_rest_of_the_network_is_left_alone() {
+        let mut sharing = Sharing::new(&[1.0, 1.0, 10.0]).unwrap();
+        let far = sharing.add(&[2]);
+        let first = sharing.add(&[0, 1]);
+        let second = sharing.add(&[1]);
+        assert_eq!((sharing.rate(first), sharing.rate(second)), (0.5, 0.5));
+        assert!(sharing.moved().iter().all(|&(flow, _)| flow != far));
+        sharing.remove(second);
+        assert_eq!((sharing.rate(first), sharing.moved()), (1.0, &[(first, 0.5)][..]));
+        assert_eq!(sharing.rate(far), 10.0);
+        assert_eq!(sharing.add(&[1]), second, "its place is used again");
+    }
+
+    /// A flow that goes frees its link; who was held back there grows and pushes back others elsewhere.
+    #[test]
+    fn a_change_spreads_as_far_as_it_has_to() {
+        let mut sharing = Sharing::new(&[1.0, 1.0]).unwrap();
+        let _b = [sharing.add(&[1]), sharing.add(&[0, 1])];
+        let a: Vec<u32> = (0..3).map(|_| sharing.add(&[0])).collect();
+        assert_eq!(sharing.rate(1), 0.25);
+        assert_eq!(sharing.rate(0), 0.75);
+        for flow in a {
+            sharing.remove(flow);
+        }
+        assert_eq!((sharing.rate(0), sharing.rate(1)), (0.5, 0.5));
+    }
+
+    proptest! {
+        #[test]
+        fn after_every_change_rates_are_those_of_a_solution_from_nothing(
+            capacities in prop::collection::vec(0.5..4.0_f64, 2..10),
+            changes in prop::collection::vec((prop::collection::btree_set(0_u32..10, 1..4), any::<bool>(), any::<prop::sample::Index>()), 1..60),
+        ) {
+            let links = capacities.len() as u32;
+            let mut sharing = Sharing::new(&capacities).unwrap();
+            let mut present: Vec<(u32, Vec<u32>)> = Vec::new();
+            for (path, leaves, which) in changes {
+                if leaves && !present.is_empty() {
+                    let (flow, _) = present.swap_remove(which.index(present.len()));
+                    sharing.remove(flow);
+                } else {
+                    let path: std::collections::BTreeSet<u32> = path.iter().map(|l| l % links).collect();
+                    let path: Vec<u32> = path.into_iter().collect();
+                    let flow = sharing.add(&path);
+                    present.push((flow, path));
+                }
+                let mut instance = Instance::new(capacities.clone()).unwrap();
+                for (_, path) in &present {
+                    instance.connect([&path[..]]).unwrap();
+                }
+                let expected = max_min(&mut instance, None).unwrap();
+                for ((flow, _), expected) in present.iter().zip(expected) {
+                    let rate = sharing.rate(*flow);
+                    prop_assert!((rate - expected).abs() <= 1e-6 * expected, "{rate}, not {expected}");
+                }
+            }
+        }
+    }
+}
