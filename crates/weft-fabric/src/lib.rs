@@ -1,16 +1,27 @@
 //! Links, queues, topologies and routes. A topology is one file and one line of [`TOPOLOGIES`].
 
+mod bcube;
 mod builder;
 mod fabric;
 mod fat_tree;
+mod graph;
+mod leaf_spine;
 mod many_to_one;
+mod multi_homed_fat_tree;
+mod pods;
 mod topology;
 mod two_bottlenecks;
 mod two_paths;
+mod vl2;
 
+pub use bcube::BCube;
 pub use fabric::{Fabric, Link, Node, NodeId, Queue, Routing};
 pub use fat_tree::FatTree;
+pub use graph::{Cable, Graph};
+pub use leaf_spine::LeafSpine;
 pub use many_to_one::ManyToOne;
+pub use multi_homed_fat_tree::MultiHomedFatTree;
 pub use topology::{PortQueues, TOPOLOGIES, Topology};
 pub use two_bottlenecks::TwoBottlenecks;
 pub use two_paths::TwoPaths;
+pub use vl2::Vl2;

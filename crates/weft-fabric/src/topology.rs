@@ -5,7 +5,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_spec::{Amount, Entry, Loaded, Mark, Queues, SpecError, from_table, to_table};
 
-use crate::{Fabric, FatTree, ManyToOne, Queue, TwoBottlenecks, TwoPaths};
+use crate::{
+    BCube, Fabric, FatTree, Graph, LeafSpine, ManyToOne, MultiHomedFatTree, Queue, TwoBottlenecks, TwoPaths,
+    Vl2,
+};
 
 /// All kinds of topology.
 pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
@@ -21,7 +24,30 @@ pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
         "two-paths",
         "racks below two switches, so two paths between hosts of different racks (MPTCP in data centres, section 4)",
     ),
-    entry::<FatTree>("fat-tree", "k pods, k^3/4 hosts, full bisection bandwidth"),
+    entry::<FatTree>(
+        "fat-tree",
+        "k pods, k^3/4 hosts, full bisection bandwidth unless oversubscribed",
+    ),
+    entry::<MultiHomedFatTree>(
+        "multi-homed-fat-tree",
+        "a fat-tree whose hosts have links to several ToRs of their pod",
+    ),
+    entry::<LeafSpine>(
+        "leaf-spine",
+        "every leaf linked with every spine, any counts, several links between a pair",
+    ),
+    entry::<Vl2>(
+        "vl2",
+        "ToRs linked with two aggregation switches, those with all intermediate ones (VL2, section 4.1)",
+    ),
+    entry::<BCube>(
+        "bcube",
+        "n^(k+1) hosts with k+1 ports that forward, n-port switches between them (BCube, section 3)",
+    ),
+    entry::<Graph>(
+        "graph",
+        "any network, listed in the spec or read from GraphML; all shortest paths",
+    ),
 ];
 
 /// A kind of topology with its fields set.

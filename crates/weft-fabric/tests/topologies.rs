@@ -1,28 +1,14 @@
 //! Every topology: what the routes promise about the links.
 
-use std::collections::{HashMap, HashSet};
+mod network;
+
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use network::{QUEUES, build, check_paths, check_shape, first_links, path, walk};
 use proptest::prelude::*;
-use weft_fabric::{Fabric, NodeId, PortQueues, Queue, TOPOLOGIES};
-use weft_spec::{Amount, Rate, SpecError, Time, find};
-
-const QUEUES: PortQueues = PortQueues {
-    switch: Queue {
-        limit: Amount::Packets(100),
-        mark: Some(Amount::Packets(10)),
-    },
-    host: Queue {
-        limit: Amount::Packets(1000),
-        mark: None,
-    },
-};
-
-fn build(kind: &str, fields: &str) -> Result<Fabric, SpecError> {
-    let entry = find(TOPOLOGIES, "kind", kind)?;
-    let table = fields.parse().unwrap();
-    (entry.load)(&table)?.it.build(&QUEUES)
-}
+use weft_fabric::{Fabric, NodeId, TOPOLOGIES};
+use weft_spec::{Rate, Time, find};
 
 fn fat_tree(k: u32) -> Fabric {
     build(
@@ -30,105 +16,6 @@ fn fat_tree(k: u32) -> Fabric {
         &format!("k = {k}\nrate = \"10Gbps\"\ndelay = \"1us\""),
     )
     .unwrap()
-}
-
-/// First link of each node, so that port p of node n is link `first[n] + p`.
-fn first_links(fabric: &Fabric) -> Vec<usize> {
-    let mut first = vec![0; fabric.nodes.len() + 1];
-    for link in &fabric.links {
-        first[link.from as usize + 1] += 1;
-    }
-    for n in 1..first.len() {
-        first[n] += first[n - 1];
-    }
-    first
-}
-
-/// The nodes after `from` that the ports lead through; every port must exist.
-fn walk(fabric: &Fabric, first: &[usize], from: NodeId, ports: &[u16]) -> Vec<NodeId> {
-    let mut at = from as usize;
-    let step = |port: &u16| {
-        let link = first[at] + usize::from(*port);
-        assert!(link < first[at + 1], "port {port} of {}", fabric.nodes[at].name);
-        at = fabric.links[link].to as usize;
-        at as NodeId
-    };
-    ports.iter().map(step).collect()
-}
-
-fn path(fabric: &Fabric, from: NodeId, to: NodeId, n: u64) -> Vec<u16> {
-    let mut ports = Vec::new();
-    fabric.routing.path(from, to, n, &mut ports);
-    ports
-}
-
-/// Links are sorted and come in pairs, names are unique, hosts are hosts, queues are where they belong.
-fn check_shape(fabric: &Fabric) {
-    assert!(fabric.links.is_sorted_by_key(|link| link.from));
-    let mut ends = HashMap::new();
-    for link in &fabric.links {
-        assert!(link.from != link.to);
-        assert!(
-            ends.insert((link.from, link.to), link).is_none(),
-            "two links between the same nodes"
-        );
-        let from_host = fabric.nodes[link.from as usize].host;
-        assert_eq!(link.queue, if from_host { QUEUES.host } else { QUEUES.switch });
-        assert_eq!(from_host, link.layer.starts_with("host-"), "{}", link.layer);
-        assert_eq!(
-            fabric.nodes[link.to as usize].host,
-            link.layer.ends_with("-host"),
-            "{}",
-            link.layer
-        );
-    }
-    for (&(from, to), link) in &ends {
-        let back = ends[&(to, from)];
-        assert_eq!((link.rate, link.delay), (back.rate, back.delay));
-        let reversed: Vec<_> = link.layer.split('-').rev().collect();
-        assert_eq!(back.layer, reversed.join("-"));
-    }
-    let names: HashSet<_> = fabric.nodes.iter().map(|node| &node.name).collect();
-    assert_eq!(names.len(), fabric.nodes.len());
-    assert_eq!(
-        fabric.hosts.len(),
-        fabric.nodes.iter().filter(|node| node.host).count()
-    );
-    assert!(fabric.hosts.iter().all(|&host| fabric.nodes[host as usize].host));
-    assert_eq!(
-        fabric.hosts.iter().collect::<HashSet<_>>().len(),
-        fabric.hosts.len()
-    );
-}
-
-/// Every path from `from` to `to` leads there without passing a node twice, all are different, and those that begin with
-/// the same way have their numbers in a row.
-fn check_paths(fabric: &Fabric, first: &[usize], from: NodeId, to: NodeId) {
-    let count = fabric.routing.paths(from, to);
-    let branches = fabric.routing.branches(from, to);
-    assert_eq!(count % branches, 0, "as many paths in each branch");
-    let mut seen = HashSet::new();
-    for n in 0..count {
-        let ports = path(fabric, from, to, n);
-        let nodes = walk(fabric, first, from, &ports);
-        assert_eq!(nodes.last(), Some(&to));
-        let distinct: HashSet<_> = nodes.iter().chain([&from]).collect();
-        assert_eq!(distinct.len(), nodes.len() + 1, "a loop");
-        assert!(seen.insert(ports), "path {n} of {count} is one of those before");
-    }
-    let common = |n, m| {
-        let [n, m] = [n, m].map(|n| path(fabric, from, to, n));
-        n.iter().zip(&m).take_while(|(n, m)| n == m).count()
-    };
-    let each = count / branches;
-    let parting = if branches > 1 { common(0, count - 1) } else { 0 };
-    for n in 1..count {
-        let same_branch = n / each == (n - 1) / each;
-        assert!(
-            branches == 1 || (common(n - 1, n) > parting) == same_branch,
-            "path {n} of {count}"
-        );
-    }
 }
 
 #[test]
@@ -352,7 +239,8 @@ fn refusals_name_the_field() {
     );
     assert_eq!(
         refusal("torus", ""),
-        "kind: \"torus\" does not exist; allowed: \"many-to-one\", \"two-bottlenecks\", \"two-paths\", \"fat-tree\""
+        "kind: \"torus\" does not exist; allowed: \"many-to-one\", \"two-bottlenecks\", \"two-paths\", \"fat-tree\", \
+         \"multi-homed-fat-tree\", \"leaf-spine\", \"vl2\", \"bcube\", \"graph\""
     );
 }
 
@@ -367,6 +255,23 @@ fn resolved_fields_build_the_same() {
         ("two-bottlenecks", "rate = \"10Gbps\"\ndelay = \"2us\""),
         ("two-paths", "rate = \"10Gbps\"\ndelay = \"2us\""),
         ("fat-tree", "k = 4\nrate = \"10Gbps\"\ndelay = \"2us\""),
+        (
+            "multi-homed-fat-tree",
+            "k = 4\nrate = \"10Gbps\"\ndelay = \"2us\"",
+        ),
+        (
+            "leaf-spine",
+            "leaves = 2\nspines = 2\nhosts_per_leaf = 2\nrate = \"10Gbps\"\ndelay = \"2us\"",
+        ),
+        (
+            "vl2",
+            "aggregation_ports = 2\nintermediate_ports = 2\nrate = \"10Gbps\"\ndelay = \"2us\"",
+        ),
+        ("bcube", "n = 2\nk = 1\nrate = \"10Gbps\"\ndelay = \"2us\""),
+        (
+            "graph",
+            "hosts = [\"a\", \"b\"]\nlinks = [{ a = \"a\", b = \"b\" }]\nrate = \"10Gbps\"\ndelay = \"2us\"",
+        ),
     ] {
         let entry = find(TOPOLOGIES, "", kind).unwrap();
         let loaded = (entry.load)(&fields.parse().unwrap()).unwrap();

@@ -52,7 +52,8 @@ fn parse(overrides: &[&str]) -> Result<Experiment, String> {
 const COMPLAINTS: &[(&[&str], &str)] = &[
     (
         &["topology.kind=torus"],
-        "topology.kind: \"torus\" does not exist; allowed: \"many-to-one\", \"two-bottlenecks\", \"two-paths\", \"fat-tree\"",
+        "topology.kind: \"torus\" does not exist; allowed: \"many-to-one\", \"two-bottlenecks\", \"two-paths\", \"fat-tree\", \"multi-homed-fat-tree\", \"leaf-spine\", \
+         \"vl2\", \"bcube\", \"graph\"",
     ),
     (
         &["topology={kind = \"fat-tree\", k = 3, rate = \"1Gbps\", delay = \"1us\"}"],

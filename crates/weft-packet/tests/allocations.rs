@@ -40,6 +40,8 @@ fn permutation() -> Setup {
         k: 4,
         rate: Rate(10 * GBPS),
         delay: Time::from_us(1),
+        oversubscription: 1,
+        host_rate: None,
     }
     .build(&everywhere(queue(100, Some(10))))
     .unwrap();

@@ -50,7 +50,14 @@ impl Network {
                 host_rate,
             }
             .build(&queues),
-            Shape::FatTree(k) => FatTree { k, rate, delay }.build(&queues),
+            Shape::FatTree(k) => FatTree {
+                k,
+                rate,
+                delay,
+                oversubscription: 1,
+                host_rate: None,
+            }
+            .build(&queues),
         };
         built.unwrap()
     }

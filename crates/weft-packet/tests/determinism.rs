@@ -31,6 +31,8 @@ fn mixed(seed: u64) -> Setup {
         k: 4,
         rate: Rate(10 * GBPS),
         delay: Time::from_us(1),
+        oversubscription: 1,
+        host_rate: None,
     }
     .build(&PortQueues {
         switch: Queue {
@@ -158,6 +160,8 @@ fn reacting(seed: u64) -> Setup {
         k: 4,
         rate: Rate(10 * GBPS),
         delay: Time::from_us(1),
+        oversubscription: 1,
+        host_rate: None,
     }
     .build(&everywhere(queue(40, Some(10))))
     .unwrap();

@@ -411,6 +411,8 @@ fn idle_paths_take_what_they_must() {
             k: 4,
             rate: Rate(25 * GBPS),
             delay: Time(777_777),
+            oversubscription: 1,
+            host_rate: None,
         };
         let fabric = fat_tree.build(&everywhere(queue(100, Some(10)))).unwrap();
         // To another pod: six links, all alike.

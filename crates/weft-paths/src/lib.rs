@@ -2,15 +2,19 @@
 //! chooses a number. A policy is one file and one line of the registry.
 
 mod by_interface;
+mod disjoint;
 mod draw;
 mod ecmp;
 mod in_turn;
 mod policy;
 mod registry;
+mod vlb;
 
 pub use by_interface::ByInterface;
+pub use disjoint::Disjoint;
 pub use draw::draw;
 pub use ecmp::Ecmp;
 pub use in_turn::InTurn;
 pub use policy::{PathPolicy, Paths, Way};
 pub use registry::{POLICIES, Policy};
+pub use vlb::Vlb;

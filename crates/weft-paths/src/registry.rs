@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Loaded, SpecError, from_table, to_table};
 
-use crate::{ByInterface, Ecmp, InTurn, PathPolicy, Paths, Way};
+use crate::{ByInterface, Disjoint, Ecmp, InTurn, PathPolicy, Paths, Vlb, Way};
 
 /// Declares [`Policy`] and [`POLICIES`], from one line for each.
 macro_rules! policies {
@@ -42,6 +42,8 @@ macro_rules! policies {
 
 policies! {
     "ecmp" => Ecmp,
+    "vlb" => Vlb,
+    "disjoint" => Disjoint,
     "in-turn" => InTurn,
     "by-interface" => ByInterface,
 }

@@ -58,7 +58,8 @@ fn every_policy_stays_among_the_paths() {
 
 #[test]
 fn every_topology_names_a_policy_that_exists() {
-    let fields = "rate = \"1Gbps\"\ndelay = \"1us\"\nsenders = 2\nk = 4\n";
+    let fields = "rate = \"1Gbps\"\ndelay = \"1us\"\nsenders = 2\nk = 4\nn = 2\nleaves = 2\nspines = 2\n\
+        hosts_per_leaf = 2\naggregation_ports = 2\nintermediate_ports = 2\n";
     for entry in TOPOLOGIES {
         let schema = (entry.schema)(&mut schemars::SchemaGenerator::default());
         let known = schema.as_value()["properties"].as_object().unwrap();
@@ -135,4 +136,50 @@ fn an_unknown_policy_is_refused_by_name() {
         error.starts_with("paths: \"hash\" does not exist; allowed: \"ecmp\", "),
         "{error}"
     );
+}
+
+#[test]
+fn vlb_draws_uniformly_for_both_directions() {
+    let policy = Policy::named("vlb").unwrap();
+    let mut counts = vec![0; 9];
+    for flow in 0..900 {
+        let n = policy.path(paths(9, 3), 7, way(flow, 0, false));
+        counts[n as usize] += 1;
+        assert_eq!(n, policy.path(paths(9, 3), 7, way(flow, 0, true)));
+    }
+    assert_even(&counts, "vlb");
+}
+
+#[test]
+fn disjoint_subflows_share_no_path_while_there_are_others() {
+    let policy = Policy::named("disjoint").unwrap();
+    for (count, branches) in [(16, 4), (9, 3), (8, 8), (5, 1), (2, 2), (40, 2), (1, 1)] {
+        for subflows in 1..20 {
+            let choose = |subflow| {
+                policy.path(
+                    paths(count, branches),
+                    7,
+                    Way {
+                        subflows,
+                        ..way(3, subflow, false)
+                    },
+                )
+            };
+            let chosen: Vec<u64> = (0..subflows).map(choose).collect();
+            let times = |least: u64, all: &[u64]| {
+                let of = |n: u64| all.iter().filter(|&&m| m == n).count();
+                (0..least).map(of).collect::<Vec<_>>()
+            };
+            let each = count / branches;
+            let by_path = times(count, &chosen);
+            let by_branch = times(branches, &chosen.iter().map(|n| n / each).collect::<Vec<_>>());
+            for times in [by_path, by_branch] {
+                let (least, most) = (times.iter().min().unwrap(), times.iter().max().unwrap());
+                assert!(
+                    most - least <= 1,
+                    "{subflows} subflows on {count} paths, {branches} branches: {times:?}"
+                );
+            }
+        }
+    }
 }

@@ -1,0 +1,276 @@
+//! Any network: links listed in the spec, or read from a GraphML file.
+//!
+//! All shortest paths, by number of links, are of equal cost. They are counted and numbered when they are asked for, by
+//! a breadth-first search from the receiver that takes time in proportion to the links; nothing is stored per pair of hosts.
+//! Hosts do not forward.
+
+mod graphml;
+
+use std::collections::{HashMap, VecDeque};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Rate, SpecError, Time};
+
+use crate::builder::Builder;
+use crate::{Fabric, Link, NodeId, PortQueues, Routing, Topology};
+
+/// Ports are numbered in 16 bits.
+const MOST_PORTS: usize = u16::MAX as usize;
+
+/// Nodes by name, and cables between them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Graph {
+    /// GraphML file with nodes and edges, instead of `switches` and `links`. Edges may have data `rate` and `delay`; hosts are the nodes
+    /// whose data `type` is "host", or if there is none those with a single edge, unless `hosts` names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Nodes that hold endpoints, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// Nodes that forward.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<String>,
+    /// Cables, each a link in either direction. Two nodes may have several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Cable>,
+    /// Rate of links that say none of their own.
+    pub rate: Rate,
+    /// Propagation delay of links that say none of their own.
+    pub delay: Time,
+}
+
+/// A cable between two nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cable {
+    /// Name of a node.
+    pub a: String,
+    /// Name of another.
+    pub b: String,
+    /// Its rate where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Its propagation delay where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Time>,
+}
+
+/// What a list or a file says.
+struct Parts {
+    hosts: Vec<String>,
+    switches: Vec<String>,
+    /// With where each is said.
+    cables: Vec<(String, Cable)>,
+}
+
+impl Graph {
+    fn parts(&self) -> Result<Parts, SpecError> {
+        if let Some(file) = &self.file {
+            for (field, given) in [
+                ("switches", !self.switches.is_empty()),
+                ("links", !self.links.is_empty()),
+            ] {
+                if given {
+                    return Err(SpecError::new(field, "given beside a file", "one of the two"));
+                }
+            }
+            return graphml::read(file, &self.hosts).map_err(|error| error.under("file"));
+        }
+        let cables = self.links.iter().enumerate();
+        Ok(Parts {
+            hosts: self.hosts.clone(),
+            switches: self.switches.clone(),
+            cables: cables
+                .map(|(i, cable)| (format!("links[{i}]"), cable.clone()))
+                .collect(),
+        })
+    }
+}
+
+impl Topology for Graph {
+    fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
+        let parts = self.parts()?;
+        let mut net = Builder::new(queues);
+        let mut nodes: HashMap<&str, (NodeId, bool)> = HashMap::new();
+        let named = parts.hosts.iter().map(|name| ("hosts", name, true));
+        let named = named.chain(parts.switches.iter().map(|name| ("switches", name, false)));
+        let mut hosts = Vec::new();
+        for (field, name, host) in named {
+            let node = if host { net.host(name) } else { net.switch(name) };
+            if nodes.insert(name, (node, host)).is_some() {
+                return Err(SpecError::new(
+                    field,
+                    format!("{name:?} is given twice"),
+                    "a name of its own",
+                ));
+            }
+            hosts.extend(host.then_some(node));
+        }
+        if hosts.len() < 2 {
+            let given = format!("{} hosts", hosts.len());
+            return Err(SpecError::new("hosts", given, "at least 2"));
+        }
+        for (path, cable) in &parts.cables {
+            let end = |field: &str, name: &String| {
+                nodes.get(name.as_str()).copied().ok_or_else(|| {
+                    let allowed = "the name of a host or of a switch";
+                    SpecError::new(
+                        format!("{path}.{field}"),
+                        format!("{name:?} does not exist"),
+                        allowed,
+                    )
+                })
+            };
+            let ((a, a_host), (b, b_host)) = (end("a", &cable.a)?, end("b", &cable.b)?);
+            if a == b {
+                let given = format!("{:?} is both ends", cable.a);
+                return Err(SpecError::new(path, given, "two nodes"));
+            }
+            let layers = match (a_host, b_host) {
+                (true, true) => ["host-host", "host-host"],
+                (true, false) => ["host-switch", "switch-host"],
+                (false, true) => ["switch-host", "host-switch"],
+                (false, false) => ["switch-switch", "switch-switch"],
+            };
+            let rate = cable.rate.unwrap_or(self.rate);
+            net.cable(a, b, rate, cable.delay.unwrap_or(self.delay), layers);
+        }
+        let fabric = net.finish(hosts, Box::new(ShortestPaths::default()));
+        let routing = ShortestPaths::new(&fabric);
+        routing.check(&fabric)?;
+        Ok(Fabric {
+            routing: Box::new(routing),
+            ..fabric
+        })
+    }
+}
+
+/// All shortest paths through switches.
+#[derive(Default)]
+struct ShortestPaths {
+    /// Where the links from each node begin in `to`, and the end of the last one's.
+    first: Vec<u32>,
+    /// The far end of each link.
+    to: Vec<NodeId>,
+    /// Does the node forward?
+    forwards: Vec<bool>,
+}
+
+/// What is known of the nodes no farther from the receiver than the sender is.
+struct Found {
+    /// Links to the receiver; `u32::MAX` if it was not reached.
+    distance: Vec<u32>,
+    /// Shortest paths to the receiver, as far as 32 bits count them.
+    paths: Vec<u32>,
+}
+
+impl ShortestPaths {
+    fn new(fabric: &Fabric) -> Self {
+        let ends = |node| fabric.links.partition_point(|link| link.from < node) as u32;
+        Self {
+            first: (0..=fabric.nodes.len() as u32).map(ends).collect(),
+            to: fabric.links.iter().map(|link: &Link| link.to).collect(),
+            forwards: fabric.nodes.iter().map(|node| !node.host).collect(),
+        }
+    }
+
+    fn next(&self, node: NodeId) -> &[NodeId] {
+        &self.to[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
+    }
+
+    /// Every link has one back, so that a search from the receiver finds the distances to it.
+    fn search(&self, from: Option<NodeId>, to: NodeId) -> Found {
+        let nodes = self.forwards.len();
+        let mut found = Found {
+            distance: vec![u32::MAX; nodes],
+            paths: vec![0; nodes],
+        };
+        found.distance[to as usize] = 0;
+        found.paths[to as usize] = 1;
+        let mut queue = VecDeque::from([to]);
+        while let Some(node) = queue.pop_front() {
+            if Some(node) == from {
+                break; // All that is nearer has its paths counted.
+            }
+            if node != to && !self.forwards[node as usize] {
+                continue;
+            }
+            let (distance, paths) = (found.distance[node as usize], found.paths[node as usize]);
+            for &before in self.next(node) {
+                let known = &mut found.distance[before as usize];
+                if *known == u32::MAX {
+                    *known = distance + 1;
+                    queue.push_back(before);
+                }
+                if *known == distance + 1 {
+                    let sum = &mut found.paths[before as usize];
+                    *sum = sum.saturating_add(paths);
+                }
+            }
+        }
+        found
+    }
+
+    /// Refuses a graph in pieces, and nodes with more links than ports have numbers for.
+    fn check(&self, fabric: &Fabric) -> Result<(), SpecError> {
+        let name = |node: usize| &fabric.nodes[node].name;
+        let most = (0..self.forwards.len()).find(|&node| self.next(node as u32).len() > MOST_PORTS);
+        if let Some(node) = most {
+            let given = format!("{} has {} links", name(node), self.next(node as u32).len());
+            return Err(SpecError::new("links", given, format!("at most {MOST_PORTS}")));
+        }
+        let start = fabric.hosts[0];
+        let found = self.search(None, start);
+        match found.distance.iter().position(|&distance| distance == u32::MAX) {
+            Some(node) => {
+                let given = format!("no path leads from {} to {}", name(start as usize), name(node));
+                Err(SpecError::new(
+                    "links",
+                    given,
+                    "a graph that is connected by its switches",
+                ))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Routing for ShortestPaths {
+    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+        if from == to {
+            return 0;
+        }
+        self.search(Some(from), to).paths[from as usize].into()
+    }
+
+    /// Numbered by first port, then by second, and so on.
+    fn path(&self, from: NodeId, to: NodeId, mut n: u64, ports: &mut Vec<u16>) {
+        let found = self.search(Some(from), to);
+        let mut at = from;
+        while at != to {
+            let nearer = |next: NodeId| {
+                let way = next == to || self.forwards[next as usize];
+                way && found.distance[next as usize] < found.distance[at as usize]
+            };
+            let mut chosen = None;
+            for (port, &next) in (0..).zip(self.next(at)).filter(|&(_, &next)| nearer(next)) {
+                chosen = Some((port, next));
+                let paths = u64::from(found.paths[next as usize]);
+                if n < paths {
+                    break;
+                }
+                n -= paths;
+            }
+            let Some((port, next)) = chosen else { return };
+            ports.push(port);
+            at = next;
+        }
+    }
+
+    /// Not as many paths begin with each link, so they count as one branch.
+    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+        u64::from(from != to)
+    }
+}

@@ -1,0 +1,116 @@
+//! Reads GraphML (Brandes et al., "GraphML Progress Report", 2001), as graph libraries write it.
+
+use std::collections::{HashMap, HashSet};
+
+use roxmltree::{Document, Node};
+use weft_spec::SpecError;
+
+use super::{Cable, Parts};
+
+/// Bytes of a file, lest one fill the memory.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The nodes and edges of a file. `hosts` says which nodes are hosts, unless it is empty.
+///
+/// # Errors
+/// The file cannot be read or is not GraphML: file, line, what is wrong, what is allowed. Declarations of entities, with which
+/// small files expand into large ones, are refused.
+pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
+    let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
+    let size = std::fs::metadata(file).map_err(|error| refuse(error.to_string(), "a GraphML file"))?;
+    if size.len() > MOST_BYTES {
+        return Err(refuse(format!("{} bytes", size.len()), "at most 64 MiB"));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string(), "a GraphML file"))?;
+    let document = Document::parse(&text)
+        .map_err(|error| refuse(error.to_string(), "XML without a DTD, as GraphML is"))?;
+    let line = |node: Node<'_, '_>| document.text_pos_at(node.range().start).row;
+    let root = document.root_element();
+    let graph = root
+        .children()
+        .find(|node| node.has_tag_name("graph") || node.tag_name().name() == "graph")
+        .filter(|_| root.tag_name().name() == "graphml")
+        .ok_or_else(|| {
+            refuse(
+                format!("<{}>", root.tag_name().name()),
+                "<graphml> with a <graph>",
+            )
+        })?;
+    // What the data of a key means, as its declaration says.
+    let keys: HashMap<&str, &str> = root
+        .children()
+        .filter(|node| node.tag_name().name() == "key")
+        .filter_map(|key| Some((key.attribute("id")?, key.attribute("attr.name")?)))
+        .collect();
+    let data = |of: Node<'_, '_>, name: &str| {
+        let is_it = |data: &Node<'_, '_>| {
+            let key = data.attribute("key").unwrap_or_default();
+            data.tag_name().name() == "data" && keys.get(key).copied().unwrap_or(key) == name
+        };
+        of.children()
+            .find(is_it)
+            .and_then(|data| data.text().map(|text| text.trim().to_owned()))
+    };
+    let attribute = |node: Node<'_, '_>, name: &str| {
+        node.attribute(name).map(str::to_owned).ok_or_else(|| {
+            refuse(
+                format!("line {}: <{}> has no {name}", line(node), node.tag_name().name()),
+                "one",
+            )
+        })
+    };
+    let (mut nodes, mut declared, mut cables) = (Vec::new(), HashSet::new(), Vec::new());
+    let mut degrees: HashMap<String, u32> = HashMap::new();
+    for node in graph.children().filter(Node::is_element) {
+        match node.tag_name().name() {
+            "node" => {
+                let name = attribute(node, "id")?;
+                if data(node, "type").as_deref() == Some("host") {
+                    declared.insert(name.clone());
+                }
+                nodes.push(name);
+            }
+            "edge" => {
+                let [a, b] = [attribute(node, "source")?, attribute(node, "target")?];
+                for end in [&a, &b] {
+                    *degrees.entry(end.clone()).or_default() += 1;
+                }
+                let under = |error: SpecError| SpecError {
+                    given: format!("{file}: line {}: {}", line(node), error.given),
+                    ..error
+                };
+                let cable = Cable {
+                    a,
+                    b,
+                    rate: data(node, "rate")
+                        .map(|text| text.parse())
+                        .transpose()
+                        .map_err(under)?,
+                    delay: data(node, "delay")
+                        .map(|text| text.parse())
+                        .transpose()
+                        .map_err(under)?,
+                };
+                cables.push((format!("file: {file}: line {}", line(node)), cable));
+            }
+            _ => {}
+        }
+    }
+    let is_host = |name: &String| match () {
+        () if !hosts.is_empty() => hosts.contains(name),
+        () if !declared.is_empty() => declared.contains(name),
+        () => degrees.get(name) == Some(&1),
+    };
+    let (found, switches): (Vec<_>, Vec<_>) = nodes.into_iter().partition(is_host);
+    if let Some(absent) = hosts.iter().find(|host| !found.contains(host)) {
+        return Err(refuse(
+            format!("no node {absent:?}"),
+            "hosts among the file's nodes",
+        ));
+    }
+    Ok(Parts {
+        hosts: if hosts.is_empty() { found } else { hosts.to_vec() },
+        switches,
+        cables,
+    })
+}

@@ -1,0 +1,131 @@
+//! Leaf and spine: the two-layer Clos network of Alizadeh and Edsall, "On the Data Path Performance of Leaf-Spine
+//! Datacenter Fabrics" (HOTI 2013), section II. Every leaf has a link, or several, to every spine.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Rate, SpecError, Time};
+
+use crate::builder::Builder;
+use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
+
+/// As many as ports have numbers for, and a network that fits into memory.
+const MOST: u32 = 4096;
+/// Links between a leaf and a spine.
+const MOST_LINKS: u32 = 16;
+
+/// Hosts h0, h1, … leaf by leaf; switches leaf0, leaf1, … and spine0, spine1, …
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeafSpine {
+    /// Leaves.
+    #[schemars(range(min = 1, max = MOST))]
+    pub leaves: u32,
+    /// Spines.
+    #[schemars(range(min = 1, max = MOST))]
+    pub spines: u32,
+    /// Hosts of each leaf.
+    #[schemars(range(min = 1, max = MOST))]
+    pub hosts_per_leaf: u32,
+    /// Links between a leaf and a spine.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MOST_LINKS))]
+    pub links: u32,
+    /// Rate of the hosts' links. A leaf is oversubscribed by `hosts_per_leaf` * `rate` to `spines` * `links` * `spine_rate`.
+    pub rate: Rate,
+    /// Rate of the links between leaves and spines where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spine_rate: Option<Rate>,
+    /// Propagation delay of every link.
+    pub delay: Time,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Topology for LeafSpine {
+    fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
+        for (field, value, most) in [
+            ("leaves", self.leaves, MOST),
+            ("spines", self.spines, MOST),
+            ("hosts_per_leaf", self.hosts_per_leaf, MOST),
+            ("links", self.links, MOST_LINKS),
+        ] {
+            if !(1..=most).contains(&value) {
+                return Err(SpecError::new(field, value.to_string(), format!("1 to {most}")));
+            }
+        }
+        let mut net = Builder::new(queues);
+        let (mut hosts, mut leaves, mut spines) = (Vec::new(), Vec::new(), Vec::new());
+        for leaf in 0..self.leaves {
+            for _ in 0..self.hosts_per_leaf {
+                hosts.push(net.host(format!("h{}", hosts.len())));
+            }
+            leaves.push(net.switch(format!("leaf{leaf}")));
+        }
+        spines.extend((0..self.spines).map(|spine| net.switch(format!("spine{spine}"))));
+        for (hosts, &leaf) in hosts.chunks(self.hosts_per_leaf as usize).zip(&leaves) {
+            for &host in hosts {
+                net.cable(host, leaf, self.rate, self.delay, ["host-leaf", "leaf-host"]);
+            }
+        }
+        let rate = self.spine_rate.unwrap_or(self.rate);
+        for &leaf in &leaves {
+            for &spine in &spines {
+                for _ in 0..self.links {
+                    net.cable(leaf, spine, rate, self.delay, ["leaf-spine", "spine-leaf"]);
+                }
+            }
+        }
+        let routing = OverSpines {
+            width: self.hosts_per_leaf,
+            spines: self.spines,
+            links: self.links,
+        };
+        Ok(net.finish(hosts, Box::new(routing)))
+    }
+}
+
+/// Below one leaf by it, otherwise over a spine.
+struct OverSpines {
+    /// Hosts of a leaf. A leaf's nodes are its hosts, then itself.
+    width: u32,
+    spines: u32,
+    links: u32,
+}
+
+impl OverSpines {
+    /// Leaf of a host and place below it.
+    fn place(&self, host: NodeId) -> (u32, u32) {
+        (host / (self.width + 1), host % (self.width + 1))
+    }
+}
+
+impl Routing for OverSpines {
+    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+        match () {
+            () if from == to => 0,
+            () if self.place(from).0 == self.place(to).0 => 1,
+            () => u64::from(self.spines) * u64::from(self.links) * u64::from(self.links),
+        }
+    }
+
+    /// Numbered by spine, link up, link down.
+    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+        let ((leaf, _), (to_leaf, to_place)) = (self.place(from), self.place(to));
+        ports.push(0);
+        if leaf != to_leaf {
+            let links = u64::from(self.links);
+            let (up, down) = (n / links, n % links);
+            ports.push((u64::from(self.width) + up) as u16);
+            ports.push((u64::from(to_leaf) * links + down) as u16);
+        }
+        ports.push(to_place as u16);
+    }
+
+    /// Links up.
+    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+        self.paths(from, to)
+            .min(u64::from(self.spines) * u64::from(self.links))
+    }
+}

@@ -1,0 +1,63 @@
+//! The multi-homed fat-tree: a fat-tree whose hosts have a link to each of several ToRs of their pod. With two it is the
+//! dual-homed fat-tree of Raiciu et al., "Improving Datacenter Performance and Robustness with Multipath TCP" (SIGCOMM
+//! 2011), section 5: the racks' links, of which topologies have only one a host, are a bottleneck that many paths in the
+//! core do not help.
+//!
+//! Switches have k ports as in a fat-tree, so n homes have 1/n of its hosts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Rate, SpecError, Time};
+
+use crate::pods::{MAX_K, Pods, check_k};
+use crate::{Fabric, PortQueues, Topology};
+
+/// Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, ToR T, aggregation switch A and its core switch I.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MultiHomedFatTree {
+    /// Ports of every switch, even: k pods, k^3/4 hosts over `homes`.
+    #[schemars(range(min = 2, max = MAX_K), extend("multipleOf" = 2))]
+    pub k: u32,
+    /// Links of a host, each to another ToR of its pod; divides k/2.
+    #[serde(default = "two")]
+    #[schemars(range(min = 1))]
+    pub homes: u32,
+    /// Rate of every link.
+    pub rate: Rate,
+    /// Propagation delay of every link.
+    pub delay: Time,
+}
+
+fn two() -> u32 {
+    2
+}
+
+impl Topology for MultiHomedFatTree {
+    fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
+        check_k(self.k)?;
+        let half = self.k / 2;
+        if self.homes == 0 || !half.is_multiple_of(self.homes) {
+            let divisors: Vec<_> = (1..=half)
+                .filter(|n| half.is_multiple_of(*n))
+                .map(|n| n.to_string())
+                .collect();
+            let allowed = format!("what divides k/2 = {half}: {}", divisors.join(", "));
+            return Err(SpecError::new("homes", self.homes.to_string(), allowed));
+        }
+        let pods = Pods {
+            k: self.k,
+            width: half,
+            homes: self.homes,
+            rate: self.rate,
+            host_rate: self.rate,
+            delay: self.delay,
+        };
+        Ok(pods.build(queues))
+    }
+
+    /// A subflow over each link.
+    fn default_policy(&self) -> &'static str {
+        "in-turn"
+    }
+}

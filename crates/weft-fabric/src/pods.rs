@@ -1,0 +1,171 @@
+//! Pods of racks below a core, of which fat-trees are made.
+//!
+//! Nodes are numbered pod by pod, in a pod rack by rack (hosts, then their ToRs), then aggregation switches. Core switches
+//! belong to no pod: they are dealt out to the pods' ends, so that equal ranges of nodes have about equal work.
+
+use weft_spec::{Rate, SpecError, Time};
+
+use crate::builder::Builder;
+use crate::{Fabric, NodeId, PortQueues, Routing};
+
+/// Beyond 254 ports (4 million hosts) the network alone takes gigabytes.
+pub const MAX_K: u32 = 254;
+
+/// Refuses a number of ports with which there is no fat-tree.
+pub fn check_k(k: u32) -> Result<(), SpecError> {
+    if (2..=MAX_K).contains(&k) && k.is_multiple_of(2) {
+        return Ok(());
+    }
+    let odd = if k % 2 == 1 { " is odd" } else { "" };
+    Err(SpecError::new(
+        "k",
+        format!("{k}{odd}"),
+        format!("even numbers from 2 to {MAX_K}"),
+    ))
+}
+
+/// A fat-tree whose racks may be wider, and whose hosts may be in several racks.
+pub struct Pods {
+    /// Pods; each has k/2 ToR and k/2 aggregation switches.
+    pub k: u32,
+    /// Hosts of a rack.
+    pub width: u32,
+    /// ToRs of a rack: each of its hosts has a link to each. Divides k/2.
+    pub homes: u32,
+    /// Rate of links between switches.
+    pub rate: Rate,
+    /// Rate of hosts' links.
+    pub host_rate: Rate,
+    /// Propagation delay of every link.
+    pub delay: Time,
+}
+
+impl Pods {
+    /// Builds the network.
+    pub fn build(&self, queues: &PortQueues) -> Fabric {
+        let half = self.k / 2;
+        let mut net = Builder::new(queues);
+        let (mut hosts, mut tors, mut aggs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut cores = Vec::new();
+        let mut pods = Vec::new();
+        for p in 0..self.k {
+            let first = hosts.len();
+            for rack in 0..half / self.homes {
+                for _ in 0..self.width {
+                    hosts.push(net.host(format!("h{}", hosts.len())));
+                }
+                let ours = rack * self.homes..(rack + 1) * self.homes;
+                tors.extend(ours.map(|t| net.switch(format!("tor{p}.{t}"))));
+            }
+            pods.push(hosts[first]);
+            aggs.extend((0..half).map(|a| net.switch(format!("agg{p}.{a}"))));
+            // Pod p's share of the core switches, in order.
+            while (cores.len() as u32) * self.k < half * half * (p + 1) {
+                let (a, i) = (cores.len() as u32 / half, cores.len() as u32 % half);
+                cores.push(net.switch(format!("core{a}.{i}")));
+            }
+        }
+        for (rack, tors) in hosts
+            .chunks(self.width as usize)
+            .zip(tors.chunks(self.homes as usize))
+        {
+            for &host in rack {
+                for &tor in tors {
+                    net.cable(host, tor, self.host_rate, self.delay, ["host-tor", "tor-host"]);
+                }
+            }
+        }
+        let mut cable = |a, b, layers| net.cable(a, b, self.rate, self.delay, layers);
+        for (tors, aggs) in tors.chunks(half as usize).zip(aggs.chunks(half as usize)) {
+            for (&tor, &agg) in tors.iter().flat_map(|tor| aggs.iter().map(move |agg| (tor, agg))) {
+                cable(tor, agg, ["tor-agg", "agg-tor"]);
+            }
+            for (&agg, group) in aggs.iter().zip(cores.chunks(half as usize)) {
+                for &core in group {
+                    cable(agg, core, ["agg-core", "core-agg"]);
+                }
+            }
+        }
+        let routing = UpAndDown {
+            half,
+            width: self.width,
+            homes: self.homes,
+            pods,
+        };
+        net.finish(hosts, Box::new(routing))
+    }
+}
+
+/// Up to a switch that both hosts are below, any of the nearest ones, and down again.
+struct UpAndDown {
+    /// k/2: aggregation switches of a pod, and core switches of each.
+    half: u32,
+    /// Hosts of a rack, and so the number of a `ToR`'s first port that leads up.
+    width: u32,
+    /// ToRs of a rack.
+    homes: u32,
+    /// First node of each pod.
+    pods: Vec<NodeId>,
+}
+
+impl UpAndDown {
+    /// Pod, rack in the pod and place in the rack of a host.
+    fn place(&self, host: NodeId) -> (u32, u32, u32) {
+        // A guess that is never too low, since no pod has fewer nodes than one without core switches.
+        let rack = self.width + self.homes;
+        let smallest = self.half / self.homes * rack + self.half;
+        let mut pod = (host / smallest).min(self.pods.len() as u32 - 1);
+        while self.pods[pod as usize] > host {
+            pod -= 1;
+        }
+        let within = host - self.pods[pod as usize];
+        (pod, within / rack, within % rack)
+    }
+}
+
+impl Routing for UpAndDown {
+    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+        let ((pod, rack, _), (to_pod, to_rack, _)) = (self.place(from), self.place(to));
+        let [half, homes] = [self.half, self.homes].map(u64::from);
+        match () {
+            () if from == to => 0,
+            () if pod != to_pod => homes * half * half * homes,
+            () if rack != to_rack => homes * half * homes,
+            () => homes,
+        }
+    }
+
+    /// Numbered by the sender's link, aggregation switch, core switch, and the receiver's link.
+    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+        let ((pod, rack, _), (to_pod, to_rack, to_place)) = (self.place(from), self.place(to));
+        let [half, width, homes] = [self.half, self.width, self.homes].map(u64::from);
+        let [to_pod, to_place] = [to_pod, to_place].map(|port| port as u16);
+        if (pod, rack) == (u32::from(to_pod), to_rack) {
+            ports.extend([n as u16, to_place]);
+            return;
+        }
+        let (n, down) = (n / homes, n % homes);
+        let to_tor = (u64::from(to_rack) * homes + down) as u16;
+        let up = |n: u64| (half + n) as u16;
+        if pod == u32::from(to_pod) {
+            let (home, agg) = (n / half, n % half);
+            ports.extend([home as u16, (width + agg) as u16, to_tor, to_place]);
+        } else {
+            let (home, agg, core) = (n / half / half, n / half % half, n % half);
+            ports.extend([
+                home as u16,
+                (width + agg) as u16,
+                up(core),
+                to_pod,
+                to_tor,
+                to_place,
+            ]);
+        }
+    }
+
+    /// The sender's links; with one, aggregation switches.
+    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+        let ways = if self.homes > 1 { self.homes } else { self.half };
+        self.paths(from, to).min(ways.into())
+    }
+}

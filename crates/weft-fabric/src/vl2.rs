@@ -1,0 +1,149 @@
+//! VL2: Greenberg et al., "VL2: A Scalable and Flexible Data Center Network" (SIGCOMM 2009), section 4.1.
+//!
+//! With aggregation switches of `D_A` ports and intermediate switches of `D_I`: `D_A` / 2 intermediate switches, each with a link to
+//! each of `D_I` aggregation switches; `D_A` * `D_I` / 4 ToRs, each with links to two aggregation switches and 20 servers. Links
+//! between switches have ten times the rate of the servers'.
+//!
+//! The paper leaves open which two: here switches 2i and 2i + 1 have the same ToRs. Traffic between racks goes over an
+//! intermediate switch (section 4.2.2), but between two racks of the same pair over one of the pair, lest it come back the way it went.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Rate, SpecError, Time};
+
+use crate::builder::Builder;
+use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
+
+/// More ports than switches have.
+const MOST: u32 = 256;
+
+/// Hosts h0, h1, … rack by rack; switches torT, aggA and intI.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Vl2 {
+    /// Ports of an aggregation switch, even: half lead to ToRs, half to intermediate switches.
+    #[schemars(range(min = 2, max = MOST), extend("multipleOf" = 2))]
+    pub aggregation_ports: u32,
+    /// Ports of an intermediate switch, even: as many aggregation switches are there.
+    #[schemars(range(min = 2, max = MOST), extend("multipleOf" = 2))]
+    pub intermediate_ports: u32,
+    /// Hosts of a ToR.
+    #[serde(default = "twenty")]
+    #[schemars(range(min = 1, max = MOST))]
+    pub hosts_per_tor: u32,
+    /// Rate of the hosts' links.
+    pub rate: Rate,
+    /// Rate of the links between switches; by default ten times the hosts'.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch_rate: Option<Rate>,
+    /// Propagation delay of every link.
+    pub delay: Time,
+}
+
+fn twenty() -> u32 {
+    20
+}
+
+impl Topology for Vl2 {
+    fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
+        for (field, value) in [
+            ("aggregation_ports", self.aggregation_ports),
+            ("intermediate_ports", self.intermediate_ports),
+        ] {
+            if !(2..=MOST).contains(&value) || value % 2 == 1 {
+                let allowed = format!("even numbers from 2 to {MOST}");
+                return Err(SpecError::new(field, value.to_string(), allowed));
+            }
+        }
+        if !(1..=MOST).contains(&self.hosts_per_tor) {
+            let given = self.hosts_per_tor.to_string();
+            return Err(SpecError::new("hosts_per_tor", given, format!("1 to {MOST}")));
+        }
+        let half = self.aggregation_ports / 2;
+        let mut net = Builder::new(queues);
+        let (mut hosts, mut tors, mut aggs) = (Vec::new(), Vec::new(), Vec::new());
+        for pair in 0..self.intermediate_ports / 2 {
+            for tor in 0..half {
+                for _ in 0..self.hosts_per_tor {
+                    hosts.push(net.host(format!("h{}", hosts.len())));
+                }
+                tors.push(net.switch(format!("tor{}", pair * half + tor)));
+            }
+            aggs.extend([0, 1].map(|i| net.switch(format!("agg{}", 2 * pair + i))));
+        }
+        let ints: Vec<NodeId> = (0..half).map(|i| net.switch(format!("int{i}"))).collect();
+        for (hosts, &tor) in hosts.chunks(self.hosts_per_tor as usize).zip(&tors) {
+            for &host in hosts {
+                net.cable(host, tor, self.rate, self.delay, ["host-tor", "tor-host"]);
+            }
+        }
+        let rate = self.switch_rate.unwrap_or(Rate(10 * self.rate.0));
+        for (tors, pair) in tors.chunks(half as usize).zip(aggs.chunks(2)) {
+            for (&tor, &agg) in tors.iter().flat_map(|tor| pair.iter().map(move |agg| (tor, agg))) {
+                net.cable(tor, agg, rate, self.delay, ["tor-agg", "agg-tor"]);
+            }
+        }
+        for (&agg, &int) in aggs.iter().flat_map(|agg| ints.iter().map(move |int| (agg, int))) {
+            net.cable(agg, int, rate, self.delay, ["agg-int", "int-agg"]);
+        }
+        let routing = OverIntermediates {
+            half,
+            width: self.hosts_per_tor,
+        };
+        Ok(net.finish(hosts, Box::new(routing)))
+    }
+}
+
+/// By the ToR, by one of the pair of aggregation switches, or over any intermediate switch.
+struct OverIntermediates {
+    /// ToRs of a pair of aggregation switches, and intermediate switches.
+    half: u32,
+    /// Hosts of a `ToR`.
+    width: u32,
+}
+
+impl OverIntermediates {
+    /// Pair of aggregation switches, `ToR` below them and place in its rack of a host.
+    fn place(&self, host: NodeId) -> (u32, u32, u32) {
+        let rack = self.width + 1;
+        let pair = self.half * rack + 2;
+        (host / pair, host % pair / rack, host % pair % rack)
+    }
+}
+
+impl Routing for OverIntermediates {
+    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+        let ((pair, tor, _), (to_pair, to_tor, _)) = (self.place(from), self.place(to));
+        match () {
+            () if from == to => 0,
+            () if pair != to_pair => 4 * u64::from(self.half),
+            () if tor != to_tor => 2,
+            () => 1,
+        }
+    }
+
+    /// Numbered by the first aggregation switch, the intermediate one and the last aggregation switch.
+    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+        let ((pair, tor, _), (to_pair, to_tor, to_place)) = (self.place(from), self.place(to));
+        let up = |port: u64, below: u32| (u64::from(below) + port) as u16;
+        ports.push(0);
+        if pair != to_pair {
+            let half = u64::from(self.half);
+            let (first, int, last) = (n / 2 / half, n / 2 % half, n % 2);
+            ports.extend([
+                up(first, self.width),
+                up(int, self.half),
+                (2 * to_pair) as u16 + last as u16,
+                to_tor as u16,
+            ]);
+        } else if tor != to_tor {
+            ports.extend([up(n, self.width), to_tor as u16]);
+        }
+        ports.push(to_place as u16);
+    }
+
+    /// The sender's two aggregation switches.
+    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+        self.paths(from, to).min(2)
+    }
+}

@@ -1,0 +1,341 @@
+//! Counts, bisection width, diameter and path diversity of the topologies of papers, by the papers' formulas; and of any
+//! graph: that exactly its shortest paths are numbered.
+
+mod network;
+
+use std::collections::HashSet;
+
+use network::{build, check_paths, check_shape, diameter, first_links, flow, path, walk};
+use proptest::prelude::*;
+use weft_fabric::{Fabric, NodeId};
+
+const LINKS: &str = "rate = \"10Gbps\"\ndelay = \"1us\"";
+
+fn made(kind: &str, fields: &str) -> Fabric {
+    let fabric = build(kind, &format!("{fields}\n{LINKS}")).unwrap();
+    check_shape(&fabric);
+    fabric
+}
+
+/// Every pair of some hosts: each path leads there, and all are different.
+fn check_all(fabric: &Fabric, hosts: &[NodeId]) {
+    let first = first_links(fabric);
+    for &from in hosts {
+        for &to in hosts.iter().filter(|&&to| to != from) {
+            check_paths(fabric, &first, from, to);
+        }
+    }
+}
+
+fn counts(fabric: &Fabric) -> (usize, usize, usize) {
+    let switches = fabric.nodes.len() - fabric.hosts.len();
+    (fabric.hosts.len(), switches, fabric.links.len() / 2)
+}
+
+/// Links that the traffic of one half of the hosts to the other can fill, in units of a host's rate.
+fn bisection(fabric: &Fabric) -> u64 {
+    let (left, right) = fabric.hosts.split_at(fabric.hosts.len() / 2);
+    flow(fabric, left, right)
+}
+
+#[test]
+fn leaf_spine() {
+    for (leaves, spines, width, links) in [(4, 3, 5, 1), (2, 2, 4, 3), (6, 4, 2, 2)] {
+        let fabric = made(
+            "leaf-spine",
+            &format!("leaves = {leaves}\nspines = {spines}\nhosts_per_leaf = {width}\nlinks = {links}"),
+        );
+        let cables = leaves * width + leaves * spines * links;
+        assert_eq!(counts(&fabric), (leaves * width, leaves + spines, cables));
+        check_all(&fabric, &fabric.hosts);
+        let [near, far] = [1, width].map(|host| fabric.routing.paths(fabric.hosts[0], fabric.hosts[host]));
+        assert_eq!((near, far), (1, (spines * links * links) as u64));
+        // The least of what half of the hosts and half of the leaves can send.
+        let most = (leaves / 2) * (width.min(spines * links));
+        assert_eq!(bisection(&fabric), most as u64);
+        assert_eq!(diameter(&fabric), 4);
+    }
+    let fabric = made(
+        "leaf-spine",
+        "leaves = 2\nspines = 2\nhosts_per_leaf = 2\nspine_rate = \"40Gbps\"",
+    );
+    assert!(fabric.links.iter().all(|link| {
+        let fast = link.rate.0 == 40_000_000_000;
+        fast == link.layer.contains("spine")
+    }));
+}
+
+/// Section 4.1: `D_A` / 2 intermediate and `D_I` aggregation switches, `D_A D_I / 4` ToRs, 20 servers each; full bisection
+/// bandwidth ("no over-subscription" between switches and servers).
+#[test]
+fn vl2() {
+    for (da, di) in [(4_usize, 4_usize), (6, 4), (2, 6)] {
+        let fabric = made(
+            "vl2",
+            &format!("aggregation_ports = {da}\nintermediate_ports = {di}"),
+        );
+        let tors = da * di / 4;
+        let cables = 20 * tors + 2 * tors + di * da / 2;
+        assert_eq!(counts(&fabric), (20 * tors, tors + di + da / 2, cables));
+        let some: Vec<NodeId> = fabric.hosts.iter().copied().step_by(19).collect();
+        check_all(&fabric, &some);
+        let paths = |host: usize| fabric.routing.paths(fabric.hosts[0], fabric.hosts[host]);
+        assert_eq!(paths(1), 1);
+        assert_eq!(
+            paths(20 * tors - 1),
+            2 * da as u64,
+            "two up, each intermediate switch, two down"
+        );
+        if da > 2 {
+            assert_eq!(paths(20), 2, "racks of one pair");
+        }
+        assert_eq!(diameter(&fabric), 6);
+        if di % 4 == 0 {
+            assert_eq!(
+                bisection(&fabric),
+                10 * tors as u64,
+                "half of the hosts at full rate"
+            );
+        }
+    }
+}
+
+/// Section 3: n^(k+1) servers, k+1 levels of n^k switches, diameter k+1 (in hops between servers), k+1 paths that share no
+/// node between any two servers (theorems 1 and 3), bisection width half of the servers.
+#[test]
+fn bcube() {
+    for (n, k) in [(4_usize, 1_u32), (2, 3), (3, 2), (4, 0)] {
+        let fabric = made("bcube", &format!("n = {n}\nk = {k}"));
+        let (hosts, levels) = (n.pow(k + 1), k as usize + 1);
+        assert_eq!(counts(&fabric), (hosts, levels * n.pow(k), levels * hosts));
+        check_all(&fabric, &fabric.hosts);
+        assert_eq!(diameter(&fabric), 2 * (k + 1));
+        if n % 2 == 0 {
+            assert_eq!(bisection(&fabric), hosts as u64 / 2);
+        }
+        let first = first_links(&fabric);
+        for &from in &fabric.hosts {
+            for &to in fabric.hosts.iter().filter(|&&to| to != from) {
+                assert_eq!(fabric.routing.paths(from, to), levels as u64);
+                let mut seen = HashSet::new();
+                for number in 0..levels as u64 {
+                    let nodes = walk(&fabric, &first, from, &path(&fabric, from, to, number));
+                    let between = &nodes[..nodes.len() - 1];
+                    assert!(
+                        between.iter().all(|&node| seen.insert(node)),
+                        "paths share a node"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hosts_of_bcube_forward() {
+    let fabric = made("bcube", "n = 3\nk = 2");
+    let first = first_links(&fabric);
+    let (from, to) = (fabric.hosts[0], fabric.hosts[26]);
+    for number in 0..3 {
+        let nodes = walk(&fabric, &first, from, &path(&fabric, from, to, number));
+        let through = nodes[..nodes.len() - 1]
+            .iter()
+            .filter(|&&node| fabric.nodes[node as usize].host);
+        assert_eq!((nodes.len(), through.count()), (6, 2));
+    }
+}
+
+/// k^3/4/homes hosts with a link to each of `homes` ToRs; homes^2 times the paths.
+#[test]
+fn multi_homed_fat_tree() {
+    for (k, homes) in [(4_usize, 2_usize), (8, 2), (8, 4), (6, 3), (4, 1)] {
+        let fabric = made("multi-homed-fat-tree", &format!("k = {k}\nhomes = {homes}"));
+        let half = k / 2;
+        let hosts = k * half * half / homes;
+        assert_eq!(counts(&fabric), (hosts, k * k + half * half, 3 * k * half * half));
+        let some: Vec<NodeId> = fabric.hosts.iter().copied().step_by(k - 1).collect();
+        check_all(&fabric, &some);
+        let paths = |host: usize| fabric.routing.paths(fabric.hosts[0], fabric.hosts[host]);
+        assert_eq!(paths(1), homes as u64);
+        assert_eq!(paths(hosts - 1), (homes * half * half * homes) as u64);
+        if half > homes {
+            assert_eq!(paths(half), (homes * half * homes) as u64);
+        }
+        assert_eq!(bisection(&fabric), (k * half * half / 2) as u64);
+        assert_eq!(diameter(&fabric), if k == 2 { 4 } else { 6 });
+    }
+}
+
+/// Section 3: full bisection bandwidth; oversubscribed by o, o times the hosts share the same core.
+#[test]
+fn fat_tree() {
+    for (k, o) in [(4_usize, 1_usize), (8, 1), (6, 1), (4, 4), (8, 2)] {
+        let fabric = made("fat-tree", &format!("k = {k}\noversubscription = {o}"));
+        let half = k / 2;
+        let hosts = k * half * half * o;
+        assert_eq!(
+            counts(&fabric),
+            (hosts, k * k + half * half, hosts + 2 * k * half * half)
+        );
+        let some: Vec<NodeId> = fabric
+            .hosts
+            .iter()
+            .copied()
+            .step_by(half * o - 1)
+            .take(20)
+            .collect();
+        check_all(&fabric, &some);
+        assert_eq!(bisection(&fabric), (k * half * half / 2) as u64);
+        assert_eq!(diameter(&fabric), 6);
+    }
+}
+
+/// A ring of four switches with two cables on one side, and a host at each.
+const RING: &str = "hosts = [\"h0\", \"h1\", \"h2\", \"h3\"]\nswitches = [\"s0\", \"s1\", \"s2\", \"s3\"]\n\
+    links = [{ a = \"h0\", b = \"s0\" }, { a = \"s1\", b = \"h1\" }, { a = \"h2\", b = \"s2\" }, { a = \"h3\", b = \"s3\" },\n\
+    { a = \"s0\", b = \"s1\", rate = \"40Gbps\" }, { a = \"s0\", b = \"s1\", delay = \"9us\" }, { a = \"s1\", b = \"s2\" },\n\
+    { a = \"s2\", b = \"s3\" }, { a = \"s3\", b = \"s0\" }]";
+
+#[test]
+fn a_listed_graph() {
+    let fabric = made("graph", RING);
+    check_all(&fabric, &fabric.hosts);
+    let paths = |to: usize| fabric.routing.paths(fabric.hosts[0], fabric.hosts[to]);
+    assert_eq!([paths(0), paths(1), paths(2), paths(3)], [0, 2, 3, 1]);
+    assert_eq!(
+        fabric
+            .links
+            .iter()
+            .filter(|link| link.rate.0 == 40_000_000_000)
+            .count(),
+        2
+    );
+    assert_eq!(
+        fabric
+            .links
+            .iter()
+            .filter(|link| link.delay.0 == 9_000_000)
+            .count(),
+        2
+    );
+}
+
+const GRAPHML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key id="d0" for="edge" attr.name="rate" attr.type="string"/>
+  <graph edgedefault="undirected">
+    <node id="a"/><node id="b"/><node id="x"/><node id="y"/>
+    <edge source="a" target="x"/>
+    <edge source="b" target="y"/>
+    <edge source="x" target="y"><data key="d0">40Gbps</data></edge>
+  </graph>
+</graphml>"#;
+
+fn from_file(text: &str) -> Result<Fabric, String> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let name = file.path().display().to_string();
+    build("graph", &format!("file = {name:?}\n{LINKS}"))
+        .map_err(|error| error.to_string().replace(&name, "FILE"))
+}
+
+#[test]
+fn graphml() {
+    let fabric = from_file(GRAPHML).unwrap();
+    check_shape(&fabric);
+    let names: Vec<_> = fabric
+        .hosts
+        .iter()
+        .map(|&host| fabric.nodes[host as usize].name.as_str())
+        .collect();
+    assert_eq!(names, ["a", "b"], "nodes with one edge are hosts");
+    check_all(&fabric, &fabric.hosts);
+    assert_eq!(
+        fabric
+            .links
+            .iter()
+            .filter(|link| link.rate.0 == 40_000_000_000)
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn bad_graphs_get_one_line() {
+    let bomb = "<?xml version=\"1.0\"?><!DOCTYPE graphml [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;\">\
+        <!ENTITY c \"&b;&b;&b;&b;&b;&b;\">]><graphml><graph><node id=\"&c;\"/></graph></graphml>";
+    for (text, said) in [
+        (bomb, "DTD"),
+        ("<graphml><graph>", "file: FILE: "),
+        ("<gexf/>", "file: FILE: <gexf>; allowed: <graphml> with a <graph>"),
+        (
+            &GRAPHML.replace("source=\"b\" ", ""),
+            "file: FILE: line 7: <edge> has no source; allowed: one",
+        ),
+        (&GRAPHML.replace("40Gbps", "40"), "line 8: "),
+        (
+            &GRAPHML.replace("target=\"y\"><data", "target=\"z\"><data"),
+            "file: FILE: line 8.b: \"z\" does not exist",
+        ),
+    ] {
+        let error = from_file(text).err().unwrap();
+        assert!(error.contains(said) && !error.contains('\n'), "{error}");
+    }
+    let refusal = |fields: &str| {
+        build("graph", &format!("{fields}\n{LINKS}"))
+            .err()
+            .unwrap()
+            .to_string()
+    };
+    assert_eq!(
+        refusal(&RING.replace("b = \"s3\" },\n", "b = \"s9\" },\n")),
+        "links[3].b: \"s9\" does not exist; allowed: the name of a host or of a switch"
+    );
+    assert_eq!(
+        refusal(
+            "hosts = [\"a\", \"b\", \"c\", \"d\"]\nlinks = [{ a = \"a\", b = \"b\" }, { a = \"c\", b = \"d\" }]"
+        ),
+        "links: no path leads from a to c; allowed: a graph that is connected by its switches"
+    );
+    assert!(refusal("file = \"/nowhere.graphml\"").starts_with("file: /nowhere.graphml: "));
+    assert_eq!(refusal("hosts = [\"a\"]"), "hosts: 1 hosts; allowed: at least 2");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Two hosts at a random connected graph of switches: as many paths as a plain search finds, all shortest.
+    #[test]
+    fn all_shortest_paths_and_no_others(switches in 2_usize..8, tree: [prop::sample::Index; 7], more in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 0..8)) {
+        let mut cables = vec![("h0".to_owned(), "s0".to_owned()), ("h1".to_owned(), format!("s{}", switches - 1))];
+        cables.extend((1..switches).map(|s| (format!("s{s}"), format!("s{}", tree[s - 1].index(s)))));
+        let ends = more.iter().map(|ends| ends.map(|end| end.index(switches)));
+        cables.extend(ends.filter(|[a, b]| a != b).map(|[a, b]| (format!("s{a}"), format!("s{b}"))));
+        let links: Vec<_> = cables.iter().map(|(a, b)| format!("{{ a = {a:?}, b = {b:?} }}")).collect();
+        let names: Vec<_> = (0..switches).map(|s| format!("s{s}")).collect();
+        let fields = format!("hosts = [\"h0\", \"h1\"]\nswitches = {names:?}\nlinks = [{}]", links.join(", "));
+        let fabric = made("graph", &fields);
+        check_all(&fabric, &fabric.hosts);
+        let (from, to) = (fabric.hosts[0], fabric.hosts[1]);
+        // All walks of each length, until one arrives.
+        let mut walks = vec![(from, 1_u64)];
+        let mut length = 0;
+        let arrived = loop {
+            let arrived: u64 = walks.iter().filter(|(node, _)| *node == to).map(|(_, n)| n).sum();
+            if arrived > 0 {
+                break arrived;
+            }
+            length += 1;
+            let mut next = std::collections::BTreeMap::new();
+            for &(node, n) in &walks {
+                for link in fabric.links.iter().filter(|link| link.from == node) {
+                    *next.entry(link.to).or_insert(0) += n;
+                }
+            }
+            walks = next.into_iter().collect();
+        };
+        prop_assert_eq!(fabric.routing.paths(from, to), arrived);
+        for n in 0..arrived {
+            prop_assert_eq!(path(&fabric, from, to, n).len(), length);
+        }
+    }
+}

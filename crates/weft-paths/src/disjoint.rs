@@ -1,0 +1,42 @@
+//! Subflows spread over distinct paths, as many as there are: what a path manager does that knows the fabric, and what Raiciu
+//! et al., "Improving Datacenter Performance and Robustness with Multipath TCP" (SIGCOMM 2011), section 4, hold random
+//! paths against.
+//!
+//! Paths that part early have numbers that are far apart, so the subflows go to all branches in turn, and in each branch to
+//! paths at equal steps. Where a connection begins is drawn.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::draw::{below, draw};
+use crate::{PathPolicy, Paths, Way};
+
+/// No two subflows share a path before all paths have one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Disjoint {}
+
+impl Disjoint {
+    pub(crate) const ABOUT: &str =
+        "subflows over distinct paths, spread as far apart as there are branches; where they begin is drawn";
+}
+
+impl PathPolicy for Disjoint {
+    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
+        let subflow = u64::from(way.subflow) % paths.count;
+        let each = paths.count / paths.branches;
+        let hash = draw(&[seed, u64::from(way.flow) << 32, DISJOINT]);
+        let branch = (below((hash >> 32) as u32, paths.branches) + subflow) % paths.branches;
+        // Of the subflows in a branch, at most `each` of which are counted.
+        let (turn, turns) = (
+            subflow / paths.branches,
+            u64::from(way.subflows).div_ceil(paths.branches).clamp(1, each),
+        );
+        let step = u128::from(turn) * u128::from(each) / u128::from(turns);
+        let within = (below(hash as u32, each) + step as u64) % each;
+        branch * each + within
+    }
+}
+
+/// Tells these draws from others for the same flow.
+const DISJOINT: u64 = 0x64_6973;

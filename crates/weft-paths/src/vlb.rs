@@ -1,0 +1,31 @@
+//! Valiant load balancing, as Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 2, and Greenberg
+//! et al., "VL2" (2009), section 4.2.2, use it: the sender picks a path uniformly at random, whatever the switches would do.
+//!
+//! What it differs in from ECMP is who chooses: acknowledgements come back over a path of the same number, for the sender has
+//! picked the switch in the middle for both.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::draw::draw;
+use crate::{PathPolicy, Paths, Way};
+
+/// A path drawn for each subflow by the sender.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Vlb {}
+
+impl Vlb {
+    pub(crate) const ABOUT: &str =
+        "a path drawn by the sender for each subflow, uniformly, for both directions";
+}
+
+impl PathPolicy for Vlb {
+    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
+        let hash = draw(&[seed, u64::from(way.flow) << 32 | u64::from(way.subflow), VLB]);
+        ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
+    }
+}
+
+/// Tells these draws from others for the same subflow.
+const VLB: u64 = 0x76_6C62;
