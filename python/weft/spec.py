@@ -1364,9 +1364,17 @@ class ProfilePatch(BaseModel):
     """
     Duplicate acknowledgements that start fast retransmit.
     """
+    ends_by_data_ack: bool | None = None
+    """
+    A connection ends when acknowledgements cover its data, on whatever subflow (RFC 8684, section 3.3.2); else when each subflow has all of its own acknowledged.
+    """
     fct_from: Literal["open", "established"] | None = None
     """
     Where FCT starts.
+    """
+    full_handshakes: bool | None = None
+    """
+    Are the last acknowledgement of a subflow's handshake and, once all data has been handed out, its FIN, FIN/ACK and last acknowledgement packets of their own? They change nothing, are not sent again, and take places in queues.
     """
     grow_after_mark: bool | None = None
     """
@@ -1482,6 +1490,14 @@ class ProfilePatch(BaseModel):
     sample_handshake_rtt: bool | None = None
     """
     Is the handshake's round trip a first RTT sample?
+    """
+    stall_on_held_data: bool | None = None
+    """
+    A fault of the simulator of AMP's authors, off in every profile: what arrived out of order on a subflow advances it only when the connection's own order moves on. Sent again before that, it is acknowledged as a duplicate, and the subflow waits for a further timeout.
+    """
+    turn_waits_for_join: bool | None = None
+    """
+    With joins under way, new data waits when round-robin's turn comes to a subflow whose SYN/ACK has not arrived; else that subflow is passed over.
     """
 
 

@@ -10,10 +10,10 @@
 //!
 //! Where section 2.2 is silent, Algorithm 1 of XMP's paper and the simulator of AMP's authors decide: the
 //! window moves in whole packets, the fraction of delta is saved for later rounds, a cut takes at least one
-//! packet; a round with a mark does not grow the window; the first mark in slow start only ends it (`ssthresh
-//! = cwnd`); `rtt_min` is the smallest smoothed RTT of a subflow. Losses are Reno's, rounded down, and a
-//! subflow's rate falls with them at once. A subflow counts once it is established and has ended a round with
-//! an RTT.
+//! packet; a round with a mark does not grow the window, and in slow start neither does the acknowledgement that
+//! carries one, for the mark comes first and only ends slow start (`ssthresh = cwnd`); `rtt_min` is the smallest
+//! smoothed RTT of a subflow. Losses are Reno's, rounded down, and a subflow's rate falls with them at once. A
+//! subflow counts once it is established and has ended a round with an RTT.
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, halve};
@@ -71,7 +71,7 @@ impl CongestionControl for Xmp {
 
     /// Slow start only: congestion avoidance grows once a round.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
-        if ack.may_grow {
+        if ack.may_grow && ack.marked == 0 {
             slow_start(&mut w[s], ack.acked);
         }
     }

@@ -71,7 +71,8 @@ static inline void xmp_on_open(struct weft_connection *c, const volatile struct 
 static inline void xmp_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 			      __u32 acked, __u32 marked)
 {
-	weft_avoidance(&c->w[s], acked);
+	if (!marked)
+		weft_avoidance(&c->w[s], acked);
 }
 
 /* For first marked ACK in a window: w_s <- w_s (1 - 1 / beta). */

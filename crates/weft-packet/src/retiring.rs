@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use weft_spec::Time;
 
-use crate::engine::packet::{ACK, DATA, SYN};
+use crate::engine::packet::{ACK, BARE, DATA, SYN};
 use crate::engine::route::Route;
 use crate::outcome::{FlowRecord, SuppressionRecord};
 use crate::simulation::Simulation;
@@ -80,7 +80,7 @@ impl Simulation {
         let mut it = Expected::default();
         for (node, packet) in self.engine.in_flight() {
             match packet.flags & (DATA | SYN | ACK) {
-                _ if packet.flags == HANDOVER => {}
+                _ if packet.flags == HANDOVER || packet.flags & BARE != 0 => {}
                 SYN => {
                     it.opening.insert(packet.lo);
                 }

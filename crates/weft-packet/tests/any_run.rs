@@ -108,7 +108,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     let acks = (1_u32..5, 1_u64..2_000, 0_u32..20);
     // Timeouts of a few milliseconds at most, so that all is over soon.
     let timers = (1_u64..3_000, 50_u64..3_000, 0_u64..100);
-    let switches = prop::array::uniform7(any::<bool>());
+    let switches = prop::array::uniform11(any::<bool>());
     (recovery, sizes, windows, acks, timers, switches).prop_map(
         |(
             recovery,
@@ -123,7 +123,11 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 round_ends_beyond,
                 react_to_the_last,
                 protect_handshake,
+                full_handshakes,
                 reinject,
+                ends_by_data_ack,
+                turn_waits_for_join,
+                stall_on_held_data,
             ],
         )| Profile {
             mss,
@@ -145,9 +149,13 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             round_ends_beyond,
             react_to_the_last,
             protect_handshake,
+            full_handshakes,
             join_delay: Time::from_us(join_us),
             receive_buffer: buffer.map_or(6 << 20, |segments| segments * u64::from(mss) + 1),
             reinject,
+            ends_by_data_ack,
+            turn_waits_for_join,
+            stall_on_held_data,
             ..Profile::linux()
         },
     )

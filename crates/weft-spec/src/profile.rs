@@ -88,6 +88,9 @@ pub struct Profile {
     pub react_to_the_last: bool,
     /// SYN and SYN/ACK are neither dropped nor marked.
     pub protect_handshake: bool,
+    /// Are the last acknowledgement of a subflow's handshake and, once all data has been handed out, its FIN, FIN/ACK and last
+    /// acknowledgement packets of their own? They change nothing, are not sent again, and take places in queues.
+    pub full_handshakes: bool,
     /// Joins start after a uniformly random delay up to this once subflow 0 is established.
     pub join_delay: Time,
     /// Shared receive buffer of a connection in bytes; limits the data in flight at connection level.
@@ -96,6 +99,16 @@ pub struct Profile {
     pub receive_buffer: u64,
     /// Give data outstanding on a subflow that timed out to the others too.
     pub reinject: bool,
+    /// A connection ends when acknowledgements cover its data, on whatever subflow (RFC 8684, section 3.3.2); else when each
+    /// subflow has all of its own acknowledged.
+    pub ends_by_data_ack: bool,
+    /// With joins under way, new data waits when round-robin's turn comes to a subflow whose SYN/ACK has not arrived; else
+    /// that subflow is passed over.
+    pub turn_waits_for_join: bool,
+    /// A fault of the simulator of AMP's authors, off in every profile: what arrived out of order on a subflow advances it
+    /// only when the connection's own order moves on. Sent again before that, it is acknowledged as a duplicate, and the
+    /// subflow waits for a further timeout.
+    pub stall_on_held_data: bool,
     /// Where FCT starts.
     pub fct_from: FctFrom,
 }
@@ -147,9 +160,13 @@ impl Profile {
             round_ends_beyond: false,
             react_to_the_last: true,
             protect_handshake: false,
+            full_handshakes: false,
             join_delay: Time(0),
             receive_buffer: 6 << 20,
             reinject: true,
+            ends_by_data_ack: true,
+            turn_waits_for_join: false,
+            stall_on_held_data: false,
             fct_from: FctFrom::Open,
         }
     }
@@ -176,9 +193,13 @@ impl Profile {
             round_ends_beyond: true,
             react_to_the_last: false,
             protect_handshake: true,
+            full_handshakes: true,
             join_delay: Time::from_us(49),
             receive_buffer: 1 << 30,
             reinject: false,
+            ends_by_data_ack: false,
+            turn_waits_for_join: true,
+            stall_on_held_data: false,
             fct_from: FctFrom::Established,
         }
     }

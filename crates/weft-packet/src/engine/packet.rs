@@ -48,3 +48,5 @@ pub const PROTECTED: u16 = 1 << 8;
 pub const COUNT_SHIFT: u16 = 9;
 /// The count's bits, after shifting.
 pub const COUNT_MASK: u16 = 3;
+/// Has the size of an acknowledgement and changes nothing at either end: part of a handshake.
+pub const BARE: u16 = 1 << 11;

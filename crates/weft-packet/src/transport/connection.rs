@@ -8,13 +8,15 @@ use weft_spec::Time;
 use crate::outcome::SuppressionRecord;
 use crate::setup::Scheduler;
 
-use super::subflow::Subflow;
+use super::subflow::{State, Subflow};
 
 /// Chunks of a connection that sends until it is stopped.
 pub const UNLIMITED: u32 = u32::MAX;
 
 /// The sending half of a connection. Its data is numbered in chunks of one MSS, the last of which may be shorter; a
 /// chunk travels whole.
+// Each switch says another thing; none excludes another.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Connection {
     /// Index of the flow in the setup.
     pub flow: u32,
@@ -46,6 +48,10 @@ pub struct Connection {
     pub turn: u32,
     /// Might another subflow than the one just acknowledged send?
     pub look_at_all: bool,
+    /// May a join under way hold back new data (`turn_waits_for_join`)?
+    pub awaits_join: bool,
+    /// When the last subflow will have closed (`full_handshakes`); 0 if none does, `u64::MAX` while there is data for them.
+    pub closes_until: u64,
     /// Is every change of a window on record, or when data was sent?
     pub traced: bool,
     /// When the connection was opened.
@@ -93,9 +99,14 @@ impl Connection {
         match scheduler {
             Scheduler::RoundRobin => {
                 let turn = self.turn as usize;
+                let joining = |s: usize| self.awaits_join && subflows[s].state == State::SynSent;
                 let s = (turn..n)
                     .chain(0..turn)
-                    .find(|&s| self.has_room(s, &subflows[s]))?;
+                    .find(|&s| joining(s) || self.has_room(s, &subflows[s]))?;
+                if joining(s) {
+                    self.turn = s as u32;
+                    return None;
+                }
                 self.turn = ((s + 1) % n) as u32;
                 Some(s)
             }

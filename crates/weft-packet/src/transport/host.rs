@@ -8,7 +8,7 @@ use weft_fabric::Fabric;
 use weft_paths::{Way, draw};
 use weft_traffic::{Flow, Program};
 
-use crate::engine::packet::{ACK, DATA, PROTECTED, Packet, SYN};
+use crate::engine::packet::{ACK, BARE, DATA, PROTECTED, Packet, SYN};
 use crate::engine::prefetch::prefetch;
 use crate::engine::route::HopBits;
 use crate::engine::{At, Endpoint};
@@ -16,6 +16,7 @@ use crate::outcome::{JobRecord, Sample};
 use crate::setup::Transport;
 
 use super::connection::{Connection, UNLIMITED};
+use super::handshakes::HANDSHAKE_DONE;
 use super::latency::Latencies;
 use super::programs::{HANDOVER, RunningJob};
 use super::reassembly::{Chunks, Islands};
@@ -59,6 +60,8 @@ pub enum TimerKind {
     Sample = 5,
     /// A job begins: job * programs + program.
     Begin = 6,
+    /// A subflow closes: subflow.
+    Close = 7,
 }
 
 /// The key of a timer.
@@ -108,6 +111,8 @@ impl Endpoint for Host {
             self.on_data(packet, at);
         } else if packet.flags & SYN == 0 {
             self.on_ack(packet, at);
+        } else if packet.flags & BARE != 0 {
+            self.on_bare(packet, at);
         } else if packet.flags == HANDOVER {
             self.on_handover(packet, at);
         } else if packet.flags & ACK == 0 {
@@ -157,6 +162,7 @@ impl Endpoint for Host {
             3 => self.retransmission_timer(index, at),
             4 => self.delayed_ack_timer(index, at),
             6 => self.begin(index, at),
+            7 => self.close(index, at),
             _ => self.sample(index, at),
         }
     }
@@ -257,6 +263,8 @@ impl Host {
             reinject: std::collections::VecDeque::new(),
             turn: 0,
             look_at_all: false,
+            awaits_join: false,
+            closes_until: if profile.full_handshakes { u64::MAX } else { 0 },
             opened: at.now,
             established: u64::MAX,
             finished: u64::MAX,
@@ -297,6 +305,7 @@ impl Host {
             let mss = self.shared.transports[connection.transport as usize].profile.mss;
             connection.total = connection.next;
             connection.last_len = mss as u16;
+            connection.start_to_close(at);
         }
         self.finish_if_done(index, at);
     }
@@ -364,6 +373,7 @@ impl Host {
                 route: shared.route(spec.transport, way, here, there).unwrap_or_default(),
                 next: 0,
                 islands: Islands::default(),
+                joined_at: 0,
                 unacked: 0,
                 quick: profile.quick_acks,
                 echo: transport.cc.echo(),
@@ -412,20 +422,32 @@ impl Host {
         connection.cc.on_open(&mut connection.windows, s);
         connection.note_suppression(at.now);
         connection.look_at_all = true;
+        connection.awaits_join =
+            profile.turn_waits_for_join && connection.windows.iter().any(|w| !w.established);
         if s == 0 {
             connection.established = at.now;
-            for other in 1..connection.windows.len() as u32 {
-                let join = u64::from(connection.flow) << 32 | u64::from(other);
-                let hash = draw(&[shared.seed, join, 0x6A6F_696E]);
-                let range = u128::from(profile.join_delay.0) + 1;
-                let delay = ((u128::from(hash) * range) >> 64) as u64;
-                at.set_timer(
-                    at.now + delay,
-                    timer_key(TimerKind::Join, connection.first + other),
-                );
+            let (flow, first, subflows) =
+                (connection.flow, connection.first, connection.windows.len() as u32);
+            for other in 1..subflows {
+                let delay = self.join_delay(flow, other, 0x6A6F_696E);
+                at.set_timer(at.now + delay, timer_key(TimerKind::Join, first + other));
             }
         }
+        if profile.full_handshakes {
+            let (flow, s) = (self.connections[index as usize].flow, s as u32);
+            self.send_bare(flow, s, HANDSHAKE_DONE, at);
+        }
         self.pump(index, packet.slot, at);
+    }
+
+    /// A uniformly random time up to `join_delay`, of a stream for each purpose.
+    pub(super) fn join_delay(&self, flow: u32, subflow: u32, purpose: u64) -> u64 {
+        let spec = self.shared.flow(flow);
+        let profile = &self.shared.transports[spec.transport as usize].profile;
+        let which = u64::from(flow) << 32 | u64::from(subflow);
+        let hash = draw(&[self.shared.seed, which, purpose]);
+        let range = u128::from(profile.join_delay.0) + 1;
+        ((u128::from(hash) * range) >> 64) as u64
     }
 
     /// Data arrived.

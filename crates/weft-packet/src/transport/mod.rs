@@ -1,9 +1,10 @@
 //! TCP and multipath TCP between two hosts. Single path is a connection with one subflow.
 //!
-//! Not modelled: connection teardown, SYN cookies, address advertisement, checksums, receive-buffer auto-tuning,
-//! pacing, RACK, TLP and F-RTO. The third packet of a handshake is the first data packet.
+//! Not modelled: SYN cookies, address advertisement, checksums, receive-buffer auto-tuning, pacing, RACK, TLP and F-RTO. The
+//! third packet of a handshake is the first data packet, and nothing is torn down, unless a profile has `full_handshakes`.
 
 mod connection;
+mod handshakes;
 mod host;
 mod latency;
 mod programs;

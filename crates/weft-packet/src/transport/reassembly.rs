@@ -18,6 +18,11 @@ impl Islands {
         self.0.is_empty()
     }
 
+    /// Does the first begin at `next`, so that nothing is missing before it?
+    pub fn start_at(&self, next: u64) -> bool {
+        self.0.first().is_some_and(|&(start, _)| start == next)
+    }
+
     /// Adds `lo..hi`; returns the island that now contains it.
     pub fn insert(&mut self, mut lo: u64, mut hi: u64) -> (u64, u64) {
         let first = self.0.partition_point(|&(_, end)| end < lo);

@@ -34,6 +34,8 @@ pub struct Receiver {
     pub next: u64,
     /// Bytes beyond it.
     pub islands: Islands,
+    /// The chunk that the connection expected when they were last joined to what is in order (`stall_on_held_data`).
+    pub joined_at: u32,
     /// Segments in order not acknowledged yet.
     pub unacked: u32,
     /// Segments still acknowledged at once.
@@ -87,6 +89,7 @@ impl Receiver {
             Echo::Classic => self.ce = marked || (self.ce && packet.flags & CWR == 0),
             Echo::Count => self.marks += u32::from(marked),
         }
+        let expected = assembly.chunks.next();
         if assembly.chunks.insert(packet.chunk) {
             assembly.bytes += len;
         }
@@ -103,6 +106,10 @@ impl Receiver {
             }
             return Reaction::Delay;
         }
+        if profile.stall_on_held_data {
+            self.advance_with_connection(packet, len, (expected, assembly.chunks.next()));
+            return Reaction::Acknowledge(0, 0);
+        }
         // Out of order, duplicate, or filling a hole: acknowledged at once (RFC 5681, section 4.2).
         let start = self.next.wrapping_add_signed(i64::from(ahead));
         if ahead < 0 && start + len <= self.next {
@@ -115,6 +122,29 @@ impl Receiver {
         } else {
             Reaction::Acknowledge(lo, hi)
         }
+    }
+
+    /// The fault of `stall_on_held_data`: a segment arrived out of order, or while others wait. What waits is joined to what is in
+    /// order only when the chunk that the connection expects has moved on, be it since the last segment, by other subflows'.
+    /// A segment that waits already, and is sent again, advances nothing.
+    #[cold]
+    fn advance_with_connection(&mut self, segment: &Packet, len: u64, expected: (u32, u32)) {
+        let (before, after) = expected;
+        if self.joined_at != before {
+            self.next = self.islands.advance(self.next);
+        }
+        let ahead = segment.seq.wrapping_sub(self.next as u32).cast_signed();
+        let start = self.next.wrapping_add_signed(i64::from(ahead));
+        if ahead == 0 && !self.islands.start_at(self.next) {
+            self.next += len;
+        } else if ahead > 0 {
+            self.islands.insert(start, start + len);
+        }
+        // Data that other subflows brought that simulator cannot meet: it does not reinject.
+        if after != before || segment.chunk < before {
+            self.next = self.islands.advance(self.next);
+        }
+        self.joined_at = after;
     }
 
     /// The acknowledgement of everything so far, reporting the island `lo..hi`.

@@ -39,13 +39,14 @@ pub fn put<T>(places: &mut Vec<T>, free: &mut Vec<u32>, it: T) -> u32 {
 }
 
 impl Host {
-    /// Will a connection that has ended do nothing more by itself? Joins may still be due.
+    /// Will a connection that has ended do nothing more by itself? Joins and closes may still be due.
     pub fn sending_is_over(&self, index: u32, now: u64) -> bool {
         let connection = &self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        connection.established == u64::MAX
-            || connection.windows.len() == 1
-            || now > connection.established + profile.join_delay.0
+        now > connection.closes_until
+            && (connection.established == u64::MAX
+                || connection.windows.len() == 1
+                || now > connection.established + profile.join_delay.0)
     }
 
     /// Places of the receiving halves of a flow's subflows; none if one has an acknowledgement to send still.

@@ -67,9 +67,8 @@ impl Host {
         } else if ack == subflow.una && !subflow.segments.is_empty() {
             self.on_duplicate_ack(packet, at.now);
         }
-        if self.connections[index as usize].una == self.connections[index as usize].total {
-            self.finish_if_done(index, at);
-        } else {
+        let connection = &self.connections[index as usize];
+        if connection.una != connection.total || !self.finish_if_done(index, at) {
             self.pump(index, slot, at);
         }
     }
@@ -268,7 +267,7 @@ impl Host {
         let first = connection.first as usize;
         if connection.look_at_all {
             let n = connection.windows.len();
-            connection.look_at_all = false;
+            connection.look_at_all = connection.awaits_join;
             for s in 0..n {
                 if self.subflows[first + s].segments.any_to_resend() {
                     resend(
@@ -315,15 +314,21 @@ impl Host {
         }
     }
 
-    /// Closes a connection whose data is all acknowledged.
-    pub(super) fn finish_if_done(&mut self, index: u32, at: &mut At<'_>) {
-        let connection = &mut self.connections[index as usize];
-        if connection.una != connection.total
-            || connection.total == UNLIMITED
-            || connection.finished != u64::MAX
-        {
-            return;
+    /// Closes a connection whose data is all acknowledged. Is it over?
+    pub(super) fn finish_if_done(&mut self, index: u32, at: &mut At<'_>) -> bool {
+        let connection = &self.connections[index as usize];
+        if connection.una != connection.total || connection.total == UNLIMITED {
+            return false;
         }
+        if connection.finished != u64::MAX {
+            return true;
+        }
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let outstanding = |s: &Subflow| !s.segments.is_empty();
+        if !profile.ends_by_data_ack && self.subflows_of(connection).iter().any(outstanding) {
+            return false;
+        }
+        let connection = &mut self.connections[index as usize];
         if connection.traced {
             self.end_trace(index, at.now);
         }
@@ -345,6 +350,7 @@ impl Host {
         let flow = connection.flow;
         self.ended.push(index);
         self.acknowledged(flow, at);
+        true
     }
 }
 
@@ -420,7 +426,7 @@ fn send_new(
 
 #[inline(always)]
 fn transmit(
-    connection: &Connection,
+    connection: &mut Connection,
     subflow: &mut Subflow,
     segment: &Segment,
     header: u32,
@@ -437,6 +443,7 @@ fn transmit(
     }
     if segment.chunk + 1 == connection.total {
         flags |= LAST;
+        connection.start_to_close(at);
     }
     subflow.stats.packets_sent += 1;
     if subflow.deadline == u64::MAX {

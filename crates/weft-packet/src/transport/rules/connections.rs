@@ -75,17 +75,6 @@ fn a_join_that_fails_leaves_the_rest_alone() {
     assert_eq!(run.of(Kind::Syn).len(), 2);
 }
 
-/// Keeps all windows shut until all subflows are established, then opens them to so many packets.
-fn open_together(subflows: usize, cwnd: f64) -> Algorithm {
-    let script = Script::new(move |w, _, _| {
-        let all = w.iter().filter(|w| w.established).count() == subflows;
-        for w in w {
-            w.cwnd = if all { cwnd } else { 0.0 };
-        }
-    });
-    script.algorithm()
-}
-
 /// Subflows with window space are served in turn.
 #[test]
 fn round_robin_serves_subflows_in_turn() {

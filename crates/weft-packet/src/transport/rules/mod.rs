@@ -9,6 +9,7 @@ mod contract;
 mod marks;
 mod recovery;
 mod script;
+mod simulator;
 mod timers;
 
 use std::collections::{HashMap, VecDeque};
@@ -20,7 +21,7 @@ use weft_paths::ByInterface;
 use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
-use crate::engine::packet::{ACK, CE, DATA, Packet, SYN};
+use crate::engine::packet::{ACK, BARE, CE, DATA, Packet, SYN};
 use crate::engine::route::{HopBits, Route};
 use crate::engine::{At, Endpoint, Engine, MOST_ARRIVALS, Plan};
 use crate::setup::{Scheduler, Transport};
@@ -47,6 +48,8 @@ enum Kind {
     SynAck,
     Data,
     Ack,
+    /// Part of a handshake, without effect.
+    Bare,
 }
 
 /// A packet that passed a middle box.
@@ -107,6 +110,7 @@ impl Middle {
 
     fn see(&mut self, packet: &Packet) -> Fate {
         let (kind, subflow) = match packet.flags & (SYN | ACK | DATA) {
+            _ if packet.flags & BARE != 0 => (Kind::Bare, packet.hi),
             DATA => (Kind::Data, packet.hi),
             SYN => (Kind::Syn, packet.hi),
             ACK => (Kind::Ack, packet.slot),
@@ -435,4 +439,15 @@ fn reno(profile: &mut Profile, cwnd: f64) -> Algorithm {
     profile.initial_cwnd = cwnd;
     profile.initial_ssthresh = cwnd;
     Algorithm::build("reno", &[]).unwrap()
+}
+
+/// Keeps all windows shut until all subflows are established, then opens them to so many packets.
+fn open_together(subflows: usize, cwnd: f64) -> Algorithm {
+    let script = Script::new(move |w, _, _| {
+        let all = w.iter().filter(|w| w.established).count() == subflows;
+        for w in w {
+            w.cwnd = if all { cwnd } else { 0.0 };
+        }
+    });
+    script.algorithm()
 }

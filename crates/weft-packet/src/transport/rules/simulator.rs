@@ -1,0 +1,104 @@
+//! What the simulator of AMP's authors does besides (`amp-2019`): it sends the packets of handshakes that carry nothing, waits
+//! for joins, and has no acknowledgement of data at connection level. And its fault, which no profile has.
+
+use super::*;
+
+/// Two subflows of that profile, their windows shut until both are established, then of two packets: chunks go 0, 1, 0, 1.
+fn two_subflows(chunks: u64) -> Wire {
+    let profile = Profile::amp_2019();
+    Wire {
+        bytes: Some(chunks * u64::from(profile.mss)),
+        profile,
+        cc: open_together(2, 2.0),
+        subflows: 2,
+        delays: vec![DELAY; 2],
+        ..Wire::new()
+    }
+}
+
+/// The handshake's last acknowledgement leaves when the SYN/ACK has arrived; a FIN when the last data has been handed out, on
+/// subflow 0 at once, on others within the time in which they joined; a FIN/ACK and the last acknowledgement answer it.
+#[test]
+fn handshakes_may_be_whole() {
+    for full_handshakes in [true, false] {
+        let mut wire = two_subflows(4);
+        wire.profile.full_handshakes = full_handshakes;
+        let run = wire.run(10 * MS, pass);
+        assert!(run.finished());
+        for subflow in 0..2 {
+            let packets = run.all().into_iter().filter(|seen| seen.subflow == subflow);
+            let bare: Vec<&Seen> = packets.filter(|seen| seen.kind == Kind::Bare).collect();
+            assert_eq!(bare.len(), if full_handshakes { 4 } else { 0 });
+            if full_handshakes {
+                assert!(bare.iter().all(|seen| seen.packet.size == 42));
+                let to_middle = DELAY + serialisation(42);
+                let stats = run.subflow(subflow as usize).stats;
+                assert_eq!(bare[0].time, stats.established + to_middle);
+                let handed_out = run.data().last().unwrap().time;
+                let least = if subflow == 0 { 0 } else { 42 * 800 };
+                let closed = bare[1].time.checked_sub(handed_out + least);
+                assert!(closed.is_some_and(|late| late <= u64::from(subflow) * 49 * US + 42 * 800));
+                // A FIN may wait behind the data before it.
+                let turn = 2 * (DELAY + serialisation(42));
+                let late = bare[2].time - bare[1].time - turn;
+                assert!(late <= serialisation(1462), "{late}");
+                assert_eq!(bare[3].time, bare[2].time + turn);
+            }
+        }
+    }
+}
+
+/// Once its turn has come to a subflow that is being opened, a connection hands out nothing until the SYN/ACK is there.
+#[test]
+fn the_turn_may_wait_for_a_join() {
+    for turn_waits_for_join in [true, false] {
+        let mut wire = two_subflows(100);
+        wire.cc = Script::steady(2.0).algorithm();
+        wire.delays = vec![DELAY, 20 * DELAY];
+        wire.profile.join_delay = Time(0);
+        wire.profile.turn_waits_for_join = turn_waits_for_join;
+        let run = wire.run(10 * MS, pass);
+        let joined = run.subflow(1).stats.established;
+        let before = run.data().into_iter().filter(|seen| seen.time < joined).count();
+        // A window of two goes before the join's SYN; the turn is then the other's.
+        assert_eq!(before > 2, !turn_waits_for_join, "{before} packets");
+        assert!(run.finished());
+    }
+}
+
+/// Where acknowledgements do not tell of the connection's data, it ends when each subflow has its own acknowledged.
+#[test]
+fn the_end_may_need_every_subflows_acknowledgements() {
+    for ends_by_data_ack in [true, false] {
+        let mut wire = two_subflows(4);
+        wire.profile.ends_by_data_ack = ends_by_data_ack;
+        wire.delays[0] = 2 * DELAY;
+        let run = wire.run(4_000 * MS, |seen| {
+            let lost = seen.kind == Kind::Ack && seen.subflow == 1 && seen.time < 100 * MS;
+            if lost { Fate::Drop } else { Fate::Pass }
+        });
+        assert!(run.finished());
+        assert_eq!(run.subflow(1).stats.timeouts, u64::from(!ends_by_data_ack));
+        assert_eq!(run.connection().finished < MS, ends_by_data_ack);
+    }
+}
+
+/// Chunks 0 and 1 are lost, each the first of its subflow, and 0 again. When 1 has been sent again, 3 waits behind it, and the
+/// fault is that it goes on waiting, for the connection expects 0: sent again it advances nothing, and subflow 1 has to time
+/// out once more after 0 has arrived.
+#[test]
+fn what_the_connection_holds_may_stall_its_subflow() {
+    for stall_on_held_data in [true, false] {
+        let mut wire = two_subflows(4);
+        wire.profile.stall_on_held_data = stall_on_held_data;
+        let run = wire.run(10_000 * MS, |seen| {
+            let lost = seen.kind == Kind::Data && seen.packet.chunk < 2;
+            let lost = lost && seen.again < 2 - seen.packet.chunk;
+            if lost { Fate::Drop } else { Fate::Pass }
+        });
+        assert!(run.finished() && run.delivered() == 4 * 1400);
+        let timeouts = [0, 1].map(|s| run.subflow(s).stats.timeouts);
+        assert_eq!(timeouts, [2, 1 + u64::from(stall_on_held_data)]);
+        assert_eq!(run.times_of(3).len(), 2 + usize::from(stall_on_held_data));
+    }
+}
