@@ -6,12 +6,13 @@ use std::process::{Command, ExitCode};
 use libbpf_cargo::SkeletonBuilder;
 
 /// What `src/programs/mod.rs` includes, the tests, and the testbed's switch.
-const PROGRAMS: [&str; 9] = [
+const PROGRAMS: [&str; 10] = [
     "weft_amp",
     "weft_dcm",
     "weft_dctcp",
     "weft_lia",
     "weft_xmp",
+    "tests/joins",
     "tests/mark",
     "tests/mark_all",
     "tests/mark_queue",

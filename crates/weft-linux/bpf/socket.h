@@ -100,6 +100,22 @@ static __always_inline __u32 weft_token(struct sock *sk)
 	return connection ? BPF_CORE_READ(connection, token) : 0;
 }
 
+static __always_inline void weft_describe(struct sock *sk, struct weft_subflow *subflow)
+{
+	struct sock_common *common = &sk->__sk_common;
+
+	subflow->family = common->skc_family;
+	subflow->local_port = common->skc_num;
+	subflow->remote_port = bpf_ntohs(common->skc_dport);
+	if (subflow->family == AF_INET6) {
+		BPF_CORE_READ_INTO(&subflow->local, common, skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&subflow->remote, common, skc_v6_daddr);
+	} else {
+		BPF_CORE_READ_INTO((__u32 *)subflow->local, common, skc_rcv_saddr);
+		BPF_CORE_READ_INTO((__u32 *)subflow->remote, common, skc_daddr);
+	}
+}
+
 /* A function of its own, so that the type information has struct weft_event. */
 static __noinline void weft_fill(struct weft_event *event, struct weft_connection *c, __u32 s)
 {
@@ -131,6 +147,34 @@ static __always_inline void weft_tell(struct weft_connection *c, __u32 s, __u32 
 	event->time = now;
 	event->kind = kind;
 	weft_fill(event, c, s);
+	bpf_ringbuf_submit(event, 0);
+}
+
+/* Tells the daemon of a subflow that gets no slot, for want of ECN. */
+static __always_inline void weft_tell_deaf(struct sock *sk, __u32 algorithm)
+{
+	__u32 token = weft_token(sk);
+	struct weft_subflow subflow = {};
+	struct weft_event *event;
+
+	if (!token)
+		return;
+	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	if (!event) {
+		weft_count(lost_events);
+		return;
+	}
+	weft_describe(sk, &subflow);
+	__builtin_memset(event, 0, sizeof(*event));
+	event->time = bpf_ktime_get_ns();
+	event->kind = WEFT_DEAF;
+	event->token = token;
+	event->algorithm = algorithm;
+	event->family = subflow.family;
+	event->local_port = subflow.local_port;
+	event->remote_port = subflow.remote_port;
+	__builtin_memcpy(event->local, subflow.local, sizeof(event->local));
+	__builtin_memcpy(event->remote, subflow.remote, sizeof(event->remote));
 	bpf_ringbuf_submit(event, 0);
 }
 
@@ -182,22 +226,6 @@ static __always_inline void weft_tell_suppression(struct weft_connection *c, __u
 	for (s = 0; s < WEFT_SUBFLOWS; s++) {
 		if (c->w[s].established && (s != c->initial || kind == WEFT_RELEASE))
 			weft_tell(c, s, kind, now);
-	}
-}
-
-static __always_inline void weft_describe(struct sock *sk, struct weft_subflow *subflow)
-{
-	struct sock_common *common = &sk->__sk_common;
-
-	subflow->family = common->skc_family;
-	subflow->local_port = common->skc_num;
-	subflow->remote_port = bpf_ntohs(common->skc_dport);
-	if (subflow->family == AF_INET6) {
-		BPF_CORE_READ_INTO(&subflow->local, common, skc_v6_rcv_saddr);
-		BPF_CORE_READ_INTO(&subflow->remote, common, skc_v6_daddr);
-	} else {
-		BPF_CORE_READ_INTO((__u32 *)subflow->local, common, skc_rcv_saddr);
-		BPF_CORE_READ_INTO((__u32 *)subflow->remote, common, skc_daddr);
 	}
 }
 

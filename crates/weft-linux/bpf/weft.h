@@ -103,6 +103,7 @@ enum weft_event_kind {
 	WEFT_JOINED = 3,   /* this subflow has come to an MPTCP connection */
 	WEFT_LEFT = 4,	   /* this subflow has gone */
 	WEFT_BULK = 5,	   /* this subflow was the first to carry `bulk` bytes; once a connection */
+	WEFT_DEAF = 6,	   /* this subflow has no ECN and is reno */
 };
 
 struct weft_event {

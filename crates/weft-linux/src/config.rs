@@ -305,6 +305,7 @@ impl Config {
                 SpreadName::Addresses => Spread::Addresses,
             },
             addresses: self.subflows.addresses.clone(),
+            probes: PROBES,
         }
     }
 
@@ -348,6 +349,8 @@ fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
+/// With four subflows each nine joins are rejected at most by a peer that takes none.
+const PROBES: usize = 3;
 const OTHERS_WRITE: u32 = 0o022;
 /// In a folder such as /tmp others may not replace what is not theirs.
 const STICKY: u32 = 0o1000;

@@ -26,6 +26,8 @@ pub enum Kind {
     /// The connection has carried [`Options::bulk`](crate::programs::Options::bulk) bytes on this subflow, its first one
     /// to do so.
     Bulk,
+    /// The subflow has no ECN and is Reno, which no entry of a connection tells of.
+    Deaf,
 }
 
 /// Something that happened to one subflow of an MPTCP connection.
@@ -110,6 +112,7 @@ impl Event {
                 3 => Kind::Joined,
                 4 => Kind::Left,
                 5 => Kind::Bulk,
+                6 => Kind::Deaf,
                 _ => return None,
             },
             token: event.token,

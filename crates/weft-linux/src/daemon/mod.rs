@@ -127,10 +127,13 @@ impl Daemon {
                         }
                     })
             };
-            let started = change("net.mptcp.pm_type", "1").and_then(|()| match &config.congestion.default {
-                Some(name) => change("net.ipv4.tcp_congestion_control", name),
-                None => Ok(()),
-            });
+            // A SYN that is sent again asks for ECN again.
+            let started = change("net.mptcp.pm_type", "1")
+                .and_then(|()| change("net.ipv4.tcp_ecn_fallback", "0"))
+                .and_then(|()| match &config.congestion.default {
+                    Some(name) => change("net.ipv4.tcp_congestion_control", name),
+                    None => Ok(()),
+                });
             if let Err(failure) = started {
                 settings.put_back();
                 return Err(failure);
@@ -259,6 +262,11 @@ impl Daemon {
                     self.connections.on_bulk(event.token, event.ktime_ns, told);
                     continue;
                 }
+                Kind::Deaf => {
+                    let ends = (event.local, event.remote);
+                    self.connections.on_deaf(event.token, ends, event.ktime_ns, told);
+                    continue;
+                }
                 Kind::Joined => {
                     self.connections.on_watched(event.token);
                     continue;
@@ -291,9 +299,16 @@ impl Daemon {
                     for Refusal { command, error } in refusals {
                         // What closes just now cannot be told anything.
                         info!(?command, %error, "refused by the kernel");
-                        if let (Command::Create { token, .. }, Some(EINVAL)) = (command, error.raw_os_error())
-                        {
+                        let Command::Create {
+                            token, local, remote, ..
+                        } = command
+                        else {
+                            continue;
+                        };
+                        if error.raw_os_error() == Some(EINVAL) {
                             self.connections.on_not_ours(token);
+                        } else {
+                            self.connections.on_refused(token, (local, remote), after);
                         }
                     }
                 }
@@ -346,7 +361,7 @@ impl Daemon {
     fn forget_absent(&mut self) {
         for namespace in 0..self.served.len() {
             match self.served[namespace].census() {
-                Ok(seen) => self.connections.forget_absent(namespace, &seen),
+                Ok(seen) => self.connections.forget_absent(namespace, &seen, now()),
                 Err(error) => warn!(%error, "cannot look up connections"),
             }
         }
@@ -466,10 +481,8 @@ impl Daemon {
         }
     }
 
-    /// Leaves connections in a state in which they get along without a daemon.
+    /// Leaves connections as they are: what is suppressed stays so until the next start, and as fair to others as it was.
     fn stop(mut self, folder: &Path) {
-        let told = self.connections.release_all();
-        self.tell(told);
         for wrong in self.settings.put_back() {
             warn!("{wrong}");
         }

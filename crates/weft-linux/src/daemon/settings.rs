@@ -47,13 +47,15 @@ impl Settings {
         !self.changed.is_empty()
     }
 
-    /// Gives a setting another value; says whether it had a different one.
+    /// Gives a setting another value; says whether it had a different one. It is written even if it has the value already: a
+    /// congestion control's name may stand for programs that were registered under it before.
     ///
     /// # Errors
     /// The setting does not exist or refuses the value, or it cannot be remembered.
     pub fn change(&mut self, namespace: &Namespace, key: &str, value: &str) -> io::Result<bool> {
         let was = read(namespace, key)?;
         if was == value {
+            write(namespace, key, value)?;
             return Ok(false);
         }
         let known = self

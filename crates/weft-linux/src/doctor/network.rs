@@ -112,7 +112,8 @@ fn listening(listeners: &[Listener]) -> Finding {
 }
 
 fn other_ends(seen: &[Seen]) -> Finding {
-    let ours: Vec<&Seen> = seen.iter().filter(|seen| echoes(&seen.congestion)).collect();
+    let stand = seen.iter().filter(|seen| seen.established);
+    let ours: Vec<&Seen> = stand.filter(|seen| echoes(&seen.congestion)).collect();
     let deaf = ours.iter().filter(|seen| !seen.ecn).count();
     if deaf == 0 {
         return Finding::good(OTHER_ENDS, format!("{} subflows, all with ECN", ours.len()));

@@ -24,6 +24,8 @@ pub struct Seen {
     pub token: Token,
     /// The subflow.
     pub subflow: Subflow,
+    /// Does it stand? Else its SYN has no answer yet.
+    pub established: bool,
     /// Is it the first one?
     pub initial: bool,
     /// Was the connection accepted here? Known of the first subflow only.
@@ -45,13 +47,14 @@ pub struct Listener {
     pub congestion: String,
 }
 
-/// Every established MPTCP subflow of a namespace.
+/// Every MPTCP subflow of a namespace that stands or is on its way.
 ///
 /// # Errors
 /// The namespace cannot be entered, or the kernel refuses.
 pub fn census(namespace: &Namespace) -> io::Result<Vec<Seen>> {
     let mut all = Vec::new();
-    dump(namespace, &StateFlags::ESTABLISHED, |socket| {
+    let states = StateFlags::ESTABLISHED | StateFlags::SYN_SENT;
+    dump(namespace, &states, |socket| {
         all.extend(seen(socket));
     })?;
     Ok(all)
@@ -132,6 +135,7 @@ fn seen(socket: &InetResponse) -> Option<Seen> {
             remote: SocketAddr::new(id.destination_address, id.destination_port),
             backup: mptcp.flags & FLAG_BACKUP_LOC != 0,
         },
+        established: socket.header.state != TCP_SYN_SENT,
         initial: !joined,
         server: mptcp.flags & FLAG_CAPABLE_LOC == 0,
         congestion: congestion(socket),
@@ -183,6 +187,8 @@ fn word(info: &[u8], offset: usize) -> u64 {
         .and_then(|word| parse_u64(word).ok())
         .unwrap_or(0)
 }
+
+const TCP_SYN_SENT: u8 = 2;
 
 const INET_DIAG_ULP_INFO: u16 = 19;
 const INET_ULP_INFO_NAME: u16 = 1;

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
 use super::hysteresis::{Hysteresis, Past};
+use super::peers::{PROBATION, Peer, Peers};
 use super::{Command, Event, Seen, Subflow, Token};
 
 /// When subflows are opened, how many, and between which addresses.
@@ -19,6 +20,8 @@ pub struct Joins {
     pub spread: Spread,
     /// This host's further addresses: a client joins from them, a server announces them.
     pub addresses: Vec<IpAddr>,
+    /// So many connections at once find out how many subflows a peer takes.
+    pub probes: usize,
 }
 
 /// Between which addresses subflows are opened.
@@ -29,6 +32,9 @@ pub enum Spread {
     /// Each between another pair of this host's addresses and the peer's.
     Addresses,
 }
+
+/// What tells a subflow from others: local and remote address and port.
+pub type Ends = (SocketAddr, SocketAddr);
 
 /// A connection.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
@@ -46,15 +52,29 @@ pub struct Connection {
     pub bulk: bool,
     /// Did the last look at all sockets not find it?
     absent: bool,
+    /// Has its first subflow no ECN? Then it is Reno, and stays single-path.
+    pub deaf: bool,
     announced: Vec<(u8, SocketAddr)>,
-    /// Joins asked for that have not come to be.
+    /// Joins that the kernel is at.
     pending: Vec<(IpAddr, SocketAddr)>,
-    attempts: u32,
+    /// Subflows that may be rejected yet, and since when they stand.
+    young: Vec<(Ends, u64)>,
+    /// Joined without ECN, as the programs told before the kernel told of them.
+    without_ecn: Vec<Ends>,
+    /// Backups whatever the algorithm asks for.
+    aside: Vec<Ends>,
+    /// When a join was rejected, unless the whole connection went with it.
+    rejected: Option<u64>,
+    /// Joins that failed in a row.
+    failures: u32,
+    /// Nothing is asked for before.
     join_at: Option<u64>,
+    /// Was it opened before its path manager was ours?
+    foreign: bool,
     /// Do the congestion control's programs report it? Then nobody else has to look.
     pub watched: bool,
     /// The subflow that suppression leaves alone, by its addresses.
-    keeper: (SocketAddr, SocketAddr),
+    keeper: Ends,
     /// Does the algorithm ask for suppression, and since when is it of that opinion?
     wish: (bool, u64),
     past: Past,
@@ -77,16 +97,25 @@ pub struct Connections {
     joins: Joins,
     hysteresis: Hysteresis,
     all: HashMap<Token, Connection>,
-    /// Connections that were reported to be bulk before the kernel told of them, and when.
-    early: HashMap<Token, u64>,
+    /// What was reported of connections before the kernel told of them.
+    early: HashMap<Token, Early>,
+    peers: Peers,
     /// When to look at which connection again.
     deadlines: BTreeSet<(u64, Token)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Early {
+    at: u64,
+    bulk: bool,
+    deaf: bool,
 }
 
 impl Connections {
     /// None yet.
     pub fn new(joins: Joins, hysteresis: Hysteresis) -> Self {
         Self {
+            peers: Peers::new(joins.probes),
             joins,
             hysteresis,
             all: HashMap::new(),
@@ -129,8 +158,12 @@ impl Connections {
                 server,
             } => {
                 self.open(namespace, token, initial, server, now);
+                let early = self.early.remove(&token);
+                if early.is_some_and(|early| early.deaf) {
+                    self.on_deaf(token, initial.ends(), now, told);
+                }
                 self.announce(token, told);
-                if self.early.remove(&token).is_some() || self.joins.after == 0 {
+                if early.is_some_and(|early| early.bulk) || self.joins.after == 0 {
                     self.on_bulk(token, now, told);
                 }
             }
@@ -157,21 +190,11 @@ impl Connections {
                 }
             }
             Event::Joined { token, subflow } => self.on_joined(token, subflow, now, told),
-            Event::Left { token, subflow } => {
-                if let Some(connection) = self.all.get_mut(&token) {
-                    connection.subflows.retain(|known| !known.is(&subflow));
-                    // The last one takes the connection along.
-                    let Some(oldest) = connection.subflows.first() else {
-                        return;
-                    };
-                    if connection.keeper == subflow.ends() {
-                        connection.keeper = oldest.ends();
-                    }
-                    if connection.join_at.is_none() {
-                        self.join_later(token, now);
-                    }
-                }
-            }
+            Event::Left {
+                token,
+                subflow,
+                rejected,
+            } => self.on_left(token, subflow, rejected, now),
         }
     }
 
@@ -186,12 +209,20 @@ impl Connections {
             of.sort_by_key(|seen| !seen.initial);
             // Without its first subflow a connection does not tell who opened it; opening none is the safe guess.
             let server = !of[0].initial || of[0].server;
+            // What is on its way is no subflow yet.
+            let (of, pending): (Vec<_>, Vec<_>) = of.into_iter().partition(|seen| seen.established);
+            if of.is_empty() {
+                continue;
+            }
             let connection = self
                 .all
                 .entry(token)
                 .or_insert_with(|| Connection::new(namespace, of[0].subflow, server, now));
             connection.subflows = of.iter().map(|seen| seen.subflow).collect();
+            connection.pending = pending.iter().map(|seen| asked(&seen.subflow)).collect();
             connection.suppressed = of.iter().any(|seen| seen.subflow.backup);
+            // What the programs do where there is no ECN.
+            connection.deaf |= of.iter().all(|seen| seen.congestion == FALLBACK && !seen.ecn);
             if let Some(keeper) = of.iter().find(|seen| !seen.subflow.backup) {
                 connection.keeper = keeper.subflow.ends();
             }
@@ -199,24 +230,66 @@ impl Connections {
         }
     }
 
-    /// Forgets connections that are not among those seen in a namespace, this time and the time before. The kernel tells
-    /// now and then that a connection is established after it has told that it is closed.
-    pub fn forget_absent(&mut self, namespace: usize, seen: &[Seen]) {
-        let there: HashSet<Token> = seen.iter().map(|seen| seen.token).collect();
+    /// Forgets connections that are not among those seen in a namespace, this time and the time before, and joins that the
+    /// kernel is no longer at. It tells now and then that a connection is established after it has told that it is closed.
+    pub fn forget_absent(&mut self, namespace: usize, seen: &[Seen], now: u64) {
+        let mut there: HashMap<Token, Vec<&Seen>> = HashMap::new();
+        for seen in seen {
+            there.entry(seen.token).or_default().push(seen);
+        }
         self.all.retain(|token, connection| {
             if connection.namespace != namespace {
                 return true;
             }
-            let before = std::mem::replace(&mut connection.absent, !there.contains(token));
+            let found = there.get(token);
+            if let Some(found) = found {
+                let on_its_way = |pending: &(IpAddr, SocketAddr)| {
+                    let mut all = found.iter().filter(|seen| !seen.established);
+                    all.any(|seen| asked(&seen.subflow) == *pending)
+                };
+                connection.pending.retain(on_its_way);
+            }
+            let before = std::mem::replace(&mut connection.absent, found.is_none());
             !(before && connection.absent)
         });
+        self.peers.forget(now);
     }
 
     /// The kernel refused a join as such: the connection was opened before its path manager was ours.
     pub fn on_not_ours(&mut self, token: Token) {
         if let Some(connection) = self.all.get_mut(&token) {
-            connection.attempts = ATTEMPTS;
-            connection.join_at = None;
+            connection.foreign = true;
+            connection.pending.clear();
+        }
+    }
+
+    /// The kernel could not even begin with a join.
+    pub fn on_refused(&mut self, token: Token, pair: (IpAddr, SocketAddr), now: u64) {
+        if let Some(connection) = self.all.get_mut(&token) {
+            connection.take_pending(pair);
+        }
+        self.join_later(token, now);
+    }
+
+    /// A subflow has no ECN, neither asked for in its SYN nor granted, or lost on the way. The first one makes the connection
+    /// Reno; any other is closed and tried again.
+    pub fn on_deaf(&mut self, token: Token, subflow: Ends, now: u64, told: &mut Vec<Told>) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            let early = self.early.entry(token).or_insert(Early::at(now));
+            early.deaf = true;
+            return;
+        };
+        match connection
+            .subflows
+            .iter()
+            .position(|known| known.ends() == subflow)
+        {
+            Some(0) if connection.subflows[0].local_id == 0 => {
+                connection.deaf = true;
+                self.obey(token, now, told);
+            }
+            Some(_) => self.on_joined_deaf(token, subflow, now, told),
+            None => connection.without_ecn.push(subflow),
         }
     }
 
@@ -240,9 +313,7 @@ impl Connections {
                 connection.bulk = true;
                 self.join(token, now, told);
             }
-            None => {
-                self.early.insert(token, now);
-            }
+            None => self.early.entry(token).or_insert(Early::at(now)).bulk = true,
         }
     }
 
@@ -283,24 +354,16 @@ impl Connections {
         {
             self.deadlines.pop_first();
             self.obey(token, now, told);
+            self.learn(token, now);
+            self.let_grow_old(token, now);
             if let Some(connection) = self.all.get_mut(&token)
                 && connection.join_at.is_some_and(|at| at <= now)
             {
                 connection.join_at = None;
-                connection.pending.clear();
                 self.join(token, now, told);
             }
         }
-        self.early.retain(|_, at| *at + EARLY > now);
-    }
-
-    /// Releases every suppressed connection, for nobody will afterwards.
-    pub fn release_all(&mut self) -> Vec<Told> {
-        self.all
-            .iter_mut()
-            .filter(|(_, connection)| connection.suppressed)
-            .map(|(token, connection)| connection.tell(*token, false, 0))
-            .collect()
+        self.early.retain(|_, early| early.at + EARLY > now);
     }
 
     fn on_joined(&mut self, token: Token, subflow: Subflow, now: u64, told: &mut Vec<Told>) {
@@ -310,21 +373,101 @@ impl Connections {
         if connection.subflows.iter().any(|known| known.is(&subflow)) {
             return;
         }
-        let asked = (subflow.local.ip(), subflow.remote);
-        if let Some(i) = connection.pending.iter().position(|pending| *pending == asked) {
-            connection.pending.remove(i);
-        }
-        if connection.pending.is_empty() {
-            connection.join_at = None;
-            connection.attempts = 0;
-        }
+        connection.take_pending(asked(&subflow));
         // What the event says of backup is the peer's flag, not ours.
         connection.subflows.push(Subflow {
             backup: false,
             ..subflow
         });
-        if connection.suppressed {
+        connection.young.push((subflow.ends(), now));
+        self.deadlines.insert((now + PROBATION, token));
+        let deaf = connection
+            .without_ecn
+            .iter()
+            .position(|ends| *ends == subflow.ends());
+        if let Some(i) = deaf {
+            connection.without_ecn.remove(i);
+            self.on_joined_deaf(token, subflow.ends(), now, told);
+        } else if !connection.server && connection.subflows.len() > self.joins.subflows {
+            told.extend(connection.close(token, subflow.ends()));
+        } else if connection.suppressed {
             told.push(connection.tell(token, true, now));
+        } else if connection.deaf {
+            self.obey(token, now, told);
+        }
+    }
+
+    /// The end that opened it closes it and tries again; the other one makes no use of it.
+    fn on_joined_deaf(&mut self, token: Token, subflow: Ends, now: u64, told: &mut Vec<Told>) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        if connection.server {
+            told.extend(connection.set_aside(token, subflow));
+        } else {
+            told.extend(connection.close(token, subflow));
+            self.join_later(token, now);
+        }
+    }
+
+    fn on_left(&mut self, token: Token, subflow: Subflow, rejected: bool, now: u64) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        let ends = subflow.ends();
+        connection.without_ecn.retain(|other| *other != ends);
+        connection.aside.retain(|other| *other != ends);
+        let known = connection.subflows.len();
+        connection.subflows.retain(|other| other.ends() != ends);
+        let young = connection.young.iter().position(|(other, _)| *other == ends);
+        let failed = match young {
+            Some(i) => {
+                connection.young.remove(i);
+                true
+            }
+            None => connection.subflows.len() == known && connection.take_pending(asked(&subflow)),
+        };
+        // The last one takes the connection along.
+        let Some(oldest) = connection.subflows.first() else {
+            return;
+        };
+        if connection.keeper == ends {
+            connection.keeper = oldest.ends();
+        }
+        if failed && rejected && !connection.server {
+            connection.rejected = Some(now);
+            self.deadlines.insert((now + CLOSING, token));
+        }
+        // One that we closed has left before.
+        if failed || connection.subflows.len() < known {
+            self.join_later(token, now);
+        }
+    }
+
+    /// A connection that is still there after a join was rejected shows how many subflows its peer takes.
+    fn learn(&mut self, token: Token, now: u64) {
+        if let Some(connection) = self.all.get_mut(&token)
+            && connection.rejected.is_some_and(|at| at + CLOSING <= now)
+        {
+            connection.rejected = None;
+            let (peer, subflows) = (connection.peer(), connection.subflows.len());
+            self.peers.on_rejected(peer, token, subflows, now);
+        }
+    }
+
+    /// Subflows that have stood for long enough were not rejected.
+    fn let_grow_old(&mut self, token: Token, now: u64) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        let before = connection.young.len();
+        connection.young.retain(|(_, since)| since + PROBATION > now);
+        if before > 0 && connection.young.is_empty() && !connection.server {
+            if connection.pending.is_empty() {
+                connection.failures = 0;
+            }
+            let (peer, subflows) = (connection.peer(), connection.subflows.len());
+            self.peers.on_standing(peer, token, subflows);
         }
     }
 
@@ -333,7 +476,11 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        let (suppress, since) = connection.wish;
+        let (suppress, since) = if connection.deaf {
+            (true, now)
+        } else {
+            connection.wish
+        };
         if connection.is_told(suppress) {
             return;
         }
@@ -362,7 +509,8 @@ impl Connections {
         if !connection.server || self.joins.spread == Spread::SamePair {
             return;
         }
-        let initial = connection.subflows[0].local.ip();
+        // A listener of both families has IPv4 addresses in the form of IPv6.
+        let initial = connection.subflows[0].local.ip().to_canonical();
         let commands: Vec<_> = (1..)
             .zip(&self.joins.addresses)
             .filter(|(_, address)| **address != initial && address.is_ipv4() == initial.is_ipv4())
@@ -386,10 +534,23 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        if connection.server || !connection.bulk {
+        let early = connection.join_at.is_some_and(|at| at > now);
+        if !connection.may_join() || early {
             return;
         }
-        let pairs = connection.missing(&self.joins);
+        let mut pairs = connection.missing(&self.joins);
+        if pairs.is_empty() {
+            return;
+        }
+        let has = connection.subflows.len() + connection.pending.len();
+        let (allowed, again) = self
+            .peers
+            .allow(connection.peer(), token, [has, pairs.len()], now);
+        if let Some(at) = again {
+            connection.join_at = Some(at);
+            self.deadlines.insert((at, token));
+        }
+        pairs.truncate(allowed);
         if pairs.is_empty() {
             return;
         }
@@ -414,22 +575,40 @@ impl Connections {
             commands,
             suppression: None,
         });
-        self.join_later(token, now);
     }
 
-    /// Looks again later whether subflows are missing, each time after twice as long.
+    /// Looks again later whether subflows are missing, each time after twice as long, up to a minute.
     fn join_later(&mut self, token: Token, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        if connection.server || !connection.bulk || connection.attempts >= ATTEMPTS {
+        if !connection.may_join() || connection.join_at.is_some_and(|at| at > now) {
             return;
         }
-        let at = now + (RETRY << connection.attempts);
-        connection.attempts += 1;
+        let at = now + (RETRY << connection.failures).min(RETRY_MOST);
+        connection.failures = (connection.failures + 1).min(DOUBLINGS);
         connection.join_at = Some(at);
         self.deadlines.insert((at, token));
     }
+}
+
+impl Early {
+    fn at(now: u64) -> Self {
+        Self {
+            at: now,
+            bulk: false,
+            deaf: false,
+        }
+    }
+}
+
+/// A join by what it was asked for with: its local port is the kernel's choice.
+fn asked(subflow: &Subflow) -> (IpAddr, SocketAddr) {
+    (subflow.local.ip().to_canonical(), canonical(subflow.remote))
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 impl Connection {
@@ -442,10 +621,16 @@ impl Connection {
             bulk: false,
             watched: false,
             absent: false,
+            deaf: false,
             announced: Vec::new(),
             pending: Vec::new(),
-            attempts: 0,
+            young: Vec::new(),
+            without_ecn: Vec::new(),
+            aside: Vec::new(),
+            rejected: None,
+            failures: 0,
             join_at: None,
+            foreign: false,
             keeper: initial.ends(),
             wish: (false, now),
             past: Past::default(),
@@ -454,6 +639,62 @@ impl Connection {
 
     fn remote_port(&self) -> u16 {
         self.subflows.first().map_or(0, |initial| initial.remote.port())
+    }
+
+    /// Who is at the other end.
+    fn peer(&self) -> Peer {
+        let remote = self.subflows.first().map(|initial| initial.remote.ip());
+        let unknown = IpAddr::from([0; 4]);
+        (self.namespace, remote.unwrap_or(unknown).to_canonical())
+    }
+
+    fn may_join(&self) -> bool {
+        !self.server && self.bulk && !self.deaf && !self.foreign
+    }
+
+    /// A join has come to an end, good or bad. Was it asked for?
+    fn take_pending(&mut self, pair: (IpAddr, SocketAddr)) -> bool {
+        let found = self.pending.iter().position(|pending| *pending == pair);
+        if let Some(i) = found {
+            self.pending.remove(i);
+        }
+        found.is_some()
+    }
+
+    /// Closes a subflow, and forgets it before the kernel tells that it has gone.
+    fn close(&mut self, token: Token, subflow: Ends) -> Option<Told> {
+        self.young.retain(|(other, _)| *other != subflow);
+        let known = self.subflows.iter().position(|other| other.ends() == subflow)?;
+        let closed = self.subflows.remove(known);
+        Some(Told {
+            namespace: self.namespace,
+            commands: vec![Command::Close {
+                token,
+                local: closed.local,
+                remote: closed.remote,
+            }],
+            suppression: None,
+        })
+    }
+
+    /// Makes a subflow a backup, whatever the algorithm asks for.
+    fn set_aside(&mut self, token: Token, subflow: Ends) -> Option<Told> {
+        let known = self.subflows.iter_mut().find(|other| other.ends() == subflow)?;
+        if known.backup {
+            return None;
+        }
+        known.backup = true;
+        self.aside.push(subflow);
+        Some(Told {
+            namespace: self.namespace,
+            commands: vec![Command::Prioritise {
+                token,
+                local: known.local,
+                remote: known.remote,
+                backup: true,
+            }],
+            suppression: None,
+        })
     }
 
     /// Does the kernel know all that follows?
@@ -472,7 +713,8 @@ impl Connection {
         self.suppressed = suppress;
         let mut commands = Vec::new();
         for subflow in &mut self.subflows {
-            let backup = suppress && subflow.ends() != self.keeper;
+            let ends = subflow.ends();
+            let backup = (suppress && ends != self.keeper) || self.aside.contains(&ends);
             if subflow.backup != backup {
                 subflow.backup = backup;
                 commands.push(Command::Prioritise {
@@ -499,7 +741,7 @@ impl Connection {
         };
         let taken = self.subflows.len() + self.pending.len();
         let count = joins.subflows.saturating_sub(taken);
-        let initial = (first.local.ip(), first.remote);
+        let initial = asked(first);
         match joins.spread {
             Spread::SamePair => vec![initial; count],
             Spread::Addresses => {
@@ -511,7 +753,7 @@ impl Connection {
                     .map(|(i, d)| (locals[i], remotes[(i + d) % remotes.len()]))
                     .filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4())
                     .filter(|pair| {
-                        let there = self.subflows.iter().any(|s| (s.local.ip(), s.remote) == *pair);
+                        let there = self.subflows.iter().any(|subflow| asked(subflow) == *pair);
                         !there && !self.pending.contains(pair)
                     })
                     .take(count)
@@ -523,8 +765,8 @@ impl Connection {
     /// The identifier of each local address: the kernel refuses a second one for the same address.
     fn local_ids(&self, joins: &Joins) -> Vec<(IpAddr, u8)> {
         let known = self.subflows.iter().skip(1).filter(|s| s.local_id != 0);
-        let mut ids: Vec<(IpAddr, u8)> = known.map(|s| (s.local.ip(), s.local_id)).collect();
-        let initial = self.subflows.first().map(|s| s.local.ip());
+        let mut ids: Vec<(IpAddr, u8)> = known.map(|s| (asked(s).0, s.local_id)).collect();
+        let initial = self.subflows.first().map(|s| asked(s).0);
         for local in initial.into_iter().chain(joins.addresses.iter().copied()) {
             if ids.iter().all(|(known, _)| *known != local) {
                 let free = (1..=u8::MAX).find(|id| ids.iter().all(|(_, taken)| taken != id));
@@ -545,12 +787,16 @@ fn with_first<T: PartialEq + Copy>(first: T, others: impl Iterator<Item = T>) ->
     all
 }
 
+/// What the programs make of a socket without ECN.
+const FALLBACK: &str = "reno";
+/// A connection that closes takes its last subflows along within this time.
+const CLOSING: u64 = 100_000_000;
 /// How long reports of a connection that the kernel has not told of are kept: it may live in another namespace.
 const EARLY: u64 = 10_000_000_000;
-/// A join that has not come to be after this is tried again.
+/// A join that failed is tried again after this, and each time after twice as long.
 const RETRY: u64 = 2_000_000_000;
-/// So many times in a row.
-const ATTEMPTS: u32 = 6;
+const RETRY_MOST: u64 = 60_000_000_000;
+const DOUBLINGS: u32 = 5;
 
 #[cfg(test)]
 #[path = "connections_tests.rs"]

@@ -1,6 +1,7 @@
 use super::*;
 
 const MS: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MS;
 const TOKEN: Token = 9;
 
 fn subflow(port: u16) -> Subflow {
@@ -19,6 +20,7 @@ fn connections(spread: Spread) -> Connections {
         after: 256_000,
         spread,
         addresses: vec!["10.0.0.1".parse().unwrap(), "10.0.1.1".parse().unwrap()],
+        probes: 3,
     };
     let hysteresis = Hysteresis {
         release_after: 100 * MS,
@@ -146,25 +148,202 @@ fn across_addresses_each_pair_is_used_once_and_a_server_announces() {
     assert_eq!(commands, [other]);
 }
 
-#[test]
-fn joins_that_do_not_come_to_be_are_tried_again_with_patience() {
-    let mut all = connections(Spread::SamePair);
-    let mut none = Vec::new();
-    all.on_event(0, &established(false), 0, &mut none);
-    all.on_bulk(TOKEN, 0, &mut none);
-    let joined = Event::Joined {
+fn left(port: u16, rejected: bool) -> Event {
+    Event::Left {
         token: TOKEN,
-        subflow: subflow(1001),
-    };
-    all.on_event(0, &joined, MS, &mut none);
-    assert_eq!(all.deadline(), Some(RETRY));
-    assert_eq!(told(|t| all.due(RETRY, t)).len(), 2);
-    let mut attempts = 1;
-    while let Some(at) = all.deadline() {
-        told(|t| all.due(at, t));
-        attempts += 1;
+        subflow: subflow(port),
+        rejected,
     }
-    assert_eq!(attempts, ATTEMPTS);
+}
+
+fn joined(port: u16) -> Event {
+    Event::Joined {
+        token: TOKEN,
+        subflow: subflow(port),
+    }
+}
+
+/// Without any event, until the time.
+fn pass(all: &mut Connections, until: u64) -> Vec<(u64, Command)> {
+    let mut commands = Vec::new();
+    while let Some(at) = all.deadline()
+        && at <= until
+    {
+        commands.extend(told(|t| all.due(at, t)).into_iter().map(|command| (at, command)));
+    }
+    commands
+}
+
+#[test]
+fn joins_that_take_long_are_not_asked_for_again() {
+    let mut all = with_subflows(1);
+    assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 3);
+    assert!(pass(&mut all, 1000 * SECOND).is_empty());
+    assert!(told(|t| all.on_bulk(TOKEN, 1000 * SECOND, t)).is_empty());
+}
+
+#[test]
+fn joins_that_fail_are_tried_again_each_time_after_twice_as_long_up_to_a_minute() {
+    let mut all = with_subflows(3);
+    assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 1);
+    let (mut now, mut pauses) = (0, Vec::new());
+    for _ in 0..8 {
+        told(|t| all.on_event(0, &left(2000, false), now, t));
+        // Bytes do not hurry it.
+        assert!(told(|t| all.on_bytes(TOKEN, 1 << 30, now + 1, t)).is_empty());
+        let asked = pass(&mut all, now + 100 * SECOND);
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        pauses.push((asked[0].0 - now) / SECOND);
+        now = asked[0].0;
+    }
+    assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60, 60]);
+}
+
+#[test]
+fn a_join_that_was_rejected_after_it_stood_is_asked_for_again_a_minute_later() {
+    let mut all = with_subflows(1);
+    assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 3);
+    let mut none = Vec::new();
+    for port in 1001..1004 {
+        all.on_event(0, &joined(port), 0, &mut none);
+    }
+    all.on_event(0, &left(1003, true), MS, &mut none);
+    assert!(pass(&mut all, 59 * SECOND).is_empty());
+    assert_eq!(pass(&mut all, 70 * SECOND).len(), 1);
+    assert!(none.is_empty());
+}
+
+#[test]
+fn a_connection_that_closes_at_once_teaches_nothing_of_its_peer() {
+    let mut all = with_subflows(1);
+    told(|t| all.on_bulk(TOKEN, 0, t));
+    let mut none = Vec::new();
+    for port in [1001, 1002] {
+        all.on_event(0, &joined(port), 0, &mut none);
+    }
+    for port in [1001, 1002, 1000] {
+        all.on_event(0, &left(port, true), MS, &mut none);
+    }
+    all.on_event(0, &Event::Closed { token: TOKEN }, MS, &mut none);
+    assert!(pass(&mut all, SECOND).is_empty());
+    all.on_event(0, &established(false), SECOND, &mut none);
+    assert_eq!(told(|t| all.on_bulk(TOKEN, SECOND, t)).len(), 3);
+}
+
+#[test]
+fn a_join_without_ecn_is_closed_and_tried_again() {
+    // The programs tell before or after the kernel.
+    for kernel_first in [false, true] {
+        let mut all = with_subflows(3);
+        assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 1);
+        let commands = told(|t| {
+            if kernel_first {
+                all.on_event(0, &joined(1003), 0, t);
+            }
+            all.on_deaf(TOKEN, subflow(1003).ends(), 0, t);
+            if !kernel_first {
+                all.on_event(0, &joined(1003), 0, t);
+            }
+            all.on_event(0, &left(1003, false), MS, t);
+        });
+        assert!(
+            matches!(commands[..], [Command::Close { local, .. }] if local.port() == 1003),
+            "{commands:?}"
+        );
+        let again = pass(&mut all, 3 * SECOND);
+        assert!(matches!(again[..], [(_, Command::Create { .. })]), "{again:?}");
+    }
+}
+
+#[test]
+fn a_server_makes_no_use_of_a_join_without_ecn() {
+    let mut all = connections(Spread::SamePair);
+    let commands = told(|t| {
+        all.on_event(0, &established(true), 0, t);
+        for port in [1001, 1002] {
+            all.on_event(0, &joined(port), 0, t);
+        }
+        all.on_deaf(TOKEN, subflow(1001).ends(), 0, t);
+    });
+    assert!(
+        matches!(commands[..], [Command::Prioritise { local, backup: true, .. }] if local.port() == 1001),
+        "{commands:?}"
+    );
+    // It stays aside when the others are released.
+    told(|t| wish(&mut all, true, SECOND, t));
+    told(|t| wish(&mut all, false, 3 * SECOND, t));
+    pass(&mut all, 9 * SECOND);
+    let backups: Vec<_> = all
+        .get(TOKEN)
+        .unwrap()
+        .subflows
+        .iter()
+        .map(|s| s.backup)
+        .collect();
+    assert_eq!(backups, [false, true, false]);
+}
+
+#[test]
+fn a_connection_without_ecn_stays_single_path() {
+    let mut all = connections(Spread::SamePair);
+    told(|t| all.on_deaf(TOKEN, subflow(1000).ends(), 0, t));
+    let commands = told(|t| {
+        all.on_event(0, &established(false), 0, t);
+        all.on_bulk(TOKEN, 0, t);
+    });
+    assert!(commands.is_empty(), "{commands:?}");
+    // Should the peer open one nevertheless.
+    let commands = told(|t| all.on_event(0, &joined(1001), 0, t));
+    assert!(
+        matches!(commands[..], [Command::Prioritise { local, backup: true, .. }] if local.port() == 1001),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn there_are_never_more_subflows_than_configured() {
+    let mut all = with_subflows(4);
+    let commands = told(|t| all.on_event(0, &joined(1004), 0, t));
+    assert!(
+        matches!(commands[..], [Command::Close { local, .. }] if local.port() == 1004),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn joins_on_their_way_are_taken_over_and_not_asked_for_again() {
+    let mut all = connections(Spread::SamePair);
+    let mut seen = vec![seen(1000)];
+    seen.extend([1001, 1002].map(|port| Seen {
+        established: false,
+        initial: false,
+        ..self::seen(port)
+    }));
+    seen[0].bytes = 1 << 30;
+    assert_eq!(told(|t| all.resync(0, &seen, 0, t)).len(), 1);
+    // They end unheard.
+    all.forget_absent(0, &seen[..1], SECOND);
+    assert_eq!(told(|t| all.on_bulk(TOKEN, SECOND, t)).len(), 3);
+}
+
+#[test]
+fn a_listener_of_both_families_announces_ipv4_addresses() {
+    let mut server = connections(Spread::Addresses);
+    let mapped = |address: &str| SocketAddr::new(address.parse().unwrap(), 80);
+    let established = Event::Established {
+        token: TOKEN,
+        initial: Subflow {
+            local: mapped("::ffff:10.0.0.1"),
+            remote: mapped("::ffff:10.0.0.2"),
+            ..subflow(1000)
+        },
+        server: true,
+    };
+    let commands = told(|t| server.on_event(0, &established, 0, t));
+    assert!(
+        matches!(commands[..], [Command::Announce { address, .. }] if address.to_string() == "10.0.1.1"),
+        "{commands:?}"
+    );
 }
 
 #[test]
@@ -203,12 +382,8 @@ fn the_subflow_that_the_algorithm_leaves_alone_need_not_be_the_first() {
         .collect();
     assert_eq!(flagged, [(1000, true), (1002, true)]);
     // It closes; the oldest that is left takes its place.
-    let left = Event::Left {
-        token: TOKEN,
-        subflow: subflow(1001),
-    };
     let commands = told(|t| {
-        all.on_event(0, &left, 2 * MS, t);
+        all.on_event(0, &left(1001, false), 2 * MS, t);
         all.settle([TOKEN], 2 * MS, t);
     });
     assert!(
@@ -280,34 +455,27 @@ fn an_algorithm_that_changes_its_mind_every_few_milliseconds_makes_one_cycle_a_b
     assert!((3..8).contains(&starts.len()), "{starts:?}");
 }
 
-#[test]
-fn at_the_end_everything_is_released_and_a_closed_connection_forgotten() {
-    let mut all = with_subflows(3);
-    told(|t| wish(&mut all, true, 0, t));
-    let released: usize = all.release_all().iter().map(|told| told.commands.len()).sum();
-    assert_eq!(released, 2);
-    let mut none = Vec::new();
-    all.on_event(0, &Event::Closed { token: TOKEN }, 0, &mut none);
-    assert!(all.is_empty());
-}
-
-#[test]
-fn a_connection_whose_end_was_not_told_is_forgotten_once_it_was_missed_twice() {
-    let mut all = with_subflows(2);
-    let seen = Seen {
+fn seen(port: u16) -> Seen {
+    Seen {
         token: TOKEN,
-        subflow: subflow(1000),
+        subflow: subflow(port),
+        established: true,
         initial: true,
         server: false,
         congestion: "weft_amp".to_owned(),
         bytes: 0,
         ecn: true,
-    };
-    all.forget_absent(0, &[]);
-    all.forget_absent(0, &[seen]);
-    all.forget_absent(0, &[]);
-    all.forget_absent(1, &[]);
+    }
+}
+
+#[test]
+fn a_connection_whose_end_was_not_told_is_forgotten_once_it_was_missed_twice() {
+    let mut all = with_subflows(2);
+    all.forget_absent(0, &[], 0);
+    all.forget_absent(0, &[seen(1000)], 0);
+    all.forget_absent(0, &[], 0);
+    all.forget_absent(1, &[], 0);
     assert_eq!(all.len(), 1);
-    all.forget_absent(0, &[]);
+    all.forget_absent(0, &[], 0);
     assert!(all.is_empty());
 }

@@ -8,6 +8,7 @@ mod channel;
 mod connections;
 mod hysteresis;
 mod namespace;
+mod peers;
 mod wire;
 
 use std::net::{IpAddr, SocketAddr};
@@ -97,6 +98,8 @@ pub enum Event {
         token: Token,
         /// The subflow.
         subflow: Subflow,
+        /// Did the peer reset it?
+        rejected: bool,
     },
 }
 
@@ -126,6 +129,15 @@ pub enum Command {
         remote: SocketAddr,
         /// Backup?
         backup: bool,
+    },
+    /// Close a subflow.
+    Close {
+        /// The connection.
+        token: Token,
+        /// The subflow's local address and port.
+        local: SocketAddr,
+        /// The subflow's remote address and port.
+        remote: SocketAddr,
     },
     /// Tell the peer of a further address.
     Announce {

@@ -107,6 +107,18 @@ impl From<&Command> for Message {
                     address(ATTR_ADDR_REMOTE, remote.ip(), Some(remote.port()), None, None),
                 ],
             },
+            Command::Close {
+                token: of,
+                local,
+                remote,
+            } => Message {
+                command: CMD_SUBFLOW_DESTROY,
+                attributes: vec![
+                    token(of),
+                    address(ATTR_ADDR, local.ip(), Some(local.port()), None, None),
+                    address(ATTR_ADDR_REMOTE, remote.ip(), Some(remote.port()), None, None),
+                ],
+            },
             Command::Announce {
                 token: of,
                 address: ip,
@@ -179,6 +191,7 @@ impl Message {
             EVENT_SUB_CLOSED => Event::Left {
                 token: fields.token()?,
                 subflow: fields.subflow()?,
+                rejected: REJECTIONS.contains(&fields.error),
             },
             _ => return Ok(None),
         }))
@@ -196,6 +209,7 @@ struct Fields {
     local_port: u16,
     remote_port: u16,
     backup: bool,
+    error: u8,
     server: bool,
 }
 
@@ -214,6 +228,7 @@ impl Fields {
                 EVENT_ATTR_SPORT => fields.local_port = parse_u16_be(value)?,
                 EVENT_ATTR_DPORT => fields.remote_port = parse_u16_be(value)?,
                 EVENT_ATTR_BACKUP => fields.backup = parse_u8(value)? != 0,
+                EVENT_ATTR_ERROR => fields.error = parse_u8(value)?,
                 EVENT_ATTR_SERVER_SIDE => fields.server |= parse_u8(value)? != 0,
                 EVENT_ATTR_FLAGS => fields.server |= parse_u16(value)? & EVENT_FLAG_SERVER_SIDE != 0,
                 _ => {}
@@ -291,6 +306,7 @@ const CMD_GET_LIMITS: u8 = 6;
 const CMD_SET_FLAGS: u8 = 7;
 const CMD_ANNOUNCE: u8 = 8;
 const CMD_SUBFLOW_CREATE: u8 = 10;
+const CMD_SUBFLOW_DESTROY: u8 = 11;
 
 const ATTR_ADDR: u16 = 1;
 const ATTR_RCV_ADD_ADDRS: u16 = 2;
@@ -326,8 +342,12 @@ const EVENT_ATTR_DADDR6: u16 = 8;
 const EVENT_ATTR_SPORT: u16 = 9;
 const EVENT_ATTR_DPORT: u16 = 10;
 const EVENT_ATTR_BACKUP: u16 = 11;
+const EVENT_ATTR_ERROR: u16 = 12;
 const EVENT_ATTR_FLAGS: u16 = 13;
 const EVENT_ATTR_SERVER_SIDE: u16 = 18;
+
+/// `EPIPE`, `ECONNRESET` and `ECONNREFUSED`: the answer was a reset.
+const REJECTIONS: [u8; 3] = [32, 104, 111];
 
 /// Newer kernels say it in the flags as well.
 const EVENT_FLAG_SERVER_SIDE: u16 = 1 << 1;

@@ -172,6 +172,7 @@ impl<'a> Manager<'a> {
                         Spread::SamePair
                     },
                     addresses: addresses.clone(),
+                    probes: usize::MAX,
                 };
                 groups.push(Group {
                     connections: Connections::new(joins, HYSTERESIS),
@@ -312,7 +313,8 @@ impl<'a> Manager<'a> {
             }
             Kind::Bulk => connections.on_bulk(event.token, event.ktime_ns, &mut told),
             Kind::Joined => connections.on_watched(event.token),
-            Kind::Left => {}
+            // Every host of the testbed has ECN.
+            Kind::Left | Kind::Deaf => {}
         }
         self.tell(group, told);
     }
@@ -375,6 +377,7 @@ fn token_of(command: &Command) -> u32 {
     match *command {
         Command::Create { token, .. }
         | Command::Prioritise { token, .. }
+        | Command::Close { token, .. }
         | Command::Announce { token, .. } => token,
     }
 }

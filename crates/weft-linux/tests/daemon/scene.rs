@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, TC_INGRESS, TcHookBuilder};
 use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -23,6 +25,9 @@ use weft_linux::status::{Status, ask};
 /// The server's addresses.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 pub const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2);
+/// Further ones, which nobody knows until they are announced.
+pub const SERVER_TOO: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 4);
+pub const CLIENT_TOO: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1);
 
@@ -147,12 +152,66 @@ impl Scene {
         .concat());
     }
 
+    /// The further addresses of both ends.
+    pub fn add_addresses(&self) {
+        for (name, address) in self.names.iter().zip([CLIENT_TOO, SERVER_TOO]) {
+            ip(&[
+                "-n",
+                name,
+                "address",
+                "add",
+                &format!("{address}/24"),
+                "dev",
+                "v0",
+            ]);
+        }
+    }
+
+    /// What happens from now on to the SYNs of joins that reach the server.
+    pub fn joins(&self) -> Joins {
+        let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/tests_joins.o"));
+        let object = ObjectBuilder::default()
+            .open_memory(bytes)
+            .and_then(OpenObject::load)
+            .expect("the program loads");
+        let shown = run(Command::new("ip").args(["-n", &self.names[1], "-o", "link", "show", "v0"]));
+        let shown = String::from_utf8_lossy(&shown.stdout);
+        let index: i32 = shown
+            .split(':')
+            .next()
+            .and_then(|n| n.parse().ok())
+            .expect("an index");
+        let attached = self.server.within(|| {
+            let program = object.progs().next().expect("a program");
+            let mut hook = TcHookBuilder::new(program.as_fd())
+                .ifindex(index)
+                .replace(true)
+                .handle(1)
+                .priority(1)
+                .hook(TC_INGRESS);
+            hook.create()
+                .and_then(|mut hook| hook.attach())
+                .map(|_| ())
+                .map_err(std::io::Error::other)
+        });
+        attached.expect("clsact at the server");
+        Joins { object }
+    }
+
     /// Starts the daemon for both namespaces with further lines of configuration, and waits until it is ready.
     pub fn daemon(&self, more: &str) -> Daemon {
+        self.daemon_of(&self.names, more)
+    }
+
+    /// The same for the client's namespace alone: the server's path manager is the kernel's.
+    pub fn daemon_of_the_client(&self, more: &str) -> Daemon {
+        self.daemon_of(&self.names[..1], more)
+    }
+
+    fn daemon_of(&self, namespaces: &[String], more: &str) -> Daemon {
         let config = self.folder.path().join("weftd.toml");
         let text = format!(
-            "namespaces = {:?}\ncongestion.default = \"weft_amp\"\nmetrics.enabled = false\nlog.format = \"json\"\n{more}",
-            self.names
+            "namespaces = {namespaces:?}\ncongestion.default = \"weft_amp\"\nmetrics.enabled = false\nlog.format = \"json\"\n{more}",
         );
         fs::write(&config, text).expect("a configuration");
         // The priority that its unit gives it.
@@ -189,7 +248,9 @@ impl Scene {
 
     /// The client's subflows, as the kernel has them.
     pub fn subflows(&self) -> Vec<Seen> {
-        census(&self.client).expect("a census")
+        let mut seen = census(&self.client).expect("a census");
+        seen.retain(|seen| seen.established);
+        seen
     }
 
     pub fn setting(&self, key: &str) -> String {
@@ -203,12 +264,20 @@ impl Scene {
 
     /// The same at one of the server's addresses.
     pub fn serve_at(&self, address: IpAddr) -> Server {
+        self.serve_with(address, None)
+    }
+
+    /// The same with a congestion control of its own.
+    pub fn serve_with(&self, address: IpAddr, cc: Option<&str>) -> Server {
         let address = SocketAddr::from((address, 0));
         let listener: TcpListener = self
             .server
             .within(|| {
                 let domain = Domain::for_address(address);
                 let socket = Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))?;
+                if let Some(cc) = cc {
+                    socket.set_tcp_congestion(cc.as_bytes())?;
+                }
                 socket.bind(&address.into())?;
                 socket.listen(1024)?;
                 Ok(socket)
@@ -270,6 +339,42 @@ impl Drop for Scene {
         for name in &self.names {
             let _ = Command::new("ip").args(["netns", "delete", name]).output();
         }
+    }
+}
+
+/// What happens to the SYNs of joins, by the program `tests/joins`.
+pub struct Joins {
+    object: Object,
+}
+
+impl Joins {
+    /// So many of the next ones are lost.
+    pub fn lose(&self, count: u32) {
+        self.plan(0, count);
+    }
+
+    /// So many of the next ones ask for no ECN when they arrive.
+    pub fn bleach(&self, count: u32) {
+        self.plan(1, count);
+    }
+
+    /// How many have come, lost ones included.
+    pub fn seen(&self) -> u32 {
+        let seen = self
+            .map()
+            .lookup(&2_u32.to_ne_bytes(), MapFlags::ANY)
+            .expect("a map");
+        u32::from_ne_bytes(seen.expect("an entry").try_into().expect("a number"))
+    }
+
+    fn plan(&self, which: u32, count: u32) {
+        let (key, value) = (which.to_ne_bytes(), count.to_ne_bytes());
+        self.map().update(&key, &value, MapFlags::ANY).expect("a map");
+    }
+
+    fn map(&self) -> libbpf_rs::Map<'_> {
+        let mut maps = self.object.maps();
+        maps.find(|map| map.name() == "plan").expect("a map")
     }
 }
 

@@ -1,0 +1,173 @@
+//! How many subflows of a connection each peer takes.
+//!
+//! Linux with its default limits takes two beside the first. It rejects a third one only after this end has seen it
+//! established, so a peer's limit is learned from what it rejects, by few joins, and asked about again once a minute.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use super::Token;
+
+/// A peer as one of the path manager's namespaces sees it.
+pub type Peer = (usize, IpAddr);
+
+/// What is known of all peers. Times are nanoseconds.
+#[derive(Debug)]
+pub struct Peers {
+    all: HashMap<Peer, Known>,
+    probes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// So many subflows of one connection have stood.
+    takes: usize,
+    /// One more than so many was rejected; nobody asks again until then.
+    limit: Option<(usize, u64)>,
+    /// Connections that asked for more than is known to stand, and when.
+    probing: HashMap<Token, u64>,
+}
+
+impl Peers {
+    /// Nothing is known yet. Of a peer that has not shown what it takes, so many connections ask at once.
+    pub fn new(probes: usize) -> Self {
+        Self {
+            all: HashMap::new(),
+            probes,
+        }
+    }
+
+    /// How many of the subflows that a connection wants beside those it has it may ask for now, and if not all, when to
+    /// ask again.
+    pub fn allow(
+        &mut self,
+        peer: Peer,
+        token: Token,
+        [has, wants]: [usize; 2],
+        now: u64,
+    ) -> (usize, Option<u64>) {
+        let known = self.all.entry(peer).or_default();
+        let (most, again) = match known.limit {
+            Some((limit, until)) if now < until => (limit, until),
+            Some((limit, _)) => {
+                if has + wants > limit {
+                    known.limit = Some((limit, now + LEARNED));
+                }
+                (limit + 1, now + LEARNED)
+            }
+            None => {
+                known.probing.retain(|_, since| *since + PROBE > now);
+                let others = known.probing.keys().filter(|other| **other != token).count();
+                if has + wants <= known.takes || others < self.probes {
+                    if has + wants > known.takes {
+                        known.probing.insert(token, now);
+                    }
+                    return (wants, None);
+                }
+                (known.takes, now + PROBATION)
+            }
+        };
+        let allowed = wants.min(most.saturating_sub(has));
+        (allowed, (allowed < wants).then_some(again))
+    }
+
+    /// So many subflows of a connection stand for some time already.
+    pub fn on_standing(&mut self, peer: Peer, token: Token, subflows: usize) {
+        let known = self.all.entry(peer).or_default();
+        known.takes = known.takes.max(subflows);
+        known.probing.remove(&token);
+        if known.limit.is_some_and(|(limit, _)| subflows > limit) {
+            known.limit = None;
+        }
+    }
+
+    /// The peer rejected a join, which left the connection with so many subflows.
+    pub fn on_rejected(&mut self, peer: Peer, token: Token, subflows: usize, now: u64) {
+        let known = self.all.entry(peer).or_default();
+        let subflows = subflows.max(1);
+        known.takes = known.takes.min(subflows);
+        known.probing.remove(&token);
+        let limit = match known.limit {
+            Some((limit, until)) if now < until => limit.min(subflows),
+            _ => subflows,
+        };
+        known.limit = Some((limit, now + LEARNED));
+    }
+
+    /// Keeps no more than it must of peers without connections.
+    pub fn forget(&mut self, now: u64) {
+        if self.all.len() > MOST {
+            self.all
+                .retain(|_, known| known.limit.is_some_and(|(_, until)| now < until));
+        }
+    }
+}
+
+/// A join that stands after this was not rejected.
+pub const PROBATION: u64 = 1_000_000_000;
+/// Whoever asked longer ago does not keep others from asking.
+const PROBE: u64 = 5 * PROBATION;
+/// A limit that was learned holds for so long.
+pub const LEARNED: u64 = 60_000_000_000;
+/// Peers.
+const MOST: usize = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: Peer = (0, IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn few_connections_find_out_what_an_unknown_peer_takes_and_the_others_follow() {
+        let mut peers = Peers::new(2);
+        assert_eq!(peers.allow(PEER, 1, [1, 3], 0), (3, None));
+        assert_eq!(peers.allow(PEER, 2, [1, 3], 0), (3, None));
+        assert_eq!(peers.allow(PEER, 3, [1, 3], 0), (0, Some(PROBATION)));
+        peers.on_standing(PEER, 1, 4);
+        assert_eq!(peers.allow(PEER, 3, [1, 3], SECOND), (3, None));
+        assert_eq!(peers.allow(PEER, 4, [1, 3], SECOND), (3, None));
+    }
+
+    #[test]
+    fn a_limit_is_kept_and_asked_about_once_a_minute_by_one_connection() {
+        let mut peers = Peers::new(2);
+        peers.allow(PEER, 1, [1, 3], 0);
+        peers.on_rejected(PEER, 1, 3, SECOND);
+        let again = SECOND + LEARNED;
+        assert_eq!(peers.allow(PEER, 2, [1, 3], 2 * SECOND), (2, Some(again)));
+        assert_eq!(peers.allow(PEER, 1, [3, 1], 2 * SECOND), (0, Some(again)));
+        assert_eq!(peers.allow(PEER, 1, [3, 1], again), (1, None));
+        assert_eq!(peers.allow(PEER, 2, [3, 1], again), (0, Some(again + LEARNED)));
+        // It takes more now.
+        peers.on_standing(PEER, 1, 4);
+        assert_eq!(peers.allow(PEER, 2, [3, 1], again + SECOND), (1, None));
+    }
+
+    #[test]
+    fn a_peer_that_takes_none_is_asked_ten_times_in_the_first_minute_and_once_a_minute_then() {
+        const FEW: usize = 3;
+        let mut peers = Peers::new(FEW);
+        let mut rejected = Vec::new();
+        for second in 0..300 {
+            let now = second * SECOND;
+            for token in 0..50 {
+                let (asked, _) = peers.allow(PEER, token, [1, 3], now);
+                // All of what was asked comes back.
+                for left in (0..asked).rev() {
+                    peers.on_rejected(PEER, token, 1 + left, now);
+                    rejected.push(second);
+                }
+            }
+        }
+        let within = |from: u64| {
+            rejected
+                .iter()
+                .filter(|at| (from..from + 60).contains(*at))
+                .count()
+        };
+        assert!(within(0) <= 10, "{rejected:?}");
+        assert!((60..240).all(|from| within(from) <= 1), "{rejected:?}");
+    }
+}

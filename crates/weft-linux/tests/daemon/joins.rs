@@ -1,0 +1,106 @@
+//! Joins where the network or the peer is not as kind as it might be.
+
+use std::io::Write;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::scene::{SERVER, SERVER_TOO, Scene, load, missing, until, wait};
+use crate::scene_or_skip;
+
+/// Four subflows, all of them coupled, and both ends echo marks.
+fn all_are_coupled(scene: &Scene) -> bool {
+    let subflows = scene.subflows();
+    subflows.len() == 4 && subflows.iter().all(|s| s.ecn && s.congestion == "weft_amp")
+}
+
+/// The kernel sends a SYN again after a second.
+#[test]
+fn a_join_whose_first_syn_is_lost_keeps_its_ecn() {
+    let scene = scene_or_skip!("a_join_whose_first_syn_is_lost_keeps_its_ecn");
+    let joins = scene.joins();
+    let _daemon = scene.daemon("");
+    let server = scene.serve();
+    joins.lose(3);
+    let _load = load(scene.connect(server.address));
+    until("four subflows", || scene.subflows().len() == 4);
+    assert!(all_are_coupled(&scene), "{:#?}", scene.subflows());
+}
+
+#[test]
+fn a_join_without_ecn_is_closed_and_tried_again() {
+    let scene = scene_or_skip!("a_join_without_ecn_is_closed_and_tried_again");
+    let joins = scene.joins();
+    let _daemon = scene.daemon("");
+    let server = scene.serve();
+    joins.bleach(3);
+    let _load = load(scene.connect(server.address));
+    until("four subflows with ECN", || all_are_coupled(&scene));
+    assert!(joins.seen() >= 6, "{}", joins.seen());
+}
+
+/// Without ECN a connection is Reno; with four subflows it would be Reno four times.
+#[test]
+fn a_connection_without_ecn_stays_single_path() {
+    let scene = scene_or_skip!("a_connection_without_ecn_stays_single_path");
+    let _daemon = scene.daemon("");
+    let server = scene.serve_with(SERVER.into(), Some("reno"));
+    let mut stream = scene.connect(server.address);
+    stream.write_all(&vec![0; 1_000_000]).unwrap();
+    until("its bytes arrive", || server.read() == 1_000_000);
+    sleep(Duration::from_secs(1));
+    assert_eq!(scene.subflows().len(), 1, "{:#?}", scene.subflows());
+}
+
+/// The kernel goes on sending a SYN for two minutes, so that a join is not lost because it takes long.
+#[test]
+fn joins_that_take_long_are_not_asked_for_twice() {
+    let scene = scene_or_skip!("joins_that_take_long_are_not_asked_for_twice");
+    let joins = scene.joins();
+    let _daemon = scene.daemon("");
+    let server = scene.serve();
+    joins.lose(u32::MAX);
+    let _load = load(scene.connect(server.address));
+    until("the first SYNs", || joins.seen() >= 3);
+    // Those of 1, 3 and 7 s follow.
+    sleep(Duration::from_secs(5));
+    joins.lose(0);
+    let mut most = 0;
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(6) {
+        most = most.max(scene.subflows().len());
+        sleep(Duration::from_millis(50));
+    }
+    assert_eq!((most, scene.subflows().len()), (4, 4), "{:#?}", scene.subflows());
+}
+
+/// The kernel's path manager takes two further subflows unless it is told otherwise, and rejects a third one only after
+/// this end has seen it established.
+#[test]
+fn what_a_peer_rejects_is_not_asked_for_again_and_again() {
+    let scene = scene_or_skip!("what_a_peer_rejects_is_not_asked_for_again_and_again");
+    let joins = scene.joins();
+    let _daemon = scene.daemon_of_the_client("");
+    let server = scene.serve_with(SERVER.into(), Some("weft_dctcp"));
+    let _loads: Vec<_> = (0..3).map(|_| load(scene.connect(server.address))).collect();
+    until("what the peer takes", || scene.subflows().len() == 9);
+    sleep(Duration::from_secs(15));
+    assert_eq!(scene.subflows().len(), 9, "{:#?}", scene.subflows());
+    assert!(joins.seen() <= 6 + 10, "{} SYNs", joins.seen());
+}
+
+#[test]
+fn a_listener_of_both_families_announces_its_ipv4_addresses() {
+    let scene = scene_or_skip!("a_listener_of_both_families_announces_its_ipv4_addresses");
+    scene.add_addresses();
+    let _daemon = scene.daemon(&format!(
+        "[subflows]\nspread = \"addresses\"\naddresses = [\"{SERVER}\", \"{SERVER_TOO}\"]"
+    ));
+    let server = scene.serve_at(Ipv6Addr::UNSPECIFIED.into());
+    let _load = load(scene.connect(SocketAddr::from((SERVER, server.address.port()))));
+    let joined = wait(10, || {
+        let subflows = scene.subflows();
+        subflows.iter().any(|s| s.subflow.remote.ip() == SERVER_TOO)
+    });
+    assert!(joined, "{:#?}", scene.subflows());
+}
