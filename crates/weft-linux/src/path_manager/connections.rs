@@ -65,6 +65,8 @@ pub struct Connection {
     aside: Vec<Ends>,
     /// When a join was rejected, unless the whole connection went with it.
     rejected: Option<u64>,
+    /// When the last join was asked for.
+    asked: u64,
     /// Joins that failed in a row.
     failures: u32,
     /// Nothing is asked for before.
@@ -190,11 +192,7 @@ impl Connections {
                 }
             }
             Event::Joined { token, subflow } => self.on_joined(token, subflow, now, told),
-            Event::Left {
-                token,
-                subflow,
-                rejected,
-            } => self.on_left(token, subflow, rejected, now),
+            Event::Left { token, subflow } => self.on_left(token, &subflow, now),
         }
     }
 
@@ -410,7 +408,7 @@ impl Connections {
         }
     }
 
-    fn on_left(&mut self, token: Token, subflow: Subflow, rejected: bool, now: u64) {
+    fn on_left(&mut self, token: Token, subflow: &Subflow, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
@@ -420,12 +418,13 @@ impl Connections {
         let known = connection.subflows.len();
         connection.subflows.retain(|other| other.ends() != ends);
         let young = connection.young.iter().position(|(other, _)| *other == ends);
-        let failed = match young {
-            Some(i) => {
-                connection.young.remove(i);
-                true
-            }
-            None => connection.subflows.len() == known && connection.take_pending(asked(&subflow)),
+        // The kernel does not tell of a reset that takes one along, but a join that is not answered at all takes longer.
+        let (failed, rejected) = if let Some(i) = young {
+            connection.young.remove(i);
+            (true, true)
+        } else {
+            let pending = connection.subflows.len() == known && connection.take_pending(asked(subflow));
+            (pending, pending && now < connection.asked + UNANSWERED)
         };
         // The last one takes the connection along.
         let Some(oldest) = connection.subflows.first() else {
@@ -555,6 +554,7 @@ impl Connections {
             return;
         }
         connection.pending.extend(&pairs);
+        connection.asked = now;
         let backup = connection.suppressed;
         let ids = connection.local_ids(&self.joins);
         let commands = pairs
@@ -628,6 +628,7 @@ impl Connection {
             without_ecn: Vec::new(),
             aside: Vec::new(),
             rejected: None,
+            asked: 0,
             failures: 0,
             join_at: None,
             foreign: false,
@@ -789,6 +790,8 @@ fn with_first<T: PartialEq + Copy>(first: T, others: impl Iterator<Item = T>) ->
 
 /// What the programs make of a socket without ECN.
 const FALLBACK: &str = "reno";
+/// Before the kernel gives up on SYNs without an answer.
+const UNANSWERED: u64 = 30_000_000_000;
 /// A connection that closes takes its last subflows along within this time.
 const CLOSING: u64 = 100_000_000;
 /// How long reports of a connection that the kernel has not told of are kept: it may live in another namespace.

@@ -98,8 +98,6 @@ pub enum Event {
         token: Token,
         /// The subflow.
         subflow: Subflow,
-        /// Did the peer reset it?
-        rejected: bool,
     },
 }
 

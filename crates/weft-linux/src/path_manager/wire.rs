@@ -191,7 +191,6 @@ impl Message {
             EVENT_SUB_CLOSED => Event::Left {
                 token: fields.token()?,
                 subflow: fields.subflow()?,
-                rejected: REJECTIONS.contains(&fields.error),
             },
             _ => return Ok(None),
         }))
@@ -209,7 +208,6 @@ struct Fields {
     local_port: u16,
     remote_port: u16,
     backup: bool,
-    error: u8,
     server: bool,
 }
 
@@ -228,7 +226,6 @@ impl Fields {
                 EVENT_ATTR_SPORT => fields.local_port = parse_u16_be(value)?,
                 EVENT_ATTR_DPORT => fields.remote_port = parse_u16_be(value)?,
                 EVENT_ATTR_BACKUP => fields.backup = parse_u8(value)? != 0,
-                EVENT_ATTR_ERROR => fields.error = parse_u8(value)?,
                 EVENT_ATTR_SERVER_SIDE => fields.server |= parse_u8(value)? != 0,
                 EVENT_ATTR_FLAGS => fields.server |= parse_u16(value)? & EVENT_FLAG_SERVER_SIDE != 0,
                 _ => {}
@@ -342,12 +339,8 @@ const EVENT_ATTR_DADDR6: u16 = 8;
 const EVENT_ATTR_SPORT: u16 = 9;
 const EVENT_ATTR_DPORT: u16 = 10;
 const EVENT_ATTR_BACKUP: u16 = 11;
-const EVENT_ATTR_ERROR: u16 = 12;
 const EVENT_ATTR_FLAGS: u16 = 13;
 const EVENT_ATTR_SERVER_SIDE: u16 = 18;
-
-/// `EPIPE`, `ECONNRESET` and `ECONNREFUSED`: the answer was a reset.
-const REJECTIONS: [u8; 3] = [32, 104, 111];
 
 /// Newer kernels say it in the flags as well.
 const EVENT_FLAG_SERVER_SIDE: u16 = 1 << 1;

@@ -16,6 +16,7 @@ fn after_a_kill_new_sockets_get_the_new_program() {
     let _daemon = scene.daemon("subflows.after = \"64KB\"");
     let server = scene.serve();
     let mut stream = scene.connect(server.address);
+    assert_eq!(scene.subflows()[0].congestion, "weft_amp");
     stream.write_all(&vec![0; 300_000]).unwrap();
     until("joins after the new number of bytes", || {
         scene.subflows().len() == 4
