@@ -18,6 +18,7 @@ use super::channel::{append, connected, receive};
 use super::{Namespace, Subflow, Token};
 
 /// A subflow that was seen.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Its connection.
