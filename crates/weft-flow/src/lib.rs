@@ -1,7 +1,7 @@
 //! Where the rates of connections settle, without packets: max-min fair rates and the equilibrium of a congestion
 //! control.
 //!
-//! An [`Instance`] says which links every subflow crosses. [`max_min`] and [`equilibrium`] solve it. [`Sharing`] keeps max-min fair
+//! An [`Instance`] says which links every subflow crosses, by hand or, by [`place`], on a fabric. [`max_min`] and [`equilibrium`] solve it. [`Sharing`] keeps max-min fair
 //! rates while flows come and go, and [`Fluid`] serves flows of a size at them. Nothing is hashed
 //! or allocated while they iterate, and the number of threads changes no bit of the result.
 
@@ -9,10 +9,12 @@ mod equilibrium;
 mod fluid;
 mod instance;
 mod max_min;
+mod placing;
 mod sharing;
 
 pub use equilibrium::{Equilibrium, Path, Response, Settings, equilibrium};
 pub use fluid::Fluid;
 pub use instance::{Error, Instance};
 pub use max_min::{certify, max_min};
+pub use placing::{Connection, Placed, place};
 pub use sharing::Sharing;

@@ -1,0 +1,157 @@
+//! Connections placed on a fabric: the links that their subflows cross by a path policy.
+
+use weft_fabric::Fabric;
+use weft_paths::{PathPolicy, Paths, Policy, Way};
+
+use crate::{Error, Instance};
+
+/// Between which hosts, and over how many subflows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Index of the sending host among [`Fabric::hosts`].
+    pub from: u32,
+    /// Index of the receiving host.
+    pub to: u32,
+    /// Subflows, at least 1.
+    pub subflows: u32,
+}
+
+/// Connections on a fabric's links.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// What the solvers take; link `l` is the fabric's.
+    pub instance: Instance,
+    /// Round-trip time of each subflow without queues, in seconds: the propagation delays of the links that it crosses, there
+    /// and back.
+    pub rtts: Vec<f64>,
+}
+
+/// Places connections by the paths that `policy` gives them as connection 0, 1, … of a run with this seed.
+///
+/// # Errors
+/// No path between two hosts, no subflow.
+///
+/// # Panics
+/// With a host that the fabric does not have.
+pub fn place(
+    fabric: &Fabric,
+    policy: &Policy,
+    seed: u64,
+    connections: impl IntoIterator<Item = Connection>,
+) -> Result<Placed, Error> {
+    let capacities = fabric.links.iter().map(|link| link.rate.0 as f64).collect();
+    let mut instance = Instance::new(capacities)?;
+    let mut first_link = vec![0_u32; fabric.nodes.len() + 1];
+    for link in &fabric.links {
+        first_link[link.from as usize + 1] += 1;
+    }
+    for node in 0..fabric.nodes.len() {
+        first_link[node + 1] += first_link[node];
+    }
+    let (mut rtts, mut ports, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    for (connection, it) in connections.into_iter().enumerate() {
+        let [from, to] = [it.from, it.to].map(|host| fabric.hosts[host as usize]);
+        let paths = Paths::between(fabric, from, to).ok_or(Error::NoPath {
+            connection,
+            subflow: 0,
+        })?;
+        links.clear();
+        let mut ends = Vec::with_capacity(it.subflows as usize);
+        for subflow in 0..it.subflows {
+            let way = Way {
+                flow: connection as u32,
+                subflow,
+                subflows: it.subflows,
+                back: false,
+            };
+            ports.clear();
+            fabric
+                .routing
+                .path(from, to, policy.path(paths, seed, way), &mut ports);
+            let (mut node, mut delay) = (from, 0);
+            for &port in &ports {
+                let link = first_link[node as usize] + u32::from(port);
+                links.push(link);
+                node = fabric.links[link as usize].to;
+                delay += fabric.links[link as usize].delay.0;
+            }
+            rtts.push(2.0 * delay as f64 * 1e-12);
+            ends.push(links.len());
+        }
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        instance.connect(starts.zip(&ends).map(|(start, &end)| &links[start..end]))?;
+    }
+    Ok(Placed { instance, rtts })
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_fabric::{FatTree, PortQueues, Queue, Topology};
+    use weft_spec::{Amount, Rate, Time};
+
+    use super::*;
+
+    fn fat_tree(k: u32) -> Fabric {
+        let queue = Queue {
+            limit: Amount::Packets(100),
+            mark: None,
+        };
+        let table = format!("k = {k}\nrate = \"1Gbps\"\ndelay = \"5us\"");
+        let tree: FatTree = toml::from_str(&table).unwrap();
+        let queues = PortQueues {
+            switch: queue,
+            host: queue,
+        };
+        tree.build(&queues).unwrap()
+    }
+
+    #[test]
+    fn paths_begin_and_end_at_the_hosts() {
+        let fabric = fat_tree(4);
+        let all: Vec<Connection> = (0..16)
+            .flat_map(|from| (0..16).map(move |to| (from, to)))
+            .filter(|(from, to)| from != to)
+            .map(|(from, to)| Connection {
+                from,
+                to,
+                subflows: 3,
+            })
+            .collect();
+        let policy = Policy::named("ecmp").unwrap();
+        let placed = place(&fabric, &policy, 1, all.iter().copied()).unwrap();
+        for (c, it) in all.iter().enumerate() {
+            for s in placed.instance.subflows_of(c) {
+                let path: Vec<_> = placed
+                    .instance
+                    .path(s)
+                    .iter()
+                    .map(|&l| &fabric.links[l as usize])
+                    .collect();
+                assert_eq!(path[0].from, fabric.hosts[it.from as usize]);
+                assert_eq!(path[path.len() - 1].to, fabric.hosts[it.to as usize]);
+                assert!(path.windows(2).all(|pair| pair[0].to == pair[1].from));
+                assert!((placed.rtts[s] - path.len() as f64 * 10e-6).abs() < 1e-12);
+            }
+        }
+        assert_eq!(fabric.links[0].rate, Rate(1_000_000_000));
+        assert_eq!(fabric.links[0].delay, Time::from_us(5));
+    }
+
+    #[test]
+    fn a_host_has_no_path_to_itself() {
+        let policy = Policy::named("ecmp").unwrap();
+        let itself = Connection {
+            from: 1,
+            to: 1,
+            subflows: 1,
+        };
+        let refused = place(&fat_tree(4), &policy, 1, [itself]).map(|_| ());
+        assert_eq!(
+            refused,
+            Err(Error::NoPath {
+                connection: 0,
+                subflow: 0
+            })
+        );
+    }
+}
