@@ -19,6 +19,7 @@ unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
 # Programs that only some targets need.
 TOOLS := target/tools
+NS3 := /usr/include/ns3/core-module.h
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml)
 
@@ -40,7 +41,7 @@ demo: build ## Run AMP against XMP, DCM and DCTCP under incast; the page is out/
 	$(BIN)/weft demo --out out/demo
 
 .PHONY: test
-test: build $(STAMPS)/checks $(STAMPS)/linux $(STAMPS)/browser $(STAMPS)/emulator ## Run all tests, Rust and Python
+test: build $(STAMPS)/checks $(STAMPS)/linux $(STAMPS)/browser $(STAMPS)/emulator $(STAMPS)/ns3 ## Run all tests, Rust and Python
 	cargo test --locked --workspace
 	WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
 
@@ -69,6 +70,16 @@ deb: $(STAMPS)/linux $(TOOLS)/bin/cargo-deb ## Pack weftd for Debian, below targ
 test-package: deb $(STAMPS)/package ## Install, run under systemd and remove that package, in a Debian of its own (root)
 	WEFTD_DEB=$$(ls -t $(abspath target/debian)/weftd_*.deb | head -1) \
 	  cargo test --locked -p weft-linux --test package -- --nocapture --test-threads=1
+
+.PHONY: validate
+validate: build $(STAMPS)/ns3 ## Run small experiments here and in ns-3, side by side (docs/validation.md)
+	@if [ -e $(NS3) ]; then $(MAKE) --no-print-directory target/ns3/driver && $(BIN)/python tests/ns3/compare.py target/ns3/driver; \
+	else echo "Skipped: the comparison with ns-3, as libns3-dev is not there"; fi
+
+# Not by pkg-config: ns-3's files there name libraries that Debian's package does not need.
+target/ns3/driver: tests/ns3/driver.cc
+	@mkdir -p $(@D)
+	g++ -O2 -std=c++17 -Wall -Wextra $< -o $@ $(addprefix -lns3-,core network internet point-to-point applications traffic-control)
 
 .PHONY: bench
 bench: build ## Measure packet-hops a second, with one thread and with two
@@ -149,6 +160,12 @@ $(STAMPS)/package: $(STAMPS)/emulator
 
 $(TOOLS)/bin/cargo-deb: | $(STAMPS)/system
 	cargo install --locked --quiet --root $(TOOLS) cargo-deb@3.8.0
+
+# For the comparison with ns-3, which is skipped without it.
+$(STAMPS)/ns3: | $(STAMPS)/system
+	@[ -e $(NS3) ] || $(call apt_install,libns3-dev) || \
+	  echo "No ns-3: the comparison with it will be skipped. To run it: sudo apt-get install libns3-dev" >&2
+	@if [ -e $(NS3) ]; then touch $@; fi
 
 # For the tests of pages, which are skipped without it.
 $(STAMPS)/browser: | $(STAMPS)/system

@@ -1,0 +1,1 @@
+"""Weft beside ns-3."""

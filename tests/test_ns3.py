@@ -1,0 +1,23 @@
+"""One experiment in ns-3, so that the driver is known to build. `make validate` runs them all."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.ns3.compare import SCENES, compare
+
+ROOT = Path(__file__).parent.parent
+MAKE = shutil.which("make") or "make"
+
+
+@pytest.mark.skipif(not Path("/usr/include/ns3/core-module.h").exists(), reason="libns3-dev is not installed")
+def test_dctcps_queue_is_ns3s() -> None:
+    driver = "target/ns3/driver"
+    subprocess.run([MAKE, driver], cwd=ROOT, capture_output=True, check=True)
+    rows = compare(ROOT / driver, [scene for scene in SCENES if scene.name == "DCTCP, 2 flows, K = 20"])
+    assert len(rows) == 6
+    assert [row for row in rows if not row.holds] == []
