@@ -22,7 +22,8 @@
 use crate::dctcp::{cut, estimate};
 use crate::parameters::parameters;
 use crate::reno::{avoidance, collapse};
-use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window, dctcp};
+use crate::response::pull;
+use crate::{Ack, Allowed, CongestionControl, Echo, Path, Response, Round, Window, dctcp};
 
 parameters! {
     /// rounds with all windows at the floor until subflows are suppressed
@@ -202,6 +203,35 @@ impl CongestionControl for Amp {
             self.set_active(w, true);
         }
         self.sum(w);
+    }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+/// Line 25 adds 1 / `w_total` a packet, so that `w_r = 1 / (pull_r w_total)` and, summed, `w_total^2 = sum_r 1 / pull_r`.
+/// Where all windows are at the floor, all subflows but the initial one are suppressed, and their windows are 0.
+impl Response for Amp {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        let Parameters {
+            beta, cwnd_min, ssr, ..
+        } = self.given;
+        let pull = |path: &Path| pull(path.signal, 1.0 / beta);
+        let total = paths.iter().map(|path| 1.0 / pull(path)).sum::<f64>().sqrt();
+        for (path, w) in paths.iter().zip(&mut *cwnd) {
+            *w = (1.0 / (pull(path) * total)).max(cwnd_min);
+        }
+        let at_floor = |w: &f64| w.floor() == cwnd_min;
+        if let [initial, others @ ..] = cwnd
+            && ssr
+            && !others.is_empty()
+            && at_floor(initial)
+            && others.iter().all(at_floor)
+        {
+            *initial = pull(&paths[0]).sqrt().recip().max(cwnd_min);
+            others.fill(0.0);
+        }
     }
 }
 
@@ -525,5 +555,18 @@ mod tests {
             let suppresses = step.parameter("ssr") == Some(1.0);
             assert!(suppresses || step.after.iter().all(|r| r.active), "{step:?}");
         });
+    }
+
+    #[test]
+    fn its_response_is_the_sum_of_windows_and_suppression_at_the_floor() {
+        let windows = |paths: &[_]| crate::response::tests::windows_of("amp", paths);
+        // pull = 0.01 * 2 / 7: one path sqrt(350), two sqrt(700) together.
+        assert_near(windows(&[(0.01, 1e-4)])[0], 350.0_f64.sqrt());
+        let w = windows(&[(0.01, 1e-4), (0.01, 5e-4)]);
+        assert_eq!(w[0], w[1]);
+        assert_near(w[0] + w[1], 700.0_f64.sqrt());
+        // All marked: 3.5 = w^2 for one; four would have 0.94 each, so the floor, so suppression.
+        let w = windows(&[(1.0, 1e-4); 4]);
+        assert_eq!(w, [2.0, 0.0, 0.0, 0.0]);
     }
 }

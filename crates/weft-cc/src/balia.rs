@@ -13,7 +13,7 @@
 
 use crate::parameters::parameters;
 use crate::reno::{avoidance, collapse, halve};
-use crate::{Ack, CongestionControl, Echo, Window};
+use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
 parameters! {}
 
@@ -81,6 +81,36 @@ impl CongestionControl for Balia {
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         collapse(&mut w[s], first);
     }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+/// With the total rate x the balance of path r is `(1 + alpha)(4 + alpha) / (10 rtt^2 x^2) = pull`, where a cut takes
+/// `min(alpha, 1.5) / 2`. On the best path, that with the least `p rtt^2`, alpha is 1, which gives `x = sqrt(3 / (2 p)) /
+/// rtt`; on another, whose `p rtt^2` is `ratio` times the best one's, `(1 + alpha)(4 + alpha) = 18 ratio` above 1.5. Between
+/// 1 and 1.5 nothing is stable: a path a little worse than the best falls to half of its rate (alpha = 2), and one as good
+/// has its rate.
+impl Response for Balia {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        let square = |path: &Path| path.signal * path.rtt * path.rtt;
+        let best = paths.iter().map(square).fold(f64::INFINITY, f64::min);
+        let alpha = |path: &Path| {
+            let ratio = square(path) / best;
+            if ratio <= 1.0 + 1e-9 {
+                1.0
+            } else {
+                ((9.0 + 72.0 * ratio).sqrt() - 5.0) / 2.0
+            }
+        };
+        // The largest rate, from the sum of all, which is Reno's on the best path.
+        let shares: f64 = paths.iter().map(|path| 1.0 / alpha(path)).sum();
+        let most = (1.5 / best).sqrt() / shares;
+        for (path, w) in paths.iter().zip(cwnd) {
+            *w = most / alpha(path) * path.rtt;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -131,5 +161,22 @@ mod tests {
             step.moves_no_other_window();
             step.grows_at_acknowledgements_only();
         });
+    }
+
+    #[test]
+    fn its_response_balances_its_two_equations() {
+        let paths = [(0.0006, 0.1), (0.0009, 0.1), (0.0024, 0.05), (0.01, 0.2)];
+        let w = crate::response::tests::windows_of("balia", &paths);
+        let rates: Vec<f64> = w.iter().zip(paths).map(|(w, (_, rtt))| w / rtt).collect();
+        let (sum, most) = (rates.iter().sum::<f64>(), rates[0]);
+        // Reno's rate on the best path, 50 / 0.1.
+        assert_near(sum, 500.0);
+        for (x, (p, rtt)) in rates.iter().zip(paths) {
+            let alpha = most / x;
+            let increase = x / rtt / (sum * sum) * (1.0 + alpha) / 2.0 * (4.0 + alpha) / 5.0;
+            let cut = alpha.min(1.5) / 2.0;
+            assert_near(increase, x * rtt * p * cut / (1.0 - cut / 2.0));
+        }
+        assert_near(rates[0], rates[2]);
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! An algorithm sees the whole connection: a slice of subflow windows, subflow 0 first, any of which it
 //! may change at any event. It knows no packet and no I/O, and no time but what an acknowledgement tells. It
-//! allocates at most when a subflow opens and is deterministic, so the same file serves a simulator, a test
-//! with hand-computed values and a comparison with a kernel's implementation.
+//! allocates at most where a subflow opens or what it keeps of a window outgrows all windows before, and is
+//! deterministic, so the same file serves a simulator, a test with hand-computed values and a comparison with
+//! a kernel's implementation.
+
+use crate::Response;
 
 /// One subflow's congestion window, shared by the algorithm (which owns `cwnd`, `ssthresh`, `active` and
 /// `slot`) and the transport (which owns the rest and obeys).
@@ -138,6 +141,10 @@ pub trait CongestionControl {
     /// all windows per packet. A user's own algorithm ([`Custom`](crate::Custom)) is always looked at.
     fn suppresses_within_rounds(&self) -> bool {
         false
+    }
+    /// Its response function, if it has one: without, a model of flows cannot run it.
+    fn response(&self) -> Option<&dyn Response> {
+        None
     }
 }
 

@@ -16,7 +16,8 @@
 
 use crate::parameters::parameters;
 use crate::reno::avoidance;
-use crate::{Ack, Allowed, CongestionControl, Echo, Elapsed, Round, Window};
+use crate::response::pull;
+use crate::{Ack, Allowed, CongestionControl, Echo, Elapsed, Path, Response, Round, Window};
 
 parameters! {
     /// C of equation (1), in packets per cubic second
@@ -240,6 +241,23 @@ impl CongestionControl for Cubic {
         (state.w_max, state.avoiding) = (0.0, false);
         state.hystart = HyStart::default();
     }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+/// Section 5.1, equation (5), and in the Reno-friendly region (section 4.3) Reno's.
+impl Response for Cubic {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        let Parameters { c, beta, .. } = self.given;
+        let factor = (c * (3.0 + beta) / (4.0 * (1.0 - beta))).powf(0.25);
+        for (path, w) in paths.iter().zip(cwnd) {
+            let cubic = factor * (path.rtt / path.signal).powf(0.75);
+            let reno = pull(path.signal, 0.5).sqrt().recip();
+            *w = cubic.max(reno);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -456,5 +474,14 @@ mod tests {
             step.moves_no_other_window();
             step.grows_at_acknowledgements_only();
         });
+    }
+
+    /// RFC 9438, section 5.1, equation (6): `1.054 rtt^0.75 / p^0.75`; and Reno's where that is more.
+    #[test]
+    fn its_response_is_equation_6() {
+        let w = crate::response::tests::windows_of("cubic", &[(1e-6, 0.1), (1e-3, 1e-3)]);
+        // (0.1 / 1e-6)^0.75 = 5623.4; times 1.0537 (1.054 in the RFC)
+        assert!((w[0] - 5925.4).abs() < 1.0, "{}", w[0]);
+        assert_near(w[1], 1500.0_f64.sqrt());
     }
 }

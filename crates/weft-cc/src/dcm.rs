@@ -11,7 +11,8 @@
 use crate::dctcp::{self, Dctcp};
 use crate::lia::{self, Lia};
 use crate::parameters::parameters;
-use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window};
+use crate::response::{linked, pull_of_dctcp};
+use crate::{Ack, Allowed, CongestionControl, Echo, Path, Response, Round, Window};
 
 parameters! {
     /// alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
@@ -92,6 +93,16 @@ impl CongestionControl for Dcm {
 
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         self.mptcp.on_close(w, s);
+    }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+impl Response for Dcm {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        linked(paths, cwnd, pull_of_dctcp);
     }
 }
 
@@ -201,5 +212,15 @@ mod tests {
             }
             step.halves_at_a_loss(2.0);
         });
+    }
+
+    #[test]
+    fn its_response_is_lias_with_dctcps_cuts() {
+        let windows = |paths: &[_]| crate::response::tests::windows_of("dcm", paths);
+        // One path: DCTCP's sqrt(2) / p. Two: shares as 1 / p^2, rates of the better one alone.
+        assert_near(windows(&[(0.02, 1e-4)])[0], 50.0 * 2.0_f64.sqrt());
+        let w = windows(&[(0.02, 1e-4), (0.04, 1e-4)]);
+        assert_near(w[0] / w[1], 4.0);
+        assert_near(w[0] + w[1], 50.0 * 2.0_f64.sqrt());
     }
 }

@@ -10,7 +10,8 @@
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, grow, halve};
-use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window};
+use crate::response::{alone, pull_of_dctcp};
+use crate::{Ack, Allowed, CongestionControl, Echo, Path, Response, Round, Window};
 
 parameters! {
     /// alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
@@ -84,6 +85,19 @@ impl CongestionControl for Dctcp {
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         collapse(&mut w[s], first);
+    }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+impl Response for Dctcp {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        alone(paths, cwnd, pull_of_dctcp);
+        for w in cwnd {
+            *w = w.max(self.given.cwnd_min);
+        }
     }
 }
 
@@ -175,5 +189,12 @@ mod tests {
             step.adds_for_each_packet(1.0 / step.own().0.cwnd);
             step.halves_at_a_loss(2.0);
         });
+    }
+
+    #[test]
+    fn its_response_is_one_over_the_fraction_of_marks() {
+        // sqrt(2) / 0.01; at most marks the floor
+        let w = crate::response::tests::windows_of("dctcp", &[(0.01, 1e-4), (1.0, 1e-4)]);
+        assert!((w[0] - 141.421_356).abs() < 1e-6 && w[1] == 2.0, "{w:?}");
     }
 }

@@ -11,7 +11,8 @@
 
 use crate::parameters::parameters;
 use crate::reno::{avoidance, collapse};
-use crate::{Ack, CongestionControl, Echo, Window};
+use crate::response::best_paths;
+use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
 parameters! {}
 
@@ -60,6 +61,18 @@ impl CongestionControl for FullyCoupled {
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         collapse(&mut w[s], first);
+    }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+/// A loss on any path cuts `w_total` / 2, so that `w_total` is Reno's window at the least loss; the paths that have it are
+/// those of equal RTTs here.
+impl Response for FullyCoupled {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        best_paths(paths, cwnd);
     }
 }
 

@@ -17,7 +17,8 @@
 
 use crate::parameters::parameters;
 use crate::reno::{avoidance, collapse, halve};
-use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window};
+use crate::response::{linked, pull};
+use crate::{Ack, Allowed, CongestionControl, Echo, Path, Response, Round, Window};
 
 parameters! {
     /// 0: no ECN; otherwise a mark cuts the window by 1 / beta
@@ -117,6 +118,20 @@ impl CongestionControl for Lia {
 
     fn on_close(&mut self, w: &mut [Window], _: usize) {
         self.couple(w);
+    }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+impl Response for Lia {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        if self.given.beta == 0.0 {
+            linked(paths, cwnd, |signal| pull(signal, 0.5));
+        } else {
+            linked(paths, cwnd, |signal| pull(signal, 1.0 / self.given.beta));
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod connection;
 mod custom;
 mod parameters;
 mod registry;
+mod response;
 #[cfg(test)]
 mod test_windows;
 
@@ -19,6 +20,7 @@ extern crate self as weft_cc;
 mod events;
 
 pub mod amp;
+pub mod amp_fg;
 pub mod balia;
 pub mod cubic;
 pub mod dcm;
@@ -34,3 +36,4 @@ pub use connection::{Ack, CongestionControl, Echo, Elapsed, Round, Window, slow_
 pub use custom::{Custom, Factory};
 pub use parameters::{Allowed, Parameter};
 pub use registry::{Algorithm, Entry, Error};
+pub use response::{Path, Response};

@@ -1,5 +1,5 @@
 //! OLIA: Khalili, Gast, Popovic, Upadhyay and Le Boudec, "MPTCP is not Pareto-optimal: performance issues and a
-//! possible solution", ACM `CoNEXT` 2012, section 4; draft-khalili-mptcp-congestion-control-05.
+//! possible solution", ACM CoNEXT 2012, section 4; draft-khalili-mptcp-congestion-control-05.
 //!
 //! Each packet acknowledged on path r adds
 //!
@@ -18,7 +18,8 @@
 
 use crate::parameters::parameters;
 use crate::reno::{avoidance, collapse, halve};
-use crate::{Ack, CongestionControl, Echo, Window};
+use crate::response::best_paths;
+use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
 parameters! {}
 
@@ -123,6 +124,19 @@ impl CongestionControl for Olia {
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         collapse(&mut w[s], first);
         lost(&mut w[s]);
+    }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+/// The fixed point of the paper's section 4: the best paths alone are used, for the rate that Reno has on the best. Where
+/// several are the best, alpha makes their windows equal. It jumps where another path becomes the best, so a model that
+/// looks for an equilibrium has to damp it.
+impl Response for Olia {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        best_paths(paths, cwnd);
     }
 }
 

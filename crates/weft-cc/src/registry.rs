@@ -1,6 +1,6 @@
 //! The congestion controls there are: what each is called, what it takes, and how one is made.
 
-use crate::{Ack, CongestionControl, Custom, Echo, Factory, Parameter, Round, Window};
+use crate::{Ack, CongestionControl, Custom, Echo, Factory, Parameter, Response, Round, Window};
 
 /// Declares [`Algorithm`] and everything that goes through all algorithms, from one line for each: the name,
 /// and the type in its module, beside which stand its `Parameters`.
@@ -70,6 +70,9 @@ macro_rules! algorithms {
             fn pacing_rate(&self, w: &[Window], s: usize) -> Option<f64> {
                 algorithms!(@match $types self, cc => cc.pacing_rate(w, s))
             }
+            fn response(&self) -> Option<&dyn Response> {
+                algorithms!(@match $types self, cc => cc.response())
+            }
             #[inline]
             fn suppresses_within_rounds(&self) -> bool {
                 algorithms!(@match $types self, cc => cc.suppresses_within_rounds())
@@ -89,6 +92,7 @@ macro_rules! algorithms {
 
 algorithms! {
     "amp" => amp::Amp,
+    "amp-fg" => amp_fg::AmpFg,
     "balia" => balia::Balia,
     "cubic" => cubic::Cubic,
     "dcm" => dcm::Dcm,

@@ -8,7 +8,8 @@
 //! Inflating the window during recovery (section 3.2, steps 3 to 5) is the transport's.
 
 use crate::parameters::parameters;
-use crate::{Ack, CongestionControl, Echo, Window, slow_start};
+use crate::response::{alone, pull};
+use crate::{Ack, CongestionControl, Echo, Path, Response, Window, slow_start};
 
 parameters! {}
 
@@ -46,6 +47,16 @@ impl CongestionControl for Reno {
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         collapse(&mut w[s], first);
+    }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+impl Response for Reno {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        alone(paths, cwnd, |signal| pull(signal, 0.5));
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::parameters::parameters;
 use crate::reno::{self, Reno};
-use crate::{Ack, CongestionControl, Echo, Window};
+use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
 parameters! {}
 
@@ -44,6 +44,16 @@ impl CongestionControl for Uncoupled {
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         self.0.on_timeout(w, s, first);
+    }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+impl Response for Uncoupled {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        self.0.windows(paths, cwnd);
     }
 }
 

@@ -17,7 +17,8 @@
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, halve};
-use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window, slow_start};
+use crate::response::pull;
+use crate::{Ack, Allowed, CongestionControl, Echo, Path, Response, Round, Window, slow_start};
 
 parameters! {
     /// a mark cuts the window by 1 / beta
@@ -114,6 +115,24 @@ impl CongestionControl for Xmp {
         lost(&mut w[s]);
         if !first {
             w[s].ssthresh = held;
+        }
+    }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
+    }
+}
+
+/// Equation (3) makes a packet's increase `delta_r / w_r = 1 / (rtt_min x)` with the total rate x, on every path, so that
+/// `w_r = 1 / (pull_r rtt_min x)` and, summed, `x^2 = sum_r 1 / (pull_r rtt_r) / rtt_min`.
+impl Response for Xmp {
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
+        let pull = |path: &Path| pull(path.signal, 1.0 / self.given.beta);
+        let rtt_min = paths.iter().map(|path| path.rtt).fold(f64::INFINITY, f64::min);
+        let sum: f64 = paths.iter().map(|path| 1.0 / (pull(path) * path.rtt)).sum();
+        let total = (sum / rtt_min).sqrt();
+        for (path, w) in paths.iter().zip(cwnd) {
+            *w = (1.0 / (pull(path) * rtt_min * total)).max(self.given.cwnd_min);
         }
     }
 }
@@ -297,5 +316,18 @@ mod tests {
                 _ => {}
             }
         });
+    }
+
+    #[test]
+    fn its_response_balances_rates() {
+        let windows = |paths: &[_]| crate::response::tests::windows_of("xmp", paths);
+        // pull = 0.01 * 2 / 7; one path: sqrt(350), the mean of a sawtooth from 3/4 to 1.
+        assert_near(windows(&[(0.01, 1e-4)])[0], 350.0_f64.sqrt());
+        // Two equal ones are a flow of sqrt(2) times the rate: each grows by a share of one packet a round.
+        let w = windows(&[(0.01, 1e-4), (0.01, 1e-4)]);
+        assert_near(w[0] + w[1], 700.0_f64.sqrt());
+        // Windows as 1 / p, whatever the RTTs.
+        let w = windows(&[(0.001, 1e-4), (0.004, 3e-4)]);
+        assert_near(w[0] / w[1], 4.0);
     }
 }

@@ -1,0 +1,145 @@
+//! Response functions: the windows in which an algorithm settles on paths with given probabilities of a mark or a loss,
+//! for models of flows without packets.
+//!
+//! They are means over a regular sawtooth (Mathis, Semke, Mahdavi and Ott, "The macroscopic behavior of the TCP
+//! congestion avoidance algorithm", 1997): a window that gains a packet a round, and loses the part b of itself once in
+//! 1 / p packets, has the mean `sqrt((1 - b / 2) / (p b))`, Reno's `sqrt(3 / (2 p))` for b = 1/2. Put as a balance,
+//! where each packet acknowledged adds i, the mean window w is where `i = w p b / (1 - b / 2)`; what stands beside w on
+//! the right is called the *pull* here. For coupled algorithms i is that of their equations, from all windows.
+//!
+//! Slow start, timeouts and rounding to whole packets are not in it, so it holds for windows of many packets.
+
+/// A path as a model of flows sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
+    /// Probability above 0 that a packet is lost, or marked where the algorithm asks for marks.
+    pub signal: f64,
+    /// Round-trip time in seconds, above 0.
+    pub rtt: f64,
+}
+
+/// What an algorithm with a response function has beside its events.
+pub trait Response {
+    /// Writes to `cwnd`, in packets, the mean windows of a connection with a subflow on each of `paths`.
+    fn windows(&self, paths: &[Path], cwnd: &mut [f64]);
+}
+
+/// The pull of cuts by the part `cut`, each once in 1 / `signal` packets.
+pub(crate) fn pull(signal: f64, cut: f64) -> f64 {
+    signal * cut / (1.0 - cut / 2.0)
+}
+
+/// The pull of DCTCP's cuts.
+///
+/// A round is cut by alpha / 2, where alpha is `signal` on average, if any of its w packets is marked. Growth pauses
+/// from the first mark to the end of its window, so that a round adds for `(1 - (1 - p)^w) / p` packets on average and
+/// takes `(1 - (1 - p)^w) w p / 2`: the bracket cancels, and `i = w p^2 / 2`. (A window that grows all the while has
+/// about 2 / p packets instead of `sqrt(2) / p`: De Schepper et al., "PI2", 2016.)
+pub(crate) fn pull_of_dctcp(signal: f64) -> f64 {
+    signal * signal / 2.0
+}
+
+/// Subflows that grow as Reno, each on its own: `1 / w = pull w`.
+pub(crate) fn alone(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64) {
+    for (path, w) in paths.iter().zip(cwnd) {
+        *w = pull(path.signal).sqrt().recip();
+    }
+}
+
+/// LIA's increase (RFC 6356, equations (1) and (2)): `i = max_r(w_r / rtt_r^2) / (sum_r w_r / rtt_r)^2`, capped at 1 / w.
+///
+/// So `w_r = min(i / pull_r, 1 / sqrt(pull_r))`, and i is where the equation gives it back. Without a cap at work one
+/// step gives it exactly; with one, each step takes the mean (of logarithms) of what was put in and what came out.
+pub(crate) fn linked(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64) {
+    let mut increase = 1.0_f64;
+    for _ in 0..200 {
+        let (mut best, mut rate) = (0.0_f64, 0.0);
+        for (path, w) in paths.iter().zip(&mut *cwnd) {
+            let pull = pull(path.signal);
+            *w = (increase / pull).min(pull.sqrt().recip());
+            best = best.max(*w / (path.rtt * path.rtt));
+            rate += *w / path.rtt;
+        }
+        let next = (increase * best / (rate * rate)).sqrt();
+        if (next - increase).abs() <= 1e-14 * increase {
+            return;
+        }
+        increase = next;
+    }
+}
+
+/// All on the paths that alone would give a Reno flow the largest rate, in equal windows there, and a packet on the
+/// others, which probes.
+pub(crate) fn best_paths(paths: &[Path], cwnd: &mut [f64]) {
+    let rate = |path: &Path| pull(path.signal, 0.5).sqrt().recip() / path.rtt;
+    let best = paths.iter().map(rate).fold(0.0, f64::max);
+    let is_best = |path: &Path| rate(path) >= best * (1.0 - 1e-9);
+    // Windows equal, rates together the best one.
+    let per_window: f64 = paths
+        .iter()
+        .filter(|path| is_best(path))
+        .map(|path| path.rtt.recip())
+        .sum();
+    for (path, w) in paths.iter().zip(cwnd) {
+        *w = if is_best(path) { best / per_window } else { 1.0 };
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::test_windows::assert_near;
+    use crate::{Algorithm, CongestionControl};
+
+    /// The windows of an algorithm with its defaults on paths of (signal, RTT).
+    pub fn windows_of(name: &str, paths: &[(f64, f64)]) -> Vec<f64> {
+        let cc = Algorithm::build(name, &[]).unwrap();
+        let paths: Vec<_> = paths.iter().map(|&(signal, rtt)| Path { signal, rtt }).collect();
+        let mut cwnd = vec![0.0; paths.len()];
+        cc.response().unwrap().windows(&paths, &mut cwnd);
+        cwnd
+    }
+
+    #[test]
+    fn one_path_is_the_square_root_law_for_all_that_halve_at_a_loss() {
+        // sqrt(3 / (2 * 0.0006)) = 50
+        for name in ["reno", "uncoupled", "fully-coupled", "lia", "olia", "balia"] {
+            assert_near(windows_of(name, &[(0.0006, 0.1)])[0], 50.0);
+        }
+    }
+
+    /// RFC 6356, section 2, goal 1, and goal 3: as much as the best path alone would give, windows as 1 / loss.
+    #[test]
+    fn two_paths_of_lia_take_what_the_better_one_alone_would() {
+        let w = windows_of("lia", &[(0.0006, 0.1), (0.0024, 0.1)]);
+        assert_near(w[0] / w[1], 4.0);
+        assert_near(w[0] + w[1], 50.0);
+        // Unequal RTTs: rates add up to the larger of 50 / 0.1 and 25 / 0.04.
+        let w = windows_of("lia", &[(0.0006, 0.1), (0.0024, 0.04)]);
+        assert_near(w[0] / 0.1 + w[1] / 0.04, 625.0);
+        assert_near(w[0] / w[1], 4.0);
+    }
+
+    /// The cap: on a long path with little loss LIA's window is Reno's.
+    #[test]
+    fn no_path_of_lia_exceeds_reno() {
+        let paths = [(0.006, 0.001), (0.0006, 0.02)];
+        let w = windows_of("lia", &paths);
+        assert_near(w[1], 50.0);
+        // The equation gives back the increase on the path that is not capped: w_0 pull_0.
+        let increase = w[0] * pull(paths[0].0, 0.5);
+        let (best, rate) = ((w[0] / 1e-6).max(w[1] / 4e-4), w[0] / 1e-3 + w[1] / 0.02);
+        assert!((increase / (best / (rate * rate)) - 1.0).abs() < 1e-9);
+    }
+
+    /// Khalili et al., section 4: only the best paths are used, for what the best alone would give.
+    #[test]
+    fn olia_and_fully_coupled_use_the_best_paths_only() {
+        for name in ["olia", "fully-coupled"] {
+            assert_eq!(windows_of(name, &[(0.0006, 0.1), (0.0012, 0.1)])[1], 1.0);
+            let equal = windows_of(name, &[(0.0006, 0.1), (0.0006, 0.1)]);
+            assert_near(equal[0], 25.0);
+            assert_near(equal[1], 25.0);
+        }
+    }
+}
