@@ -19,7 +19,7 @@ pub struct Path {
 }
 
 /// What an algorithm with a response function has beside its events.
-pub trait Response {
+pub trait Response: Sync {
     /// Writes to `cwnd`, in packets, the mean windows of a connection with a subflow on each of `paths`.
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]);
 }
