@@ -48,6 +48,36 @@ class AmpCc(BaseModel):
     """
 
 
+class BaliaCc(BaseModel):
+    """
+    BALIA: balanced linked adaptation (draft-walid-mptcp-congestion-control)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["balia"] = "balia"
+    """
+    BALIA: balanced linked adaptation (draft-walid-mptcp-congestion-control)
+    """
+
+
+class ByInterfacePaths(BaseModel):
+    """
+    Subflow s takes path s, in both directions; after the last path the first one follows.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["by-interface"] = "by-interface"
+    """
+    subflow s takes path s, as where every path has an interface of its own
+    """
+
+
 class ConstantSize(BaseModel):
     """
     Always the same size.
@@ -70,6 +100,41 @@ class ConstantSize(BaseModel):
     ]
     """
     The size.
+    """
+
+
+class CubicCc(BaseModel):
+    """
+    CUBIC with HyStart on each subflow, Linux' default (RFC 9438)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    beta: Annotated[float, Field(ge=0.1, le=0.95)] = 0.7
+    """
+    a congestion event leaves this part of the window
+    """
+    c: Annotated[float, Field(ge=0.001, le=1000.0)] = 0.4
+    """
+    C of equation (1), in packets per cubic second
+    """
+    ecn: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 asks for ECN (RFC 3168), and a mark counts as a loss does
+    """
+    fast_convergence: Annotated[int, Field(ge=0, le=1)] = 1
+    """
+    0 switches fast convergence off
+    """
+    hystart: Annotated[int, Field(ge=0, le=1)] = 1
+    """
+    0 switches HyStart off
+    """
+    name: Literal["cubic"] = "cubic"
+    """
+    CUBIC with HyStart on each subflow, Linux' default (RFC 9438)
     """
 
 
@@ -128,6 +193,21 @@ class DctcpCc(BaseModel):
     name: Literal["dctcp"] = "dctcp"
     """
     DCTCP on each subflow, uncoupled (RFC 8257)
+    """
+
+
+class EcmpPaths(BaseModel):
+    """
+    A path drawn for each subflow, and another for its acknowledgements.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["ecmp"] = "ecmp"
+    """
+    a path drawn by hash for each subflow and direction, as switches do
     """
 
 
@@ -219,7 +299,7 @@ class FatTreeTopology(BaseModel):
     """
     kind: Literal["fat-tree"] = "fat-tree"
     """
-    k pods, k^3/4 hosts, full bisection bandwidth, ECMP by flow hash
+    k pods, k^3/4 hosts, full bisection bandwidth
     """
     rate: Annotated[
         str,
@@ -267,6 +347,21 @@ class FlowProbe(BaseModel):
     """
 
 
+class FullyCoupledCc(BaseModel):
+    """
+    fully coupled: the connection as one flow over all paths (NSDI 2011, section 2)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["fully-coupled"] = "fully-coupled"
+    """
+    fully coupled: the connection as one flow over all paths (NSDI 2011, section 2)
+    """
+
+
 class HostQueues(BaseModel):
     """
     What differs in the queues of the hosts' own ports. What is left out is as in the switches.
@@ -295,6 +390,43 @@ class HostQueues(BaseModel):
     ] = None
     """
     A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
+    """
+
+
+class Hosts(BaseModel):
+    """
+    What hosts do beside their transports. What is left out is as in the profile, on which all transports must then agree.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    jitter: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    A packet that finds its host's port idle leaves it after a random time, uniform up to this, before its own serialisation:
+    what a host takes to process a packet is never quite the same. Packets of a host keep their order.
+    """
+
+
+class InTurnPaths(BaseModel):
+    """
+    The first subflow's path is drawn, the others follow in turn.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["in-turn"] = "in-turn"
+    """
+    the first subflow's path is drawn, further subflows take the next ones; both directions the same
     """
 
 
@@ -541,6 +673,21 @@ class ManyToOneTopology(BaseModel):
     senders: Annotated[int, Field(ge=1, le=65535)]
     """
     Number of senders.
+    """
+
+
+class OliaCc(BaseModel):
+    """
+    OLIA: opportunistic linked increases (Khalili et al., CoNEXT 2012)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["olia"] = "olia"
+    """
+    OLIA: opportunistic linked increases (Khalili et al., CoNEXT 2012)
     """
 
 
@@ -829,6 +976,21 @@ class TwoPathsTopology(BaseModel):
     """
 
 
+class UncoupledCc(BaseModel):
+    """
+    uncoupled: every subflow a Reno flow of its own (NSDI 2011, section 2)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["uncoupled"] = "uncoupled"
+    """
+    uncoupled: every subflow a Reno flow of its own (NSDI 2011, section 2)
+    """
+
+
 class UniformSize(BaseModel):
     """
     Uniform between two sizes, both included.
@@ -927,9 +1089,7 @@ class BulkTraffic(BaseModel):
     """
     Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
     """
-    pairs: (
-        Literal["permutation", "random"] | Staggered | list[list[str | int]] | None
-    ) = None
+    pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]] | None = None
     """
     Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one other, drawn by
     the seed; or "random": each flow of every host goes to another drawn for it; or staggered probabilities by
@@ -1029,9 +1189,7 @@ class ClosedLoopTraffic(BaseModel):
     """
     Time between a flow's end and its successor's opening.
     """
-    size: (
-        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
-    )
+    size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     """
     Application bytes of each flow: a size, or a distribution of sizes by its kind.
     """
@@ -1171,9 +1329,7 @@ class JobsTraffic(BaseModel):
     """
     Hosts of which a job's servers are drawn, its client excepted; left out, all.
     """
-    block: (
-        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
-    )
+    block: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     """
     Application bytes of a block: a size, or a distribution of sizes by its kind.
     """
@@ -1291,9 +1447,7 @@ class PoissonTraffic(BaseModel):
     """
     Flows a second of one sender; or `interval`.
     """
-    size: (
-        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
-    )
+    size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     """
     Application bytes of each flow: a size, or a distribution of sizes by its kind.
     """
@@ -1364,17 +1518,9 @@ class ProfilePatch(BaseModel):
     """
     Duplicate acknowledgements that start fast retransmit.
     """
-    ends_by_data_ack: bool | None = None
-    """
-    A connection ends when acknowledgements cover its data, on whatever subflow (RFC 8684, section 3.3.2); else when each subflow has all of its own acknowledged.
-    """
     fct_from: Literal["open", "established"] | None = None
     """
     Where FCT starts.
-    """
-    full_handshakes: bool | None = None
-    """
-    Are the last acknowledgement of a subflow's handshake and, once all data has been handed out, its FIN, FIN/ACK and last acknowledgement packets of their own? They change nothing, are not sent again, and take places in queues.
     """
     grow_after_mark: bool | None = None
     """
@@ -1491,14 +1637,6 @@ class ProfilePatch(BaseModel):
     """
     Is the handshake's round trip a first RTT sample?
     """
-    stall_on_held_data: bool | None = None
-    """
-    A fault of the simulator of AMP's authors, off in every profile: what arrived out of order on a subflow advances it only when the connection's own order moves on. Sent again before that, it is acknowledged as a duplicate, and the subflow waits for a further timeout.
-    """
-    turn_waits_for_join: bool | None = None
-    """
-    With joins under way, new data waits when round-robin's turn comes to a subflow whose SYN/ACK has not arrived; else that subflow is passed over.
-    """
 
 
 class Transport(BaseModel):
@@ -1513,10 +1651,15 @@ class Transport(BaseModel):
     cc: (
         Literal[
             "amp",
+            "balia",
+            "cubic",
             "dcm",
             "dctcp",
+            "fully-coupled",
             "lia",
+            "olia",
             "reno",
+            "uncoupled",
             "xmp",
             "kernel:amp",
             "kernel:dcm",
@@ -1525,10 +1668,15 @@ class Transport(BaseModel):
             "kernel:xmp",
         ]
         | AmpCc
+        | BaliaCc
+        | CubicCc
         | DcmCc
         | DctcpCc
+        | FullyCoupledCc
         | LiaCc
+        | OliaCc
         | RenoCc
+        | UncoupledCc
         | XmpCc
         | KernelAmpCc
         | KernelDcmCc
@@ -1548,6 +1696,11 @@ class Transport(BaseModel):
     ] = "0B"
     """
     Application bytes after which the further subflows join; only level "linux" can wait for them.
+    """
+    paths: Literal["ecmp", "in-turn", "by-interface"] | EcmpPaths | InTurnPaths | ByInterfacePaths | None = None
+    """
+    Which of the paths between two hosts each packet takes: the name of a path policy, or a table with name and
+    parameters; by default what suits the topology, mostly "ecmp".
     """
     profile: Literal["linux", "amp-2019"] = "linux"
     """
@@ -1586,6 +1739,10 @@ class Experiment(BaseModel):
     """
     Simulated time, above 0.
     """
+    hosts: Hosts | None = None
+    """
+    What hosts do beside their transports.
+    """
     level: Literal["packet", "linux"] = "packet"
     """
     Where it runs: in the packet-level simulator (default), or on this machine's kernel.
@@ -1595,11 +1752,7 @@ class Experiment(BaseModel):
     Name of the experiment.
     """
     probes: Annotated[
-        list[
-            Annotated[
-                QueueProbe | FlowProbe | LatencyProbe, Field(discriminator="kind")
-            ]
-        ],
+        list[Annotated[QueueProbe | FlowProbe | LatencyProbe, Field(discriminator="kind")]],
         Field(validate_default=True),
     ] = []
     """
@@ -1627,11 +1780,7 @@ class Experiment(BaseModel):
     traffic: Annotated[
         list[
             Annotated[
-                BulkTraffic
-                | IncastTraffic
-                | PoissonTraffic
-                | ClosedLoopTraffic
-                | JobsTraffic,
+                BulkTraffic | IncastTraffic | PoissonTraffic | ClosedLoopTraffic | JobsTraffic,
                 Field(discriminator="kind"),
             ]
         ],

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, TOPOLOGIES};
 use weft_packet::{Probe, Transport};
-use weft_spec::{Amount, Kind, Level, Size, Spec, SpecError, Time, Traffic, find};
+use weft_spec::{
+    Amount, Hosts, Kind, Level, NamedProfile, PROFILES, Size, Spec, SpecError, Time, Traffic, find,
+};
 use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
 
 use crate::classes::{self, ClassNames};
@@ -63,6 +65,9 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved,
         transports.push(built);
     }
 
+    if spec.level == Level::Packet {
+        resolved.hosts = hosts(spec);
+    }
     name_traffic(&mut resolved.traffic)?;
     let classes = ClassNames::new(&resolved)?;
     let stop = resolved
@@ -90,6 +95,15 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved,
         stop,
         probes,
     })
+}
+
+/// What hosts do: as stated, else as in the profile of all transports, else as in the default profile.
+fn hosts(spec: &Spec) -> Hosts {
+    let of_all = |profile: &&NamedProfile| spec.transports.values().all(|it| it.profile == profile.name);
+    let profile = PROFILES.iter().find(of_all).unwrap_or(&PROFILES[0]);
+    Hosts {
+        jitter: spec.hosts.jitter.or(profile.hosts.jitter),
+    }
 }
 
 /// A queue in bytes must have room for one full packet, or nothing ever passes.

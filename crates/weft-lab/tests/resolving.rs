@@ -87,6 +87,11 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         &["queues.host={limit = \"1KB\", mark = \"off\"}"],
         "queues.host.limit: 1KB is less than a packet of transports.amp",
     ),
+    (&["hosts.jitter=2ms"], "hosts.jitter: 2ms; allowed: 0s to 1ms"),
+    (
+        &["hosts.jiter=1us"],
+        "hosts.jiter: unknown field; allowed: jitter",
+    ),
     (
         &["transports.amp.cc=amq"],
         "transports.amp.cc: \"amq\" does not exist; allowed: \"amp\", \"dcm\", \"dctcp\", \"lia\", \"reno\", \"xmp\"",
@@ -262,6 +267,23 @@ fn everything_left_out_is_filled_in() {
     );
     let again = Experiment::parse(&spec.to_string(), &[]).unwrap();
     assert_eq!(again.spec(), spec, "and resolving it again changes nothing");
+}
+
+#[test]
+fn hosts_are_as_in_the_profile_of_all_transports() {
+    let jitter = |overrides: &[&str]| {
+        let experiment = parse(overrides).unwrap();
+        experiment.spec()["hosts"]["jitter"].as_str().map(str::to_owned)
+    };
+    let both = |profile: &str| ["amp", "dctcp"].map(|name| format!("transports.{name}.profile={profile}"));
+    for (profile, expected) in [("linux", "500ns"), ("amp-2019", "0s")] {
+        let both = both(profile);
+        let overrides: Vec<&str> = both.iter().map(String::as_str).collect();
+        assert_eq!(jitter(&overrides).as_deref(), Some(expected), "{profile}");
+    }
+    assert_eq!(jitter(&[]).as_deref(), Some("500ns"), "of different ones, linux");
+    assert_eq!(jitter(&["hosts.jitter=2us"]).as_deref(), Some("2us"));
+    assert_eq!(jitter(&["level=linux"]), None, "the kernel has its own");
 }
 
 #[test]

@@ -203,6 +203,7 @@ mod tests {
                 .step_by(2)
                 .map(|flow| Probe::Latency { flow })
                 .collect(),
+            jitter: Time(0),
             seed: 1,
             threads,
             trace_hash: true,

@@ -85,6 +85,8 @@ pub struct Setup {
     pub programs: Vec<Arc<dyn Program>>,
     /// Probes.
     pub probes: Vec<Probe>,
+    /// A packet that finds its host's port idle leaves it late by a random time up to this.
+    pub jitter: Time,
     /// Seed of all random streams.
     pub seed: u64,
     /// Worker threads, at least 1.

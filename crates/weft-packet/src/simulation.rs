@@ -45,6 +45,7 @@ impl Simulation {
             flows,
             programs,
             probes,
+            jitter,
             seed,
             threads,
             trace_hash,
@@ -63,6 +64,7 @@ impl Simulation {
                 .unwrap_or(1),
             seed,
             arrivals: MOST_ARRIVALS,
+            jitter: jitter.0,
             threads,
             trace: trace_hash,
             distributions: Vec::new(),
@@ -399,9 +401,11 @@ fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
         }
         let sending = u128::from(min_packet) * 8_000_000_000_000 / u128::from(link.rate.0);
         let crossing = Time(link.delay.0.saturating_add(sending as u64));
-        if sending == 0 {
+        // Of what is simulated up to a picosecond is cut off.
+        if sending < 2 {
             return Err(format!(
-                "link from {from} to {to}: a packet of {min_packet}B is sent in 0s; allowed: at least 1ps"
+                "link from {from} to {to}: a packet of {min_packet}B is sent in {}; allowed: at least 2ps",
+                Time(sending as u64)
             ));
         }
         if crossing > LONGEST {

@@ -245,6 +245,7 @@ proptest! {
         network in any_network(),
         transports in prop::collection::vec(any_transport(), 1..4),
         sent in prop::collection::vec(any_sent(), 1..12),
+        jitter in prop::sample::select(vec![0, 0, 1, 500_000]),
         seed in any::<u64>(),
     ) {
         for transport in &transports {
@@ -254,6 +255,7 @@ proptest! {
         let flows: Vec<Flow> = sent.iter().map(|sent| sent.flow(&network, hosts, &transports)).collect();
         let experiment = |threads| Setup {
             probes: vec![Probe::Queue { link: 1 }],
+            jitter: Time(jitter),
             seed,
             threads,
             trace_hash: true,

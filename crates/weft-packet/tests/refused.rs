@@ -46,7 +46,7 @@ fn links_must_take_some_time() {
     });
     assert_eq!(
         instant,
-        "link from h1 to s0: a packet of 1B is sent in 0s; allowed: at least 1ps"
+        "link from h1 to s0: a packet of 1B is sent in 0s; allowed: at least 2ps"
     );
     let eternal = refusal(|s| {
         for link in &mut s.fabric.links {

@@ -9,7 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use crate::{Amount, ProfilePatch, Size, SpecError, Time, from_table};
+use crate::{Amount, Hosts, ProfilePatch, Size, SpecError, Time, from_table};
 
 /// An experiment: a network, ways of sending, and who sends what when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +31,9 @@ pub struct Spec {
     pub topology: Kind,
     /// The queues at the heads of all links.
     pub queues: Queues,
+    /// What hosts do beside their transports.
+    #[serde(default, skip_serializing_if = "Hosts::is_empty")]
+    pub hosts: Hosts,
     /// Ways of sending, by name.
     pub transports: BTreeMap<String, Transport>,
     /// Who sends what when.
@@ -229,6 +232,7 @@ impl Spec {
             return Err(SpecError::new("duration", "0s", "a time above 0"));
         }
         spec.queues.check().map_err(|error| error.under("queues"))?;
+        spec.hosts.check().map_err(|error| error.under("hosts"))?;
         Ok(spec)
     }
 }

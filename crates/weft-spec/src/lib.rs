@@ -6,6 +6,7 @@
 mod entry;
 mod error;
 mod experiment;
+mod hosts;
 mod profile;
 mod quantity;
 mod set;
@@ -17,6 +18,7 @@ pub use error::SpecError;
 pub use experiment::{
     Cc, HostQueues, Kind, Level, Mark, PathPolicy, Queues, SizeClass, Spec, Stop, Traffic, Transport,
 };
+pub use hosts::Hosts;
 pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery};
 pub use set::apply_override;
 pub use tree::{from_table, read_table, to_table};

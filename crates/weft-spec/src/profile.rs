@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use crate::{Size, SpecError, Time, from_table, to_table};
+use crate::{Hosts, Size, SpecError, Time, from_table, to_table};
 
 /// The largest packet on the wire, data or ACK: what IPv4's and IPv6's length fields allow.
 const MAX_WIRE_SIZE: u32 = 65_535;
@@ -121,6 +121,8 @@ pub struct NamedProfile {
     pub about: &'static str,
     /// The profile.
     pub make: fn() -> Profile,
+    /// What its hosts do.
+    pub hosts: Hosts,
 }
 
 /// All profiles, the default first.
@@ -129,11 +131,17 @@ pub const PROFILES: &[NamedProfile] = &[
         name: "linux",
         about: "a stock Linux sender and receiver: initial cwnd 10, SACK, delayed ACKs, minimum RTO 200 ms (default)",
         make: Profile::linux,
+        hosts: Hosts {
+            jitter: Some(Time::from_ns(500)),
+        },
     },
     NamedProfile {
         name: "amp-2019",
         about: "what the simulator of AMP's authors did: initial cwnd 1, NewReno, initial RTO 1.5 s, no handshake sample",
         make: Profile::amp_2019,
+        hosts: Hosts {
+            jitter: Some(Time(0)),
+        },
     },
 ];
 

@@ -48,6 +48,9 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     }
     links(plan)?;
     queues(plan)?;
+    if let Some(jitter) = spec.hosts.jitter {
+        return refuse("hosts.jitter", jitter, "nothing: the kernel takes what it takes");
+    }
     for (name, transport) in &spec.transports {
         self::transport(transport, spec.topology.kind == ONE_PATH)
             .map_err(|error| error.under(&format!("transports.{name}")))?;

@@ -162,6 +162,8 @@ struct Case {
     alike: bool,
     /// Packets that a node may get in a window.
     arrivals: u64,
+    /// The longest processing time at a host.
+    jitter: u64,
     /// Lengths of slices in units of 1/16 of the lookahead, and odd picoseconds.
     slices: Vec<u64>,
     seed: u64,
@@ -289,17 +291,18 @@ fn any_case() -> impl Strategy<Value = Case> {
             let l = links.len() as u32;
             let times = prop::sample::select(vec![0, 1, 1_000_000, 1_000_000, 5_000_000, 77_777_777]);
             let arrivals = prop::sample::select(vec![MOST_ARRIVALS, MOST_ARRIVALS, 30]);
+            let jitter = prop::sample::select(vec![0, 0, 1, 3_000, 700_000, 5_000_000]);
             (
                 Just((links, hosts)),
                 prop::collection::vec((0..n, times, 0_u64..4), 1..6),
                 prop::collection::vec(0..l, 0..3),
                 prop::collection::vec((0..l, 1_u64..40), 0..3),
                 prop::collection::vec(1_u64..200, 1..8),
-                arrivals,
+                (arrivals, jitter),
                 any::<u64>(),
             )
                 .prop_map(
-                    move |((links, hosts), timers, probes, samples, slices, arrivals, seed)| Case {
+                    move |((links, hosts), timers, probes, samples, slices, (arrivals, jitter), seed)| Case {
                         nodes,
                         links,
                         hosts,
@@ -308,6 +311,7 @@ fn any_case() -> impl Strategy<Value = Case> {
                         samples,
                         alike,
                         arrivals,
+                        jitter,
                         slices,
                         seed,
                     },
@@ -378,20 +382,15 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
         max_packet: 1500,
         seed: case.seed,
         arrivals: case.arrivals,
+        jitter: case.jitter,
         threads,
         trace: true,
         distributions: case.probes.clone(),
-        samples: samples.clone(),
+        samples,
     };
     let hosts = 0..case.hosts.len() as u32;
     let mut engine = Engine::new(&fabric, &plan, toy);
-    let mut reference = Reference::new(
-        &fabric,
-        case.seed,
-        hops,
-        &samples,
-        hosts.clone().map(toy).collect(),
-    );
+    let mut reference = Reference::new(&fabric, &plan, hops, hosts.clone().map(toy).collect());
     for &(host, time, key) in &case.timers {
         let node = case.hosts[host as usize];
         engine.set_timer(host, node, time, key);
@@ -485,6 +484,7 @@ fn ties_are_many_and_favour_nobody() {
         samples: Vec::new(),
         alike: true,
         arrivals: MOST_ARRIVALS,
+        jitter: 0,
         slices: vec![100],
         seed,
     };
@@ -534,6 +534,7 @@ fn windows_are_short_enough_for_what_arrives() {
             max_packet: 1514,
             seed: 0,
             arrivals: MOST_ARRIVALS,
+            jitter: 0,
             threads: 1,
             trace: false,
             distributions: Vec::new(),

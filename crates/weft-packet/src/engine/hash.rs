@@ -14,6 +14,14 @@ fn finish(mut hash: u64) -> u64 {
     hash ^ hash >> 31
 }
 
+/// The time from 0 to `most` that node `node` takes to process the `n`-th packet of a port.
+pub fn processing_time(seed: u64, node: u32, n: u64, most: u64) -> u64 {
+    let mut hash = seed;
+    mix(&mut hash, u64::from(node) << 32 | 0x7072_6F63);
+    mix(&mut hash, n);
+    ((u128::from(finish(hash)) * (u128::from(most) + 1)) >> 64) as u64
+}
+
 /// A link's share of [`rank`]: the seed and the link's number in the fabric.
 pub fn link_hash(seed: u64, link: u32) -> u64 {
     let mut hash = seed;

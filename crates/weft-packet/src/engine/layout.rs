@@ -176,6 +176,8 @@ impl<'a> Layout<'a> {
             due: BinaryHeap::new(),
             outboxes: vec![Vec::new(); self.bounds.len() - 1],
             lookahead: self.window,
+            seed: plan.seed,
+            jitter: plan.jitter,
             end: 0,
             hops: HopBits::of(self.fabric),
             drops: HashMap::new(),

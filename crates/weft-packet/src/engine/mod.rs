@@ -49,8 +49,10 @@ pub struct Plan {
     pub min_packet: u32,
     /// Bytes on the wire of the largest packet.
     pub max_packet: u32,
-    /// Seed of what orders arrivals at the same time.
+    /// Seed of what orders arrivals at the same time, and of processing times.
     pub seed: u64,
+    /// A packet that finds its host's port idle leaves it late by a random time up to this, in picoseconds.
+    pub jitter: u64,
     /// Packets that a node may get in one window, at most [`MOST_ARRIVALS`]: windows are made short enough.
     pub arrivals: u64,
     /// Threads, at least 1.

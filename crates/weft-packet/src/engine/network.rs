@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::calendar::Calendar;
+use super::hash::processing_time;
 use super::packet::{DATA, Packet};
 use super::port::{Port, Rules};
 use super::prefetch::prefetch;
@@ -43,6 +44,10 @@ pub struct Network {
     pub lookahead: u64,
     /// End of what is being processed.
     pub end: u64,
+    /// Seed of processing times at hosts.
+    pub seed: u64,
+    /// The longest of them, in picoseconds; 0 if there are none.
+    pub jitter: u64,
     /// How routes are packed.
     pub hops: HopBits,
     /// Data packets dropped, by (flow, subflow).
@@ -50,11 +55,27 @@ pub struct Network {
 }
 
 impl Network {
-    /// Sends `packet`, with what is left of its route, over port `port` (in the partition) at `now`.
+    /// Forwards `packet`, with what is left of its route, over port `port` (in the partition) at `now`.
     #[inline(always)]
-    pub fn transmit(&mut self, port: usize, now: u64, packet: &Packet, route: Route) {
+    pub fn forward(&mut self, port: usize, now: u64, packet: &Packet, route: Route) {
+        self.transmit(port, now, now, packet, route);
+    }
+
+    /// Sends a packet of host `node`'s own.
+    #[inline(always)]
+    pub fn send(&mut self, node: u32, port: usize, now: u64, packet: &Packet, route: Route) {
+        let mut ready = now;
+        if self.jitter != 0 && self.ports[port].is_idle(now) {
+            ready += processing_time(self.seed, node, self.ports[port].packets, self.jitter);
+        }
+        self.transmit(port, now, ready, packet, route);
+    }
+
+    #[inline(always)]
+    fn transmit(&mut self, port: usize, now: u64, ready: u64, packet: &Packet, route: Route) {
         let mut flags = packet.flags;
-        let Some(time) = self.ports[port].enqueue(&mut self.rules, port, now, packet.size, &mut flags) else {
+        let enqueued = self.ports[port].enqueue(&mut self.rules, port, now, ready, packet.size, &mut flags);
+        let Some(time) = enqueued else {
             self.dropped(packet);
             return;
         };
@@ -73,7 +94,7 @@ impl Network {
         }
     }
 
-    /// Reads ahead what [`transmit`](Self::transmit) will touch of the port itself.
+    /// Reads ahead what [`forward`](Self::forward) will touch of the port itself.
     #[inline(always)]
     pub fn expect_port(&self, port: usize) {
         prefetch(&self.ports[port]);

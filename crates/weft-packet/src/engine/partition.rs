@@ -39,7 +39,7 @@ impl At<'_> {
     pub fn send(&mut self, packet: &Packet) {
         let (hop, rest) = packet.route.next(self.network.hops);
         let port = (self.first_port + hop) as usize;
-        self.network.transmit(port, self.now, packet, rest);
+        self.network.send(self.node, port, self.now, packet, rest);
     }
 
     /// Has [`Endpoint::on_timer`] called with `key` at `time`, not before now.
@@ -350,7 +350,7 @@ impl<E: Endpoint> Partition<E> {
             }
             let (hop, rest) = packet.route.next(self.network.hops);
             let port = (place.first_port + hop) as usize;
-            self.network.transmit(port, packet.time, packet, rest);
+            self.network.forward(port, packet.time, packet, rest);
         }
     }
 
@@ -390,16 +390,18 @@ impl<E: Endpoint> Partition<E> {
             if TRACE {
                 trace_packet(&mut self.trace[node as usize], &packet);
             }
-            let mut at = At {
-                network: &mut self.network,
-                node: self.first_node + node,
-                first_port: place.first_port,
-                now: packet.time,
-            };
             if packet.route.is_here() {
+                let mut at = At {
+                    network: &mut self.network,
+                    node: self.first_node + node,
+                    first_port: place.first_port,
+                    now: packet.time,
+                };
                 self.endpoints[place.endpoint as usize].on_packet(&packet, &mut at);
             } else {
-                at.send(&packet);
+                let (hop, rest) = packet.route.next(self.network.hops);
+                self.network
+                    .forward((place.first_port + hop) as usize, packet.time, &packet, rest);
             }
         }
         while !self.network.due.is_empty() {

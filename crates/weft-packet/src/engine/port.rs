@@ -133,18 +133,26 @@ impl Port {
         self.delay
     }
 
-    /// Enqueues a packet of `size` bytes at `now`, and perhaps marks it. Returns its arrival at the far end, or `None` if
-    /// it is dropped.
+    /// Has everything left by `now`?
+    #[inline(always)]
+    pub fn is_idle(&self, now: u64) -> bool {
+        now >= self.busy_until
+    }
+
+    /// Enqueues a packet of `size` bytes at `now`, and perhaps marks it. Its serialisation begins at `ready` or when the queue
+    /// before it has left; `ready` is after `now` only where the port [is idle](Self::is_idle). Returns its arrival at the far
+    /// end, or `None` if it is dropped.
     #[inline(always)]
     pub fn enqueue(
         &mut self,
         rules: &mut [Rules],
         index: usize,
         now: u64,
+        ready: u64,
         size: u16,
         flags: &mut u16,
     ) -> Option<u64> {
-        if now >= self.busy_until && self.check_at != 0 {
+        if self.is_idle(now) && self.check_at != 0 {
             // Idle: what is recorded has left. Starting over keeps short queues in one cache line.
             self.head = 0;
             self.len = 0;
@@ -152,7 +160,7 @@ impl Port {
         if self.len >= self.check_at && !self.admit(&mut rules[index], now, size, flags) {
             return None;
         }
-        let departure = now.max(self.busy_until) + self.serialisation(u32::from(size));
+        let departure = ready.max(self.busy_until) + self.serialisation(u32::from(size));
         self.busy_until = departure;
         if self.len == 0 {
             self.head_departure = departure;

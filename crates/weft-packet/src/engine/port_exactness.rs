@@ -34,6 +34,8 @@ struct Arrival {
     gap: (u64, u64),
     size: u16,
     flags: u16,
+    /// What the host takes to process it, in picoseconds, if the port is idle.
+    processing: u64,
     /// Is the length looked at, so long after?
     look: Option<u64>,
 }
@@ -42,15 +44,22 @@ fn any_arrival() -> impl Strategy<Value = Arrival> {
     let whole = prop::sample::select(vec![0, 0, 0, 0, 1, 16, 37, 38, 100]);
     let rest = prop::sample::select(vec![0, 0, 0, 1, 799]);
     let flags = prop::sample::select(vec![0, ECT, ECT, ECT, ECT | PROTECTED, PROTECTED]);
+    let processing = prop::sample::select(vec![0, 0, 1, 40_000, 2_000_000]);
     let look = prop::option::of(prop::sample::select(vec![0, 1, 32_000, 1_200_000]));
-    ((whole, rest), prop::sample::select(SIZES.to_vec()), flags, look).prop_map(|(gap, size, flags, look)| {
-        Arrival {
+    (
+        (whole, rest),
+        prop::sample::select(SIZES.to_vec()),
+        flags,
+        processing,
+        look,
+    )
+        .prop_map(|(gap, size, flags, processing, look)| Arrival {
             gap,
             size,
             flags,
+            processing,
             look,
-        }
-    })
+        })
 }
 
 /// The port and the queue.
@@ -97,9 +106,15 @@ impl Ports {
             now += arrival.gap.0 * serialisation(self.rate, SIZES[0]) + arrival.gap.1;
             self.serve(now);
             let mut flags = arrival.flags;
+            let ready = now
+                + if self.port.is_idle(now) {
+                    arrival.processing
+                } else {
+                    0
+                };
             let foretold = self
                 .port
-                .enqueue(&mut self.rules, 0, now, arrival.size, &mut flags);
+                .enqueue(&mut self.rules, 0, now, ready, arrival.size, &mut flags);
             self.foretold.extend(foretold);
             let packet = Packet {
                 size: arrival.size,
@@ -111,7 +126,7 @@ impl Ports {
                     prop_assert!(foretold.is_some(), "packet {} was dropped", i);
                     prop_assert_eq!(flags & CE, expected & CE, "mark of packet {}", i);
                     if idle {
-                        self.served = Some(now + serialisation(self.rate, arrival.size));
+                        self.served = Some(now + arrival.processing + serialisation(self.rate, arrival.size));
                     }
                 }
                 Err(_) => prop_assert!(foretold.is_none(), "packet {} was not dropped", i),
@@ -157,7 +172,7 @@ fn bytes_are_counted_not_derived_from_times() {
     let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &rules[0], 0, 0);
     let mut enqueue = || {
         let mut flags = ECT;
-        port.enqueue(&mut rules, 0, 0, 41, &mut flags)
+        port.enqueue(&mut rules, 0, 0, 0, 41, &mut flags)
     };
     let accepted = (0..400).filter_map(|_| enqueue()).count();
     // One in service, 300 waiting; the last 49 of them found more than 250 waiting.

@@ -7,10 +7,10 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use weft_fabric::{Fabric, Queue};
 use weft_spec::{Amount, Rate};
 
-use super::mix;
 use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
 use super::partition::trace_packet;
 use super::route::HopBits;
+use super::{Plan, mix};
 
 /// What an endpoint does at an event, in this order.
 pub enum Act {
@@ -142,12 +142,24 @@ enum Event {
     Sample { probe: u32 },
 }
 
-/// The lot that decides which of several links goes first at `time`: seed, link and time stirred into one another, and the
-/// 64 bits mixed by the finaliser of Steele, Lea and Flood's `SplitMix64` (OOPSLA 2014).
+/// The lot that decides which of several links goes first at `time`.
 fn lot(seed: u64, link: u32, time: u64) -> u64 {
+    random(seed, [link.into(), time])
+}
+
+/// What host `node` takes to process packet `n` of a port, at most `most`.
+fn processing(seed: u64, node: u32, n: u64, most: u64) -> u64 {
+    let tag = u64::from(u32::from_be_bytes(*b"proc"));
+    let drawn = u128::from(random(seed, [(u64::from(node) << 32) + tag, n]));
+    (drawn * u128::from(most + 1) / (1 << 64)) as u64
+}
+
+/// Seed and words stirred into one another, and the 64 bits mixed by the finaliser of Steele, Lea and Flood's `SplitMix64`
+/// (OOPSLA 2014).
+fn random(seed: u64, words: [u64; 2]) -> u64 {
     let product = |a: u64, b: u64| (u128::from(a) * u128::from(b) % (1 << 64)) as u64;
     let folded = |bits: u64, by: u32| bits ^ (bits / (1 << by));
-    let stirred = [u64::from(link), time].into_iter().fold(seed, |so_far, word| {
+    let stirred = words.into_iter().fold(seed, |so_far, word| {
         product(so_far.rotate_left(23) ^ word, 11_400_714_819_323_198_485)
     });
     let first = product(folded(stirred, 30), 13_787_848_793_156_543_929);
@@ -174,6 +186,8 @@ pub struct Reference<'a, T> {
     fabric: &'a Fabric,
     hops: HopBits,
     seed: u64,
+    /// The longest processing time at a host.
+    jitter: u64,
     events: BinaryHeap<Reverse<(u64, Event)>>,
     /// The first link of each node.
     first: Vec<u32>,
@@ -196,7 +210,7 @@ pub struct Reference<'a, T> {
 }
 
 impl<'a, T: Toy> Reference<'a, T> {
-    pub fn new(fabric: &'a Fabric, seed: u64, hops: HopBits, samples: &[(u32, u64)], toys: Vec<T>) -> Self {
+    pub fn new(fabric: &'a Fabric, plan: &Plan, hops: HopBits, toys: Vec<T>) -> Self {
         let wire = |queue| Wire {
             fifo: Fifo::new(queue),
             flying: VecDeque::new(),
@@ -206,15 +220,16 @@ impl<'a, T: Toy> Reference<'a, T> {
         Self {
             fabric,
             hops,
-            seed,
+            seed: plan.seed,
+            jitter: plan.jitter,
             events: (0..)
-                .zip(samples)
+                .zip(&plan.samples)
                 .map(|(probe, &(_, every))| Reverse((every, Event::Sample { probe })))
                 .collect(),
             first: (0..fabric.nodes.len() as u32).map(first).collect(),
             wires: fabric.links.iter().map(|l| wire(l.queue)).collect(),
             toys,
-            samples: samples.to_vec(),
+            samples: plan.samples.clone(),
             lengths: Vec::new(),
             drops: HashMap::new(),
             events_so_far: (0, 0),
@@ -291,27 +306,29 @@ impl<'a, T: Toy> Reference<'a, T> {
             let acts = self.toy(node).packet(&packet, packet.time);
             self.perform(node, acts, packet.time);
         } else {
-            self.send(node, packet, packet.time);
+            self.send(node, packet, packet.time, 0);
         }
     }
 
     fn perform(&mut self, node: u32, acts: Vec<Act>, now: u64) {
         for act in acts {
             match act {
-                Act::Send(packet) => self.send(node, packet, now),
+                Act::Send(packet) => self.send(node, packet, now, self.jitter),
                 Act::Timer(time, key) => self.set_timer(node, time.max(now), key),
             }
         }
     }
 
-    /// Takes the next port of the packet's route.
-    fn send(&mut self, node: u32, mut packet: Packet, now: u64) {
+    /// Takes the next port of the packet's route. If that is idle, processing takes up to `jitter` first.
+    fn send(&mut self, node: u32, mut packet: Packet, now: u64, jitter: u64) {
         let (port, rest) = packet.route.next(self.hops);
         packet.route = rest;
         let link = self.first[node as usize] + port;
         match self.wires[link as usize].fifo.offer(packet, now) {
             Ok((_, true)) => {
-                let served = now + serialisation(self.fabric.links[link as usize].rate, packet.size);
+                let n = self.wires[link as usize].fifo.packets - 1;
+                let begins = now + processing(self.seed, node, n, jitter);
+                let served = begins + serialisation(self.fabric.links[link as usize].rate, packet.size);
                 self.events.push(Reverse((served, Event::Served { link })));
             }
             Err(packet) if packet.flags & DATA != 0 => {

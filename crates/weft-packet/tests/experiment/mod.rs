@@ -83,7 +83,7 @@ pub fn sized(from: u32, to: u32, bytes: u64) -> Flow {
     }
 }
 
-/// A setup on one thread without probes and trace.
+/// A setup on one thread without probes, trace and jitter.
 pub fn setup(fabric: Fabric, transports: Vec<Transport>, flows: Vec<Flow>) -> Setup {
     Setup {
         fabric,
@@ -91,6 +91,7 @@ pub fn setup(fabric: Fabric, transports: Vec<Transport>, flows: Vec<Flow>) -> Se
         flows,
         programs: Vec::new(),
         probes: Vec::new(),
+        jitter: Time(0),
         seed: 1,
         threads: 1,
         trace_hash: false,

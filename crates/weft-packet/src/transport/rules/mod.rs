@@ -300,6 +300,7 @@ impl Wire {
             max_packet: profile.wire_size(),
             seed: self.seed,
             arrivals: MOST_ARRIVALS,
+            jitter: 0,
             threads: 1,
             trace: false,
             distributions: Vec::new(),

@@ -1,0 +1,152 @@
+//! Identical flows over equal links share alike, and no sender is ahead because of its number. Nothing is kinder than a user's
+//! experiment: hosts send as fast as the bottleneck, with the profile `linux` and its jitter.
+
+mod experiment;
+
+use experiment::{GBPS, assert_within, cc, everywhere, flow, queue, setup, transport};
+use weft_fabric::{Fabric, FatTree, ManyToOne, Queue, Topology};
+use weft_packet::{Outcome, Setup, Simulation};
+use weft_spec::{PROFILES, Profile, Rate, Time};
+use weft_traffic::Flow;
+
+const SEEDS: u64 = 20;
+const DELAY: Time = Time::from_us(5);
+
+/// What so many senders share, at a rate of all links.
+type Scene = fn(u32, Rate, Queue) -> (Fabric, Vec<Flow>);
+
+/// Hosts around a switch.
+fn star(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
+    let topology = ManyToOne {
+        senders,
+        rate,
+        delay: DELAY,
+        sender_rate: None,
+    };
+    let flows = (0..senders).map(|host| flow(host, senders));
+    (topology.build(&everywhere(queue)).unwrap(), flows.collect())
+}
+
+/// Hosts of other pods than the receiver's, whose last link all share.
+fn fat_tree(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
+    let topology = FatTree {
+        k: 4,
+        rate,
+        delay: DELAY,
+        host_rate: None,
+        oversubscription: 1,
+    };
+    let flows = (0..senders).map(|host| flow(4 + host, 0));
+    (topology.build(&everywhere(queue)).unwrap(), flows.collect())
+}
+
+/// Identical flows of one algorithm.
+struct Contest {
+    scene: Scene,
+    gbps: u64,
+    queue: Queue,
+    algorithm: &'static str,
+    subflows: u32,
+    warm_up: Time,
+    length: Time,
+}
+
+impl Contest {
+    /// Bytes that each of so many senders delivers after the warm-up. They open within a millisecond.
+    fn delivered(&self, senders: u32, seed: u64) -> Vec<f64> {
+        let (fabric, mut flows) = (self.scene)(senders, Rate(self.gbps * GBPS), self.queue);
+        let mut random = seed;
+        for flow in &mut flows {
+            // Knuth's generator, of which the upper half is random enough.
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            flow.start = Time((random >> 32) % Time::from_ms(1).0);
+        }
+        let transports = vec![transport(
+            cc(self.algorithm, &[]),
+            self.subflows,
+            Profile::linux(),
+        )];
+        let mut simulation = Simulation::new(Setup {
+            jitter: PROFILES[0].hosts.jitter.unwrap(),
+            seed,
+            ..setup(fabric, transports, flows)
+        })
+        .unwrap();
+        let [before, after] = [self.warm_up, Time(self.warm_up.0 + self.length.0)].map(|end| {
+            simulation.run_until(end);
+            simulation.outcome()
+        });
+        let bytes = |outcome: &Outcome, sender: usize| outcome.flows[sender].delivered_bytes as f64;
+        (0..senders as usize)
+            .map(|sender| bytes(&after, sender) - bytes(&before, sender))
+            .collect()
+    }
+
+    /// Jain's index is at least `least` in the mean over the seeds; of two senders neither is ahead more often than a coin falls
+    /// on one side (5 to 15 of 20: 98.8 % of all coins).
+    fn holds(&self, senders: u32, least: f64) {
+        let what = format!("{senders} x {}", self.algorithm);
+        let delivered: Vec<Vec<f64>> = (0..SEEDS).map(|seed| self.delivered(senders, seed)).collect();
+        let index = delivered.iter().map(|bytes| jain(bytes)).sum::<f64>() / SEEDS as f64;
+        let ahead = delivered.iter().filter(|bytes| bytes[0] > bytes[1]).count();
+        println!("{what}: Jain's index {index:.4}, the first ahead of the second {ahead} times");
+        assert_within(&format!("{what}: Jain's index"), index, least, 1.0);
+        if senders == 2 {
+            assert_within(&format!("{what}: the first is ahead"), ahead as f64, 5.0, 15.0);
+        }
+    }
+}
+
+/// Jain's index: 1 where all are alike, 1/n where one has all.
+fn jain(values: &[f64]) -> f64 {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|x| x * x).sum();
+    if squares == 0.0 {
+        return 0.0;
+    }
+    sum * sum / (values.len() as f64 * squares)
+}
+
+/// With ties by link, two senders shared 7.4 to 2.2 in every seed: an index of 0.77.
+#[test]
+fn dctcp_flows_share_alike() {
+    for scene in [star as Scene, fat_tree] {
+        let contest = Contest {
+            scene,
+            gbps: 10,
+            queue: queue(100, Some(10)),
+            algorithm: "dctcp",
+            subflows: 1,
+            warm_up: Time::from_ms(20),
+            length: Time::from_ms(80),
+        };
+        for senders in [2, 5, 10] {
+            contest.holds(senders, 0.98);
+        }
+    }
+}
+
+/// Who fills a queue without marks learns of it by loss, sometimes by a timeout of 200 ms, so it takes longer and comes out less even.
+#[test]
+fn flows_that_lose_packets_share_about_alike() {
+    for (algorithm, subflows, least) in [
+        ("reno", 1, [0.9; 3]),
+        ("cubic", 1, [0.9; 3]),
+        ("lia", 2, [0.8; 3]),
+    ] {
+        let contest = Contest {
+            scene: star,
+            gbps: 1,
+            queue: queue(100, None),
+            algorithm,
+            subflows,
+            warm_up: Time::from_ms(400),
+            length: Time::from_ms(600),
+        };
+        for (senders, least) in [2, 5, 10].into_iter().zip(least) {
+            contest.holds(senders, least);
+        }
+    }
+}
