@@ -85,6 +85,7 @@ mod tests {
             flow: 0,
             established: None,
             finish: None,
+            acked: None,
             delivered_bytes: 0,
             reinjected: 0,
             suppressions: 0,

@@ -124,6 +124,7 @@ fn flows_have_their_names_times_and_goodput() {
     assert_eq!(indices(flows, "round")[9..11], [Some(0), Some(1)]);
     assert_eq!(indices(flows, "subflows")[19..], [Some(1), Some(2)]);
     let (starts, finishes) = (numbers(flows, "start_s"), numbers(flows, "finish_s"));
+    let acked = numbers(flows, "acked_s");
     assert!((starts[11].unwrap() - 0.010_05).abs() < 1e-12);
     assert_eq!(
         (numbers(flows, "stop_s")[0], numbers(flows, "stop_s")[20]),
@@ -142,6 +143,8 @@ fn flows_have_their_names_times_and_goodput() {
         let from = if i < 20 { established[i].unwrap() } else { start };
         assert!((completion[i].unwrap() - (finish - from)).abs() < 1e-12);
         assert!(established[i].unwrap() > start && finish > established[i].unwrap());
+        // The sender hears of it later by the way back at least: two links of 2 us.
+        assert!(acked[i].unwrap() - finish > 4e-6, "{i}");
         let expected = 8.0 * delivered[i] as f64 / (finish - start);
         assert!((goodput[i].unwrap() / expected - 1.0).abs() < 1e-9);
         assert!(i == 20 || delivered[i] == 128_000);

@@ -10,8 +10,10 @@ pub struct FlowRecord {
     pub flow: u32,
     /// When subflow 0's SYN/ACK arrived.
     pub established: Option<Time>,
-    /// When the last of its data was acknowledged.
+    /// When the receiver had all of its data.
     pub finish: Option<Time>,
+    /// When the sender knew: all of it was acknowledged. None also where a level cannot tell.
+    pub acked: Option<Time>,
     /// Application bytes the receiver has, each counted once.
     pub delivered_bytes: u64,
     /// Sums over the subflows follow in [`SubflowRecord`]; here what belongs to the connection.
@@ -30,6 +32,7 @@ impl FlowRecord {
             flow,
             established: None,
             finish: None,
+            acked: None,
             delivered_bytes: 0,
             reinjected: 0,
             suppressions: 0,

@@ -374,11 +374,19 @@ impl Simulation {
                 cwnd: connection.windows[s as usize].cwnd,
                 srtt: connection.windows[s as usize].srtt,
             });
+        let assembly = receiver.assembly(flow);
+        let finish = match assembly {
+            // stopped before it had sent a byte: over when the sender says so
+            _ if connection.total == 0 => time(connection.finished),
+            Some(assembly) if assembly.chunks.next() == connection.total => Some(Time(assembly.newest)),
+            _ => None,
+        };
         FlowRecord {
             flow,
             established: time(connection.established),
-            finish: time(connection.finished),
-            delivered_bytes: receiver.assembly(flow).map_or(0, |a| a.bytes),
+            finish,
+            acked: time(connection.finished),
+            delivered_bytes: assembly.map_or(0, |a| a.bytes),
             reinjected: connection.reinjected,
             suppressions: connection.suppressions,
             subflows: subflows.collect(),

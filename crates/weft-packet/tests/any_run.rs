@@ -265,6 +265,7 @@ proptest! {
         let outcome = run(experiment(1), END);
         for (i, (flow, record)) in flows.iter().zip(&outcome.flows).enumerate() {
             prop_assert!(record.finish.is_some(), "flow {} never ended: {:?}", i, record);
+            prop_assert!(record.finish <= record.acked, "flow {} was acknowledged first: {:?}", i, record);
             if let Some(Size(bytes)) = flow.size {
                 prop_assert_eq!(record.delivered_bytes, bytes, "flow {}", i);
                 prop_assert!(record.established.is_some());

@@ -395,15 +395,18 @@ fn idle_paths_take_what_they_must() {
         let packets = bytes.div_ceil(u64::from(profile.mss));
         let last = (bytes - (packets - 1) * u64::from(profile.mss)) as u32 + profile.header;
         if packets == 1 {
-            let rtt = crossing(&there, last) + returns;
-            assert_eq!(outcome.flows[0].finish, Some(Time(established + rtt)));
+            let one_way = crossing(&there, last);
+            let rtt = one_way + returns;
+            assert_eq!(outcome.flows[0].finish, Some(Time(established + one_way)));
+            assert_eq!(outcome.flows[0].acked, Some(Time(established + rtt)));
             assert_eq!((outcome.flows[0].subflows[0].srtt * 1e12).round() as u64, rtt);
         } else {
             // The packets leave at once and queue before the slowest link, the last of them behind all others there.
             let slowest = there.iter().min_by_key(|link| link.rate).unwrap();
             let queueing = (packets - 1) * serialisation(profile.wire_size(), slowest.rate);
-            let rtt = crossing(&there, last) + queueing + returns;
-            assert_eq!(outcome.flows[0].finish, Some(Time(established + rtt)));
+            let arrived = established + crossing(&there, last) + queueing;
+            assert_eq!(outcome.flows[0].finish, Some(Time(arrived)));
+            assert_eq!(outcome.flows[0].acked, Some(Time(arrived + returns)));
         }
     };
     for bytes in [1, 700, 1447, 1448] {

@@ -99,6 +99,10 @@ pub(super) fn flows(
                 .iter()
                 .map(|record| Time(suppressed.get(&record.flow).copied().unwrap_or(0)).seconds()),
         )
+        .number_or_null(
+            "acked_s",
+            records.iter().map(|record| record.acked.map(Time::seconds)),
+        )
         .finish()
 }
 
@@ -119,7 +123,7 @@ fn suppressed(outcome: &Outcome) -> HashMap<u32, u64> {
     total
 }
 
-/// Seconds from where the profile starts counting to the last acknowledgement.
+/// Seconds from where the profile starts counting until the receiver has the last byte.
 fn completion_time(names: &Names, flow: &Flow, record: &FlowRecord) -> Option<f64> {
     let from = match names.fct_from[flow.transport as usize] {
         FctFrom::Open => Some(flow.start),

@@ -184,6 +184,7 @@ impl Connection {
             flow,
             established: self.established,
             finish: self.finish,
+            acked: None,
             delivered_bytes: self.delivered,
             reinjected: 0,
             suppressions,

@@ -351,6 +351,7 @@ impl Host {
                 transport: spec.transport,
                 chunks: Chunks::default(),
                 bytes: 0,
+                newest: 0,
                 due: self.record_delivered(flow, shared.due(flow, &spec)),
             };
             let new = put(&mut self.assemblies, &mut self.free.assemblies, it);

@@ -18,6 +18,8 @@ pub struct Assembly {
     pub chunks: Chunks,
     /// Payload bytes held, each counted once.
     pub bytes: u64,
+    /// When the newest of them arrived.
+    pub newest: u64,
     /// Bytes at which the flow's program is told; `u64::MAX` if it is not, or was; 0 while latencies are on record.
     pub due: u64,
 }
@@ -92,6 +94,7 @@ impl Receiver {
         let expected = assembly.chunks.next();
         if assembly.chunks.insert(packet.chunk) {
             assembly.bytes += len;
+            assembly.newest = packet.time;
         }
         let ahead = packet.seq.wrapping_sub(self.next as u32).cast_signed();
         if ahead == 0 && self.islands.is_empty() {

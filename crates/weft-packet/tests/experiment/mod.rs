@@ -127,7 +127,7 @@ pub fn assert_conserved(outcome: &Outcome) {
 
 /// Seconds from subflow 0's SYN/ACK to the last acknowledgement.
 pub fn fct(flow: &FlowRecord) -> Option<f64> {
-    Some(flow.finish?.seconds() - flow.established?.seconds())
+    Some(flow.acked?.seconds() - flow.established?.seconds())
 }
 
 /// A flow's sum over its subflows.

@@ -74,7 +74,7 @@ def measure(result: Result) -> pl.DataFrame:
     """
     timeouts = pl.col("timeouts") + pl.col("syn_timeouts")
     of_jobs = result.flows.drop_nulls("job").group_by("job").agg(timeouts=timeouts.sum())
-    lasted = pl.col("finish_s").fill_null(result.manifest["end_s"]) - pl.col("start_s")
+    lasted = pl.col("acked_s").fill_null(result.manifest["end_s"]) - pl.col("start_s")
     long = result.flows.filter(traffic="long").select(
         goodput_gbps=pl.col("goodput_bps").mean() * 1e-9, suppressed=pl.col("suppressed_s").sum() / lasted.sum()
     )

@@ -17,7 +17,7 @@ import polars as pl
 
 from weft import statistics
 from weft.papers.amp.fat_tree import DELAY_US, HOSTS, OTHER_DELAY_US, fat_tree, percentile, plot_cdf
-from weft.papers.amp.settings import SHOWN, transport
+from weft.papers.amp.settings import PAPER_FCT_MS, SHOWN, transport
 from weft.papers.figure import Claim
 from weft.papers.spread import Spread, listed, over_seeds
 from weft.sweep import Case
@@ -69,9 +69,9 @@ def cases(scale: Scale) -> list[Case]:
 def measure(result: Result) -> pl.DataFrame:
     """One row a value: `what` it is, `value`, and of a utilisation the stage and direction."""
     flows = result.flows
-    fct = flows.filter(pl.col("fct_s").is_not_null(), traffic="short")
+    fct = flows.filter(pl.col("acked_s").is_not_null(), traffic="short")
     rows = (
-        fct.select(what=pl.lit("fct_ms"), value=pl.col("fct_s") * 1e3),
+        fct.select(what=pl.lit("fct_ms"), value=PAPER_FCT_MS),
         flows.filter(traffic="long").select(what=pl.lit("goodput_gbps"), value=pl.col("goodput_bps") * 1e-9),
         statistics.utilisation(result.links).select(
             "stage", "direction", what=pl.lit("utilisation"), value=pl.col("mean")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.papers.amp.fat_tree import DELAY_US, OTHER_DELAY_US, fat_tree, percentile, plot_cdf
-from weft.papers.amp.settings import SHOWN, TOLERANCE, transport
+from weft.papers.amp.settings import PAPER_FCT_MS, SHOWN, TOLERANCE, transport
 from weft.papers.figure import Claim
 from weft.papers.spread import Spread, listed, over_seeds
 from weft.sweep import Case
@@ -72,10 +72,10 @@ def cases(scale: Scale) -> list[Case]:
 
 def measure(result: Result) -> pl.DataFrame:
     """One row a flow that ended: its class, when it ended, FCT in ms, goodput in Gbps and timeouts."""
-    return result.flows.filter(pl.col("finish_s").is_not_null()).select(
+    return result.flows.filter(pl.col("acked_s").is_not_null()).select(
         "class",
-        end_ms=pl.col("finish_s") * 1e3,
-        fct_ms=pl.col("fct_s") * 1e3,
+        end_ms=pl.col("acked_s") * 1e3,
+        fct_ms=PAPER_FCT_MS,
         goodput_gbps=pl.col("goodput_bps") * 1e-9,
         timeouts=pl.col("timeouts") + pl.col("syn_timeouts"),
     )

@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -33,6 +35,9 @@ DCM: dict[str, Any] = {"name": "dcm", "alpha0": 0, "cwnd_min": 2}
 DCTCP: dict[str, Any] = {"name": "dctcp", "alpha0": 0, "cwnd_min": 2}
 MPTCP: dict[str, Any] = {"name": "lia", "beta": 4, "cwnd_min": 2, "per_ack": 1}
 """Section 4.1's "MPTCP (beta = 4)": linked increases, computed at every ACK as DCM's are, and a constant cut."""
+PAPER_FCT_MS = (pl.col("acked_s") - pl.col("established_s")) * 1e3
+"""A flow's completion time as the authors' simulator counts it: from subflow 0's SYN/ACK until the sender has the last
+acknowledgement. The column `fct_s` ends where the receiver has the last byte."""
 RTO_200_MS = {"initial_rto": "200ms"}
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "amp": {"cc": AMP, "subflows": SUBFLOWS},
