@@ -87,6 +87,7 @@ mod tests {
             finish: None,
             acked: None,
             delivered_bytes: 0,
+            measured_bytes: 0,
             reinjected: 0,
             suppressions: 0,
             subflows: vec![subflow],
@@ -107,6 +108,7 @@ mod tests {
             latencies: Vec::new(),
             links: vec![link],
             queues: Vec::new(),
+            measured: None,
             samples: Vec::new(),
             counters: Counters {
                 drops: 3,

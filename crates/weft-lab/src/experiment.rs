@@ -201,6 +201,7 @@ impl Experiment {
             programs,
             classes,
             stop,
+            measure,
             probes,
         } = resolve(&self.spec, &self.own)?;
         let names = Names::new(&spec, &fabric, &transports, &classes.names);
@@ -216,6 +217,9 @@ impl Experiment {
             trace_hash: options.trace_hash,
         };
         let mut simulation = Simulation::new(setup).map_err(Error::Refused)?;
+        if let Some((from, to)) = measure {
+            simulation.measure(from, to);
+        }
         let mut handover = Handover {
             names,
             flows,

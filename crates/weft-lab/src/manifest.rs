@@ -19,6 +19,7 @@ pub(crate) fn manifest(spec: &Spec, json: &Value, options: RunOptions, ended: &E
         wall_seconds,
     } = ended;
     let counters = &outcome.counters;
+    let (from, to) = outcome.window();
     json!({
         "name": spec.name,
         "version": env!("CARGO_PKG_VERSION"),
@@ -27,6 +28,7 @@ pub(crate) fn manifest(spec: &Spec, json: &Value, options: RunOptions, ended: &E
         "partial": outcome.end < spec.duration && stopped.is_none(),
         "end_s": outcome.end.seconds(),
         "stopped_s": stopped.map(Time::seconds),
+        "measured_s": [from.seconds(), to.seconds()],
         "warnings": warnings,
         "counters": {
             "packet_hops": counters.packet_hops,

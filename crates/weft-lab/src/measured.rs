@@ -9,8 +9,8 @@ use weft_spec::{Spec, Time};
 use weft_traffic::{Flow, Program};
 
 pub use weft_packet::{
-    Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, Probe, QueueRecord, Sample,
-    SubflowRecord, SuppressionRecord,
+    Counted, Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Measuring, Outcome, Probe,
+    QueueRecord, Sample, SubflowRecord, SuppressionRecord,
 };
 
 use crate::classes::ClassNames;

@@ -25,6 +25,8 @@ pub(crate) struct Resolved {
     pub classes: ClassNames,
     /// Class and number of flows that end the experiment.
     pub stop: Option<(u32, u64)>,
+    /// The part of the run that is measured; none: all of it.
+    pub measure: Option<(Time, Time)>,
     pub probes: Vec<Probe>,
 }
 
@@ -85,6 +87,10 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved,
     let subflows = |flow: &Flow| transports[flow.transport as usize].subflows;
     let (entries, probes) = probes::resolve(&spec.probes, &placement, spec.duration, subflows)?;
     resolved.probes = entries;
+    let measure = resolved.measure.as_mut().map(|measure| {
+        let to = *measure.to.get_or_insert(spec.duration);
+        (measure.from, to)
+    });
     Ok(Resolved {
         spec: resolved,
         fabric,
@@ -93,6 +99,7 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved,
         programs,
         classes,
         stop,
+        measure,
         probes,
     })
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::inline_always)]
 
 mod engine;
+mod measuring;
 mod outcome;
 mod paths;
 mod retiring;
@@ -11,6 +12,7 @@ mod setup;
 mod simulation;
 mod transport;
 
+pub use measuring::{Counted, Measured, Measuring};
 pub use outcome::{
     Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord,
     SuppressionRecord,

@@ -3,6 +3,8 @@
 use weft_spec::Time;
 use weft_traffic::Flow;
 
+use crate::measuring::Measured;
+
 /// One flow's fate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowRecord {
@@ -16,6 +18,8 @@ pub struct FlowRecord {
     pub acked: Option<Time>,
     /// Application bytes the receiver has, each counted once.
     pub delivered_bytes: u64,
+    /// Those of them that arrived in the part of the run that is measured.
+    pub measured_bytes: u64,
     /// Sums over the subflows follow in [`SubflowRecord`]; here what belongs to the connection.
     /// Chunks given to a second subflow.
     pub reinjected: u64,
@@ -34,6 +38,7 @@ impl FlowRecord {
             finish: None,
             acked: None,
             delivered_bytes: 0,
+            measured_bytes: 0,
             reinjected: 0,
             suppressions: 0,
             subflows: Vec::new(),
@@ -105,6 +110,8 @@ pub struct LinkRecord {
     pub bytes: u64,
     /// Packets handed to the far end.
     pub delivered: u64,
+    /// Their bytes on the wire.
+    pub delivered_bytes: u64,
     /// Packets queued or on the wire when the run ended.
     pub in_flight: u64,
     /// Packets dropped.
@@ -198,6 +205,8 @@ pub struct Outcome {
     pub links: Vec<LinkRecord>,
     /// A record per probed queue.
     pub queues: Vec<QueueRecord>,
+    /// Links and queues in the part of the run that is measured; none: all of it.
+    pub measured: Option<Measured>,
     /// Samples in order of time, then of what was probed.
     pub samples: Vec<Sample>,
     /// Data delivered of flows whose latencies are probed, by flow and chunk.
@@ -206,4 +215,22 @@ pub struct Outcome {
     pub counters: Counters,
     /// Hash of all events in order at each node, if asked for.
     pub trace_hash: Option<u64>,
+}
+
+impl Outcome {
+    /// The part of the run that is measured.
+    pub fn window(&self) -> (Time, Time) {
+        let window = |it: &Measured| (it.from, it.to);
+        self.measured.as_ref().map_or((Time(0), self.end), window)
+    }
+
+    /// Records of links in it.
+    pub fn measured_links(&self) -> &[LinkRecord] {
+        self.measured.as_ref().map_or(&self.links, |it| &it.links)
+    }
+
+    /// Records of probed queues in it.
+    pub fn measured_queues(&self) -> &[QueueRecord] {
+        self.measured.as_ref().map_or(&self.queues, |it| &it.queues)
+    }
 }

@@ -11,6 +11,7 @@ use weft_traffic::Flow;
 use crate::engine::packet::DATA;
 use crate::engine::route::HopBits;
 use crate::engine::{Engine, MOST_ARRIVALS, Plan};
+use crate::measuring::{Counted, Measuring};
 use crate::outcome::{
     Counters, FlowRecord, JobRecord, LatencyRecord, Outcome, QueueRecord, Sample, SubflowRecord,
 };
@@ -30,6 +31,8 @@ pub struct Simulation {
     distributions: Vec<u32>,
     /// Links that are sampled, by probe of the engine.
     sampled: Vec<u32>,
+    /// The part of the run that is measured; none: all of it.
+    measuring: Option<Measuring>,
 }
 
 impl Simulation {
@@ -121,7 +124,13 @@ impl Simulation {
             ended: Ended::default(),
             distributions: plan.distributions,
             sampled,
+            measuring: None,
         })
+    }
+
+    /// Links, queues and goodput are told of events from `from` on and before `to` only. To be called before the run begins.
+    pub fn measure(&mut self, from: Time, to: Time) {
+        self.measuring = Some(Measuring::new(from, to));
     }
 
     /// What is simulated at a time: slices that end at its multiples cut no window in two.
@@ -132,12 +141,45 @@ impl Simulation {
     /// Simulates up to `end` (all events before it). May be called again with a later end; the results do not depend on
     /// where a run was cut.
     pub fn run_until(&mut self, end: Time) {
+        while let Some(cut) = self.measuring.as_ref().and_then(Measuring::next)
+            && cut <= end
+        {
+            self.advance(cut);
+            let counted = self.counted();
+            if let Some(measuring) = &mut self.measuring {
+                measuring.note(counted);
+            }
+        }
+        self.advance(end);
+    }
+
+    fn advance(&mut self, end: Time) {
         while self.searches.next < end.0 {
             self.engine.run_until(self.searches.next);
             self.retire();
             self.searches.next_after(self.engine.next());
         }
         self.engine.run_until(end.0);
+    }
+
+    fn counted(&self) -> Counted {
+        let assemblies = self.hosts().flat_map(Host::assemblies);
+        Counted {
+            links: self.engine.link_records(),
+            queues: self.queues(),
+            bytes: assemblies.map(|it| (it.flow, it.bytes)).collect(),
+        }
+    }
+
+    fn queues(&self) -> Vec<QueueRecord> {
+        let record = |&link: &u32| {
+            let time_at = self.engine.distribution(link).unwrap_or_default();
+            QueueRecord {
+                link,
+                time_at: time_at.into_iter().map(Time).collect(),
+            }
+        };
+        self.distributions.iter().map(record).collect()
     }
 
     /// The totals as they stand; cheap, so that progress can be told after every slice. Marks, drops and timeouts are
@@ -216,6 +258,7 @@ impl Simulation {
         let (flows, opened) = self.sorted(ended.flows);
         let mut outcome = Outcome {
             end: Time(self.engine.now()),
+            measured: self.measuring.as_ref().map(Measuring::whole),
             flows,
             opened,
             suppressions: ended.suppressions,
@@ -264,24 +307,17 @@ impl Simulation {
         let jobs = self.hosts().flat_map(|host| [host.jobs.clone(), running(host)]);
         let mut jobs: Vec<JobRecord> = jobs.flatten().collect();
         jobs.sort_by_key(|job| (job.program, job.job));
-        let queue = |&link: &u32| QueueRecord {
-            link,
-            time_at: self
-                .engine
-                .distribution(link)
-                .unwrap_or_default()
-                .into_iter()
-                .map(Time)
-                .collect(),
-        };
+        let end = Time(self.engine.now());
+        let measured = self.measuring.as_ref();
         Outcome {
-            end: Time(self.engine.now()),
+            end,
             flows,
             opened,
             jobs,
             suppressions,
             links: self.engine.link_records(),
-            queues: self.distributions.iter().map(queue).collect(),
+            queues: self.queues(),
+            measured: measured.map(|it| it.measured(end, self.counted())),
             samples: self.sorted_samples(),
             latencies: self.latencies(),
             counters: self.counters(),
@@ -304,7 +340,9 @@ impl Simulation {
 
     fn sorted_samples(&self) -> Vec<Sample> {
         let mut samples: Vec<Sample> = self.hosts().flat_map(|h| h.samples.iter().cloned()).collect();
-        samples.extend(self.engine.queue_samples().map(|s| Sample::Queue {
+        let covers = |time| self.measuring.as_ref().is_none_or(|it| it.covers(time));
+        let queues = self.engine.queue_samples().filter(|s| covers(Time(s.time)));
+        samples.extend(queues.map(|s| Sample::Queue {
             time: Time(s.time),
             link: self.sampled[s.probe as usize],
             length: s.length,
@@ -381,12 +419,15 @@ impl Simulation {
             Some(assembly) if assembly.chunks.next() == connection.total => Some(Time(assembly.newest)),
             _ => None,
         };
+        let delivered = assembly.map_or(0, |a| a.bytes);
+        let measuring = self.measuring.as_ref();
         FlowRecord {
             flow,
             established: time(connection.established),
             finish,
             acked: time(connection.finished),
-            delivered_bytes: assembly.map_or(0, |a| a.bytes),
+            delivered_bytes: delivered,
+            measured_bytes: measuring.map_or(delivered, |it| it.bytes(flow, delivered)),
             reinjected: connection.reinjected,
             suppressions: connection.suppressions,
             subflows: subflows.collect(),

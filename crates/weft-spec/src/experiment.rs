@@ -44,6 +44,37 @@ pub struct Spec {
     /// What ends the experiment before `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+    /// The part of the run in which links, queues and goodput are measured; by default all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
+}
+
+/// The part of a run in which links, queues and goodput are measured, so that slow start can be left out. What happens at
+/// `from` belongs to it, what happens at `to` does not. The times, windows and counters of flows are those of the whole run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    /// When it begins.
+    #[serde(default)]
+    pub from: Time,
+    /// When it ends, at most `duration`, which is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Time>,
+}
+
+impl Measure {
+    fn check(&self, duration: Time) -> Result<(), SpecError> {
+        let to = self.to.unwrap_or(duration);
+        if to > duration {
+            let allowed = format!("at most {duration}, the experiment's duration");
+            return Err(SpecError::new("to", to.to_string(), allowed));
+        }
+        if self.from >= to {
+            let allowed = format!("below {to}, where the measurement ends");
+            return Err(SpecError::new("from", self.from.to_string(), allowed));
+        }
+        Ok(())
+    }
 }
 
 /// The level at which an experiment runs.
@@ -233,6 +264,11 @@ impl Spec {
         }
         spec.queues.check().map_err(|error| error.under("queues"))?;
         spec.hosts.check().map_err(|error| error.under("hosts"))?;
+        if let Some(measure) = &spec.measure {
+            measure
+                .check(spec.duration)
+                .map_err(|error| error.under("measure"))?;
+        }
         Ok(spec)
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn flows(
         )
         .number_or_null(
             "goodput_bps",
-            both().map(|(flow, record)| goodput(flow, record, outcome.end)),
+            both().map(|(flow, record)| goodput(flow, record, outcome.window())),
         )
         .index(
             "subflows",
@@ -103,6 +103,10 @@ pub(super) fn flows(
             "acked_s",
             records.iter().map(|record| record.acked.map(Time::seconds)),
         )
+        .count(
+            "measured_bytes",
+            records.iter().map(|record| record.measured_bytes),
+        )
         .finish()
 }
 
@@ -133,15 +137,15 @@ fn completion_time(names: &Names, flow: &Flow, record: &FlowRecord) -> Option<f6
     Some(Time(record.finish?.0.checked_sub(from?.0)?).seconds())
 }
 
-/// Application bits delivered over the time from the flow's start to its finish or `end`; none if it had no time.
-fn goodput(flow: &Flow, record: &FlowRecord, end: Time) -> Option<f64> {
-    let time = record
-        .finish
-        .unwrap_or(end)
+/// Application bits delivered in the window over the time that the flow had in it, from its start to its finish; none if it
+/// had no time.
+fn goodput(flow: &Flow, record: &FlowRecord, (from, to): (Time, Time)) -> Option<f64> {
+    let end = record.finish.map_or(to, |finish| finish.min(to));
+    let time = end
         .0
-        .checked_sub(flow.start.0)
+        .checked_sub(flow.start.max(from).0)
         .filter(|&time| time > 0)?;
-    Some(8.0 * record.delivered_bytes as f64 / Time(time).seconds())
+    Some(8.0 * record.measured_bytes as f64 / Time(time).seconds())
 }
 
 pub(super) fn subflows(outcome: &Outcome) -> Result<RecordBatch, Error> {

@@ -10,9 +10,10 @@ use super::columns::Columns;
 use crate::Error;
 
 pub(super) fn links(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
-    let (links, records) = (&names.links, &outcome.links);
+    let (links, records) = (&names.links, outcome.measured_links());
     let indices = 0..links.len() as u32;
-    let use_of = |(link, record)| utilisation(link, record, outcome.end);
+    let (from, to) = outcome.window();
+    let use_of = |(link, record)| utilisation(link, record, Time(to.0 - from.0));
     Columns::new(links.len())
         .index("link", indices.clone())
         .text("from", indices.clone().map(|link| names.ends(link).0))
@@ -30,17 +31,15 @@ pub(super) fn links(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Err
         .finish()
 }
 
-/// Bits handed to the far end over what the link could have carried until `end`. Only accepted bytes are counted, so the
-/// packets in flight are taken off as average ones.
-fn utilisation(link: &Link, record: &LinkRecord, end: Time) -> Option<f64> {
-    let could = link.rate.0 as f64 * end.seconds();
-    let arrived = record.delivered as f64 / record.packets.max(1) as f64;
-    (could > 0.0).then(|| 8.0 * record.bytes as f64 * arrived / could)
+/// Bits handed to the far end over what the link could have carried in that time.
+fn utilisation(link: &Link, record: &LinkRecord, time: Time) -> Option<f64> {
+    let could = link.rate.0 as f64 * time.seconds();
+    (could > 0.0).then(|| 8.0 * record.delivered_bytes as f64 / could)
 }
 
 pub(super) fn queues(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
-    let queues = &outcome.queues;
-    let of = |queue: &QueueRecord| &outcome.links[queue.link as usize];
+    let queues = outcome.measured_queues();
+    let of = |queue: &QueueRecord| &outcome.measured_links()[queue.link as usize];
     let longest = |queue: &QueueRecord| {
         queue
             .time_at

@@ -73,6 +73,9 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
             "nothing: it runs for its duration",
         );
     }
+    if spec.measure.is_some() {
+        return refuse("measure", "a part of the run", "nothing: all of it is measured");
+    }
     probes(plan)
 }
 

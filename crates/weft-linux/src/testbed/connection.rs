@@ -186,6 +186,7 @@ impl Connection {
             finish: self.finish,
             acked: None,
             delivered_bytes: self.delivered,
+            measured_bytes: self.delivered,
             reinjected: 0,
             suppressions,
             subflows: self.subflows.clone(),

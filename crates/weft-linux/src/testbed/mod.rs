@@ -259,6 +259,7 @@ impl Bench {
             suppressions,
             links: Vec::with_capacity(plan.fabric.links.len()),
             queues: Vec::new(),
+            measured: None,
             samples: played.samples,
             latencies,
             counters: Counters::default(),

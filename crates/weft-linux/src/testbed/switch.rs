@@ -110,6 +110,7 @@ impl Port {
             packets,
             bytes: self.wide(BYTES),
             delivered: packets,
+            delivered_bytes: self.wide(BYTES),
             in_flight: 0,
             drops: self.wide(DROPS),
             marks: self.wide(MARKS),

@@ -197,6 +197,7 @@ impl<E: Endpoint> Engine<E> {
                 packets: port.packets,
                 bytes: port.bytes,
                 delivered: ring.taken(),
+                delivered_bytes: port.bytes - ring.iter().map(|packet| u64::from(packet.size)).sum::<u64>(),
                 in_flight: ring.iter().count() as u64,
                 drops: rules.drops,
                 marks: rules.marks,

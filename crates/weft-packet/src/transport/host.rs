@@ -215,6 +215,13 @@ impl Host {
         &self.subflows[connection.first as usize..][..connection.windows.len()]
     }
 
+    /// The receiving halves that keep their places, in no order.
+    pub fn assemblies(&self) -> impl Iterator<Item = &Assembly> {
+        self.received
+            .values()
+            .map(|&index| &self.assemblies[index as usize])
+    }
+
     /// The receiving half of a flow.
     pub fn assembly(&self, flow: u32) -> Option<&Assembly> {
         self.received.get(&flow).map(|&a| &self.assemblies[a as usize])
