@@ -1,0 +1,109 @@
+"""Slowdown: ideal times against the simulator on an idle network, and statistics by size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weft
+from weft.slowdown import Hop, by_size, transfer_s, with_slowdown
+
+
+def spec(traffic: list[dict[str, Any]], **changes: object) -> weft.Experiment:
+    """Three senders of twice the bottleneck's rate; nothing is lost, marked or delayed by windows."""
+    return weft.Experiment.model_validate(
+        {
+            "name": "idle",
+            "duration": "50ms",
+            "topology": {
+                "kind": "many-to-one",
+                "senders": 3,
+                "rate": "10Gbps",
+                "sender_rate": "25Gbps",
+                "delay": "3us",
+            },
+            "queues": {"limit": "1000 packets"},
+            "transports": {
+                "wide": {
+                    "cc": "reno",
+                    "profile": "amp-2019",
+                    "tcp": {"initial_cwnd": 500, "fct_from": "open"},
+                },
+                "dctcp": {"cc": "dctcp", "profile": "amp-2019"},
+            },
+            "traffic": traffic,
+            **changes,
+        }
+    )
+
+
+def test_alone_with_a_wide_window_a_flow_takes_the_ideal_time() -> None:
+    sizes = [1, 1400, 1401, 2799, 2800, 123_456]
+    traffic = [
+        {"kind": "bulk", "transport": "wide", "from": "h0", "to": "r0", "size": f"{size}B", "start": f"{n}ms"}
+        for n, size in enumerate(sizes)
+    ]
+    flows = with_slowdown(weft.run(spec(traffic)))
+    assert flows["size_bytes"].to_list() == sizes
+    assert flows["slowdown"].to_list() == pytest.approx([1.0] * len(sizes), rel=1e-9)
+
+
+def test_of_what_shares_a_link_nobody_is_faster_than_ideal() -> None:
+    traffic = [
+        {"kind": "incast", "transport": "dctcp", "flows": 30, "size": "60KB"},
+        {"kind": "bulk", "transport": "dctcp", "from": "h0", "to": "r0", "size": "1GB"},
+        {"kind": "bulk", "transport": "dctcp", "from": "h1", "to": "r0"},
+    ]
+    result = weft.run(spec(traffic))
+    flows = with_slowdown(result)
+    short = flows.filter(size_bytes=60_000)
+    assert short["slowdown"].min() > 1.0  # type: ignore[operator]
+    # The last of 30 at once waits for 29 others.
+    assert 25 < short["slowdown"].max() < 60  # type: ignore[operator]
+    cut_off, endless = flows.row(30, named=True), flows.row(31, named=True)
+    assert cut_off["slowdown"] is None
+    assert cut_off["slowdown_at_least"] == pytest.approx(cut_off["unfinished_s"] / cut_off["ideal_s"])
+    assert endless["ideal_s"] is None
+    assert result.manifest["unfinished"] == {"flows": 1, "jobs": 0}
+    told = by_size(flows, [50, 99])
+    assert told.select("below_bytes", "flows", "unfinished", "p50_at_least").rows() == [
+        (100_000, 30, 0, False),
+        (None, 1, 1, True),
+    ]
+    assert by_size(flows, by="transport")["transport"].to_list() == ["dctcp", "dctcp"]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([1e9, 2.5e9, 10e9]), st.floats(0, 1e-5)), min_size=1, max_size=6),
+    st.integers(1, 20_000),
+)
+def test_transfer_is_that_of_packets_one_by_one(links: list[tuple[float, float]], size: int) -> None:
+    """Each packet begins to leave a link when it is there and the one before it has left."""
+    path = [Hop(*link) for link in links]
+    mss, header = 1448, 52
+    packets = [mss + header] * ((size - 1) // mss) + [(size - 1) % mss + 1 + header]
+    at = [0.0] * len(packets)
+    for hop in path:
+        left = 0.0
+        for i, packet in enumerate(packets):
+            left = max(left, at[i]) + hop.serialisation_s(packet)
+            at[i] = left + hop.delay_s
+    assert transfer_s(path, size, mss, header) == pytest.approx(at[-1], rel=1e-9)
+
+
+def test_classes_begin_at_their_edges() -> None:
+    flows = pl.DataFrame(
+        {
+            "size_bytes": [10, 99, 100, 5000],
+            "slowdown": [1.0, 2.0, 3.0, None],
+            "slowdown_at_least": [None, None, None, None],
+        },
+        schema_overrides={"slowdown_at_least": pl.Float64},
+    )
+    # The last had not opened.
+    told = by_size(flows, [100], edges_bytes=[100, 1000])
+    assert told.select("below_bytes", "flows", "p100").rows() == [(100, 2, 2.0), (1000, 1, 3.0)]
