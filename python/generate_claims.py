@@ -8,7 +8,7 @@ change of words needs no new run.
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +88,19 @@ def _figure(document: dict[str, Any]) -> Iterator[str]:
         verdict = "holds" if claim["holds"] else "**does not hold**"
         alone = f"{sum(claim['by_seed'])} of {len(claim['by_seed'])}" if claim["by_seed"] else ""
         cells = (claim["claim"], claim["paper"], claim["measured"], verdict, alone, claim["note"])
-        yield f"| {' | '.join(_cell(text) for text in cells)} |"
+        yield _row(cells)
     yield ""
+    for claim in document["claims"]:
+        if table := claim.get("table"):
+            yield f"{_cell(claim['claim'])}:\n"
+            yield _row(table["columns"])
+            yield f"|{'---|' * len(table['columns'])}"
+            yield from map(_row, table["rows"])
+            yield ""
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(_cell(text) for text in cells)} |"
 
 
 def _cell(text: str) -> str:

@@ -69,6 +69,67 @@ def test_percentiles_by_weight() -> None:
     assert row == (0, 0, 0, 1, 1, 2)
 
 
+def test_what_is_unfinished_makes_percentiles_at_least() -> None:
+    ended = [1.0, 2.0, 3.0, 4.0]
+    flows = pl.DataFrame({"fct_s": [*ended, None, None], "unfinished_s": [*[None] * 4, 3.5, None]})
+    row = statistics.percentiles(flows, "fct_s", [25, 50, 90], at_least="unfinished_s").row(0, named=True)
+    # Of 1, 2, 3, 3.5 or more and 4; the last row has neither and does not count.
+    assert row == {
+        "p25": 2.0,
+        "p50": 3.0,
+        "p90": pytest.approx(3.8),
+        "p25_at_least": False,
+        "p50_at_least": False,
+        "p90_at_least": True,
+        "unfinished": 1,
+    }
+    # Had it ended at once it would count the same up to there, and leaving it out makes the tail too short.
+    left_out = statistics.percentiles(flows, "fct_s", [90]).item()
+    assert left_out < 3.8
+
+
+def test_one_that_ended_is_as_if_nothing_were_unfinished() -> None:
+    flows = pl.DataFrame({"fct_s": [1.0, 2.0], "unfinished_s": pl.Series([None, None], dtype=pl.Float64)})
+    plain, told = (statistics.percentiles(flows, "fct_s", at_least=it) for it in (None, "unfinished_s"))
+    assert told.select(plain.columns).equals(plain)
+    assert told["unfinished"].to_list() == [0]
+    assert not any(told[f"p{p}_at_least"].item() for p in (50, 90, 99))
+    assert statistics.cdf(flows, "fct_s", at_least="unfinished_s").equals(statistics.cdf(flows, "fct_s"))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 30), st.booleans(), st.integers(0, 20)), min_size=1, max_size=30),
+    st.integers(0, 100),
+)
+def test_a_percentile_is_at_least_what_it_says(runs: list[tuple[int, bool, int]], percent: int) -> None:
+    """Were unfinished flows to end later, whenever that is, percentiles would be as told, or higher where told so."""
+    flows = pl.DataFrame(
+        {
+            "fct_s": [None if cut else float(fct) for fct, cut, _ in runs],
+            "floor": [float(fct) if cut else None for fct, cut, _ in runs],
+            "true": [float(fct + more if cut else fct) for fct, cut, more in runs],
+        },
+        schema=dict.fromkeys(("fct_s", "floor", "true"), pl.Float64),
+    )
+    told = statistics.percentiles(flows, "fct_s", [percent], at_least="floor").row(0, named=True)
+    true = statistics.percentiles(flows, "true", [percent]).item()
+    low, may_be_higher = told[f"p{percent}"], told[f"p{percent}_at_least"]
+    assert low <= true + 1e-9
+    if not may_be_higher:
+        assert true == pytest.approx(low)
+    assert told["unfinished"] == sum(cut for _, cut, _ in runs)
+
+
+def test_a_distribution_with_what_is_unfinished_ends_below_one() -> None:
+    flows = pl.DataFrame({"cc": ["a", "a", "a", "b"], "fct_s": [2.0, 1.0, None, None], "floor": [None, None, 1.5, 3.0]})
+    assert statistics.cdf(flows, "fct_s", by="cc", at_least="floor").rows() == [("a", 1.0, 1 / 3), ("a", 2.0, 2 / 3)]
+
+
+def test_unfinished_rows_have_no_weight() -> None:
+    with pytest.raises(ValueError, match="at_least: given with weight"):
+        statistics.percentiles(pl.DataFrame({"x": [1]}), "x", weight="x", at_least="x")
+
+
 @pytest.mark.parametrize("percent", [-1, 100.5, float("nan")])
 def test_percentiles_outside_are_refused(percent: float) -> None:
     with pytest.raises(ValueError, match=r"percents: .*; allowed: 0 to 100"):
@@ -178,3 +239,11 @@ def test_tables_of_a_run(tmp_path: Path) -> None:
     means = lengths.group_by("link").agg(mean_packets=mean).sort("link")
     assert means["mean_packets"].to_list() == pytest.approx(result.queues.sort("link")["mean_packets"].to_list())
     assert 0 < result.flows.select(statistics.jain("goodput_bps")).item() <= 1
+
+
+def test_loss_of_links_and_of_subflows() -> None:
+    links = pl.DataFrame({"layer": ["up", "down", "down"], "packets": [90, 0, 0], "drops": [10, 0, 0]})
+    assert statistics.loss(links, by="layer").rows() == [("down", 0, 0, None), ("up", 100, 10, 0.1)]
+    subflows = pl.DataFrame({"flow": [0, 0], "subflow": [0, 1], "packets_sent": [10, 30], "packets_dropped": [0, 3]})
+    assert statistics.loss(subflows).rows() == [(40, 3, 0.075)]
+    assert statistics.loss(subflows, by=("flow", "subflow"))["loss"].to_list() == [0.0, 0.1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,8 @@ from weft.errors import StoppedError
 from weft.guard import MISSING, run_guarded
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from weft.papers.paper import Report
 
 app = typer.Typer(
@@ -105,8 +107,20 @@ def run(
         rows = result.manifest["rows"]
         files = [(name, rows[name], str(folder / f"{name}.parquet")) for name in api.TABLES]
         terminal.print_table("", ("table", "rows", "file"), files)
+        for line in _unfinished(result.manifest):
+            terminal.print_line(line)
     if result.partial:
         raise StoppedError(f"stopped; the tables so far are in {folder}, marked partial")
+
+
+def _unfinished(manifest: Mapping[str, Any]) -> list[str]:
+    """What the run's end cut off, in a line each."""
+    counts, rows, end = manifest["unfinished"], manifest["rows"], f"{manifest['end_s']:g} s"
+    return [
+        f"{counts[what]:,} of {rows[what]:,} {what} had not ended at {end}: their {time} is null"
+        for what, time in (("flows", "fct_s"), ("jobs", "jct_s"))
+        if counts[what]
+    ]
 
 
 @app.command("list")
@@ -199,6 +213,8 @@ def _print_report(report: Report, folder: Path) -> None:
         for it in figure["claims"]:
             parts = {"": it["claim"], "paper": it["paper"], "measured": it["measured"], "note": it["note"]}
             terminal.print_paragraph("holds" if it["holds"] else "DOES NOT HOLD", parts)
+            if it["table"] is not None:
+                terminal.print_table("", it["table"]["columns"], it["table"]["rows"])
     columns = ("figure", "title", "claims", "hold", "time")
     rows = [
         (

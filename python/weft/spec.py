@@ -858,6 +858,40 @@ class Staggered(BaseModel):
     """
 
 
+class Measure(BaseModel):
+    """
+    The part of a run in which links, queues and goodput are measured, so that slow start can be left out. What happens at
+    `from` belongs to it, what happens at `to` does not. The times, windows and counters of flows are those of the whole
+    run.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    from_: Annotated[
+        str,
+        Field(
+            alias="from",
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When it begins.
+    """
+    to: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    When it ends, at most `duration`, which is the default.
+    """
+
+
 class Stop(BaseModel):
     """
     The experiment ends when so many flows of a class have all their data acknowledged: at the first whole millisecond of
@@ -1746,6 +1780,10 @@ class Experiment(BaseModel):
     level: Literal["packet", "linux"] = "packet"
     """
     Where it runs: in the packet-level simulator (default), or on this machine's kernel.
+    """
+    measure: Measure | None = None
+    """
+    The part of the run in which links, queues and goodput are measured; by default all of it.
     """
     name: Annotated[str, Field(min_length=1)]
     """

@@ -43,7 +43,7 @@ def table(
                 "seed": seed,
             }
             parts.append(part.with_columns(pl.lit(value).alias(label) for label, value in labels.items()))
-    return pl.concat(parts)
+    return pl.concat(parts).with_columns(at_least=pl.lit(None, pl.Float64))
 
 
 def verdicts(**changes: dict[str, float]) -> list[bool]:

@@ -26,13 +26,14 @@ def table(fct_ms: Callable[[int], float], alarms: Callable[[int], int]) -> pl.Da
                 "gamma": g,
                 "seed": seed,
                 "fct_ms": [None if alarm else fct_ms(g)],
+                "unfinished_ms": [None],
                 "timeouts": 0,
                 "suppressions": 1,
                 "suppressed_percent": 5.0,
                 "episodes_per_s": float(alarms(g)) if alarm else 1.0,
                 "goodput_gbps": 1.0,
             },
-            schema_overrides={"fct_ms": pl.Float64},
+            schema_overrides={"fct_ms": pl.Float64, "unfinished_ms": pl.Float64},
         )
 
     incasts = [(incast.GAP_US, k) for k in incast.FLOWS] + [(gamma.SHORT_GAP_US, 40)]

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import polars as pl
 
 from weft.papers.amp import fig02, fig08
-from weft.papers.amp.incast import FLOWS, cells, mean_ratios, summary
-from weft.papers.figure import Claim
+from weft.papers.amp.incast import FLOWS, extent, mean_ratios, plot_fct, summary
+from weft.papers.amp.incast import table as ratio_table
+from weft.papers.figure import Claim, Table
 
 Cell = tuple[list[float], list[int]]
 """FCTs in ms and timeouts of a cell's flows."""
@@ -33,6 +34,7 @@ def table(
                 "seed": seed,
                 "round": 0,
                 "fct_ms": cell(algorithm, size_kb, k)[0],
+                "unfinished_ms": None,
                 "timeouts": cell(algorithm, size_kb, k)[1],
                 "suppressions": 0,
             }
@@ -103,12 +105,33 @@ def test_ratio_is_of_means_seed_by_seed() -> None:
             "k": 10,
             "algorithm": ["dctcp", "dctcp", "xmp", "xmp", "dctcp", "xmp"],
             "seed": [1, 1, 1, 1, 2, 2],
-            "fct_ms": [1.0, 3.0, 10.0, 30.0, 4.0, 8.0],
+            "fct_ms": [1.0, 3.0, 10.0, None, 4.0, 8.0],
+            # It counts with what it had taken when the run ended.
+            "unfinished_ms": [None, None, None, 30.0, None, None],
         }
     )
     ratios = mean_ratios(rows, ["xmp"], to="dctcp")
     assert ratios["ratio"].to_list() == [(20 / 2 + 8 / 4) / 2]
-    assert cells(ratios) == "xmp 128 KB 6 for k = 10"
+    assert extent(ratios) == "XMP 6 to 6"
+    assert ratio_table(ratios) == Table(("size", "algorithm", "k = 10"), (("128 KB", "XMP", "6"),))
+
+
+def test_plot_shows_what_was_measured_where_it_was() -> None:
+    """Bars end at percentiles of the flows, and each algorithm stands beside its own number of flows."""
+    rows = table(("amp", "xmp"), (128,), as_in_the_paper)
+    panel = plot_fct(rows, ("amp", "xmp"), "Incast").axes[0]
+    assert [tick.get_text() for tick in panel.get_xticklabels()] == [str(k) for k in FLOWS]
+    points = summary(rows.filter(algorithm="xmp")).sort("k")
+    xmp = panel.get_lines()[1]
+    assert list(xmp.get_ydata()) == points["mean_fct_ms"].to_list()
+    assert [round(float(x)) for x in xmp.get_xdata()] == list(range(len(FLOWS)))
+    # Of each algorithm the outer percentiles, then the inner ones.
+    bars = [
+        [segment[:, 1].tolist() for segment in lines.get_segments()]
+        for lines in panel.collections
+        if hasattr(lines, "get_segments")
+    ]
+    assert bars[2] == [list(pair) for pair in zip(points["p5_fct_ms"], points["p95_fct_ms"], strict=True)]
 
 
 def test_unfinished_flows_are_counted() -> None:

@@ -94,7 +94,7 @@ def fcts(mean: Callable[[str, str, int], float], unscaled: float = 1.0) -> pl.Da
                     part * mean(name, joins, k) * (unscaled if gap_us != linux_incast.GAP_US and name == "amp" else 1)
                     for part in (0.9, 1.1)
                 ],
-                "ended": True,
+                "unfinished_ms": None,
                 "timeouts": [0, 1],
                 "suppressions": 0,
             }

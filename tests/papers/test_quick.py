@@ -45,8 +45,11 @@ def test_document(figure: str, folder: Path, document: Any) -> None:
     assert document["seeds"] == 1
     assert len(document["claims"]) > 0
     for claim in document["claims"]:
-        assert list(claim) == ["claim", "paper", "measured", "holds", "note", "by_seed"]
+        assert list(claim) == ["claim", "paper", "measured", "holds", "note", "by_seed", "table"]
         assert isinstance(claim["holds"], bool)
+        assert claim["table"] is None or all(
+            len(row) == len(claim["table"]["columns"]) for row in claim["table"]["rows"]
+        )
         assert all(claim[part] for part in ("claim", "paper", "measured", "note"))
     for path in document["tables"]:
         assert len(pl.read_parquet(folder / path)) > 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.papers.spread import Spread, over_seeds
+from weft.papers.spread import Spread, over_seeds, percentile
 
 
 def test_one_value_a_seed() -> None:
@@ -30,6 +30,28 @@ def test_near() -> None:
 )
 def test_text(values: tuple[float, ...], text: str) -> None:
     assert str(Spread(values, "ms")) == text
+
+
+def test_what_may_be_higher_says_so_and_is_near_to_nothing() -> None:
+    low, known = Spread((2.0, 4.0), "ms", at_least=True), Spread((1.0, 2.0), "ms")
+    assert str(low) == "at least 3 ms (2 to 4)"
+    assert not low.near(3.0, 0.5)
+    assert str(low / known) == "at least 2"
+    assert str(known / low) == "at most 0.5"
+    assert str(low / low).startswith("unsettled, about 1")
+
+
+def test_percentile_of_each_seed() -> None:
+    rows = pl.DataFrame(
+        {
+            "seed": [2, 1, 1, 1],
+            "fct_ms": [5.0, 1.0, 3.0, None],
+            "floor": pl.Series([None, None, None, 2.0]),
+        }
+    )
+    assert percentile(rows, "fct_ms", 50, "ms") == Spread((2.0, 5.0), "ms")
+    assert percentile(rows, "fct_ms", 50, "ms", at_least="floor") == Spread((2.0, 5.0), "ms", at_least=True)
+    assert percentile(rows, "fct_ms", 0, "ms", at_least="floor") == Spread((1.0, 5.0), "ms")
 
 
 @given(st.lists(st.floats(1e-3, 1e6), min_size=1, max_size=9))

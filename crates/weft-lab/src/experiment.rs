@@ -14,7 +14,7 @@ use crate::handover::Handover;
 use crate::probes::MAX_SAMPLES;
 use crate::resolve::{Resolved, resolve};
 use crate::slices::Slices;
-use crate::tables::Names;
+use crate::tables::{Names, Unfinished};
 use crate::{Error, Run, Written, elsewhere, manifest};
 
 /// A checked experiment. It can be run any number of times; every run yields the same tables.
@@ -266,6 +266,7 @@ impl Experiment {
         let outcome = simulation.into_outcome();
         let tables = handover.rest(&outcome)?;
         let ended = Ended {
+            unfinished: Unfinished::of(&tables),
             warnings: classes.warnings(&handover.caught),
             outcome,
             stopped,
@@ -290,6 +291,7 @@ fn check_traces(rows: usize) -> Result<(), Error> {
 pub(crate) struct Ended {
     /// Lines for a reader of the manifest.
     pub warnings: Vec<String>,
+    pub unfinished: Unfinished,
     pub outcome: Outcome,
     /// When the flow that ended the experiment was complete.
     pub stopped: Option<Time>,

@@ -16,6 +16,7 @@ pub(crate) fn manifest(spec: &Spec, json: &Value, options: RunOptions, ended: &E
         outcome,
         stopped,
         warnings,
+        unfinished,
         wall_seconds,
     } = ended;
     let counters = &outcome.counters;
@@ -29,6 +30,7 @@ pub(crate) fn manifest(spec: &Spec, json: &Value, options: RunOptions, ended: &E
         "end_s": outcome.end.seconds(),
         "stopped_s": stopped.map(Time::seconds),
         "measured_s": [from.seconds(), to.seconds()],
+        "unfinished": { "flows": unfinished.flows, "jobs": unfinished.jobs },
         "warnings": warnings,
         "counters": {
             "packet_hops": counters.packet_hops,

@@ -16,7 +16,7 @@ pub use weft_packet::{
 use crate::classes::ClassNames;
 use crate::experiment::Ended;
 use crate::resolve::{Resolved, resolve};
-use crate::tables::{Names, Part};
+use crate::tables::{Names, Part, Unfinished};
 use crate::{Error, Experiment, Run, RunOptions, SpecError, manifest};
 
 /// An experiment ready to run: names have become indices.
@@ -82,6 +82,7 @@ impl Plan {
             caught[flow.class as usize] = true;
         }
         let ended = Ended {
+            unfinished: Unfinished::of(&tables),
             warnings: self.classes.warnings(&caught),
             outcome,
             stopped: None,

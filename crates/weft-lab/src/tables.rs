@@ -11,7 +11,7 @@ mod traces;
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use weft_fabric::{Fabric, Link};
 use weft_packet::{Outcome, Transport};
 use weft_spec::{FctFrom, Spec};
@@ -86,6 +86,27 @@ pub(crate) struct Part<'a> {
     pub statics: u32,
     pub programs: &'a [Arc<dyn Program>],
     pub outcome: &'a Outcome,
+}
+
+/// What the end of a run cut off.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unfinished {
+    pub flows: usize,
+    pub jobs: usize,
+}
+
+impl Unfinished {
+    /// By the tables of what was there at the end.
+    pub fn of(tables: &Tables) -> Self {
+        let column = |table: &str, column: &str| {
+            let (_, table) = tables.iter().find(|(name, _)| *name == table)?;
+            table.column_by_name(column)
+        };
+        Self {
+            flows: column("flows", "unfinished_s").map_or(0, |it| it.len() - it.null_count()),
+            jobs: column("jobs", "end_s").map_or(0, |it| it.null_count()),
+        }
+    }
 }
 
 /// Tables by name.

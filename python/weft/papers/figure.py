@@ -34,6 +34,16 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Table:
+    """Numbers that are no sentence, such as a ratio for each algorithm and number of flows."""
+
+    columns: tuple[str, ...]
+    """Headings."""
+    rows: tuple[tuple[str, ...], ...]
+    """Cells in words, as many in each row as there are headings."""
+
+
+@dataclass(frozen=True)
 class Claim:
     """One sentence of a paper beside what was measured."""
 
@@ -49,6 +59,8 @@ class Claim:
     """What `holds` compares; where a claim fails, the best explanation known."""
     by_seed: tuple[bool, ...] = ()
     """The verdict of each seed alone, in the order of the seeds; a figure's module leaves it empty."""
+    table: Table | None = None
+    """The numbers that `measured` sums up, where there are many."""
 
     def document(self) -> dict[str, Any]:
         """For JSON."""

@@ -18,6 +18,10 @@ class Spread:
     values: tuple[float, ...]
     """One a seed, at least one."""
     unit: str = ""
+    at_least: bool = False
+    """Runs ended before what it is about did, so that it may be higher."""
+    at_most: bool = False
+    """Likewise: it may be lower."""
 
     @property
     def mean(self) -> float:
@@ -25,18 +29,24 @@ class Spread:
         return sum(self.values) / len(self.values)
 
     def near(self, value: float, tolerance: float) -> bool:
-        """Is the mean at most that part of `value` away from it?"""
-        return abs(self.mean - value) <= tolerance * value
+        """Is the mean at most that part of `value` away from it? Of what may be higher or lower nobody knows."""
+        return not (self.at_least or self.at_most) and abs(self.mean - value) <= tolerance * value
 
     def __truediv__(self, other: Spread) -> Spread:
         """The ratio, seed by seed."""
-        return Spread(tuple(a / b for a, b in zip(self.values, other.values, strict=True)))
+        ratios = tuple(a / b for a, b in zip(self.values, other.values, strict=True))
+        return Spread(ratios, at_least=self.at_least or other.at_most, at_most=self.at_most or other.at_least)
 
     def __str__(self) -> str:
-        """Such as "1.87 ms (1.86 to 1.88)"; one seed has no range."""
-        mean = f"{digits(self.mean)} {self.unit}".strip()
+        """Such as "1.87 ms (1.86 to 1.88)"; one seed has no range. Before it "at least" where it may be higher."""
+        mean = f"{self._bounds()}{digits(self.mean)} {self.unit}".strip()
         low, high = digits(min(self.values)), digits(max(self.values))
         return mean if low == high else f"{mean} ({low} to {high})"
+
+    def _bounds(self) -> str:
+        if self.at_least and self.at_most:
+            return "unsettled, about "
+        return "at least " if self.at_least else "at most " if self.at_most else ""
 
 
 def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> Spread:
@@ -49,6 +59,25 @@ def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> Spread
     """
     by_seed = rows.group_by("seed").agg(statistic.cast(pl.Float64).alias("value")).sort("seed")
     return Spread(tuple(by_seed["value"].to_list()), unit)
+
+
+def percentile(
+    rows: pl.DataFrame, column: str, percent: float, unit: str = "", *, at_least: str | pl.Expr | None = None
+) -> Spread:
+    """A percentile of each seed.
+
+    Args:
+        rows: At least one row, with a column `seed`.
+        column: Values.
+        percent: From 0 to 100.
+        unit: Of the values.
+        at_least: Of rows without a value the lowest that it can be, as in `weft.statistics.percentiles`.
+    """
+    from weft import statistics
+
+    by_seed = statistics.percentiles(rows, column, [percent], by="seed", at_least=at_least)
+    higher = at_least is not None and bool(by_seed[f"p{percent:g}_at_least"].any())
+    return Spread(tuple(by_seed[f"p{percent:g}"].to_list()), unit, at_least=higher)
 
 
 def listed(items: Iterable[tuple[str, Spread]]) -> str:

@@ -107,6 +107,10 @@ pub(super) fn flows(
             "measured_bytes",
             records.iter().map(|record| record.measured_bytes),
         )
+        .number_or_null(
+            "unfinished_s",
+            both().map(|(flow, record)| unfinished(names, flow, record, outcome.end)),
+        )
         .finish()
 }
 
@@ -127,14 +131,29 @@ fn suppressed(outcome: &Outcome) -> HashMap<u32, u64> {
     total
 }
 
-/// Seconds from where the profile starts counting until the receiver has the last byte.
-fn completion_time(names: &Names, flow: &Flow, record: &FlowRecord) -> Option<f64> {
-    let from = match names.fct_from[flow.transport as usize] {
+/// Where a flow's completion time begins.
+fn counted_from(names: &Names, flow: &Flow, record: &FlowRecord) -> Option<Time> {
+    match names.fct_from[flow.transport as usize] {
         FctFrom::Open => Some(flow.start),
         FctFrom::Established => record.established,
-    };
+    }
+}
+
+/// Seconds from where the profile starts counting until the receiver has the last byte.
+fn completion_time(names: &Names, flow: &Flow, record: &FlowRecord) -> Option<f64> {
+    let from = counted_from(names, flow, record)?;
     // Differences of exact times, not of rounded seconds.
-    Some(Time(record.finish?.0.checked_sub(from?.0)?).seconds())
+    Some(Time(record.finish?.0.checked_sub(from.0)?).seconds())
+}
+
+/// Seconds that a flow has taken until `end` which was to be complete and is not; 0 where its counting has not begun.
+fn unfinished(names: &Names, flow: &Flow, record: &FlowRecord, end: Time) -> Option<f64> {
+    let was_to_end = flow.size.is_some() || flow.stop.is_some_and(|stop| stop < end);
+    if record.finish.is_some() || !was_to_end || flow.start >= end {
+        return None;
+    }
+    let from = counted_from(names, flow, record).unwrap_or(end);
+    Some(Time(end.0 - from.0).seconds())
 }
 
 /// Application bits delivered in the window over the time that the flow had in it, from its start to its finish; none if it

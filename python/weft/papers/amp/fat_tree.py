@@ -45,22 +45,33 @@ def fat_tree(
     return Experiment.model_validate(document if stop is None else {**document, "stop": stop})
 
 
-def percentile(column: str, percent: float) -> pl.Expr:
-    """An aggregation, interpolated linearly."""
-    import polars as pl
+def plot_cdf(
+    panel: Axes,
+    rows: pl.DataFrame,
+    column: str,
+    algorithms: Sequence[str],
+    up_to: float = 99.5,
+    at_least: str | None = None,
+) -> None:
+    """The CDF of a column for each algorithm over all seeds, up to a percentile, by half percents.
 
-    return pl.col(column).quantile(percent / 100, interpolation="linear")
-
-
-def plot_cdf(panel: Axes, rows: pl.DataFrame, column: str, algorithms: Sequence[str], up_to: float = 99.5) -> None:
-    """The CDF of a column for each algorithm over all seeds, up to a percentile, by half percents."""
+    With `at_least`, the lowest values that rows without one can have, a line ends where they could be higher.
+    """
     from weft import statistics
 
     percents = [n / 2 for n in range(int(2 * up_to) + 1)]
     for algorithm in algorithms:
-        values = statistics.percentiles(rows.filter(algorithm=algorithm), column, percents).row(0)
+        found = statistics.percentiles(rows.filter(algorithm=algorithm), column, percents, at_least=at_least)
+        told = found.row(0, named=True)
+        known = [p for p in percents if not told.get(f"p{p:g}_at_least", False)]
         shown = SHOWN[algorithm]
-        panel.plot(values, [p / 100 for p in percents], label=shown.label, color=shown.colour, linewidth=1.2)
+        panel.plot(
+            [told[f"p{p:g}"] for p in known],
+            [p / 100 for p in known],
+            label=shown.label,
+            color=shown.colour,
+            linewidth=1.2,
+        )
     panel.set_ylim(0, 1)
     panel.set_ylabel("CDF")
     panel.grid(visible=True, alpha=0.3)

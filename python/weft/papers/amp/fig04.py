@@ -140,7 +140,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Mean goodput of the DCTCP flows and of XMP, as in the paper, for both link delays."""
+    """Goodput of XMP and of a DCTCP flow, as in the paper, by link delay: mean, lowest and highest of the seeds."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(9, 8), layout="constrained")
@@ -206,12 +206,15 @@ def _plot_panel(panel: Axes, rows: pl.DataFrame, over: str, title: str) -> None:
     for algorithm in ("dctcp", "xmp"):
         goodput = pl.col("goodput_gbps").mean()
         by_seed = rows.filter(algorithm=algorithm).group_by(over, "seed").agg(goodput)
-        cells = by_seed.group_by(over).agg(mean=goodput, std=pl.col("goodput_gbps").std().fill_null(0)).sort(over)
+        low, high = pl.col("goodput_gbps").min(), pl.col("goodput_gbps").max()
+        # Rounding may put a mean just outside of equal values.
+        below, above = (goodput - low).clip(lower_bound=0), (high - goodput).clip(lower_bound=0)
+        cells = by_seed.group_by(over).agg(mean=goodput, below=below, above=above).sort(over)
         shown = SHOWN[algorithm]
         panel.errorbar(
             cells[over].to_numpy(),
             cells["mean"].to_numpy(),
-            yerr=cells["std"].to_numpy(),
+            yerr=(cells["below"].to_list(), cells["above"].to_list()),
             label=f"{shown.label}, mean of its flows" if algorithm == "dctcp" else shown.label,
             color=shown.colour,
             marker=shown.marker,

@@ -74,7 +74,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """Jain's index over n, a panel a number of multipath flows."""
+    """Jain's index over n, a panel a number of multipath flows: mean, lowest and highest of the seeds."""
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(10, 3.6), layout="constrained")
@@ -181,9 +181,20 @@ def _without(rows: pl.DataFrame) -> Claim:
 def _plot_panel(axes: Axes, rows: pl.DataFrame) -> None:
     for algorithm in ALGORITHMS:
         cells = (
-            rows.filter(algorithm=algorithm).group_by("dctcp_flows").agg(mean=pl.col("jain").mean()).sort("dctcp_flows")
+            rows.filter(algorithm=algorithm)
+            .group_by("dctcp_flows")
+            .agg(mean=pl.col("jain").mean(), low=pl.col("jain").min(), high=pl.col("jain").max())
+            .sort("dctcp_flows")
         )
         shown = SHOWN[algorithm]
+        axes.fill_between(
+            cells["dctcp_flows"].to_numpy(),
+            cells["low"].to_numpy(),
+            cells["high"].to_numpy(),
+            color=shown.colour,
+            alpha=0.15,
+            linewidth=0,
+        )
         axes.plot(
             cells["dctcp_flows"].to_numpy(),
             cells["mean"].to_numpy(),

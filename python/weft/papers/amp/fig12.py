@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft.papers.amp.fat_tree import DELAY_US, OTHER_DELAY_US, fat_tree, percentile, plot_cdf
+from weft.papers.amp.fat_tree import DELAY_US, OTHER_DELAY_US, fat_tree, plot_cdf
 from weft.papers.amp.settings import TOLERANCE, transport
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.spread import Spread, listed, over_seeds, percentile
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -68,9 +68,10 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a job: JCT in ms (null when the run ended first) and timeouts of its flows.
+    """One row a job: JCT in ms and timeouts of its flows.
 
-    Beside them, of the run: mean goodput of the long flows in Gbps, and the share of their time with suppression.
+    The JCT of a job that the run's end cut off is null, and `unfinished_ms` the time that it had taken. Beside them, of
+    the run: mean goodput of the long flows in Gbps, and the share of their time with suppression.
     """
     timeouts = pl.col("timeouts") + pl.col("syn_timeouts")
     of_jobs = result.flows.drop_nulls("job").group_by("job").agg(timeouts=timeouts.sum())
@@ -78,8 +79,9 @@ def measure(result: Result) -> pl.DataFrame:
     long = result.flows.filter(traffic="long").select(
         goodput_gbps=pl.col("goodput_bps").mean() * 1e-9, suppressed=pl.col("suppressed_s").sum() / lasted.sum()
     )
+    cut_off = pl.when(pl.col("end_s").is_null()).then(1e3 * (result.manifest["end_s"] - pl.col("start_s")))
     return (
-        result.jobs.select("job", jct_ms=pl.col("jct_s") * 1e3)
+        result.jobs.select("job", jct_ms=pl.col("jct_s") * 1e3, unfinished_ms=cut_off)
         .join(of_jobs, on="job", how="left", maintain_order="left")
         .with_columns(*(pl.lit(value).alias(f"long_{name}") for name, value in long.row(0, named=True).items()))
         .drop("job")
@@ -155,7 +157,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     panels = plot.subplots(1, len(SUBFLOWS), sharex=True, sharey=True)
     for panel, letter, n in zip(panels, "abc", SUBFLOWS, strict=True):
         shown = here.filter((pl.col("subflows") == n) | (pl.col("algorithm") == BASELINE))
-        plot_cdf(panel, shown, "jct_ms", (*MULTIPATH, BASELINE))
+        plot_cdf(panel, shown, "jct_ms", (*MULTIPATH, BASELINE), at_least="unfinished_ms")
         panel.axhline(0.9, color="black", linestyle=":", linewidth=1)
         panel.set_title(f"({letter}) {n} subflows")
         panel.set_xlabel("job completion time (ms)")
@@ -196,7 +198,12 @@ def _case(algorithm: str, subflows: int, variant: str, seed: int, scale: Scale) 
 
 
 def _p90(rows: pl.DataFrame, algorithm: str, subflows: int) -> Spread:
-    return over_seeds(rows.filter(algorithm=algorithm, subflows=subflows), percentile("jct_ms", 90), "ms")
+    return _percentile(rows, algorithm, subflows, 90)
+
+
+def _percentile(rows: pl.DataFrame, algorithm: str, subflows: int, percent: int) -> Spread:
+    here = rows.filter(algorithm=algorithm, subflows=subflows)
+    return percentile(here, "jct_ms", percent, "ms", at_least="unfinished_ms")
 
 
 def _xmp(rows: pl.DataFrame, subflows: int) -> Claim:
@@ -218,10 +225,7 @@ def _over_subflows(spreads: dict[int, Spread]) -> str:
 
 def _medians(rows: pl.DataFrame) -> str:
     cells = [(BASELINE, 1), *(("amp", n) for n in SUBFLOWS)]
-    medians = (
-        (f"{name} x{n}", over_seeds(rows.filter(algorithm=name, subflows=n), percentile("jct_ms", 50), "ms"))
-        for name, n in cells
-    )
+    medians = ((f"{name} x{n}", _percentile(rows, name, n, 50)) for name, n in cells)
     return f"medians {listed(medians)}"
 
 

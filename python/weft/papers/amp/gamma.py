@@ -8,7 +8,7 @@ import polars as pl
 
 from weft.papers.amp import incast
 from weft.papers.amp.incast import GAP_US
-from weft.papers.amp.settings import AMP, PAPER_FCT_MS, RATE_BPS, transport, two_bottlenecks
+from weft.papers.amp.settings import AMP, PAPER_FCT_MS, RATE_BPS, transport, two_bottlenecks, unfinished_ms
 from weft.papers.figure import Claim
 from weft.papers.spread import Spread, digits, listed, over_seeds
 from weft.sweep import Case
@@ -76,6 +76,7 @@ def measure(result: Result) -> pl.DataFrame:
     flows = result.flows.filter(pl.col("traffic") != "poisson")
     return flows.select(
         fct_ms=PAPER_FCT_MS,
+        unfinished_ms=unfinished_ms(result.manifest["end_s"]),
         timeouts=pl.col("timeouts") + pl.col("syn_timeouts"),
         suppressions="suppressions",
         suppressed_percent=100 * pl.col("suppressed_s") / seconds,

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft.papers.amp.settings import PAPER_FCT_MS, SHOWN, many_to_one, transport
+from weft.papers.amp.settings import PAPER_FCT_MS, SHOWN, many_to_one, transport, unfinished_ms
+from weft.papers.figure import Table
 from weft.papers.spread import digits
 from weft.sweep import Case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Plot
@@ -36,7 +37,9 @@ SILENCE_S = 40
 SLOW_MS = 100
 """Slower than this no flow is without having waited: even 40 flows of 1 MB take 34 ms."""
 
-FCT_MEAN = pl.col("fct_ms").mean()
+FCT_SO_FAR = pl.coalesce("fct_ms", "unfinished_ms")
+"""A flow that did not end counts with the time that it had taken; `unfinished` says how many there are."""
+FCT_MEAN = FCT_SO_FAR.mean().alias("fct_ms")
 TIMED_OUT = (pl.col("timeouts") > 0).mean()
 
 
@@ -89,10 +92,14 @@ def incast_cases(
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its round, FCT in ms (null when it did not end), timeouts and suppression episodes."""
+    """One row a flow: its round, FCT in ms, timeouts and suppression episodes.
+
+    The FCT of a flow that did not end is null, and `unfinished_ms` the time that it had taken.
+    """
     return result.flows.select(
         "round",
         fct_ms=PAPER_FCT_MS,
+        unfinished_ms=unfinished_ms(result.manifest["end_s"]),
         timeouts=pl.col("timeouts") + pl.col("syn_timeouts"),
         suppressions=pl.col("suppressions"),
     )
@@ -115,19 +122,25 @@ def mean_ratios(rows: pl.DataFrame, algorithms: Sequence[str], to: str) -> pl.Da
     )
 
 
-def cells(ratios: pl.DataFrame) -> str:
-    """Such as "dcm 128 KB 0.996, 4.22, 308 and 303 for k = 10, 20, 30 and 40"."""
-    ks = ratios["k"].unique().sort()
-    rows = [
-        f"{algorithm} {size_kb} KB {_listed(map(digits, row['ratio']))}"
-        for (algorithm, size_kb), row in ratios.sort("k").group_by("algorithm", "size_kb", maintain_order=True)
-    ]
-    return f"{'; '.join(rows)} for k = {_listed(map(str, ks))}"
+def table(ratios: pl.DataFrame) -> Table:
+    """One row a size and algorithm, one column a number of flows."""
+    ks = ratios["k"].unique().sort().to_list()
+    by_k = ratios.group_by("size_kb", "algorithm", maintain_order=True).agg("k", "ratio")
+    rows = []
+    for size_kb, algorithm, row_ks, row_ratios in by_k.iter_rows():
+        of = dict(zip(row_ks, row_ratios, strict=True))
+        rows.append((f"{size_kb} KB", _label(algorithm), *(digits(of[k]) if k in of else "" for k in ks)))
+    return Table(("size", "algorithm", *(f"k = {k}" for k in ks)), tuple(rows))
 
 
-def _listed(words: Iterable[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
+def extent(ratios: pl.DataFrame) -> str:
+    """The smallest and the largest ratio of each algorithm, such as "XMP 0.996 to 308, DCM 0.97 to 291"."""
+    found = ratios.group_by("algorithm", maintain_order=True).agg(low=pl.col("ratio").min(), high=pl.col("ratio").max())
+    return ", ".join(f"{_label(name)} {digits(low)} to {digits(high)}" for name, low, high in found.iter_rows())
+
+
+def _label(algorithm: str) -> str:
+    return SHOWN[algorithm].label if algorithm in SHOWN else algorithm
 
 
 def summary(rows: pl.DataFrame) -> pl.DataFrame:
@@ -136,15 +149,14 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
         flows=pl.len(),
         unfinished=pl.col("fct_ms").is_null().sum(),
         mean_fct_ms=FCT_MEAN,
-        std_fct_ms=pl.col("fct_ms").std(),
-        p99_fct_ms=pl.col("fct_ms").quantile(0.99),
+        **{f"p{p}_fct_ms": FCT_SO_FAR.quantile(p / 100, interpolation="linear") for p in (5, 25, 50, 75, 95, 99)},
         flows_with_timeout_percent=100 * TIMED_OUT,
         most_timeouts=pl.col("timeouts").max(),
     )
 
 
 def plot_fct(rows: pl.DataFrame, algorithms: Sequence[str], title: str) -> Plot:
-    """Mean FCT over k on a log scale, one panel a size, whiskers of one standard deviation."""
+    """FCT over k on a log scale, one panel a size: mean, and the flows from the 5th to the 95th percentile."""
     from matplotlib.figure import Figure
 
     sizes = rows["size_kb"].unique(maintain_order=True).to_list()
@@ -155,28 +167,26 @@ def plot_fct(rows: pl.DataFrame, algorithms: Sequence[str], title: str) -> Plot:
         panel.set_title(f"{size_kb} KB")
     panels[0].set_ylabel("flow completion time (ms)")
     panels[0].legend(frameon=False)
-    plot.suptitle(title)
+    plot.suptitle(f"{title} (marks: mean; bars: 5th to 95th, thick 25th to 75th percentile)", fontsize="medium")
     return plot
 
 
 def _plot_panel(panel: Axes, rows: pl.DataFrame, algorithms: Sequence[str]) -> None:
+    # The numbers of flows are categories: beside each stand the algorithms, and none at another number than it had.
+    ks = rows["k"].unique().sort().to_list()
+    step = 0.7 / len(algorithms)
     for place, algorithm in enumerate(algorithms):
         points = summary(rows.filter(algorithm=algorithm)).sort("k")
-        mean, std = points["mean_fct_ms"].to_list(), points["std_fct_ms"].to_list()
-        # A log scale has no room for a whisker that reaches zero.
-        down = [min(0.9 * m, s) for m, s in zip(mean, std, strict=True)]
-        shift = 1.2 * (place - (len(algorithms) - 1) / 2)
-        panel.errorbar(
-            points["k"].to_numpy() + shift,
-            mean,
-            yerr=(down, std),
-            label=SHOWN[algorithm].label,
-            color=SHOWN[algorithm].colour,
-            marker=SHOWN[algorithm].marker,
-            capsize=3,
-            linewidth=1,
-        )
+        shift = step * (place - (len(algorithms) - 1) / 2)
+        at = [ks.index(k) + shift for k in points["k"]]
+        shown = SHOWN[algorithm]
+        for low, high, width in (("p5", "p95", 1.2), ("p25", "p75", 3.5)):
+            panel.vlines(
+                at, points[f"{low}_fct_ms"].to_list(), points[f"{high}_fct_ms"].to_list(), shown.colour, linewidth=width
+            )
+        mean = points["mean_fct_ms"].to_list()
+        panel.plot(at, mean, shown.marker, label=shown.label, color=shown.colour, markeredgecolor="white")
     panel.set_yscale("log")
-    panel.set_xticks(FLOWS)
+    panel.set_xticks(range(len(ks)), [str(k) for k in ks])
     panel.set_xlabel("flows in a round, k")
-    panel.grid(visible=True, which="major", alpha=0.3)
+    panel.grid(visible=True, which="major", axis="y", alpha=0.3)

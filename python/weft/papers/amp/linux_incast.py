@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft.papers.amp.incast import FCT_MEAN
+from weft.papers.amp.incast import FCT_MEAN, FCT_SO_FAR
 from weft.papers.amp.linux_settings import LEVELS, TRANSPORTS, experiment
 from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Claim
@@ -82,15 +82,14 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row a flow: its round, FCT in ms, whether it `ended`, timeouts and suppression episodes.
+    """One row a flow: its round, FCT in ms by its receiver, timeouts and suppression episodes.
 
-    The FCT of a flow that has not ended is the time until the run's end, which is too little.
+    The FCT of a flow that did not end is null, and `unfinished_ms` the time that it had taken.
     """
-    end_s = result.manifest["end_s"]
     return result.flows.select(
         "round",
-        fct_ms=1e3 * pl.col("fct_s").fill_null(end_s - pl.col("start_s")),
-        ended=pl.col("fct_s").is_not_null(),
+        fct_ms=1e3 * pl.col("fct_s"),
+        unfinished_ms=1e3 * pl.col("unfinished_s"),
         timeouts=pl.col("timeouts"),
         suppressions=pl.col("suppressions"),
     )
@@ -224,7 +223,8 @@ def _waited(rows: pl.DataFrame, names: list[str], joins: str) -> str:
     here["dctcp"] = rows.filter(algorithm="dctcp")
     return "Of the flows of all k " + ", ".join(
         f"of {SHOWN[name].label} {digits(_percent(flows, pl.col('timeouts') > 0))} % had a timeout, "
-        f"{digits(_percent(flows, pl.col('fct_ms') >= INITIAL_RTO_MS))} % took the initial RTO of a second or longer, "
+        f"{digits(_percent(flows, FCT_SO_FAR >= INITIAL_RTO_MS))} % took the initial RTO of a second or longer, "
+        f"{digits(_percent(flows, pl.col('fct_ms').is_null()))} % had not ended when the run did, "
         f"{digits(_percent(flows, pl.col('suppressions') > 0))} % were suppressed"
         for name, flows in here.items()
     )

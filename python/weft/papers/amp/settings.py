@@ -38,6 +38,14 @@ MPTCP: dict[str, Any] = {"name": "lia", "beta": 4, "cwnd_min": 2, "per_ack": 1}
 PAPER_FCT_MS = (pl.col("acked_s") - pl.col("established_s")) * 1e3
 """A flow's completion time as the authors' simulator counts it: from subflow 0's SYN/ACK until the sender has the last
 acknowledgement. The column `fct_s` ends where the receiver has the last byte."""
+
+
+def unfinished_ms(end_s: float) -> pl.Expr:
+    """Of a flow with a size that the run's end cut off, the lowest that `PAPER_FCT_MS` can be; else null."""
+    cut_off = pl.col("acked_s").is_null() & pl.col("size_bytes").is_not_null() & (pl.col("start_s") < end_s)
+    return pl.when(cut_off).then((end_s - pl.col("established_s").fill_null(end_s)) * 1e3)
+
+
 RTO_200_MS = {"initial_rto": "200ms"}
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "amp": {"cc": AMP, "subflows": SUBFLOWS},
