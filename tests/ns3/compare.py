@@ -76,8 +76,8 @@ OVERSHOT = {**LOSSY, "retransmitted": (0.8, 1.25)}
 
 FLOOR = (
     "ns-3's DCTCP cuts a window down to one packet, Linux' and Weft's to two: Weft's is put to one. When the mark of "
-    "arriving packets changes, ns-3's receiver acknowledges those before, Linux' and Weft's at once the new one as well, "
-    "which tells of more marks where windows are that small. Neither matters where every packet is acknowledged."
+    "arriving packets changes, ns-3's receiver acknowledges those before, Linux' and Weft's at once the new one as "
+    "well, which tells of more marks where windows are so small. Neither matters where every packet is acknowledged."
 )
 OVERSHOOT = "What CUBIC sends again is nearly all the overshoot of one slow start."
 HYSTART = (

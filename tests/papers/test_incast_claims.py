@@ -14,8 +14,8 @@ from weft.papers.figure import Claim, Table
 Cell = tuple[list[float], list[int]]
 """FCTs in ms and timeouts of a cell's flows."""
 
-FIG02 = (*fig02.ALGORITHMS, *fig02.SHORT_RTO)
-FIG08 = (*fig08.ALGORITHMS, fig08.WITHOUT, *fig08.EARLIER)
+FIG02 = (*fig02.ALGORITHMS, *fig02.SHORT_RTO, *fig02.STALLED)
+FIG08 = (*fig08.ALGORITHMS, fig08.WITHOUT, *fig08.EARLIER, *fig08.STALLED)
 
 QUICK: Cell = ([1.9, 2.1], [0, 0])
 WAITING: Cell = ([2.0, 800.0, 1500.0, 2500.0], [0, 1, 1, 16])

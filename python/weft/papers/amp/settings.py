@@ -47,6 +47,8 @@ def unfinished_ms(end_s: float) -> pl.Expr:
 
 
 RTO_200_MS = {"initial_rto": "200ms"}
+STALL = {"stall_on_held_data": True}
+"""A fault of the authors' simulator: data sent again that the connection holds does not advance its subflow."""
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "amp": {"cc": AMP, "subflows": SUBFLOWS},
     "xmp": {"cc": XMP, "subflows": SUBFLOWS},
@@ -60,6 +62,8 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "dcm-constant-cut": {"cc": MPTCP, "subflows": SUBFLOWS},
     "xmp-rto-200ms": {"cc": XMP, "subflows": SUBFLOWS, "tcp": RTO_200_MS},
     "dcm-rto-200ms": {"cc": DCM, "subflows": SUBFLOWS, "tcp": RTO_200_MS},
+    "xmp-stall": {"cc": XMP, "subflows": SUBFLOWS, "tcp": STALL},
+    "dcm-stall": {"cc": DCM, "subflows": SUBFLOWS, "tcp": STALL},
 }
 
 
