@@ -5,9 +5,7 @@ use std::sync::Arc;
 use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, TOPOLOGIES};
 use weft_packet::{Probe, Transport};
-use weft_spec::{
-    Amount, Hosts, Kind, Level, NamedProfile, PROFILES, Size, Spec, SpecError, Time, Traffic, find,
-};
+use weft_spec::{Amount, Hosts, Kind, Level, NamedProfile, PROFILES, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
 
 use crate::classes::{self, ClassNames};
@@ -57,11 +55,6 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved,
         let path = format!("transports.{name}");
         let (with_defaults, built) = transports::resolve(transport, own, topology.it.default_policy())
             .map_err(|error| error.under(&path))?;
-        if spec.level == Level::Packet && transport.join_after > Size(0) {
-            let given = transport.join_after.to_string();
-            let allowed = "0B at level \"packet\"";
-            return Err(SpecError::new(format!("{path}.join_after"), given, allowed));
-        }
         check_queues_hold(spec, &built, &path)?;
         *transport = with_defaults;
         transports.push(built);

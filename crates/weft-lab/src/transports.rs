@@ -76,6 +76,7 @@ pub(crate) fn resolve(
         cc: algorithm,
         subflows: spec.subflows,
         paths: policy,
+        join_after: spec.join_after,
         scheduler: named.scheduler,
         profile,
     };

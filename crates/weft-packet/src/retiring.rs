@@ -179,6 +179,7 @@ mod tests {
             cc: Algorithm::build(name, &[]).unwrap(),
             subflows,
             paths: Ecmp {}.into(),
+            join_after: Size(0),
             scheduler: Scheduler::RoundRobin,
             profile: profile.clone(),
         };

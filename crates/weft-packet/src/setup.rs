@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weft_cc::Algorithm;
 use weft_fabric::Fabric;
 use weft_paths::Policy;
-use weft_spec::{Profile, Time};
+use weft_spec::{Profile, Size, Time};
 use weft_traffic::{Flow, Program};
 
 /// Which subflow with window space gets the next packet.
@@ -26,6 +26,8 @@ pub struct Transport {
     pub subflows: u32,
     /// Which of the paths between two hosts its packets take.
     pub paths: Policy,
+    /// Acknowledged bytes from which on the further subflows join.
+    pub join_after: Size,
     /// Packet scheduler.
     pub scheduler: Scheduler,
     /// Everything else about the sender and receiver.

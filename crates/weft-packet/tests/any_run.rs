@@ -108,7 +108,10 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     let acks = (1_u32..5, 1_u64..2_000, 0_u32..20);
     // Timeouts of a few milliseconds at most, so that all is over soon.
     let timers = (1_u64..3_000, 50_u64..3_000, 0_u64..100);
-    let switches = prop::array::uniform11(any::<bool>());
+    let switches = (
+        prop::array::uniform11(any::<bool>()),
+        prop::array::uniform5(any::<bool>()),
+    );
     (recovery, sizes, windows, acks, timers, switches).prop_map(
         |(
             recovery,
@@ -116,19 +119,28 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             (initial_cwnd, initial_ssthresh, dupack_threshold),
             (ack_every, delayed_ack_us, quick_acks),
             (initial_us, min_us, join_us),
-            [
-                sample_handshake_rtt,
-                limited_transmit,
-                grow_after_mark,
-                round_ends_beyond,
-                react_to_the_last,
-                protect_handshake,
-                full_handshakes,
-                reinject,
-                ends_by_data_ack,
-                turn_waits_for_join,
-                stall_on_held_data,
-            ],
+            (
+                [
+                    sample_handshake_rtt,
+                    limited_transmit,
+                    grow_after_mark,
+                    round_ends_beyond,
+                    react_to_the_last,
+                    protect_handshake,
+                    full_handshakes,
+                    reinject,
+                    ends_by_data_ack,
+                    turn_waits_for_join,
+                    stall_on_held_data,
+                ],
+                [
+                    tail_loss_probe,
+                    proportional_rate_reduction,
+                    forward_rto,
+                    timestamps,
+                    confirmed_joins,
+                ],
+            ),
         )| Profile {
             mss,
             header,
@@ -138,6 +150,14 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             sample_handshake_rtt,
             initial_rto: Time::from_us(initial_us),
             min_rto: Time::from_us(min_us),
+            // Often longer than the RTO.
+            timer_slack: Time::from_us(min_us / 2),
+            tail_loss_probe,
+            proportional_rate_reduction,
+            forward_rto,
+            timestamps,
+            syn_linear_timeouts: quick_acks % 3,
+            confirmed_joins,
             max_rto: Time::from_ms(10),
             recovery,
             dupack_threshold,

@@ -162,7 +162,7 @@ pub struct Transport {
     /// parameters; by default what suits the topology, mostly "ecmp".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathPolicy>,
-    /// Application bytes after which the further subflows join; only level "linux" can wait for them.
+    /// Application bytes that have to be acknowledged before the further subflows join.
     #[serde(default = "nothing")]
     pub join_after: Size,
     /// Which subflow with window space gets the next packet.

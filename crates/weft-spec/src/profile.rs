@@ -27,8 +27,8 @@ pub enum Recovery {
     NewReno,
     /// RFC 6675's pipe over RFC 2018's selective acknowledgements.
     Sack,
-    /// The same, and a retransmission that something sent later has overtaken is lost again (RFC 8985's order by time of
-    /// sending, without its timers).
+    /// RFC 8985: by selective acknowledgements too, but lost is what something sent later has overtaken for longer than a
+    /// reordering window, retransmissions included.
     Rack,
 }
 
@@ -67,6 +67,18 @@ pub struct Profile {
     pub max_rto: Time,
     /// Loss recovery.
     pub recovery: Recovery,
+    /// RFC 8985, section 7: with "rack", send a probe two RTTs after the last acknowledgement, so that a loss at the tail need
+    /// not wait for the RTO.
+    pub tail_loss_probe: bool,
+    /// What a probe and the end of a reordering window wait in addition: two ticks of Linux' clock.
+    pub timer_slack: Time,
+    /// RFC 6937: a fast recovery reduces what is in flight bit by bit, not by a pause.
+    pub proportional_rate_reduction: bool,
+    /// RFC 5682: with selective acknowledgements, try new data after a timeout, and undo it if it was spurious.
+    pub forward_rto: bool,
+    /// RFC 7323: acknowledgements of what was sent again give RTT samples, and tell which copy they acknowledge, so that a spurious
+    /// timeout is undone (RFC 3522).
+    pub timestamps: bool,
     /// Duplicate acknowledgements that start fast retransmit.
     #[schemars(range(min = 1))]
     pub dupack_threshold: u32,
@@ -77,7 +89,8 @@ pub struct Profile {
     pub ack_every: u32,
     /// A delayed acknowledgement is sent after this at the latest.
     pub delayed_ack_timeout: Time,
-    /// Segments acknowledged at once when a subflow starts (Linux's quick acknowledgements).
+    /// Segments acknowledged at once when a subflow starts, after none has come for the minimum RTO, and after a duplicate (Linux'
+    /// quick acknowledgements).
     pub quick_acks: u32,
     /// May the window grow between a cut for a mark and the end of that window?
     pub grow_after_mark: bool,
@@ -91,7 +104,12 @@ pub struct Profile {
     /// Are the last acknowledgement of a subflow's handshake and, once all data has been handed out, its FIN, FIN/ACK and last
     /// acknowledgement packets of their own? They change nothing, are not sent again, and take places in queues.
     pub full_handshakes: bool,
-    /// Joins start after a uniformly random delay up to this once subflow 0 is established.
+    /// Timeouts of a SYN that do not double the RTO (Linux since 6.5).
+    pub syn_linear_timeouts: u32,
+    /// Joins start once data of subflow 0 is acknowledged, and carry data once their own handshake's last acknowledgement is
+    /// (RFC 8684, sections 3.1 and 3.2).
+    pub confirmed_joins: bool,
+    /// Joins start after a uniformly random delay up to this from when they may.
     pub join_delay: Time,
     /// Shared receive buffer of a connection in bytes; limits the data in flight at connection level.
     #[serde(with = "bytes")]
@@ -129,7 +147,7 @@ pub struct NamedProfile {
 pub const PROFILES: &[NamedProfile] = &[
     NamedProfile {
         name: "linux",
-        about: "a stock Linux sender and receiver: initial cwnd 10, SACK, delayed ACKs, minimum RTO 200 ms (default)",
+        about: "a stock Linux sender and receiver: initial cwnd 10, RACK-TLP, delayed ACKs, minimum RTO 200 ms (default)",
         make: Profile::linux,
         hosts: Hosts {
             jitter: Some(Time::from_ns(500)),
@@ -146,7 +164,7 @@ pub const PROFILES: &[NamedProfile] = &[
 ];
 
 impl Profile {
-    /// A stock Linux sender as the simulator models it: no RACK timers, no TLP, no F-RTO, no pacing, no auto-tuning.
+    /// A stock Linux sender as the simulator models it: no pacing, no auto-tuning.
     pub fn linux() -> Self {
         Self {
             mss: 1448,
@@ -159,6 +177,11 @@ impl Profile {
             min_rto: Time::from_ms(200),
             max_rto: Time::from_ms(120_000),
             recovery: Recovery::Rack,
+            tail_loss_probe: true,
+            timer_slack: Time::from_ms(2),
+            proportional_rate_reduction: true,
+            forward_rto: true,
+            timestamps: true,
             dupack_threshold: 3,
             limited_transmit: true,
             ack_every: 2,
@@ -169,6 +192,8 @@ impl Profile {
             react_to_the_last: true,
             protect_handshake: false,
             full_handshakes: false,
+            syn_linear_timeouts: 4,
+            confirmed_joins: true,
             join_delay: Time(0),
             receive_buffer: 6 << 20,
             reinject: true,
@@ -192,6 +217,11 @@ impl Profile {
             min_rto: Time::from_ms(200),
             max_rto: Time::from_ms(60_000),
             recovery: Recovery::NewReno,
+            tail_loss_probe: false,
+            timer_slack: Time(0),
+            proportional_rate_reduction: false,
+            forward_rto: false,
+            timestamps: false,
             dupack_threshold: 3,
             limited_transmit: false,
             ack_every: 1,
@@ -202,6 +232,8 @@ impl Profile {
             react_to_the_last: false,
             protect_handshake: true,
             full_handshakes: true,
+            syn_linear_timeouts: 0,
+            confirmed_joins: false,
             join_delay: Time::from_us(49),
             receive_buffer: 1 << 30,
             reinject: false,

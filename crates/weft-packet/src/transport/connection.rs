@@ -40,6 +40,10 @@ pub struct Connection {
     pub next: u32,
     /// First chunk not acknowledged.
     pub una: u32,
+    /// The further subflows join once so many chunks are acknowledged; `u32::MAX` when they have.
+    pub join_at: u32,
+    /// When they did; `u64::MAX` if they did not.
+    pub joined: u64,
     /// Chunks that may be outstanding: the shared receive buffer.
     pub receive_window: u32,
     /// Chunks to give to another subflow, with the one that timed out on them.
@@ -89,8 +93,8 @@ impl Connection {
         let w = &self.windows[s];
         w.active
             && w.established
-            && f64::from(subflow.pipe()) + 1.0 <= w.cwnd
-            && !subflow.segments.any_to_resend()
+            && subflow.may_send(w)
+            && (!subflow.segments.any_to_resend() || subflow.hold)
     }
 
     /// The subflow that gets the next packet, if any has room.

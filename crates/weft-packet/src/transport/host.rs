@@ -8,7 +8,7 @@ use weft_fabric::Fabric;
 use weft_paths::{Way, draw};
 use weft_traffic::{Flow, Program};
 
-use crate::engine::packet::{ACK, BARE, DATA, PROTECTED, Packet, SYN};
+use crate::engine::packet::{ACK, BARE, CWR, DATA, PROTECTED, Packet, SYN};
 use crate::engine::prefetch::prefetch;
 use crate::engine::route::HopBits;
 use crate::engine::{At, Endpoint};
@@ -17,6 +17,7 @@ use crate::setup::Transport;
 
 use super::connection::{Connection, UNLIMITED};
 use super::handshakes::HANDSHAKE_DONE;
+use super::joining::{CONFIRM, END, join_at};
 use super::latency::Latencies;
 use super::programs::{HANDOVER, RunningJob};
 use super::reassembly::{Chunks, Islands};
@@ -52,7 +53,7 @@ pub enum TimerKind {
     Stop = 1,
     /// A join: subflow.
     Join = 2,
-    /// Retransmission: subflow.
+    /// Retransmission, probe or end of a reordering window: subflow.
     Retransmit = 3,
     /// Delayed acknowledgement: receiver.
     DelayedAck = 4,
@@ -115,10 +116,14 @@ impl Endpoint for Host {
             self.on_bare(packet, at);
         } else if packet.flags == HANDOVER {
             self.on_handover(packet, at);
-        } else if packet.flags & ACK == 0 {
-            self.on_syn(packet, at);
         } else {
-            self.on_syn_ack(packet, at);
+            match packet.flags & !PROTECTED {
+                SYN => self.on_syn(packet, at),
+                CONFIRM => self.on_confirm(packet, at),
+                END => self.on_end(packet, at),
+                flags if flags & CWR != 0 => self.on_confirmed(packet, at),
+                _ => self.on_syn_ack(packet, at),
+            }
         }
     }
 
@@ -159,7 +164,7 @@ impl Endpoint for Host {
             0 => self.open(index, at),
             1 => self.stop(index, at),
             2 => self.send_syn(index, at),
-            3 => self.retransmission_timer(index, at),
+            3 => self.subflow_timer(index, at),
             4 => self.delayed_ack_timer(index, at),
             6 => self.begin(index, at),
             7 => self.close(index, at),
@@ -266,6 +271,8 @@ impl Host {
             last_len,
             next: 0,
             una: 0,
+            join_at: join_at(transport.join_after.0, profile.mss, profile.confirmed_joins),
+            joined: u64::MAX,
             receive_window: (profile.receive_buffer / mss).clamp(1, u64::from(u32::MAX)) as u32,
             reinject: std::collections::VecDeque::new(),
             turn: 0,
@@ -313,6 +320,7 @@ impl Host {
             connection.total = connection.next;
             connection.last_len = mss as u16;
             connection.start_to_close(at);
+            self.send_end(index, at);
         }
         self.finish_if_done(index, at);
     }
@@ -325,16 +333,13 @@ impl Host {
             return;
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        subflow.syn_sent = if subflow.state == State::Closed {
-            at.now
-        } else {
-            u64::MAX
-        };
+        subflow.syn_sent = at.now;
         subflow.state = State::SynSent;
         subflow.arm(slot, at);
         at.send(&Packet {
             route: subflow.route,
             slot,
+            chunk: subflow.stats.syn_timeouts as u32,
             lo: connection.flow,
             hi: subflow.index,
             size: profile.ack_size as u16,
@@ -357,6 +362,7 @@ impl Host {
                 flow,
                 transport: spec.transport,
                 chunks: Chunks::default(),
+                end: u32::MAX,
                 bytes: 0,
                 newest: 0,
                 due: self.record_delivered(flow, shared.due(flow, &spec)),
@@ -387,6 +393,8 @@ impl Host {
                 echo: transport.cc.echo(),
                 ce: false,
                 marks: 0,
+                tells: 0,
+                last: 0,
                 deadline: u64::MAX,
                 timer: u64::MAX,
                 packets: 0,
@@ -397,6 +405,7 @@ impl Host {
             route: self.receivers[receiver as usize].route,
             slot: packet.slot,
             seq: receiver,
+            chunk: packet.chunk,
             lo: flow,
             hi: index,
             size: profile.ack_size as u16,
@@ -405,27 +414,42 @@ impl Host {
         });
     }
 
-    /// A subflow is established; after subflow 0 the others join.
+    /// A SYN/ACK arrived. Which SYN it answers its number tells, as a timestamp would; without those, an answer to a SYN sent twice
+    /// gives no sample (Karn).
     fn on_syn_ack(&mut self, packet: &Packet, at: &mut At<'_>) {
-        let shared = Arc::clone(&self.shared);
         let subflow = &mut self.subflows[packet.slot as usize];
         if subflow.state != State::SynSent {
             return;
         }
-        let index = subflow.connection;
-        let connection = &mut self.connections[index as usize];
-        let profile = &shared.transports[connection.transport as usize].profile;
+        let connection = &mut self.connections[subflow.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
         let s = subflow.index as usize;
-        subflow.state = State::Open;
         subflow.peer = packet.seq;
-        subflow.deadline = u64::MAX;
-        subflow.stats.established = at.now;
-        if profile.sample_handshake_rtt && subflow.syn_sent != u64::MAX {
+        let last = u64::from(packet.chunk) == subflow.stats.syn_timeouts;
+        if profile.sample_handshake_rtt && last && (profile.timestamps || packet.chunk == 0) {
             subflow.rtt.sample(at.now - subflow.syn_sent);
             let rtt = subflow.rtt.srtt() as f64 * 1e-12;
             connection.windows[s].srtt = rtt;
             connection.windows[s].min_rtt = rtt;
         }
+        if s > 0 && profile.confirmed_joins {
+            self.confirm(packet.slot, at);
+        } else {
+            self.establish(packet.slot, at);
+        }
+    }
+
+    /// A subflow may carry data; after subflow 0 the others join.
+    pub(super) fn establish(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        let index = subflow.connection;
+        let connection = &mut self.connections[index as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let full_handshakes = profile.full_handshakes;
+        let s = subflow.index as usize;
+        subflow.state = State::Open;
+        subflow.deadline = u64::MAX;
+        subflow.stats.established = at.now;
         connection.windows[s].established = true;
         connection.cc.on_open(&mut connection.windows, s);
         connection.note_suppression(at.now);
@@ -434,18 +458,15 @@ impl Host {
             profile.turn_waits_for_join && connection.windows.iter().any(|w| !w.established);
         if s == 0 {
             connection.established = at.now;
-            let (flow, first, subflows) =
-                (connection.flow, connection.first, connection.windows.len() as u32);
-            for other in 1..subflows {
-                let delay = self.join_delay(flow, other, 0x6A6F_696E);
-                at.set_timer(at.now + delay, timer_key(TimerKind::Join, first + other));
+            if connection.join_at == 0 {
+                self.open_joins(index, at);
             }
         }
-        if profile.full_handshakes {
-            let (flow, s) = (self.connections[index as usize].flow, s as u32);
-            self.send_bare(flow, s, HANDSHAKE_DONE, at);
+        if full_handshakes {
+            let flow = self.connections[index as usize].flow;
+            self.send_bare(flow, s as u32, HANDSHAKE_DONE, at);
         }
-        self.pump(index, packet.slot, at);
+        self.pump(index, slot, at);
     }
 
     /// A uniformly random time up to `join_delay`, of a stream for each purpose.
@@ -468,7 +489,7 @@ impl Host {
             at.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
         }
         let len = u64::from(packet.size) - u64::from(profile.header);
-        match receiver.on_data(packet, len, assembly, profile) {
+        match receiver.on_data(packet, len, at.now, assembly, profile) {
             Reaction::Acknowledge(lo, hi) => {
                 at.send(&receiver.acknowledge(&assembly.chunks, lo, hi, profile));
             }
@@ -506,25 +527,21 @@ impl Host {
         at.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
     }
 
-    fn retransmission_timer(&mut self, slot: u32, at: &mut At<'_>) {
+    /// A SYN, or the confirmation of a join, was not answered. The first SYNs are sent again at equal intervals if the profile says
+    /// so, as by Linux since 6.5.
+    pub(super) fn syn_timed_out(&mut self, slot: u32, at: &mut At<'_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if at.now != subflow.timer {
-            return;
-        }
-        subflow.timer = u64::MAX;
-        if subflow.deadline > at.now {
-            if subflow.deadline != u64::MAX {
-                subflow.timer = subflow.deadline;
-                at.set_timer(subflow.deadline, timer_key(TimerKind::Retransmit, slot));
-            }
-            return;
-        }
-        if subflow.state == State::SynSent {
-            subflow.stats.syn_timeouts += 1;
+        if subflow.state == State::Confirming {
             subflow.rtt.back_off();
-            self.send_syn(slot, at);
-        } else {
-            self.on_timeout(slot, at);
+            self.confirm(slot, at);
+            return;
         }
+        let connection = &self.connections[subflow.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        subflow.stats.syn_timeouts += 1;
+        if subflow.stats.syn_timeouts > profile.syn_linear_timeouts.into() {
+            subflow.rtt.back_off();
+        }
+        self.send_syn(slot, at);
     }
 }

@@ -23,6 +23,12 @@ impl Islands {
         self.0.first().is_some_and(|&(start, _)| start == next)
     }
 
+    /// Is all of `lo..hi` held?
+    pub fn contains(&self, lo: u64, hi: u64) -> bool {
+        let first = self.0.partition_point(|&(_, end)| end < hi);
+        self.0.get(first).is_some_and(|&(start, _)| start <= lo)
+    }
+
     /// Adds `lo..hi`; returns the island that now contains it.
     pub fn insert(&mut self, mut lo: u64, mut hi: u64) -> (u64, u64) {
         let first = self.0.partition_point(|&(_, end)| end < lo);

@@ -3,7 +3,7 @@
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
 
-use crate::engine::packet::{ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, ECE, LAST, Packet};
+use crate::engine::packet::{ACK, AGAIN, CE, COUNT_MASK, COUNT_SHIFT, CWR, DUPLICATE, ECE, LAST, Packet};
 use crate::engine::route::Route;
 
 use super::reassembly::{Chunks, Islands};
@@ -16,6 +16,8 @@ pub struct Assembly {
     pub transport: u32,
     /// Chunks held.
     pub chunks: Chunks,
+    /// Chunks there are in all; `u32::MAX` until the last one or the end of a stopped flow tells.
+    pub end: u32,
     /// Payload bytes held, each counted once.
     pub bytes: u64,
     /// When the newest of them arrived.
@@ -48,6 +50,10 @@ pub struct Receiver {
     pub ce: bool,
     /// Marks not echoed yet.
     pub marks: u32,
+    /// [`AGAIN`] and [`DUPLICATE`] as the next acknowledgement has them.
+    pub tells: u16,
+    /// When the last data packet arrived.
+    pub last: u64,
     /// When a delayed acknowledgement is due; `u64::MAX` if none is.
     pub deadline: u64,
     /// The earliest timer set with the engine that has not fired; `u64::MAX` if there is none.
@@ -67,28 +73,45 @@ pub enum Reaction {
 
 impl Receiver {
     /// DCTCP's rule for delayed acknowledgements (RFC 8257, section 3.2): a segment whose mark differs from the last
-    /// one's makes the receiver first acknowledge what it has with the old echo. Must come before
-    /// [`on_data`](Self::on_data).
+    /// one's makes the receiver first acknowledge what it has with the old echo, and then the segment itself at once, as
+    /// Linux does since 4.18. Must come before [`on_data`](Self::on_data).
     #[inline(always)]
     pub fn echo_changes(&self, packet: &Packet) -> bool {
         self.echo == Echo::Dctcp && (packet.flags & CE != 0) != self.ce && self.unacked > 0
     }
 
-    /// A segment of `len` bytes arrived.
+    /// A segment of `len` bytes arrived at `now`.
     #[inline(always)]
     pub fn on_data(
         &mut self,
         packet: &Packet,
         len: u64,
+        now: u64,
         assembly: &mut Assembly,
         profile: &Profile,
     ) -> Reaction {
         self.packets += 1;
+        // The sender's window may be small after a pause, and a retransmission by the timer ends one.
+        if now - self.last > profile.min_rto.0 {
+            self.quick = profile.quick_acks;
+        }
+        self.last = now;
         let marked = packet.flags & CE != 0;
+        let mut at_once = false;
         match self.echo {
             Echo::Off => {}
-            Echo::Dctcp => self.ce = marked,
-            Echo::Classic => self.ce = marked || (self.ce && packet.flags & CWR == 0),
+            Echo::Dctcp => {
+                at_once = marked != self.ce;
+                self.ce = marked;
+            }
+            Echo::Classic => {
+                // Linux: the window will be, or is, small.
+                at_once = packet.flags & CWR != 0;
+                if marked && !self.ce {
+                    self.quick = self.quick.max(profile.quick_acks.min(2));
+                }
+                self.ce = marked || (self.ce && packet.flags & CWR == 0);
+            }
             Echo::Count => self.marks += u32::from(marked),
         }
         let expected = assembly.chunks.next();
@@ -96,18 +119,30 @@ impl Receiver {
             assembly.bytes += len;
             assembly.newest = packet.time;
         }
+        if packet.flags & LAST != 0 {
+            assembly.end = packet.chunk + 1;
+            at_once = true;
+        }
+        // Linux answers a DATA_FIN at once, whichever subflow brought the last data (RFC 8684, section 3.3.3).
+        at_once |= assembly.chunks.next() == assembly.end;
         let ahead = packet.seq.wrapping_sub(self.next as u32).cast_signed();
-        if ahead == 0 && self.islands.is_empty() {
-            self.next += len;
-            self.unacked += 1;
-            if self.quick > 0 {
-                self.quick -= 1;
-                return Reaction::Acknowledge(0, 0);
+        if ahead == 0 {
+            // The timestamp echoed is that of the first segment since the last acknowledgement (RFC 7323, section 4.3).
+            if self.unacked == 0 {
+                self.tells = packet.flags & AGAIN;
             }
-            if self.unacked >= profile.ack_every || packet.flags & LAST != 0 {
-                return Reaction::Acknowledge(0, 0);
+            if self.islands.is_empty() {
+                self.next += len;
+                self.unacked += 1;
+                if self.quick > 0 {
+                    self.quick -= 1;
+                    return Reaction::Acknowledge(0, 0);
+                }
+                if at_once || self.unacked >= profile.ack_every {
+                    return Reaction::Acknowledge(0, 0);
+                }
+                return Reaction::Delay;
             }
-            return Reaction::Delay;
         }
         if profile.stall_on_held_data {
             self.advance_with_connection(packet, len, (expected, assembly.chunks.next()));
@@ -116,7 +151,12 @@ impl Receiver {
         // Out of order, duplicate, or filling a hole: acknowledged at once (RFC 5681, section 4.2).
         let start = self.next.wrapping_add_signed(i64::from(ahead));
         if ahead < 0 && start + len <= self.next {
+            self.tells |= packet.flags & AGAIN | DUPLICATE;
+            self.quick = profile.quick_acks;
             return Reaction::Acknowledge(0, 0);
+        }
+        if self.islands.contains(start, start + len) {
+            self.tells |= DUPLICATE;
         }
         let (lo, hi) = self.islands.insert(start.max(self.next), start + len);
         self.next = self.islands.advance(self.next);
@@ -170,6 +210,8 @@ impl Receiver {
                 (count as u16) << COUNT_SHIFT | if count > 0 { ECE } else { 0 }
             }
         };
+        let tells = self.tells;
+        self.tells &= AGAIN;
         Packet {
             route: self.route,
             slot: self.peer,
@@ -178,7 +220,7 @@ impl Receiver {
             lo: lo as u32,
             hi: hi as u32,
             size: profile.ack_size as u16,
-            flags: ACK | echoed,
+            flags: ACK | echoed | tells,
             time: 0,
         }
     }

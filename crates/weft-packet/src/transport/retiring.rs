@@ -44,9 +44,9 @@ impl Host {
         let connection = &self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         now > connection.closes_until
-            && (connection.established == u64::MAX
+            && (connection.joined == u64::MAX
                 || connection.windows.len() == 1
-                || now > connection.established + profile.join_delay.0)
+                || now > connection.joined + profile.join_delay.0)
     }
 
     /// Places of the receiving halves of a flow's subflows; none if one has an acknowledgement to send still.

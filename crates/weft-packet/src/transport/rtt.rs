@@ -6,6 +6,8 @@ pub struct RttEstimator {
     srtt: u64,
     rttvar: u64,
     rto: u64,
+    /// The smallest sample; `u64::MAX` before there is one.
+    least: u64,
     min_rto: u64,
     max_rto: u64,
 }
@@ -17,6 +19,7 @@ impl RttEstimator {
             srtt: 0,
             rttvar: 0,
             rto: initial_rto.min(max_rto),
+            least: u64::MAX,
             min_rto,
             max_rto,
         }
@@ -25,6 +28,7 @@ impl RttEstimator {
     /// A sample (rules 2.2 and 2.3; alpha = 1/8, beta = 1/4, K = 4; the clock's granularity is negligible).
     #[inline(always)]
     pub fn sample(&mut self, rtt: u64) {
+        self.note(rtt);
         if self.srtt == 0 {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
@@ -35,6 +39,12 @@ impl RttEstimator {
         self.rto = (self.srtt + 4 * self.rttvar).clamp(self.min_rto, self.max_rto);
     }
 
+    /// A round trip that may be shorter than any sample: that of the last segment that an acknowledgement covers.
+    #[inline(always)]
+    pub fn note(&mut self, rtt: u64) {
+        self.least = self.least.min(rtt);
+    }
+
     /// Doubles the RTO after a timeout (rule 5.5).
     pub fn back_off(&mut self) {
         self.rto = (self.rto * 2).min(self.max_rto);
@@ -43,6 +53,16 @@ impl RttEstimator {
     /// Smoothed round-trip time; 0 before the first sample.
     pub fn srtt(&self) -> u64 {
         self.srtt
+    }
+
+    /// The shortest round trip seen; `u64::MAX` before the first.
+    pub fn least(&self) -> u64 {
+        self.least
+    }
+
+    /// The same, 0 before the first: nothing is shorter.
+    pub fn least_or_none(&self) -> u64 {
+        if self.least == u64::MAX { 0 } else { self.least }
     }
 
     /// Retransmission timeout.

@@ -1,28 +1,17 @@
 //! What a sender does on acknowledgements and timeouts, and how it sends.
 
 use weft_cc::{Ack, CongestionControl, Echo, Elapsed};
-use weft_spec::Recovery;
+use weft_spec::{Profile, Recovery};
 
 use crate::engine::At;
-use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, CWR, DATA, ECE, ECT, LAST, Packet};
+use crate::engine::packet::{AGAIN, COUNT_MASK, COUNT_SHIFT, CWR, DATA, DUPLICATE, ECE, ECT, LAST, Packet};
 
 use super::connection::{Connection, UNLIMITED};
-use super::host::{Host, TimerKind, timer_key};
-use super::segments::Segment;
+use super::host::Host;
+use super::recovery::{News, enter_if_lost, lose_overtaken, on_duplicate, on_news};
+use super::segments::{Acked, Segment};
 use super::subflow::{State, Subflow};
-
-impl Subflow {
-    /// Starts the retransmission timer anew. The engine's timer is moved only when it would come too late: an earlier one
-    /// finds on firing that the deadline has moved on.
-    #[inline(always)]
-    pub fn arm(&mut self, slot: u32, at: &mut At<'_>) {
-        self.deadline = at.now + self.rtt.rto();
-        if self.timer > self.deadline {
-            self.timer = self.deadline;
-            at.set_timer(self.deadline, timer_key(TimerKind::Retransmit, slot));
-        }
-    }
-}
+use super::timers::on_probe_acknowledged;
 
 /// Packets that an acknowledgement reports as marked, of `acked` that it acknowledges.
 #[inline(always)]
@@ -53,23 +42,35 @@ impl Host {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
-        if matches!(subflow.state, State::Closed | State::SynSent) {
+        if matches!(subflow.state, State::Closed | State::SynSent | State::Confirming) {
             return;
         }
+        let mut joins = false;
         if packet.chunk > connection.una {
             // A full receive window may have held back any subflow.
             connection.look_at_all |= connection.next - connection.una >= connection.receive_window;
             connection.una = packet.chunk;
+            joins = connection.una >= connection.join_at;
         }
         let ack = subflow.widen(packet.seq);
         if ack > subflow.una && ack <= subflow.nxt {
             self.on_new_ack(packet, ack, at);
         } else if ack == subflow.una && !subflow.segments.is_empty() {
-            self.on_duplicate_ack(packet, at.now);
+            self.on_duplicate_ack(packet, at);
+        }
+        if joins {
+            self.open_joins(index, at);
         }
         let connection = &self.connections[index as usize];
         if connection.una != connection.total || !self.finish_if_done(index, at) {
             self.pump(index, slot, at);
+            let subflow = &mut self.subflows[slot as usize];
+            if subflow.hold && subflow.nxt == subflow.recover {
+                // There was no new data to try: the conventional recovery goes on (RFC 5682, section 3.1, step 2b).
+                subflow.hold = false;
+                subflow.frto = false;
+                self.pump(index, slot, at);
+            }
         }
     }
 
@@ -77,55 +78,61 @@ impl Host {
     fn on_new_ack(&mut self, packet: &Packet, ack: u64, at: &mut At<'_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection as usize];
-        let transport = &self.shared.transports[connection.transport as usize];
-        let profile = &transport.profile;
+        let profile = &self.shared.transports[connection.transport as usize].profile;
         let s = subflow.index as usize;
         let used = subflow.pipe();
-        let acked = subflow.segments.acknowledge(packet.seq);
+        let missing = subflow.segments.missing();
+        let acked = subflow
+            .segments
+            .acknowledge(packet.seq, at.now, subflow.rtt.least_or_none());
         subflow.una = ack;
-        let mut rtt = 0.0;
-        if acked.sent_at != u64::MAX {
-            subflow.rtt.sample(at.now - acked.sent_at);
-            let window = &mut connection.windows[s];
-            window.srtt = subflow.rtt.srtt() as f64 * 1e-12;
-            rtt = (at.now - acked.sent_at) as f64 * 1e-12;
-            if rtt < window.min_rtt || window.min_rtt == 0.0 {
-                window.min_rtt = rtt;
-            }
+        let sacked = if packet.lo == packet.hi {
+            Acked::default()
+        } else {
+            sack(subflow, packet, profile, at.now)
+        };
+        let rtt = sample(connection, subflow, profile, packet, &acked, &sacked, at.now);
+        subflow.dupacks = 0;
+        let departed = subflow.departed;
+        subflow.departed = departed
+            .saturating_sub(acked.packets - 1)
+            .min(subflow.segments.len());
+        if subflow.probe_end != 0 {
+            let duplicate = packet.flags & DUPLICATE != 0;
+            on_probe_acknowledged(connection, subflow, ack, duplicate, at.now);
+        }
+        if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
+            on_duplicate(connection, subflow, packet);
+        }
+        let recovering = subflow.state;
+        if recovering != State::Open {
+            let news = News {
+                packet,
+                ack,
+                advanced: true,
+                acked: &acked,
+                sacked: &sacked,
+            };
+            on_news(connection, subflow, profile, &news);
         }
         if subflow.segments.is_empty() {
             subflow.deadline = u64::MAX;
         } else {
             subflow.arm(packet.slot, at);
         }
-        subflow.dupacks = 0;
-        subflow.departed = subflow
-            .departed
-            .saturating_sub(acked.packets - 1)
-            .min(subflow.segments.len());
-        if packet.lo != packet.hi {
-            subflow
-                .segments
-                .sack(packet.lo, packet.hi, profile.dupack_threshold);
+        if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
+            lose_overtaken(connection, subflow, profile, packet.slot, at);
         }
-        if profile.recovery == Recovery::Rack {
-            subflow.segments.lose_overtaken();
-        }
-        match subflow.state {
-            State::Recovery | State::Loss if ack >= subflow.recover => {
-                subflow.state = State::Open;
-                subflow.departed = 0;
-                connection.windows[s].in_recovery = false;
-            }
-            // A partial acknowledgement tells of the next hole (RFC 6582, section 3.2).
-            State::Recovery if profile.recovery == Recovery::NewReno => {
-                subflow.segments.lose_first();
-                subflow.urgent = true;
-            }
-            _ => {}
-        }
-        let marked = marked(connection.echo, packet.flags, acked.packets);
-        subflow.round.acked += acked.packets;
+        // What was sacked before has been counted (RFC 6675 has it leave the pipe then). Without selective acknowledgements one that
+        // fills a hole counts as one segment (RFC 5681, equation 2; RFC 3465, section 2.3).
+        let delivered = acked.delivered + sacked.delivered;
+        let counted = if profile.recovery == Recovery::NewReno && recovering != State::Open {
+            1
+        } else {
+            delivered
+        };
+        let marked = marked(connection.echo, packet.flags, delivered);
+        subflow.round.acked += delivered;
         subflow.round.marked += marked;
         subflow.stats.marked += u64::from(marked);
         let reacts = profile.react_to_the_last || connection.has_more();
@@ -136,9 +143,9 @@ impl Host {
         let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
         let after_cut = profile.grow_after_mark || ack > subflow.cut_end;
         let report = Ack {
-            acked: acked.packets,
+            acked: counted,
             marked,
-            may_grow: subflow.state != State::Recovery && limited && after_cut,
+            may_grow: counted > 0 && subflow.state != State::Recovery && limited && after_cut,
             rtt,
             now: Elapsed(at.now - connection.opened),
         };
@@ -146,85 +153,95 @@ impl Host {
         if reacts {
             cut_if_marked(connection, subflow, packet, ack, at.now);
         }
-        enter_recovery_if_lost(connection, subflow, at.now);
+        enter_if_lost(connection, subflow, profile, packet.slot, at);
+        if subflow.reducing {
+            let delivered = if profile.recovery == Recovery::NewReno {
+                acked.packets.saturating_sub(departed).max(1)
+            } else {
+                delivered
+            };
+            let progress = subflow.segments.missing() <= missing;
+            subflow.reduce(delivered, progress);
+        }
     }
 
-    fn on_duplicate_ack(&mut self, packet: &Packet, now: u64) {
+    fn on_duplicate_ack(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let now = at.now;
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        subflow.dupacks += 1;
+        let s = subflow.index as usize;
+        let mut sacked = Acked::default();
         if packet.lo != packet.hi {
-            subflow
-                .segments
-                .sack(packet.lo, packet.hi, profile.dupack_threshold);
+            sacked = sack(subflow, packet, profile, now);
+            // Sent before the first segment was sent last, so that the timer runs for that.
+            if sacked.first < subflow.segments.head_sent_at() && profile.recovery == Recovery::Rack {
+                sample(
+                    connection,
+                    subflow,
+                    profile,
+                    packet,
+                    &Acked::default(),
+                    &sacked,
+                    now,
+                );
+                subflow.arm(packet.slot, at);
+            }
         }
-        if profile.recovery == Recovery::Rack {
-            subflow.segments.lose_overtaken();
+        if subflow.probe_end != 0 && sacked.delivered == 0 {
+            // Both copies of the probe have arrived (RFC 8985, section 7.4.2).
+            on_probe_acknowledged(connection, subflow, subflow.una, true, now);
         }
+        if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
+            on_duplicate(connection, subflow, packet);
+        }
+        // Only what tells something new counts (RFC 6675, section 2, "DupAck").
+        let counts = profile.recovery == Recovery::NewReno || sacked.delivered > 0;
+        subflow.dupacks += u32::from(counts);
+        if subflow.state != State::Open {
+            let news = News {
+                packet,
+                ack: subflow.una,
+                advanced: false,
+                acked: &Acked::default(),
+                sacked: &sacked,
+            };
+            on_news(connection, subflow, profile, &news);
+        }
+        if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
+            lose_overtaken(connection, subflow, profile, packet.slot, at);
+        }
+        let marked = marked_by_duplicate(connection.echo, packet.flags);
+        subflow.round.acked += sacked.delivered;
+        subflow.round.marked += marked.min(sacked.delivered);
         let report = Ack {
-            acked: 0,
-            marked: marked_by_duplicate(connection.echo, packet.flags),
+            acked: sacked.delivered,
+            marked,
             may_grow: false,
             rtt: 0.0,
             now: Elapsed(now - connection.opened),
         };
-        let s = subflow.index as usize;
         connection.report(now, |cc, windows| cc.on_ack(windows, s, report));
         if profile.react_to_the_last || connection.has_more() {
             let ack = subflow.una;
             cut_if_marked(connection, subflow, packet, ack, now);
         }
-        if subflow.state == State::Open && subflow.dupacks >= profile.dupack_threshold {
-            subflow.segments.lose_first();
-            if profile.recovery == Recovery::NewReno {
-                subflow.departed = profile.dupack_threshold - 1;
+        match profile.recovery {
+            Recovery::NewReno => count_duplicate(subflow, profile),
+            Recovery::Sack if subflow.state == State::Open && subflow.dupacks >= profile.dupack_threshold => {
+                subflow.segments.lose_first();
             }
+            Recovery::Sack | Recovery::Rack => {}
         }
-        if profile.recovery == Recovery::NewReno
-            && (subflow.state == State::Recovery
-                || subflow.dupacks == profile.dupack_threshold
-                || profile.limited_transmit)
-            && subflow.state != State::Loss
-        {
-            subflow.departed = (subflow.departed + 1).min(subflow.segments.len());
+        enter_if_lost(connection, subflow, profile, packet.slot, at);
+        if subflow.reducing {
+            let delivered = if profile.recovery == Recovery::NewReno {
+                1
+            } else {
+                sacked.delivered
+            };
+            subflow.reduce(delivered, false);
         }
-        enter_recovery_if_lost(connection, subflow, now);
-    }
-
-    /// The retransmission timer expired (RFC 6298, section 5; RFC 5681, section 3.1).
-    pub(super) fn on_timeout(&mut self, slot: u32, at: &mut At<'_>) {
-        let subflow = &mut self.subflows[slot as usize];
-        if subflow.segments.is_empty() || matches!(subflow.state, State::Closed | State::SynSent) {
-            return;
-        }
-        let index = subflow.connection;
-        let connection = &mut self.connections[index as usize];
-        let profile = &self.shared.transports[connection.transport as usize].profile;
-        let s = subflow.index;
-        subflow.stats.timeouts += 1;
-        subflow.rtt.back_off();
-        subflow.arm(slot, at);
-        subflow.segments.lose_all();
-        subflow.dupacks = 0;
-        subflow.departed = 0;
-        subflow.state = State::Loss;
-        subflow.recover = subflow.nxt;
-        connection.windows[s as usize].in_recovery = true;
-        // Every timeout counts as its segment's first, repeated ones too.
-        let first = true;
-        connection.report_and_look(at.now, |cc, windows| cc.on_timeout(windows, s as usize, first));
-        if profile.reinject && connection.windows.len() > 1 {
-            let una = connection.una;
-            let waiting = &mut connection.reinject;
-            for chunk in subflow.segments.unsacked_chunks().filter(|&chunk| chunk >= una) {
-                if !waiting.iter().any(|&(c, _)| c == chunk) {
-                    waiting.push_back((chunk, s));
-                }
-            }
-        }
-        connection.look_at_all = true;
-        self.pump(index, slot, at);
     }
 
     /// Sends what windows allow: subflow `slot`'s lost segments, then new data by the scheduler.
@@ -379,25 +396,99 @@ fn cut_if_marked(connection: &mut Connection, subflow: &mut Subflow, packet: &Pa
     }
 }
 
-/// Fast retransmit, if something is lost that was not known to be.
-#[inline(always)]
-fn enter_recovery_if_lost(connection: &mut Connection, subflow: &mut Subflow, now: u64) {
-    if subflow.state == State::Open && subflow.segments.any_lost() {
-        subflow.state = State::Recovery;
-        subflow.recover = subflow.nxt;
-        subflow.urgent = true;
-        subflow.stats.fast_retransmits += 1;
-        let s = subflow.index as usize;
-        connection.windows[s].in_recovery = true;
-        connection.report(now, |cc, windows| cc.on_fast_retransmit(windows, s));
+/// A duplicate without selective acknowledgements. The third one starts fast retransmit, but not where the acknowledgement covers
+/// no more than what was sent when the last recovery began: it may answer what was sent again (RFC 6582, section 3.2, step 1).
+fn count_duplicate(subflow: &mut Subflow, profile: &Profile) {
+    let beyond = subflow.recover == 0 || subflow.una > subflow.recover;
+    if subflow.state == State::Open && subflow.dupacks >= profile.dupack_threshold && beyond {
+        subflow.segments.lose_first();
+        subflow.departed = profile.dupack_threshold - 1;
     }
+    if (subflow.state == State::Recovery || subflow.segments.any_lost() || profile.limited_transmit && beyond)
+        && subflow.state != State::Loss
+    {
+        subflow.departed = (subflow.departed + 1).min(subflow.segments.len());
+    }
+}
+
+/// Notes what an acknowledgement reports beyond a hole.
+#[cold]
+fn sack(subflow: &mut Subflow, packet: &Packet, profile: &Profile, now: u64) -> Acked {
+    let sacked = subflow
+        .segments
+        .sack(packet.lo, packet.hi, now, subflow.rtt.least_or_none());
+    if sacked.delivered > 0 && profile.recovery == Recovery::Sack {
+        subflow.segments.judge(profile.dupack_threshold);
+    }
+    sacked
+}
+
+/// Takes an RTT sample if the acknowledgement allows one, and returns it in seconds, else 0. The estimator's is that of the first
+/// segment newly acknowledged (RFC 7323, section 4.3), the minimum's and congestion control's that of the last.
+///
+/// Where something acknowledged was sent again it gives none (Karn), because what follows may have waited behind it, unless
+/// timestamps tell which copy it was.
+#[inline(always)]
+fn sample(
+    connection: &mut Connection,
+    subflow: &mut Subflow,
+    profile: &Profile,
+    packet: &Packet,
+    acked: &Acked,
+    sacked: &Acked,
+    now: u64,
+) -> f64 {
+    let (first, last) = if acked.first != u64::MAX && !acked.again {
+        (acked.first, acked.last)
+    } else {
+        let Some(it) = sent_again(subflow, profile, packet, acked, sacked, now) else {
+            return 0.0;
+        };
+        it
+    };
+    subflow.rtt.sample(now - first);
+    subflow.rtt.note(now - last);
+    let window = &mut connection.windows[subflow.index as usize];
+    window.srtt = subflow.rtt.srtt() as f64 * 1e-12;
+    window.min_rtt = subflow.rtt.least() as f64 * 1e-12;
+    (now - last) as f64 * 1e-12
+}
+
+/// When what an acknowledgement covers was sent first and last, although some of it was sent again.
+#[cold]
+fn sent_again(
+    subflow: &Subflow,
+    profile: &Profile,
+    packet: &Packet,
+    acked: &Acked,
+    sacked: &Acked,
+    now: u64,
+) -> Option<(u64, u64)> {
+    if sacked.first != u64::MAX && !sacked.again {
+        return Some((sacked.first, sacked.last));
+    }
+    if !profile.timestamps || !acked.again {
+        return None;
+    }
+    let undo = &subflow.undo;
+    let sent = if packet.flags & AGAIN != 0 {
+        // Of several copies it may be an earlier one; sooner than ever it cannot be the last.
+        let last = acked.head_again;
+        (last != u64::MAX && now - last >= subflow.rtt.least_or_none()).then_some(last)
+    } else {
+        let first_copy = subflow.state == State::Loss && undo.armed && subflow.una <= undo.end;
+        (first_copy && undo.head_sent_at != u64::MAX).then_some(undo.head_sent_at)
+    };
+    sent.map(|sent| (sent, sent))
 }
 
 /// Sends lost segments again as far as the window allows. The first one of a recovery goes at once (RFC 6675, section 5,
 /// step 4.3), and so does the one that a partial acknowledgement asks for (RFC 6582).
 fn resend(connection: &mut Connection, subflow: &mut Subflow, header: u32, slot: u32, at: &mut At<'_>) {
-    let cwnd = connection.windows[subflow.index as usize].cwnd;
-    while subflow.urgent || f64::from(subflow.pipe()) + 1.0 <= cwnd {
+    if subflow.hold {
+        return;
+    }
+    while subflow.urgent || subflow.may_send(&connection.windows[subflow.index as usize]) {
         subflow.urgent = false;
         let Some(segment) = subflow.segments.resend(at.now) else {
             return;
@@ -407,8 +498,9 @@ fn resend(connection: &mut Connection, subflow: &mut Subflow, header: u32, slot:
     }
 }
 
+/// Sends a chunk for the first time on this subflow.
 #[inline(always)]
-fn send_new(
+pub fn send_new(
     connection: &mut Connection,
     subflow: &mut Subflow,
     chunk: u32,
@@ -424,8 +516,9 @@ fn send_new(
     transmit(connection, subflow, &segment, header, slot, at);
 }
 
+/// Puts a segment on the wire.
 #[inline(always)]
-fn transmit(
+pub fn transmit(
     connection: &mut Connection,
     subflow: &mut Subflow,
     segment: &Segment,
@@ -444,6 +537,10 @@ fn transmit(
     if segment.chunk + 1 == connection.total {
         flags |= LAST;
         connection.start_to_close(at);
+    }
+    if segment.was_sent_before() {
+        flags |= AGAIN;
+        subflow.undo.on_copy();
     }
     subflow.stats.packets_sent += 1;
     if subflow.deadline == u64::MAX {

@@ -1,12 +1,16 @@
 //! The sending half of a subflow.
 
-use weft_cc::Round;
+use weft_cc::{Round, Window};
 use weft_spec::Profile;
 
 use crate::engine::route::Route;
 
+use super::prr::Prr;
+use super::rack::Rack;
 use super::rtt::RttEstimator;
 use super::segments::Segments;
+use super::timers::{Alarm, probe_slack};
+use super::undo::Undo;
 
 /// Where a subflow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub enum State {
     Closed,
     /// SYN sent.
     SynSent,
+    /// A join whose third packet of the handshake is not acknowledged yet.
+    Confirming,
     /// Established, nothing lost.
     Open,
     /// Fast recovery, until `recover` is acknowledged.
@@ -24,6 +30,7 @@ pub enum State {
 }
 
 /// The sending half of a subflow. Its window is the connection's, beside those of its siblings.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Subflow {
     /// Connection at this host.
     pub connection: u32,
@@ -37,6 +44,16 @@ pub struct Subflow {
     pub send_cwr: bool,
     /// Is the next retransmission to go whatever the window?
     pub urgent: bool,
+    /// Do retransmissions wait for what new data tells (F-RTO)?
+    pub hold: bool,
+    /// Is the window reduced bit by bit?
+    pub reducing: bool,
+    /// Is a timeout still to be held for spurious or not?
+    pub frto: bool,
+    /// Did the probe send something again?
+    pub probe_again: bool,
+    /// What the timer is for.
+    pub alarm: Alarm,
     /// Ports to the other host.
     pub route: Route,
     /// First byte not acknowledged.
@@ -59,11 +76,23 @@ pub struct Subflow {
     pub segments: Segments,
     /// RTT and RTO.
     pub rtt: RttEstimator,
-    /// When the retransmission timer expires; `u64::MAX` if it is off.
+    /// What a probe waits beside two RTTs; `u64::MAX` if there are none.
+    pub probe_slack: u64,
+    /// A probe is out, and this was the next byte to send after it; 0 if none is.
+    pub probe_end: u64,
+    /// First byte not acknowledged at the last timeout.
+    pub timed_out: u64,
+    /// The reordering window.
+    pub rack: Rack,
+    /// The reduction under way.
+    pub prr: Prr,
+    /// What to take back if nothing was lost.
+    pub undo: Undo,
+    /// When the timer expires; `u64::MAX` if it is off.
     pub deadline: u64,
     /// The earliest timer set with the engine that has not fired; `u64::MAX` if there is none.
     pub timer: u64,
-    /// When the SYN was sent, for the handshake's RTT; `u64::MAX` if it was sent more than once.
+    /// When the SYN was last sent.
     pub syn_sent: u64,
     /// Counters.
     pub stats: Stats,
@@ -98,6 +127,11 @@ impl Subflow {
             state: State::Closed,
             send_cwr: false,
             urgent: false,
+            hold: false,
+            reducing: false,
+            frto: false,
+            probe_again: false,
+            alarm: Alarm::Retransmit,
             route,
             una: 0,
             nxt: 0,
@@ -109,9 +143,15 @@ impl Subflow {
             departed: 0,
             segments: Segments::default(),
             rtt: RttEstimator::new(profile.initial_rto.0, profile.min_rto.0, profile.max_rto.0),
+            probe_slack: probe_slack(profile),
+            probe_end: 0,
+            timed_out: u64::MAX,
+            rack: Rack::default(),
+            prr: Prr::default(),
+            undo: Undo::default(),
             deadline: u64::MAX,
             timer: u64::MAX,
-            syn_sent: u64::MAX,
+            syn_sent: 0,
             stats: Stats {
                 established: u64::MAX,
                 ..Stats::default()
@@ -123,6 +163,22 @@ impl Subflow {
     #[inline(always)]
     pub fn pipe(&self) -> u32 {
         self.segments.pipe().saturating_sub(self.departed)
+    }
+
+    /// Does the window let another packet go?
+    #[inline(always)]
+    pub fn may_send(&self, window: &Window) -> bool {
+        if self.reducing {
+            return self.pipe() < self.prr.limit;
+        }
+        f64::from(self.pipe()) + 1.0 <= window.cwnd
+    }
+
+    /// An acknowledgement during a recovery that reduces the window bit by bit.
+    pub fn reduce(&mut self, delivered: u32, progress: bool) {
+        let pipe = self.pipe();
+        self.prr
+            .on_ack(delivered, pipe, progress, self.stats.packets_sent);
     }
 
     /// The 64-bit sequence number that `low` abbreviates: the one nearest to `una`.

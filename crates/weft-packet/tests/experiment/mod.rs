@@ -55,6 +55,7 @@ pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> Transport {
         cc,
         subflows,
         paths: Ecmp {}.into(),
+        join_after: Size(0),
         scheduler: Scheduler::RoundRobin,
         profile,
     }

@@ -1,5 +1,7 @@
 //! What a receiver acknowledges and when (RFC 5681, section 4.2; RFC 2018).
 
+use proptest::prelude::*;
+
 use super::*;
 
 /// Segments acknowledged by each acknowledgement so far.
@@ -145,4 +147,74 @@ fn acknowledgements_are_cumulative() {
     let stats = run.subflow(0).stats;
     assert_eq!((stats.timeouts, stats.retransmitted), (0, 0));
     assert!(run.finished());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// The segment that completes a connection's data is acknowledged at once, whichever subflow brings it, as Linux answers a
+    /// `DATA_FIN` (RFC 8684, section 3.3.3), and so is the end of a stopped flow. So no flow without loss ends later than the
+    /// receiver has its last byte plus one RTT.
+    #[test]
+    fn a_flow_ends_an_rtt_after_its_last_byte(
+        delays in prop::collection::vec(1..20_u64, 1..5),
+        (cwnd, segments) in (1..20_u32, 1..150_u64),
+        (ack_every, quick_acks) in (1..5_u32, 0..17_u32),
+        stop in prop::option::of(50..2_000_u64),
+        (lowest_rtt, confirmed_joins) in (any::<bool>(), any::<bool>()),
+    ) {
+        let delays: Vec<u64> = delays.into_iter().map(|delay| delay * DELAY / 4).collect();
+        let mut wire = Wire {
+            subflows: delays.len() as u32,
+            delays: delays.clone(),
+            ..Wire::of(f64::from(cwnd), segments)
+        };
+        let Profile { ack_every: every, quick_acks: quick, .. } = &mut wire.profile;
+        (*every, *quick) = (ack_every, quick_acks);
+        wire.profile.confirmed_joins = confirmed_joins;
+        wire.profile.tail_loss_probe = true;
+        if lowest_rtt {
+            wire.scheduler = Scheduler::LowestRtt;
+        }
+        if let Some(stop) = stop {
+            wire.bytes = None;
+            wire.stop = Some(stop * US);
+        }
+        // Windows of one wait for the timer of delayed acknowledgements.
+        let run = wire.run(20_000 * MS, pass);
+        let arrivals = run.data().into_iter().map(|seen| {
+            seen.time + delays[seen.subflow as usize] + serialisation(seen.packet.size.into())
+        });
+        let slowest = delays.iter().max().unwrap();
+        let rtt = 4 * slowest + 2 * serialisation(1514) + 2 * serialisation(66);
+        // A stopped flow ends when its sender stops, if nothing is under way.
+        let last = arrivals.max().unwrap_or(0).max(stop.unwrap_or(0) * US);
+        let finished = run.connection().finished;
+        prop_assert!(finished <= last + rtt, "{} after {}, RTT {}", finished, last, rtt);
+    }
+}
+
+/// Quick acknowledgements begin anew after a pause longer than the minimum RTO, so that a retransmission in order by the timer does
+/// not wait for the delayed acknowledgement's.
+#[test]
+fn acknowledgements_are_quick_after_a_pause() {
+    for (quick_acks, delayed) in [(4, false), (0, true)] {
+        let mut wire = Wire::of(4.0, 40);
+        wire.profile.ack_every = 2;
+        wire.profile.quick_acks = quick_acks;
+        wire.profile.recovery = Recovery::Sack;
+        // A whole window is lost.
+        let run = wire.run(3_000 * MS, |seen| {
+            match (seen.kind, seen.packet.chunk, seen.again) {
+                (Kind::Data, 12..=15, 0) => Fate::Drop,
+                _ => Fate::Pass,
+            }
+        });
+        assert_eq!(run.subflow(0).stats.timeouts, 1);
+        let again = run.times_of(12)[1];
+        let answer = run.acks().into_iter().find(|seen| seen.time > again).unwrap();
+        // The steady window lets all four go at once, so that only the first one's answer tells.
+        let first = answer.packet.seq / 1448;
+        assert_eq!(first == 14, delayed, "quick {quick_acks}: {first}");
+    }
 }

@@ -61,6 +61,58 @@ fn joins_follow_subflow_0_within_their_delay() {
     assert!(rest.eq([established; 4]));
 }
 
+/// RFC 8684, sections 3.1 and 3.2: joins leave once data of subflow 0 is acknowledged, and carry data once the third packet of
+/// their handshake is: two round trips later than where the SYN/ACK is enough. What is lost of the handshake goes again.
+#[test]
+fn confirmed_joins_take_two_round_trips_more() {
+    let mut wire = on_paths(&[DELAY; 3], Script::steady(1.0).algorithm());
+    wire.profile.confirmed_joins = true;
+    wire.profile.min_rto = Time(500 * US);
+    let (syn, full) = (round_trip(66, &wire.profile), round_trip(1514, &wire.profile));
+    let run = wire.run(3 * MS, |seen| match (seen.kind, seen.subflow, seen.nth) {
+        (Kind::Confirm | Kind::Confirmed, 2, 0) => Fate::Drop,
+        _ => Fate::Pass,
+    });
+    let opened = |s| {
+        let syns = run
+            .of(Kind::Syn)
+            .into_iter()
+            .filter(move |seen| seen.subflow == s);
+        syns.map(|seen| seen.time - DELAY - serialisation(66))
+            .next()
+            .unwrap()
+    };
+    assert_eq!([opened(1), opened(2)], [syn + full; 2]);
+    assert_eq!(run.subflow(1).stats.established, syn + full + 2 * syn);
+    let first = run.data().into_iter().find(|seen| seen.subflow == 1).unwrap();
+    assert_eq!(first.time, syn + full + 2 * syn + DELAY + serialisation(1514));
+    // Of the other one's two packets one after the other is lost: two timeouts of the confirmation.
+    let second = run.subflow(2).stats.established;
+    assert!(
+        (syn + full + 2 * syn + 1_500 * US..2_900 * US).contains(&second),
+        "{second}"
+    );
+}
+
+/// Joins wait until so many bytes of subflow 0 are acknowledged; a shorter flow keeps to one.
+#[test]
+fn joins_wait_for_bytes() {
+    for (join_after, chunks) in [(1, 1), (1448, 1), (1449, 2), (20 * 1448, 20)] {
+        let mut wire = on_paths(&[DELAY; 2], Script::steady(1.0).algorithm());
+        wire.join_after = join_after;
+        let (syn, full) = (round_trip(66, &wire.profile), round_trip(1514, &wire.profile));
+        let run = wire.run(3 * MS, pass);
+        let join = run.of(Kind::Syn)[1].time - DELAY - serialisation(66);
+        assert_eq!(join, syn + chunks * full, "after {join_after} bytes");
+    }
+    let mut wire = on_paths(&[DELAY; 2], Script::steady(1.0).algorithm());
+    wire.join_after = 20 * 1448;
+    wire.bytes = Some(20 * 1448);
+    let run = wire.run(100 * MS, pass);
+    assert_eq!(run.of(Kind::Syn).len(), 1);
+    assert!(run.finished());
+}
+
 /// A join whose SYNs are lost keeps nobody waiting.
 #[test]
 fn a_join_that_fails_leaves_the_rest_alone() {

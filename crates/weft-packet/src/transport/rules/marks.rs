@@ -44,13 +44,21 @@ fn echoes(run: &Run) -> Vec<(u32, bool)> {
         .collect()
 }
 
-/// RFC 8257, section 3.2: where the mark changes, what came before is acknowledged at once with the old echo.
+/// RFC 8257, section 3.2: where the mark changes, what came before is acknowledged at once with the old echo, and so is, with the
+/// new one, the segment itself: "send an immediate ACK".
 #[test]
 fn dctcp_acknowledges_at_once_where_marks_begin_and_end() {
     let (mut wire, _) = echoing(Echo::Dctcp, 12.0, 12);
     wire.profile.ack_every = 4;
     let run = wire.run(100 * MS, mark(|chunk| matches!(chunk, 2..=7)));
-    let expected = [(2, false), (6, true), (8, true), (12, false)];
+    let expected = [
+        (2, false),
+        (3, true),
+        (7, true),
+        (8, true),
+        (9, false),
+        (12, false),
+    ];
     assert_eq!(echoes(&run), expected);
 }
 

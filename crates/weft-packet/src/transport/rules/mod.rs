@@ -10,6 +10,8 @@ mod marks;
 mod recovery;
 mod script;
 mod simulator;
+mod spurious;
+mod tail;
 mod timers;
 
 use std::collections::{HashMap, VecDeque};
@@ -28,6 +30,7 @@ use crate::setup::{Scheduler, Transport};
 
 use super::connection::Connection;
 use super::host::{Host, Shared, TimerKind, timer_key};
+use super::joining::{CONFIRM, END};
 use super::subflow::Subflow;
 use super::tracing::FlowProbes;
 
@@ -50,6 +53,12 @@ enum Kind {
     Ack,
     /// Part of a handshake, without effect.
     Bare,
+    /// The third packet of a join's handshake.
+    Confirm,
+    /// Its acknowledgement.
+    Confirmed,
+    /// A stopped flow's end.
+    End,
 }
 
 /// A packet that passed a middle box.
@@ -85,6 +94,17 @@ fn pass(_: &Seen) -> Fate {
     Fate::Pass
 }
 
+/// A rule that holds all data that passes from a time on for so long, and then lets it go in order.
+fn stalled(from: u64, by: u64) -> impl FnMut(&Seen) -> Fate + Send {
+    move |seen| {
+        if seen.kind == Kind::Data && (from..from + by).contains(&seen.time) {
+            Fate::Late(from + by - seen.time)
+        } else {
+            Fate::Pass
+        }
+    }
+}
+
 struct Middle {
     rule: Rule,
     /// To the sender, to the receiver.
@@ -112,6 +132,9 @@ impl Middle {
         let (kind, subflow) = match packet.flags & (SYN | ACK | DATA) {
             _ if packet.flags & BARE != 0 => (Kind::Bare, packet.hi),
             DATA => (Kind::Data, packet.hi),
+            _ if packet.flags & !ACK == CONFIRM && packet.flags & ACK == 0 => (Kind::Confirm, packet.hi),
+            _ if packet.flags & !ACK == CONFIRM => (Kind::Confirmed, packet.hi),
+            _ if packet.flags == END => (Kind::End, packet.hi),
             SYN => (Kind::Syn, packet.hi),
             ACK => (Kind::Ack, packet.slot),
             _ => (Kind::SynAck, packet.hi),
@@ -242,6 +265,7 @@ struct Wire {
     profile: Profile,
     cc: Algorithm,
     subflows: u32,
+    join_after: u64,
     scheduler: Scheduler,
     /// Application bytes; `None` is bulk.
     bytes: Option<u64>,
@@ -252,16 +276,24 @@ struct Wire {
 }
 
 impl Wire {
-    /// One subflow with a constant window of ten packets, each packet acknowledged at once, bulk.
+    /// One subflow with a constant window of ten packets, each packet acknowledged at once, bulk. What RFCs leave to the sender's
+    /// choice is off: a test of it switches it on.
     fn new() -> Self {
         Self {
             profile: Profile {
                 ack_every: 1,
                 quick_acks: 0,
+                tail_loss_probe: false,
+                proportional_rate_reduction: false,
+                forward_rto: false,
+                timestamps: false,
+                syn_linear_timeouts: 0,
+                confirmed_joins: false,
                 ..Profile::linux()
             },
             cc: Script::steady(10.0).algorithm(),
             subflows: 1,
+            join_after: 0,
             scheduler: Scheduler::RoundRobin,
             bytes: None,
             stop: None,
@@ -314,6 +346,7 @@ impl Wire {
                 cc: self.cc,
                 subflows: self.subflows,
                 paths: ByInterface {}.into(),
+                join_after: Size(self.join_after),
                 scheduler: self.scheduler,
                 profile: self.profile,
             }],

@@ -24,7 +24,7 @@ fn duplicates_before_resending(run: &Run, chunk: u32) -> usize {
 }
 
 /// A segment is sent again at exactly as many duplicates as the threshold says, however the loss is found, and if there
-/// are fewer, by the timer.
+/// are fewer, by the timer; by RACK's, if there is one at all.
 #[test]
 fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
     for recovery in ALL {
@@ -35,14 +35,15 @@ fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
                 let run = wire.run(1_000 * MS, lose(&[3]));
                 let what =
                     format!("{recovery:?}, threshold {threshold}, {after} segments after the lost one");
-                let fast = u64::from(after >= threshold);
+                // With fewer, RACK waits for the reordering window (RFC 8985, section 6.2, step 4).
+                let fast = u64::from(after >= threshold || recovery == Recovery::Rack && after > 0);
                 let stats = run.subflow(0).stats;
                 assert_eq!(
                     (stats.fast_retransmits, stats.timeouts),
                     (fast, 1 - fast),
                     "{what}"
                 );
-                let expected = if fast == 1 { threshold } else { after };
+                let expected = threshold.min(after);
                 assert_eq!(duplicates_before_resending(&run, 3), expected as usize, "{what}");
                 // After a timeout NewReno goes back to the hole and sends all again.
                 let goes_back = recovery == Recovery::NewReno && fast == 0;
@@ -225,7 +226,8 @@ fn only_what_was_lost_is_sent_again() {
 
 /// Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997, section 2: where every n-th packet
 /// is lost, a window of Reno's is `W = sqrt(3 n / 2)` in the mean, delayed acknowledgements or not (growth counts packets).
-/// Band: W up to 1 % above and 1.5 packets below, because a round of each cycle goes to recovery, in which nothing grows.
+/// Band: W up to 1 % above and 2.5 packets below, because nothing grows from the lost packet's round until the recovery's end, two
+/// rounds of each cycle, and `NewReno` counts the acknowledgement that ends it as one.
 #[test]
 fn periodic_losses_give_the_square_root_law() {
     for recovery in ALL {
@@ -251,8 +253,143 @@ fn periodic_losses_give_the_square_root_law() {
                 let window = run.delivered() as f64 / 1448.0 * rtt as f64 / end as f64;
                 let ratio = window / law;
                 let what = format!("{recovery:?}, 1 of {n}, every {ack_every}: {ratio}");
-                assert!((1.0 - 1.5 / law..1.01).contains(&ratio), "{what}");
+                assert!((1.0 - 2.5 / law..1.01).contains(&ratio), "{what}");
             }
         }
+    }
+}
+
+/// What was sacked before a timeout was counted then: the acknowledgement that fills the hole grows a window in slow start by the
+/// one segment that it tells of (RFC 5681, section 3.1: "the number of previously unacknowledged bytes"; RFC 6675 takes what is
+/// sacked out of the pipe).
+#[test]
+fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
+    for recovery in ALL {
+        let mut wire = Wire::of(20.0, 60).recovering_by(recovery);
+        wire.cc = reno(&mut wire.profile, 20.0);
+        wire.profile.initial_ssthresh = f64::INFINITY;
+        // The retransmission is lost too, so that all else of the window is held when the timer expires.
+        let mut run = wire.start(|seen| match (seen.kind, seen.packet.chunk, seen.again) {
+            (Kind::Data, 20, 0 | 1) => Fate::Drop,
+            (Kind::Data, 21.., 0) if seen.packet.chunk > 45 => Fate::Drop,
+            _ => Fate::Pass,
+        });
+        let (mut timed_out, mut grown) = (false, None);
+        for step in 1..400_000 {
+            run.until(step * US);
+            let Some((connection, subflows)) = run.host(0).connection(0) else {
+                continue;
+            };
+            let cwnd = connection.windows[0].cwnd;
+            timed_out |= subflows[0].stats.timeouts > 0;
+            if timed_out && cwnd > 1.0 {
+                grown = Some(cwnd);
+                break;
+            }
+        }
+        assert_eq!(grown, Some(2.0), "{recovery:?}");
+    }
+}
+
+/// Segments that waited behind a hole give no RTT sample (RFC 6298, section 3; Linux takes none from an acknowledgement that
+/// covers anything sent again).
+#[test]
+fn nothing_is_sampled_across_a_repair() {
+    for recovery in ALL {
+        for lost in [1, 4] {
+            let mut wire = Wire::of(8.0, 80).recovering_by(recovery);
+            wire.cc = reno(&mut wire.profile, 8.0);
+            let run = wire.run(3_000 * MS, move |seen| match (seen.kind, seen.packet.chunk) {
+                (Kind::Data, 30) if seen.again < lost => Fate::Drop,
+                _ => Fate::Pass,
+            });
+            // Eight segments may queue at the sender.
+            let most = round_trip(1514, &run.profile) + 8 * serialisation(1514);
+            let srtt = run.subflow(0).rtt.srtt();
+            assert!(srtt <= most, "{recovery:?}, lost {lost} times: {srtt} of {most}");
+        }
+    }
+}
+
+/// RFC 6582, section 3.2, step 1: duplicates that answer what go-back-N sends again start no fast retransmit.
+#[test]
+fn duplicates_after_a_timeout_start_nothing() {
+    for recovery in ALL {
+        let mut wire = Wire::of(12.0, 300).recovering_by(recovery);
+        wire.cc = reno(&mut wire.profile, 12.0);
+        let run = wire.run(3_000 * MS, |seen| {
+            match (seen.kind, seen.packet.chunk, seen.again) {
+                // Every acknowledgement of a window is lost, so that all of it goes again in vain.
+                (Kind::Ack, ..) if (20..32).contains(&(seen.packet.seq / 1448)) && seen.nth < 40 => {
+                    Fate::Drop
+                }
+                _ => Fate::Pass,
+            }
+        });
+        let stats = run.subflow(0).stats;
+        assert_eq!(stats.fast_retransmits, 0, "{recovery:?}");
+        assert!(stats.timeouts <= 1 && run.finished(), "{recovery:?}");
+    }
+}
+
+/// RFC 5681, section 3.1: where a segment times out again, "the value of ssthresh is held constant".
+#[test]
+fn a_repeated_timeout_is_told_as_such() {
+    for recovery in ALL {
+        let script = Script::steady(4.0);
+        let mut wire = Wire::of(4.0, 40).recovering_by(recovery);
+        wire.cc = script.algorithm();
+        let run = wire.run(20_000 * MS, |seen| {
+            match (seen.kind, seen.packet.chunk, seen.again) {
+                (Kind::Data, 8..=11, 0..=2) | (Kind::Data, 20..=23, 0) => Fate::Drop,
+                _ => Fate::Pass,
+            }
+        });
+        let timeouts = script.events().into_iter().filter_map(|event| match event {
+            Event::Timeout(_, first) => Some(first),
+            _ => None,
+        });
+        let timeouts: Vec<bool> = timeouts.collect();
+        assert_eq!(timeouts[..4], [true, false, false, true], "{recovery:?}");
+        assert!(run.finished());
+    }
+}
+
+/// RFC 6937, section 3.1: from a window of 20 to one of 10, one packet goes for every two delivered, from the first
+/// acknowledgement on; without it the first half of the round is silent.
+#[test]
+fn the_window_is_reduced_bit_by_bit() {
+    for (proportional, most_silent) in [(true, 3), (false, 9)] {
+        let script = Script::new(|w, event, _| match event {
+            Event::Open(_) => w[0].cwnd = 20.0,
+            Event::FastRetransmit(_) => w[0].cwnd = 10.0,
+            _ => {}
+        });
+        let mut wire = Wire::of(20.0, 200);
+        wire.cc = script.algorithm();
+        wire.profile.proportional_rate_reduction = proportional;
+        let run = wire.run(1_000 * MS, lose(&[60]));
+        let stats = run.subflow(0).stats;
+        assert_eq!((stats.timeouts, stats.retransmitted), (0, 1));
+        // Acknowledgements that reached the sender between two of its packets after the retransmission.
+        let resent = run.times_of(60)[1];
+        let sent = run.data().into_iter().filter(|seen| seen.time >= resent).take(9);
+        let sent: Vec<u64> = sent.map(|seen| seen.time - DELAY - serialisation(1514)).collect();
+        let silent = sent.windows(2).map(|pair| {
+            let reached = run
+                .acks()
+                .into_iter()
+                .map(|seen| seen.time + DELAY + serialisation(66));
+            reached
+                .filter(|reached| (pair[0]..pair[1]).contains(reached))
+                .count()
+        });
+        let silent = silent.max().unwrap();
+        if proportional {
+            assert!(silent <= most_silent, "{silent}");
+        } else {
+            assert!(silent >= 5, "{silent}");
+        }
+        assert!(run.finished());
     }
 }

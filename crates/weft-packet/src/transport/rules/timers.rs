@@ -173,3 +173,23 @@ fn samples_are_those_of_segments_sent_once() {
     let seconds = run.connection().windows[0].min_rtt;
     assert_eq!((seconds * 1e12).round() as u64, round_trip(66, &run.profile));
 }
+
+/// Linux since 6.5: the first four SYNs are sent again a second apart, then at doubling intervals. With timestamps, the answer to
+/// the last SYN is a sample.
+#[test]
+fn the_first_syns_are_sent_again_at_equal_intervals() {
+    let mut wire = Wire::of(1.0, 1);
+    wire.profile.syn_linear_timeouts = 4;
+    wire.profile.timestamps = true;
+    let mut run = wire.start(|seen| match seen.kind {
+        Kind::Syn if seen.nth < 6 => Fate::Drop,
+        _ => Fate::Pass,
+    });
+    run.until(7_000 * MS + round_trip(66, &run.profile) + 1);
+    let times: Vec<u64> = run.of(Kind::Syn).iter().map(|seen| seen.time).collect();
+    let gaps: Vec<u64> = Run::gaps(&times).iter().map(|gap| gap / MS).collect();
+    assert_eq!(gaps, [1_000, 1_000, 1_000, 1_000, 1_000, 2_000]);
+    let subflow = run.subflow(0);
+    assert_eq!(subflow.rtt.srtt(), round_trip(66, &run.profile));
+    assert_eq!(subflow.rtt.rto(), 200 * MS);
+}

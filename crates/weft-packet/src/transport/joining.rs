@@ -1,0 +1,124 @@
+//! How further subflows join a connection (RFC 8684, section 3.2), and how a stopped flow tells its end.
+
+use std::sync::Arc;
+
+use crate::engine::At;
+use crate::engine::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
+
+use super::host::{Host, TimerKind, timer_key};
+use super::subflow::State;
+
+/// Flags of the third packet of a join's handshake. Its acknowledgement has [`ACK`] too.
+pub const CONFIRM: u16 = SYN | CWR;
+/// Flags of the packet that tells how much data a stopped flow has: a `DATA_FIN` without data.
+pub const END: u16 = SYN | ECE;
+
+/// Acknowledged chunks from which on the further subflows join: those of `after` bytes, but at least the first one if a connection
+/// has to be fully established, for which a `DATA_ACK` is needed (RFC 8684, section 3.1). 0 is at once.
+pub fn join_at(after: u64, mss: u32, confirmed: bool) -> u32 {
+    let chunks = after.div_ceil(mss.into()).max(confirmed.into());
+    chunks.min(u64::from(u32::MAX) - 1) as u32
+}
+
+impl Host {
+    /// The further subflows of a connection join, each after a time of its own.
+    #[cold]
+    pub(super) fn open_joins(&mut self, index: u32, at: &mut At<'_>) {
+        let connection = &mut self.connections[index as usize];
+        connection.join_at = u32::MAX;
+        connection.joined = at.now;
+        let (flow, first, subflows) = (connection.flow, connection.first, connection.windows.len() as u32);
+        for other in 1..subflows {
+            let delay = self.join_delay(flow, other, 0x6A6F_696E);
+            at.set_timer(at.now + delay, timer_key(TimerKind::Join, first + other));
+        }
+    }
+
+    /// A join's SYN/ACK arrived, or its confirmation timed out: it is confirmed, and carries no data before the other end has
+    /// acknowledged that ("Host A ... MUST NOT send data ... until it receives an ACK", RFC 8684, section 3.2).
+    pub(super) fn confirm(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        let connection = &self.connections[subflow.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        subflow.state = State::Confirming;
+        subflow.arm(slot, at);
+        at.send(&Packet {
+            route: subflow.route,
+            slot: subflow.peer,
+            lo: connection.flow,
+            hi: subflow.index,
+            size: profile.ack_size as u16,
+            flags: CONFIRM | if profile.protect_handshake { PROTECTED } else { 0 },
+            ..Packet::default()
+        });
+    }
+
+    /// The other end confirms a join.
+    pub(super) fn on_confirm(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let Some(receiver) = self.receivers.get(packet.slot as usize) else {
+            return;
+        };
+        let assembly = &self.assemblies[receiver.assembly as usize];
+        let profile = &self.shared.transports[assembly.transport as usize].profile;
+        at.send(&Packet {
+            route: receiver.route,
+            slot: receiver.peer,
+            lo: packet.lo,
+            hi: packet.hi,
+            size: profile.ack_size as u16,
+            flags: packet.flags | ACK,
+            ..Packet::default()
+        });
+    }
+
+    /// A join's confirmation was acknowledged: it may carry data.
+    pub(super) fn on_confirmed(&mut self, packet: &Packet, at: &mut At<'_>) {
+        if self.subflows[packet.slot as usize].state == State::Confirming {
+            self.establish(packet.slot, at);
+        }
+    }
+
+    /// Tells the other end that a stopped flow has no more than what was sent.
+    pub(super) fn send_end(&mut self, index: u32, at: &mut At<'_>) {
+        let connection = &self.connections[index as usize];
+        let subflow = &self.subflows[connection.first as usize];
+        if connection.una == connection.total || subflow.peer == u32::MAX {
+            return;
+        }
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        if profile.ack_every == 1 {
+            // No acknowledgement waits.
+            return;
+        }
+        at.send(&Packet {
+            route: subflow.route,
+            slot: subflow.peer,
+            chunk: connection.total,
+            lo: connection.flow,
+            hi: 0,
+            size: profile.ack_size as u16,
+            flags: END | if profile.protect_handshake { PROTECTED } else { 0 },
+            ..Packet::default()
+        });
+    }
+
+    /// A stopped flow tells its end: what waits for its acknowledgement waits no longer, and what completes the data will not.
+    pub(super) fn on_end(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let shared = Arc::clone(&self.shared);
+        let Some(&assembly) = self.received.get(&packet.lo) else {
+            return;
+        };
+        let it = &mut self.assemblies[assembly as usize];
+        it.end = packet.chunk;
+        let transport = &shared.transports[it.transport as usize];
+        for s in 0..transport.subflows {
+            let Some(&receiver) = self.accepted.get(&(packet.lo, s)) else {
+                continue;
+            };
+            let receiver = &mut self.receivers[receiver as usize];
+            if receiver.unacked > 0 {
+                at.send(&receiver.acknowledge(&it.chunks, 0, 0, &transport.profile));
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Proportional rate reduction (RFC 6937): how much a recovery sends, so that its window falls to the target bit by bit.
+
+/// The state of one recovery, in packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prr {
+    /// Where the window is to be at the end (`ssthresh`).
+    target: u32,
+    /// What was outstanding at the beginning (`RecoverFS`), at least 1.
+    before: u32,
+    /// Delivered since (`prr_delivered`).
+    delivered: u32,
+    /// Packets sent in all when it began.
+    sent_before: u64,
+    /// What may be in the network now.
+    pub limit: u32,
+}
+
+impl Prr {
+    /// A recovery begins. `sent` counts all packets ever sent.
+    pub fn new(target: f64, outstanding: u32, sent: u64) -> Self {
+        Self {
+            target: target as u32,
+            before: outstanding.max(1),
+            delivered: 0,
+            sent_before: sent,
+            limit: 0,
+        }
+    }
+
+    /// An acknowledgement told that `delivered` more packets have arrived; `pipe` are believed to be in the network.
+    ///
+    /// While `pipe > ssthresh`, `sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out`; else slow start up to the target:
+    /// by as many as were delivered, and one more if the acknowledgement made `progress`, that is, it advanced and told of no
+    /// further loss (section 3.1, with Linux' rule for when to use its slow-start part).
+    pub fn on_ack(&mut self, delivered: u32, pipe: u32, progress: bool, sent: u64) {
+        if delivered == 0 {
+            return;
+        }
+        self.delivered += delivered;
+        let out = sent - self.sent_before;
+        let may = if pipe > self.target {
+            let share = u64::from(self.delivered) * u64::from(self.target);
+            share.div_ceil(u64::from(self.before)).saturating_sub(out)
+        } else {
+            let room = u64::from(self.target - pipe);
+            let owed = u64::from(self.delivered)
+                .saturating_sub(out)
+                .max(u64::from(delivered));
+            (owed + u64::from(progress)).min(room)
+        };
+        // The first retransmission goes whatever the window (RFC 6675, section 5, step 4.3).
+        self.limit = pipe + (may as u32).max(u32::from(out == 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 6937, section 4, first example: 20 packets are out, the first is lost, the target is 10. "each ACK ... sends one for
+    /// every other": 19 duplicates let ten packets go, the retransmission among them, and the pipe ends at the target.
+    #[test]
+    fn one_loss_sends_a_packet_for_every_second_delivered() {
+        let mut prr = Prr::new(10.0, 20, 100);
+        let (mut pipe, mut sent) = (19, 100);
+        let mut sends = Vec::new();
+        for _ in 0..19 {
+            pipe -= 1;
+            prr.on_ack(1, pipe, false, sent);
+            let now = prr.limit - pipe;
+            pipe += now;
+            sent += u64::from(now);
+            sends.push(now);
+        }
+        assert_eq!(sends[..8], [1, 0, 1, 0, 1, 0, 1, 0]);
+        assert_eq!((sent - 100, pipe), (10, 10));
+    }
+
+    /// The same section's second example: the first 15 of 20 are lost. Five packets are delivered; no more go than were
+    /// delivered and one for progress, because the pipe is below the target.
+    #[test]
+    fn many_losses_send_what_was_delivered() {
+        let mut prr = Prr::new(10.0, 20, 0);
+        prr.on_ack(1, 4, false, 0);
+        assert_eq!(prr.limit, 5);
+        prr.on_ack(1, 4, false, 1);
+        assert_eq!(prr.limit, 5);
+        prr.on_ack(1, 4, true, 2);
+        assert_eq!(prr.limit, 6);
+        // Never above the target.
+        prr.on_ack(8, 4, true, 4);
+        assert_eq!(prr.limit, 10);
+    }
+}

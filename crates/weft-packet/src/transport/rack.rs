@@ -1,0 +1,105 @@
+//! RACK's reordering window (RFC 8985, section 6.2, steps 3 and 4): how long something overtaken may still be only late.
+
+/// Recoveries without a duplicate told of, after which the window is as at first.
+const PERSIST: u32 = 16;
+
+/// What one subflow knows of the reordering on its path.
+#[derive(Clone, Copy, Debug)]
+pub struct Rack {
+    /// The window in quarters of the minimum RTT (`RACK.reo_wnd_mult`).
+    quarters: u32,
+    /// Recoveries for which it stays so wide (`RACK.reo_wnd_persist`).
+    persist: u32,
+    /// It grows no more until this is acknowledged (`RACK.dsack_round`).
+    round_end: u64,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            quarters: 1,
+            persist: PERSIST,
+            round_end: 0,
+        }
+    }
+}
+
+impl Rack {
+    /// The receiver told of a duplicate: something was sent again in vain. "Grow the reordering window per round that sees
+    /// DSACK."
+    pub fn on_duplicate(&mut self, una: u64, nxt: u64) {
+        if una >= self.round_end {
+            self.round_end = nxt;
+            self.quarters = (self.quarters + 1).min(255);
+            self.persist = PERSIST;
+        }
+    }
+
+    /// A recovery has ended. "Reset the window after 16 DSACK-free recoveries."
+    pub fn on_recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.quarters = 1;
+        }
+    }
+
+    /// The window, in the unit of the RTTs; `certain` if a recovery is under way or as many segments are sacked as the
+    /// threshold of duplicates says.
+    pub fn window(&self, reordered: bool, certain: bool, min_rtt: u64, srtt: u64) -> u64 {
+        if !reordered && certain {
+            return 0;
+        }
+        (min_rtt / 4).saturating_mul(self.quarters.into()).min(srtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_a_quarter_of_the_minimum_rtt_or_nothing() {
+        let rack = Rack::default();
+        let table = [
+            // reordered, certain, window
+            (false, false, 25),
+            (false, true, 0),
+            (true, false, 25),
+            (true, true, 25),
+        ];
+        for (reordered, certain, window) in table {
+            assert_eq!(
+                rack.window(reordered, certain, 100, 400),
+                window,
+                "{reordered}, {certain}"
+            );
+        }
+    }
+
+    #[test]
+    fn duplicates_widen_it_once_a_round_up_to_the_smoothed_rtt() {
+        let mut rack = Rack::default();
+        rack.on_duplicate(10, 50);
+        rack.on_duplicate(20, 60);
+        assert_eq!(rack.window(true, true, 100, 400), 50);
+        rack.on_duplicate(50, 90);
+        assert_eq!(rack.window(true, true, 100, 400), 75);
+        assert_eq!(rack.window(true, true, 100, 60), 60);
+    }
+
+    #[test]
+    fn sixteen_recoveries_without_duplicates_narrow_it() {
+        let mut rack = Rack::default();
+        rack.on_duplicate(0, 50);
+        for recoveries in 1..=16 {
+            assert_eq!(
+                rack.window(true, true, 100, 400),
+                50,
+                "after {} recoveries",
+                recoveries - 1
+            );
+            rack.on_recovered();
+        }
+        assert_eq!(rack.window(true, true, 100, 400), 25);
+    }
+}

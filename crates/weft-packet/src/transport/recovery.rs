@@ -1,0 +1,162 @@
+//! How a loss is found and repaired: fast recovery (RFC 5681, RFC 6582, RFC 6675, RFC 8985), what follows a timeout (RFC 5682), and what is
+//! taken back.
+
+use weft_cc::CongestionControl;
+use weft_spec::{Profile, Recovery};
+
+use crate::engine::At;
+use crate::engine::packet::{AGAIN, DUPLICATE, Packet};
+
+use super::connection::Connection;
+use super::prr::Prr;
+use super::segments::Acked;
+use super::subflow::{State, Subflow};
+use super::timers::Alarm;
+use super::undo::Undo;
+
+/// An acknowledgement of everything up to `ack`, as a recovery sees it.
+pub struct News<'a> {
+    pub packet: &'a Packet,
+    pub ack: u64,
+    /// Did it advance?
+    pub advanced: bool,
+    /// What it covers cumulatively and selectively for the first time.
+    pub acked: &'a Acked,
+    pub sacked: &'a Acked,
+}
+
+/// Takes for lost what RACK says, waits for the end of the reordering window if something may yet be only late, and enters fast
+/// recovery if it is the first loss.
+pub fn lose_overtaken(
+    connection: &mut Connection,
+    subflow: &mut Subflow,
+    profile: &Profile,
+    slot: u32,
+    at: &mut At<'_>,
+) {
+    let missing = subflow.state != State::Open || subflow.segments.sacked() >= profile.dupack_threshold;
+    let (least, srtt) = (subflow.rtt.least_or_none(), subflow.rtt.srtt());
+    let window = subflow
+        .rack
+        .window(subflow.segments.reordered(), missing, least, srtt);
+    let due = subflow.segments.lose_overtaken(window, at.now);
+    enter_if_lost(connection, subflow, profile, slot, at);
+    if due != u64::MAX {
+        subflow.alarm = Alarm::Reorder;
+        let deadline = due.saturating_add(profile.timer_slack.0).max(at.now + 1);
+        subflow.set_deadline(deadline, slot, at);
+    }
+}
+
+/// Fast retransmit, if something is lost that was not known to be.
+#[inline(always)]
+pub fn enter_if_lost(
+    connection: &mut Connection,
+    subflow: &mut Subflow,
+    profile: &Profile,
+    slot: u32,
+    at: &mut At<'_>,
+) {
+    if subflow.state == State::Open && subflow.segments.any_lost() {
+        enter(connection, subflow, profile, slot, at);
+    }
+}
+
+#[cold]
+fn enter(connection: &mut Connection, subflow: &mut Subflow, profile: &Profile, slot: u32, at: &mut At<'_>) {
+    let s = subflow.index as usize;
+    subflow.state = State::Recovery;
+    subflow.recover = subflow.nxt;
+    subflow.urgent = true;
+    subflow.probe_end = 0;
+    subflow.stats.fast_retransmits += 1;
+    subflow.undo = Undo::arm(&connection.windows[s], subflow.nxt);
+    if profile.recovery == Recovery::Rack {
+        subflow.arm(slot, at);
+    }
+    connection.windows[s].in_recovery = true;
+    connection.report(at.now, |cc, windows| cc.on_fast_retransmit(windows, s));
+    if profile.proportional_rate_reduction {
+        subflow.reducing = true;
+        let target = connection.windows[s].cwnd;
+        subflow.prr = Prr::new(target, subflow.segments.len(), subflow.stats.packets_sent);
+    }
+}
+
+/// A recovery ends: all that was outstanding when it began is acknowledged.
+fn leave(connection: &mut Connection, subflow: &mut Subflow) {
+    subflow.state = State::Open;
+    subflow.departed = 0;
+    subflow.reducing = false;
+    subflow.hold = false;
+    subflow.urgent = false;
+    subflow.rack.on_recovered();
+    connection.windows[subflow.index as usize].in_recovery = false;
+}
+
+/// Nothing was lost after all.
+fn take_back(connection: &mut Connection, subflow: &mut Subflow) {
+    let window = &mut connection.windows[subflow.index as usize];
+    subflow.undo.restore(window);
+    if subflow.state != State::Open {
+        subflow.segments.find_again();
+        leave(connection, subflow);
+    }
+}
+
+/// An acknowledgement came while a recovery is under way.
+#[cold]
+pub fn on_news(connection: &mut Connection, subflow: &mut Subflow, profile: &Profile, news: &News<'_>) {
+    subflow.hold = false;
+    if subflow.state == State::Loss && was_spurious(subflow, profile, news) {
+        take_back(connection, subflow);
+    } else if subflow.state == State::Loss && subflow.frto && try_new_data(subflow, news) {
+        // The window has still to grow; whether there is new data is seen then.
+        subflow.hold = true;
+    } else if news.ack >= subflow.recover {
+        leave(connection, subflow);
+    } else if subflow.state == State::Recovery && profile.recovery == Recovery::NewReno && news.advanced {
+        // A partial acknowledgement tells of the next hole (RFC 6582, section 3.2).
+        subflow.segments.lose_first();
+        subflow.urgent = true;
+    }
+}
+
+/// Was the timeout spurious? So it was if the first acknowledgement after it echoes what was sent before it (RFC 3522, section
+/// 3.2), or covers what was never sent again (RFC 5682, section 3.1, step 3b).
+fn was_spurious(subflow: &Subflow, profile: &Profile, news: &News<'_>) -> bool {
+    let undo = &subflow.undo;
+    if !undo.armed {
+        return false;
+    }
+    let of_the_first_copy =
+        profile.timestamps && news.advanced && news.packet.flags & AGAIN == 0 && news.ack <= undo.end;
+    let original_arrived = subflow.frto
+        && (news.acked.first != u64::MAX && news.ack <= subflow.recover
+            || news.sacked.first != u64::MAX && subflow.widen(news.packet.hi) <= subflow.recover);
+    of_the_first_copy || original_arrived
+}
+
+/// F-RTO (RFC 5682, section 3.1): the first acknowledgement that advances makes the sender try new data instead of
+/// retransmissions (step 2b), unless it is a duplicate or tells of holes, which says that the loss was real (step 3a).
+fn try_new_data(subflow: &mut Subflow, news: &News<'_>) -> bool {
+    if subflow.nxt > subflow.recover {
+        subflow.frto &= news.advanced && news.sacked.delivered == 0;
+        return false;
+    }
+    if !news.advanced || news.ack >= subflow.recover {
+        return false;
+    }
+    subflow.recover = subflow.nxt;
+    true
+}
+
+/// The receiver told of a duplicate (RFC 2883).
+#[cold]
+pub fn on_duplicate(connection: &mut Connection, subflow: &mut Subflow, packet: &Packet) {
+    debug_assert!(packet.flags & DUPLICATE != 0);
+    subflow.rack.on_duplicate(subflow.una, subflow.nxt);
+    if subflow.undo.on_duplicate() {
+        take_back(connection, subflow);
+    }
+}

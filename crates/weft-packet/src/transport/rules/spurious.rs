@@ -1,0 +1,137 @@
+//! What is taken back because nothing was lost: by timestamps (RFC 3522), F-RTO (RFC 5682) and duplicates told of (RFC 2883, RFC 3708).
+
+use super::*;
+
+/// Halves at losses, collapses at timeouts, and grows by none.
+fn halving() -> Script {
+    Script::new(|w, event, _| match event {
+        Event::Open(_) => w[0].cwnd = 10.0,
+        Event::FastRetransmit(_) => w[0].cwnd = 5.0,
+        Event::Timeout(..) => w[0].cwnd = 1.0,
+        _ => {}
+    })
+}
+
+/// A timeout that was spurious sends one segment in vain, and the window is as before, by either means; with none, all that was
+/// late goes again.
+#[test]
+fn a_spurious_timeout_is_undone() {
+    // timestamps, F-RTO, most that is sent again, is the window restored? RACK listens to duplicates told of as well.
+    for (recovery, timestamps, forward_rto, most, restored) in [
+        (Recovery::Rack, true, false, 1, true),
+        (Recovery::Rack, false, true, 1, true),
+        (Recovery::Rack, true, true, 1, true),
+        (Recovery::Rack, false, false, 10, true),
+        (Recovery::Sack, true, false, 1, true),
+        (Recovery::Sack, false, true, 1, true),
+        (Recovery::Sack, false, false, 10, false),
+    ] {
+        let what = format!("{recovery:?}, timestamps {timestamps}, F-RTO {forward_rto}");
+        let script = halving();
+        let mut wire = Wire::of(10.0, 300).recovering_by(recovery);
+        wire.cc = script.algorithm();
+        wire.profile.timestamps = timestamps;
+        wire.profile.forward_rto = forward_rto;
+        let run = wire.run(3_000 * MS, stalled(300 * US, 250 * MS));
+        let stats = run.subflow(0).stats;
+        assert_eq!(stats.timeouts, 1, "{what}");
+        assert!(
+            (1..=most).contains(&stats.retransmitted),
+            "{what}: {}",
+            stats.retransmitted
+        );
+        assert_eq!(stats.retransmitted > 1, most > 1, "{what}");
+        let cwnd = run.connection().windows[0].cwnd;
+        assert_eq!(cwnd == 10.0, restored, "{what}: {cwnd}");
+        assert!(run.finished());
+    }
+}
+
+/// RFC 5682, section 3.1, step 3a: where the loss was real, the new data's answers are duplicates, and retransmission goes on.
+#[test]
+fn a_real_loss_is_not_undone() {
+    for (timestamps, forward_rto) in [(true, false), (false, true), (true, true)] {
+        let script = halving();
+        let mut wire = Wire::of(10.0, 300);
+        wire.cc = script.algorithm();
+        wire.profile.timestamps = timestamps;
+        wire.profile.forward_rto = forward_rto;
+        let run = wire.run(3_000 * MS, |seen| {
+            match (seen.kind, seen.packet.chunk, seen.again) {
+                (Kind::Data, 30..40, 0) => Fate::Drop,
+                _ => Fate::Pass,
+            }
+        });
+        let stats = run.subflow(0).stats;
+        assert_eq!(
+            (stats.timeouts, stats.retransmitted),
+            (1, 10),
+            "{timestamps}, {forward_rto}"
+        );
+        assert_eq!(run.connection().windows[0].cwnd, 1.0);
+        assert!(run.finished());
+    }
+}
+
+/// With no new data to try, the conventional recovery goes on (step 2b).
+#[test]
+fn without_new_data_retransmission_goes_on() {
+    let mut wire = Wire::of(10.0, 40);
+    wire.profile.forward_rto = true;
+    let run = wire.run(3_000 * MS, |seen| {
+        match (seen.kind, seen.packet.chunk, seen.again) {
+            (Kind::Data, 30..40, 0) => Fate::Drop,
+            _ => Fate::Pass,
+        }
+    });
+    assert_eq!(run.subflow(0).stats.timeouts, 1);
+    assert!(run.finished() && run.connection().finished < 230 * MS);
+}
+
+/// A fast retransmit in vain: the segment was only late. The receiver says that it had it already, and the window is restored.
+#[test]
+fn a_fast_retransmit_in_vain_is_undone() {
+    let script = halving();
+    let mut wire = Wire::of(10.0, 300);
+    wire.cc = script.algorithm();
+    let run = wire.run(3_000 * MS, |seen| {
+        match (seen.kind, seen.packet.chunk, seen.again) {
+            (Kind::Data, 30, 0) => Fate::Late(6 * serialisation(1514)),
+            _ => Fate::Pass,
+        }
+    });
+    let stats = run.subflow(0).stats;
+    assert_eq!(
+        (stats.timeouts, stats.fast_retransmits, stats.retransmitted),
+        (0, 1, 1)
+    );
+    assert_eq!(run.connection().windows[0].cwnd, 10.0);
+}
+
+/// RFC 7323: the acknowledgement of what was sent again is a sample, so that it ends the backoff; without timestamps it does not
+/// (Karn).
+#[test]
+fn timestamps_end_a_backoff() {
+    for (timestamps, second) in [(true, 200), (false, 800)] {
+        let mut wire = Wire::of(1.0, 4);
+        wire.profile.timestamps = timestamps;
+        // Chunk 1 is lost twice, chunk 2 once.
+        let run = wire.run(20_000 * MS, |seen| {
+            match (seen.kind, seen.packet.chunk, seen.again) {
+                (Kind::Data, 1, 0 | 1) | (Kind::Data, 2, 0) => Fate::Drop,
+                _ => Fate::Pass,
+            }
+        });
+        let gaps = |chunk| -> Vec<u64> {
+            Run::gaps(&run.times_of(chunk))
+                .iter()
+                .map(|gap| gap / MS)
+                .collect()
+        };
+        assert_eq!(
+            (gaps(1), gaps(2)),
+            (vec![200, 400], vec![second]),
+            "timestamps {timestamps}"
+        );
+    }
+}

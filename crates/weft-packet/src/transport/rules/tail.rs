@@ -1,0 +1,147 @@
+//! The tail of a flight: RACK's reordering window and the tail loss probe (RFC 8985), where there are too few duplicates for
+//! anything else.
+
+use super::*;
+
+const SLACK: u64 = 2 * MS;
+
+/// A wire with probes.
+fn probing(cwnd: f64, segments: u64) -> Wire {
+    let mut wire = Wire::of(cwnd, segments);
+    wire.profile.tail_loss_probe = true;
+    wire
+}
+
+/// Drops the given chunks the first time they pass.
+fn lose(chunks: std::ops::Range<u32>) -> impl FnMut(&Seen) -> Fate + Send {
+    move |seen| {
+        let lost = seen.kind == Kind::Data && seen.again == 0 && chunks.contains(&seen.packet.chunk);
+        if lost { Fate::Drop } else { Fate::Pass }
+    }
+}
+
+/// When the last acknowledgement before `time` reached the sender.
+fn last_acknowledgement(run: &Run, time: u64) -> u64 {
+    let reached = run
+        .acks()
+        .into_iter()
+        .map(|seen| seen.time + DELAY + serialisation(66));
+    reached.filter(|&reached| reached < time).max().unwrap()
+}
+
+/// Section 7.2: "PTO = 2 * SRTT", here with Linux' slack of two ticks, from the last acknowledgement; with one segment out the
+/// receiver may delay its acknowledgement, for which Linux allows the minimum RTO, but no more than the RTO.
+#[test]
+fn a_lost_tail_is_found_by_a_probe() {
+    for (lost, probe, again, lone) in [
+        // The whole last window: its last segment is the probe, and tells of the rest.
+        (6..10, 9, 4, false),
+        (8..10, 9, 2, false),
+        (9..10, 9, 1, true),
+    ] {
+        let run = probing(4.0, 10).run(2_000 * MS, lose(lost.clone()));
+        let stats = run.subflow(0).stats;
+        assert_eq!((stats.timeouts, stats.retransmitted), (0, again), "{lost:?}");
+        let sent = run.times_of(probe)[1] - DELAY - serialisation(1514);
+        let waited = sent - last_acknowledgement(&run, sent);
+        let rtt = round_trip(1514, &run.profile);
+        let expected = if lone { 200 * MS } else { SLACK };
+        let most = expected + 2 * rtt;
+        assert!(
+            (expected..=most).contains(&waited),
+            "{lost:?}: {waited} of {most}"
+        );
+        assert!(run.finished());
+    }
+}
+
+/// Section 7.3: new data goes first, whatever the window.
+#[test]
+fn a_probe_is_new_data_if_there_is_some() {
+    let run = probing(4.0, 100).run(2_000 * MS, lose(20..24));
+    let stats = run.subflow(0).stats;
+    assert_eq!(
+        (stats.timeouts, stats.fast_retransmits, stats.retransmitted),
+        (0, 1, 4)
+    );
+    // The probe, beyond the window of 20 to 23, is the first packet after them.
+    let chunks = run.chunks();
+    let lost = chunks.iter().position(|&chunk| chunk == 23).unwrap();
+    assert_eq!(chunks[lost + 1], 24);
+    assert!(run.finished());
+}
+
+/// Section 7.4: a loss that the probe itself repaired reduces the window, once it is clear that it did.
+#[test]
+fn a_loss_repaired_by_its_probe_is_told() {
+    let script = Script::steady(4.0);
+    let mut wire = probing(4.0, 200);
+    wire.cc = script.algorithm();
+    wire.profile.receive_buffer = 4 * 1448;
+    // The receive window keeps new data back, so that the last segment goes again; then it opens.
+    let run = wire.run(2_000 * MS, lose(23..24));
+    assert_eq!(run.subflow(0).stats.timeouts, 0);
+    assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 1);
+    assert!(run.finished());
+}
+
+/// A probe whose first copy arrived, only late, is answered as a duplicate (RFC 2883): no loss.
+#[test]
+fn a_probe_in_vain_is_no_loss() {
+    let script = Script::steady(4.0);
+    let mut wire = probing(4.0, 200);
+    wire.cc = script.algorithm();
+    wire.profile.receive_buffer = 4 * 1448;
+    let run = wire.run(2_000 * MS, stalled(300 * US, 10 * MS));
+    assert_eq!(run.subflow(0).stats.retransmitted, 1);
+    assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 0);
+    assert_eq!(run.subflow(0).stats.timeouts, 0);
+    assert!(run.finished());
+}
+
+/// Section 6.2, steps 4 and 5: with fewer duplicates than the threshold, what is overtaken is lost after a quarter of the
+/// minimum RTT, and not before.
+#[test]
+fn one_duplicate_is_enough_after_the_reordering_window() {
+    let run = Wire::of(4.0, 10).run(2_000 * MS, lose(8..9));
+    let stats = run.subflow(0).stats;
+    assert_eq!(
+        (stats.timeouts, stats.fast_retransmits, stats.retransmitted),
+        (0, 1, 1)
+    );
+    let sent = run.times_of(8)[1] - DELAY - serialisation(1514);
+    let waited = sent - last_acknowledgement(&run, sent);
+    let quarter = round_trip(66, &run.profile) / 4;
+    // The segment itself left a little before the one that overtook it.
+    let before = serialisation(1514);
+    assert!(
+        (SLACK + quarter - before..=SLACK + quarter).contains(&waited),
+        "{waited}"
+    );
+}
+
+/// Section 6.2, step 3: once reordering was seen, by what was late but not sent again, the window is kept even where there are
+/// three duplicates, and what is late by less is not sent again.
+#[test]
+fn reordering_seen_once_is_not_taken_for_loss() {
+    let late = |by: u64| {
+        move |seen: &Seen| match (seen.kind, seen.packet.chunk % 40) {
+            (Kind::Data, 20) if seen.again == 0 => Fate::Late(by),
+            _ => Fate::Pass,
+        }
+    };
+    for (first, fast_retransmits) in [(2, 0), (8, 10)] {
+        // Chunk 20, then 60, 100, ...: those overtaken by eight.
+        let [first, then] = [first, 8].map(|segments| late(segments * serialisation(1514)));
+        let run = Wire::of(12.0, 400).run(2_000 * MS, move |seen| {
+            if seen.packet.chunk < 40 {
+                first(seen)
+            } else {
+                then(seen)
+            }
+        });
+        let stats = run.subflow(0).stats;
+        assert_eq!((stats.timeouts, stats.fast_retransmits), (0, fast_retransmits));
+        assert!(run.finished());
+    }
+}

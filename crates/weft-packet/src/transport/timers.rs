@@ -1,0 +1,231 @@
+//! A sender's timer, which has one of several meanings: retransmission (RFC 6298), probe (RFC 8985, section 7), or the end of a
+//! reordering window (RFC 8985, section 6.2, step 5).
+
+use weft_cc::CongestionControl;
+use weft_spec::{Profile, Recovery};
+
+use crate::engine::At;
+
+use super::connection::Connection;
+use super::host::{Host, TimerKind, timer_key};
+use super::recovery::lose_overtaken;
+use super::sender::{send_new, transmit};
+use super::subflow::{State, Subflow};
+use super::undo::Undo;
+
+/// What a subflow's timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alarm {
+    /// Retransmission, of a SYN or a join's confirmation too.
+    Retransmit,
+    /// A tail loss probe.
+    Probe,
+    /// A tail loss probe that waited for a delayed acknowledgement, too.
+    LoneProbe,
+    /// The end of a reordering window.
+    Reorder,
+}
+
+impl Subflow {
+    /// Starts the timer anew: for a probe while nothing is missing, if the profile has them, else for the RTO.
+    #[inline(always)]
+    pub fn arm(&mut self, slot: u32, at: &mut At<'_>) {
+        let mut wait = self.rtt.rto();
+        self.alarm = Alarm::Retransmit;
+        if self.probe_slack != u64::MAX
+            && self.state == State::Open
+            && self.segments.sacked() == 0
+            && self.probe_end == 0
+        {
+            // "PTO = 2 * SRTT", at most the RTO; without a sample there is none to go by (RFC 8985, section 7.2).
+            let srtt = self.rtt.srtt();
+            if srtt > 0 {
+                wait = wait.min(2 * srtt + self.probe_slack);
+                self.alarm = Alarm::Probe;
+            }
+        }
+        self.set_deadline(at.now + wait, slot, at);
+    }
+
+    /// Moves the deadline. The engine's timer is moved only when it would come too late: an earlier one finds on firing that
+    /// the deadline has moved on.
+    #[inline(always)]
+    pub fn set_deadline(&mut self, deadline: u64, slot: u32, at: &mut At<'_>) {
+        self.deadline = deadline;
+        if self.timer > deadline {
+            self.timer = deadline;
+            at.set_timer(deadline, timer_key(TimerKind::Retransmit, slot));
+        }
+    }
+
+    /// The retransmission timer as it would run without a probe: from when the first segment was last sent.
+    fn arm_for_the_head(&mut self, slot: u32, at: &mut At<'_>) {
+        self.alarm = Alarm::Retransmit;
+        let deadline = self.segments.head_sent_at().saturating_add(self.rtt.rto());
+        self.set_deadline(deadline.max(at.now + 1), slot, at);
+    }
+}
+
+impl Host {
+    /// A subflow's timer fired.
+    pub(super) fn subflow_timer(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        if at.now != subflow.timer {
+            return;
+        }
+        subflow.timer = u64::MAX;
+        if subflow.deadline > at.now {
+            if subflow.deadline != u64::MAX {
+                let deadline = subflow.deadline;
+                subflow.set_deadline(deadline, slot, at);
+            }
+            return;
+        }
+        match subflow.state {
+            State::Closed => {}
+            State::SynSent | State::Confirming => self.syn_timed_out(slot, at),
+            _ if subflow.segments.is_empty() => {}
+            _ => match subflow.alarm {
+                Alarm::Retransmit => self.on_timeout(slot, at),
+                Alarm::Probe | Alarm::LoneProbe => self.probe(slot, at),
+                Alarm::Reorder => self.on_reordering_over(slot, at),
+            },
+        }
+    }
+
+    /// The retransmission timer expired (RFC 6298, section 5; RFC 5681, section 3.1).
+    fn on_timeout(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        let index = subflow.connection;
+        let connection = &mut self.connections[index as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let s = subflow.index;
+        subflow.stats.timeouts += 1;
+        let repeated = subflow.state == State::Loss && subflow.timed_out == subflow.una;
+        // "the value of ssthresh is held constant" where the segment timed out before (RFC 5681, section 3.1); Linux holds it also
+        // where this window has been reduced for a loss already.
+        let reduced = subflow.state == State::Recovery && profile.recovery != Recovery::NewReno;
+        if !repeated && !reduced {
+            subflow.undo = Undo::arm(&connection.windows[s as usize], subflow.nxt);
+            subflow.undo.head_sent_at = subflow.segments.head_sent_once().unwrap_or(u64::MAX);
+        }
+        subflow.frto = profile.forward_rto
+            && profile.recovery != Recovery::NewReno
+            && (repeated || subflow.state == State::Open);
+        subflow.timed_out = subflow.una;
+        // With RACK what was sent just now may still arrive (RFC 8985, section 6.3).
+        let recent = match profile.recovery {
+            Recovery::Rack => subflow.rtt.srtt(),
+            Recovery::NewReno | Recovery::Sack => 0,
+        };
+        subflow.segments.lose_all(at.now.saturating_sub(recent));
+        subflow.dupacks = 0;
+        subflow.departed = 0;
+        subflow.reducing = false;
+        subflow.hold = false;
+        subflow.urgent = true;
+        subflow.probe_end = 0;
+        subflow.state = State::Loss;
+        subflow.recover = subflow.nxt;
+        subflow.rtt.back_off();
+        subflow.arm(slot, at);
+        connection.windows[s as usize].in_recovery = true;
+        let first = !repeated && !reduced;
+        connection.report_and_look(at.now, |cc, windows| cc.on_timeout(windows, s as usize, first));
+        if profile.reinject && connection.windows.len() > 1 {
+            let una = connection.una;
+            let waiting = &mut connection.reinject;
+            for chunk in subflow.segments.unsacked_chunks().filter(|&chunk| chunk >= una) {
+                if !waiting.iter().any(|&(c, _)| c == chunk) {
+                    waiting.push_back((chunk, s));
+                }
+            }
+        }
+        connection.look_at_all = true;
+        self.pump(index, slot, at);
+    }
+
+    /// A tail loss probe is due: one segment of new data, whatever the window, or else the last one once more (RFC 8985, section
+    /// 7.3). Then the RTO runs.
+    fn probe(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        let index = subflow.connection;
+        let connection = &mut self.connections[index as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        if subflow.state != State::Open || subflow.segments.sacked() > 0 || subflow.probe_end != 0 {
+            subflow.arm_for_the_head(slot, at);
+            return;
+        }
+        if subflow.alarm == Alarm::Probe && subflow.segments.len() == 1 {
+            // The acknowledgement of a single segment may be delayed: Linux allows the minimum RTO for it.
+            let (rto, two) = (subflow.rtt.rto(), 2 * subflow.rtt.srtt());
+            let waited = rto.min(two + subflow.probe_slack);
+            let longer = rto.min(two + profile.min_rto.0);
+            if longer > waited {
+                subflow.alarm = Alarm::LoneProbe;
+                let deadline = at.now + longer - waited;
+                subflow.set_deadline(deadline, slot, at);
+                return;
+            }
+        }
+        subflow.probe_again = false;
+        let s = subflow.index;
+        let may_send_new = connection.windows[s as usize].active && connection.has_data();
+        if let Some(chunk) = may_send_new.then(|| connection.take_chunk(s)).flatten() {
+            send_new(connection, subflow, chunk, profile.mss, profile.header, slot, at);
+        } else if let Some(segment) = subflow.segments.probe(at.now) {
+            subflow.probe_again = true;
+            subflow.stats.retransmitted += 1;
+            transmit(connection, subflow, &segment, profile.header, slot, at);
+        }
+        subflow.probe_end = subflow.nxt;
+        subflow.alarm = Alarm::Retransmit;
+        let deadline = at.now + subflow.rtt.rto();
+        subflow.set_deadline(deadline, slot, at);
+        self.pump(index, slot, at);
+    }
+
+    /// A reordering window is over: what is still missing is lost.
+    fn on_reordering_over(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        let index = subflow.connection;
+        let connection = &mut self.connections[index as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        subflow.arm_for_the_head(slot, at);
+        lose_overtaken(connection, subflow, profile, slot, at);
+        self.pump(index, slot, at);
+    }
+}
+
+/// The slack of a profile's probes; `u64::MAX` if it has none.
+pub fn probe_slack(profile: &Profile) -> u64 {
+    if profile.tail_loss_probe && profile.recovery == Recovery::Rack {
+        profile.timer_slack.0.min(u64::MAX / 4)
+    } else {
+        u64::MAX
+    }
+}
+
+/// An acknowledgement of everything up to `ack` came while a probe was out (RFC 8985, section 7.4).
+pub fn on_probe_acknowledged(
+    connection: &mut Connection,
+    subflow: &mut Subflow,
+    ack: u64,
+    duplicate: bool,
+    now: u64,
+) {
+    if ack < subflow.probe_end {
+        return;
+    }
+    if subflow.probe_again && !duplicate {
+        if ack == subflow.probe_end {
+            // Of which copy is not known yet.
+            return;
+        }
+        // The probe repaired a loss, which counts as one.
+        let s = subflow.index as usize;
+        subflow.stats.fast_retransmits += 1;
+        connection.report(now, |cc, windows| cc.on_fast_retransmit(windows, s));
+    }
+    subflow.probe_end = 0;
+}
