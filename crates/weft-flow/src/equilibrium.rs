@@ -8,6 +8,8 @@
 //! way and halves when it turns round (Riedmiller and Braun, "`RPROP`", 1993), so that steep responses are damped and flat
 //! ones are not waited for.
 
+use weft_cc::{Path, Response};
+
 use crate::Instance;
 
 /// A link whose price has fallen so low is free.
@@ -22,27 +24,6 @@ const FIRST: f64 = 1e-3;
 const GAINS: std::ops::RangeInclusive<f64> = 1e-3..=64.0;
 /// A price changes by a factor of e at the most in one iteration.
 const STEP: f64 = 1.0;
-
-/// What a congestion control sees of a path.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Path {
-    /// Share of packets lost or marked on the way, above 0 and below 1.
-    pub price: f64,
-    /// Round-trip time in seconds.
-    pub rtt: f64,
-}
-
-/// The windows at which a congestion control rests: its response function.
-pub trait Response: Sync {
-    /// Writes the window of each subflow, in packets, for the paths of a connection. It has to be a pure function.
-    fn windows(&self, paths: &[Path], windows: &mut [f64]);
-}
-
-impl<F: Fn(&[Path], &mut [f64]) + Sync> Response for F {
-    fn windows(&self, paths: &[Path], windows: &mut [f64]) {
-        self(paths, windows);
-    }
-}
 
 /// How to look for an equilibrium.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -212,7 +193,7 @@ impl Shares {
                 let subflows = instance.subflows_of(c);
                 paths.clear();
                 paths.extend(subflows.clone().map(|s| Path {
-                    price: 1.0 - survival(instance.path(s), passed),
+                    signal: 1.0 - survival(instance.path(s), passed),
                     rtt: rtts[s],
                 }));
                 let windows = &mut sent[at..at + subflows.len()];
@@ -278,29 +259,20 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
+    use weft_cc::{Algorithm, CongestionControl};
+
     use super::*;
 
     const RTT: f64 = 1e-4;
     const GBPS: f64 = 1e9;
 
-    /// Reno's square-root law.
-    fn reno(paths: &[Path], windows: &mut [f64]) {
-        for (path, window) in paths.iter().zip(windows) {
-            *window = (1.5 / path.price).sqrt();
-        }
+    fn built(name: &str) -> Algorithm {
+        Algorithm::build(name, &[]).unwrap()
     }
 
-    /// LIA's fixed point at equal round-trip times (Wischik et al., NSDI 2011, section 2.3): windows go with 1 / price, and their
-    /// sum is what a single path with the lowest price would have.
-    fn lia(paths: &[Path], windows: &mut [f64]) {
-        let best = paths.iter().map(|p| p.price).fold(1.0, f64::min);
-        let total: f64 = paths.iter().map(|p| 1.0 / p.price).sum();
-        for (path, window) in paths.iter().zip(windows) {
-            *window = (1.5 / best).sqrt() / path.price / total;
-        }
-    }
-
-    fn solve(capacities: &[f64], connections: &[&[&[u32]]], response: &dyn Response) -> Equilibrium {
+    fn solve(capacities: &[f64], connections: &[&[&[u32]]], cc: &str) -> Equilibrium {
+        let cc = built(cc);
+        let response = cc.response().unwrap();
         let mut instance = Instance::new(capacities.to_vec()).unwrap();
         for paths in connections {
             instance.connect(paths.iter().copied()).unwrap();
@@ -330,7 +302,7 @@ mod tests {
             // A gigabit for each, so that a window is more than a packet.
             let capacity = GBPS * n as f64;
             let paths: Vec<&[&[u32]]> = vec![&[&[0]]; n];
-            let found = solve(&[capacity], &paths, &reno);
+            let found = solve(&[capacity], &paths, "reno");
             for goodput in &found.goodputs {
                 near(*goodput, GBPS);
             }
@@ -343,7 +315,7 @@ mod tests {
     /// A flow over two links and one on each. With Reno, prices add up, so that the long flow has 1 / sqrt(2) of a short one.
     #[test]
     fn two_links_in_a_row() {
-        let found = solve(&[100.0 * GBPS; 2], &[&[&[0, 1]], &[&[0]], &[&[1]]], &reno);
+        let found = solve(&[100.0 * GBPS; 2], &[&[&[0, 1]], &[&[0]], &[&[1]]], "reno");
         let ratio = found.goodputs[0] / found.goodputs[1];
         assert!((ratio - 0.5_f64.sqrt()).abs() < 1e-3, "{ratio}");
         near(found.goodputs[1], found.goodputs[2]);
@@ -355,7 +327,7 @@ mod tests {
     #[test]
     fn the_triangle() {
         let connections: [&[&[u32]]; 3] = [&[&[0], &[1, 2]], &[&[1], &[2, 0]], &[&[2], &[0, 1]]];
-        let found = solve(&[100.0 * GBPS; 3], &connections, &lia);
+        let found = solve(&[100.0 * GBPS; 3], &connections, "lia");
         for pair in found.goodputs.chunks(2) {
             assert!((pair[1] / pair[0] - 0.5).abs() < 1e-2, "{pair:?}");
             assert!(((pair[0] + pair[1]) / GBPS - 75.0).abs() < 0.1, "{pair:?}");
@@ -364,14 +336,14 @@ mod tests {
 
     #[test]
     fn a_connection_takes_both_idle_paths() {
-        let found = solve(&[GBPS, 2.0 * GBPS], &[&[&[0], &[1]]], &lia);
+        let found = solve(&[GBPS, 2.0 * GBPS], &[&[&[0], &[1]]], "lia");
         near(found.goodputs[0], GBPS);
         near(found.goodputs[1], 2.0 * GBPS);
     }
 
     #[test]
     fn a_link_that_nobody_fills_has_no_price() {
-        let found = solve(&[GBPS, 10.0 * GBPS], &[&[&[0, 1]]], &reno);
+        let found = solve(&[GBPS, 10.0 * GBPS], &[&[&[0, 1]]], "reno");
         near(found.goodputs[0], GBPS);
         assert!(found.prices[1] <= FREE);
     }
@@ -384,7 +356,7 @@ mod tests {
             most_iterations: 3,
             ..Settings::default()
         };
-        let found = equilibrium(&mut instance, &[RTT], &reno, settings);
+        let found = equilibrium(&mut instance, &[RTT], built("reno").response().unwrap(), settings);
         assert!(!found.reached && found.residual > 1e-3 && found.iterations == 3);
     }
 }

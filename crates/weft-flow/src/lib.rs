@@ -12,7 +12,7 @@ mod max_min;
 mod placing;
 mod sharing;
 
-pub use equilibrium::{Equilibrium, Path, Response, Settings, equilibrium};
+pub use equilibrium::{Equilibrium, Settings, equilibrium};
 pub use fluid::Fluid;
 pub use instance::{Error, Instance};
 pub use max_min::{certify, max_min};

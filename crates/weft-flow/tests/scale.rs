@@ -1,107 +1,108 @@
-//! How long a permutation on a fat-tree takes: `cargo test --release -p weft-flow --test scale -- --ignored --nocapture`.
+//! Permutations on large fabrics: what they reach and how long the solvers take. Measurements, by name:
+//! `cargo test --release -p weft-flow --test scale -- --ignored --nocapture --test-threads 1`.
 
 use std::time::Instant;
 
-use weft_flow::{Instance, Path, Settings, certify, equilibrium, max_min};
+use weft_cc::{Algorithm, CongestionControl};
+use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
+use weft_flow::{Connection, Placed, Settings, certify, equilibrium, max_min, place};
+use weft_paths::{Policy, draw};
+use weft_spec::Amount;
 
-/// A small generator of its own, so that the instance never changes.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, n: u32) -> u32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % u64::from(n)) as u32
-    }
+fn fabric(topology: &str) -> Fabric {
+    let mut fields: toml::Table = topology.parse().unwrap();
+    let kind = fields.remove("kind").unwrap();
+    let entry = weft_spec::find(TOPOLOGIES, "kind", kind.as_str().unwrap()).unwrap();
+    let queue = Queue {
+        limit: Amount::Packets(100),
+        mark: None,
+    };
+    let queues = PortQueues {
+        switch: queue,
+        host: queue,
+    };
+    (entry.load)(&fields).unwrap().it.build(&queues).unwrap()
 }
 
-/// The links of a fat-tree of `k` ports, by arithmetic: hosts' up and down, racks' up and down, pods' up and down.
-struct FatTree {
-    half: u32,
-    hosts: u32,
+/// Every host sends to another, and receives from one.
+fn permutation(fabric: &Fabric, subflows: u32, seed: u64) -> Placed {
+    let hosts = fabric.hosts.len() as u64;
+    let mut order: Vec<u32> = (0..hosts as u32).collect();
+    for i in (1..hosts).rev() {
+        order.swap(i as usize, (draw(&[seed, i]) % (i + 1)) as usize);
+    }
+    let pairs = (0..order.len()).map(|i| Connection {
+        from: order[i],
+        to: order[(i + 1) % order.len()],
+        subflows,
+    });
+    place(fabric, &Policy::named("ecmp").unwrap(), seed, pairs).unwrap()
 }
 
-impl FatTree {
-    fn new(k: u32) -> Self {
-        Self {
-            half: k / 2,
-            hosts: k * k * k / 4,
-        }
-    }
-
-    /// Path `n` of `(k/2)^2` between hosts of different pods.
-    fn path(&self, from: u32, to: u32, n: u32) -> [u32; 6] {
-        let (half, all) = (self.half, self.hosts);
-        let (rack, pod) = (|host| host / half, |host| host / half / half);
-        let (agg, core) = (n / half, n % half);
-        [
-            from,
-            2 * all + rack(from) * half + agg,
-            4 * all + (pod(from) * half + agg) * half + core,
-            5 * all + (pod(to) * half + agg) * half + core,
-            3 * all + rack(to) * half + agg,
-            all + to,
-        ]
-    }
-
-    fn permutation(&self, subflows: u32) -> Instance {
-        let mut draws = Draws(1);
-        let mut receivers: Vec<u32> = (0..self.hosts).collect();
-        for i in (1..self.hosts).rev() {
-            receivers.swap(i as usize, draws.below(i + 1) as usize);
-        }
-        let mut instance = Instance::new(vec![1e9; 6 * self.hosts as usize]).unwrap();
-        for (from, &to) in receivers.iter().enumerate() {
-            let paths: Vec<[u32; 6]> = (0..subflows)
-                .map(|_| self.path(from as u32, to, draws.below(self.half * self.half)))
-                .collect();
-            instance.connect(paths.iter().map(|p| &p[..])).unwrap();
-        }
-        instance
-    }
+fn report(topology: &str, subflows: u32, threads: usize) {
+    let start = Instant::now();
+    let fabric = fabric(topology);
+    let mut placed = permutation(&fabric, subflows, 1);
+    let built = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let settings = Settings {
+        threads,
+        ..Settings::default()
+    };
+    let lia = Algorithm::build("lia", &[]).unwrap();
+    let found = equilibrium(
+        &mut placed.instance,
+        &placed.rtts,
+        lia.response().unwrap(),
+        settings,
+    );
+    let seconds = start.elapsed().as_secs_f64();
+    // A host cannot send more than over its own links.
+    let host = |node: u32| fabric.links.iter().filter(move |l| l.from == node);
+    let most: f64 = host(fabric.hosts[0]).map(|l| l.rate.0 as f64).sum();
+    let rates: Vec<f64> = (0..placed.instance.connections())
+        .map(|c| found.goodputs[placed.instance.subflows_of(c)].iter().sum::<f64>() / most)
+        .collect();
+    let n = rates.len() as f64;
+    let (sum, squares) = (
+        rates.iter().sum::<f64>(),
+        rates.iter().map(|r| r * r).sum::<f64>(),
+    );
+    println!(
+        "{topology}: {n} hosts x {subflows}, {threads} threads: built in {built:.2} s, {} iterations in {seconds:.2} s, residual \
+         {:.1e}; mean {:.1} % of a host's links, slowest {:.1} %, Jain's index {:.3}",
+        found.iterations,
+        found.residual,
+        100.0 * sum / n,
+        100.0 * rates.iter().copied().fold(f64::INFINITY, f64::min),
+        sum * sum / (n * squares),
+    );
+    assert!(found.reached);
 }
 
-/// LIA at equal round-trip times.
-fn lia(paths: &[Path], windows: &mut [f64]) {
-    let best = paths.iter().map(|p| p.price).fold(1.0, f64::min);
-    let total: f64 = paths.iter().map(|p| 1.0 / p.price).sum();
-    for (path, window) in paths.iter().zip(windows) {
-        *window = (2.0 / best).sqrt() / path.price / total;
+#[test]
+#[ignore = "a measurement"]
+fn subflows_on_the_fabrics_of_the_paper() {
+    for topology in [
+        "kind = \"fat-tree\"\nk = 8\nrate = \"1Gbps\"\ndelay = \"20us\"",
+        "kind = \"fat-tree\"\nk = 32\nrate = \"1Gbps\"\ndelay = \"20us\"",
+        "kind = \"vl2\"\naggregation_ports = 48\nintermediate_ports = 48\nrate = \"1Gbps\"\ndelay = \"20us\"",
+        "kind = \"bcube\"\nn = 8\nk = 3\nrate = \"1Gbps\"\ndelay = \"20us\"",
+    ] {
+        for subflows in [1, 2, 4, 8] {
+            report(topology, subflows, 1);
+        }
     }
 }
 
 #[test]
 #[ignore = "a measurement"]
-fn equilibrium_of_a_permutation() {
-    for (k, subflows, threads) in [
-        (8, 1, 1),
-        (8, 8, 1),
-        (32, 1, 1),
-        (32, 8, 1),
-        (64, 8, 1),
-        (64, 8, 2),
-    ] {
-        let tree = FatTree::new(k);
-        let start = Instant::now();
-        let mut instance = tree.permutation(subflows);
-        let built = start.elapsed().as_secs_f64();
-        let rtts = vec![1e-3; instance.subflows()];
-        let start = Instant::now();
-        let settings = Settings {
+fn equilibria_of_65_536_hosts() {
+    for threads in [1, 2] {
+        report(
+            "kind = \"fat-tree\"\nk = 64\nrate = \"1Gbps\"\ndelay = \"20us\"",
+            8,
             threads,
-            ..Settings::default()
-        };
-        let found = equilibrium(&mut instance, &rtts, &lia, settings);
-        let total: f64 = found.goodputs.iter().sum();
-        println!(
-            "k = {k}, {} hosts x {subflows}, {threads} threads: built in {built:.2} s, {} iterations in {:.2} s, residual {:.1e}, {:.1} % of capacity",
-            tree.hosts,
-            found.iterations,
-            start.elapsed().as_secs_f64(),
-            found.residual,
-            total / f64::from(tree.hosts) / 1e7
         );
     }
 }
@@ -110,15 +111,40 @@ fn equilibrium_of_a_permutation() {
 #[ignore = "a measurement"]
 fn max_min_of_a_permutation() {
     for k in [16, 32, 64] {
-        let tree = FatTree::new(k);
-        let mut instance = tree.permutation(1);
+        let fabric = fabric(&format!(
+            "kind = \"fat-tree\"\nk = {k}\nrate = \"1Gbps\"\ndelay = \"20us\""
+        ));
+        let mut placed = permutation(&fabric, 1, 1);
         let start = Instant::now();
-        let rates = max_min(&mut instance, None).unwrap();
+        let rates = max_min(&mut placed.instance, None).unwrap();
         println!(
             "k = {k}, {} hosts: {:.4} s",
-            tree.hosts,
+            rates.len(),
             start.elapsed().as_secs_f64()
         );
-        certify(&instance, None, &rates, 1e-9).unwrap();
+        certify(&placed.instance, None, &rates, 1e-9).unwrap();
     }
+}
+
+/// A small one in every run: each of four subflows more is worth something, and the slowest gains most.
+#[test]
+fn subflows_fill_a_fat_tree() {
+    let fabric = fabric("kind = \"fat-tree\"\nk = 8\nrate = \"1Gbps\"\ndelay = \"20us\"");
+    let lia = Algorithm::build("lia", &[]).unwrap();
+    let reached: Vec<(f64, f64)> = [1, 2, 4, 8]
+        .into_iter()
+        .map(|subflows| {
+            let mut placed = permutation(&fabric, subflows, 3);
+            let response = lia.response().unwrap();
+            let found = equilibrium(&mut placed.instance, &placed.rtts, response, Settings::default());
+            assert!(found.reached);
+            let of = |c| found.goodputs[placed.instance.subflows_of(c)].iter().sum::<f64>() / 1e9;
+            let rates: Vec<f64> = (0..placed.instance.connections()).map(of).collect();
+            let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            (rates.iter().sum::<f64>() / rates.len() as f64, slowest)
+        })
+        .collect();
+    assert!(reached.windows(2).all(|pair| pair[1] > pair[0]), "{reached:?}");
+    assert!(reached[0].0 < 0.6 && reached[3].0 > 0.85, "{reached:?}");
+    assert!(reached[0].1 < 0.3 && reached[3].1 > 0.5, "{reached:?}");
 }
