@@ -139,8 +139,8 @@ def _thirty_flows(rows: pl.DataFrame) -> list[Claim]:
             listed((name, mean[name]) for name in OTHERS),
             all(mean[name].mean > 800 for name in OTHERS),
             "holds above 800 ms for both. The claims of figure 2 say how much of it is the initial RTO of 1.5 s. With "
-            "the fault by which the simulator behind the paper stalls subflows after go-back-N, on which no claim rests, "
-            f"it is {stalled_mean}; {note}",
+            "the fault by which the simulator behind the paper stalls subflows after go-back-N, on which no claim "
+            f"rests, it is {stalled_mean}; {note}",
         ),
         Claim(
             "128 KB, k = 30: the standard deviation of FCT is 1 to 2 ms for AMP and 1 s for XMP and DCM",
