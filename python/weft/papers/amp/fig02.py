@@ -77,8 +77,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             all(mean[name].mean > 800 for name in MULTIPATH),
             "holds above 800 ms for both. The mean is about the share of flows that time out times the profile's "
             f"initial RTO of 1.5 s: with one of 200 ms it is {short}. By its source the simulator behind the paper has "
-            "a fault: a subflow whose go-back-N resends what the connection already has waits for further timeouts. With "
-            f"that built in, on which no claim rests, it is {stalled}; "
+            "a fault: a subflow whose go-back-N resends what the connection already has waits for further timeouts. "
+            f"With that built in, on which no claim rests, it is {stalled}; "
             f"{_at_5_us(rows, *MULTIPATH)}",
         ),
         Claim(
