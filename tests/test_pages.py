@@ -120,6 +120,35 @@ def test_text_is_readable_light_dark_and_printed(visit: Visit) -> None:
     assert visit.page.evaluate("getComputedStyle(document.body).backgroundColor") == grounds[0]
 
 
+def test_plots_turn_dark_and_are_enlarged_by_a_click(visit: Visit) -> None:
+    shown = visit.page.locator("figure .plot").first
+    for scheme, turned in (("light", False), ("dark", True)):
+        visit.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert (shown.evaluate("it => getComputedStyle(it).filter") != "none") == turned
+    before = visit.page.locator("figure a").first
+    large = visit.page.locator(str(before.get_attribute("href")))
+    assert not large.is_visible()
+    before.click()
+    assert large.is_visible()
+    width = visit.page.evaluate("window.innerWidth")
+    assert large.locator("img").evaluate("it => it.getBoundingClientRect().width") >= width
+    large.click()
+    assert not large.is_visible()
+
+
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_verdicts_are_on_the_screen(browser: Browser, paper: Path, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto((paper / "index.html").as_uri())
+    verdicts = page.locator(".verdict").all()
+    assert len(verdicts) == 4
+    for verdict in verdicts:
+        box = verdict.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] < box["x"] + box["width"] <= width
+    page.close()
+
+
 def test_paper_says_what_became_of_its_figures(browser: Browser, paper: Path) -> None:
     page = browser.new_page()
     page.goto((paper / "index.html").as_uri())

@@ -45,7 +45,7 @@ class Demo:
         """Writes the tables, the picture and a page."""
         self.flows.write_parquet(folder / "flows.parquet")
         self.summary.write_parquet(folder / "summary.parquet")
-        plot_fct(self.flows, ALGORITHMS, "Incast").savefig(folder / "incast.png", dpi=150)
+        plot_fct(self.flows, ALGORITHMS, "Incast").savefig(folder / "incast.png", dpi=200)
         rows = self.summary.rows()
         page = render("demo.html", title=TITLE, columns=COLUMNS, rows=rows, version=_weft.__version__)
         (folder / "index.html").write_text(page, encoding="utf-8")

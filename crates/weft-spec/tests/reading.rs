@@ -83,7 +83,7 @@ fn a_spec_written_and_read_again_is_the_same() {
 const COMPLAINTS: &[(&[&str], &str)] = &[
     (
         &["duraton=1s"],
-        "duraton: unknown field; allowed: name, duration, level, seed, topology, queues, transports, traffic, probes",
+        "duraton: unknown field; allowed: name, duration, level, seed, topology, queues, hosts, transports, traffic, probes",
     ),
     (
         &["duration=1"],

@@ -36,7 +36,7 @@ class Reproduction:
     def write(self, folder: Path) -> None:
         """Writes table and plot into a folder."""
         self.rows.write_parquet(folder / self._file("parquet"))
-        self.plot.savefig(folder / self._file("png"), dpi=150)
+        self.plot.savefig(folder / self._file("png"), dpi=200)
         self.plot.savefig(folder / self._file("pdf"))
 
     def document(self) -> dict[str, Any]:
