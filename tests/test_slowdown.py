@@ -49,11 +49,14 @@ def test_alone_with_a_wide_window_a_flow_takes_the_ideal_time() -> None:
     ]
     flows = with_slowdown(weft.run(spec(traffic)))
     assert flows["size_bytes"].to_list() == sizes
-    assert flows["slowdown"].to_list() == pytest.approx([1.0] * len(sizes), rel=1e-9)
+    # What the ideal leaves out is at most an acknowledgement of the handshake, 42 bytes that go before the data.
+    late_s = (flows["fct_s"] - flows["ideal_s"]).to_list()
+    assert all(-1e-15 <= late <= 42 * 8 * 2 / 25e9 + 1e-15 for late in late_s)
+    assert flows["slowdown"].max() < 1.002  # type: ignore[operator]
 
 
 def test_of_what_shares_a_link_nobody_is_faster_than_ideal() -> None:
-    traffic = [
+    traffic: list[dict[str, Any]] = [
         {"kind": "incast", "transport": "dctcp", "flows": 30, "size": "60KB"},
         {"kind": "bulk", "transport": "dctcp", "from": "h0", "to": "r0", "size": "1GB"},
         {"kind": "bulk", "transport": "dctcp", "from": "h1", "to": "r0"},

@@ -168,4 +168,5 @@ def _bytes(size: str) -> int:
     if found is None:
         raise ValueError(f"{size!r} is no size")
     number, prefix, binary = found.groups()
-    return round(float(number) * (1024 if binary else 1000) ** ("KMGT".index(prefix) + 1 if prefix else 0))
+    power = "KMGT".index(prefix) + 1 if prefix else 0
+    return round(float(number) * float(1024 if binary else 1000) ** power)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import polars as pl
 
 from weft.papers.amp import fig02, fig08
@@ -123,8 +124,8 @@ def test_plot_shows_what_was_measured_where_it_was() -> None:
     assert [tick.get_text() for tick in panel.get_xticklabels()] == [str(k) for k in FLOWS]
     points = summary(rows.filter(algorithm="xmp")).sort("k")
     xmp = panel.get_lines()[1]
-    assert list(xmp.get_ydata()) == points["mean_fct_ms"].to_list()
-    assert [round(float(x)) for x in xmp.get_xdata()] == list(range(len(FLOWS)))
+    assert np.asarray(xmp.get_ydata()).tolist() == points["mean_fct_ms"].to_list()
+    assert np.asarray(xmp.get_xdata()).round().tolist() == list(range(len(FLOWS)))
     # Of each algorithm the outer percentiles, then the inner ones.
     bars = [
         [segment[:, 1].tolist() for segment in lines.get_segments()]

@@ -104,7 +104,7 @@ impl Unfinished {
         };
         Self {
             flows: column("flows", "unfinished_s").map_or(0, |it| it.len() - it.null_count()),
-            jobs: column("jobs", "end_s").map_or(0, |it| it.null_count()),
+            jobs: column("jobs", "end_s").map_or(0, Array::null_count),
         }
     }
 }

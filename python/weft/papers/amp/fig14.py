@@ -97,7 +97,10 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 
 def plot(rows: pl.DataFrame) -> Plot:
-    """The CDF of the short flows' FCT, as in the paper, and its percentiles over the length of the simulation."""
+    """Short flows' FCT: CDF up to where what the end cut off could change it, and percentiles (hollow: at least).
+
+    The percentiles are over the length of the simulation, mean and range of the seeds.
+    """
     from matplotlib.figure import Figure
 
     here = rows.filter(delay_us=DELAY_US, interval_us=INTERVAL_US)
@@ -291,6 +294,14 @@ def _plot_lengths(panel: Axes, rows: pl.DataFrame, percent: int) -> None:
             marker=shown.marker,
             capsize=3,
             linewidth=1,
+        )
+        open_ended = [(ms, fct.mean) for ms, fct in zip(lengths, over, strict=True) if fct.at_least]
+        panel.plot(
+            [ms for ms, _ in open_ended],
+            [mean for _, mean in open_ended],
+            shown.marker,
+            color=shown.colour,
+            markerfacecolor="white",
         )
         if algorithm in PAPER_MS[percent]:
             panel.axhline(PAPER_MS[percent][algorithm], color=shown.colour, linestyle=":", linewidth=1)
