@@ -48,6 +48,29 @@ class AmpCc(BaseModel):
     """
 
 
+class AmpFgCc(BaseModel):
+    """
+    AMP-FG: fine-grained cuts by where in a round the marks are (Ye et al., 2019)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 1
+    """
+    floor of a cut by marks, in packets
+    """
+    name: Literal["amp-fg"] = "amp-fg"
+    """
+    AMP-FG: fine-grained cuts by where in a round the marks are (Ye et al., 2019)
+    """
+    neighbours: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 compares neighbours of one round, as Algorithm 1 does; 0 two rounds, as equation (3)
+    """
+
+
 class BaliaCc(BaseModel):
     """
     BALIA: balanced linked adaptation (draft-walid-mptcp-congestion-control)
@@ -63,6 +86,49 @@ class BaliaCc(BaseModel):
     """
 
 
+class BcubeTopology(BaseModel):
+    """
+    Hosts h0, h1, … by address; switches swL.I, with level L.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delay: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Propagation delay of every link.
+    """
+    k: Annotated[int, Field(ge=0, le=4)]
+    """
+    The highest level, counted from 0: hosts have k + 1 ports.
+    """
+    kind: Literal["bcube"] = "bcube"
+    """
+    n^(k+1) hosts with k+1 ports that forward, n-port switches between them (BCube, section 3)
+    """
+    n: Annotated[int, Field(ge=2, le=64)]
+    """
+    Ports of a switch.
+    """
+    rate: Annotated[
+        str,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ]
+    """
+    Rate of every link.
+    """
+
+
 class ByInterfacePaths(BaseModel):
     """
     Subflow s takes path s, in both directions; after the last path the first one follows.
@@ -75,6 +141,45 @@ class ByInterfacePaths(BaseModel):
     name: Literal["by-interface"] = "by-interface"
     """
     subflow s takes path s, as where every path has an interface of its own
+    """
+
+
+class Cable(BaseModel):
+    """
+    A cable between two nodes.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    a: str
+    """
+    Name of a node.
+    """
+    b: str
+    """
+    Name of another.
+    """
+    delay: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Its propagation delay where it differs.
+    """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Its rate where it differs.
     """
 
 
@@ -196,6 +301,21 @@ class DctcpCc(BaseModel):
     """
 
 
+class DisjointPaths(BaseModel):
+    """
+    No two subflows share a path before all paths have one.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["disjoint"] = "disjoint"
+    """
+    subflows over distinct paths, spread as far apart as there are branches; where they begin is drawn
+    """
+
+
 class EcmpPaths(BaseModel):
     """
     A path drawn for each subflow, and another for its acknowledgements.
@@ -293,13 +413,27 @@ class FatTreeTopology(BaseModel):
     """
     Propagation delay of every link.
     """
+    host_rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Rate of the hosts' links where it differs.
+    """
     k: Annotated[int, Field(ge=2, le=254, multiple_of=2)]
     """
     Ports of every switch, even: k pods, k^3/4 hosts.
     """
     kind: Literal["fat-tree"] = "fat-tree"
     """
-    k pods, k^3/4 hosts, full bisection bandwidth
+    k pods, k^3/4 hosts, full bisection bandwidth unless oversubscribed
+    """
+    oversubscription: Annotated[int, Field(ge=1, le=64)] = 1
+    """
+    Hosts of a ToR for each of its ports up: 1 is full bisection bandwidth, 4 has four times the hosts.
     """
     rate: Annotated[
         str,
@@ -362,6 +496,58 @@ class FullyCoupledCc(BaseModel):
     """
 
 
+class GraphTopology(BaseModel):
+    """
+    Nodes by name, and cables between them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delay: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Propagation delay of links that say none of their own.
+    """
+    file: str | None = None
+    """
+    GraphML file with nodes and edges, instead of `switches` and `links`. Edges may have data `rate` and `delay`; hosts are the nodes
+    whose data `type` is "host", or if there is none those with a single edge, unless `hosts` names them.
+    """
+    hosts: list[str] | None = None
+    """
+    Nodes that hold endpoints, in their order.
+    """
+    kind: Literal["graph"] = "graph"
+    """
+    any network, listed in the spec or read from GraphML; all shortest paths
+    """
+    links: list[Cable] | None = None
+    """
+    Cables, each a link in either direction. Two nodes may have several.
+    """
+    rate: Annotated[
+        str,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ]
+    """
+    Rate of links that say none of their own.
+    """
+    switches: list[str] | None = None
+    """
+    Nodes that forward.
+    """
+
+
 class HostQueues(BaseModel):
     """
     What differs in the queues of the hosts' own ports. What is left out is as in the switches.
@@ -395,7 +581,8 @@ class HostQueues(BaseModel):
 
 class Hosts(BaseModel):
     """
-    What hosts do beside their transports. What is left out is as in the profile, on which all transports must then agree.
+    What hosts do beside their transports. What is left out is as in the profile of all transports; where they have different
+    ones, as in `linux`.
     """
 
     model_config = ConfigDict(
@@ -410,8 +597,8 @@ class Hosts(BaseModel):
         ),
     ] = None
     """
-    A packet that finds its host's port idle leaves it after a random time, uniform up to this, before its own serialisation:
-    what a host takes to process a packet is never quite the same. Packets of a host keep their order.
+    A packet that finds its host's port idle is sent after a random time, uniform up to this: what a host takes to process a
+    packet is never quite the same. Packets keep their order. Profile `linux`: 500ns; `amp-2019`: none.
     """
 
 
@@ -600,6 +787,67 @@ class LatencyProbe(BaseModel):
     """
 
 
+class LeafSpineTopology(BaseModel):
+    """
+    Hosts h0, h1, … leaf by leaf; switches leaf0, leaf1, … and spine0, spine1, …
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delay: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Propagation delay of every link.
+    """
+    hosts_per_leaf: Annotated[int, Field(ge=1, le=4096)]
+    """
+    Hosts of each leaf.
+    """
+    kind: Literal["leaf-spine"] = "leaf-spine"
+    """
+    every leaf linked with every spine, any counts, several links between a pair
+    """
+    leaves: Annotated[int, Field(ge=1, le=4096)]
+    """
+    Leaves.
+    """
+    links: Annotated[int, Field(ge=1, le=16)] = 1
+    """
+    Links between a leaf and a spine.
+    """
+    rate: Annotated[
+        str,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ]
+    """
+    Rate of the hosts' links. A leaf is oversubscribed by `hosts_per_leaf` * `rate` to `spines` * `links` * `spine_rate`.
+    """
+    spine_rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Rate of the links between leaves and spines where it differs.
+    """
+    spines: Annotated[int, Field(ge=1, le=4096)]
+    """
+    Spines.
+    """
+
+
 class LiaCc(BaseModel):
     """
     LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
@@ -673,6 +921,82 @@ class ManyToOneTopology(BaseModel):
     senders: Annotated[int, Field(ge=1, le=65535)]
     """
     Number of senders.
+    """
+
+
+class Measure(BaseModel):
+    """
+    The part of a run in which links, queues and goodput are measured, so that slow start can be left out. What happens at
+    `from` belongs to it, what happens at `to` does not. The times, windows and counters of flows are those of the whole run.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    from_: Annotated[
+        str,
+        Field(
+            alias="from",
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When it begins.
+    """
+    to: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    When it ends, at most `duration`, which is the default.
+    """
+
+
+class MultiHomedFatTreeTopology(BaseModel):
+    """
+    Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, ToR T, aggregation switch A and its core switch I.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delay: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Propagation delay of every link.
+    """
+    homes: Annotated[int, Field(ge=1)] = 2
+    """
+    Links of a host, each to another ToR of its pod; divides k/2.
+    """
+    k: Annotated[int, Field(ge=2, le=254, multiple_of=2)]
+    """
+    Ports of every switch, even: k pods, k^3/4 hosts over `homes`.
+    """
+    kind: Literal["multi-homed-fat-tree"] = "multi-homed-fat-tree"
+    """
+    a fat-tree whose hosts have links to several ToRs of their pod
+    """
+    rate: Annotated[
+        str,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ]
+    """
+    Rate of every link.
     """
 
 
@@ -858,40 +1182,6 @@ class Staggered(BaseModel):
     """
 
 
-class Measure(BaseModel):
-    """
-    The part of a run in which links, queues and goodput are measured, so that slow start can be left out. What happens at
-    `from` belongs to it, what happens at `to` does not. The times, windows and counters of flows are those of the whole
-    run.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    from_: Annotated[
-        str,
-        Field(
-            alias="from",
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = "0s"
-    """
-    When it begins.
-    """
-    to: Annotated[
-        str | None,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = None
-    """
-    When it ends, at most `duration`, which is the default.
-    """
-
-
 class Stop(BaseModel):
     """
     The experiment ends when so many flows of a class have all their data acknowledged: at the first whole millisecond of
@@ -1061,6 +1351,78 @@ class UniformSize(BaseModel):
     """
 
 
+class Vl2Topology(BaseModel):
+    """
+    Hosts h0, h1, … rack by rack; switches torT, aggA and intI.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    aggregation_ports: Annotated[int, Field(ge=2, le=256, multiple_of=2)]
+    """
+    Ports of an aggregation switch, even: half lead to ToRs, half to intermediate switches.
+    """
+    delay: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    Propagation delay of every link.
+    """
+    hosts_per_tor: Annotated[int, Field(ge=1, le=256)] = 20
+    """
+    Hosts of a ToR.
+    """
+    intermediate_ports: Annotated[int, Field(ge=2, le=256, multiple_of=2)]
+    """
+    Ports of an intermediate switch, even: as many aggregation switches are there.
+    """
+    kind: Literal["vl2"] = "vl2"
+    """
+    ToRs linked with two aggregation switches, those with all intermediate ones (VL2, section 4.1)
+    """
+    rate: Annotated[
+        str,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ]
+    """
+    Rate of the hosts' links.
+    """
+    switch_rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Rate of the links between switches; by default ten times the hosts'.
+    """
+
+
+class VlbPaths(BaseModel):
+    """
+    A path drawn for each subflow by the sender.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["vlb"] = "vlb"
+    """
+    a path drawn by the sender for each subflow, uniformly, for both directions
+    """
+
+
 class XmpCc(BaseModel):
     """
     XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
@@ -1123,7 +1485,9 @@ class BulkTraffic(BaseModel):
     """
     Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
     """
-    pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]] | None = None
+    pairs: (
+        Literal["permutation", "random"] | Staggered | list[list[str | int]] | None
+    ) = None
     """
     Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one other, drawn by
     the seed; or "random": each flow of every host goes to another drawn for it; or staggered probabilities by
@@ -1223,7 +1587,9 @@ class ClosedLoopTraffic(BaseModel):
     """
     Time between a flow's end and its successor's opening.
     """
-    size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    size: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
     """
     Application bytes of each flow: a size, or a distribution of sizes by its kind.
     """
@@ -1363,7 +1729,9 @@ class JobsTraffic(BaseModel):
     """
     Hosts of which a job's servers are drawn, its client excepted; left out, all.
     """
-    block: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    block: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
     """
     Application bytes of a block: a size, or a distribution of sizes by its kind.
     """
@@ -1481,7 +1849,9 @@ class PoissonTraffic(BaseModel):
     """
     Flows a second of one sender; or `interval`.
     """
-    size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    size: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
     """
     Application bytes of each flow: a size, or a distribution of sizes by its kind.
     """
@@ -1538,6 +1908,11 @@ class ProfilePatch(BaseModel):
     """
     Bytes on the wire of a packet without payload: SYN, SYN/ACK, ACK.
     """
+    confirmed_joins: bool | None = None
+    """
+    Joins start once data of subflow 0 is acknowledged, and carry data once their own handshake's last acknowledgement is
+    (RFC 8684, sections 3.1 and 3.2).
+    """
     delayed_ack_timeout: Annotated[
         str | None,
         Field(
@@ -1552,9 +1927,23 @@ class ProfilePatch(BaseModel):
     """
     Duplicate acknowledgements that start fast retransmit.
     """
+    ends_by_data_ack: bool | None = None
+    """
+    A connection ends when acknowledgements cover its data, on whatever subflow (RFC 8684, section 3.3.2); else when each
+    subflow has all of its own acknowledged.
+    """
     fct_from: Literal["open", "established"] | None = None
     """
     Where FCT starts.
+    """
+    forward_rto: bool | None = None
+    """
+    RFC 5682: with selective acknowledgements, try new data after a timeout, and undo it if it was spurious.
+    """
+    full_handshakes: bool | None = None
+    """
+    Are the last acknowledgement of a subflow's handshake and, once all data has been handed out, its FIN, FIN/ACK and last
+    acknowledgement packets of their own? They change nothing, are not sent again, and take places in queues.
     """
     grow_after_mark: bool | None = None
     """
@@ -1596,7 +1985,7 @@ class ProfilePatch(BaseModel):
         ),
     ] = None
     """
-    Joins start after a uniformly random delay up to this once subflow 0 is established.
+    Joins start after a uniformly random delay up to this from when they may.
     """
     limited_transmit: bool | None = None
     """
@@ -1632,13 +2021,18 @@ class ProfilePatch(BaseModel):
     """
     Payload bytes of a full segment.
     """
+    proportional_rate_reduction: bool | None = None
+    """
+    RFC 6937: a fast recovery reduces what is in flight bit by bit, not by a pause.
+    """
     protect_handshake: bool | None = None
     """
     SYN and SYN/ACK are neither dropped nor marked.
     """
     quick_acks: Annotated[int | None, Field(ge=0)] = None
     """
-    Segments acknowledged at once when a subflow starts (Linux's quick acknowledgements).
+    Segments acknowledged at once when a subflow starts, after none has come for the minimum RTO, and after a duplicate (Linux'
+    quick acknowledgements).
     """
     react_to_the_last: bool | None = None
     """
@@ -1671,6 +2065,41 @@ class ProfilePatch(BaseModel):
     """
     Is the handshake's round trip a first RTT sample?
     """
+    stall_on_held_data: bool | None = None
+    """
+    A fault of the simulator of AMP's authors, off in every profile: what arrived out of order on a subflow advances it
+    only when the connection's own order moves on. Sent again before that, it is acknowledged as a duplicate, and the
+    subflow waits for a further timeout.
+    """
+    syn_linear_timeouts: Annotated[int | None, Field(ge=0)] = None
+    """
+    Timeouts of a SYN that do not double the RTO (Linux since 6.5).
+    """
+    tail_loss_probe: bool | None = None
+    """
+    RFC 8985, section 7: with "rack", send a probe two RTTs after the last acknowledgement, so that a loss at the tail need
+    not wait for the RTO.
+    """
+    timer_slack: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    What a probe and the end of a reordering window wait in addition: two ticks of Linux' clock.
+    """
+    timestamps: bool | None = None
+    """
+    RFC 7323: acknowledgements of what was sent again give RTT samples, and tell which copy they acknowledge, so that a spurious
+    timeout is undone (RFC 3522).
+    """
+    turn_waits_for_join: bool | None = None
+    """
+    With joins under way, new data waits when round-robin's turn comes to a subflow whose SYN/ACK has not arrived; else
+    that subflow is passed over.
+    """
 
 
 class Transport(BaseModel):
@@ -1685,6 +2114,7 @@ class Transport(BaseModel):
     cc: (
         Literal[
             "amp",
+            "amp-fg",
             "balia",
             "cubic",
             "dcm",
@@ -1702,6 +2132,7 @@ class Transport(BaseModel):
             "kernel:xmp",
         ]
         | AmpCc
+        | AmpFgCc
         | BaliaCc
         | CubicCc
         | DcmCc
@@ -1729,9 +2160,17 @@ class Transport(BaseModel):
         ),
     ] = "0B"
     """
-    Application bytes after which the further subflows join; only level "linux" can wait for them.
+    Application bytes that have to be acknowledged before the further subflows join.
     """
-    paths: Literal["ecmp", "in-turn", "by-interface"] | EcmpPaths | InTurnPaths | ByInterfacePaths | None = None
+    paths: (
+        Literal["ecmp", "vlb", "disjoint", "in-turn", "by-interface"]
+        | EcmpPaths
+        | VlbPaths
+        | DisjointPaths
+        | InTurnPaths
+        | ByInterfacePaths
+        | None
+    ) = None
     """
     Which of the paths between two hosts each packet takes: the name of a path policy, or a table with name and
     parameters; by default what suits the topology, mostly "ecmp".
@@ -1790,7 +2229,11 @@ class Experiment(BaseModel):
     Name of the experiment.
     """
     probes: Annotated[
-        list[Annotated[QueueProbe | FlowProbe | LatencyProbe, Field(discriminator="kind")]],
+        list[
+            Annotated[
+                QueueProbe | FlowProbe | LatencyProbe, Field(discriminator="kind")
+            ]
+        ],
         Field(validate_default=True),
     ] = []
     """
@@ -1809,7 +2252,15 @@ class Experiment(BaseModel):
     What ends the experiment before `duration`.
     """
     topology: Annotated[
-        ManyToOneTopology | TwoBottlenecksTopology | TwoPathsTopology | FatTreeTopology,
+        ManyToOneTopology
+        | TwoBottlenecksTopology
+        | TwoPathsTopology
+        | FatTreeTopology
+        | MultiHomedFatTreeTopology
+        | LeafSpineTopology
+        | Vl2Topology
+        | BcubeTopology
+        | GraphTopology,
         Field(discriminator="kind"),
     ]
     """
@@ -1818,7 +2269,11 @@ class Experiment(BaseModel):
     traffic: Annotated[
         list[
             Annotated[
-                BulkTraffic | IncastTraffic | PoissonTraffic | ClosedLoopTraffic | JobsTraffic,
+                BulkTraffic
+                | IncastTraffic
+                | PoissonTraffic
+                | ClosedLoopTraffic
+                | JobsTraffic,
                 Field(discriminator="kind"),
             ]
         ],
