@@ -90,8 +90,8 @@ impl CongestionControl for Balia {
 /// With the total rate x the balance of path r is `(1 + alpha)(4 + alpha) / (10 rtt^2 x^2) = pull`, where a cut takes
 /// `min(alpha, 1.5) / 2`. On the best path, that with the least `p rtt^2`, alpha is 1, which gives `x = sqrt(3 / (2 p)) /
 /// rtt`; on another, whose `p rtt^2` is `ratio` times the best one's, `(1 + alpha)(4 + alpha) = 18 ratio` above 1.5. Between
-/// 1 and 1.5 nothing is stable: a path a little worse than the best falls to half of its rate (alpha = 2), and one as good
-/// has its rate.
+/// 1 and 1.5 nothing is stable: a path a little worse than the best falls to half of its rate (alpha = 2). Of two that are
+/// as good either may be the one that falls, so that their means are equal.
 impl Response for Balia {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         let square = |path: &Path| path.signal * path.rtt * path.rtt;

@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Factory, Round, Window};
 use weft_lab::{Experiment, RunOptions};
-use weft_twin::Twin;
+use weft_twin::{Kernel, Twin};
 
 /// Of a window.
 const TOLERANCE: f64 = 1e-4;
@@ -168,7 +168,7 @@ impl CongestionControl for Connection {
 
 #[test]
 fn on_traces_of_the_laboratory_the_kernel_has_the_same_windows() {
-    for algorithm in ["amp", "dcm", "dctcp", "lia", "xmp"] {
+    for algorithm in Kernel::all().map(|(_, entry)| entry.name) {
         let compared = Arc::new(Compared::default());
         let both: Arc<dyn Factory> = Arc::new(Both {
             algorithm,
@@ -189,7 +189,7 @@ fn on_traces_of_the_laboratory_the_kernel_has_the_same_windows() {
 
 #[test]
 fn a_transport_uses_it_by_name_and_gets_nearly_the_same_goodput() {
-    for algorithm in ["amp", "dcm", "dctcp", "lia", "xmp"] {
+    for algorithm in Kernel::all().map(|(_, entry)| entry.name) {
         let [ours, kernels] = ["", "kernel:"].map(|prefix| {
             let cc = format!("transports.multipath.cc={prefix}{algorithm}");
             let experiment = Experiment::parse(INCAST, &[cc]).unwrap();
