@@ -25,6 +25,7 @@ def generate() -> str:
                 *("--output", str(generated), "--output-model-type", "pydantic_v2.BaseModel"),
                 *("--target-python-version", "3.11", "--class-name", "Experiment"),
                 *("--custom-file-header", HEADER),
+                *("--base-class", "weft.model.Model"),
                 *("--extra-fields", "forbid"),
                 *("--formatters", "ruff-format"),
                 "--allow-population-by-field-name",
@@ -42,7 +43,7 @@ def generate() -> str:
             ],
             check=True,
         )
-        return generated.read_text(encoding="utf-8")
+        return generated.read_text(encoding="utf-8") + FOOTER
 
 
 def _simplified(schema: Any, *, arm: bool = False) -> Any:
@@ -70,6 +71,12 @@ HEADER = '''"""An experiment as pydantic models.
 
 Generated from the spec's JSON Schema by `make generate`; not to be changed by hand.
 """'''
+FOOTER = """
+
+from weft.registered import extend
+
+extend(Experiment, Transport)
+"""
 
 if __name__ == "__main__":
     MODELS.write_text(generate(), encoding="utf-8")

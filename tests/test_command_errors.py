@@ -118,7 +118,7 @@ def test_output_place_that_is_a_file(spec: Path) -> None:
     [
         (["fly"], ["fly"]),
         (["run"], ["SPEC.toml"]),
-        (["run", "x.toml", "--threads", "0"], ["--threads", "0", "1 or more"]),
+        (["run", "x.toml", "--threads", "0"], ["--threads", "0", "1 to 1024 or auto"]),
         (["run", "x.toml", "--threads", "two"], ["--threads", "two"]),
         (["run", "x.toml", "--seed", "x"], ["--seed", "x"]),
         (["run", "x.toml", "--speed"], ["--speed"]),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from collections.abc import Callable
 
-import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,8 +41,63 @@ def test_object_is_the_same_as_text() -> None:
 
 
 def test_unknown_field_is_refused() -> None:
-    with pytest.raises(pydantic.ValidationError, match="colour"):
+    with pytest.raises(weft.SpecError, match="colour: unknown field; allowed: name, duration"):
         small(colour="blue")
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (lambda: spec.AmpCc(gamm=3), "gamm: unknown field; allowed: beta, cwnd_min, dctcp_cut, gamma, name, ssr, tau"),
+        (
+            lambda: spec.Transport.model_validate({"cc": {"name": "amp", "gamm": 3}}),
+            "cc.gamm: unknown field; allowed: beta, cwnd_min, dctcp_cut, gamma, name, ssr, tau",
+        ),
+        (
+            lambda: small(transports={"t": {"cc": {"name": "amp", "gamm": 3}}}),
+            "transports.t.cc.gamm: unknown parameter; allowed: name, gamma, tau, beta, cwnd_min, ssr, dctcp_cut",
+        ),
+        (
+            lambda: small().model_copy(update={"durration": "1s"}),
+            "durration: unknown field; allowed: name, duration, level, seed, topology, queues, transports, traffic, "
+            "probes, stop",
+        ),
+        (
+            lambda: small().model_copy(update={"duration": 3}),
+            'duration: 3 is a bare number without a unit; allowed: a time with a unit, such as "2us" '
+            "(units: s, ms, us, ns, ps, min)",
+        ),
+    ],
+)
+def test_a_wrong_part_is_one_line(make: Callable[[], object], line: str) -> None:
+    with pytest.raises(weft.SpecError) as raised:
+        make()
+    assert str(raised.value) == line
+
+
+def test_what_is_registered_later_needs_no_model_of_its_own() -> None:
+    program = """if True:
+        import json
+        from weft import _weft
+        registry = json.loads(_weft.registry())
+        for group, name in (("algorithms", "c"), ("topologies", "torus"), ("traffic", "storm"), ("probes", "rain")):
+            registry[group].append({"name": name, "about": ""})
+        _weft.registry = lambda: json.dumps(registry)
+        from weft.spec import Experiment
+        spec = json.loads(INCAST)
+        spec["topology"] = {"kind": "torus", "size": 3}
+        spec["traffic"].append({"kind": "storm", "transport": "dctcp", "rate": 1})
+        spec["probes"] = [{"kind": "rain"}]
+        for cc in "c", {"name": "c", "parameter": 2}:
+            spec["transports"]["dctcp"]["cc"] = cc
+            kept = json.loads(Experiment.model_validate(spec).model_dump_json(exclude_none=True))
+            assert kept["transports"]["dctcp"]["cc"] == cc
+            assert kept["topology"] == spec["topology"]
+            assert kept["traffic"][1] == spec["traffic"][1]
+            assert kept["probes"] == spec["probes"]
+    """
+    given = f"INCAST = {_weft.Experiment.parse(INCAST).spec()!r}\n"
+    subprocess.run([sys.executable, "-c", given + program], check=True)
 
 
 def test_wrong_value_is_refused_when_run() -> None:

@@ -2,22 +2,23 @@
 
 >>> import weft
 >>> experiment = weft.load("incast.toml")
->>> result = weft.run(experiment, seed=7, threads=2)
+>>> result = weft.run(experiment, seed=7)
 >>> result.flows  # a Polars frame, one row a flow
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from weft._weft import Progress, __version__
-from weft.api import Result, load, registry, run, schema
-from weft.errors import InternalError, OutputError, RunError, SpecError, WeftError
-
 if TYPE_CHECKING:
+    from weft._weft import Progress, __version__
+    from weft.api import Result, load, registry, run, schema
+    from weft.errors import InternalError, MissingError, OutputError, RunError, SpecError, WeftError
     from weft.spec import Experiment
 
 __all__ = [
     "Experiment",
     "InternalError",
+    "MissingError",
     "OutputError",
     "Progress",
     "Result",
@@ -31,11 +32,23 @@ __all__ = [
     "schema",
 ]
 
+_PLACES = (
+    ("weft._weft", ("Progress", "__version__")),
+    ("weft.api", ("Result", "load", "registry", "run", "schema")),
+    ("weft.errors", ("InternalError", "MissingError", "OutputError", "RunError", "SpecError", "WeftError")),
+    ("weft.spec", ("Experiment",)),
+)
+
 
 def __getattr__(name: str) -> object:
-    # The models bring pydantic, which a command that reads no spec need not wait for.
-    if name == "Experiment":
-        from weft.spec import Experiment
-
-        return Experiment
+    # Everything is imported when it is first asked for: the command must start at once, and pydantic takes a while.
+    for module, names in _PLACES:
+        if name in names:
+            found = getattr(import_module(module), name)
+            globals()[name] = found
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -23,11 +23,16 @@ class Progress:
 @final
 class Experiment:
     @staticmethod
-    def parse(text: str, overrides: list[str] = ...) -> Experiment: ...
+    def parse(
+        text: str,
+        overrides: list[str] = ...,
+        folder: str | PathLike[str] | None = None,
+        force: bool = False,
+    ) -> Experiment: ...
     def spec(self) -> str: ...
     def run(
         self,
-        threads: int = 1,
+        threads: int | None = 1,
         trace_hash: bool = False,
         on_progress: Callable[[Progress], bool | None] | None = None,
         folder: str | PathLike[str] | None = None,

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
+from html import escape
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _weft
-from weft.errors import OutputError, SpecError
+from weft.errors import OutputError, RunError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from os import PathLike
 
     import polars as pl
 
+    from weft.plots import Plots
     from weft.spec import Experiment
 
 
@@ -23,12 +26,21 @@ TABLES = ("flows", "subflows", "queues", "links", "traces", "jobs", "suppression
 """Names of a run's tables, in the order in which they are told."""
 
 
-def load(path: str | PathLike[str], overrides: Iterable[str] = ()) -> Experiment:
+LONGEST_SPEC = 4 << 20
+"""Bytes of a spec's text at most: a hundred times the largest that anybody has written."""
+
+MOST_THREADS = 1024
+"""More than any machine this runs on has cores."""
+
+
+def load(path: str | PathLike[str], overrides: Iterable[str] = (), *, force: bool = False) -> Experiment:
     """Reads an experiment from a TOML file (or the same in JSON) and checks it in full.
 
     Args:
-        path: The spec's file.
-        overrides: Changes made before the check, such as `"traffic[0].size=256KB"`, in order.
+        path: The spec's file. Relative paths in it start at its folder.
+        overrides: Changes made before the check, such as `"traffic[0].size=256KB"`, in order. Relative paths in
+            them start at the working directory.
+        force: Read it even if the network needs more memory than the machine has free.
 
     Returns:
         The experiment with every default filled in.
@@ -39,17 +51,18 @@ def load(path: str | PathLike[str], overrides: Iterable[str] = ()) -> Experiment
     """
     from weft.spec import Experiment
 
-    return Experiment.model_validate_json(_parse(path, overrides).spec())
+    return Experiment.model_validate_json(_parse(path, overrides, force=force).spec())
 
 
 def run(
-    experiment: Experiment,
+    experiment: Experiment | Mapping[str, Any] | str | PathLike[str],
     *,
     seed: int | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     trace_hash: bool = False,
     progress: Callable[[_weft.Progress], bool | None] | None = None,
     out: str | PathLike[str] | None = None,
+    force: bool = False,
 ) -> Result:
     """Runs an experiment.
 
@@ -60,23 +73,27 @@ def run(
     Ctrl-C in the main thread stops the run; its tables so far come back with `Result.partial` set.
 
     Args:
-        experiment: What to run.
+        experiment: What to run: an experiment, the path of a spec, or a spec as a dictionary.
         seed: Used instead of `experiment.seed`.
-        threads: Worker threads, at least 1; changes nothing but the time it takes.
+        threads: Worker threads, 1 to 1024; changes nothing but the time it takes. Unless given the run begins with one,
+            and goes over to more where its first moments show that this is faster.
         trace_hash: Hash every event in order at each node; the hash is in the manifest.
         progress: Called some ten times a second and at the end; the run stops when it returns False.
         out: A new folder for the results. Rows go there while the experiment runs, in the order in which flows and jobs
             end, so that a long run needs no more memory than a short one; the folder has its name when all is well.
+        force: Run it even if it needs more memory than the machine has free.
 
     Raises:
         SpecError: The experiment is wrong.
         MissingError: This machine lacks what level "linux" needs: the program weftd, root, a kernel's feature.
-        RunError: It cannot be simulated, or an argument is out of range.
+        RunError: It cannot be simulated, the machine's memory does not hold it, or an argument is out of range.
         OutputError: `out` exists and is not empty, or cannot be written.
         InternalError: Conservation does not hold: a bug in Weft.
     """
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise RunError(f"threads: {threads}; allowed: 1 to {MOST_THREADS}, or None")
     overrides = [] if seed is None else [f"seed={seed}"]
-    checked = _weft.Experiment.parse(experiment.model_dump_json(by_alias=True, exclude_none=True), overrides)
+    checked = _checked(experiment, overrides, force=force)
     folder = None if out is None else Path(out)
     return Result(checked.run(threads, trace_hash, progress, folder), folder)
 
@@ -89,14 +106,44 @@ class Result:
     """
 
     def __init__(self, run: _weft.Run, folder: Path | None = None) -> None:
-        self._run = run
+        self._run: _weft.Run | None = run
         self._folder = folder
-
-    @cached_property
-    def manifest(self) -> dict[str, Any]:
+        manifest: dict[str, Any] = json.loads(run.manifest())
+        self.manifest = manifest
         """Resolved spec, seed, version, counters, simulated and wall-clock time, whether partial."""
-        manifest: dict[str, Any] = json.loads(self._run.manifest())
-        return manifest
+
+    def __repr__(self) -> str:
+        it = self.manifest
+        rows = ", ".join(f"{name}: {rows:,}" for name, rows in it["rows"].items() if rows)
+        partial = " (partial)" if self.partial else ""
+        return f"<Result {it['name'] or 'unnamed'!r}, seed {it['seed']}, {it['end_s']:g} s{partial}; rows of {rows}>"
+
+    def _repr_html_(self) -> str:
+        it = self.manifest
+        counters = it["counters"]
+        facts = {
+            "seed": it["seed"],
+            "simulated": f"{it['end_s']:g} s" + (" (partial)" if self.partial else ""),
+            "wall clock": f"{it['wall_seconds']:.2f} s",
+            "packet-hops": f"{counters['packet_hops']:,}",
+            "marks": f"{counters['marks']:,}",
+            "drops": f"{counters['drops']:,}",
+            "timeouts": f"{counters['timeouts']:,}",
+        } | {f"rows of {name}": f"{rows:,}" for name, rows in it["rows"].items() if rows}
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(fact))}</td></tr>" for name, fact in facts.items())
+        return f"<table><caption>{escape(it['name'] or 'experiment')}</caption>{rows}</table>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle holds the tables themselves, unless they are in a folder.
+        tables = None if self._folder is not None else self.tables
+        return {"manifest": self.manifest, "folder": self._folder, "tables": tables}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._run = None
+        self.manifest = state["manifest"]
+        self._folder = state["folder"]
+        if state["tables"] is not None:
+            self.tables = state["tables"]
 
     @property
     def partial(self) -> bool:
@@ -108,8 +155,9 @@ class Result:
         """All tables by name."""
         import polars as pl
 
-        if self._folder is None:
+        if self._run is not None and self._folder is None:
             return {name: pl.DataFrame(table) for name, table in self._run.tables().items()}
+        assert self._folder is not None, "a result that was unpickled has its tables"  # noqa: S101
         return {name: pl.read_parquet(self._folder / f"{name}.parquet") for name in TABLES}
 
     @property
@@ -152,6 +200,13 @@ class Result:
         """One row a chunk of the data of flows with the probe `latency`."""
         return self.tables["latencies"]
 
+    @property
+    def plot(self) -> Plots:
+        """Plots of the tables as Matplotlib figures: `fct`, `windows`, `queues`, `jain`, `utilisation`."""
+        from weft.plots import Plots
+
+        return Plots(self)
+
     def write(self, folder: str | PathLike[str]) -> None:
         """Writes `TABLE.parquet` for each table and `manifest.json` into a new folder, all or nothing.
 
@@ -161,7 +216,19 @@ class Result:
         """
         if self._folder is not None:
             raise OutputError(f"{folder}: the results are in {self._folder}; allowed: `write` where `run` had no `out`")
-        self._run.write(Path(folder))
+        if self._run is not None:
+            self._run.write(Path(folder))
+            return
+        from weft.output import new_folder
+
+        place = Path(folder)
+        if place.is_dir() and any(place.iterdir()):
+            raise OutputError(f"{folder}: exists and is not empty; allowed: a folder that does not exist yet")
+        with new_folder(place) as unfinished:
+            for name, table in self.tables.items():
+                table.write_parquet(unfinished / f"{name}.parquet", compression="snappy")
+            text = json.dumps(self.manifest, indent=2) + "\n"
+            (unfinished / "manifest.json").write_text(text, encoding="utf-8")
 
 
 def registry() -> dict[str, list[dict[str, str]]]:
@@ -176,14 +243,61 @@ def schema() -> dict[str, Any]:
     return document
 
 
-def _parse(path: str | PathLike[str], overrides: Iterable[str]) -> _weft.Experiment:
+def _checked(
+    experiment: Experiment | Mapping[str, Any] | str | PathLike[str], overrides: list[str], *, force: bool
+) -> _weft.Experiment:
+    """Whatever may be run, checked in full."""
+    if isinstance(experiment, str | PathLike):
+        return _parse(experiment, overrides, force=force)
+    from pydantic import BaseModel
+
+    from weft.model import to_json
+
+    match experiment:
+        case BaseModel():
+            text = experiment.model_dump_json(by_alias=True, exclude_none=True)
+        case Mapping():
+            try:
+                text = to_json(experiment)
+            except (TypeError, ValueError) as error:
+                raise SpecError(str(error)) from None
+        case _:
+            allowed = "a weft.Experiment, the path of a spec, or a dictionary"
+            raise SpecError(f"{type(experiment).__name__} {experiment!r:.100}; allowed: {allowed}")
+    return _weft.Experiment.parse(text, overrides, None, force)
+
+
+def _parse(path: str | PathLike[str], overrides: Iterable[str], *, force: bool) -> _weft.Experiment:
+    changes = list(overrides)
+    for change in changes:
+        if not _is_text(change):
+            raise SpecError(f"{change!r}: not UTF-8 text; allowed: KEY=VALUE, such as traffic[0].size=256KB")
+    text = _read(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise SpecError(f"{path}: cannot be read: not UTF-8 text") from None
-    try:
-        return _weft.Experiment.parse(text, list(overrides))
+        return _weft.Experiment.parse(text, changes, Path(path).absolute().parent, force)
     except SpecError as error:
         raise SpecError(f"{path}: {error}") from None
+
+
+def _read(path: str | PathLike[str]) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LONGEST_SPEC + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SpecError(f"{path}: cannot be read: {reason}") from None
+    if len(data) > LONGEST_SPEC:
+        raise SpecError(f"{path}: is too long for a spec; allowed: at most {LONGEST_SPEC >> 20} MiB")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise SpecError(f"{path}: cannot be read: not UTF-8 text") from None
+
+
+def _is_text(text: str) -> bool:
+    """Can it be written as UTF-8? Arguments of a command may hold bytes that are no text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

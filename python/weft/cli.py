@@ -1,7 +1,7 @@
 """The command `weft`.
 
 Standard output carries results, standard error everything else. Exit codes: 0 done, 2 bad input, 3 this
-machine lacks something, 70 a bug in Weft, 130 stopped by Ctrl-C.
+machine lacks something, 70 a bug in Weft, 130 stopped by Ctrl-C, SIGTERM or SIGHUP.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft import _weft, terminal
+from weft.api import MOST_THREADS
 from weft.errors import StoppedError
 from weft.guard import MISSING, run_guarded
 
@@ -30,28 +31,49 @@ app = typer.Typer(
 )
 
 
+MOST_RUNS = 1000
+"""More runs of the same say no more about a mean or a spread, and their rows are all kept until the end."""
+
+
 def whole(text: str | int) -> int:
     """A whole number from 0 on."""
-    return _number(text, least=0)
+    return _number(text, 0, 2**63 - 1)
 
 
-def positive(text: str | int) -> int:
-    """A whole number from 1 on."""
-    return _number(text, least=1)
+def runs(text: str | int) -> int:
+    """How often something is run."""
+    return _number(text, 1, MOST_RUNS)
 
 
-def _number(given: str | int, least: int) -> int:
+def threads(text: str | int) -> int:
+    """A number of threads."""
+    return _number(text, 1, MOST_THREADS)
+
+
+def threads_or_auto(text: str | int) -> int:
+    """A number of threads, 0 for `auto`."""
+    return 0 if text in (0, "auto") else _number(text, 1, MOST_THREADS, " or auto")
+
+
+def _number(given: str | int, least: int, most: int, otherwise: str = "") -> int:
     # Typer hands in defaults too. int() also takes blanks, underscores and digits of other scripts.
     text = str(given)
-    if not (text.isascii() and text.isdigit()) or int(text) < least:
-        raise typer.BadParameter(f"{text!r}; allowed: a whole number, {least} or more")
+    if not (text.isascii() and text.isdigit() and len(text) <= 19) or not least <= int(text) <= most:
+        raise typer.BadParameter(f"{text!r:.50}; allowed: a whole number, {least} to {most}{otherwise}")
     return int(text)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="A new folder for the results.")]
 Threads = Annotated[
-    int, typer.Option("--threads", parser=positive, metavar="N", help="Worker threads; results do not depend on it.")
+    int,
+    typer.Option(
+        "--threads",
+        parser=threads_or_auto,
+        metavar="N|auto",
+        help="Worker threads; results do not depend on it. auto takes several where that is faster.",
+        show_default="auto",
+    ),
 ]
 
 
@@ -79,7 +101,10 @@ def run(
     seed: Annotated[
         int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
     ] = None,
-    threads: Threads = 1,
+    threads: Threads = 0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run it even if it needs more memory than the machine has free.")
+    ] = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -88,10 +113,12 @@ def run(
     from weft.output import choose_folder
 
     chosen = [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
-    experiment = api.load(spec, chosen)
+    experiment = api.load(spec, chosen, force=force)
     folder = choose_folder(out, f"weft-{experiment.name or spec.stem}")
     with terminal.ProgressBar(experiment.name or spec.stem) as bar:
-        result = api.run(experiment, threads=threads, progress=lambda now: bar.show(now.fraction), out=folder)
+        result = api.run(
+            experiment, threads=threads or None, progress=lambda now: bar.show(now.fraction), out=folder, force=force
+        )
     for warning in result.manifest["warnings"]:
         terminal.warn(warning)
     if as_json:
@@ -153,7 +180,7 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Run less, as the output says.")] = False,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", parser=positive, metavar="N", help="Runs of everything; 5 unless quick, then 1."),
+        typer.Option("--seeds", parser=runs, metavar="N", help="Runs of everything; 5 unless quick, then 1."),
     ] = None,
     out: Out = None,
     as_json: Json = False,
@@ -248,9 +275,9 @@ def demo(out: Out = None) -> None:
 @app.command()
 def bench(
     scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="All unless given.")] = None,
-    threads: Threads = 1,
+    threads: Annotated[int, typer.Option("--threads", parser=threads, metavar="N", help="Worker threads.")] = 1,
     repeat: Annotated[
-        int, typer.Option("--repeat", parser=positive, metavar="N", help="Runs of each; the median counts.")
+        int, typer.Option("--repeat", parser=runs, metavar="N", help="Runs of each; the median counts.")
     ] = 1,
     as_json: Json = False,
 ) -> None:

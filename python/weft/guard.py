@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -21,28 +24,43 @@ INTERRUPTED = 130
 
 
 def run_guarded(program: Callable[[], int | None]) -> int:
-    """Runs a program.
+    """Runs a program. SIGTERM and SIGHUP end it as Ctrl-C does: batch schedulers and closed terminals send them.
 
     Returns:
-        Its exit code: 0, 2 for bad input, 3 where the machine lacks something, 70 for a bug in Weft, 130 for Ctrl-C.
+        Its exit code: 0, 2 for bad input, 3 where the machine lacks something, 70 for a bug in Weft, 130 where it was
+        stopped by Ctrl-C or another signal.
     """
     _weft.record_panics()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # What is ignored stays so: a shell's background jobs, nohup.
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     try:
         code = program() or 0
-        sys.stdout.flush()
+        terminal.flush()
         if code == INTERRUPTED:
             # Typer makes an exit code of Ctrl-C.
             raise KeyboardInterrupt  # noqa: TRY301 - as if it had never been made an exit code
     except SystemExit as error:
-        return error.code if isinstance(error.code, int) else BUG
-    except BrokenPipeError:
-        # The reader has gone. What Python still holds for it must not fail at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        code = error.code if isinstance(error.code, int) else BUG
+    except terminal.NobodyReadsError:
+        code = 0
     except BaseException as error:  # noqa: BLE001 - a panic is no Exception, and nobody should see a traceback
         line, code = describe(error)
         terminal.complain(line)
+    _forget_output()
     return code
+
+
+def _forget_output() -> None:
+    """Python writes at its end what is left in its buffers. If that cannot be written, it must not fail then."""
+    for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def describe(error: BaseException) -> tuple[str, int]:
@@ -60,6 +78,9 @@ def describe(error: BaseException) -> tuple[str, int]:
             return str(error), BAD_INPUT
         case typer.TyperException():
             return error.format_message(), BAD_INPUT
+        case OSError(errno=errno.ENOSPC | errno.EIO | errno.EDQUOT | errno.EBADF, filename=None):
+            # Help is printed by others' code.
+            return f"standard output: cannot be written: {error.strerror}", BAD_INPUT
         case _:
             panic = None if isinstance(error, Exception) else _weft.last_panic()
             what = panic or f"{type(error).__name__}: {error}"

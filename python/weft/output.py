@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import re
 import shutil
-from contextlib import contextmanager
+import tempfile
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,25 +33,78 @@ def choose_folder(given: Path | None, default: str) -> Path:
         folder = given
         if os.path.lexists(folder):
             raise OutputError(f"--out {folder}: exists already; allowed: a folder that does not exist yet")
+    try:
+        folder.lstat()  # lexists() takes a name that cannot be for one that is not there
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise OutputError(f"{folder}: cannot be made: {reason}; allowed: a folder that does not exist yet") from None
     parent = next(path for path in folder.absolute().parents if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise OutputError(f"{folder}: cannot be made in {parent}; allowed: a place that can be written to")
     return folder
 
 
+PREFIX = ".weft-"
+"""Folders being written have names that begin so, as those that the simulator writes."""
+
+
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
     """A folder to write to under another name, which becomes `folder` when all went well and else vanishes.
 
+    What runs that were killed have left beside it is removed.
+
     Raises:
         OutputError: The folder cannot be made.
     """
-    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
-        unfinished.mkdir(parents=True)
-        yield unfinished
-        unfinished.rename(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(folder.parent)
+        with _locked_folder(folder.parent) as unfinished:
+            yield unfinished
+            unfinished.rename(folder)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def _locked_folder(parent: Path) -> Iterator[Path]:
+    """A new folder, locked while it is in use: the kernel lets go of a lock when its holder dies."""
+    while True:
+        place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        descriptor = os.open(place, os.O_RDONLY)
+        _lock(descriptor)
+        # Between the two steps somebody else may have taken it for a leftover.
+        if place.exists():
+            break
+        os.close(descriptor)
+    try:
+        umask = os.umask(0)
+        os.umask(umask)
+        place.chmod(0o777 & ~umask)  # mkdtemp's is for its owner alone
+        yield place
     finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _sweep(parent: Path) -> None:
+    for place in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if _lock(descriptor):
+                    shutil.rmtree(place, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Is the lock ours? Where there are no locks it never is."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

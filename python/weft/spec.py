@@ -6,10 +6,11 @@ Generated from the spec's JSON Schema by `make generate`; not to be changed by h
 from __future__ import annotations
 
 from typing import Annotated, Literal
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import ConfigDict, Field, RootModel
+from weft.model import Model
 
 
-class AmpCc(BaseModel):
+class AmpCc(Model):
     """
     AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
     """
@@ -48,7 +49,7 @@ class AmpCc(BaseModel):
     """
 
 
-class AmpFgCc(BaseModel):
+class AmpFgCc(Model):
     """
     AMP-FG: fine-grained cuts by where in a round the marks are (Ye et al., 2019)
     """
@@ -71,7 +72,7 @@ class AmpFgCc(BaseModel):
     """
 
 
-class BaliaCc(BaseModel):
+class BaliaCc(Model):
     """
     BALIA: balanced linked adaptation (draft-walid-mptcp-congestion-control)
     """
@@ -86,7 +87,7 @@ class BaliaCc(BaseModel):
     """
 
 
-class BcubeTopology(BaseModel):
+class BcubeTopology(Model):
     """
     Hosts h0, h1, … by address; switches swL.I, with level L.
     """
@@ -129,7 +130,7 @@ class BcubeTopology(BaseModel):
     """
 
 
-class ByInterfacePaths(BaseModel):
+class ByInterfacePaths(Model):
     """
     Subflow s takes path s, in both directions; after the last path the first one follows.
     """
@@ -144,7 +145,7 @@ class ByInterfacePaths(BaseModel):
     """
 
 
-class Cable(BaseModel):
+class Cable(Model):
     """
     A cable between two nodes.
     """
@@ -183,7 +184,7 @@ class Cable(BaseModel):
     """
 
 
-class ConstantSize(BaseModel):
+class ConstantSize(Model):
     """
     Always the same size.
     """
@@ -208,7 +209,7 @@ class ConstantSize(BaseModel):
     """
 
 
-class CubicCc(BaseModel):
+class CubicCc(Model):
     """
     CUBIC with HyStart on each subflow, Linux' default (RFC 9438)
     """
@@ -243,7 +244,7 @@ class CubicCc(BaseModel):
     """
 
 
-class DcmCc(BaseModel):
+class DcmCc(Model):
     """
     DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
     """
@@ -274,7 +275,7 @@ class DcmCc(BaseModel):
     """
 
 
-class DctcpCc(BaseModel):
+class DctcpCc(Model):
     """
     DCTCP on each subflow, uncoupled (RFC 8257)
     """
@@ -301,7 +302,7 @@ class DctcpCc(BaseModel):
     """
 
 
-class DisjointPaths(BaseModel):
+class DisjointPaths(Model):
     """
     No two subflows share a path before all paths have one.
     """
@@ -316,7 +317,7 @@ class DisjointPaths(BaseModel):
     """
 
 
-class EcmpPaths(BaseModel):
+class EcmpPaths(Model):
     """
     A path drawn for each subflow, and another for its acknowledgements.
     """
@@ -335,7 +336,7 @@ class Point(RootModel[list[float]]):
     root: Annotated[list[float], Field(max_length=2, min_length=2)]
 
 
-class EmpiricalSize(BaseModel):
+class EmpiricalSize(Model):
     """
     A cumulative distribution of sizes, linear between its points: a workload or file `cdf`, or `points`.
     """
@@ -369,7 +370,7 @@ class EmpiricalSize(BaseModel):
     """
 
 
-class ExponentialSize(BaseModel):
+class ExponentialSize(Model):
     """
     Exponential.
     """
@@ -394,7 +395,7 @@ class ExponentialSize(BaseModel):
     """
 
 
-class FatTreeTopology(BaseModel):
+class FatTreeTopology(Model):
     """
     Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, rack T, aggregation switch A and its core switch I.
     """
@@ -447,7 +448,7 @@ class FatTreeTopology(BaseModel):
     """
 
 
-class FlowProbe(BaseModel):
+class FlowProbe(Model):
     """
     Windows of flows.
     """
@@ -481,7 +482,7 @@ class FlowProbe(BaseModel):
     """
 
 
-class FullyCoupledCc(BaseModel):
+class FullyCoupledCc(Model):
     """
     fully coupled: the connection as one flow over all paths (NSDI 2011, section 2)
     """
@@ -496,7 +497,7 @@ class FullyCoupledCc(BaseModel):
     """
 
 
-class GraphTopology(BaseModel):
+class GraphTopology(Model):
     """
     Nodes by name, and cables between them.
     """
@@ -548,7 +549,7 @@ class GraphTopology(BaseModel):
     """
 
 
-class HostQueues(BaseModel):
+class HostQueues(Model):
     """
     What differs in the queues of the hosts' own ports. What is left out is as in the switches.
     """
@@ -579,7 +580,7 @@ class HostQueues(BaseModel):
     """
 
 
-class Hosts(BaseModel):
+class Hosts(Model):
     """
     What hosts do beside their transports. What is left out is as in the profile of all transports; where they have different
     ones, as in `linux`.
@@ -602,7 +603,7 @@ class Hosts(BaseModel):
     """
 
 
-class InTurnPaths(BaseModel):
+class InTurnPaths(Model):
     """
     The first subflow's path is drawn, the others follow in turn.
     """
@@ -617,7 +618,7 @@ class InTurnPaths(BaseModel):
     """
 
 
-class KernelAmpCc(BaseModel):
+class KernelAmpCc(Model):
     """
     AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
     """
@@ -656,7 +657,7 @@ class KernelAmpCc(BaseModel):
     """
 
 
-class KernelDcmCc(BaseModel):
+class KernelDcmCc(Model):
     """
     DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
     """
@@ -687,7 +688,7 @@ class KernelDcmCc(BaseModel):
     """
 
 
-class KernelDctcpCc(BaseModel):
+class KernelDctcpCc(Model):
     """
     DCTCP on each subflow, uncoupled (RFC 8257)
     """
@@ -714,7 +715,7 @@ class KernelDctcpCc(BaseModel):
     """
 
 
-class KernelLiaCc(BaseModel):
+class KernelLiaCc(Model):
     """
     LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
     """
@@ -741,7 +742,7 @@ class KernelLiaCc(BaseModel):
     """
 
 
-class KernelXmpCc(BaseModel):
+class KernelXmpCc(Model):
     """
     XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
     """
@@ -764,7 +765,7 @@ class KernelXmpCc(BaseModel):
     """
 
 
-class LatencyProbe(BaseModel):
+class LatencyProbe(Model):
     """
     One-way latency of flows' data.
     """
@@ -787,7 +788,7 @@ class LatencyProbe(BaseModel):
     """
 
 
-class LeafSpineTopology(BaseModel):
+class LeafSpineTopology(Model):
     """
     Hosts h0, h1, … leaf by leaf; switches leaf0, leaf1, … and spine0, spine1, …
     """
@@ -848,7 +849,7 @@ class LeafSpineTopology(BaseModel):
     """
 
 
-class LiaCc(BaseModel):
+class LiaCc(Model):
     """
     LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
     """
@@ -875,7 +876,7 @@ class LiaCc(BaseModel):
     """
 
 
-class ManyToOneTopology(BaseModel):
+class ManyToOneTopology(Model):
     """
     Hosts h0 to h(n-1) send, host r0 (the last) receives, switch s0 connects them.
     """
@@ -924,7 +925,7 @@ class ManyToOneTopology(BaseModel):
     """
 
 
-class Measure(BaseModel):
+class Measure(Model):
     """
     The part of a run in which links, queues and goodput are measured, so that slow start can be left out. What happens at
     `from` belongs to it, what happens at `to` does not. The times, windows and counters of flows are those of the whole run.
@@ -957,7 +958,7 @@ class Measure(BaseModel):
     """
 
 
-class MultiHomedFatTreeTopology(BaseModel):
+class MultiHomedFatTreeTopology(Model):
     """
     Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, ToR T, aggregation switch A and its core switch I.
     """
@@ -1000,7 +1001,7 @@ class MultiHomedFatTreeTopology(BaseModel):
     """
 
 
-class OliaCc(BaseModel):
+class OliaCc(Model):
     """
     OLIA: opportunistic linked increases (Khalili et al., CoNEXT 2012)
     """
@@ -1015,7 +1016,7 @@ class OliaCc(BaseModel):
     """
 
 
-class ParetoSize(BaseModel):
+class ParetoSize(Model):
     """
     Pareto: P(X > x) = (L / x)^shape from L on, where L is what gives the mean; below an upper bound if there is one.
     """
@@ -1054,7 +1055,7 @@ class ParetoSize(BaseModel):
     """
 
 
-class QueueProbe(BaseModel):
+class QueueProbe(Model):
     """
     Queues at the heads of links.
     """
@@ -1083,7 +1084,7 @@ class QueueProbe(BaseModel):
     """
 
 
-class Queues(BaseModel):
+class Queues(Model):
     """
     The FIFO queues at the heads of links.
     """
@@ -1118,7 +1119,7 @@ class Queues(BaseModel):
     """
 
 
-class RenoCc(BaseModel):
+class RenoCc(Model):
     """
     Reno on each subflow, uncoupled, without ECN (RFC 5681)
     """
@@ -1133,7 +1134,7 @@ class RenoCc(BaseModel):
     """
 
 
-class SizeClass(BaseModel):
+class SizeClass(Model):
     """
     Flows below a size.
     """
@@ -1162,7 +1163,7 @@ class SizeClass(BaseModel):
     """
 
 
-class Staggered(BaseModel):
+class Staggered(Model):
     """
     Staggered probabilities (Al-Fares et al., "Hedera", NSDI 2010, section 5.2): a flow goes to a host of the same ToR with
     probability `tor`, to one of the same pod at another ToR with `pod`, and elsewhere with the rest.
@@ -1182,7 +1183,7 @@ class Staggered(BaseModel):
     """
 
 
-class Stop(BaseModel):
+class Stop(Model):
     """
     The experiment ends when so many flows of a class have all their data acknowledged: at the first whole millisecond of
     simulated time (of a shorter interval where `duration` is below a second) at or after the last of them.
@@ -1202,7 +1203,7 @@ class Stop(BaseModel):
     """
 
 
-class TwoBottlenecksTopology(BaseModel):
+class TwoBottlenecksTopology(Model):
     """
     Hosts S1, S2, S3, D1, D2, D3; switches upper-in, upper-out, lower-in, lower-out.
     """
@@ -1247,7 +1248,7 @@ class TwoBottlenecksTopology(BaseModel):
     """
 
 
-class TwoPathsTopology(BaseModel):
+class TwoPathsTopology(Model):
     """
     Hosts h0, h1, … rack by rack; switches tor0, tor1, … of the racks, agg0 and agg1 above them.
     """
@@ -1300,7 +1301,7 @@ class TwoPathsTopology(BaseModel):
     """
 
 
-class UncoupledCc(BaseModel):
+class UncoupledCc(Model):
     """
     uncoupled: every subflow a Reno flow of its own (NSDI 2011, section 2)
     """
@@ -1315,7 +1316,7 @@ class UncoupledCc(BaseModel):
     """
 
 
-class UniformSize(BaseModel):
+class UniformSize(Model):
     """
     Uniform between two sizes, both included.
     """
@@ -1351,7 +1352,7 @@ class UniformSize(BaseModel):
     """
 
 
-class Vl2Topology(BaseModel):
+class Vl2Topology(Model):
     """
     Hosts h0, h1, … rack by rack; switches torT, aggA and intI.
     """
@@ -1408,7 +1409,7 @@ class Vl2Topology(BaseModel):
     """
 
 
-class VlbPaths(BaseModel):
+class VlbPaths(Model):
     """
     A path drawn for each subflow by the sender.
     """
@@ -1423,7 +1424,7 @@ class VlbPaths(BaseModel):
     """
 
 
-class XmpCc(BaseModel):
+class XmpCc(Model):
     """
     XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
     """
@@ -1446,7 +1447,7 @@ class XmpCc(BaseModel):
     """
 
 
-class BulkTraffic(BaseModel):
+class BulkTraffic(Model):
     """
     Flows between pairs of hosts: given as `pairs`, or as `from` and `to`.
     """
@@ -1533,7 +1534,7 @@ class BulkTraffic(BaseModel):
     """
 
 
-class ClosedLoopTraffic(BaseModel):
+class ClosedLoopTraffic(Model):
     """
     Every sender has flows in loops: when one is fully acknowledged, its successor opens.
     """
@@ -1623,7 +1624,7 @@ class ClosedLoopTraffic(BaseModel):
     """
 
 
-class IncastTraffic(BaseModel):
+class IncastTraffic(Model):
     """
     Rounds of flows to one receiver.
     """
@@ -1716,7 +1717,7 @@ class IncastTraffic(BaseModel):
     """
 
 
-class JobsTraffic(BaseModel):
+class JobsTraffic(Model):
     """
     Jobs of one client and several servers each, some side by side.
     """
@@ -1805,7 +1806,7 @@ class JobsTraffic(BaseModel):
     """
 
 
-class PoissonTraffic(BaseModel):
+class PoissonTraffic(Model):
     """
     Every sender opens flows at the times of a Poisson process of its own, whatever became of those before.
     """
@@ -1885,7 +1886,7 @@ class PoissonTraffic(BaseModel):
     """
 
 
-class ProfilePatch(BaseModel):
+class ProfilePatch(Model):
     """
     Settings that differ from the profile's.
     """
@@ -2102,7 +2103,7 @@ class ProfilePatch(BaseModel):
     """
 
 
-class Transport(BaseModel):
+class Transport(Model):
     """
     One way of sending.
     """
@@ -2193,7 +2194,7 @@ class Transport(BaseModel):
     """
 
 
-class Experiment(BaseModel):
+class Experiment(Model):
     """
     An experiment: a network, ways of sending, and who sends what when.
     """
@@ -2286,3 +2287,8 @@ class Experiment(BaseModel):
     """
     Ways of sending, by name.
     """
+
+
+from weft.registered import extend
+
+extend(Experiment, Transport)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft import api
+from weft.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,8 +48,11 @@ def sweep(
 
     Raises:
         KeyboardInterrupt: Ctrl-C; the runs under way are stopped first.
+        RunError: There are no cases.
         WeftError: The first that a run raised.
     """
+    if not cases:
+        raise RunError("sweep: no cases; allowed: at least one")
     import polars as pl
 
     stop = threading.Event()
@@ -63,7 +67,7 @@ def sweep(
 
         if stop.is_set():
             raise KeyboardInterrupt
-        result = api.run(case.experiment, seed=case.seed, progress=watch)
+        result = api.run(case.experiment, seed=case.seed, threads=1, progress=watch)
         if result.partial:
             raise KeyboardInterrupt
         done[place] = 1.0

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
 import sys
 import textwrap
 import time
 from typing import TYPE_CHECKING, Any, Self
+
+from weft.errors import OutputError, WeftError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +21,10 @@ if TYPE_CHECKING:
 
 BAR_AFTER = 1.0
 """Seconds before a bar appears; what is quicker needs none."""
+
+
+class NobodyReadsError(WeftError):
+    """The reader of standard output has gone. Not a BrokenPipeError, of which typer makes an exit code."""
 
 
 class ProgressBar:
@@ -39,7 +47,7 @@ class ProgressBar:
     def show(self, fraction: float, note: str = "") -> None:
         """Shows how much is done, 0 to 1, and a word on where the work is."""
         if self._bar is None:
-            if time.monotonic() - self._begun < BAR_AFTER or not sys.stderr.isatty():
+            if time.monotonic() - self._begun < BAR_AFTER or sys.stderr is None or not sys.stderr.isatty():
                 return
             self._bar = self._start()
         self._bar.update(self._bar.task_ids[0], completed=fraction, note=note)
@@ -66,12 +74,12 @@ class ProgressBar:
 
 def warn(line: str) -> None:
     """Prints a warning of one line on standard error."""
-    sys.stderr.write(f"weft: warning: {line}\n")
+    complain(f"warning: {line}")
 
 
 def print_json(document: object) -> None:
     """Prints one JSON document."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    _write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -87,8 +95,13 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in cells:
         table.add_row(*(_cell(value) for value in row))
-    # What is not a terminal has no width; a file or a pipe gets lines that are not folded.
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    # What is not a terminal has no width; a file or a pipe gets lines that are not folded. Rich itself would end the
+    # process when the reader of a pipe has gone, so it writes to a text.
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else 200
+    text = io.StringIO()
+    Console(file=text, width=width, force_terminal=terminal).print(table)
+    _write(text.getvalue())
 
 
 def print_paragraph(heading: str, rows: Mapping[str, str]) -> None:
@@ -102,12 +115,37 @@ def print_paragraph(heading: str, rows: Mapping[str, str]) -> None:
 
 def print_line(text: str) -> None:
     """Prints a line."""
-    sys.stdout.write(text + "\n")
+    _write(text + "\n")
+
+
+def flush() -> None:
+    """Has all that was printed arrived?
+
+    Raises:
+        OutputError: Standard output cannot be written.
+        NobodyReadsError: The reader of a pipe has gone, as `head` does.
+    """
+    _write("")
+
+
+def _write(text: str) -> None:
+    if sys.stdout is None:
+        raise OutputError("standard output: is closed; allowed: a file, a pipe or a terminal that can be written")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise NobodyReadsError from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise OutputError(f"standard output: cannot be written: {reason}") from None
 
 
 def complain(line: str) -> None:
     """Prints one line on standard error, whatever the text may hold."""
-    sys.stderr.write(one_line(f"weft: {line}") + "\n")
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(one_line(f"weft: {line}") + "\n")
 
 
 def one_line(text: str) -> str:

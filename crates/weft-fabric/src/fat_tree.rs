@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::pods::{MAX_K, Pods, check_k};
-use crate::{Fabric, PortQueues, Topology};
+use crate::{Extent, Fabric, PortQueues, Topology};
 
 /// More hosts behind a link up than any fabric that is built.
 const MAX_OVERSUBSCRIPTION: u32 = 64;
@@ -61,14 +61,23 @@ impl Topology for FatTree {
                 allowed,
             ));
         }
-        let pods = Pods {
+        Ok(self.pods().build(queues))
+    }
+
+    fn extent(&self) -> Extent {
+        self.pods().extent()
+    }
+}
+
+impl FatTree {
+    fn pods(&self) -> Pods {
+        Pods {
             k: self.k,
-            width: self.k / 2 * self.oversubscription,
+            width: self.k / 2 * self.oversubscription.min(MAX_OVERSUBSCRIPTION),
             homes: 1,
             rate: self.rate,
             host_rate: self.host_rate.unwrap_or(self.rate),
             delay: self.delay,
-        };
-        Ok(pods.build(queues))
+        }
     }
 }

@@ -21,7 +21,7 @@ pub use graph::{Cable, Graph};
 pub use leaf_spine::LeafSpine;
 pub use many_to_one::ManyToOne;
 pub use multi_homed_fat_tree::MultiHomedFatTree;
-pub use topology::{PortQueues, TOPOLOGIES, Topology};
+pub use topology::{Extent, PortQueues, TOPOLOGIES, Topology};
 pub use two_bottlenecks::TwoBottlenecks;
 pub use two_paths::TwoPaths;
 pub use vl2::Vl2;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::pods::{MAX_K, Pods, check_k};
-use crate::{Fabric, PortQueues, Topology};
+use crate::{Extent, Fabric, PortQueues, Topology};
 
 /// Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, ToR T, aggregation switch A and its core switch I.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,19 +45,28 @@ impl Topology for MultiHomedFatTree {
             let allowed = format!("what divides k/2 = {half}: {}", divisors.join(", "));
             return Err(SpecError::new("homes", self.homes.to_string(), allowed));
         }
-        let pods = Pods {
-            k: self.k,
-            width: half,
-            homes: self.homes,
-            rate: self.rate,
-            host_rate: self.rate,
-            delay: self.delay,
-        };
-        Ok(pods.build(queues))
+        Ok(self.pods().build(queues))
+    }
+
+    fn extent(&self) -> Extent {
+        self.pods().extent()
     }
 
     /// A subflow over each link.
     fn default_policy(&self) -> &'static str {
         "in-turn"
+    }
+}
+
+impl MultiHomedFatTree {
+    fn pods(&self) -> Pods {
+        Pods {
+            k: self.k,
+            width: self.k / 2,
+            homes: self.homes,
+            rate: self.rate,
+            host_rate: self.rate,
+            delay: self.delay,
+        }
     }
 }

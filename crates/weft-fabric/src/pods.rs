@@ -6,7 +6,7 @@
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::builder::Builder;
-use crate::{Fabric, NodeId, PortQueues, Routing};
+use crate::{Extent, Fabric, NodeId, PortQueues, Routing};
 
 /// Beyond 254 ports (4 million hosts) the network alone takes gigabytes.
 pub const MAX_K: u32 = 254;
@@ -41,6 +41,18 @@ pub struct Pods {
 }
 
 impl Pods {
+    /// How large the network is, also where its numbers are out of range.
+    pub fn extent(&self) -> Extent {
+        let [k, width, homes] = [self.k.min(MAX_K), self.width, self.homes.max(1)].map(u64::from);
+        let hosts = k * (k / 2 / homes) * width;
+        let cables = hosts * homes + 2 * k * (k / 2) * (k / 2);
+        Extent {
+            nodes: hosts + 5 * k * k / 4,
+            hosts,
+            links: 2 * cables,
+        }
+    }
+
     /// Builds the network.
     pub fn build(&self, queues: &PortQueues) -> Fabric {
         let half = self.k / 2;

@@ -61,6 +61,23 @@ pub trait Topology {
     fn default_policy(&self) -> &'static str {
         "ecmp"
     }
+
+    /// How large a network this makes, known without building it; worth implementing where fields of a few digits make one
+    /// that no machine holds. Fields out of range are [`build`](Self::build)'s to refuse.
+    fn extent(&self) -> Extent {
+        Extent::default()
+    }
+}
+
+/// How large a network is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Nodes, hosts included.
+    pub nodes: u64,
+    /// Hosts.
+    pub hosts: u64,
+    /// Directed links.
+    pub links: u64,
 }
 
 /// The queues to build with.

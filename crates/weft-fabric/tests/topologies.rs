@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use network::{QUEUES, build, check_paths, check_shape, first_links, path, walk};
 use proptest::prelude::*;
-use weft_fabric::{Fabric, NodeId, TOPOLOGIES};
+use weft_fabric::{Extent, Fabric, NodeId, TOPOLOGIES};
 use weft_spec::{Rate, Time, find};
 
 fn fat_tree(k: u32) -> Fabric {
@@ -16,6 +16,27 @@ fn fat_tree(k: u32) -> Fabric {
         &format!("k = {k}\nrate = \"10Gbps\"\ndelay = \"1us\""),
     )
     .unwrap()
+}
+
+/// Of each kind that tells it.
+#[test]
+fn an_extent_is_known_without_building() {
+    for (kind, fields) in [
+        ("fat-tree", "k = 2"),
+        ("fat-tree", "k = 8"),
+        ("fat-tree", "k = 6\noversubscription = 4"),
+        ("multi-homed-fat-tree", "k = 8\nhomes = 2"),
+    ] {
+        let fields = format!("{fields}\nrate = \"10Gbps\"\ndelay = \"1us\"");
+        let built = build(kind, &fields).unwrap();
+        let topology = (find(TOPOLOGIES, "kind", kind).unwrap().load)(&fields.parse().unwrap()).unwrap();
+        let extent = Extent {
+            nodes: built.nodes.len() as u64,
+            hosts: built.hosts.len() as u64,
+            links: built.links.len() as u64,
+        };
+        assert_eq!(topology.it.extent(), extent, "{kind}");
+    }
 }
 
 #[test]

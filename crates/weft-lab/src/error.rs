@@ -13,6 +13,9 @@ pub enum Error {
     /// The spec is right, but this home cannot simulate it.
     #[error("this experiment cannot be simulated: {0}")]
     Refused(String),
+    /// The spec is right, but the machine's memory does not hold the run.
+    #[error("this experiment {0}; allowed: fewer flows at a time, fewer subflows or a smaller network")]
+    Memory(String),
     /// The spec is right, but the level it asks for cannot give it: the field, what was given, what is allowed.
     #[error("{0}")]
     Elsewhere(String),

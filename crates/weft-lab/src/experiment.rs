@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use weft_cc::Factory;
-use weft_packet::{Outcome, Setup, Simulation};
+use weft_packet::{Outcome, Setup, Simulation, footprint};
 use weft_spec::{Level, Spec, SpecError, Time, apply_override, read_table};
+use weft_traffic::{Flow, Program};
 
+use crate::classes::ClassNames;
 use crate::folder::Folder;
 use crate::handover::Handover;
+use crate::memory::Room;
 use crate::probes::MAX_SAMPLES;
 use crate::resolve::{Resolved, resolve};
 use crate::slices::Slices;
 use crate::tables::{Names, Unfinished};
-use crate::{Error, Run, Written, elsewhere, manifest};
+use crate::{Error, Run, Written, elsewhere, manifest, threads};
 
 /// A checked experiment. It can be run any number of times; every run yields the same tables.
 #[derive(Clone, Debug)]
@@ -23,13 +26,28 @@ pub struct Experiment {
     spec: Spec,
     json: serde_json::Value,
     own: Vec<Arc<dyn Factory>>,
+    room: Room,
+}
+
+/// What is known beside a spec's text when it is read.
+#[derive(Clone, Copy, Default)]
+pub struct Reading<'a> {
+    /// Changes made before the check, `"a.b[0].c=value"`, in order.
+    pub overrides: &'a [String],
+    /// Congestion controls of one's own beside the built-in ones: a spec names them in `transports.NAME.cc`. They take
+    /// precedence and have no parameters there.
+    pub own: &'a [Arc<dyn Factory>],
+    /// Where relative paths in the spec start; without one, and in overrides, in the working directory.
+    pub folder: Option<&'a Path>,
+    /// Run it even if it needs more memory than the machine has free.
+    pub force: bool,
 }
 
 /// How to run; nothing here changes the tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// Worker threads, 1 to 1024.
-    pub threads: usize,
+    /// Worker threads, 1 to 1024. Without a number the run begins with one and goes over to more where that is faster.
+    pub threads: Option<usize>,
     /// Hash every event in order at each node (costs a little); the hash is in the manifest.
     pub trace_hash: bool,
 }
@@ -37,7 +55,7 @@ pub struct RunOptions {
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
-            threads: 1,
+            threads: Some(1),
             trace_hash: false,
         }
     }
@@ -63,26 +81,51 @@ impl Experiment {
     /// # Errors
     /// The first thing found wrong: field path, what was given, what is allowed.
     pub fn parse(text: &str, overrides: &[String]) -> Result<Self, SpecError> {
-        Self::parse_with(text, overrides, &[])
+        Self::read(
+            text,
+            &Reading {
+                overrides,
+                ..Reading::default()
+            },
+        )
     }
 
-    /// As [`parse`](Self::parse), with congestion controls of one's own beside the built-in ones: a spec names them in
-    /// `transports.NAME.cc`. They take precedence and have no parameters there.
+    /// As [`parse`](Self::parse), with congestion controls of one's own.
     ///
     /// # Errors
     /// As for [`parse`](Self::parse).
     pub fn parse_with(text: &str, overrides: &[String], own: &[Arc<dyn Factory>]) -> Result<Self, SpecError> {
+        Self::read(
+            text,
+            &Reading {
+                overrides,
+                own,
+                ..Reading::default()
+            },
+        )
+    }
+
+    /// As [`parse`](Self::parse), with all that may be known beside the text.
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse); a network that needs more memory than the machine has free, unless forced.
+    pub fn read(text: &str, reading: &Reading<'_>) -> Result<Self, SpecError> {
         let mut table = read_table(text)?;
-        for assignment in overrides {
+        if let Some(folder) = reading.folder {
+            weft_traffic::anchor_files(&mut table, folder);
+        }
+        for assignment in reading.overrides {
             apply_override(&mut table, assignment)?;
         }
-        let spec = resolve(&Spec::from_table(&table)?, own)?.spec;
+        let room = if reading.force { Room::Any } else { Room::Free };
+        let spec = resolve(&Spec::from_table(&table)?, reading.own, room)?.spec;
         let json = serde_json::to_value(&spec)
             .map_err(|error| SpecError::new("", error.to_string(), "what JSON can hold"))?;
         Ok(Self {
             spec,
             json,
-            own: own.to_vec(),
+            own: reading.own.to_vec(),
+            room,
         })
     }
 
@@ -178,21 +221,8 @@ impl Experiment {
         transports.any(|transport| transport.cc.name == name)
     }
 
-    /// Runs the simulator. What went to the folder on the way is not in the tables.
-    fn simulate(
-        &self,
-        options: RunOptions,
-        folder: Option<Folder>,
-        mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<(Run, Option<Folder>), Error> {
-        if !(1..=MAX_THREADS).contains(&options.threads) {
-            let given = options.threads.to_string();
-            return Err(Error::Option {
-                option: "threads",
-                given,
-                allowed: "1 to 1024",
-            });
-        }
+    /// Checks that the run fits, and builds it.
+    fn prepare(&self, threads: usize, trace_hash: bool, streaming: bool) -> Result<Prepared, Error> {
         let Resolved {
             spec,
             fabric,
@@ -203,7 +233,19 @@ impl Experiment {
             stop,
             measure,
             probes,
-        } = resolve(&self.spec, &self.own)?;
+        } = resolve(&self.spec, &self.own, self.room)?;
+        let needed = footprint::of_run(
+            &fabric,
+            &transports,
+            &flows,
+            &programs,
+            spec.duration,
+            streaming,
+            self.room.bytes(),
+        );
+        self.room
+            .check(needed)
+            .map_err(|full| Error::Memory(full.to_string()))?;
         let names = Names::new(&spec, &fabric, &transports, &classes.names);
         let setup = Setup {
             fabric,
@@ -213,13 +255,48 @@ impl Experiment {
             probes,
             jitter: spec.hosts.jitter.unwrap_or_default(),
             seed: spec.seed,
-            threads: options.threads,
-            trace_hash: options.trace_hash,
+            threads,
+            trace_hash,
         };
         let mut simulation = Simulation::new(setup).map_err(Error::Refused)?;
         if let Some((from, to)) = measure {
             simulation.measure(from, to);
         }
+        Ok(Prepared {
+            simulation,
+            names,
+            flows,
+            programs,
+            classes,
+            stop,
+        })
+    }
+
+    /// Runs the simulator. What went to the folder on the way is not in the tables.
+    fn simulate(
+        &self,
+        options: RunOptions,
+        folder: Option<Folder>,
+        mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<(Run, Option<Folder>), Error> {
+        let threads = options.threads.unwrap_or(1);
+        if !(1..=MAX_THREADS).contains(&threads) {
+            let given = threads.to_string();
+            return Err(Error::Option {
+                option: "threads",
+                given,
+                allowed: "1 to 1024",
+            });
+        }
+        let Prepared {
+            mut simulation,
+            names,
+            flows,
+            programs,
+            classes,
+            stop,
+        } = self.prepare(threads, options.trace_hash, folder.is_some())?;
+        let spec = &self.spec;
         let mut handover = Handover {
             names,
             flows,
@@ -228,11 +305,20 @@ impl Experiment {
             rows: serde_json::Map::new(),
             caught: vec![false; classes.names.len()],
         };
+        let mut undecided = options.threads.is_none();
+        let mut options = RunOptions {
+            threads: Some(threads),
+            ..options
+        };
         let began = Instant::now();
-        let mut slices = Slices::new(spec.duration, simulation.window());
-        if stop.is_some() {
-            slices = slices.stopping_at(STOP_EVERY.min(Time(spec.duration.0 / 1_000)));
-        }
+        let fresh_slices = |simulation: &Simulation| {
+            let slices = Slices::new(spec.duration, simulation.window());
+            match stop {
+                Some(_) => slices.stopping_at(STOP_EVERY.min(Time(spec.duration.0 / 1_000))),
+                None => slices,
+            }
+        };
+        let mut slices = fresh_slices(&simulation);
         let mut stopped = None;
         while let Some(end) = slices.next() {
             let before = Instant::now();
@@ -257,6 +343,18 @@ impl Experiment {
                 if on_progress(&progress).is_break() {
                     break;
                 }
+                // What was simulated so far took a moment; with more threads it is simulated again.
+                if std::mem::take(&mut undecided) && handover.rows.is_empty() {
+                    let threads = threads::worthwhile(&simulation.counters(), &progress);
+                    if threads > 1 {
+                        options.threads = Some(threads);
+                        drop(simulation);
+                        let streaming = handover.folder.is_some();
+                        simulation = self.prepare(threads, options.trace_hash, streaming)?.simulation;
+                        slices = fresh_slices(&simulation);
+                        stopped = None;
+                    }
+                }
             }
             if stopped.is_some() {
                 break;
@@ -275,6 +373,16 @@ impl Experiment {
         let manifest = manifest::manifest(&self.spec, &self.json, options, &ended, &handover.rows);
         Ok((Run { tables, manifest }, handover.folder))
     }
+}
+
+/// A simulation about to begin, and what its tables need.
+struct Prepared {
+    simulation: Simulation,
+    names: Names,
+    flows: Vec<Flow>,
+    programs: Vec<Arc<dyn Program>>,
+    classes: ClassNames,
+    stop: Option<(u32, u64)>,
 }
 
 /// Refuses more traces than memory should hold; of changes, only the run tells how many there are.
@@ -340,7 +448,7 @@ mod tests {
             programs,
             probes,
             ..
-        } = resolve(&Spec::from_table(&table).unwrap(), &[]).unwrap();
+        } = resolve(&Spec::from_table(&table).unwrap(), &[], Room::Any).unwrap();
         let setup = Setup {
             fabric,
             transports,

@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
+use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use crate::Error;
@@ -17,6 +18,8 @@ use crate::Error;
 pub(crate) struct Folder {
     dir: PathBuf,
     beside: TempDir,
+    /// Held while anybody writes there; the kernel lets go of it when the process dies, whatever the reason.
+    _lock: File,
     tables: Vec<(&'static str, ArrowWriter<File>)>,
 }
 
@@ -38,10 +41,14 @@ impl Folder {
             ));
         };
         check_free(&absolute).map_err(failed)?;
-        let beside = beside(parent).map_err(|error| failed(format!("cannot be written: {error}")))?;
+        let written = |error: io::Error| failed(format!("cannot be written: {error}"));
+        fs::create_dir_all(parent).map_err(written)?;
+        sweep(parent);
+        let (beside, lock) = beside(parent).map_err(written)?;
         Ok(Self {
             dir: absolute,
             beside,
+            _lock: lock,
             tables: Vec::new(),
         })
     }
@@ -105,13 +112,39 @@ impl Folder {
     }
 }
 
-fn beside(parent: &Path) -> io::Result<TempDir> {
-    fs::create_dir_all(parent)?;
+/// Folders being written have names that begin so.
+const PREFIX: &str = ".weft-";
+
+/// A new locked folder in `parent`.
+fn beside(parent: &Path) -> io::Result<(TempDir, File)> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".weft-");
+    builder.prefix(PREFIX);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777)); // the umask takes off the rest
-    builder.tempdir_in(parent)
+    loop {
+        let folder = builder.tempdir_in(parent)?;
+        let lock = File::open(folder.path())?;
+        // Where there are no locks there are none to be held by others, and nothing is swept either.
+        let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
+        // Between the two steps somebody else may have taken it for a leftover.
+        if folder.path().exists() {
+            return Ok((folder, lock));
+        }
+    }
+}
+
+/// Removes what runs that were killed have left in `parent`: folders being written that nobody writes to.
+fn sweep(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder
+            && let Ok(lock) = File::open(entry.path())
+            && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            let _ = fs::remove_dir_all(entry.path()); // another's, perhaps
+        }
+    }
 }
 
 fn check_free(dir: &Path) -> Result<(), String> {

@@ -15,6 +15,7 @@ pub use weft_packet::{
 
 use crate::classes::ClassNames;
 use crate::experiment::Ended;
+use crate::memory::Room;
 use crate::resolve::{Resolved, resolve};
 use crate::tables::{Names, Part, Unfinished};
 use crate::{Error, Experiment, Run, RunOptions, SpecError, manifest};
@@ -50,7 +51,7 @@ impl Experiment {
             classes,
             probes,
             ..
-        } = resolve(self.checked(), &[])?;
+        } = resolve(self.checked(), &[], Room::Any)?;
         let names = Names::new(&spec, &fabric, &transports, &classes.names);
         Ok(Plan {
             spec,

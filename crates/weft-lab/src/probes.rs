@@ -88,7 +88,7 @@ pub(crate) fn resolve(
     for (i, entry) in entries.iter().enumerate() {
         let path = format!("probes[{i}]");
         let kind = weft_spec::find(PROBES, "kind", &entry.kind).map_err(|error| error.under(&path))?;
-        let loaded = (kind.load)(&entry.params).map_err(|error| error.under(&path))?;
+        let loaded = (kind.load)(&entry.params).map_err(|error| error.beside(&["kind"]).under(&path))?;
         if loaded.it.every() == Some(Time(0)) {
             return Err(SpecError::new("every", "0s", "a time above 0").under(&path));
         }

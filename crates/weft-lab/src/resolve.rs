@@ -1,14 +1,16 @@
 //! From a spec to what the simulator runs, with every default filled in and everything checked.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, TOPOLOGIES};
-use weft_packet::{Probe, Transport};
+use weft_packet::{Probe, Transport, footprint};
 use weft_spec::{Amount, Hosts, Kind, Level, NamedProfile, PROFILES, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
 
 use crate::classes::{self, ClassNames};
+use crate::memory::{Full, Room};
 use crate::{probes, transports};
 
 /// What a spec comes to.
@@ -28,18 +30,22 @@ pub(crate) struct Resolved {
     pub probes: Vec<Probe>,
 }
 
-/// Resolves a spec. `own` are congestion controls beside the built-in ones.
+/// Resolves a spec. `own` are congestion controls beside the built-in ones; `room` is the memory that the network may take.
 ///
 /// # Errors
 /// The first thing found wrong, by its path in the spec.
-pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved, SpecError> {
+pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Result<Resolved, SpecError> {
     let mut resolved = spec.clone();
     let (host_limit, host_mark) = spec.queues.host();
     resolved.queues.host.limit = Some(host_limit);
     resolved.queues.host.mark = Some(host_mark);
 
     let kind = find(TOPOLOGIES, "topology.kind", &spec.topology.kind)?;
-    let topology = (kind.load)(&spec.topology.params).map_err(|error| error.under("topology"))?;
+    let topology =
+        (kind.load)(&spec.topology.params).map_err(|error| error.beside(&["kind"]).under("topology"))?;
+    let extent = topology.it.extent();
+    room.check(footprint::of_network(extent.nodes, extent.hosts, extent.links))
+        .map_err(|full| SpecError::new("topology", full.to_string(), "a smaller network"))?;
     let queues = PortQueues::from(&spec.queues);
     let fabric = topology
         .it
@@ -70,7 +76,9 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>]) -> Result<Resolved,
         .as_ref()
         .map(|stop| classes.stop(stop))
         .transpose()?;
-    let (flows, programs) = flows(&mut resolved, &fabric)?;
+    let open = transports.iter().map(footprint::of_open_flow).min().unwrap_or(0);
+    let fit = |at_once: u64| room.check(at_once.saturating_mul(open));
+    let (flows, programs) = flows(&mut resolved, &fabric, fit)?;
     let names: Vec<String> = resolved
         .traffic
         .iter()
@@ -124,24 +132,26 @@ fn check_queues_hold(spec: &Spec, transport: &Transport, path: &str) -> Result<(
 
 /// Gives every traffic entry its name in tables: its kind, with the entry's index where the kind occurs more than once.
 fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
-    let kinds: Vec<String> = traffic.iter().map(|entry| entry.kind.clone()).collect();
+    let mut kinds: HashMap<String, u32> = HashMap::new();
+    for entry in &*traffic {
+        *kinds.entry(entry.kind.clone()).or_default() += 1;
+    }
     for (i, entry) in traffic.iter_mut().enumerate() {
-        let alone = kinds.iter().filter(|kind| **kind == entry.kind).count() == 1;
+        let kind = &entry.kind;
         let default = || {
-            if alone {
-                kinds[i].clone()
+            if kinds[kind] == 1 {
+                kind.clone()
             } else {
-                format!("{}-{i}", kinds[i])
+                format!("{kind}-{i}")
             }
         };
         entry.name.get_or_insert_with(default);
     }
+    let mut names = HashMap::new();
     for (i, entry) in traffic.iter().enumerate() {
-        if let Some(first) = traffic[..i].iter().position(|other| other.name == entry.name) {
-            let given = format!(
-                "{:?} is the name of traffic[{first}] too",
-                entry.name.as_deref().unwrap_or("")
-            );
+        let name = entry.name.as_deref().unwrap_or("");
+        if let Some(first) = names.insert(name, i) {
+            let given = format!("{name:?} is the name of traffic[{first}] too");
             return Err(SpecError::new(
                 format!("traffic[{i}].name"),
                 given,
@@ -152,9 +162,17 @@ fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// The flows and programs of all traffic entries, whose fields are replaced by resolved ones.
+/// Fields of every traffic entry, whatever its kind.
+const OF_TRAFFIC: &[&str] = &["kind", "transport", "name", "classes"];
+
+/// The flows and programs of all traffic entries, whose fields are replaced by resolved ones. `fit` says whether so many
+/// open flows fit into memory.
 #[allow(clippy::type_complexity)] // two lists
-fn flows(spec: &mut Spec, fabric: &Fabric) -> Result<(Vec<Flow>, Vec<Arc<dyn Program>>), SpecError> {
+fn flows(
+    spec: &mut Spec,
+    fabric: &Fabric,
+    fit: impl Fn(u64) -> Result<(), Full>,
+) -> Result<(Vec<Flow>, Vec<Arc<dyn Program>>), SpecError> {
     if spec.traffic.is_empty() {
         return Err(SpecError::new("traffic", "an empty list", "at least one entry"));
     }
@@ -179,11 +197,13 @@ fn flows(spec: &mut Spec, fabric: &Fabric) -> Result<(Vec<Flow>, Vec<Arc<dyn Pro
         let classes =
             classes::of(entry, &spec.transports, first_class).map_err(|error| error.under(&path))?;
         first_class = classes.rest.class + 1;
-        let loaded = (kind.load)(&entry.params).map_err(|error| error.under(&path))?;
+        let loaded = (kind.load)(&entry.params).map_err(|error| error.beside(OF_TRAFFIC).under(&path))?;
         let context = Context::new(&hosts, 0, i as u32, spec.seed)
             .lasting(spec.duration)
             .with_classes(classes)
             .with_distance(&distance);
+        fit(loaded.it.at_once())
+            .map_err(|full| SpecError::new(&path, full.to_string(), "fewer flows at a time, or subflows"))?;
         let flows = loaded.it.flows(&context).map_err(|error| error.under(&path))?;
         check_flows(&flows, fabric, spec.duration).map_err(|error| error.under(&path))?;
         if let Some(program) = loaded.it.program(&context).map_err(|error| error.under(&path))? {

@@ -5,11 +5,8 @@ use std::sync::Arc;
 use weft_cc::{Algorithm, Factory};
 use weft_packet::Scheduler;
 use weft_paths::{POLICIES, Policy};
-use weft_spec::{Cc, PROFILES, PathPolicy, ProfilePatch, SpecError, find, to_table};
+use weft_spec::{Cc, MAX_SUBFLOWS, PROFILES, PathPolicy, ProfilePatch, SpecError, find, to_table};
 use weft_twin::Kernel;
-
-/// More subflows than any path diversity uses; the simulator numbers them in few bits.
-const MAX_SUBFLOWS: u32 = 64;
 
 /// A packet scheduler by name.
 pub(crate) struct NamedScheduler {

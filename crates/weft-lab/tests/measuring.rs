@@ -31,7 +31,7 @@ const TO: &str = "9.000001ms";
 
 fn run(overrides: &[String], threads: usize) -> Run {
     let options = RunOptions {
-        threads,
+        threads: Some(threads),
         trace_hash: true,
     };
     let experiment = Experiment::parse(TEXT, overrides).unwrap();

@@ -36,7 +36,7 @@ const MIXED: &str = r#"
 fn run(text: &str, overrides: &[&str], threads: usize) -> Run {
     let overrides: Vec<_> = overrides.iter().map(|text| (*text).to_owned()).collect();
     let options = RunOptions {
-        threads,
+        threads: Some(threads),
         trace_hash: true,
     };
     let experiment = Experiment::parse(text, &overrides).unwrap();

@@ -55,7 +55,7 @@ fn experiment(overrides: &[&str]) -> Experiment {
 
 fn run(experiment: &Experiment, threads: usize) -> Run {
     let options = RunOptions {
-        threads,
+        threads: Some(threads),
         trace_hash: true,
     };
     experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
@@ -375,7 +375,7 @@ fn two_idle_paths_carry_two_subflows() {
 fn options_out_of_range_are_refused() {
     for threads in [0, 5000] {
         let options = RunOptions {
-            threads,
+            threads: Some(threads),
             trace_hash: false,
         };
         let error = experiment(&[])

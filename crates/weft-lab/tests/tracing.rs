@@ -42,7 +42,7 @@ const SPEC: &str = r#"
 fn run(probes: &str, threads: usize) -> Run {
     let experiment = Experiment::parse(SPEC, &[format!("probes={probes}")]).unwrap();
     let options = RunOptions {
-        threads,
+        threads: Some(threads),
         trace_hash: true,
     };
     experiment.run(options, |_| ControlFlow::Continue(())).unwrap()

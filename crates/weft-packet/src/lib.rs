@@ -4,6 +4,7 @@
 #![allow(clippy::inline_always)]
 
 mod engine;
+pub mod footprint;
 mod measuring;
 mod outcome;
 mod paths;

@@ -22,7 +22,7 @@ pub fn error(error: &Error) -> PyErr {
     let line = error.to_string();
     match error {
         Error::Spec(_) | Error::Elsewhere(_) => python::SpecError::new_err(line),
-        Error::Refused(_) | Error::Option { .. } => python::RunError::new_err(line),
+        Error::Refused(_) | Error::Memory(_) | Error::Option { .. } => python::RunError::new_err(line),
         Error::Missing(_) => python::MissingError::new_err(line),
         Error::Output { .. } => python::OutputError::new_err(line),
         Error::Internal(_) => python::InternalError::new_err(line),

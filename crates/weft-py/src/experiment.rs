@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use weft_lab::RunOptions;
+use weft_lab::{Reading, RunOptions};
 
 use crate::error;
 use crate::run::Run;
@@ -32,12 +32,27 @@ pub struct Experiment {
 #[pymethods]
 impl Experiment {
     /// Reads a spec in TOML, or in JSON when the first character is `{`, applies the overrides `"a.b[0].c=value"` in
-    /// order and checks everything. Raises `SpecError`.
+    /// order and checks everything. Relative paths in the text start at `folder`. With `force` it may need more memory than
+    /// the machine has free. Raises `SpecError`.
     #[staticmethod]
-    #[pyo3(signature = (text, overrides = Vec::new()))]
-    fn parse(text: &str, overrides: Vec<String>) -> PyResult<Self> {
-        let inner = weft_lab::Experiment::parse(text, &overrides).map_err(|e| error::spec_error(&e))?;
-        Ok(Self { inner })
+    #[pyo3(signature = (text, overrides = Vec::new(), folder = None, force = false))]
+    fn parse(
+        py: Python<'_>,
+        text: &str,
+        overrides: Vec<String>,
+        folder: Option<PathBuf>,
+        force: bool,
+    ) -> PyResult<Self> {
+        let reading = Reading {
+            overrides: &overrides,
+            folder: folder.as_deref(),
+            force,
+            ..Reading::default()
+        };
+        let inner = py.detach(|| weft_lab::Experiment::read(text, &reading));
+        Ok(Self {
+            inner: inner.map_err(|e| error::spec_error(&e))?,
+        })
     }
 
     /// The resolved spec as JSON: every default filled in.
@@ -47,13 +62,13 @@ impl Experiment {
 
     /// Runs the experiment without holding the interpreter's lock. `on_progress` is called some ten times a second; when it
     /// returns `False`, and on Ctrl-C in the main thread, the run stops and yields its tables so far, marked partial.
-    /// With a folder, tables and manifest go there while the experiment runs, and what is returned has no tables.
+    /// With threads None the run chooses their number. With a folder, tables and manifest go there while the experiment runs, and what is returned has no tables.
     /// Raises `RunError`, `OutputError`, `InternalError` and whatever `on_progress` raises.
-    #[pyo3(signature = (threads = 1, trace_hash = false, on_progress = None, folder = None))]
+    #[pyo3(signature = (threads = Some(1), trace_hash = false, on_progress = None, folder = None))]
     fn run(
         &self,
         py: Python<'_>,
-        threads: usize,
+        threads: Option<usize>,
         trace_hash: bool,
         on_progress: Option<Py<PyAny>>,
         folder: Option<PathBuf>,

@@ -38,6 +38,23 @@ impl SpecError {
     }
 }
 
+/// What is said of a field that does not exist.
+pub(crate) const UNKNOWN_FIELD: &str = "unknown field";
+
+impl SpecError {
+    /// The same complaint where the table has further fields, which whoever read the rest of it does not know of.
+    #[must_use]
+    pub fn beside(mut self, fields: &[&str]) -> Self {
+        if self.given == UNKNOWN_FIELD && !self.path.contains(['.', '[']) {
+            self.allowed = match self.allowed.as_str() {
+                "" => fields.join(", "),
+                own => format!("{}, {own}", fields.join(", ")),
+            };
+        }
+        self
+    }
+}
+
 /// Set off a path inside another error's message; no text from a spec that is shown holds control characters.
 const CARRIED: char = '\u{1}';
 

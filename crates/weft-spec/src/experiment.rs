@@ -148,6 +148,9 @@ pub enum Mark {
     At(Amount),
 }
 
+/// Most subflows of a connection: more than any path diversity uses, and the simulator numbers them in few bits.
+pub const MAX_SUBFLOWS: u32 = 64;
+
 /// One way of sending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -156,7 +159,7 @@ pub struct Transport {
     pub cc: Cc,
     /// Subflows of a connection; 1 is single path.
     #[serde(default = "one::<u32>")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_SUBFLOWS))]
     pub subflows: u32,
     /// Which of the paths between two hosts each packet takes: the name of a path policy, or a table with name and
     /// parameters; by default what suits the topology, mostly "ecmp".

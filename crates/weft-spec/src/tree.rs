@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Unexpected, Visitor};
-use serde::{Deserializer, Serialize, forward_to_deserialize_any};
+use serde::{Deserialize, Deserializer, Serialize, forward_to_deserialize_any};
 use toml::{Table, Value};
 
 use crate::SpecError;
+use crate::error::UNKNOWN_FIELD;
 
 /// Reads a spec's text: TOML, or JSON if it begins with `{` (which no TOML document does). A JSON `null` counts as absent.
 ///
@@ -13,13 +14,13 @@ use crate::SpecError;
 /// A syntax error, with line and column; a JSON number that TOML cannot hold.
 pub fn read_table(text: &str) -> Result<Table, SpecError> {
     if text.trim_start().starts_with('{') {
-        let json: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+        let Json(json) = serde_json::from_str(text).map_err(|error| {
             let message = error.to_string();
             let what = message.split(" at line ").next().unwrap_or_default().to_owned();
             SpecError::new(
                 format!("line {}, column {}", error.line(), error.column()),
                 what,
-                "JSON",
+                "JSON, each name of an object once",
             )
         })?;
         return match from_json(json)? {
@@ -39,14 +40,67 @@ pub fn read_table(text: &str) -> Result<Table, SpecError> {
     })
 }
 
+/// A JSON value none of whose objects has a name twice. (RFC 8259, section 4: "The names within an object SHOULD be
+/// unique." What a reader makes of others differs.)
+struct Json(serde_json::Value);
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct JsonVisitor;
+        impl<'de> Visitor<'de> for JsonVisitor {
+            type Value = serde_json::Value;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a JSON value")
+            }
+            fn visit_bool<E>(self, it: bool) -> Result<Self::Value, E> {
+                Ok(it.into())
+            }
+            fn visit_i64<E>(self, it: i64) -> Result<Self::Value, E> {
+                Ok(it.into())
+            }
+            fn visit_u64<E>(self, it: u64) -> Result<Self::Value, E> {
+                Ok(it.into())
+            }
+            fn visit_f64<E>(self, it: f64) -> Result<Self::Value, E> {
+                Ok(it.into())
+            }
+            fn visit_str<E>(self, it: &str) -> Result<Self::Value, E> {
+                Ok(it.into())
+            }
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(serde_json::Value::Null)
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut array = Vec::new();
+                while let Some(Json(item)) = items.next_element()? {
+                    array.push(item);
+                }
+                Ok(array.into())
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+                let mut object = serde_json::Map::new();
+                while let Some(name) = fields.next_key::<String>()? {
+                    if object.contains_key(&name) {
+                        return Err(de::Error::custom(format!("{name:?} is given twice")));
+                    }
+                    let Json(value) = fields.next_value()?;
+                    object.insert(name, value);
+                }
+                Ok(object.into())
+            }
+        }
+        from.deserialize_any(JsonVisitor).map(Json)
+    }
+}
+
 /// JSON's values as TOML's.
 fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
-    use serde_json::Value as Json;
+    use serde_json::Value as Given;
     Ok(Some(match json {
-        Json::Null => return Ok(None),
-        Json::Bool(b) => Value::Boolean(b),
-        Json::String(s) => Value::String(s),
-        Json::Number(n) => match (n.as_i64(), n.is_u64(), n.as_f64()) {
+        Given::Null => return Ok(None),
+        Given::Bool(b) => Value::Boolean(b),
+        Given::String(s) => Value::String(s),
+        Given::Number(n) => match (n.as_i64(), n.is_u64(), n.as_f64()) {
             (Some(i), ..) => Value::Integer(i),
             (None, false, Some(f)) if f.is_finite() => Value::Float(f),
             _ => {
@@ -57,7 +111,7 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
                 ));
             }
         },
-        Json::Array(items) => {
+        Given::Array(items) => {
             let mut array = Vec::with_capacity(items.len());
             for (i, item) in items.into_iter().enumerate() {
                 match from_json(item).map_err(|error| error.under(&format!("[{i}]")))? {
@@ -67,7 +121,7 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
             }
             Value::Array(array)
         }
-        Json::Object(fields) => {
+        Given::Object(fields) => {
             let mut table = Table::new();
             for (key, field) in fields {
                 if let Some(value) = from_json(field).map_err(|error| error.under(&key))? {
@@ -249,7 +303,7 @@ impl de::Error for SpecError {
         SpecError::new("", format!("a list of {length}"), in_words(&expected.to_string()))
     }
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        SpecError::new(field, "unknown field", expected.join(", "))
+        SpecError::new(field, UNKNOWN_FIELD, expected.join(", "))
     }
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
         SpecError::new("", format!("{variant:?}"), choices(expected))

@@ -1,14 +1,17 @@
 //! Empirical distributions of sizes: cumulative distributions as the literature tabulates them.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
 use weft_spec::{Size, SpecError};
 
-use crate::sizes::{Checked, Sizes};
+use crate::sizes::{Checked, LARGEST, Sizes};
 
 /// The workloads that come with the package, by name.
 pub const WORKLOADS: &[(&str, &str)] = &[
@@ -20,8 +23,8 @@ pub const WORKLOADS: &[(&str, &str)] = &[
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Empirical {
-    /// A workload, "data-mining" or "web-search", or the path of a file: a line a point, size and cumulative probability
-    /// (as a fraction or in percent), and a comment "# size in bytes" or "# size in packets of 1460 bytes".
+    /// A workload, "data-mining" or "web-search", or the path of a file, from the spec's folder: a line a point, size and
+    /// cumulative probability (as a fraction or in percent), and a comment "# size in bytes" or "# size in packets of 1460 bytes".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cdf: Option<String>,
     /// What one unit of the file's sizes is, where the file does not say it: "1B", or "1460B" for packets.
@@ -72,9 +75,12 @@ impl Checked for Empirical {
             self.curve = read(text, self.unit).map_err(|error| error.at("cdf", name))?;
             return Ok(self);
         }
-        let text = fs::read_to_string(name).map_err(|error| {
+        let text = read_file(name).map_err(|error| {
             let names: Vec<_> = WORKLOADS.iter().map(|(name, _)| format!("{name:?}")).collect();
-            let allowed = format!("a file that can be read, or a workload: {}", names.join(", "));
+            let allowed = format!(
+                "a file of at most {LONGEST} bytes of text, or a workload: {}",
+                names.join(", ")
+            );
             SpecError::new("cdf", format!("{name:?}: {error}"), allowed)
         })?;
         self.curve = read(&text, self.unit).map_err(|error| error.at("cdf", name))?;
@@ -85,6 +91,42 @@ impl Checked for Empirical {
             cdf: None,
             unit: None,
         })
+    }
+}
+
+/// A curve of ten thousands of points is no longer.
+const LONGEST: u64 = 1 << 20;
+
+/// The text of a file that is not endless.
+fn read_file(name: &str) -> io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(name)?.take(LONGEST + 1).read_to_string(&mut text)? as u64;
+    if read > LONGEST {
+        return Err(io::Error::other("is too long"));
+    }
+    Ok(text)
+}
+
+/// Lets the relative paths of files in a spec start at `folder`. Call it before overrides, whose paths are a command's.
+pub fn anchor_files(spec: &mut Table, folder: &Path) {
+    let named = |name: &str| WORKLOADS.iter().any(|(workload, _)| *workload == name);
+    if spec.get("kind").and_then(Value::as_str) == Some("empirical")
+        && let Some(Value::String(cdf)) = spec.get_mut("cdf")
+        && !named(cdf)
+        && let Some(path) = folder.join(&*cdf).to_str()
+    {
+        path.clone_into(cdf);
+    }
+    for (_, value) in spec.iter_mut() {
+        anchor_files_in(value, folder);
+    }
+}
+
+fn anchor_files_in(value: &mut Value, folder: &Path) {
+    match value {
+        Value::Table(table) => anchor_files(table, folder),
+        Value::Array(items) => items.iter_mut().for_each(|item| anchor_files_in(item, folder)),
+        _ => {}
     }
 }
 
@@ -152,6 +194,9 @@ fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, Complaint> {
                   beside it"
             .into(),
     })?;
+    for point in &mut points {
+        point[0] *= unit;
+    }
     check(&points, |i| lines[i].to_string(), "").map_err(|(line, given, allowed)| Complaint {
         line: line.parse().ok(),
         given,
@@ -170,10 +215,7 @@ fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, Complaint> {
             });
         }
     };
-    Ok(points
-        .into_iter()
-        .map(|[size, p]| [size * unit, p / whole])
-        .collect())
+    Ok(points.into_iter().map(|[size, p]| [size, p / whole]).collect())
 }
 
 /// Bytes of a unit, if a comment tells it: "packets of N bytes", or "bytes".
@@ -211,6 +253,10 @@ fn check(
         if !(size >= 0.0 && size.is_finite() && p >= 0.0 && p.is_finite()) {
             let given = format!("size {size}, probability {p}");
             return Err((place(i), given, "numbers from 0".into()));
+        }
+        if size > LARGEST {
+            let given = format!("size {size:e} in bytes");
+            return Err((place(i), given, "at most 1e12 bytes, 1TB".into()));
         }
         let Some(&[before, q]) = i.checked_sub(1).map(|i| &points[i]) else {
             continue;

@@ -63,6 +63,14 @@ impl Pattern for Incast {
         }
         Ok(flows)
     }
+
+    fn at_once(&self) -> u64 {
+        if self.gap == Time(0) && self.jitter == Time(0) {
+            self.flows.into()
+        } else {
+            0
+        }
+    }
 }
 
 /// The sender of flow `i` of `flows`: evenly spaced when there are fewer flows than senders, else in turn.

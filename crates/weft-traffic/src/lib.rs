@@ -17,7 +17,7 @@ mod sizes;
 
 pub use bulk::Bulk;
 pub use closed_loop::ClosedLoop;
-pub use empirical::WORKLOADS;
+pub use empirical::{WORKLOADS, anchor_files};
 pub use flow::{Class, Classes, Flow};
 pub use hosts::{HostRef, HostSet};
 pub use incast::Incast;

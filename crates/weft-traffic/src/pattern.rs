@@ -47,6 +47,12 @@ pub trait Pattern {
         Ok(Vec::new())
     }
 
+    /// How many flows are certainly open at a time, known without making them; worth implementing where a number in a spec
+    /// makes more than a machine holds.
+    fn at_once(&self) -> u64 {
+        0
+    }
+
     /// What opens flows while the experiment runs, if the pattern does that.
     ///
     /// # Errors

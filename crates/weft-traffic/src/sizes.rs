@@ -32,8 +32,9 @@ pub const SIZES: &[Entry<dyn Sizes>] = &[
     ),
 ];
 
-/// No drawn size is larger: beyond it a connection cannot number its data.
-const LARGEST: f64 = 1e12;
+/// No size is larger: beyond it a connection cannot number its data. Draws beyond it, from distributions without an upper
+/// bound, count as this.
+pub(crate) const LARGEST: f64 = 1e12;
 
 /// A distribution of sizes with its fields set.
 pub trait Sizes: Send + Sync + fmt::Debug {
@@ -59,7 +60,7 @@ impl SizeDistribution {
     /// There is no such kind, or a field is wrong; the path is relative to the table.
     pub fn new(kind: &str, params: &Table) -> Result<Self, SpecError> {
         let entry = find(SIZES, "kind", kind)?;
-        let Loaded { params, it } = (entry.load)(params)?;
+        let Loaded { params, it } = (entry.load)(params).map_err(|error| error.beside(&["kind"]))?;
         Ok(Self {
             kind: entry.name,
             params,
@@ -103,7 +104,7 @@ struct Constant {
 
 impl Checked for Constant {
     fn checked(self) -> Result<Self, SpecError> {
-        above_zero("size", self.size)?;
+        in_range("size", self.size)?;
         Ok(self)
     }
 }
@@ -129,7 +130,8 @@ struct Uniform {
 
 impl Checked for Uniform {
     fn checked(self) -> Result<Self, SpecError> {
-        above_zero("from", self.from)?;
+        in_range("from", self.from)?;
+        in_range("to", self.to)?;
         if self.to < self.from {
             let allowed = format!("at least from, {}", self.from);
             return Err(SpecError::new("to", self.to.to_string(), allowed));
@@ -147,7 +149,7 @@ impl Sizes for Uniform {
     }
 }
 
-/// Exponential.
+/// Exponential; draws above 1 TB count as 1 TB.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Exponential {
@@ -157,7 +159,7 @@ struct Exponential {
 
 impl Checked for Exponential {
     fn checked(self) -> Result<Self, SpecError> {
-        above_zero("mean", self.mean)?;
+        in_range("mean", self.mean)?;
         Ok(self)
     }
 }
@@ -172,7 +174,8 @@ impl Sizes for Exponential {
     }
 }
 
-/// Pareto: P(X > x) = (L / x)^shape from L on, where L is what gives the mean; below an upper bound if there is one.
+/// Pareto: P(X > x) = (L / x)^shape from L on, where L is what gives the mean; below an upper bound if there is one. Draws
+/// above 1 TB count as 1 TB.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BoundedPareto {
@@ -191,7 +194,10 @@ struct BoundedPareto {
 
 impl Checked for BoundedPareto {
     fn checked(mut self) -> Result<Self, SpecError> {
-        above_zero("mean", self.mean)?;
+        in_range("mean", self.mean)?;
+        if let Some(most) = self.most {
+            in_range("most", most)?;
+        }
         let (a, mean) = (self.shape, self.mean.0 as f64);
         if !(0.01..=100.0).contains(&a) {
             return Err(SpecError::new("shape", a.to_string(), "0.01 to 100"));
@@ -250,9 +256,12 @@ impl Sizes for BoundedPareto {
     }
 }
 
-fn above_zero(field: &str, size: Size) -> Result<(), SpecError> {
+fn in_range(field: &str, size: Size) -> Result<(), SpecError> {
     if size == Size(0) {
         return Err(SpecError::new(field, "0B", "a size above 0"));
+    }
+    if size.0 as f64 > LARGEST {
+        return Err(SpecError::new(field, size.to_string(), "at most 1TB"));
     }
     Ok(())
 }

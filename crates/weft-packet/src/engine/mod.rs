@@ -43,6 +43,13 @@ use partition::{Partition, Place};
 
 use crate::outcome::LinkRecord;
 
+/// Bytes of a link without packets: its port and ring, where both are, and a bit of the calendar.
+pub const LINK_BYTES: usize =
+    size_of::<port::Port>() + size_of::<ring::Ring>() + size_of::<[(u32, u32); 2]>() + size_of::<u32>();
+
+/// Bytes of a timer.
+pub const TIMER_BYTES: usize = size_of::<Timer>();
+
 /// What the engine must know beside the fabric.
 pub struct Plan {
     /// Bytes on the wire of the smallest packet: part of the lookahead.

@@ -26,6 +26,22 @@ mod timers;
 mod tracing;
 mod undo;
 
+/// Bytes of an entry of a hash table: key and value, a control byte, and a quarter of all places empty.
+const ENTRY_BYTES: usize = 16;
+
+/// Bytes of a connection at both of its hosts, without its congestion control and subflows.
+pub const CONNECTION_BYTES: usize =
+    size_of::<Connection>() + size_of::<receiver::Assembly>() + 2 * ENTRY_BYTES;
+
+/// Bytes of a subflow at both of its hosts, with the room for the first segments that it sends.
+pub const SUBFLOW_BYTES: usize = size_of::<subflow::Subflow>()
+    + size_of::<receiver::Receiver>()
+    + ENTRY_BYTES
+    + FIRST_SEGMENTS * size_of::<segments::Segment>();
+
+/// Segments that a new subflow has room for.
+const FIRST_SEGMENTS: usize = 16;
+
 pub use connection::Connection;
 pub use host::{Host, Shared, TimerKind, timer_key};
 pub use programs::HANDOVER;

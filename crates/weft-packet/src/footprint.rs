@@ -1,0 +1,183 @@
+//! How much memory a run takes, estimated before anything is built.
+//!
+//! What a run holds is known from its spec but for the number of flows that are open at once, which depends on the
+//! congestion that the run is to find out. The estimate has every link busy with its own flows alone: a flow lasts at
+//! least until its sender's and its receiver's links have carried it and what came before it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem::size_of;
+
+use weft_cc::{Algorithm, Window};
+use weft_fabric::{Fabric, Link, Node};
+use weft_spec::Time;
+use weft_traffic::{Flow, Program};
+
+use crate::engine;
+use crate::outcome::{FlowRecord, SubflowRecord};
+use crate::setup::Transport;
+use crate::transport::{self, Host};
+
+/// Bytes of heap that the allocator and the name of a node take.
+const NAME: usize = 32;
+
+/// Bytes of a network of so many nodes and links, the hosts among them idle.
+pub fn of_network(nodes: u64, hosts: u64, links: u64) -> u64 {
+    nodes * (size_of::<Node>() + NAME) as u64
+        + hosts * size_of::<Host>() as u64
+        + links * (size_of::<Link>() + engine::LINK_BYTES) as u64
+}
+
+/// Bytes of a flow in the list of flows, which the tables keep a copy of, with its timer.
+pub const OF_FLOW: u64 = (2 * size_of::<Flow>() + engine::TIMER_BYTES) as u64;
+
+/// Bytes of an open flow: a connection and its subflows, at both ends.
+pub fn of_open_flow(transport: &Transport) -> u64 {
+    let subflow = size_of::<Window>() + transport::SUBFLOW_BYTES;
+    (size_of::<Algorithm>() + transport::CONNECTION_BYTES + transport.subflows as usize * subflow) as u64
+}
+
+/// Bytes of the rows of a flow that has ended, until they are written.
+pub fn of_rows(transport: &Transport) -> u64 {
+    (size_of::<FlowRecord>() + transport.subflows as usize * size_of::<SubflowRecord>()) as u64
+}
+
+/// Bytes of a run, about. `room` is what there is: a run that fits even if all its flows are open at once is not looked at
+/// more closely. Without `streaming`, rows stay in memory until the end.
+pub fn of_run(
+    fabric: &Fabric,
+    transports: &[Transport],
+    flows: &[Flow],
+    programs: &[impl AsRef<dyn Program>],
+    duration: Time,
+    streaming: bool,
+    room: u64,
+) -> u64 {
+    let (nodes, hosts, links) = (fabric.nodes.len(), fabric.hosts.len(), fabric.links.len());
+    let open: Vec<u64> = transports.iter().map(of_open_flow).collect();
+    let rows: Vec<u64> = transports.iter().map(of_rows).collect();
+    let each = |per: &[u64]| -> u64 { flows.iter().map(|flow| per[flow.transport as usize]).sum() };
+    let reacting = programs.iter().map(|program| {
+        let program = program.as_ref();
+        program.first().len() as u64 * open[program.flow(0).transport as usize]
+    });
+    let certain = of_network(nodes as u64, hosts as u64, links as u64)
+        + flows.len() as u64 * OF_FLOW
+        + reacting.sum::<u64>()
+        + if streaming { 0 } else { each(&rows) };
+    let most = certain + each(&open);
+    if most <= room {
+        return most;
+    }
+    certain + open_at_once(fabric, flows, &open, duration)
+}
+
+/// The most bytes that open flows take at a time, if links carry nothing but the flows' bytes, one flow after the other.
+fn open_at_once(fabric: &Fabric, flows: &[Flow], bytes: &[u64], duration: Time) -> u64 {
+    let mut rates = vec![0_u64; fabric.nodes.len()];
+    for link in &fabric.links {
+        rates[link.from as usize] += link.rate.0;
+    }
+    let rate = |host: u32| rates[fabric.hosts[host as usize] as usize].max(1);
+    let mut order: Vec<u32> = (0..flows.len() as u32).collect();
+    order.sort_unstable_by_key(|&flow| flows[flow as usize].start);
+    // When each host's links out and in are free again.
+    let mut free = vec![[Time(0); 2]; fabric.hosts.len()];
+    let mut open = BinaryHeap::new();
+    let (mut now, mut most) = (0, 0);
+    for flow in order.into_iter().map(|flow| &flows[flow as usize]) {
+        if flow.start >= duration {
+            break;
+        }
+        while let Some(&Reverse((end, bytes))) = open.peek()
+            && end <= flow.start
+        {
+            now -= bytes;
+            open.pop();
+        }
+        let end = flow.size.map_or(flow.stop.unwrap_or(duration), |size| {
+            let mut end = flow.start;
+            for (host, direction) in [(flow.from, 0), (flow.to, 1)] {
+                let free = &mut free[host as usize][direction];
+                let takes = u128::from(size.0) * 8_000_000_000_000 / u128::from(rate(host));
+                *free = Time((*free).max(flow.start).0.saturating_add(takes as u64));
+                end = end.max(*free);
+            }
+            end
+        });
+        let bytes = bytes[flow.transport as usize];
+        open.push(Reverse((end, bytes)));
+        now += bytes;
+        most = most.max(now);
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_fabric::{PortQueues, Queue, TOPOLOGIES};
+    use weft_spec::{Amount, Size, find};
+
+    use super::*;
+
+    fn fabric() -> Fabric {
+        let table = "senders = 4\nrate = \"1Gbps\"\ndelay = \"1us\"".parse().unwrap();
+        let topology = (find(TOPOLOGIES, "kind", "many-to-one").unwrap().load)(&table).unwrap();
+        let queue = Queue {
+            limit: Amount::Packets(10),
+            mark: None,
+        };
+        topology
+            .it
+            .build(&PortQueues {
+                switch: queue,
+                host: queue,
+            })
+            .unwrap()
+    }
+
+    fn flow(from: u32, start: Time, size: Size) -> Flow {
+        Flow {
+            from,
+            to: 4,
+            size: Some(size),
+            start,
+            stop: None,
+            transport: 0,
+            traffic: 0,
+            class: 0,
+            round: 0,
+        }
+    }
+
+    fn most(flows: &[Flow]) -> u64 {
+        open_at_once(&fabric(), flows, &[1], Time::from_ms(1_000))
+    }
+
+    #[test]
+    fn flows_in_a_row_are_open_one_at_a_time() {
+        // 125 KB take 1 ms at 1 Gbps.
+        let flows: Vec<Flow> = (0..10)
+            .map(|i| flow(0, Time::from_ms(i), Size(125_000)))
+            .collect();
+        assert_eq!(most(&flows), 1);
+    }
+
+    #[test]
+    fn the_receivers_link_carries_one_after_the_other() {
+        let at_once: Vec<Flow> = (0..4)
+            .map(|from| flow(from, Time::from_ms(0), Size(125_000)))
+            .collect();
+        assert_eq!(most(&at_once), 4);
+        // One each half millisecond, and a millisecond for each: in the end half of them wait.
+        let flows: Vec<Flow> = (0..40)
+            .map(|i| flow(i % 4, Time::from_us(500 * u64::from(i)), Size(125_000)))
+            .collect();
+        assert_eq!(most(&flows), 21);
+    }
+
+    #[test]
+    fn a_flow_after_the_end_is_never_open() {
+        assert_eq!(most(&[flow(0, Time::from_ms(2_000), Size(1))]), 0);
+    }
+}

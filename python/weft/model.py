@@ -1,0 +1,111 @@
+"""What all models of a spec have in common: complaints of one line, copies that check what is changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, ValidationError
+from pydantic._internal._model_construction import ModelMetaclass
+
+from weft import _weft
+from weft.errors import SpecError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+
+class _OneLine(ModelMetaclass):
+    """Lets a model's construction raise `SpecError`; what is validated inside another model never comes by here."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args: object, **fields: object) -> object:  # noqa: N805 - of a metaclass
+            try:
+                return super().__call__(*args, **fields)
+            except ValidationError as error:
+                raise complaint(cls, fields, error) from None
+
+
+class Model(BaseModel, metaclass=_OneLine):
+    """A part of a spec. Whatever is wrong with it is a `SpecError` of one line."""
+
+    @classmethod
+    def model_validate(cls, obj: Any, **how: Any) -> Self:  # noqa: ANN401 - as pydantic has it
+        """As pydantic's, with complaints of one line."""
+        try:
+            return super().model_validate(obj, **how)
+        except ValidationError as error:
+            raise complaint(cls, obj, error) from None
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **how: Any) -> Self:  # noqa: ANN401 - as pydantic
+        """As pydantic's, with complaints of one line."""
+        try:
+            return super().model_validate_json(json_data, **how)
+        except ValidationError as error:
+            raise complaint(cls, None, error) from None
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with some fields changed. Unlike pydantic's it checks them.
+
+        Raises:
+            SpecError: There is no such field, or its value is wrong.
+        """
+        copy = super().model_copy(deep=deep)
+        if not update:
+            return copy
+        own = {name: getattr(copy, name) for name in copy.model_fields_set}
+        return type(self).model_validate(own | dict(update))
+
+
+def complaint(model: type[BaseModel], given: object, error: ValidationError) -> SpecError:
+    """What is wrong, in one line: the simulator's own words where they can be had, for they know what is allowed."""
+    if model.__name__ == "Experiment" and isinstance(given, Mapping):
+        try:
+            _weft.Experiment.parse(to_json(given))
+        except SpecError as better:
+            return better
+        except (TypeError, ValueError):
+            pass  # something that JSON cannot hold, which pydantic names
+    # The innermost complaint is about what was meant; the arms of a union that do not fit complain further outside.
+    first = max(error.errors(include_url=False, include_context=False), key=lambda it: len(it["loc"]))
+    return SpecError(_line(model, first))
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """A spec, whose parts may be models, as JSON; what is None counts as left out."""
+
+    def plain(value: object) -> object:
+        if isinstance(value, BaseModel):
+            return value.model_dump(by_alias=True, exclude_none=True)
+        raise TypeError(f"{type(value).__name__} {value!r}; allowed: what JSON can hold, and models of weft.spec")
+
+    return json.dumps(document, default=plain, allow_nan=False)
+
+
+def _line(model: type[BaseModel], error: ErrorDetails) -> str:
+    path = ""
+    for part in error["loc"]:
+        # Where a union is taken apart, the arm's name stands in the path; a spec's own path has none.
+        arm = getattr(import_module(model.__module__), part, None) if isinstance(part, str) else None
+        if isinstance(arm, type) and issubclass(arm, BaseModel):
+            model = arm
+        elif not str(part).startswith("literal["):
+            path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    where = f"{path.lstrip('.') or model.__name__}: "
+    match error["type"]:
+        case "extra_forbidden":
+            names = [field.alias or name for name, field in model.model_fields.items()]
+            return f"{where}unknown field; allowed: {', '.join(names)}"
+        case "missing":
+            return f"{where}missing; allowed: a value is required here"
+        case _:
+            return f"{where}{_shown(error['input'])}; allowed: {error['msg'].removeprefix('Input should be ')}"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"

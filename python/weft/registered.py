@@ -1,0 +1,74 @@
+"""Lets the models of `weft.spec` hold whatever the compiled registries know.
+
+`weft.spec` is generated. An algorithm, a topology, a kind of traffic or a probe that was compiled in since then has no
+model of its own yet: it gets a plain one here, whose fields only the simulator checks.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from weft import _weft
+from weft.model import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Registered(Model):
+    """Something that was registered after `weft.spec` was generated."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def extend(experiment: type[BaseModel], transport: type[BaseModel]) -> None:
+    """Adds what the models of an experiment and its transports lack."""
+    registry = {group: [it["name"] for it in listings] for group, listings in json.loads(_weft.registry()).items()}
+    cc = transport.model_fields["cc"]
+    known = _constants(cc.annotation, "name")
+    if new := [name for name in registry["algorithms"] if name not in known]:
+        models = tuple(_model(name, "name", "Cc") for name in new)
+        cc.annotation = Union[(cc.annotation, Literal[tuple(new)], *models)]  # type: ignore[assignment]
+        transport.model_rebuild(force=True)
+    changed = bool(new)
+    for field, group, suffix in (
+        ("topology", "topologies", "Topology"),
+        ("traffic", "traffic", "Traffic"),
+        ("probes", "probes", "Probe"),
+    ):
+        info = experiment.model_fields[field]
+        known = _constants(info.annotation, "kind")
+        if new := [name for name in registry[group] if name not in known]:
+            changed = True
+            arms = (*_models(info.annotation), *(_model(name, "kind", suffix) for name in new))
+            either: Any = reduce(or_, arms)
+            many = field != "topology"
+            told_apart: Any = Field(discriminator="kind")
+            info.annotation = list[Annotated[either, told_apart]] if many else either
+            info.discriminator = None if many else "kind"
+    if changed:
+        experiment.model_rebuild(force=True)
+
+
+def _model(name: str, tag: str, suffix: str) -> type[BaseModel]:
+    called = "".join(word.capitalize() for word in name.replace(":", "-").split("-")) + suffix
+    fields: dict[str, Any] = {tag: (Literal[name], name)}
+    return create_model(called, __base__=Registered, **fields)
+
+
+def _models(annotation: object) -> Iterator[type[BaseModel]]:
+    """The models among the types that an annotation is made of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+        return
+    for part in get_args(annotation):
+        yield from _models(part)
+
+
+def _constants(annotation: object, tag: str) -> set[str]:
+    return {model.model_fields[tag].default for model in _models(annotation) if tag in model.model_fields}
