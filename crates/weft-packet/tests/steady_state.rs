@@ -221,7 +221,9 @@ fn reno_follows_the_square_root_law() {
         let (sent, episodes) = (subflow(|s| s.packets_sent), subflow(|s| s.fast_retransmits));
         assert!(episodes >= 10.0, "{what}: {episodes} episodes");
         if !delayed {
-            assert_within(&what, subflow(|s| s.packets_dropped) / episodes, 1.0, 1.1);
+            // The first episode may have had its drop before.
+            let least = 1.0 - 1.0 / episodes;
+            assert_within(&what, subflow(|s| s.packets_dropped) / episodes, least, 1.1);
         }
         let law = (1.5 * sent / episodes).sqrt();
         assert_within(&format!("{what}: cwnd over law"), mean(&cwnds) / law, 0.9, 1.05);
