@@ -60,7 +60,12 @@ test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (roo
 
 .PHONY: measure-linux
 measure-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Measure what weftd costs and how soon it acts (root, a quiet machine)
-	cargo test --locked -p weft-linux -- --ignored --nocapture --test-threads=1
+	cargo test --locked -p weft-linux -- --ignored --nocapture --test-threads=1 --skip soak
+
+.PHONY: soak-linux
+soak-linux: $(STAMPS)/linux ## Run weftd under faults by chance for MINUTES=5, the same for the same SEED=1 (root)
+	MINUTES=$(or $(MINUTES),5) SEED=$(or $(SEED),1) \
+	  cargo test --locked -p weft-linux --test daemon -- --ignored --nocapture soak
 
 .PHONY: deb
 deb: $(STAMPS)/linux $(TOOLS)/bin/cargo-deb ## Pack weftd for Debian, below target/debian

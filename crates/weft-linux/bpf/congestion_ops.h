@@ -35,7 +35,7 @@ static __always_inline struct weft_connection *weft_attach(struct sock *sk)
 	s = weft_private(sk)->slot % WEFT_SUBFLOWS;
 	ON(open)(c, &parameters, s);
 	if (c->token)
-		weft_tell(c, s, WEFT_JOINED, bpf_ktime_get_ns());
+		weft_tell_limited(sk, c, s, WEFT_JOINED);
 	return c;
 }
 
@@ -82,7 +82,7 @@ void BPF_PROG(weft_release, struct sock *sk)
 		if (ALGORITHM_ACTIVE)
 			weft_tell_suppression(c, before);
 		if (c->token)
-			weft_tell(c, s, WEFT_LEFT, bpf_ktime_get_ns());
+			weft_tell_limited(sk, c, s, WEFT_LEFT);
 		weft_give_back(sk, c);
 	}
 	ca->key = 0;
@@ -147,6 +147,8 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 	if (forward && !weft_before(una, ca->round_end)) {
 		before = c->suppressed;
 		subflow->rounds++;
+		subflow->sent = tp->bytes_acked;
+		subflow->received = tp->bytes_received;
 #if ALGORITHM_ACTIVE
 		if (s == c->initial)
 			weft_find_idle(c, tp->tcp_mstamp);

@@ -34,6 +34,19 @@ struct {
 	__type(value, struct weft_totals);
 } totals SEC(".maps");
 
+/* A user's events since the second began. */
+struct weft_user {
+	__u64 second;
+	__u64 events;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct weft_user);
+} users SEC(".maps");
+
 /* Set before loading; a section of its own makes it a map of its own. */
 const volatile struct weft_parameters parameters SEC(".rodata.parameters") = {};
 
@@ -134,30 +147,60 @@ static __noinline void weft_fill(struct weft_event *event, struct weft_connectio
 	__builtin_memcpy(event->remote, subflow->remote, sizeof(event->remote));
 }
 
-/* Tells the daemon about subflow s. */
-static __always_inline void weft_tell(struct weft_connection *c, __u32 s, __u32 kind, __u64 now)
+/* Tells the daemon about subflow s; false: the ring is full. */
+static __always_inline bool weft_tell(struct weft_connection *c, __u32 s, __u32 kind, __u64 now)
 {
 	struct weft_event *event;
 
 	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event) {
 		weft_count(lost_events);
-		return;
+		return false;
 	}
 	event->time = now;
 	event->kind = kind;
 	weft_fill(event, c, s);
 	bpf_ringbuf_submit(event, 0);
+	return true;
+}
+
+/* May the socket's user cause another event? Any user can have sockets take and leave an algorithm without end. */
+static __always_inline bool weft_within_limit(struct sock *sk, __u64 now)
+{
+	struct weft_user *user, first = { .second = now / 1000000000, .events = 1 };
+	__u32 uid = sk->sk_uid.val;
+
+	user = bpf_map_lookup_elem(&users, &uid);
+	if (!user) {
+		bpf_map_update_elem(&users, &uid, &first, BPF_ANY);
+		return true;
+	}
+	if (user->second != first.second) {
+		user->second = first.second;
+		user->events = 0;
+	}
+	if (__sync_fetch_and_add(&user->events, 1) < WEFT_EVENTS_A_SECOND)
+		return true;
+	weft_count(lost_events);
+	return false;
+}
+
+static __always_inline bool weft_tell_limited(struct sock *sk, struct weft_connection *c, __u32 s, __u32 kind)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	return weft_within_limit(sk, now) && weft_tell(c, s, kind, now);
 }
 
 /* Tells the daemon of a subflow that gets no slot, for want of ECN. */
 static __always_inline void weft_tell_deaf(struct sock *sk, __u32 algorithm)
 {
 	__u32 token = weft_token(sk);
+	__u64 now = bpf_ktime_get_ns();
 	struct weft_subflow subflow = {};
 	struct weft_event *event;
 
-	if (!token)
+	if (!token || !weft_within_limit(sk, now))
 		return;
 	event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event) {
@@ -166,7 +209,7 @@ static __always_inline void weft_tell_deaf(struct sock *sk, __u32 algorithm)
 	}
 	weft_describe(sk, &subflow);
 	__builtin_memset(event, 0, sizeof(*event));
-	event->time = bpf_ktime_get_ns();
+	event->time = now;
 	event->kind = WEFT_DEAF;
 	event->token = token;
 	event->algorithm = algorithm;
@@ -179,16 +222,23 @@ static __always_inline void weft_tell_deaf(struct sock *sk, __u32 algorithm)
 }
 
 /* The connection of a socket that has a slot. Should another's last subflow have removed it just as this one took its
- * slot, there is none.
+ * slot, there is none, or a new one whose slot is another's.
  */
 static __always_inline struct weft_connection *weft_find(struct sock *sk)
 {
 	struct weft_private *ca = weft_private(sk);
+	struct weft_connection *c;
+	struct weft_subflow *own;
 	__u64 key = ca->key;
 
 	if (!key)
 		return NULL;
-	return bpf_map_lookup_elem(&connections, &key);
+	c = bpf_map_lookup_elem(&connections, &key);
+	if (!c)
+		return NULL;
+	own = &c->subflow[ca->slot % WEFT_SUBFLOWS];
+	return own->local_port == sk->__sk_common.skc_num && own->remote_port == bpf_ntohs(sk->__sk_common.skc_dport) ?
+		       c : NULL;
 }
 
 /* Tells once that the connection of a subflow is worth further ones. */
@@ -200,12 +250,13 @@ static __always_inline void weft_tell_bulk(struct sock *sk)
 
 	if (ca->bulk || tp->bytes_acked + tp->bytes_received < parameters.bulk)
 		return;
-	ca->bulk = 1;
 	c = weft_find(sk);
-	if (!c || !c->token || c->bulk)
-		return;
-	c->bulk = 1;
-	weft_tell(c, ca->slot % WEFT_SUBFLOWS, WEFT_BULK, bpf_ktime_get_ns());
+	/* Until it is told. */
+	if (!c || !c->token || c->bulk || weft_tell_limited(sk, c, ca->slot % WEFT_SUBFLOWS, WEFT_BULK)) {
+		ca->bulk = 1;
+		if (c)
+			c->bulk = 1;
+	}
 }
 
 /* Tells what has become of all subflows but the initial one, if that has changed. */

@@ -16,6 +16,9 @@
 /* Subflows a connection can have here. The kernel's path manager allows one more; it falls back to reno. */
 #define WEFT_SUBFLOWS 8
 
+/* Events that one user's sockets may cause in a second, but for suppression and release. */
+#define WEFT_EVENTS_A_SECOND 20000
+
 /* One packet. */
 #define WEFT_PACKET_BITS 24
 #define WEFT_PACKET (1ULL << WEFT_PACKET_BITS)
@@ -75,6 +78,8 @@ struct weft_subflow {
 	__u64 last_ack;	  /* us, the kernel's TCP clock */
 	__u64 prior_cwnd; /* before the last loss, should it prove spurious */
 	__u64 prior_ssthresh;
+	__u64 sent;	/* bytes acknowledged, as of the last round */
+	__u64 received; /* bytes received, as of the last round */
 };
 
 /* A connection: MPTCP's, or one TCP socket that has a subflow only. */
@@ -128,7 +133,7 @@ struct weft_totals {
 	__u64 subflows;	    /* ever opened */
 	__u64 without_ecn;  /* fell back to reno: the other end knows no ECN */
 	__u64 without_slot; /* fell back to reno: no entry or no slot was free */
-	__u64 lost_events;  /* the ring was full */
+	__u64 lost_events;  /* the ring was full, or their user had more than WEFT_EVENTS_A_SECOND */
 };
 
 static inline void weft_limit(struct weft_window *w)

@@ -1,7 +1,8 @@
 //! Algorithms without a daemon, and what outlives a daemon: pins on the BPF file system.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
@@ -27,17 +28,12 @@ const LINK: &str = "link_";
 /// [`Failure::Missing`]: the kernel or the caller's privileges lack something; [`Failure::Input`]: a parameter is not
 /// allowed; [`Failure::Failed`]: the names are taken, or the kernel refuses.
 pub fn load(config: &Config) -> Result<Programs, Failure> {
+    need_capabilities()?;
     if let Some(name) = attached().first() {
         return Err(Failure::Failed(format!(
             "{name} is registered by `weftd attach`; `weftd detach` first"
         )));
     }
-    let names: Vec<Name> = config
-        .congestion
-        .load
-        .iter()
-        .filter_map(|name| Name::parse(name))
-        .collect();
     let pin = pins();
     if pin.is_none() {
         warn!(
@@ -45,33 +41,66 @@ pub fn load(config: &Config) -> Result<Programs, Failure> {
         );
     }
     let options = Options {
+        pin,
+        ..options(config)
+    };
+    if let Some(folder) = &options.pin
+        && !Programs::can_take_over(folder)
+    {
+        warn!("the maps of the last weftd are another version's; its connections are not found again");
+        unpin();
+        pins();
+    }
+    Programs::load(&names(config), &options).map_err(failure)
+}
+
+/// Loads what the configuration names, and lets go of it again.
+///
+/// # Errors
+/// As [`load`], but that names may be registered.
+pub fn try_load(config: &Config) -> Result<(), Failure> {
+    need_capabilities()?;
+    Programs::try_load(&names(config), &options(config)).map_err(failure)
+}
+
+fn need_capabilities() -> Result<(), Failure> {
+    let lacking = crate::doctor::missing_capabilities();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Missing(format!(
+        "{} missing; run weftd as root, or by its systemd unit",
+        lacking.join(", ")
+    )))
+}
+
+fn names(config: &Config) -> Vec<Name> {
+    let names = config.congestion.load.iter();
+    names.filter_map(|name| Name::parse(name)).collect()
+}
+
+fn options(config: &Config) -> Options {
+    Options {
         parameters: config.parameters(),
         bulk: config.subflows.after.0,
-        pin,
-    };
-    let loaded = match Programs::load(&names, &options) {
-        // Maps of another version cannot be taken over.
-        Err(Error::Kernel { what, why }) if options.pin.as_deref().is_some_and(holds_something) => {
-            warn!(
-                what,
-                why, "cannot take over the maps of the last weftd; beginning anew"
-            );
-            unpin();
-            Programs::load(
-                &names,
-                &Options {
-                    pin: pins(),
-                    ..options
-                },
-            )
-        }
-        loaded => loaded,
-    };
-    loaded.map_err(|error| match error {
+        pin: None,
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    match error {
         Error::Btf | Error::Permission => Failure::Missing(error.to_string()),
         Error::Parameter(_) | Error::Ecn(_) => Failure::Input(error.to_string()),
         Error::Registered(_) | Error::Kernel { .. } => Failure::Failed(error.to_string()),
-    })
+    }
+}
+
+/// Keeps the names registered for the process that comes next.
+pub fn hand_over(programs: &mut Programs) {
+    let Some(folder) = pins() else { return };
+    if let Err(error) = programs.hand_over(&folder) {
+        warn!(%error, "names are not registered for a moment");
+    }
 }
 
 /// Registers algorithms for good: until [`detach`] or a reboot, without a process.
@@ -119,6 +148,9 @@ pub fn detach() -> Result<(), Failure> {
 
 /// Algorithms that `weftd attach` has registered.
 pub fn attached() -> Vec<String> {
+    if !is_ours(Path::new(PINS)) {
+        return Vec::new();
+    }
     let names = fs::read_dir(PINS).into_iter().flatten().flatten();
     let mut names: Vec<String> = names
         .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(LINK)?.to_owned()))
@@ -134,8 +166,10 @@ pub fn has_bpf_fs() -> bool {
 
 /// Removes all pins. Sockets that use the programs keep them, and their maps, until they close. Returns what went wrong.
 pub fn unpin() -> Option<String> {
-    for entry in fs::read_dir(PINS).into_iter().flatten().flatten() {
-        Programs::take_back(&entry.path());
+    if is_ours(Path::new(PINS)) {
+        for entry in fs::read_dir(PINS).into_iter().flatten().flatten() {
+            Programs::take_back(&entry.path());
+        }
     }
     let removed = match fs::remove_dir_all(PINS) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -147,19 +181,32 @@ pub fn unpin() -> Option<String> {
     Some(wrong)
 }
 
+/// The folder of pins, made if need be. Where everybody may write, another user's may stand in its place; that is removed.
 fn pins() -> Option<PathBuf> {
     if !has_bpf_fs() {
         return None;
     }
-    match fs::create_dir(PINS) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            warn!(%error, "{PINS}");
-            None
+    let path = Path::new(PINS);
+    for _ in 0..2 {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                warn!(%error, "{PINS}");
+                return None;
+            }
+            Err(_) if !is_ours(path) => {
+                warn!("{PINS} is another user's, or others may write it; it is removed");
+                unpin();
+            }
+            _ => return Some(path.to_owned()),
         }
-        _ => Some(PathBuf::from(PINS)),
     }
+    None
 }
 
-fn holds_something(folder: &Path) -> bool {
-    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+/// A folder that nobody else may write?
+fn is_ours(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| {
+        let own = nix::unistd::geteuid().as_raw();
+        metadata.is_dir() && metadata.uid() == own && metadata.mode() & 0o022 == 0
+    })
 }

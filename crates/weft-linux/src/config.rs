@@ -1,12 +1,13 @@
 //! The daemon's configuration: TOML, in a file that nobody but its owner may write.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use nix::fcntl::OFlag;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time, from_table, read_table};
@@ -32,7 +33,7 @@ pub struct Config {
     pub metrics: Metrics,
     /// Logs.
     pub log: Log,
-    /// Network namespaces to serve, by name or path; none: the daemon's own.
+    /// Network namespaces to serve, by name or path, as they come and go; none: the daemon's own; `"*"`: all that have a name.
     pub namespaces: Vec<String>,
 }
 
@@ -181,7 +182,12 @@ impl Config {
     pub fn read(path: Option<&Path>) -> Result<Self, Failure> {
         let at = path.unwrap_or(Path::new(PATH));
         let refuse = |why: String| Failure::Input(format!("{}: {why}", at.display()));
-        let mut file = match File::open(at) {
+        // Without it, opening a FIFO would wait for a writer.
+        let open = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlag::O_NONBLOCK.bits())
+            .open(at);
+        let mut file = match open {
             Ok(file) => file,
             Err(error) if path.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self::default());
@@ -220,6 +226,15 @@ impl Config {
         for name in &congestion.load {
             check_name(name).map_err(|error| error.under("congestion.load"))?;
         }
+        let mut sorted = congestion.load.clone();
+        sorted.sort();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return given(
+                "congestion.load",
+                format!("{:?} twice", twice[0]),
+                "each algorithm once",
+            );
+        }
         if congestion.load.is_empty() {
             return given("congestion.load", "[]".to_owned(), "at least one algorithm");
         }
@@ -229,6 +244,16 @@ impl Config {
             let parameters: Vec<_> = parameters.clone().into_iter().collect();
             if let Err(error) = weft_cc::Algorithm::build(name.algorithm(), &parameters) {
                 return given(&path, error.to_string(), "what `weft list` says of the algorithm");
+            }
+            let beta = parameters.iter().find(|(parameter, _)| parameter == "beta");
+            if let (Name::Lia, Some((_, beta))) = (name, beta)
+                && *beta != 0.0
+            {
+                return given(
+                    &format!("{path}.beta"),
+                    beta.to_string(),
+                    "0: the kernel's has no ECN",
+                );
             }
         }
         if let Some(name) = &config.congestion.default
@@ -242,6 +267,12 @@ impl Config {
         }
         if !(1..=8).contains(&config.subflows.count) {
             return given("subflows.count", config.subflows.count.to_string(), "1 to 8");
+        }
+        for address in &config.subflows.addresses {
+            if address.is_loopback() || address.is_multicast() || address.is_unspecified() {
+                let allowed = "addresses of this host's network interfaces";
+                return given("subflows.addresses", address.to_string(), allowed);
+            }
         }
         if !config.metrics.listen.ip().is_loopback() {
             let listen = config.metrics.listen.to_string();
@@ -287,12 +318,20 @@ impl Config {
             .collect()
     }
 
-    /// The namespaces to serve, at least one.
+    /// The namespaces to serve that are configured one by one.
     pub fn namespaces(&self) -> Vec<Namespace> {
         match self.namespaces.as_slice() {
             [] => vec![Namespace::own()],
-            names => names.iter().map(Namespace::named).collect(),
+            names => {
+                let names = names.iter().filter(|name| *name != ALL);
+                names.map(Namespace::named).collect()
+            }
         }
+    }
+
+    /// Are all namespaces to be served that have a name?
+    pub fn serves_all_named(&self) -> bool {
+        self.namespaces.iter().any(|name| name == ALL)
     }
 
     /// For the path manager.
@@ -349,6 +388,7 @@ fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
+const ALL: &str = "*";
 /// With four subflows each nine joins are rejected at most by a peer that takes none.
 const PROBES: usize = 3;
 const OTHERS_WRITE: u32 = 0o022;
@@ -385,6 +425,22 @@ mod tests {
                 "[congestion]\nload = [\"weft_amp\"]\ndefault = \"weft_xmp\"",
                 "congestion.default: \"weft_xmp\"; allowed",
             ),
+            (
+                "[congestion]\nload = [\"weft_amp\", \"weft_amp\"]",
+                "congestion.load: \"weft_amp\" twice; allowed: each",
+            ),
+            (
+                "[congestion.parameters.weft_lia]\nbeta = 4",
+                "congestion.parameters.weft_lia.beta: 4; allowed: 0",
+            ),
+            (
+                "[subflows]\naddresses = [\"127.0.0.1\"]",
+                "subflows.addresses: 127.0.0.1; allowed: addresses of this host",
+            ),
+            (
+                "[subflows]\naddresses = [\"224.0.0.1\"]",
+                "subflows.addresses: 224.0.0.1; allowed",
+            ),
             ("[subflows", "line 1, column 10: "),
         ] {
             let complaint = Config::parse(text).unwrap_err().to_string();
@@ -409,6 +465,18 @@ mod tests {
         mode(folder.path(), 0o777);
         let complaint = Config::read(Some(&path)).unwrap_err();
         assert!(complaint.to_string().contains("its folder"), "{complaint}");
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        let complaint = Config::read(Some(&path)).unwrap_err();
+        assert!(
+            complaint.to_string().contains("not a regular file"),
+            "{complaint}"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use weft_linux::config::{Config, Format, Level, Log};
@@ -27,13 +28,22 @@ enum Command {
         /// Read the configuration, say what is wrong with it, and do nothing
         #[arg(long)]
         check: bool,
+        /// With --check: try as well whether this kernel takes the programs
+        #[arg(long, requires = "check")]
+        load: bool,
     },
     /// Show what the daemon knows: connections, subflows, windows, suppression
     Status {
         /// As JSON
         #[arg(long)]
         json: bool,
+        /// Again every so many seconds, until Ctrl-C
+        #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1",
+              value_parser = clap::value_parser!(u64).range(1..=3600))]
+        watch: Option<u64>,
     },
+    /// List connections, one a line
+    List,
     /// Say what is missing here, and the command that mends it
     Doctor {
         /// As JSON
@@ -72,17 +82,34 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::Run { config, check } => {
-            let config = Config::read(config.as_deref())?;
+        Command::Run {
+            config: path,
+            check,
+            load,
+        } => {
+            let config = Config::read(path.as_deref())?;
+            if load {
+                attach::try_load(&config)?;
+            }
             if !check {
                 log(&config.log);
-                daemon::run(&config)?;
+                daemon::run(&config, path.as_deref())?;
             }
         }
         Command::Testbed(arguments) => return Ok(testbed::run_command(&arguments)),
-        Command::Status { json } => {
+        Command::Status { json, watch } => loop {
             let status = status::ask(&daemon::socket(&daemon::folder()))?;
+            if watch.is_some() && !json {
+                // Clears a terminal.
+                print(&"\x1b[2J\x1b[H", false)?;
+            }
             print(&status, json)?;
+            let Some(seconds) = watch else { break };
+            std::thread::sleep(Duration::from_secs(seconds));
+        },
+        Command::List => {
+            let status = status::ask(&daemon::socket(&daemon::folder()))?;
+            print_text(&status::List(&status).to_string())?;
         }
         Command::Doctor { json, namespace } => {
             let report = doctor::examine(&namespace_of(namespace));
@@ -108,12 +135,15 @@ fn namespace_of(name: Option<String>) -> Namespace {
 }
 
 fn print<T: serde::Serialize + std::fmt::Display>(what: &T, json: bool) -> Result<(), Failure> {
-    use std::io::Write;
-    let text = if json {
+    print_text(&if json {
         serde_json::to_string_pretty(what).map_err(Failure::about("JSON"))? + "\n"
     } else {
         what.to_string()
-    };
+    })
+}
+
+fn print_text(text: &str) -> Result<(), Failure> {
+    use std::io::Write;
     // A reader that has gone away is no error.
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -1,21 +1,32 @@
 //! Prometheus metrics, on a loopback address only.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
+use std::time::Duration;
 
-use axum::Router;
-use axum::http::header::CONTENT_TYPE;
-use axum::routing::get;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::CONTENT_TYPE;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use tokio::task::AbortHandle;
+
+use crate::programs::{ConnectionStats, Name, Totals};
 use crate::status::Decisions;
 
 /// What is counted.
@@ -27,6 +38,10 @@ pub struct Metrics {
     pub subflows: Gauge,
     /// Suppressed connections now.
     pub suppressed: Gauge,
+    /// Connections in the programs' map, TCP's included.
+    pub entries: Gauge,
+    /// Connections there is room for.
+    pub room: Gauge,
     /// Subflows asked for.
     pub joins: Counter,
     /// Suppressions told.
@@ -37,20 +52,46 @@ pub struct Metrics {
     pub refusals: Counter,
     /// Times that events of the kernel were lost and looked up instead.
     pub overruns: Counter,
-    /// Of living connections: packets acknowledged.
-    pub acked: Gauge,
-    /// Of living connections: of those, marked.
-    pub marked: Gauge,
-    /// Subflows that fell back to reno for want of ECN at the other end.
-    pub without_ecn: Gauge,
-    /// Subflows that fell back to reno for want of room in the maps.
-    pub without_slot: Gauge,
-    /// Events of the programs that found the ring full.
-    pub lost_events: Gauge,
+    packets: [Family<Labels, Counter>; COUNTED.len()],
+    totals: [Counter; TOTALS.len()],
+    /// What was counted of each connection last.
+    last: HashMap<(u32, Name), [u64; COUNTED.len()]>,
+    last_totals: Option<[u64; TOTALS.len()]>,
     decision: Histogram,
     recent: VecDeque<f64>,
     decisions: u64,
 }
+
+/// Whose packets.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    namespace: String,
+    algorithm: &'static str,
+}
+
+/// What is counted of subflows, up to a second before they close.
+const COUNTED: [(&str, &str); 5] = [
+    ("acked_packets", "Packets acknowledged"),
+    ("marked_packets", "Of those, reported as marked"),
+    ("mark_cuts", "Cuts of windows by marks"),
+    (
+        "fast_retransmits",
+        "Losses found by acknowledgements, once per recovery",
+    ),
+    ("timeouts", "Retransmission timeouts"),
+];
+
+/// What the programs count over all connections.
+const TOTALS: [(&str, &str); 5] = [
+    (
+        "opened_connections",
+        "Connections that were coupled, TCP's included",
+    ),
+    ("opened_subflows", "Subflows that were coupled"),
+    ("subflows_without_ecn", "Subflows that are reno for want of ECN"),
+    ("subflows_without_slot", "Subflows that are reno for want of room"),
+    ("lost_events", "Events of the programs that were not told"),
+];
 
 impl Metrics {
     /// All zero, and the registry that knows them by name.
@@ -64,20 +105,11 @@ impl Metrics {
         let connections = gauge("connections", "MPTCP connections");
         let subflows = gauge("subflows", "Subflows of MPTCP connections");
         let suppressed = gauge("suppressed_connections", "Connections with suppressed subflows");
-        let acked = gauge("acked_packets", "Packets acknowledged to living subflows");
-        let marked = gauge("marked_packets", "Of those, reported as marked");
-        let without_ecn = gauge(
-            "subflows_without_ecn",
-            "Subflows whose other end knows no ECN, since start",
+        let entries = gauge(
+            "entries",
+            "Connections in the map of the programs, TCP's included",
         );
-        let without_slot = gauge(
-            "subflows_without_slot",
-            "Subflows for which no room was left, since start",
-        );
-        let lost_events = gauge(
-            "lost_events",
-            "Events of the programs that were lost, since start",
-        );
+        let room = gauge("entries_max", "Connections there is room for");
         let mut counter = |name: &str, help: &str| {
             let counter = Counter::<u64, AtomicU64>::default();
             registry.register(name, help, counter.clone());
@@ -88,6 +120,12 @@ impl Metrics {
         let releases = counter("releases", "Releases told to the kernel");
         let refusals = counter("refusals", "Commands the kernel refused");
         let overruns = counter("overruns", "Times that events of the kernel were lost");
+        let totals = TOTALS.map(|(name, help)| counter(name, help));
+        let packets = COUNTED.map(|(name, help)| {
+            let family = Family::<Labels, Counter>::default();
+            registry.register(name, help, family.clone());
+            family
+        });
         let decision = Histogram::new(exponential_buckets(10e-6, 2.0, 14));
         registry.register(
             "decision_seconds",
@@ -98,21 +136,64 @@ impl Metrics {
             connections,
             subflows,
             suppressed,
+            entries,
+            room,
             joins,
             suppressions,
             releases,
             refusals,
             overruns,
-            acked,
-            marked,
-            without_ecn,
-            without_slot,
-            lost_events,
+            packets,
+            totals,
+            last: HashMap::new(),
+            last_totals: None,
             decision,
             recent: VecDeque::with_capacity(RECENT),
             decisions: 0,
         };
         (metrics, registry)
+    }
+
+    /// Counts what a connection has done since it was counted last.
+    pub fn count(&mut self, namespace: String, connection: &ConnectionStats) {
+        let labels = Labels {
+            namespace,
+            algorithm: connection.algorithm.kernel(),
+        };
+        let mut now = [0; COUNTED.len()];
+        for s in &connection.subflows {
+            let counts = [s.acked, s.marked, s.marks, s.fast_retransmits, s.timeouts];
+            for (all, count) in now.iter_mut().zip(counts) {
+                *all += count;
+            }
+        }
+        let last = self.last.insert((connection.token, connection.algorithm), now);
+        let last = last.unwrap_or_default();
+        for ((family, now), last) in self.packets.iter().zip(now).zip(last) {
+            // What a subflow had counted goes with it.
+            family.get_or_create(&labels).inc_by(now.saturating_sub(last));
+        }
+    }
+
+    /// Forgets connections that are no more.
+    pub fn forget(&mut self, lives: impl Fn(u32) -> bool) {
+        self.last.retain(|(token, _), _| lives(*token));
+    }
+
+    /// What the programs have counted, since weftd runs.
+    pub fn total(&mut self, totals: &Totals) {
+        let now = [
+            totals.connections,
+            totals.subflows,
+            totals.without_ecn,
+            totals.without_slot,
+            totals.lost_events,
+        ];
+        // The maps may be older.
+        let last = self.last_totals.replace(now).unwrap_or(now);
+        for ((counter, now), last) in self.totals.iter().zip(now).zip(last) {
+            counter.inc_by(now.saturating_sub(last));
+        }
     }
 
     /// A decision reached the kernel after so many seconds.
@@ -142,35 +223,25 @@ impl Metrics {
     }
 }
 
-/// Serves the metrics at `http://LISTEN/metrics` from a thread of its own.
+/// Serves the metrics at `http://LISTEN/metrics` from a thread of its own; returns the address, whose port is the kernel's choice
+/// where it was 0.
 ///
 /// # Errors
 /// The address is taken, or not on loopback.
-pub fn serve(listen: SocketAddr, registry: Registry) -> io::Result<()> {
+pub fn serve(listen: SocketAddr, registry: Registry) -> io::Result<SocketAddr> {
     if !listen.ip().is_loopback() {
         return Err(io::Error::other("metrics are served on loopback only"));
     }
     let listener = TcpListener::bind(listen)?;
     listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
+        .enable_all()
         .build()?;
-    let registry = Arc::new(registry);
-    let page = move || {
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = encode(&mut text, &registry);
-        async move { ([(CONTENT_TYPE, TEXT)], text) }
-    };
     let serving = move || {
         runtime.block_on(async {
             match tokio::net::TcpListener::from_std(listener) {
-                Ok(listener) => {
-                    let router = Router::new().route("/metrics", get(page));
-                    if let Err(error) = axum::serve(listener, router).await {
-                        tracing::error!(%error, "metrics");
-                    }
-                }
+                Ok(listener) => answer(listener, Arc::new(registry)).await,
                 Err(error) => tracing::error!(%error, "metrics"),
             }
         });
@@ -178,15 +249,77 @@ pub fn serve(listen: SocketAddr, registry: Registry) -> io::Result<()> {
     thread::Builder::new()
         .name("metrics".to_owned())
         .spawn(serving)
-        .map(|_| ())
+        .map(|_| address)
+}
+
+/// Answers callers for good. Of more than [`CALLERS`] at once the one that came first has to go, so that nobody keeps others
+/// out by staying.
+async fn answer(listener: tokio::net::TcpListener, registry: Arc<Registry>) {
+    let mut callers: VecDeque<AbortHandle> = VecDeque::with_capacity(CALLERS);
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::debug!(%error, "metrics");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        callers.retain(|caller| !caller.is_finished());
+        if callers.len() >= CALLERS
+            && let Some(first) = callers.pop_front()
+        {
+            first.abort();
+        }
+        let registry = Arc::clone(&registry);
+        let service = service_fn(move |request| {
+            let response = page(&request, &registry);
+            async move { Ok::<_, Infallible>(response) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .serve_connection(TokioIo::new(stream), service);
+        let caller = tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "metrics");
+            }
+        });
+        callers.push_back(caller.abort_handle());
+    }
+}
+
+fn page(request: &Request<Incoming>, registry: &Registry) -> Response<Full<Bytes>> {
+    let mut response = Response::default();
+    if request.uri().path() != "/metrics" {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return response;
+    }
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = encode(&mut text, registry);
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(TEXT));
+    *response.body_mut() = Full::from(text);
+    response
 }
 
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// At once.
+const CALLERS: usize = 32;
+/// For a caller to ask.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// After the kernel could not take a caller, such as for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Decisions whose latency is kept for percentiles.
 const RECENT: usize = 1000;
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
     use super::*;
 
     #[test]
@@ -204,6 +337,65 @@ mod tests {
         assert_eq!(count, 1100);
         assert!((p50_us - 500.0).abs() < 1e-6, "{p50_us}");
         assert!((p99_us - 990.0).abs() < 1e-6, "{p99_us}");
+    }
+
+    /// Whoever stays without a word goes first, and the next caller is answered.
+    #[test]
+    fn callers_that_stay_keep_nobody_out() {
+        let (_, registry) = Metrics::new();
+        let address = serve(SocketAddr::from(([127, 0, 0, 1], 0)), registry).unwrap();
+        let connect = || {
+            let stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(4))).unwrap();
+            stream
+        };
+        let mut idle: Vec<_> = (0..3 * CALLERS).map(|_| connect()).collect();
+        let mut caller = connect();
+        caller
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: weft\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        let mut answer = String::new();
+        caller.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("weft_connections 0"), "{answer}");
+        assert_eq!(idle[0].read(&mut [0]).unwrap_or(0), 0);
+        // One of the last is answered yet.
+        let last = idle.last_mut().unwrap();
+        last.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        last.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.0 404"), "{answer}");
+    }
+
+    /// The board and the alert rules ask for nothing that is not served.
+    #[test]
+    fn what_the_board_and_the_alerts_ask_for_is_served() {
+        let (metrics, registry) = Metrics::new();
+        for family in &metrics.packets {
+            let labels = Labels {
+                namespace: String::new(),
+                algorithm: Name::Amp.kernel(),
+            };
+            family.get_or_create(&labels).inc();
+        }
+        let mut served = String::new();
+        encode(&mut served, &registry).unwrap();
+        let board = include_str!("../packaging/grafana.json");
+        let alerts = include_str!("../packaging/alerts.yml");
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        for text in [board, alerts] {
+            let names: Vec<_> = text
+                .split(|c: char| !is_part(c))
+                .filter(|word| word.starts_with("weft_"))
+                .collect();
+            assert!(!names.is_empty());
+            for name in names {
+                let known = ["_total", "_bucket"]
+                    .iter()
+                    .find_map(|suffix| name.strip_suffix(suffix))
+                    .unwrap_or(name);
+                assert!(served.contains(&format!("# HELP {known} ")), "{name}");
+            }
+        }
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub struct ConnectionStatus {
     pub role: String,
     /// The algorithm that couples its subflows, if one of ours does.
     pub algorithm: Option<String>,
+    /// Why not all of its subflows are coupled.
+    pub uncoupled: Option<String>,
     /// Has the kernel been told to suppress all subflows but one?
     pub suppressed: bool,
     /// Times the algorithm decided for suppression.
@@ -70,6 +72,8 @@ pub struct SubflowStatus {
     pub remote: SocketAddr,
     /// Is it flagged backup?
     pub backup: bool,
+    /// Its congestion control, as the kernel has it.
+    pub congestion: String,
     /// What the congestion control knows, if it is one of ours.
     pub window: Option<WindowStatus>,
 }
@@ -170,6 +174,9 @@ impl fmt::Display for Status {
                 connection.suppressions,
                 connection.releases,
             )?;
+            if let Some(why) = &connection.uncoupled {
+                writeln!(f, "  not coupled: {why}")?;
+            }
             for subflow in &connection.subflows {
                 write!(f, "  {} -> {}", subflow.local, subflow.remote)?;
                 if let Some(window) = subflow.window {
@@ -187,6 +194,42 @@ impl fmt::Display for Status {
                 }
                 writeln!(f, "{}", if subflow.backup { "  backup" } else { "" })?;
             }
+        }
+        Ok(())
+    }
+}
+
+/// Connections, a line each, as `weftd list` shows them.
+pub struct List<'a>(pub &'a Status);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:8}  {:6}  {:12}  {:>8}  {:10}  {:24}  PEER",
+            "TOKEN", "ROLE", "ALGORITHM", "SUBFLOWS", "STATE", "NAMESPACE"
+        )?;
+        for connection in &self.0.connections {
+            let state = match (&connection.uncoupled, connection.suppressed) {
+                (Some(_), _) => "uncoupled",
+                (None, true) => "suppressed",
+                (None, false) => "active",
+            };
+            let first = connection.subflows.first();
+            writeln!(
+                f,
+                "{:08x}  {:6}  {:12}  {:8}  {state:10}  {:24}  {}",
+                connection.token,
+                connection.role,
+                connection.algorithm.as_deref().unwrap_or("-"),
+                connection.subflows.len(),
+                if connection.namespace.is_empty() {
+                    "-"
+                } else {
+                    &connection.namespace
+                },
+                first.map_or("-".to_owned(), |first| first.remote.to_string()),
+            )?;
         }
         Ok(())
     }

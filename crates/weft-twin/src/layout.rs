@@ -99,6 +99,8 @@ mirrors! {
         last_ack: u64,
         prior_cwnd: u64,
         prior_ssthresh: u64,
+        sent: u64,
+        received: u64,
     }
     /// `struct weft_connection`.
     "weft_connection" => Connection {

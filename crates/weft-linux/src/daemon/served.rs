@@ -3,39 +3,119 @@
 use std::io;
 use std::path::{Display, Path};
 
-use crate::Failure;
-use crate::path_manager::{Commands, Connection, Events, Namespace, Seen, Token, census, open};
-use crate::programs::ConnectionStats;
+use crate::path_manager::{
+    Command, Commands, Connection, Ends, Events, Namespace, Refusal, Seen, Token, census, open,
+};
+use crate::programs::{ConnectionStats, Subflow as Window};
 use crate::status::{ConnectionStatus, SubflowStatus, WindowStatus};
 
+/// A namespace, whether it is there or not.
 pub(super) struct Served {
     pub namespace: Namespace,
-    pub commands: Commands,
-    pub events: Events,
+    open: Option<Open>,
+}
+
+struct Open {
+    identity: (u64, u64),
+    commands: Commands,
+    events: Events,
+}
+
+/// What has become of a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Nothing,
+    Gone,
+    /// It is there, perhaps in the place of another one.
+    Came,
 }
 
 impl Served {
-    pub fn open(namespace: Namespace) -> Result<Self, Failure> {
-        let (commands, events) = open(&namespace).map_err(|error| match error.kind() {
-            io::ErrorKind::PermissionDenied => Failure::Missing(format!(
-                "{error}: the path manager takes root, or CAP_NET_ADMIN (and CAP_SYS_ADMIN for other namespaces)"
-            )),
-            _ => Failure::Missing(error.to_string()),
-        })?;
-        Ok(Self {
+    pub fn new(namespace: Namespace) -> Self {
+        Self {
             namespace,
+            open: None,
+        }
+    }
+
+    /// Opens it if it has come, and lets go of it if it has gone.
+    pub fn follow(&mut self) -> io::Result<Change> {
+        let identity = self.namespace.identity();
+        if self.open.as_ref().map(|open| open.identity) == identity {
+            return Ok(Change::Nothing);
+        }
+        let gone = if self.open.take().is_some() {
+            Change::Gone
+        } else {
+            Change::Nothing
+        };
+        let Some(identity) = identity else {
+            return Ok(gone);
+        };
+        let (commands, events) = open(&self.namespace)?;
+        self.open = Some(Open {
+            identity,
             commands,
             events,
-        })
+        });
+        Ok(Change::Came)
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
     }
 
     pub fn name(&self) -> Display<'_> {
         self.namespace.path().display()
     }
 
-    pub fn census(&self) -> io::Result<Vec<Seen>> {
-        census(&self.namespace)
+    pub fn events(&self) -> Option<&Events> {
+        self.open.as_ref().map(|open| &open.events)
     }
+
+    pub fn send(&self, commands: &[Command]) -> io::Result<Vec<Refusal>> {
+        match &self.open {
+            Some(open) => open.commands.send(commands),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// None of one that is not there.
+    pub fn census(&self) -> io::Result<Vec<Seen>> {
+        match &self.open {
+            Some(_) => census(&self.namespace),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Why not all subflows of a connection are coupled, if they are not.
+fn why_uncoupled(
+    connection: &Connection,
+    windows: Option<&ConnectionStats>,
+    seen: &[&Seen],
+) -> Option<String> {
+    if connection.deaf {
+        let why = "no ECN: the other end refused it, or the algorithm was chosen after connect";
+        return Some(why.to_owned());
+    }
+    let coupled = |seen: &&Seen| {
+        let window = windows.and_then(|windows| window_of(windows, seen.subflow.ends()));
+        window.is_some()
+    };
+    let first = seen.iter().find(|seen| !coupled(seen))?;
+    Some(match first.congestion.as_str() {
+        ours if ours.starts_with("weft_") => format!("{ours} of an earlier weftd, whose maps are gone"),
+        "reno" => "reno: chosen, or no slot was free, or no ECN".to_owned(),
+        other => format!("its congestion control is {other}"),
+    })
+}
+
+fn window_of(windows: &ConnectionStats, ends: Ends) -> Option<&Window> {
+    windows
+        .subflows
+        .iter()
+        .find(|window| (window.local, window.remote) == ends)
 }
 
 /// A connection for the status.
@@ -44,12 +124,18 @@ pub(super) fn describe(
     connection: &Connection,
     namespace: &Path,
     windows: Option<&ConnectionStats>,
+    seen: &[&Seen],
 ) -> ConnectionStatus {
+    let congestion = |ends| {
+        let seen = seen.iter().find(|seen| seen.subflow.ends() == ends);
+        seen.map_or(String::new(), |seen| seen.congestion.clone())
+    };
     ConnectionStatus {
         token,
         namespace: namespace.display().to_string(),
         role: if connection.server { "server" } else { "client" }.to_owned(),
         algorithm: windows.map(|windows| windows.algorithm.kernel().to_owned()),
+        uncoupled: why_uncoupled(connection, windows, seen),
         suppressed: connection.suppressed,
         suppressions: windows.map_or(0, |windows| windows.suppressions),
         releases: windows.map_or(0, |windows| windows.releases),
@@ -60,13 +146,9 @@ pub(super) fn describe(
                 local: subflow.local,
                 remote: subflow.remote,
                 backup: subflow.backup,
+                congestion: congestion(subflow.ends()),
                 window: windows
-                    .and_then(|windows| {
-                        windows
-                            .subflows
-                            .iter()
-                            .find(|window| (window.local, window.remote) == subflow.ends())
-                    })
+                    .and_then(|windows| window_of(windows, subflow.ends()))
                     .map(|window| WindowStatus {
                         active: window.active,
                         cwnd: window.cwnd,

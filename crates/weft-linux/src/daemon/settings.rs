@@ -7,7 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use tracing::debug;
+
 use crate::path_manager::Namespace;
+
+/// The setting that names the default congestion control.
+pub const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
 
 /// A setting that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,6 +127,25 @@ pub fn read(namespace: &Namespace, key: &str) -> io::Result<String> {
     let path = path(key);
     let text = namespace.within(|| fs::read_to_string(&path))?;
     Ok(text.trim_end().to_owned())
+}
+
+/// Namespaces take over the default congestion control that the machine had when they were made, and keep what the name
+/// stood for. Of those that are not `served`, what names one of Weft's is written again, or made the machine's default
+/// when the names are taken back. Where the caller may not enter them they stay as they are.
+pub fn renew_inherited(served: impl Fn(&Namespace) -> bool, taken_back: bool) {
+    let own = read(&Namespace::own(), DEFAULT).unwrap_or_default();
+    for namespace in Namespace::all_named().into_iter().filter(|it| !served(it)) {
+        let Ok(name) = read(&namespace, DEFAULT) else {
+            continue;
+        };
+        if !name.starts_with("weft_") || (taken_back && own.starts_with("weft_")) {
+            continue;
+        }
+        let value = if taken_back { &own } else { &name };
+        if let Err(error) = write(&namespace, DEFAULT, value) {
+            debug!(%error, "an inherited default stays");
+        }
+    }
 }
 
 fn write(namespace: &Namespace, key: &str, value: &str) -> io::Result<()> {

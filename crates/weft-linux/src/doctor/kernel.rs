@@ -42,8 +42,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
 
 fn capabilities() -> Finding {
     const CHECK: &str = "capabilities";
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let lacking = lacking(&status);
+    let lacking = missing_capabilities();
     if lacking.is_empty() {
         return Finding::good(CHECK, "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON are there");
     }
@@ -54,16 +53,22 @@ fn capabilities() -> Finding {
     )
 }
 
-/// The capabilities that are needed and not effective.
+/// The capabilities that are needed and that this process does not have.
+pub fn missing_capabilities() -> Vec<&'static str> {
+    lacking(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+/// The capabilities that are needed and not effective. CAP_SYS_ADMIN stands for those of BPF.
 fn lacking(status: &str) -> Vec<&'static str> {
     let effective = status
         .lines()
         .find_map(|line| line.strip_prefix("CapEff:"))
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .unwrap_or(0);
+    let all = effective & (1 << SYS_ADMIN) != 0;
     CAPABILITIES
         .iter()
-        .filter(|(_, bit)| effective & (1 << bit) == 0)
+        .filter(|(_, bit)| effective & (1 << bit) == 0 && !(all && *bit > SYS_ADMIN))
         .map(|(name, _)| *name)
         .collect()
 }
@@ -110,7 +115,7 @@ fn bpf_fs() -> Finding {
     Finding::warning(
         CHECK,
         "not mounted: a restart does not find the windows of connections that are open",
-        format!("mount -t bpf bpf {}", attach::BPF_FS),
+        format!("mount -t bpf -o mode=0700 bpf {}", attach::BPF_FS),
     )
 }
 
@@ -153,6 +158,7 @@ fn process() -> Finding {
 }
 
 const OLDEST: (u32, u32) = (6, 1);
+const SYS_ADMIN: u32 = 21;
 const CAPABILITIES: [(&str, u32); 3] = [("CAP_NET_ADMIN", 12), ("CAP_PERFMON", 38), ("CAP_BPF", 39)];
 
 #[cfg(test)]
@@ -172,5 +178,6 @@ mod tests {
         assert!(lacking("CapEff:\t000001ffffffffff\n").is_empty());
         assert_eq!(lacking("CapEff:\t0000000000001000\n"), ["CAP_PERFMON", "CAP_BPF"]);
         assert_eq!(lacking("").len(), 3);
+        assert_eq!(lacking("CapEff:\t0000000000200000\n"), ["CAP_NET_ADMIN"]);
     }
 }

@@ -4,6 +4,8 @@ mod kernel;
 mod network;
 mod offloads;
 
+pub use kernel::missing_capabilities;
+
 use std::fmt;
 
 use serde::Serialize;

@@ -2,11 +2,12 @@
 
 use super::Finding;
 use crate::daemon::settings::read;
-use crate::path_manager::{Listener, Namespace, Seen, census, limits, listeners};
+use crate::path_manager::{Listener, Namespace, Seen, census, endpoints, limits, listeners};
 
 pub(super) fn findings(namespace: &Namespace) -> Vec<Finding> {
     vec![
         path_manager(namespace),
+        configured_endpoints(namespace),
         kernel_limits(namespace),
         default_algorithm(namespace),
         ecn(namespace),
@@ -38,6 +39,26 @@ fn path_manager(namespace: &Namespace) -> Finding {
             format!("net.mptcp.pm_type: {error}"),
             "boot a kernel from 5.19 on with MPTCP",
         ),
+    }
+}
+
+/// The kernel's own path manager makes use of them, which is out of work where weftd serves.
+fn configured_endpoints(namespace: &Namespace) -> Finding {
+    const CHECK: &str = "endpoints";
+    match (
+        endpoints(namespace),
+        read(namespace, "net.mptcp.pm_type").as_deref(),
+    ) {
+        (Ok(0), _) => Finding::good(CHECK, "none configured"),
+        (Ok(count), Ok("1")) => Finding::warning(
+            CHECK,
+            format!(
+                "{count} of `ip mptcp endpoint` are configured and not used, since the path manager is in user space"
+            ),
+            "subflows.spread = \"addresses\" and subflows.addresses in /etc/weft/weftd.toml",
+        ),
+        (Ok(count), _) => Finding::good(CHECK, format!("{count}, which weftd does not use when it runs")),
+        (Err(error), _) => Finding::warning(CHECK, error.to_string(), "run as root on a kernel with MPTCP"),
     }
 }
 
@@ -111,24 +132,24 @@ fn listening(listeners: &[Listener]) -> Finding {
     )
 }
 
+/// The programs make Reno of a socket without ECN.
 fn other_ends(seen: &[Seen]) -> Finding {
-    let stand = seen.iter().filter(|seen| seen.established);
-    let ours: Vec<&Seen> = stand.filter(|seen| echoes(&seen.congestion)).collect();
-    let deaf = ours.iter().filter(|seen| !seen.ecn).count();
-    if deaf == 0 {
-        return Finding::good(OTHER_ENDS, format!("{} subflows, all with ECN", ours.len()));
-    }
-    let peer = ours
-        .iter()
-        .find(|seen| !seen.ecn)
-        .map_or(String::new(), |seen| seen.subflow.remote.to_string());
+    let stand: Vec<&Seen> = seen.iter().filter(|seen| seen.established).collect();
+    let deaf = |seen: &&&Seen| !seen.ecn && (echoes(&seen.congestion) || seen.congestion == "reno");
+    let count = stand.iter().filter(deaf).count();
+    let Some(first) = stand.iter().find(deaf) else {
+        return Finding::good(OTHER_ENDS, format!("{} subflows, none that is deaf", stand.len()));
+    };
     Finding::warning(
         OTHER_ENDS,
         format!(
-            "{deaf} of {} subflows have no ECN because the other end refused it, such as {peer}",
-            ours.len()
+            "{count} of {} subflows are Reno without ECN, such as to {}: the other end refused it, or the algorithm was chosen after connect \
+             (as iperf3 -C does), when the SYN had gone without",
+            stand.len(),
+            first.subflow.remote
         ),
-        "run weftd with congestion.default = \"weft_dctcp\" at the other end",
+        "run weftd with congestion.default = \"weft_dctcp\" at the other end; here choose the algorithm before connect: by the \
+         default, or ip route change ROUTE congctl NAME",
     )
 }
 
@@ -150,7 +171,7 @@ fn hash_policy(namespace: &Namespace) -> Finding {
 
 /// Does an algorithm need, and therefore echo, ECN marks?
 fn echoes(name: &str) -> bool {
-    name.starts_with("weft_") || name == "dctcp"
+    (name.starts_with("weft_") && name != "weft_lia") || name == "dctcp"
 }
 
 const LISTENERS: &str = "listeners";

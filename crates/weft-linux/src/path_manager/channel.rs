@@ -1,12 +1,13 @@
 //! The two netlink sockets of a namespace: one for commands and their answers, one for events.
 
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use netlink_packet_core::{
-    Emitable, NLM_F_ACK, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-    NetlinkSerializable, ParseableParametrized,
+    Emitable, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload, NetlinkSerializable, ParseableParametrized,
 };
 use netlink_packet_generic::ctrl::nlas::{GenlCtrlAttrs, McastGrpAttrs};
 use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd};
@@ -30,6 +31,8 @@ pub struct Refusal {
 pub struct Commands {
     socket: Socket,
     family: u16,
+    /// The number of the next command; none is used twice, so that no late answer is taken for another's.
+    next: Cell<u32>,
 }
 
 /// Events come from here.
@@ -57,7 +60,12 @@ pub fn open(namespace: &Namespace) -> io::Result<(Commands, Events)> {
         setsockopt(&events, RcvBufForce, &EVENTS_BUFFER)?;
         events.add_membership(group)?;
         events.set_non_blocking(true)?;
-        Ok((Commands { socket, family }, Events { socket: events }))
+        let commands = Commands {
+            socket,
+            family,
+            next: Cell::new(1),
+        };
+        Ok((commands, Events { socket: events }))
     })
 }
 
@@ -70,7 +78,10 @@ impl Commands {
         let mut refusals = Vec::new();
         for commands in commands.chunks(COMMANDS_AT_ONCE) {
             let mut buffer = Vec::new();
-            for (sequence, command) in (1..).zip(commands) {
+            let first = self.next.get();
+            self.next.set(first.wrapping_add(commands.len() as u32));
+            for (i, command) in (0..).zip(commands) {
+                let sequence = first.wrapping_add(i);
                 let mut message = GenlMessage::from_payload(Message::from(command));
                 message.set_resolved_family_id(self.family);
                 append(&mut buffer, message, NLM_F_REQUEST | NLM_F_ACK, sequence);
@@ -82,11 +93,11 @@ impl Commands {
                     let NetlinkPayload::Error(answer) = payload else {
                         return Ok(());
                     };
+                    // Of a batch that failed before its answers came.
+                    let Some(command) = commands.get(sequence.wrapping_sub(first) as usize) else {
+                        return Ok(());
+                    };
                     answers += 1;
-                    let command = (sequence as usize)
-                        .checked_sub(1)
-                        .and_then(|i| commands.get(i))
-                        .ok_or_else(|| io::Error::other("the kernel answered what was not asked"))?;
                     if answer.code.is_some() {
                         refusals.push(Refusal {
                             command: *command,
@@ -143,6 +154,19 @@ pub fn limits(namespace: &Namespace) -> io::Result<Limits> {
         Some(answer) => answer.limits().map_err(io::Error::other),
         None => Err(io::Error::other("the kernel does not tell its limits")),
     }
+}
+
+/// How many addresses the kernel's own path manager has in a namespace.
+///
+/// # Errors
+/// The namespace cannot be entered, or the kernel has no MPTCP path manager.
+pub fn endpoints(namespace: &Namespace) -> io::Result<usize> {
+    request(
+        namespace,
+        Message::endpoints_request(),
+        NLM_F_REQUEST | NLM_F_DUMP,
+    )
+    .map(|answers| answers.len())
 }
 
 impl Events {

@@ -79,6 +79,10 @@ pub struct Connection {
     keeper: Ends,
     /// Does the algorithm ask for suppression, and since when is it of that opinion?
     wish: (bool, u64),
+    /// Bytes that have left and that have come.
+    carried: (u64, u64),
+    /// Does more come than leaves, and since when?
+    receives: (bool, u64),
     past: Past,
 }
 
@@ -228,6 +232,11 @@ impl Connections {
         }
     }
 
+    /// Forgets a namespace's connections: it is gone.
+    pub fn forget_namespace(&mut self, namespace: usize) {
+        self.all.retain(|_, connection| connection.namespace != namespace);
+    }
+
     /// Forgets connections that are not among those seen in a namespace, this time and the time before, and joins that the
     /// kernel is no longer at. It tells now and then that a connection is established after it has told that it is closed.
     pub fn forget_absent(&mut self, namespace: usize, seen: &[Seen], now: u64) {
@@ -335,6 +344,20 @@ impl Connections {
             let others = connection.subflows.iter().map(Subflow::ends);
             let after = others.skip_while(|other| *other != subflow).nth(1);
             connection.keeper = after.unwrap_or(subflow);
+        }
+    }
+
+    /// A connection has carried so many bytes, away from here and to here. The kernel takes a backup out of use in both
+    /// directions, so a connection that receives more than it sends is not suppressed for what it sends.
+    pub fn on_carried(&mut self, token: Token, carried: (u64, u64), now: u64, told: &mut Vec<Told>) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        let before = std::mem::replace(&mut connection.carried, carried);
+        let receives = carried.1.saturating_sub(before.1) > carried.0.saturating_sub(before.0);
+        if connection.receives.0 != receives {
+            connection.receives = (receives, now);
+            self.obey(token, now, told);
         }
     }
 
@@ -475,10 +498,11 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        let (suppress, since) = if connection.deaf {
-            (true, now)
-        } else {
-            connection.wish
+        let ((wish, since), (receives, receives_since)) = (connection.wish, connection.receives);
+        let (suppress, since) = match (connection.deaf, wish) {
+            (true, _) => (true, now),
+            (false, true) => (!receives, since.max(receives_since)),
+            (false, false) => (false, since),
         };
         if connection.is_told(suppress) {
             return;
@@ -634,6 +658,8 @@ impl Connection {
             foreign: false,
             keeper: initial.ends(),
             wish: (false, now),
+            carried: (0, 0),
+            receives: (false, now),
             past: Past::default(),
         }
     }

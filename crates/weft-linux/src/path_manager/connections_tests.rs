@@ -481,3 +481,22 @@ fn a_connection_whose_end_was_not_told_is_forgotten_once_it_was_missed_twice() {
     all.forget_absent(0, &[], 0);
     assert!(all.is_empty());
 }
+
+#[test]
+fn what_receives_more_than_it_sends_is_not_suppressed() {
+    let mut all = with_subflows(4);
+    told(|t| wish(&mut all, true, 0, t));
+    // It sends at first, then it receives, then it sends again.
+    assert!(told(|t| all.on_carried(TOKEN, (1000, 100), SECOND, t)).is_empty());
+    assert!(told(|t| all.on_carried(TOKEN, (1100, 5000), 2 * SECOND, t)).is_empty());
+    let released = pass(&mut all, 3 * SECOND);
+    assert_eq!(released.len(), 3, "{released:?}");
+    assert!(
+        released
+            .iter()
+            .all(|(_, command)| matches!(command, Command::Prioritise { backup: false, .. }))
+    );
+    assert!(told(|t| all.on_carried(TOKEN, (1200, 9000), 3 * SECOND, t)).is_empty());
+    let suppressed = told(|t| all.on_carried(TOKEN, (9000, 9000), 4 * SECOND, t));
+    assert_eq!(suppressed.len(), 3, "{suppressed:?}");
+}

@@ -14,10 +14,10 @@ mod wire;
 use std::net::{IpAddr, SocketAddr};
 
 pub use census::{Listener, Seen, census, listeners};
-pub use channel::{Commands, Events, Refusal, limits, open, request};
-pub use connections::{Connection, Connections, Joins, Spread, Told};
+pub use channel::{Commands, Events, Refusal, endpoints, limits, open, request};
+pub use connections::{Connection, Connections, Ends, Joins, Spread, Told};
 pub use hysteresis::Hysteresis;
-pub use namespace::Namespace;
+pub use namespace::{NAMED, Namespace};
 pub use wire::Limits;
 
 /// What the kernel calls a connection by: unique on the machine while it lives.

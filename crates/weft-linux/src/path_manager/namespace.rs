@@ -2,11 +2,15 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use nix::sched::{CloneFlags, setns};
 use serde::{Deserialize, Serialize};
+
+/// Where `ip netns` keeps the names.
+pub const NAMED: &str = "/run/netns";
 
 /// A network namespace: the process's own, or one by name as `ip netns` knows it or by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,12 +24,27 @@ impl Namespace {
 
     /// By name (`/run/netns/NAME`) or absolute path.
     pub fn named(name: impl AsRef<Path>) -> Self {
-        Self(Some(Path::new("/run/netns").join(name)))
+        Self(Some(Path::new(NAMED).join(name)))
+    }
+
+    /// All that have a name now.
+    pub fn all_named() -> Vec<Self> {
+        let entries = std::fs::read_dir(NAMED).into_iter().flatten().flatten();
+        entries.map(|entry| Self::named(entry.file_name())).collect()
     }
 
     /// For messages and for the saved settings; empty for the process's own.
     pub fn path(&self) -> &Path {
         self.0.as_deref().unwrap_or(Path::new(""))
+    }
+
+    /// What tells a namespace from another one that has its name later; none while there is no such.
+    pub fn identity(&self) -> Option<(u64, u64)> {
+        let Some(path) = &self.0 else {
+            return Some((0, 0));
+        };
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.dev(), metadata.ino()))
     }
 
     /// Runs `work` inside, on a thread of its own, since a thread's namespace is its own affair.

@@ -135,6 +135,14 @@ impl From<&Command> for Message {
 }
 
 impl Message {
+    /// Asks for the addresses of the kernel's own path manager (`ip mptcp endpoint`).
+    pub fn endpoints_request() -> Self {
+        Message {
+            command: CMD_GET_ADDR,
+            attributes: Vec::new(),
+        }
+    }
+
     /// Asks for the limits of the kernel's own path manager.
     pub fn limits_request() -> Self {
         Message {
@@ -299,6 +307,7 @@ fn address(kind: u16, ip: IpAddr, port: Option<u16>, id: Option<u8>, flags: Opti
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
+const CMD_GET_ADDR: u8 = 3;
 const CMD_GET_LIMITS: u8 = 6;
 const CMD_SET_FLAGS: u8 = 7;
 const CMD_ANNOUNCE: u8 = 8;

@@ -25,6 +25,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
 
@@ -37,6 +38,8 @@ pub use stats::{ConnectionStats, Subflow, Totals};
 
 /// What pins of registrations begin with, on kernels that have no links for them.
 const REGISTRATION: &str = "registration_";
+/// What pins of links begin with that wait for the next process.
+const HANDOVER: &str = "handover_";
 /// The maps that all programs share.
 const SHARED: [&str; 3] = ["connections", "events", "totals"];
 
@@ -196,12 +199,20 @@ impl Programs {
             Self::take_back(&pin);
             let _ = fs::remove_file(pin);
         }
+        let handed_over = |name: Name| {
+            let folder = options.pin.as_ref();
+            folder
+                .map(|folder| handover(folder, name))
+                .filter(|pin| pin.exists())
+        };
         let registered = registered()?;
-        if let Some(name) = names.iter().find(|n| registered.iter().any(|r| r == n.kernel())) {
+        let taken =
+            |name: &&Name| registered.iter().any(|r| r == name.kernel()) && handed_over(**name).is_none();
+        if let Some(name) = names.iter().find(taken) {
             return Err(Error::Registered(name.kernel()));
         }
+        let mut objects = Vec::new();
         let mut shared: Vec<MapHandle> = Vec::new();
-        let mut loaded = Vec::new();
         for &name in names {
             let object = open(name, options, linked, &shared)?
                 .load()
@@ -209,8 +220,19 @@ impl Programs {
             if shared.is_empty() {
                 shared = handles(&object)?;
             }
-            loaded.push(register(name, object, pin_of(name))?);
+            objects.push((name, object));
         }
+        // Nothing is taken from the last weftd before all have loaded.
+        let loaded = objects
+            .into_iter()
+            .map(|(name, object)| {
+                if let Some(pin) = handed_over(name) {
+                    let _ = fs::remove_file(pin);
+                    wait_until_free(name)?;
+                }
+                register(name, object, pin_of(name))
+            })
+            .collect::<Result<_, _>>()?;
         let [connections, events, totals] = shared.try_into().map_err(|_| Error::Kernel {
             what: "the programs".to_owned(),
             why: "none was named".to_owned(),
@@ -223,11 +245,48 @@ impl Programs {
         })
     }
 
+    /// Loads `names` and lets go of them again, without registering them or touching what is pinned.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn try_load(names: &[Name], options: &Options) -> Result<(), Error> {
+        let options = Options {
+            pin: None,
+            ..options.clone()
+        };
+        for &name in names {
+            let loaded = open(name, &options, has_links(), &[])?.load();
+            loaded.map_err(|error| Error::kernel(name.kernel(), &error))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the names registered until the next process that loads with the same folder registers its own.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn hand_over(&mut self, folder: &Path) -> Result<(), Error> {
+        // Without links the registration stays anyway.
+        if !has_links() {
+            return Ok(());
+        }
+        self.keep(|name| handover(folder, name))
+    }
+
     /// Ends the registration that is pinned there, if one is. Before Linux 6.4 there are no links that would end it with
     /// its process or its pin. Whether it did.
     pub fn take_back(pin: &Path) -> bool {
         MapHandle::from_pinned_path(pin)
             .is_ok_and(|map| map.map_type() == MapType::StructOps && map.delete(&[0; 4]).is_ok())
+    }
+
+    /// Are the maps that are pinned in a folder, if any are, of this version?
+    pub fn can_take_over(folder: &Path) -> bool {
+        let sizes = [size_of::<layout::Connection>(), 0, size_of::<layout::Totals>()];
+        SHARED.iter().zip(sizes).all(|(name, size)| {
+            MapHandle::from_pinned_path(folder.join(name))
+                .map_or(true, |map| map.value_size() as usize == size)
+        })
     }
 
     /// What is loaded.
@@ -263,6 +322,36 @@ impl Programs {
             connections.extend(value.as_deref().and_then(ConnectionStats::read));
         }
         Ok(connections)
+    }
+
+    /// How many connections there is room for.
+    pub fn room(&self) -> u32 {
+        self.connections.max_entries()
+    }
+
+    /// Removes what nobody has used for so many microseconds, but for connections that are `known` by their token: entries of
+    /// sockets that the kernel closed without telling their congestion control. Should one be of a socket that lives, it
+    /// gets another with its next acknowledgement. How many.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn reap(&self, now_us: u64, idle_us: u64, known: impl Fn(u32) -> bool) -> Result<usize, Error> {
+        let wrong = |error| Error::kernel("the map of connections", &error);
+        let mut reaped = 0;
+        let keys: Vec<_> = self.connections.keys().collect();
+        for key in keys {
+            let value = self.connections.lookup(&key, MapFlags::ANY).map_err(wrong)?;
+            let Some(connection) = value.as_deref().and_then(ConnectionStats::read) else {
+                continue;
+            };
+            let used = connection.subflows.iter().map(|s| s.last_ack_us).max();
+            let idle = now_us.saturating_sub(used.unwrap_or(0)) > idle_us;
+            let counts = connection.token == 0 || !known(connection.token);
+            if idle && counts && self.connections.delete(&key).is_ok() {
+                reaped += 1;
+            }
+        }
+        Ok(reaped)
     }
 
     /// The events' ring. Several readers would each get a part of the events.
@@ -316,6 +405,21 @@ fn registered() -> Result<Vec<String>, Error> {
     const LIST: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let list = fs::read_to_string(LIST).map_err(|error| Error::io(LIST, &error))?;
     Ok(list.split_whitespace().map(str::to_owned).collect())
+}
+
+fn handover(folder: &Path, name: Name) -> PathBuf {
+    folder.join(format!("{HANDOVER}{}", name.kernel()))
+}
+
+/// The kernel takes a name back some time after its link's pin has gone.
+fn wait_until_free(name: Name) -> Result<(), Error> {
+    for _ in 0..1000 {
+        if registered()?.iter().all(|registered| registered != name.kernel()) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// Does the kernel tie a registration to a link (6.4)?

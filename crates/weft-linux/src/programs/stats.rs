@@ -66,6 +66,12 @@ pub struct Subflow {
     pub fast_retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// When something was acknowledged last, or it began; microseconds of `CLOCK_MONOTONIC`.
+    pub last_ack_us: u64,
+    /// Bytes acknowledged, as of the last round.
+    pub sent: u64,
+    /// Bytes received, as of the last round.
+    pub received: u64,
 }
 
 /// What went another way than planned, over all connections since loading (or since the folder of
@@ -134,6 +140,9 @@ impl Subflow {
             rounds: subflow.rounds,
             fast_retransmits: subflow.fast_retransmits,
             timeouts: subflow.timeouts,
+            last_ack_us: subflow.last_ack,
+            sent: subflow.sent,
+            received: subflow.received,
         }
     }
 }

@@ -3,8 +3,11 @@
 //! Without root or on a kernel that lacks something these tests are skipped by name, with the reason.
 
 mod joins;
+mod others;
 mod restart;
 mod scene;
+mod share;
+mod soak;
 
 use std::fs;
 use std::io::Write;

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +28,7 @@ pub const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2);
 /// Further ones, which nobody knows until they are announced.
 pub const SERVER_TOO: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 4);
 pub const CLIENT_TOO: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);
+const CABLE: &str = "cable";
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1);
 
@@ -208,12 +209,73 @@ impl Scene {
         self.daemon_of(&self.names[..1], more)
     }
 
-    fn daemon_of(&self, namespaces: &[String], more: &str) -> Daemon {
+    /// The same for other namespaces.
+    pub fn daemon_of_these(&self, namespaces: &[&str], more: &str) -> Daemon {
+        let namespaces: Vec<String> = namespaces.iter().map(|name| (*name).to_owned()).collect();
+        self.daemon_of(&namespaces, more)
+    }
+
+    /// From now on the client's connections to an address have this congestion control.
+    pub fn route(&self, to: Ipv4Addr, cc: &str) {
+        let to = format!("{to}/32");
+        ip(&[
+            "-n",
+            &self.names[0],
+            "route",
+            "add",
+            &to,
+            "dev",
+            "v0",
+            "congctl",
+            cc,
+        ]);
+    }
+
+    pub fn client_name(&self) -> String {
+        self.names[0].clone()
+    }
+
+    pub fn server_name(&self) -> String {
+        self.names[1].clone()
+    }
+
+    /// How many sockets of the server listen.
+    pub fn listeners(&self) -> usize {
+        weft_linux::path_manager::listeners(&self.server)
+            .expect("a census")
+            .len()
+    }
+
+    /// A cable between the client and another namespace.
+    pub fn cable_to(&self, namespace: &str) {
+        let (here, there) = (["-n", &self.names[0]], ["netns", namespace]);
+        let cable = ["link", "add", CABLE, "type", "veth", "peer", "name", CABLE];
+        ip(&[&here[..], &cable[..], &there[..]].concat());
+    }
+
+    pub fn has_cable(&self) -> bool {
+        let shown = Command::new("ip")
+            .args(["-n", &self.names[0], "link", "show", CABLE])
+            .output();
+        shown.expect("ip").status.success()
+    }
+
+    /// Writes the configuration anew, for both namespaces.
+    pub fn configure(&self, more: &str) {
+        self.configured(&self.names, more);
+    }
+
+    fn configured(&self, namespaces: &[String], more: &str) -> PathBuf {
         let config = self.folder.path().join("weftd.toml");
         let text = format!(
             "namespaces = {namespaces:?}\ncongestion.default = \"weft_amp\"\nmetrics.enabled = false\nlog.format = \"json\"\n{more}",
         );
         fs::write(&config, text).expect("a configuration");
+        config
+    }
+
+    fn daemon_of(&self, namespaces: &[String], more: &str) -> Daemon {
+        let config = self.configured(namespaces, more);
         // The priority that its unit gives it.
         let mut child = Command::new("chrt")
             .args(["-f", "1", env!("CARGO_BIN_EXE_weftd"), "run", "--config"])
@@ -242,6 +304,11 @@ impl Scene {
         command
     }
 
+    /// While one weftd becomes the next, nobody answers.
+    pub fn try_status(&self) -> Option<Status> {
+        ask(&self.folder.path().join("status")).ok()
+    }
+
     pub fn status(&self) -> Status {
         ask(&self.folder.path().join("status")).expect("a status")
     }
@@ -267,8 +334,17 @@ impl Scene {
         self.serve_with(address, None)
     }
 
+    /// A server that sends to everybody as much as it can, too.
+    pub fn serve_both_ways(&self) -> Server {
+        self.served(SERVER.into(), None, true)
+    }
+
     /// The same with a congestion control of its own.
     pub fn serve_with(&self, address: IpAddr, cc: Option<&str>) -> Server {
+        self.served(address, cc, false)
+    }
+
+    fn served(&self, address: IpAddr, cc: Option<&str>, sends: bool) -> Server {
         let address = SocketAddr::from((address, 0));
         let listener: TcpListener = self
             .server
@@ -290,6 +366,10 @@ impl Scene {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else { return };
+                if sends {
+                    let mut stream = stream.try_clone().expect("a handle");
+                    thread::spawn(move || while stream.write_all(&[0; 1 << 16]).is_ok() {});
+                }
                 let counter = Arc::clone(&counter);
                 thread::spawn(move || {
                     let mut buffer = vec![0; 1 << 16];
@@ -427,9 +507,31 @@ impl Daemon {
         self.child.wait().expect("its end");
     }
 
-    pub fn stop(mut self) {
+    /// How many it has open.
+    pub fn descriptors(&self) -> usize {
+        let open = fs::read_dir(format!("/proc/{}/fd", self.child.id()));
+        open.expect("its descriptors").count()
+    }
+
+    /// Of memory that it really has.
+    pub fn megabytes(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("its status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kilobytes.expect("a size") / 1024
+    }
+
+    pub fn reload(&self) {
+        self.signal(Signal::SIGHUP);
+    }
+
+    fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a process"));
-        kill(pid, Signal::SIGTERM).expect("SIGTERM");
+        kill(pid, signal).expect("a signal");
+    }
+
+    pub fn stop(mut self) {
+        self.signal(Signal::SIGTERM);
         let end = self.child.wait().expect("its end");
         assert!(end.success(), "{end}");
     }

@@ -150,6 +150,7 @@ fn the_package_installs_and_goes_without_a_trace() {
         "etc/weft/weftd.toml",
         "usr/lib/systemd/system/weftd.service",
         "usr/share/weftd/grafana.json",
+        "usr/share/weftd/alerts.yml",
     ] {
         assert!(added.contains(expected), "{expected}");
     }
