@@ -87,6 +87,7 @@ fn options(config: &Config) -> Options {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn failure(error: Error) -> Failure {
     match error {
         Error::Btf | Error::Permission => Failure::Missing(error.to_string()),

@@ -228,10 +228,11 @@ impl Config {
         }
         let mut sorted = congestion.load.clone();
         sorted.sort();
-        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
+        if let Some((twice, _)) = pairs.find(|(one, next)| one == next) {
             return given(
                 "congestion.load",
-                format!("{:?} twice", twice[0]),
+                format!("{twice:?} twice"),
                 "each algorithm once",
             );
         }

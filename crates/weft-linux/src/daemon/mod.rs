@@ -527,7 +527,8 @@ impl Daemon {
     fn windows(&self) -> HashMap<u32, ConnectionStats> {
         match self.programs.connections() {
             Ok(connections) => {
-                self.metrics.entries.set(connections.len() as i64);
+                let entries = i64::try_from(connections.len());
+                self.metrics.entries.set(entries.unwrap_or(i64::MAX));
                 connections
                     .into_iter()
                     .filter(|connection| connection.token != 0)

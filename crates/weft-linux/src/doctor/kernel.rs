@@ -58,7 +58,7 @@ pub fn missing_capabilities() -> Vec<&'static str> {
     lacking(&fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
 
-/// The capabilities that are needed and not effective. CAP_SYS_ADMIN stands for those of BPF.
+/// The capabilities that are needed and not effective. `CAP_SYS_ADMIN` stands for those of BPF.
 fn lacking(status: &str) -> Vec<&'static str> {
     let effective = status
         .lines()

@@ -368,7 +368,7 @@ impl Scene {
                 let Ok(mut stream) = stream else { return };
                 if sends {
                     let mut stream = stream.try_clone().expect("a handle");
-                    thread::spawn(move || while stream.write_all(&[0; 1 << 16]).is_ok() {});
+                    thread::spawn(move || while stream.write_all(&vec![0; 1 << 16]).is_ok() {});
                 }
                 let counter = Arc::clone(&counter);
                 thread::spawn(move || {

@@ -14,8 +14,8 @@ use crate::scene_or_skip;
 /// Connections at once that are loaded.
 const LOADED: usize = 12;
 const COUNT: usize = 4;
-/// What a daemon may have open, with two or three namespaces.
-const DESCRIPTORS: usize = 64;
+/// What a daemon may have open: about 100 programs, maps and links, and few for each namespace.
+const DESCRIPTORS: usize = 160;
 const MEGABYTES: u64 = 128;
 
 /// The same faults for the same seed (`SplitMix64`); what the kernel makes of them is its own affair.
