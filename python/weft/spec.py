@@ -347,8 +347,8 @@ class EmpiricalSize(Model):
     )
     cdf: str | None = None
     """
-    A workload, "data-mining" or "web-search", or the path of a file: a line a point, size and cumulative probability
-    (as a fraction or in percent), and a comment "# size in bytes" or "# size in packets of 1460 bytes".
+    A workload, "data-mining" or "web-search", or the path of a file, from the spec's folder: a line a point, size and
+    cumulative probability (as a fraction or in percent), and a comment "# size in bytes" or "# size in packets of 1460 bytes".
     """
     kind: Literal["empirical"] = "empirical"
     """
@@ -372,7 +372,7 @@ class EmpiricalSize(Model):
 
 class ExponentialSize(Model):
     """
-    Exponential.
+    Exponential; draws above 1 TB count as 1 TB.
     """
 
     model_config = ConfigDict(
@@ -577,29 +577,6 @@ class HostQueues(Model):
     ] = None
     """
     A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
-    """
-
-
-class Hosts(Model):
-    """
-    What hosts do beside their transports. What is left out is as in the profile of all transports; where they have different
-    ones, as in `linux`.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    jitter: Annotated[
-        str | None,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = None
-    """
-    A packet that finds its host's port idle is sent after a random time, uniform up to this: what a host takes to process a
-    packet is never quite the same. Packets keep their order. Profile `linux`: 500ns; `amp-2019`: none.
     """
 
 
@@ -1018,7 +995,8 @@ class OliaCc(Model):
 
 class ParetoSize(Model):
     """
-    Pareto: P(X > x) = (L / x)^shape from L on, where L is what gives the mean; below an upper bound if there is one.
+    Pareto: P(X > x) = (L / x)^shape from L on, where L is what gives the mean; below an upper bound if there is one. Draws
+    above 1 TB count as 1 TB.
     """
 
     model_config = ConfigDict(
@@ -1486,9 +1464,7 @@ class BulkTraffic(Model):
     """
     Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
     """
-    pairs: (
-        Literal["permutation", "random"] | Staggered | list[list[str | int]] | None
-    ) = None
+    pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]] | None = None
     """
     Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one other, drawn by
     the seed; or "random": each flow of every host goes to another drawn for it; or staggered probabilities by
@@ -1588,9 +1564,7 @@ class ClosedLoopTraffic(Model):
     """
     Time between a flow's end and its successor's opening.
     """
-    size: (
-        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
-    )
+    size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     """
     Application bytes of each flow: a size, or a distribution of sizes by its kind.
     """
@@ -1621,6 +1595,45 @@ class ClosedLoopTraffic(Model):
     transport: str
     """
     Name of the transport.
+    """
+
+
+class Hosts(Model):
+    """
+    What hosts do beside their transports. What is left out is as in the profile of all transports; where they have different
+    ones, as in `linux`.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    jitter: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    A packet that finds its host's port idle is sent after a random time, uniform up to this: what a host takes to process a
+    packet is never quite the same. Packets keep their order. Profile `linux`: 500ns; `amp-2019`: none.
+    """
+    nic: Literal["switch", "fq", "fifo"] | None = None
+    """
+    How a host's sockets share its port. Profile `linux`: `fq`, but `switch` where `queues.host` says what such a queue does;
+    `amp-2019`: `switch`.
+    """
+    nic_limit: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    What a port takes of its host's data before sockets wait for it, unless `nic` is `switch`: about what the card holds
+    (Linux' byte queue limits). 16KB in all profiles.
     """
 
 
@@ -1730,9 +1743,7 @@ class JobsTraffic(Model):
     """
     Hosts of which a job's servers are drawn, its client excepted; left out, all.
     """
-    block: (
-        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
-    )
+    block: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     """
     Application bytes of a block: a size, or a distribution of sizes by its kind.
     """
@@ -1850,9 +1861,7 @@ class PoissonTraffic(Model):
     """
     Flows a second of one sender; or `interval`.
     """
-    size: (
-        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
-    )
+    size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     """
     Application bytes of each flow: a size, or a distribution of sizes by its kind.
     """
@@ -1940,6 +1949,17 @@ class ProfilePatch(Model):
     forward_rto: bool | None = None
     """
     RFC 5682: with selective acknowledgements, try new data after a timeout, and undo it if it was spurious.
+    """
+    framing: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Bytes that each packet, data or not, takes on the wire beyond that. Ethernet's are 24B: preamble and start of frame 8, check
+    sequence 4, gap 12 (IEEE 802.3). Queues limited in bytes and bytes of links count them.
     """
     full_handshakes: bool | None = None
     """
@@ -2184,7 +2204,7 @@ class Transport(Model):
     """
     Which subflow with window space gets the next packet.
     """
-    subflows: Annotated[int, Field(ge=1)] = 1
+    subflows: Annotated[int, Field(ge=1, le=64)] = 1
     """
     Subflows of a connection; 1 is single path.
     """
@@ -2230,11 +2250,7 @@ class Experiment(Model):
     Name of the experiment.
     """
     probes: Annotated[
-        list[
-            Annotated[
-                QueueProbe | FlowProbe | LatencyProbe, Field(discriminator="kind")
-            ]
-        ],
+        list[Annotated[QueueProbe | FlowProbe | LatencyProbe, Field(discriminator="kind")]],
         Field(validate_default=True),
     ] = []
     """
@@ -2270,11 +2286,7 @@ class Experiment(Model):
     traffic: Annotated[
         list[
             Annotated[
-                BulkTraffic
-                | IncastTraffic
-                | PoissonTraffic
-                | ClosedLoopTraffic
-                | JobsTraffic,
+                BulkTraffic | IncastTraffic | PoissonTraffic | ClosedLoopTraffic | JobsTraffic,
                 Field(discriminator="kind"),
             ]
         ],

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use weft_cc::Factory;
 use weft_packet::{Outcome, Setup, Simulation, footprint};
-use weft_spec::{Level, Spec, SpecError, Time, apply_override, read_table};
+use weft_spec::{Hosts, Level, Nic, Spec, SpecError, Time, apply_override, read_table};
 use weft_traffic::{Flow, Program};
 
 use crate::classes::ClassNames;
@@ -254,6 +254,7 @@ impl Experiment {
             programs: programs.clone(),
             probes,
             jitter: spec.hosts.jitter.unwrap_or_default(),
+            nic: nic(&spec.hosts),
             seed: spec.seed,
             threads,
             trace_hash,
@@ -416,6 +417,17 @@ const STOP_EVERY: Time = Time::from_ms(1);
 /// More threads than any machine this runs on has cores.
 const MAX_THREADS: usize = 1024;
 
+/// What sockets know of their host's card.
+fn nic(hosts: &Hosts) -> Option<weft_packet::Nic> {
+    let in_turn = match hosts.nic? {
+        Nic::Switch => return None,
+        Nic::Fq => true,
+        Nic::Fifo => false,
+    };
+    let limit = hosts.nic_limit?.0 as u32;
+    Some(weft_packet::Nic { limit, in_turn })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -456,6 +468,7 @@ mod tests {
             programs,
             probes,
             jitter: spec.hosts.jitter.unwrap_or_default(),
+            nic: nic(&spec.hosts),
             seed: spec.seed,
             threads: 1,
             trace_hash: true,

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_cc::Factory;
-use weft_fabric::{Fabric, PortQueues, TOPOLOGIES};
+use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
 use weft_packet::{Probe, Transport, footprint};
-use weft_spec::{Amount, Hosts, Kind, Level, NamedProfile, PROFILES, Spec, SpecError, Time, Traffic, find};
+use weft_spec::{
+    Amount, HostQueues, Hosts, Kind, Level, NamedProfile, Nic, PROFILES, Spec, SpecError, Time, Traffic, find,
+};
 use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
 
 use crate::classes::{self, ClassNames};
@@ -36,9 +38,21 @@ pub(crate) struct Resolved {
 /// The first thing found wrong, by its path in the spec.
 pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Result<Resolved, SpecError> {
     let mut resolved = spec.clone();
-    let (host_limit, host_mark) = spec.queues.host();
-    resolved.queues.host.limit = Some(host_limit);
-    resolved.queues.host.mark = Some(host_mark);
+    let mut queues = PortQueues::from(&spec.queues);
+    if spec.level == Level::Packet {
+        resolved.hosts = hosts(spec)?;
+    }
+    if let None | Some(Nic::Switch) = resolved.hosts.nic {
+        let (host_limit, host_mark) = spec.queues.host();
+        resolved.queues.host.limit = Some(host_limit);
+        resolved.queues.host.mark = Some(host_mark);
+    } else {
+        // Sockets wait for room, so the card's queue neither drops nor marks.
+        queues.host = Queue {
+            limit: Amount::Packets(u32::MAX),
+            mark: None,
+        };
+    }
 
     let kind = find(TOPOLOGIES, "topology.kind", &spec.topology.kind)?;
     let topology =
@@ -46,7 +60,6 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
     let extent = topology.it.extent();
     room.check(footprint::of_network(extent.nodes, extent.hosts, extent.links))
         .map_err(|full| SpecError::new("topology", full.to_string(), "a smaller network"))?;
-    let queues = PortQueues::from(&spec.queues);
     let fabric = topology
         .it
         .build(&queues)
@@ -66,9 +79,6 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         transports.push(built);
     }
 
-    if spec.level == Level::Packet {
-        resolved.hosts = hosts(spec);
-    }
     name_traffic(&mut resolved.traffic)?;
     let classes = ClassNames::new(&resolved)?;
     let stop = resolved
@@ -106,17 +116,34 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
 }
 
 /// What hosts do: as stated, else as in the profile of all transports, else as in the default profile.
-fn hosts(spec: &Spec) -> Hosts {
+fn hosts(spec: &Spec) -> Result<Hosts, SpecError> {
     let of_all = |profile: &&NamedProfile| spec.transports.values().all(|it| it.profile == profile.name);
     let profile = PROFILES.iter().find(of_all).unwrap_or(&PROFILES[0]);
-    Hosts {
+    let nic = match spec.hosts.nic {
+        _ if spec.queues.host == HostQueues::default() => spec.hosts.nic.or(profile.hosts.nic),
+        None | Some(Nic::Switch) => Some(Nic::Switch),
+        Some(Nic::Fq | Nic::Fifo) => {
+            let given = "stated beside a hosts.nic that has no such queue";
+            return Err(SpecError::new(
+                "queues.host",
+                given,
+                "nothing, or hosts.nic = \"switch\"",
+            ));
+        }
+    };
+    Ok(Hosts {
         jitter: spec.hosts.jitter.or(profile.hosts.jitter),
-    }
+        nic,
+        nic_limit: spec.hosts.nic_limit.or(profile.hosts.nic_limit),
+    })
 }
 
 /// A queue in bytes must have room for one full packet, or nothing ever passes.
 fn check_queues_hold(spec: &Spec, transport: &Transport, path: &str) -> Result<(), SpecError> {
-    let packet = transport.profile.wire_size().max(transport.profile.ack_size);
+    let packet = transport
+        .profile
+        .wire_size()
+        .max(transport.profile.ack_wire_size());
     let (host_limit, _) = spec.queues.host();
     for (field, limit) in [
         ("queues.limit", spec.queues.limit),

@@ -88,9 +88,14 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "queues.host.limit: 1KB is less than a packet of transports.amp",
     ),
     (&["hosts.jitter=2ms"], "hosts.jitter: 2ms; allowed: 0s to 1ms"),
+    (&["hosts.nic_limit=0B"], "hosts.nic_limit: 0B; allowed: 1B to "),
+    (
+        &["hosts.nic=fq", "queues.host.limit=70 packets"],
+        "queues.host: stated beside a hosts.nic that has no such queue; allowed: nothing, or hosts.nic = \"switch\"",
+    ),
     (
         &["hosts.jiter=1us"],
-        "hosts.jiter: unknown field; allowed: jitter",
+        "hosts.jiter: unknown field; allowed: jitter, nic, nic_limit",
     ),
     (
         &["transports.amp.cc=amq"],
@@ -230,10 +235,24 @@ fn everything_left_out_is_filled_in() {
     let experiment = parse(&[]).unwrap();
     let spec = experiment.spec();
     assert_eq!(spec["seed"], 1);
+    assert_eq!(spec["queues"]["host"], serde_json::json!({}));
     assert_eq!(
-        spec["queues"]["host"],
-        serde_json::json!({ "limit": "100 packets", "mark": "10 packets" })
+        spec["hosts"],
+        serde_json::json!({ "jitter": "500ns", "nic": "fq", "nic_limit": "16KB" })
     );
+    let queue = serde_json::json!({ "limit": "100 packets", "mark": "10 packets" });
+    for (switch_like, limit) in [
+        ("hosts.nic=switch", "100 packets"),
+        ("queues.host.limit=70 packets", "70 packets"),
+    ] {
+        let mut queue = queue.clone();
+        queue["limit"] = limit.into();
+        let experiment = parse(&[switch_like]).unwrap();
+        assert_eq!(experiment.spec()["hosts"]["nic"], "switch");
+        assert_eq!(experiment.spec()["queues"]["host"], queue);
+        let again = Experiment::parse(&experiment.spec().to_string(), &[]).unwrap();
+        assert_eq!(again.spec(), experiment.spec());
+    }
     let amp = &spec["transports"]["amp"];
     assert_eq!(
         (amp["cc"]["gamma"].as_f64(), amp["cc"]["cwnd_min"].as_f64()),

@@ -18,5 +18,5 @@ pub use outcome::{
     Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord,
     SuppressionRecord,
 };
-pub use setup::{Probe, Scheduler, Setup, Transport};
+pub use setup::{Nic, Probe, Scheduler, Setup, Transport};
 pub use simulation::Simulation;

@@ -205,6 +205,7 @@ mod tests {
                 .map(|flow| Probe::Latency { flow })
                 .collect(),
             jitter: Time(0),
+            nic: None,
             seed: 1,
             threads,
             trace_hash: true,

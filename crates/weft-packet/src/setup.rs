@@ -75,6 +75,15 @@ pub enum Probe {
     },
 }
 
+/// A host's card that pushes back on its sockets instead of marking and dropping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nic {
+    /// Bytes that a port takes before sockets wait.
+    pub limit: u32,
+    /// Do those that wait take turns, or does each send all that it has first?
+    pub in_turn: bool,
+}
+
 /// A packet-level experiment. A run is a pure function of it; `threads` changes nothing but the time it takes.
 pub struct Setup {
     /// The network.
@@ -89,6 +98,8 @@ pub struct Setup {
     pub probes: Vec<Probe>,
     /// A packet that finds its host's port idle leaves it late by a random time up to this.
     pub jitter: Time,
+    /// What sockets know of their host's card; without, its queue takes what they send.
+    pub nic: Option<Nic>,
     /// Seed of all random streams.
     pub seed: u64,
     /// Worker threads, at least 1.

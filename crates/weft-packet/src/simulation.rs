@@ -44,15 +44,19 @@ impl Simulation {
     pub fn new(setup: Setup) -> Result<Self, String> {
         let Setup {
             fabric,
-            transports,
+            mut transports,
             flows,
             programs,
             probes,
             jitter,
+            nic,
             seed,
             threads,
             trace_hash,
         } = setup;
+        for transport in &mut transports {
+            transport.profile = transport.profile.clone().framed();
+        }
         let mut plan = Plan {
             // The last segment of a flow may be a byte.
             min_packet: transports
@@ -80,6 +84,7 @@ impl Simulation {
             transports,
             flows,
             programs,
+            nic,
             seed,
         });
         check_links(&shared.fabric, plan.min_packet)?;

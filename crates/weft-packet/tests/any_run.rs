@@ -5,7 +5,7 @@ mod experiment;
 use experiment::{cc, flow, run, setup, sized, transport};
 use proptest::prelude::*;
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology, TwoBottlenecks};
-use weft_packet::{Probe, Scheduler, Setup, Transport};
+use weft_packet::{Nic, Probe, Scheduler, Setup, Transport};
 use weft_paths::{POLICIES, Policy};
 use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
@@ -254,6 +254,11 @@ impl Sent {
     }
 }
 
+fn any_nic() -> impl Strategy<Value = Option<Nic>> {
+    let limit = prop::sample::select(vec![1, 3_000, 16_000]);
+    prop::option::of((limit, any::<bool>()).prop_map(|(limit, in_turn)| Nic { limit, in_turn }))
+}
+
 /// Long enough for everything above: a few megabytes at 100 Mbps at worst, with timeouts of 10 ms.
 const END: Time = Time::from_ms(20_000);
 
@@ -266,6 +271,7 @@ proptest! {
         transports in prop::collection::vec(any_transport(), 1..4),
         sent in prop::collection::vec(any_sent(), 1..12),
         jitter in prop::sample::select(vec![0, 0, 1, 500_000]),
+        nic in any_nic(),
         seed in any::<u64>(),
     ) {
         for transport in &transports {
@@ -276,6 +282,7 @@ proptest! {
         let experiment = |threads| Setup {
             probes: vec![Probe::Queue { link: 1 }],
             jitter: Time(jitter),
+            nic,
             seed,
             threads,
             trace_hash: true,

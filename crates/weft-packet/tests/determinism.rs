@@ -96,7 +96,7 @@ fn mixed(seed: u64) -> Setup {
             Probe::Latency { flow: 1 },
             Probe::Latency { flow: 2 },
         ],
-        jitter: Time(700_001),
+        jitter: Time(500_001),
         seed,
         trace_hash: true,
         ..setup(fabric, transports, flows)

@@ -1,11 +1,11 @@
 //! Identical flows over equal links share alike, and no sender is ahead because of its number. Nothing is kinder than a user's
-//! experiment: hosts send as fast as the bottleneck, with the profile `linux` and its jitter.
+//! experiment: hosts send as fast as the bottleneck, with the profile `linux`, its jitter and its card.
 
 mod experiment;
 
-use experiment::{GBPS, assert_within, cc, everywhere, flow, queue, setup, transport};
-use weft_fabric::{Fabric, FatTree, ManyToOne, Queue, Topology};
-use weft_packet::{Outcome, Setup, Simulation};
+use experiment::{GBPS, assert_within, cc, flow, queue, setup, transport};
+use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology};
+use weft_packet::{Nic, Outcome, Setup, Simulation};
 use weft_spec::{PROFILES, Profile, Rate, Time};
 use weft_traffic::Flow;
 
@@ -14,6 +14,14 @@ const DELAY: Time = Time::from_us(5);
 
 /// What so many senders share, at a rate of all links.
 type Scene = fn(u32, Rate, Queue) -> (Fabric, Vec<Flow>);
+
+/// Switches have this queue; hosts' cards push back instead.
+fn pushing_back(switch: Queue) -> PortQueues {
+    PortQueues {
+        switch,
+        host: queue(u32::MAX, None),
+    }
+}
 
 /// Hosts around a switch.
 fn star(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
@@ -24,7 +32,7 @@ fn star(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
         sender_rate: None,
     };
     let flows = (0..senders).map(|host| flow(host, senders));
-    (topology.build(&everywhere(queue)).unwrap(), flows.collect())
+    (topology.build(&pushing_back(queue)).unwrap(), flows.collect())
 }
 
 /// Hosts of other pods than the receiver's, whose last link all share.
@@ -37,7 +45,7 @@ fn fat_tree(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
         oversubscription: 1,
     };
     let flows = (0..senders).map(|host| flow(4 + host, 0));
-    (topology.build(&everywhere(queue)).unwrap(), flows.collect())
+    (topology.build(&pushing_back(queue)).unwrap(), flows.collect())
 }
 
 /// Identical flows of one algorithm.
@@ -70,6 +78,10 @@ impl Contest {
         )];
         let mut simulation = Simulation::new(Setup {
             jitter: PROFILES[0].hosts.jitter.unwrap(),
+            nic: Some(Nic {
+                limit: PROFILES[0].hosts.nic_limit.unwrap().0 as u32,
+                in_turn: true,
+            }),
             seed,
             ..setup(fabric, transports, flows)
         })
@@ -128,25 +140,22 @@ fn dctcp_flows_share_alike() {
     }
 }
 
-/// Who fills a queue without marks learns of it by loss, sometimes by a timeout of 200 ms, so it takes longer and comes out less even.
+/// Who fills a queue without marks learns of it by loss, and what slow start gave to one of two takes long to even out: after 0.4 s
+/// two Reno flows are at 0.79, after 2 s at 0.97.
 #[test]
 fn flows_that_lose_packets_share_about_alike() {
-    for (algorithm, subflows, least) in [
-        ("reno", 1, [0.9; 3]),
-        ("cubic", 1, [0.9; 3]),
-        ("lia", 2, [0.8; 3]),
-    ] {
-        let contest = Contest {
-            scene: star,
-            gbps: 1,
-            queue: queue(100, None),
-            algorithm,
-            subflows,
-            warm_up: Time::from_ms(400),
-            length: Time::from_ms(600),
-        };
-        for (senders, least) in [2, 5, 10].into_iter().zip(least) {
-            contest.holds(senders, least);
+    for (algorithm, subflows) in [("reno", 1), ("cubic", 1), ("lia", 2)] {
+        for (senders, warm_up) in [(2, 2_000), (5, 400), (10, 400)] {
+            let contest = Contest {
+                scene: star,
+                gbps: 1,
+                queue: queue(100, None),
+                algorithm,
+                subflows,
+                warm_up: Time::from_ms(warm_up),
+                length: Time::from_ms(600),
+            };
+            contest.holds(senders, 0.9);
         }
     }
 }

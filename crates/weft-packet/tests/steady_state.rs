@@ -377,6 +377,7 @@ fn idle_paths_take_what_they_must() {
     const START: u64 = 1_234_567;
     let profile = Profile {
         sample_handshake_rtt: false,
+        framing: 24,
         ..undelayed()
     };
     let check = |fabric: Fabric,
@@ -391,11 +392,11 @@ fn idle_paths_take_what_they_must() {
         }];
         let transports = vec![transport(cc("dctcp", &[]), 1, profile.clone())];
         let outcome = run(setup(fabric, transports, flows), Time::from_ms(5));
-        let returns = crossing(&back, profile.ack_size);
-        let established = START + crossing(&there, profile.ack_size) + returns;
+        let returns = crossing(&back, profile.ack_wire_size());
+        let established = START + crossing(&there, profile.ack_wire_size()) + returns;
         assert_eq!(outcome.flows[0].established, Some(Time(established)));
         let packets = bytes.div_ceil(u64::from(profile.mss));
-        let last = (bytes - (packets - 1) * u64::from(profile.mss)) as u32 + profile.header;
+        let last = (bytes - (packets - 1) * u64::from(profile.mss)) as u32 + profile.header + profile.framing;
         if packets == 1 {
             let one_way = crossing(&there, last);
             let rtt = one_way + returns;

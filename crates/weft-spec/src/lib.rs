@@ -19,7 +19,7 @@ pub use experiment::{
     Cc, HostQueues, Kind, Level, MAX_SUBFLOWS, Mark, Measure, PathPolicy, Queues, SizeClass, Spec, Stop,
     Traffic, Transport,
 };
-pub use hosts::Hosts;
+pub use hosts::{Hosts, Nic};
 pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery};
 pub use set::apply_override;
 pub use tree::{from_table, read_table, to_table};

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use crate::{Hosts, Size, SpecError, Time, from_table, to_table};
+use crate::{Hosts, Nic, Size, SpecError, Time, from_table, to_table};
 
 /// The largest packet on the wire, data or ACK: what IPv4's and IPv6's length fields allow.
 const MAX_WIRE_SIZE: u32 = 65_535;
@@ -50,6 +50,11 @@ pub struct Profile {
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub ack_size: u32,
+    /// Bytes that each packet, data or not, takes on the wire beyond that. Ethernet's are 24B: preamble and start of frame 8, check
+    /// sequence 4, gap 12 (IEEE 802.3). Queues limited in bytes and bytes of links count them.
+    #[serde(with = "bytes")]
+    #[schemars(with = "Size")]
+    pub framing: u32,
     /// Initial congestion window in packets, at least 1.
     #[schemars(range(min = 1))]
     pub initial_cwnd: f64,
@@ -143,6 +148,9 @@ pub struct NamedProfile {
     pub hosts: Hosts,
 }
 
+/// What a card holds: some ten full packets.
+const NIC_LIMIT: Size = Size(16_000);
+
 /// All profiles, the default first.
 pub const PROFILES: &[NamedProfile] = &[
     NamedProfile {
@@ -151,6 +159,8 @@ pub const PROFILES: &[NamedProfile] = &[
         make: Profile::linux,
         hosts: Hosts {
             jitter: Some(Time::from_ns(500)),
+            nic: Some(Nic::Fq),
+            nic_limit: Some(NIC_LIMIT),
         },
     },
     NamedProfile {
@@ -159,6 +169,8 @@ pub const PROFILES: &[NamedProfile] = &[
         make: Profile::amp_2019,
         hosts: Hosts {
             jitter: Some(Time(0)),
+            nic: Some(Nic::Switch),
+            nic_limit: Some(NIC_LIMIT),
         },
     },
 ];
@@ -170,6 +182,7 @@ impl Profile {
             mss: 1448,
             header: 66,
             ack_size: 66,
+            framing: 0,
             initial_cwnd: 10.0,
             initial_ssthresh: f64::INFINITY,
             sample_handshake_rtt: true,
@@ -210,6 +223,7 @@ impl Profile {
             mss: 1400,
             header: 62,
             ack_size: 42,
+            framing: 0,
             initial_cwnd: 1.0,
             initial_ssthresh: 65_535.0 / 1400.0,
             sample_handshake_rtt: false,
@@ -248,7 +262,23 @@ impl Profile {
 impl Profile {
     /// Bytes of a full segment on the wire.
     pub fn wire_size(&self) -> u32 {
-        self.mss.saturating_add(self.header)
+        self.mss.saturating_add(self.header).saturating_add(self.framing)
+    }
+
+    /// Bytes of a packet without payload on the wire.
+    pub fn ack_wire_size(&self) -> u32 {
+        self.ack_size.saturating_add(self.framing)
+    }
+
+    /// The same packets, with what is around each counted among its own bytes.
+    #[must_use]
+    pub fn framed(self) -> Self {
+        Self {
+            header: self.header.saturating_add(self.framing),
+            ack_size: self.ack_wire_size(),
+            framing: 0,
+            ..self
+        }
     }
 
     /// Can a sender and a receiver work with these settings?
@@ -261,14 +291,15 @@ impl Profile {
             return refuse("mss", "0B".into(), "a size above 0");
         }
         if self.wire_size() > MAX_WIRE_SIZE {
+            let around = self.header.saturating_add(self.framing);
             let given = format!(
-                "{}B with {}B of header exceed {MAX_WIRE_SIZE}B on the wire",
-                self.mss, self.header
+                "{}B with {around}B of header and framing exceed {MAX_WIRE_SIZE}B on the wire",
+                self.mss
             );
             return refuse(
                 "mss",
                 given,
-                &format!("at most {}B", MAX_WIRE_SIZE.saturating_sub(self.header)),
+                &format!("at most {}B", MAX_WIRE_SIZE.saturating_sub(around)),
             );
         }
         if !(1..=MAX_WIRE_SIZE).contains(&self.ack_size) {
@@ -277,6 +308,11 @@ impl Profile {
                 Size(self.ack_size.into()).to_string(),
                 &format!("1B to {MAX_WIRE_SIZE}B"),
             );
+        }
+        if self.ack_wire_size() > MAX_WIRE_SIZE {
+            let given = format!("{}B with {}B of framing", self.ack_size, self.framing);
+            let allowed = MAX_WIRE_SIZE.saturating_sub(self.framing);
+            return refuse("ack_size", given, &format!("1B to {allowed}B"));
         }
         if !(1.0..=MAX_WINDOW).contains(&self.initial_cwnd) {
             return refuse(

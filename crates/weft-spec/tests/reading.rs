@@ -321,10 +321,21 @@ fn profiles_take_patches() {
         ),
         (
             "mss = \"65500B\"",
-            "mss: 65500B with 66B of header exceed 65535B on the wire; allowed: at most 65469B",
+            "mss: 65500B with 66B of header and framing exceed 65535B on the wire; allowed: at most 65469B",
         ),
         ("mss = \"0B\"", "mss: 0B; allowed: a size above 0"),
-        ("header = \"70KB\"", "mss: 1448B with 70000B of header exceed"),
+        (
+            "header = \"70KB\"",
+            "mss: 1448B with 70000B of header and framing exceed",
+        ),
+        (
+            "framing = \"64025B\"",
+            "mss: 1448B with 64091B of header and framing exceed 65535B on the wire; allowed: at most 1444B",
+        ),
+        (
+            "framing = \"24B\"\nack_size = \"65512B\"",
+            "ack_size: 65512B with 24B of framing; allowed: 1B to 65511B",
+        ),
         ("ack_size = \"0B\"", "ack_size: 0B; allowed: 1B to 65535B"),
         (
             "initial_cwnd = 0.5",

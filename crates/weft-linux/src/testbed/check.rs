@@ -1,7 +1,7 @@
 //! What this level can give. What a spec asks beyond it is refused by name.
 
 use weft_lab::measured::{Plan, Probe};
-use weft_spec::{Amount, Mark, Profile, Rate, Size, SpecError, Time, Transport, to_table};
+use weft_spec::{Amount, Mark, Nic, Profile, Rate, Size, SpecError, Time, Transport, to_table};
 
 use super::algorithms::{RENO, agree, in_kernel};
 use super::switch::{LENGTHS, PORTS};
@@ -50,6 +50,13 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     queues(plan)?;
     if let Some(jitter) = spec.hosts.jitter {
         return refuse("hosts.jitter", jitter, "nothing: the kernel takes what it takes");
+    }
+    if spec.hosts.nic_limit.is_some() || !matches!(spec.hosts.nic, None | Some(Nic::Switch)) {
+        return refuse(
+            "hosts.nic",
+            "a card that pushes back",
+            "\"switch\": hosts' ports mark and drop as switches do",
+        );
     }
     for (name, transport) in &spec.transports {
         self::transport(transport, spec.topology.kind == ONE_PATH)
@@ -159,7 +166,7 @@ fn transport(transport: &Transport, one_path: bool) -> Result<(), SpecError> {
             );
         }
     }
-    if profile.mss + profile.header != profile.wire_size() || profile.header != Profile::linux().header {
+    if profile.header != Profile::linux().header {
         return refuse(
             "tcp.header",
             Size(profile.header.into()),

@@ -6,6 +6,7 @@ use super::hash::{mix, rank};
 use super::network::{Network, Timer};
 use super::order::sort_spread;
 use super::packet::Packet;
+use super::route::Route;
 
 /// What sits at a host: a transport.
 pub trait Endpoint: Send {
@@ -40,6 +41,17 @@ impl At<'_> {
         let (hop, rest) = packet.route.next(self.network.hops);
         let port = (self.first_port + hop) as usize;
         self.network.send(self.node, port, self.now, packet, rest);
+    }
+
+    /// The port of this node that a route takes first.
+    pub fn port_of(&self, route: Route) -> u32 {
+        route.next(self.network.hops).0
+    }
+
+    /// When the port that a route takes first will hold no more than `bytes`, what it is sending included; perhaps in the past.
+    pub fn held_until(&self, route: Route, bytes: u32) -> u64 {
+        let port = &self.network.ports[(self.first_port + self.port_of(route)) as usize];
+        port.busy_until.saturating_sub(port.serialisation(bytes))
     }
 
     /// Has [`Endpoint::on_timer`] called with `key` at `time`, not before now.

@@ -93,6 +93,7 @@ impl Connection {
         let w = &self.windows[s];
         w.active
             && w.established
+            && !subflow.waits
             && subflow.may_send(w)
             && (!subflow.segments.any_to_resend() || subflow.hold)
     }

@@ -13,12 +13,13 @@ use crate::engine::prefetch::prefetch;
 use crate::engine::route::HopBits;
 use crate::engine::{At, Endpoint};
 use crate::outcome::{JobRecord, Sample};
-use crate::setup::Transport;
+use crate::setup::{Nic, Transport};
 
 use super::connection::{Connection, UNLIMITED};
 use super::handshakes::HANDSHAKE_DONE;
 use super::joining::{CONFIRM, END, join_at};
 use super::latency::Latencies;
+use super::nic::Lines;
 use super::programs::{HANDOVER, RunningJob};
 use super::reassembly::{Chunks, Islands};
 use super::receiver::{Assembly, Reaction, Receiver};
@@ -40,6 +41,8 @@ pub struct Shared {
     pub probes: FlowProbes,
     /// How routes are packed.
     pub hops: HopBits,
+    /// The hosts' cards.
+    pub nic: Option<Nic>,
     /// Seed of all random streams.
     pub seed: u64,
 }
@@ -63,6 +66,8 @@ pub enum TimerKind {
     Begin = 6,
     /// A subflow closes: subflow.
     Close = 7,
+    /// A port has room: port.
+    Nic = 8,
 }
 
 /// The key of a timer.
@@ -77,6 +82,8 @@ pub struct Host {
     pub(super) index: u32,
     pub connections: Vec<Connection>,
     pub(super) subflows: Vec<Subflow>,
+    /// Subflows that wait for the host's ports.
+    pub(super) lines: Lines,
     pub(super) assemblies: Vec<Assembly>,
     pub(super) receivers: Vec<Receiver>,
     /// Connection of each flow that this host sends.
@@ -168,6 +175,7 @@ impl Endpoint for Host {
             4 => self.delayed_ack_timer(index, at),
             6 => self.begin(index, at),
             7 => self.close(index, at),
+            8 => self.nic_has_room(index, at),
             _ => self.sample(index, at),
         }
     }
@@ -177,6 +185,7 @@ impl Host {
     /// An idle host.
     pub fn new(shared: Arc<Shared>, index: u32) -> Self {
         Self {
+            lines: Lines::new(shared.nic),
             shared,
             index,
             connections: Vec::new(),

@@ -9,6 +9,7 @@ mod handshakes;
 mod host;
 mod joining;
 mod latency;
+mod nic;
 mod programs;
 mod prr;
 mod rack;

@@ -43,7 +43,9 @@ impl Host {
     pub fn sending_is_over(&self, index: u32, now: u64) -> bool {
         let connection = &self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        now > connection.closes_until
+        let waits = self.subflows_of(connection).iter().any(|subflow| subflow.waits);
+        !waits
+            && now > connection.closes_until
             && (connection.joined == u64::MAX
                 || connection.windows.len() == 1
                 || now > connection.joined + profile.join_delay.0)

@@ -8,6 +8,7 @@ use crate::engine::packet::{AGAIN, COUNT_MASK, COUNT_SHIFT, CWR, DATA, DUPLICATE
 
 use super::connection::{Connection, UNLIMITED};
 use super::host::Host;
+use super::nic::Lines;
 use super::recovery::{News, enter_if_lost, lose_overtaken, on_duplicate, on_news};
 use super::segments::{Acked, Segment};
 use super::subflow::{State, Subflow};
@@ -270,6 +271,7 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         if self.subflows[slot as usize].segments.any_to_resend() {
             resend(
+                &mut self.lines,
                 connection,
                 &mut self.subflows[slot as usize],
                 self.shared.transports[connection.transport as usize]
@@ -288,6 +290,7 @@ impl Host {
             for s in 0..n {
                 if self.subflows[first + s].segments.any_to_resend() {
                     resend(
+                        &mut self.lines,
                         connection,
                         &mut self.subflows[first + s],
                         profile.header,
@@ -300,10 +303,13 @@ impl Host {
                 let Some(s) = connection.pick(transport.scheduler, &self.subflows[first..first + n]) else {
                     break;
                 };
+                let subflow = &mut self.subflows[first + s];
+                if !self.lines.admit(subflow, (first + s) as u32, at) {
+                    continue;
+                }
                 let Some(chunk) = connection.take_chunk(s as u32) else {
                     break;
                 };
-                let subflow = &mut self.subflows[first + s];
                 send_new(
                     connection,
                     subflow,
@@ -318,10 +324,13 @@ impl Host {
         }
         let s = slot as usize - first;
         while connection.has_data() && connection.has_room(s, &self.subflows[slot as usize]) {
+            let subflow = &mut self.subflows[slot as usize];
+            if !self.lines.admit(subflow, slot, at) {
+                break;
+            }
             let Some(chunk) = connection.take_chunk(s as u32) else {
                 break;
             };
-            let subflow = &mut self.subflows[slot as usize];
             connection.turn = if s + 1 == connection.windows.len() {
                 0
             } else {
@@ -484,11 +493,21 @@ fn sent_again(
 
 /// Sends lost segments again as far as the window allows. The first one of a recovery goes at once (RFC 6675, section 5,
 /// step 4.3), and so does the one that a partial acknowledgement asks for (RFC 6582).
-fn resend(connection: &mut Connection, subflow: &mut Subflow, header: u32, slot: u32, at: &mut At<'_>) {
+fn resend(
+    lines: &mut Lines,
+    connection: &mut Connection,
+    subflow: &mut Subflow,
+    header: u32,
+    slot: u32,
+    at: &mut At<'_>,
+) {
     if subflow.hold {
         return;
     }
     while subflow.urgent || subflow.may_send(&connection.windows[subflow.index as usize]) {
+        if subflow.segments.any_to_resend() && !lines.admit(subflow, slot, at) {
+            return;
+        }
         subflow.urgent = false;
         let Some(segment) = subflow.segments.resend(at.now) else {
             return;

@@ -54,6 +54,8 @@ pub struct Subflow {
     pub probe_again: bool,
     /// What the timer is for.
     pub alarm: Alarm,
+    /// Does it wait for its host's card?
+    pub waits: bool,
     /// Ports to the other host.
     pub route: Route,
     /// First byte not acknowledged.
@@ -132,6 +134,7 @@ impl Subflow {
             frto: false,
             probe_again: false,
             alarm: Alarm::Retransmit,
+            waits: false,
             route,
             una: 0,
             nxt: 0,

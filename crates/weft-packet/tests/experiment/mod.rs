@@ -93,6 +93,7 @@ pub fn setup(fabric: Fabric, transports: Vec<Transport>, flows: Vec<Flow>) -> Se
         programs: Vec::new(),
         probes: Vec::new(),
         jitter: Time(0),
+        nic: None,
         seed: 1,
         threads: 1,
         trace_hash: false,

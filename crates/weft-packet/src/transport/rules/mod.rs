@@ -362,6 +362,7 @@ impl Wire {
                 round: 0,
             }],
             programs: Vec::new(),
+            nic: None,
             seed: self.seed,
         });
         let rule: Rule = Arc::new(Mutex::new(rule));

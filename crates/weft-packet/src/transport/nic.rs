@@ -1,0 +1,113 @@
+//! A host's network card that pushes back: while a port holds enough, subflows that want to send wait in a line, and nothing is
+//! marked or dropped.
+//!
+//! Linux does so with TCP small queues (a socket may have little below itself), byte queue limits (so may the card) and fq (those
+//! that wait take turns). Here the card's limit stands for both limits: what waits has not been sent yet, so that no RTT sample
+//! contains it. Packets without data are not held back.
+
+use std::collections::VecDeque;
+
+use crate::engine::At;
+use crate::setup::Nic;
+
+use super::host::{Host, TimerKind, timer_key};
+use super::subflow::Subflow;
+
+/// Packets that a subflow sends when it is its turn (fq's quantum).
+const QUANTUM: u32 = 2;
+
+/// The subflows of a host that wait for its ports.
+pub struct Lines {
+    nic: Option<Nic>,
+    /// By port.
+    lines: Vec<Line>,
+}
+
+/// Those that wait for one port.
+#[derive(Default)]
+struct Line {
+    waiting: VecDeque<u32>,
+    /// Is a timer set, or the line being served?
+    woken: bool,
+    /// Whose turn it is, and how many packets it may send still.
+    turn: Option<(u32, u32)>,
+}
+
+impl Lines {
+    /// Nobody waits.
+    pub fn new(nic: Option<Nic>) -> Self {
+        Self {
+            nic,
+            lines: Vec::new(),
+        }
+    }
+
+    /// May `subflow`, which is `slot`, hand its port another packet now? If not, it waits, and is asked when it may.
+    #[inline(always)]
+    pub fn admit(&mut self, subflow: &mut Subflow, slot: u32, at: &mut At<'_>) -> bool {
+        match self.nic {
+            None => true,
+            Some(nic) => self.has_room(nic, subflow, slot, at),
+        }
+    }
+
+    fn has_room(&mut self, nic: Nic, subflow: &mut Subflow, slot: u32, at: &mut At<'_>) -> bool {
+        if subflow.waits {
+            return false;
+        }
+        let port = at.port_of(subflow.route);
+        if self.lines.len() <= port as usize {
+            self.lines.resize_with(port as usize + 1, Line::default);
+        }
+        let line = &mut self.lines[port as usize];
+        let full = at.held_until(subflow.route, nic.limit) > at.now;
+        match &mut line.turn {
+            Some((whose, left)) if *whose == slot => {
+                if !full && *left > 0 {
+                    *left -= 1;
+                    return true;
+                }
+                if nic.in_turn {
+                    line.waiting.push_back(slot);
+                } else {
+                    line.waiting.push_front(slot);
+                }
+            }
+            _ if !full && line.waiting.is_empty() => return true,
+            _ => line.waiting.push_back(slot),
+        }
+        subflow.waits = true;
+        if !line.woken {
+            line.woken = true;
+            // Woken for half of what fits, not for each packet, as a card's completions are told together.
+            let half = at.held_until(subflow.route, nic.limit / 2);
+            at.set_timer(half, timer_key(TimerKind::Nic, port));
+        }
+        false
+    }
+}
+
+impl Host {
+    /// Port `port` has room again: whoever waits for it sends in turn until it is full.
+    pub(super) fn nic_has_room(&mut self, port: u32, at: &mut At<'_>) {
+        let (port, Some(nic)) = (port as usize, self.lines.nic) else {
+            return;
+        };
+        while let Some(&slot) = self.lines.lines[port].waiting.front() {
+            let subflow = &mut self.subflows[slot as usize];
+            if at.held_until(subflow.route, nic.limit) > at.now {
+                let half = at.held_until(subflow.route, nic.limit / 2);
+                at.set_timer(half, timer_key(TimerKind::Nic, port as u32));
+                return;
+            }
+            subflow.waits = false;
+            let connection = subflow.connection;
+            let line = &mut self.lines.lines[port];
+            line.waiting.pop_front();
+            line.turn = Some((slot, if nic.in_turn { QUANTUM } else { u32::MAX }));
+            self.pump(connection, slot, at);
+            self.lines.lines[port].turn = None;
+        }
+        self.lines.lines[port].woken = false;
+    }
+}
