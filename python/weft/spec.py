@@ -1464,7 +1464,9 @@ class BulkTraffic(Model):
     """
     Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
     """
-    pairs: Literal["permutation", "random"] | Staggered | list[list[str | int]] | None = None
+    pairs: (
+        Literal["permutation", "random"] | Staggered | list[list[str | int]] | None
+    ) = None
     """
     Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one other, drawn by
     the seed; or "random": each flow of every host goes to another drawn for it; or staggered probabilities by
@@ -1564,7 +1566,9 @@ class ClosedLoopTraffic(Model):
     """
     Time between a flow's end and its successor's opening.
     """
-    size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    size: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
     """
     Application bytes of each flow: a size, or a distribution of sizes by its kind.
     """
@@ -1743,7 +1747,9 @@ class JobsTraffic(Model):
     """
     Hosts of which a job's servers are drawn, its client excepted; left out, all.
     """
-    block: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    block: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
     """
     Application bytes of a block: a size, or a distribution of sizes by its kind.
     """
@@ -1861,7 +1867,9 @@ class PoissonTraffic(Model):
     """
     Flows a second of one sender; or `interval`.
     """
-    size: str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    size: (
+        str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
+    )
     """
     Application bytes of each flow: a size, or a distribution of sizes by its kind.
     """
@@ -2250,7 +2258,11 @@ class Experiment(Model):
     Name of the experiment.
     """
     probes: Annotated[
-        list[Annotated[QueueProbe | FlowProbe | LatencyProbe, Field(discriminator="kind")]],
+        list[
+            Annotated[
+                QueueProbe | FlowProbe | LatencyProbe, Field(discriminator="kind")
+            ]
+        ],
         Field(validate_default=True),
     ] = []
     """
@@ -2286,7 +2298,11 @@ class Experiment(Model):
     traffic: Annotated[
         list[
             Annotated[
-                BulkTraffic | IncastTraffic | PoissonTraffic | ClosedLoopTraffic | JobsTraffic,
+                BulkTraffic
+                | IncastTraffic
+                | PoissonTraffic
+                | ClosedLoopTraffic
+                | JobsTraffic,
                 Field(discriminator="kind"),
             ]
         ],
