@@ -203,6 +203,16 @@ mod tests {
     }
 
     #[test]
+    fn the_acknowledgement_that_ends_slow_start_does_not_grow_the_window() {
+        let (mut cc, mut w) = (xmp(), vec![Window::new(4.0, 100.0)]);
+        cc.on_ack(&mut w, 0, ack(1));
+        assert_eq!(w[0].cwnd, 5.0);
+        cc.on_ack(&mut w, 0, Ack { marked: 1, ..ack(1) });
+        cc.on_mark(&mut w, 0);
+        assert_eq!((w[0].cwnd, w[0].ssthresh), (5.0, 5.0));
+    }
+
+    #[test]
     fn a_mark_cuts_whole_packets_at_least_one_down_to_the_floor() {
         let (mut cc, mut w) = (xmp(), avoiding(&[13.0]));
         // 13 - floor(13/4) = 10, 10 - 2, 8 - 2, 6 - 1, 5 - 1, 4 - 1, 3 - 1, floor.
