@@ -18,7 +18,7 @@ import polars as pl
 
 from weft import statistics
 from weft.papers.amp.fat_tree import DELAY_US, HOSTS, OTHER_DELAY_US, fat_tree, plot_cdf
-from weft.papers.amp.settings import PAPER_FCT_MS, SHOWN, transport, unfinished_ms
+from weft.papers.amp.settings import BY_SENDER, PAPER_FCT_MS, SHOWN, transport, unfinished_ms
 from weft.papers.figure import Claim
 from weft.papers.spread import Spread, listed, over_seeds, percentile
 from weft.sweep import Case
@@ -108,7 +108,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             ),
             "holds when beside AMP and beside XMP both the mean and the 90th percentile are below those beside DCM and "
             f"DCTCP; {percentiles}; {_elsewhere(rows, _mean_fcts)}. Cut off by the run's end: {_cut_off(here)} of the "
-            "short flows, which count with the time that they had taken",
+            f"short flows, which count with the time that they had taken. {BY_SENDER}",
         ),
         Claim(
             "(a) The FCT of short flows is worst when DCTCP is used for long flows",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.papers.amp.fat_tree import DELAY_US, OTHER_DELAY_US, fat_tree, plot_cdf
-from weft.papers.amp.settings import PAPER_FCT_MS, SHOWN, TOLERANCE, transport
+from weft.papers.amp.settings import BY_SENDER, PAPER_FCT_MS, SHOWN, TOLERANCE, transport
 from weft.papers.figure import Claim
 from weft.papers.spread import Spread, listed, over_seeds, percentile
 from weft.sweep import Case
@@ -182,7 +182,8 @@ def _percentile(rows: pl.DataFrame, length_ms: float, percent: int, algorithm: s
         f"{paper} ms",
         str(measured),
         measured.near(paper, TOLERANCE),
-        f"holds within {100 * TOLERANCE:.0f} %; {_unfinished(rows, length_ms, percent, algorithm)}; "
+        f"holds within {100 * TOLERANCE:.0f} %; {BY_SENDER}; "
+        f"{_unfinished(rows, length_ms, percent, algorithm)}; "
         f"{_elsewhere(rows, length_ms, percent, algorithm)}",
     )
 

@@ -38,6 +38,8 @@ MPTCP: dict[str, Any] = {"name": "lia", "beta": 4, "cwnd_min": 2, "per_ack": 1}
 PAPER_FCT_MS = (pl.col("acked_s") - pl.col("established_s")) * 1e3
 """A flow's completion time as the authors' simulator counts it: from subflow 0's SYN/ACK until the sender has the last
 acknowledgement. The column `fct_s` ends where the receiver has the last byte."""
+BY_SENDER = "FCT ends with the last acknowledgement at the sender, as in the authors' simulator"
+"""For the notes of claims."""
 
 
 def unfinished_ms(end_s: float) -> pl.Expr:
