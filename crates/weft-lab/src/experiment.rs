@@ -233,6 +233,7 @@ impl Experiment {
             stop,
             measure,
             probes,
+            events,
         } = resolve(&self.spec, &self.own, self.room)?;
         let needed = footprint::of_run(
             &fabric,
@@ -255,6 +256,7 @@ impl Experiment {
             probes,
             jitter: spec.hosts.jitter.unwrap_or_default(),
             nic: nic(&spec.hosts),
+            events,
             seed: spec.seed,
             threads,
             trace_hash,
@@ -459,6 +461,7 @@ mod tests {
             flows,
             programs,
             probes,
+            events,
             ..
         } = resolve(&Spec::from_table(&table).unwrap(), &[], Room::Any).unwrap();
         let setup = Setup {
@@ -469,6 +472,7 @@ mod tests {
             probes,
             jitter: spec.hosts.jitter.unwrap_or_default(),
             nic: nic(&spec.hosts),
+            events,
             seed: spec.seed,
             threads: 1,
             trace_hash: true,

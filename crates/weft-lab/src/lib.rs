@@ -27,6 +27,7 @@ mod classes;
 mod conservation;
 mod elsewhere;
 mod error;
+mod events;
 mod experiment;
 mod folder;
 mod handover;

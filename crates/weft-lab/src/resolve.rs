@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
-use weft_packet::{Probe, Transport, footprint};
+use weft_packet::{LinkEvent, Probe, Transport, footprint};
 use weft_spec::{
     Amount, HostQueues, Hosts, Kind, Level, NamedProfile, Nic, PROFILES, Spec, SpecError, Time, Traffic, find,
 };
@@ -13,7 +13,7 @@ use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
 
 use crate::classes::{self, ClassNames};
 use crate::memory::{Full, Room};
-use crate::{probes, transports};
+use crate::{events, probes, transports};
 
 /// What a spec comes to.
 pub(crate) struct Resolved {
@@ -30,6 +30,7 @@ pub(crate) struct Resolved {
     /// The part of the run that is measured; none: all of it.
     pub measure: Option<(Time, Time)>,
     pub probes: Vec<Probe>,
+    pub events: Vec<LinkEvent>,
 }
 
 /// Resolves a spec. `own` are congestion controls beside the built-in ones; `room` is the memory that the network may take.
@@ -102,6 +103,11 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         let to = *measure.to.get_or_insert(spec.duration);
         (measure.from, to)
     });
+    let events = events::resolve(&spec.events, &fabric, spec.seed, spec.duration)?;
+    if spec.level != Level::Packet && !events.is_empty() {
+        let given = format!("{} entries", spec.events.len());
+        return Err(SpecError::new("events", given, "none but at level \"packet\""));
+    }
     Ok(Resolved {
         spec: resolved,
         fabric,
@@ -112,6 +118,7 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         stop,
         measure,
         probes,
+        events,
     })
 }
 

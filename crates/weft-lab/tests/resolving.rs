@@ -56,6 +56,50 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
          \"vl2\", \"bcube\", \"graph\"",
     ),
     (
+        &["transports.amp.paths=hash"],
+        "transports.amp.paths: \"hash\" does not exist; allowed: \"ecmp\", \"vlb\", ",
+    ),
+    (
+        &["transports.amp.paths={name = \"ecmp\", seed = 1}"],
+        "transports.amp.paths.seed: unknown field",
+    ),
+    (
+        &["events=[{at = \"20ms\", layer = \"host-switch\", state = \"down\"}]"],
+        "events[0].at: 20ms, and the experiment ends at 20ms; allowed: a time before 20ms",
+    ),
+    (
+        &["events=[{at = \"-1ms\", layer = \"host-switch\", state = \"down\"}]"],
+        "events[0].at: \"-1ms\" is negative; allowed: ",
+    ),
+    (
+        &["events=[{at = \"1ms\", links = [\"s0->r1\"], state = \"down\"}]"],
+        "events[0].links[0]: \"s0->r1\" does not exist; allowed: a link by its ends, such as ",
+    ),
+    (
+        &["events=[{at = \"1ms\", nodes = [\"s1\"], state = \"down\"}]"],
+        "events[0].nodes[0]: \"s1\" does not exist; allowed: the name of a host or switch",
+    ),
+    (
+        &["events=[{at = \"1ms\", layer = \"core\", state = \"down\"}]"],
+        "events[0].layer: \"core\" does not exist; allowed: \"host-switch\", \"switch-host\"",
+    ),
+    (
+        &["events=[{at = \"1ms\", nodes = [\"s0\"], state = \"broken\"}]"],
+        "events[0].state: ",
+    ),
+    (
+        &["events=[{at = \"1ms\", nodes = [\"s0\"]}]"],
+        "events[0].state: missing; allowed: state, rate or delay, or several",
+    ),
+    (
+        &["events=[{at = \"1ms\", state = \"down\"}]"],
+        "events[0].links: no links are chosen; allowed: links, nodes or a layer",
+    ),
+    (
+        &["events=[{at = \"1ms\", nodes = [\"s0\"], fraction = 0, state = \"down\"}]"],
+        "events[0].fraction: 0; allowed: above 0, at most 1",
+    ),
+    (
         &["topology={kind = \"fat-tree\", k = 3, rate = \"1Gbps\", delay = \"1us\"}"],
         "topology.k: 3 is odd; allowed: even numbers from 2 to 254",
     ),
@@ -489,7 +533,7 @@ proptest! {
             "transports.amp.scheduler", "transports.dctcp.profile", "transports.dctcp.tcp.mss",
             "transports.dctcp.tcp.initial_ssthresh", "transports.dctcp.tcp.recovery", "traffic[0].flows",
             "traffic[0].from", "traffic[0].to", "traffic[0].gap", "traffic[1].count", "traffic[1].stop", "traffic[1].pairs",
-            "probes[0].at", "probes[0].every", "probes[1].flows", "probes[1].traffic",
+            "probes[0].at", "probes[0].every", "transports.amp.paths", "events", "probes[1].flows", "probes[1].traffic",
         ]),
         value in "[0-9]{1,6}|-1|0\\.5|\"?[a-z]{1,8}\"?|[0-9]{1,4}(us|ms|KB|Gbps| packets|\\.\\.9)|off|all|\\[\\]|\\[0, 1\\]|\\[\"h[0-9]{1,2}\"\\]|true|\\{\\}",
     ) {

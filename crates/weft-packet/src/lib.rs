@@ -4,6 +4,7 @@
 #![allow(clippy::inline_always)]
 
 mod engine;
+mod events;
 pub mod footprint;
 mod measuring;
 mod outcome;
@@ -13,6 +14,8 @@ mod setup;
 mod simulation;
 mod transport;
 
+pub use engine::Change;
+pub use events::LinkEvent;
 pub use measuring::{Counted, Measured, Measuring};
 pub use outcome::{
     Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord,

@@ -125,8 +125,9 @@ impl LinkRecord {
     /// What came after an earlier record of the same link.
     fn since(&self, before: &Self) -> Self {
         Self {
-            packets: self.packets - before.packets,
-            bytes: self.bytes - before.bytes,
+            // A link that dies takes back what it had accepted before.
+            packets: self.packets.saturating_sub(before.packets),
+            bytes: self.bytes.saturating_sub(before.bytes),
             delivered: self.delivered - before.delivered,
             delivered_bytes: self.delivered_bytes - before.delivered_bytes,
             in_flight: self.in_flight,

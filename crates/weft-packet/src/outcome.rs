@@ -104,7 +104,7 @@ pub struct SuppressionRecord {
 /// One link's counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkRecord {
-    /// Packets accepted by the queue.
+    /// Packets accepted by the queue, but for those that it lost when the link died, which count as dropped.
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,

@@ -1,35 +1,122 @@
-//! From a path's number to a packet's route.
+//! From a path's number to a packet's route, around links that are known to be dead.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use weft_fabric::NodeId;
-use weft_paths::{PathPolicy, Paths, Way};
+use weft_paths::{PathPolicy, Paths, Way, draw};
 
 use crate::engine::route::Route;
 use crate::transport::Shared;
 
+/// How many paths are drawn before all are looked at in order.
+const DRAWS: u64 = 64;
+
+/// How many are looked at in order, lest a search among millions of dead paths not end.
+const LOOKS: u64 = 4096;
+
+/// Links that routing knows to be dead. It changes only while nothing is simulated.
+#[derive(Default)]
+pub struct Dead {
+    count: AtomicU32,
+    links: Box<[AtomicBool]>,
+}
+
+impl Dead {
+    /// None of so many links. A run in which no link dies needs room for none.
+    pub fn of(links: usize) -> Self {
+        Self {
+            count: AtomicU32::new(0),
+            links: (0..links).map(|_| AtomicBool::new(false)).collect(),
+        }
+    }
+
+    /// Takes notice of a link's death or return.
+    pub fn note(&self, link: u32, dead: bool) {
+        if self.links[link as usize].swap(dead, Ordering::Relaxed) != dead {
+            let change = if dead { 1 } else { u32::MAX };
+            self.count.fetch_add(change, Ordering::Relaxed); // u32::MAX is -1, wrapping around
+        }
+    }
+
+    fn any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    fn has(&self, link: usize) -> bool {
+        self.links[link].load(Ordering::Relaxed)
+    }
+}
+
 impl Shared {
-    /// The route, chosen by the transport's policy, of one direction of a subflow.
+    /// The route, chosen by the transport's policy, of one direction of a subflow. Where it would take a link that is known to be
+    /// dead, other paths are drawn until one does not; if all do, it stays.
     ///
     /// # Errors
     /// In words: no path leads there, or one has more hops than a route can hold.
     pub fn route(&self, transport: u32, way: Way, from: NodeId, to: NodeId) -> Result<Route, String> {
-        let paths = Paths::between(&self.fabric, from, to).ok_or_else(|| {
-            let [from, to] = [from, to].map(|node| &self.fabric.nodes[node as usize].name);
-            format!("no path leads from {from} to {to}")
-        })?;
-        let policy = &self.transports[transport as usize].paths;
-        self.numbered(policy.path(paths, self.seed, way), from, to)
+        let paths = self.between(from, to)?;
+        let chosen = self.transports[transport as usize]
+            .paths
+            .path(paths, self.seed, way);
+        let mut ports = Vec::with_capacity(8);
+        self.fabric.routing.path(from, to, chosen, &mut ports);
+        if self.dead.any() && !self.lives(from, &ports) {
+            let subflow = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.back);
+            let nth = |n| (u128::from(draw(&[self.seed, subflow, n])) * u128::from(paths.count)) >> 64;
+            let drawn = (1..=DRAWS).map(|n| nth(n) as u64);
+            let others = drawn.chain(0..paths.count.min(LOOKS));
+            let mut other = Vec::with_capacity(8);
+            for n in others {
+                other.clear();
+                self.fabric.routing.path(from, to, n, &mut other);
+                if self.lives(from, &other) {
+                    ports = other;
+                    break;
+                }
+            }
+        }
+        self.pack(&ports)
     }
 
-    /// The route of path `n`.
-    fn numbered(&self, n: u64, from: NodeId, to: NodeId) -> Result<Route, String> {
-        let mut ports = Vec::with_capacity(8);
-        self.fabric.routing.path(from, to, n, &mut ports);
-        Route::through(&ports, self.hops).ok_or_else(|| {
+    /// Refuses hosts that no path connects, or some of whose paths do not fit into a route. Of many paths some are looked at:
+    /// topologies with paths of different lengths have few.
+    pub fn check_routes(&self, from: NodeId, to: NodeId) -> Result<(), String> {
+        const SOME: u64 = 16;
+        let paths = self.between(from, to)?;
+        let mut ports = Vec::new();
+        for n in 0..paths.count.min(SOME) {
+            ports.clear();
+            self.fabric.routing.path(from, to, n, &mut ports);
+            self.pack(&ports)?;
+        }
+        Ok(())
+    }
+
+    fn between(&self, from: NodeId, to: NodeId) -> Result<Paths, String> {
+        Paths::between(&self.fabric, from, to).ok_or_else(|| {
+            let [from, to] = [from, to].map(|node| &self.fabric.nodes[node as usize].name);
+            format!("no path leads from {from} to {to}")
+        })
+    }
+
+    fn pack(&self, ports: &[u16]) -> Result<Route, String> {
+        Route::through(ports, self.hops).ok_or_else(|| {
             format!(
                 "a path of {} hops over nodes of up to {} ports; allowed: hops times bits of a port number at most 64",
                 ports.len(),
                 self.hops.most()
             )
+        })
+    }
+
+    /// Is no link of the way from `from` through these ports known to be dead?
+    fn lives(&self, from: NodeId, ports: &[u16]) -> bool {
+        let links = &self.fabric.links;
+        let mut at = from;
+        ports.iter().all(|&port| {
+            let link = links.partition_point(|link| link.from < at) + usize::from(port);
+            at = links[link].to;
+            !self.dead.has(link)
         })
     }
 }

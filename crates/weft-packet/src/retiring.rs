@@ -206,6 +206,7 @@ mod tests {
                 .collect(),
             jitter: Time(0),
             nic: None,
+            events: Vec::new(),
             seed: 1,
             threads,
             trace_hash: true,

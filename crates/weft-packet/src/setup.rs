@@ -8,6 +8,8 @@ use weft_paths::Policy;
 use weft_spec::{Profile, Size, Time};
 use weft_traffic::{Flow, Program};
 
+use crate::events::LinkEvent;
+
 /// Which subflow with window space gets the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
@@ -100,6 +102,8 @@ pub struct Setup {
     pub jitter: Time,
     /// What sockets know of their host's card; without, its queue takes what they send.
     pub nic: Option<Nic>,
+    /// Changes of links, in any order; at one time they happen in the order given.
+    pub events: Vec<LinkEvent>,
     /// Seed of all random streams.
     pub seed: u64,
     /// Worker threads, at least 1.

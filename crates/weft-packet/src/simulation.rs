@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_fabric::Fabric;
-use weft_paths::Way;
+use weft_fabric::{Fabric, Link};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
 use crate::engine::packet::DATA;
 use crate::engine::route::HopBits;
-use crate::engine::{Engine, MOST_ARRIVALS, Plan};
+use crate::engine::{Change, Engine, MOST_ARRIVALS, Plan};
+use crate::events::{Agenda, LinkEvent};
 use crate::measuring::{Counted, Measuring};
 use crate::outcome::{
     Counters, FlowRecord, JobRecord, LatencyRecord, Outcome, QueueRecord, Sample, SubflowRecord,
 };
+use crate::paths::Dead;
 use crate::retiring::{Ended, Searches};
 use crate::setup::{Probe, Setup};
 use crate::transport::{Connection, FlowProbes, Host, Shared, TimerKind, timer_key};
@@ -25,6 +26,8 @@ pub struct Simulation {
     pub(crate) shared: Arc<Shared>,
     /// What flows that have ended left.
     pub(crate) ended: Ended,
+    /// What is still to happen to links.
+    pub(crate) agenda: Agenda,
     /// When more of them are looked for.
     pub(crate) searches: Searches,
     /// Links whose distribution is kept.
@@ -50,6 +53,7 @@ impl Simulation {
             probes,
             jitter,
             nic,
+            events,
             seed,
             threads,
             trace_hash,
@@ -76,10 +80,12 @@ impl Simulation {
             trace: trace_hash,
             distributions: Vec::new(),
             samples: Vec::new(),
+            changes: events.iter().map(|event| (event.link, event.change)).collect(),
         };
         let shared = Arc::new(Shared {
             probes: FlowProbes::new(&probes),
             hops: HopBits::of(&fabric),
+            dead: Dead::of(if events.is_empty() { 0 } else { fabric.links.len() }),
             fabric,
             transports,
             flows,
@@ -88,6 +94,7 @@ impl Simulation {
             seed,
         });
         check_links(&shared.fabric, plan.min_packet)?;
+        check_events(&shared, &events, plan.min_packet)?;
         check(&shared)?;
         for probe in &probes {
             match *probe {
@@ -123,6 +130,7 @@ impl Simulation {
         }
         let sampled = plan.samples.iter().map(|&(link, _)| link).collect();
         Ok(Self {
+            agenda: Agenda::new(&events),
             searches: Searches::new(engine.window(), engine.next()),
             engine,
             shared,
@@ -159,10 +167,17 @@ impl Simulation {
     }
 
     fn advance(&mut self, end: Time) {
-        while self.searches.next < end.0 {
-            self.engine.run_until(self.searches.next);
-            self.retire();
-            self.searches.next_after(self.engine.next());
+        loop {
+            let due = self.searches.next.min(self.agenda.time());
+            if due >= end.0 {
+                break;
+            }
+            self.engine.run_until(due);
+            self.take_steps(due);
+            if due == self.searches.next {
+                self.retire();
+                self.searches.next_after(self.engine.next());
+            }
         }
         self.engine.run_until(end.0);
     }
@@ -440,33 +455,67 @@ impl Simulation {
     }
 }
 
-/// Refuses links onto which the smallest packet goes in no time, which leaves no order of cause and effect, or which it crosses
-/// in more than a window can be long; and nodes with more links than can be told apart.
+/// Refuses links that [`check_link`] refuses, and nodes with more links than can be told apart.
 fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
-    const LONGEST: Time = Time::from_ms(10_000);
     let mut links_into = vec![0_u64; fabric.nodes.len()];
     for link in &fabric.links {
-        let [from, to] = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
         links_into[link.to as usize] += 1;
         if links_into[link.to as usize] > MOST_ARRIVALS {
+            let to = &fabric.nodes[link.to as usize].name;
             return Err(format!(
                 "more than {MOST_ARRIVALS} links to {to}; allowed: so many"
             ));
         }
-        let sending = u128::from(min_packet) * 8_000_000_000_000 / u128::from(link.rate.0);
-        let crossing = Time(link.delay.0.saturating_add(sending as u64));
-        // Of what is simulated up to a picosecond is cut off.
-        if sending < 2 {
-            return Err(format!(
-                "link from {from} to {to}: a packet of {min_packet}B is sent in {}; allowed: at least 2ps",
-                Time(sending as u64)
-            ));
-        }
-        if crossing > LONGEST {
-            return Err(format!(
-                "link from {from} to {to}: a packet of {min_packet}B takes {crossing}; allowed: at most {LONGEST}"
-            ));
-        }
+        check_link(fabric, link, min_packet)?;
+    }
+    Ok(())
+}
+
+/// Refuses a link onto which the smallest packet goes in no time, which leaves no order of cause and effect, or which it crosses
+/// in more than a window can be long.
+fn check_link(fabric: &Fabric, link: &Link, min_packet: u32) -> Result<(), String> {
+    const LONGEST: Time = Time::from_ms(10_000);
+    let [from, to] = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
+    let sending = u128::from(min_packet) * 8_000_000_000_000 / u128::from(link.rate.0);
+    let crossing = Time(link.delay.0.saturating_add(sending as u64));
+    // Of what is simulated up to a picosecond is cut off.
+    if sending < 2 {
+        return Err(format!(
+            "link from {from} to {to}: a packet of {min_packet}B is sent in {}; allowed: at least 2ps",
+            Time(sending as u64)
+        ));
+    }
+    if crossing > LONGEST {
+        return Err(format!(
+            "link from {from} to {to}: a packet of {min_packet}B takes {crossing}; allowed: at most {LONGEST}"
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses events of links that do not exist or that no link could be after. A job's end is told to the next client by a packet that
+/// must not be lost, so that jobs do without dead links.
+fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> Result<(), String> {
+    let links = &shared.fabric.links;
+    for event in events {
+        let link = links.get(event.link as usize);
+        let link = link.ok_or(format!(
+            "an event of link {}; allowed: below {}",
+            event.link,
+            links.len()
+        ))?;
+        let changed = match event.change {
+            Change::Down if shared.programs.iter().any(|program| program.job(0).is_some()) => {
+                return Err("a link goes down beside jobs; allowed: traffic of other kinds".to_owned());
+            }
+            Change::Down | Change::Up => continue,
+            Change::Rate(rate) => Link { rate, ..link.clone() },
+            Change::Delay(delay) => Link {
+                delay,
+                ..link.clone()
+            },
+        };
+        check_link(&shared.fabric, &changed, min_packet)?;
     }
     Ok(())
 }
@@ -497,20 +546,8 @@ fn check(shared: &Shared) -> Result<(), String> {
                 "flow {flow}: {chunks} segments; allowed: 1 to 2147483647"
             ));
         }
-        // Paths of one topology differ little in length, so the first subflow's two directions stand for all.
-        for back in [false, true] {
-            let (a, b) = if back { (to, from) } else { (from, to) };
-            shared.route(
-                spec.transport,
-                Way {
-                    flow,
-                    subflow: 0,
-                    subflows: transport.subflows,
-                    back,
-                },
-                a,
-                b,
-            )?;
+        for (a, b) in [(from, to), (to, from)] {
+            shared.check_routes(a, b)?;
         }
     }
     Ok(())

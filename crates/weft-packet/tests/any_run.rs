@@ -5,7 +5,7 @@ mod experiment;
 use experiment::{cc, flow, run, setup, sized, transport};
 use proptest::prelude::*;
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology, TwoBottlenecks};
-use weft_packet::{Nic, Probe, Scheduler, Setup, Transport};
+use weft_packet::{Change, LinkEvent, Nic, Probe, Scheduler, Setup, Transport};
 use weft_paths::{POLICIES, Policy};
 use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
@@ -259,6 +259,44 @@ fn any_nic() -> impl Strategy<Value = Option<Nic>> {
     prop::option::of((limit, any::<bool>()).prop_map(|(limit, in_turn)| Nic { limit, in_turn }))
 }
 
+/// Links by any number, taken modulo how many there are. What goes down comes back.
+fn any_events() -> impl Strategy<Value = Vec<LinkEvent>> {
+    let change = prop_oneof![
+        3 => Just(Change::Down),
+        1 => Just(Change::Up),
+        1 => any_rate().prop_map(Change::Rate),
+        1 => prop::sample::select(vec![0, 1, 700_000, 50_000_001]).prop_map(|delay| Change::Delay(Time(delay))),
+    ];
+    let event = (
+        any::<u32>(),
+        0_u64..3_000,
+        0_u64..300,
+        prop::sample::select(vec![0, 1, 200]),
+        change,
+    );
+    let events = prop_oneof![
+        Just(Vec::new()).boxed(),
+        prop::collection::vec(event, 1..8).boxed(),
+    ];
+    events.prop_map(|events| {
+        let event = |(link, at, lasts, detect, change)| {
+            let it = LinkEvent {
+                at: Time::from_us(at),
+                link,
+                change,
+                detect: Time::from_us(detect),
+            };
+            let back = LinkEvent {
+                at: Time::from_us(at + lasts),
+                change: Change::Up,
+                ..it
+            };
+            [it, back]
+        };
+        events.into_iter().flat_map(event).collect()
+    })
+}
+
 /// Long enough for everything above: a few megabytes at 100 Mbps at worst, with timeouts of 10 ms.
 const END: Time = Time::from_ms(20_000);
 
@@ -272,17 +310,21 @@ proptest! {
         sent in prop::collection::vec(any_sent(), 1..12),
         jitter in prop::sample::select(vec![0, 0, 1, 500_000]),
         nic in any_nic(),
+        mut events in any_events(),
         seed in any::<u64>(),
     ) {
         for transport in &transports {
             prop_assert_eq!(transport.profile.check(), Ok(()));
         }
         let hosts = network.build().hosts.len() as u32;
+        let links = network.build().links.len() as u32;
+        events.iter_mut().for_each(|event| event.link %= links);
         let flows: Vec<Flow> = sent.iter().map(|sent| sent.flow(&network, hosts, &transports)).collect();
         let experiment = |threads| Setup {
             probes: vec![Probe::Queue { link: 1 }],
             jitter: Time(jitter),
             nic,
+            events: events.clone(),
             seed,
             threads,
             trace_hash: true,

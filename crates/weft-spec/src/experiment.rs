@@ -9,7 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use crate::{Amount, Hosts, ProfilePatch, Size, SpecError, Time, from_table};
+use crate::{Amount, Hosts, ProfilePatch, Rate, Size, SpecError, Time, from_table};
 
 /// An experiment: a network, ways of sending, and who sends what when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +41,9 @@ pub struct Spec {
     /// What to record beside the tables that every run yields.
     #[serde(default)]
     pub probes: Vec<Kind>,
+    /// What happens to links while it runs. At one time, entries happen in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
     /// What ends the experiment before `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
@@ -99,6 +102,56 @@ pub struct Stop {
     /// How many of its flows.
     #[schemars(range(min = 1, max = i64::MAX))]
     pub flows: u64,
+}
+
+/// A change of links: they go down, come back, or have another rate or delay. Links are chosen by name, by node or by layer; of those
+/// chosen, a fraction may be drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// When, before anything else that happens then.
+    pub at: Time,
+    /// Links by their ends, such as "tor0.1->agg0.0".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
+    /// All links from and to these nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+    /// All links of a layer, such as "agg-core".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<String>,
+    /// The part of the chosen links to draw, above 0 and at most 1. The same links are drawn for every event of a run with the same seed, and
+    /// a smaller fraction draws some of those of a larger one.
+    #[serde(default = "one::<f64>")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub fraction: f64,
+    /// Does the same happen to the links in the other direction?
+    #[serde(default = "yes")]
+    pub both_ways: bool,
+    /// "down": what is queued or being sent is lost, what has left arrives, and what comes is lost. "up": it works again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<LinkState>,
+    /// The rate from the next packet on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// The propagation delay of what leaves from now on; nothing takes longer than that from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Time>,
+    /// How much later routing knows that links went down or came back, and gives flows paths that avoid dead links. Until
+    /// then packets are sent to them, and lost.
+    #[serde(default)]
+    pub detect: Time,
+}
+
+/// Does a link work?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum LinkState {
+    /// No.
+    Down,
+    /// Yes.
+    Up,
 }
 
 /// Something open: a name that a registry knows, and the fields that go with it.
@@ -234,6 +287,10 @@ pub struct SizeClass {
 
 fn one<N: From<u8>>() -> N {
     N::from(1)
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn nothing() -> Size {

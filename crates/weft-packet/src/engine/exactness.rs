@@ -11,7 +11,7 @@ use weft_spec::{Amount, Rate, Time};
 use super::packet::{DATA, ECT, PROTECTED, Packet};
 use super::reference::{Act, Reference, Toy, serialisation};
 use super::route::{HopBits, Route};
-use super::{At, Endpoint, Engine, MOST_ARRIVALS, Plan, mix};
+use super::{At, Change, Endpoint, Engine, MOST_ARRIVALS, Plan, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
@@ -166,6 +166,8 @@ struct Case {
     jitter: u64,
     /// Lengths of slices in units of 1/16 of the lookahead, and odd picoseconds.
     slices: Vec<u64>,
+    /// What happens to links at the beginnings of slices: (slice, link, change).
+    changes: Vec<(usize, u32, Change)>,
     seed: u64,
 }
 
@@ -280,6 +282,19 @@ fn any_links(nodes: u32, alike: bool) -> impl Strategy<Value = Vec<Link>> {
     })
 }
 
+/// Nothing in half of the cases.
+fn any_changes(links: u32) -> impl Strategy<Value = Vec<(usize, u32, Change)>> {
+    let delays = prop::sample::select(vec![0, 1, 1_000_000, 1_000_001, 40_000_000]);
+    let change = prop_oneof![
+        Just(Change::Down),
+        Just(Change::Up),
+        prop::sample::select(vec![1, 7, 10, 100]).prop_map(|gbps| Change::Rate(Rate(gbps * 1_000_000_000))),
+        delays.prop_map(|delay| Change::Delay(Time(delay))),
+    ];
+    let some = prop::collection::vec((0_usize..9, 0..links, change), 1..8);
+    prop_oneof![Just(Vec::new()).boxed(), some.boxed()]
+}
+
 fn any_case() -> impl Strategy<Value = Case> {
     (2_u32..8, prop::bool::weighted(0.3)).prop_flat_map(|(nodes, alike)| {
         let hosts = prop_oneof![
@@ -298,11 +313,21 @@ fn any_case() -> impl Strategy<Value = Case> {
                 prop::collection::vec(0..l, 0..3),
                 prop::collection::vec((0..l, 1_u64..40), 0..3),
                 prop::collection::vec(1_u64..200, 1..8),
+                any_changes(l),
                 (arrivals, jitter),
                 any::<u64>(),
             )
                 .prop_map(
-                    move |((links, hosts), timers, probes, samples, slices, (arrivals, jitter), seed)| Case {
+                    move |(
+                        (links, hosts),
+                        timers,
+                        probes,
+                        samples,
+                        slices,
+                        changes,
+                        (arrivals, jitter),
+                        seed,
+                    )| Case {
                         nodes,
                         links,
                         hosts,
@@ -313,6 +338,7 @@ fn any_case() -> impl Strategy<Value = Case> {
                         arrivals,
                         jitter,
                         slices,
+                        changes,
                         seed,
                     },
                 )
@@ -387,6 +413,11 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
         trace: true,
         distributions: case.probes.clone(),
         samples,
+        changes: case
+            .changes
+            .iter()
+            .map(|&(_, link, change)| (link, change))
+            .collect(),
     };
     let hosts = 0..case.hosts.len() as u32;
     let mut engine = Engine::new(&fabric, &plan, toy);
@@ -398,7 +429,11 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
     }
     let mut end = 0;
     let slices = case.slices.iter().map(|slice| slice * lookahead / 16 + slice % 3);
-    for slice in slices.chain([300 * lookahead, 3_000 * lookahead]) {
+    for (i, slice) in slices.chain([300 * lookahead, 3_000 * lookahead]).enumerate() {
+        for &(_, link, change) in case.changes.iter().filter(|&&(at, ..)| at == i) {
+            engine.change(link, change);
+            reference.change(link, change, end);
+        }
         end += slice;
         engine.run_until(end);
         reference.run_until(end);
@@ -486,6 +521,7 @@ fn ties_are_many_and_favour_nobody() {
         arrivals: MOST_ARRIVALS,
         jitter: 0,
         slices: vec![100],
+        changes: Vec::new(),
         seed,
     };
     let ties = (0..10).map(|seed| compare(&case(seed), 1).unwrap());
@@ -539,6 +575,7 @@ fn windows_are_short_enough_for_what_arrives() {
             trace: false,
             distributions: Vec::new(),
             samples: Vec::new(),
+            changes: Vec::new(),
         };
         let toy = |_| Hasher {
             routes: Arc::default(),

@@ -1,12 +1,12 @@
 //! How a fabric is laid out in partitions: which nodes, ports and rings go where.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-use weft_fabric::{Fabric, NodeId};
+use weft_fabric::{Fabric, Link, NodeId};
 
-use super::Plan;
 use super::calendar::Calendar;
 use super::hash::link_hash;
 use super::network::{Network, Timer};
@@ -14,6 +14,7 @@ use super::partition::{INDEX_BITS, QueueProbe, SAMPLE};
 use super::port::{Port, Rules};
 use super::ring::Ring;
 use super::route::HopBits;
+use super::{Change, Plan};
 
 /// Packets that a node can get in one window: as many as a sort key can number.
 pub const MOST_ARRIVALS: u64 = 1 << INDEX_BITS;
@@ -45,7 +46,7 @@ impl<'a> Layout<'a> {
         for (host, &node) in (0..).zip(&fabric.hosts) {
             host_at[node as usize] = host;
         }
-        let ahead = |l: &weft_fabric::Link| {
+        let ahead = |l: &Link| {
             let port = Port::new(
                 l.rate,
                 l.delay,
@@ -55,8 +56,9 @@ impl<'a> Layout<'a> {
             );
             port.delay() + port.serialisation(plan.min_packet)
         };
-        let lookahead = fabric.links.iter().map(ahead).min().unwrap_or(1).max(1);
-        let window = lookahead.min(longest_window(fabric, plan));
+        let links = fastest(fabric, plan);
+        let lookahead = links.iter().map(ahead).min().unwrap_or(1).max(1);
+        let window = lookahead.min(longest_window(&links, fabric.nodes.len(), plan));
         Self {
             fabric,
             bounds: bounds(fabric, plan.threads),
@@ -187,10 +189,10 @@ impl<'a> Layout<'a> {
 
 /// The longest window, in picoseconds, in which no node gets more than `plan.arrivals` packets, were all of them the smallest
 /// and all links into it busy.
-fn longest_window(fabric: &Fabric, plan: &Plan) -> u64 {
+fn longest_window(links: &[Link], nodes: usize, plan: &Plan) -> u64 {
     // Of each node: links into it, and packets that they bring in a picosecond.
-    let mut load = vec![(0_u64, 0.0); fabric.nodes.len()];
-    for link in &fabric.links {
+    let mut load = vec![(0_u64, 0.0); nodes];
+    for link in links {
         let (links, packets) = &mut load[link.to as usize];
         *links += 1;
         *packets += link.rate.0 as f64 / (8e12 * f64::from(plan.min_packet));
@@ -200,6 +202,25 @@ fn longest_window(fabric: &Fabric, plan: &Plan) -> u64 {
     let longest = load.iter().map(longest).fold(f64::INFINITY, f64::min);
     // A ten-thousandth for what a byte's time is cut by. In a picosecond no link brings two packets.
     ((longest * 0.9999) as u64).max(1)
+}
+
+/// The links with the highest rate and the shortest delay that each ever has.
+fn fastest<'a>(fabric: &'a Fabric, plan: &Plan) -> Cow<'a, [Link]> {
+    let mut links = Cow::Borrowed(fabric.links.as_slice());
+    for &(link, change) in &plan.changes {
+        match change {
+            Change::Down | Change::Up => {}
+            Change::Rate(rate) => {
+                let link = &mut links.to_mut()[link as usize];
+                link.rate = link.rate.max(rate);
+            }
+            Change::Delay(delay) => {
+                let link = &mut links.to_mut()[link as usize];
+                link.delay = link.delay.min(delay);
+            }
+        }
+    }
+    links
 }
 
 /// Splits the nodes into ranges of about equal work, at most `threads`.

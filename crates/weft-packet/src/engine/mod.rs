@@ -32,6 +32,7 @@ mod threads;
 use std::cmp::Reverse;
 
 use weft_fabric::Fabric;
+use weft_spec::{Rate, Time};
 
 use hash::mix;
 use layout::Layout;
@@ -70,6 +71,21 @@ pub struct Plan {
     pub distributions: Vec<u32>,
     /// Links whose queue is sampled: (link, picoseconds).
     pub samples: Vec<(u32, u64)>,
+    /// All changes that links will undergo, since the fastest links bound a window.
+    pub changes: Vec<(u32, Change)>,
+}
+
+/// What can happen to a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It dies: what is queued or being sent is lost, what has left arrives.
+    Down,
+    /// It lives again, with an empty queue.
+    Up,
+    /// It has another rate from the next packet on.
+    Rate(Rate),
+    /// It has another propagation delay: for what leaves from now on, and nothing takes longer than that from now on.
+    Delay(Time),
 }
 
 /// The engine, with an endpoint at every host.
@@ -136,6 +152,31 @@ impl<E: Endpoint> Engine<E> {
             .network
             .timers
             .push(Reverse(Timer { time, node, key }));
+    }
+
+    /// Changes a link as of [`now`](Self::now), before anything else that happens then.
+    pub fn change(&mut self, link: u32, change: Change) {
+        let now = self.now;
+        let [(from, port), (to, local)] = self.links[link as usize];
+        let sender = &mut self.partitions[from as usize].network;
+        let (port, rules) = (&mut sender.ports[port as usize], &mut sender.rules[port as usize]);
+        let (times, latest) = match change {
+            Change::Down => {
+                let lost = port.fail(rules, now);
+                let ring = &mut self.partitions[to as usize].network.rings[local as usize];
+                let lost = ring.take_back(lost);
+                let sender = &mut self.partitions[from as usize].network;
+                lost.iter().for_each(|packet| sender.dropped(packet));
+                return;
+            }
+            Change::Up => return port.recover(rules),
+            Change::Rate(rate) => (port.set_rate(rules, now, rate), u64::MAX),
+            Change::Delay(delay) => (port.set_delay(rules, now, delay), now + delay.0),
+        };
+        let receiver = &mut self.partitions[to as usize].network;
+        if let Some(first) = receiver.rings[local as usize].retime(&times, latest) {
+            receiver.calendar.file(first / receiver.lookahead, local);
+        }
     }
 
     /// Processes all events before `end`, in picoseconds.

@@ -118,7 +118,7 @@ impl Network {
     }
 
     #[cold]
-    fn dropped(&mut self, packet: &Packet) {
+    pub fn dropped(&mut self, packet: &Packet) {
         if packet.flags & DATA != 0 {
             *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
         }

@@ -51,6 +51,8 @@ pub struct Rules {
     pub marks: u64,
     /// The probed distribution of the length.
     distribution: Option<Distribution>,
+    /// Is the link dead?
+    down: bool,
 }
 
 impl Rules {
@@ -76,6 +78,7 @@ impl Rules {
             drops: 0,
             marks: 0,
             distribution: probed.then(Distribution::default),
+            down: false,
         }
     }
 }
@@ -98,6 +101,11 @@ impl Distribution {
     }
 }
 
+/// Picoseconds that a byte takes, in 2^-16 ps.
+fn ps_per_byte(rate: Rate) -> u64 {
+    ((8_000_000_000_000_u128 << FRACTION) / u128::from(rate.0)) as u64
+}
+
 /// The packets that wait when `present` have not left: all but the one being sent.
 fn waiting(present: u32) -> u32 {
     present.saturating_sub(1)
@@ -110,7 +118,7 @@ impl Port {
         Self {
             busy_until: 0,
             head_departure: 0,
-            ps_per_byte: ((8_000_000_000_000_u128 << FRACTION) / u128::from(rate.0)) as u64,
+            ps_per_byte: ps_per_byte(rate),
             delay: delay.0,
             head: 0,
             len: 0,
@@ -177,6 +185,10 @@ impl Port {
     #[cold]
     #[inline(never)]
     fn admit(&mut self, rules: &mut Rules, now: u64, size: u16, flags: &mut u16) -> bool {
+        if rules.down {
+            rules.drops += 1;
+            return false;
+        }
         self.advance(rules, now);
         if self.len as usize == self.sizes.len() {
             self.grow(rules);
@@ -233,6 +245,61 @@ impl Port {
         self.sizes = ring;
         self.head = 0;
         self.check_at = rules.decide_at.min(old as u32 * 2);
+    }
+
+    /// The link dies: what has not left by `now` is lost and counts as dropped, and so is what comes. Returns how many have
+    /// not left.
+    pub fn fail(&mut self, rules: &mut Rules, now: u64) -> u32 {
+        self.advance(rules, now);
+        let lost = self.len;
+        let mask = self.sizes.len() - 1;
+        for i in 0..lost {
+            self.bytes -= u64::from(self.sizes[(self.head + i) as usize & mask]);
+        }
+        self.packets -= u64::from(lost);
+        rules.drops += u64::from(lost);
+        rules.down = true;
+        self.len = 0;
+        self.busy_until = self.busy_until.min(now);
+        self.check_at = 0; // Every packet is to be decided on.
+        lost
+    }
+
+    /// The link lives again.
+    pub fn recover(&mut self, rules: &mut Rules) {
+        rules.down = false;
+        self.check_at = rules.decide_at.min(self.sizes.len() as u32);
+    }
+
+    /// The rate changes: the packet being sent leaves as it would have, those after it at the new rate. Returns when those
+    /// that have not left by `now` arrive.
+    pub fn set_rate(&mut self, rules: &mut Rules, now: u64, rate: Rate) -> Vec<u64> {
+        self.advance(rules, now);
+        self.ps_per_byte = ps_per_byte(rate);
+        self.arrivals()
+    }
+
+    /// The propagation delay changes for what leaves after `now`. Returns when that of it which is queued arrives.
+    pub fn set_delay(&mut self, rules: &mut Rules, now: u64, delay: Time) -> Vec<u64> {
+        self.advance(rules, now);
+        self.delay = delay.0;
+        self.arrivals()
+    }
+
+    /// When each of the packets that have not left arrives at the far end.
+    fn arrivals(&mut self) -> Vec<u64> {
+        let mask = self.sizes.len() - 1;
+        let mut departure = self.head_departure;
+        let mut arrivals = Vec::with_capacity(self.len as usize);
+        for i in 0..self.len {
+            if i > 0 {
+                let size = self.sizes[(self.head + i) as usize & mask];
+                departure += self.serialisation(u32::from(size));
+            }
+            arrivals.push(departure + self.delay);
+            self.busy_until = departure;
+        }
+        arrivals
     }
 
     /// Packets waiting at `now`, which is not before the last enqueue.

@@ -4,13 +4,13 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use weft_fabric::{Fabric, Queue};
+use weft_fabric::{Fabric, Link, Queue};
 use weft_spec::{Amount, Rate};
 
 use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
 use super::partition::trace_packet;
 use super::route::HopBits;
-use super::{Plan, mix};
+use super::{Change, Plan, mix};
 
 /// What an endpoint does at an event, in this order.
 pub enum Act {
@@ -106,6 +106,21 @@ impl Fifo {
         (left, self.serving.map(|next| next.size))
     }
 
+    /// All packets, which are lost.
+    pub fn clear(&mut self, now: u64) -> Vec<Packet> {
+        self.spend(now);
+        let lost: Vec<Packet> = self
+            .serving
+            .take()
+            .into_iter()
+            .chain(self.waiting.drain(..))
+            .collect();
+        self.packets -= lost.len() as u64;
+        self.bytes -= lost.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
+        self.drops += lost.len() as u64;
+        lost
+    }
+
     fn spend(&mut self, now: u64) {
         let n = self.waiting.len();
         if self.time_at.len() <= n {
@@ -170,6 +185,9 @@ fn random(seed: u64, words: [u64; 2]) -> u64 {
 /// One direction of a cable.
 pub struct Wire {
     pub fifo: Fifo,
+    rate: Rate,
+    delay: u64,
+    up: bool,
     /// Packets on their way, first to arrive first.
     flying: VecDeque<Packet>,
     pub delivered: u64,
@@ -211,8 +229,11 @@ pub struct Reference<'a, T> {
 
 impl<'a, T: Toy> Reference<'a, T> {
     pub fn new(fabric: &'a Fabric, plan: &Plan, hops: HopBits, toys: Vec<T>) -> Self {
-        let wire = |queue| Wire {
-            fifo: Fifo::new(queue),
+        let wire = |link: &Link| Wire {
+            fifo: Fifo::new(link.queue),
+            rate: link.rate,
+            delay: link.delay.0,
+            up: true,
             flying: VecDeque::new(),
             delivered: 0,
         };
@@ -227,7 +248,7 @@ impl<'a, T: Toy> Reference<'a, T> {
                 .map(|(probe, &(_, every))| Reverse((every, Event::Sample { probe })))
                 .collect(),
             first: (0..fabric.nodes.len() as u32).map(first).collect(),
-            wires: fabric.links.iter().map(|l| wire(l.queue)).collect(),
+            wires: fabric.links.iter().map(wire).collect(),
             toys,
             samples: plan.samples.clone(),
             lengths: Vec::new(),
@@ -253,15 +274,14 @@ impl<'a, T: Toy> Reference<'a, T> {
             self.events.pop();
             match event {
                 Event::Served { link } => {
-                    let spec = &self.fabric.links[link as usize];
                     let wire = &mut self.wires[link as usize];
                     let (packet, next) = wire.fifo.served(now);
                     wire.flying.push_back(packet);
-                    let arrival = now + spec.delay.0;
+                    let arrival = now + wire.delay;
                     let lot = lot(self.seed, link, arrival);
                     self.events.push(Reverse((arrival, Event::Arrival { lot, link })));
                     if let Some(size) = next {
-                        let served = now + serialisation(spec.rate, size);
+                        let served = now + serialisation(wire.rate, size);
                         self.events.push(Reverse((served, Event::Served { link })));
                     }
                 }
@@ -290,6 +310,41 @@ impl<'a, T: Toy> Reference<'a, T> {
                     self.lengths.push((now, probe, length));
                     self.events.push(Reverse((now + every, Event::Sample { probe })));
                 }
+            }
+        }
+    }
+
+    /// Changes a link before anything else that happens at `now`.
+    pub fn change(&mut self, link: u32, change: Change, now: u64) {
+        let wire = &mut self.wires[link as usize];
+        match change {
+            Change::Down => {
+                wire.up = false;
+                for packet in wire.fifo.clear(now) {
+                    if packet.flags & DATA != 0 {
+                        *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
+                    }
+                }
+                self.events
+                    .retain(|&Reverse((_, event))| event != Event::Served { link });
+            }
+            Change::Up => wire.up = true,
+            Change::Rate(rate) => wire.rate = rate,
+            Change::Delay(delay) => {
+                wire.delay = delay.0;
+                let latest = now + delay.0;
+                let sooner = |(time, event)| match event {
+                    Event::Arrival { link: of, .. } if of == link && time > latest => {
+                        let lot = lot(self.seed, link, latest);
+                        (latest, Event::Arrival { lot, link })
+                    }
+                    _ => (time, event),
+                };
+                let events = std::mem::take(&mut self.events);
+                self.events = events
+                    .into_iter()
+                    .map(|Reverse(it)| Reverse(sooner(it)))
+                    .collect();
             }
         }
     }
@@ -324,11 +379,18 @@ impl<'a, T: Toy> Reference<'a, T> {
         let (port, rest) = packet.route.next(self.hops);
         packet.route = rest;
         let link = self.first[node as usize] + port;
-        match self.wires[link as usize].fifo.offer(packet, now) {
+        let wire = &mut self.wires[link as usize];
+        let offered = if wire.up {
+            wire.fifo.offer(packet, now)
+        } else {
+            wire.fifo.drops += 1;
+            Err(packet)
+        };
+        match offered {
             Ok((_, true)) => {
-                let n = self.wires[link as usize].fifo.packets - 1;
+                let n = wire.fifo.packets - 1;
                 let begins = now + processing(self.seed, node, n, jitter);
-                let served = begins + serialisation(self.fabric.links[link as usize].rate, packet.size);
+                let served = begins + serialisation(wire.rate, packet.size);
                 self.events.push(Reverse((served, Event::Served { link })));
             }
             Err(packet) if packet.flags & DATA != 0 => {

@@ -86,6 +86,27 @@ impl Ring {
         self.expect(self.len);
     }
 
+    /// Takes back the last `n` packets.
+    pub fn take_back(&mut self, n: u32) -> Vec<Packet> {
+        let lost = self.iter().skip((self.len - n) as usize).copied().collect();
+        self.len -= n;
+        lost
+    }
+
+    /// The last packets arrive at `times` instead, and those before them not after `latest`. Returns when the first one does.
+    pub fn retime(&mut self, times: &[u64], latest: u64) -> Option<u64> {
+        let mask = self.packets.len().wrapping_sub(1);
+        let before = self.len - times.len() as u32;
+        for i in 0..self.len {
+            let packet = &mut self.packets[(self.head + i) as usize & mask];
+            packet.time = match i.checked_sub(before) {
+                Some(i) => times[i as usize],
+                None => packet.time.min(latest),
+            };
+        }
+        self.iter().next().map(|packet| packet.time)
+    }
+
     #[inline(always)]
     fn expect(&self, i: u32) {
         let mask = self.packets.len().wrapping_sub(1);

@@ -13,6 +13,7 @@ use crate::engine::prefetch::prefetch;
 use crate::engine::route::HopBits;
 use crate::engine::{At, Endpoint};
 use crate::outcome::{JobRecord, Sample};
+use crate::paths::Dead;
 use crate::setup::{Nic, Transport};
 
 use super::connection::{Connection, UNLIMITED};
@@ -43,6 +44,8 @@ pub struct Shared {
     pub hops: HopBits,
     /// The hosts' cards.
     pub nic: Option<Nic>,
+    /// Links that routing avoids.
+    pub dead: Dead,
     /// Seed of all random streams.
     pub seed: u64,
 }

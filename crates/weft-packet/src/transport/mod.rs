@@ -16,6 +16,7 @@ mod rack;
 mod reassembly;
 mod receiver;
 mod recovery;
+mod rerouting;
 mod retiring;
 mod rtt;
 #[cfg(test)]

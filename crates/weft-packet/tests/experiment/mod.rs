@@ -94,6 +94,7 @@ pub fn setup(fabric: Fabric, transports: Vec<Transport>, flows: Vec<Flow>) -> Se
         probes: Vec::new(),
         jitter: Time(0),
         nic: None,
+        events: Vec::new(),
         seed: 1,
         threads: 1,
         trace_hash: false,

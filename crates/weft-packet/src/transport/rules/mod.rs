@@ -26,6 +26,7 @@ use weft_traffic::Flow;
 use crate::engine::packet::{ACK, BARE, CE, DATA, Packet, SYN};
 use crate::engine::route::{HopBits, Route};
 use crate::engine::{At, Endpoint, Engine, MOST_ARRIVALS, Plan};
+use crate::paths::Dead;
 use crate::setup::{Scheduler, Transport};
 
 use super::connection::Connection;
@@ -337,10 +338,12 @@ impl Wire {
             trace: false,
             distributions: Vec::new(),
             samples: Vec::new(),
+            changes: Vec::new(),
         };
         let shared = Arc::new(Shared {
             probes: FlowProbes::default(),
             hops: HopBits::of(&fabric),
+            dead: Dead::default(),
             fabric,
             transports: vec![Transport {
                 cc: self.cc,

@@ -1,0 +1,157 @@
+//! Changes of links, from a spec to the simulator.
+
+use weft_fabric::Fabric;
+use weft_packet::{Change, LinkEvent};
+use weft_paths::draw;
+use weft_spec::{Event, LinkState, SpecError, Time};
+
+/// The events in the order of their entries, each link by itself.
+///
+/// # Errors
+/// The first thing found wrong, by its path in the spec.
+pub(crate) fn resolve(
+    events: &[Event],
+    fabric: &Fabric,
+    seed: u64,
+    duration: Time,
+) -> Result<Vec<LinkEvent>, SpecError> {
+    let mut all = Vec::new();
+    for (i, event) in events.iter().enumerate() {
+        let of_entry =
+            entry(event, fabric, seed, duration).map_err(|error| error.under(&format!("events[{i}]")))?;
+        all.extend(of_entry);
+    }
+    Ok(all)
+}
+
+fn entry(event: &Event, fabric: &Fabric, seed: u64, duration: Time) -> Result<Vec<LinkEvent>, SpecError> {
+    if event.at >= duration {
+        let given = format!("{}, and the experiment ends at {duration}", event.at);
+        return Err(SpecError::new("at", given, format!("a time before {duration}")));
+    }
+    if !(event.fraction > 0.0 && event.fraction <= 1.0) {
+        let given = event.fraction.to_string();
+        return Err(SpecError::new("fraction", given, "above 0, at most 1"));
+    }
+    let state = event.state.map(|state| match state {
+        LinkState::Down => Change::Down,
+        LinkState::Up => Change::Up,
+    });
+    let changes = [
+        state,
+        event.rate.map(Change::Rate),
+        event.delay.map(Change::Delay),
+    ];
+    let changes: Vec<Change> = changes.into_iter().flatten().collect();
+    if changes.is_empty() {
+        return Err(SpecError::new(
+            "state",
+            "missing",
+            "state, rate or delay, or several",
+        ));
+    }
+    let mut chosen = chosen(event, fabric)?;
+    if event.both_ways {
+        // A cable is known by its link with the lower number.
+        chosen
+            .iter_mut()
+            .for_each(|link| *link = (*link).min(back(fabric, *link)));
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    let number = (event.fraction * chosen.len() as f64).round().max(1.0) as usize;
+    chosen.sort_by_key(|&link| draw(&[seed, u64::from(link), LINK]));
+    chosen.truncate(number);
+    if event.both_ways {
+        chosen.extend(chosen.iter().map(|&link| back(fabric, link)).collect::<Vec<_>>());
+    }
+    chosen.sort_unstable();
+    let of = |link| {
+        changes.iter().map(move |&change| LinkEvent {
+            at: event.at,
+            link,
+            change,
+            detect: event.detect,
+        })
+    };
+    Ok(chosen.into_iter().flat_map(of).collect())
+}
+
+/// The links that an entry names, before any are drawn.
+fn chosen(event: &Event, fabric: &Fabric) -> Result<Vec<u32>, SpecError> {
+    let name = |node: u32| fabric.nodes[node as usize].name.as_str();
+    let links = || (0_u32..).zip(&fabric.links);
+    let mut chosen = Vec::new();
+    for (i, given) in event.links.iter().enumerate() {
+        let ends = given.split_once("->");
+        let named = links().filter(|(_, link)| ends == Some((name(link.from), name(link.to))));
+        let before = chosen.len();
+        chosen.extend(named.map(|(link, _)| link));
+        if chosen.len() == before {
+            let allowed = "a link by its ends, such as \"tor0->agg0\"";
+            return Err(SpecError::new(
+                format!("links[{i}]"),
+                format!("{given:?} does not exist"),
+                allowed,
+            ));
+        }
+    }
+    for (i, given) in event.nodes.iter().enumerate() {
+        let at = links().filter(|(_, link)| [link.from, link.to].iter().any(|&node| name(node) == given));
+        let before = chosen.len();
+        chosen.extend(at.map(|(link, _)| link));
+        if chosen.len() == before {
+            let given = format!("{given:?} does not exist");
+            return Err(SpecError::new(
+                format!("nodes[{i}]"),
+                given,
+                "the name of a host or switch",
+            ));
+        }
+    }
+    if let Some(layer) = &event.layer {
+        let in_it = links().filter(|(_, link)| link.layer == layer);
+        let before = chosen.len();
+        chosen.extend(in_it.map(|(link, _)| link));
+        if chosen.len() == before {
+            let mut layers: Vec<_> = fabric
+                .links
+                .iter()
+                .map(|link| format!("{:?}", link.layer))
+                .collect();
+            layers.sort();
+            layers.dedup();
+            return Err(SpecError::new(
+                "layer",
+                format!("{layer:?} does not exist"),
+                layers.join(", "),
+            ));
+        }
+    }
+    if chosen.is_empty() {
+        return Err(SpecError::new(
+            "links",
+            "no links are chosen",
+            "links, nodes or a layer",
+        ));
+    }
+    Ok(chosen)
+}
+
+/// The link in the other direction of the same cable: of several between two nodes, that of the same rank.
+fn back(fabric: &Fabric, link: u32) -> u32 {
+    let links = &fabric.links;
+    let of = |from: u32, to: u32| {
+        let first = links.partition_point(|link| link.from < from);
+        let last = links.partition_point(|link| link.from <= from);
+        (first..last).filter(move |&i| links[i].to == to)
+    };
+    let there = &links[link as usize];
+    let rank = of(there.from, there.to)
+        .take_while(|&i| i < link as usize)
+        .count();
+    of(there.to, there.from).nth(rank).map_or(link, |i| i as u32)
+}
+
+/// Tells these draws from others.
+const LINK: u64 = 0x6C69_6E6B;

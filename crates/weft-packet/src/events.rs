@@ -1,0 +1,80 @@
+//! Links change at exact times, and routing takes notice.
+
+use weft_spec::Time;
+
+use crate::engine::Change;
+use crate::simulation::Simulation;
+
+/// A change of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkEvent {
+    /// When, before anything else that happens then.
+    pub at: Time,
+    /// Index into the fabric's links.
+    pub link: u32,
+    /// What happens.
+    pub change: Change,
+    /// How much later routing knows that the link is dead or alive. Until then packets are sent to a dead link, and lost.
+    pub detect: Time,
+}
+
+/// What is done between two calls of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Change(u32, Change),
+    /// Routing learns that a link is dead, or not.
+    Notice(u32, bool),
+}
+
+/// All steps, in the order of their times and, at one time, of the events.
+pub(crate) struct Agenda {
+    steps: Vec<(u64, Step)>,
+    next: usize,
+}
+
+impl Agenda {
+    pub fn new(events: &[LinkEvent]) -> Self {
+        let mut steps = Vec::new();
+        for event in events {
+            steps.push((event.at.0, Step::Change(event.link, event.change)));
+            let notice = match event.change {
+                Change::Down => Step::Notice(event.link, true),
+                Change::Up => Step::Notice(event.link, false),
+                Change::Rate(_) | Change::Delay(_) => continue,
+            };
+            steps.push((event.at.0.saturating_add(event.detect.0), notice));
+        }
+        steps.sort_by_key(|&(time, _)| time);
+        Self { steps, next: 0 }
+    }
+
+    /// When the next step is due; `u64::MAX` if none is.
+    pub fn time(&self) -> u64 {
+        self.steps.get(self.next).map_or(u64::MAX, |&(time, _)| time)
+    }
+}
+
+impl Simulation {
+    /// Takes all steps that are due at `now`. What routing learns makes all hosts choose their paths anew.
+    pub(crate) fn take_steps(&mut self, now: u64) {
+        let mut noticed = false;
+        while let Some(&(time, step)) = self.agenda.steps.get(self.agenda.next) {
+            if time > now {
+                break;
+            }
+            self.agenda.next += 1;
+            match step {
+                Step::Change(link, change) => self.engine.change(link, change),
+                Step::Notice(link, dead) => {
+                    self.shared.dead.note(link, dead);
+                    noticed = true;
+                }
+            }
+        }
+        if noticed {
+            for host in 0..self.shared.fabric.hosts.len() as u32 {
+                self.engine.endpoint_mut(host).reroute();
+            }
+        }
+    }
+}
