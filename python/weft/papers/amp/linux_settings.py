@@ -53,6 +53,8 @@ def experiment(
             "duration": duration,
             "topology": {"rate": RATE, "delay": DELAY, **topology},
             "queues": {"limit": LIMIT, "mark": f"{K} packets"},
+            # The testbed's hosts send through ports like its switches'.
+            "hosts": {"nic": "switch"},
             "transports": {name: {"profile": "linux", **transport} for name, transport in transports.items()},
             "traffic": traffic,
             "probes": probes,

@@ -153,6 +153,8 @@ def _case(level: str, rate: int, matrix: str, transport: str, seed: int, seconds
             "duration": f"{seconds}s",
             "topology": {"kind": "two-paths", "rate": f"{rate}Mbps", "delay": "20us"},
             "queues": {"limit": f"{LIMIT} packets", "mark": "off"},
+            # The testbed's hosts send through ports like its switches'.
+            "hosts": {"nic": "switch"},
             "transports": {transport: {"profile": "linux", **TRANSPORTS[transport]}},
             "traffic": [
                 {
