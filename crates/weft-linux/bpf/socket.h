@@ -66,6 +66,7 @@ struct weft_private {
 	__u32 prior_rcv_nxt;
 	__u32 ce_state;
 	__u32 bulk; /* has this subflow carried `bulk` bytes? */
+	__u32 owner;
 };
 
 static __always_inline struct weft_private *weft_private(struct sock *sk)
@@ -228,7 +229,6 @@ static __always_inline struct weft_connection *weft_find(struct sock *sk)
 {
 	struct weft_private *ca = weft_private(sk);
 	struct weft_connection *c;
-	struct weft_subflow *own;
 	__u64 key = ca->key;
 
 	if (!key)
@@ -236,9 +236,7 @@ static __always_inline struct weft_connection *weft_find(struct sock *sk)
 	c = bpf_map_lookup_elem(&connections, &key);
 	if (!c)
 		return NULL;
-	own = &c->subflow[ca->slot % WEFT_SUBFLOWS];
-	return own->local_port == sk->__sk_common.skc_num && own->remote_port == bpf_ntohs(sk->__sk_common.skc_dport) ?
-		       c : NULL;
+	return c->subflow[ca->slot % WEFT_SUBFLOWS].owner == ca->owner ? c : NULL;
 }
 
 /* Tells once that the connection of a subflow is worth further ones. */
@@ -329,6 +327,8 @@ static __always_inline struct weft_connection *weft_take_slot(struct sock *sk, _
 
 	ca->key = key;
 	ca->slot = s;
+	ca->owner = bpf_get_prandom_u32();
+	c->subflow[s].owner = ca->owner;
 	ca->delivered = tp->delivered;
 	ca->delivered_ce = tp->delivered_ce;
 	ca->una = tp->snd_una;

@@ -68,7 +68,7 @@ struct weft_subflow {
 	__u16 family; /* AF_INET or AF_INET6 */
 	__u16 reserved;
 	__u32 mss;
-	__u32 reserved2;
+	__u32 owner; /* by chance: the socket whose slot this is */
 	__u64 acked;	  /* packets delivered */
 	__u64 marked;	  /* of those, reported as marked */
 	__u64 marks;	  /* cuts by marks */

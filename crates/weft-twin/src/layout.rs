@@ -89,7 +89,7 @@ mirrors! {
         family: u16,
         reserved: u16,
         mss: u32,
-        reserved2: u32,
+        owner: u32,
         acked: u64,
         marked: u64,
         marks: u64,
