@@ -5,8 +5,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
+#[path = "connection.rs"]
+mod connection;
+
+use connection::asked;
+
 use super::hysteresis::{Hysteresis, Past};
-use super::peers::{PROBATION, Peer, Peers};
+use super::peers::{PROBATION, Peers};
 use super::{Command, Event, Seen, Subflow, Token};
 
 /// When subflows are opened, how many, and between which addresses.
@@ -624,194 +629,6 @@ impl Early {
             deaf: false,
         }
     }
-}
-
-/// A join by what it was asked for with: its local port is the kernel's choice.
-fn asked(subflow: &Subflow) -> (IpAddr, SocketAddr) {
-    (subflow.local.ip().to_canonical(), canonical(subflow.remote))
-}
-
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
-}
-
-impl Connection {
-    fn new(namespace: usize, initial: Subflow, server: bool, now: u64) -> Self {
-        Self {
-            namespace,
-            server,
-            subflows: vec![initial],
-            suppressed: false,
-            bulk: false,
-            watched: false,
-            absent: false,
-            deaf: false,
-            announced: Vec::new(),
-            pending: Vec::new(),
-            young: Vec::new(),
-            without_ecn: Vec::new(),
-            aside: Vec::new(),
-            rejected: None,
-            asked: 0,
-            failures: 0,
-            join_at: None,
-            foreign: false,
-            keeper: initial.ends(),
-            wish: (false, now),
-            carried: (0, 0),
-            receives: (false, now),
-            past: Past::default(),
-        }
-    }
-
-    fn remote_port(&self) -> u16 {
-        self.subflows.first().map_or(0, |initial| initial.remote.port())
-    }
-
-    /// Who is at the other end.
-    fn peer(&self) -> Peer {
-        let remote = self.subflows.first().map(|initial| initial.remote.ip());
-        let unknown = IpAddr::from([0; 4]);
-        (self.namespace, remote.unwrap_or(unknown).to_canonical())
-    }
-
-    fn may_join(&self) -> bool {
-        !self.server && self.bulk && !self.deaf && !self.foreign
-    }
-
-    /// A join has come to an end, good or bad. Was it asked for?
-    fn take_pending(&mut self, pair: (IpAddr, SocketAddr)) -> bool {
-        let found = self.pending.iter().position(|pending| *pending == pair);
-        if let Some(i) = found {
-            self.pending.remove(i);
-        }
-        found.is_some()
-    }
-
-    /// Closes a subflow, and forgets it before the kernel tells that it has gone.
-    fn close(&mut self, token: Token, subflow: Ends) -> Option<Told> {
-        self.young.retain(|(other, _)| *other != subflow);
-        let known = self.subflows.iter().position(|other| other.ends() == subflow)?;
-        let closed = self.subflows.remove(known);
-        Some(Told {
-            namespace: self.namespace,
-            commands: vec![Command::Close {
-                token,
-                local: closed.local,
-                remote: closed.remote,
-            }],
-            suppression: None,
-        })
-    }
-
-    /// Makes a subflow a backup, whatever the algorithm asks for.
-    fn set_aside(&mut self, token: Token, subflow: Ends) -> Option<Told> {
-        let known = self.subflows.iter_mut().find(|other| other.ends() == subflow)?;
-        if known.backup {
-            return None;
-        }
-        known.backup = true;
-        self.aside.push(subflow);
-        Some(Told {
-            namespace: self.namespace,
-            commands: vec![Command::Prioritise {
-                token,
-                local: known.local,
-                remote: known.remote,
-                backup: true,
-            }],
-            suppression: None,
-        })
-    }
-
-    /// Does the kernel know all that follows?
-    fn is_told(&self, suppress: bool) -> bool {
-        if self.suppressed && suppress {
-            return self
-                .subflows
-                .iter()
-                .all(|s| s.backup != (s.ends() == self.keeper));
-        }
-        suppress == self.suppressed || (suppress && self.subflows.len() < 2)
-    }
-
-    /// Flags all subflows but the keeper, which carries on.
-    fn tell(&mut self, token: Token, suppress: bool, due: u64) -> Told {
-        self.suppressed = suppress;
-        let mut commands = Vec::new();
-        for subflow in &mut self.subflows {
-            let ends = subflow.ends();
-            let backup = (suppress && ends != self.keeper) || self.aside.contains(&ends);
-            if subflow.backup != backup {
-                subflow.backup = backup;
-                commands.push(Command::Prioritise {
-                    token,
-                    local: subflow.local,
-                    remote: subflow.remote,
-                    backup,
-                });
-            }
-        }
-        // First the one that carries on, so that there always is one.
-        commands.sort_by_key(|command| matches!(command, Command::Prioritise { backup: true, .. }));
-        Told {
-            namespace: self.namespace,
-            commands,
-            suppression: Some((suppress, due)),
-        }
-    }
-
-    /// Address pairs between which subflows are missing.
-    fn missing(&self, joins: &Joins) -> Vec<(IpAddr, SocketAddr)> {
-        let Some(first) = self.subflows.first() else {
-            return Vec::new();
-        };
-        let taken = self.subflows.len() + self.pending.len();
-        let count = joins.subflows.saturating_sub(taken);
-        let initial = asked(first);
-        match joins.spread {
-            Spread::SamePair => vec![initial; count],
-            Spread::Addresses => {
-                let locals = with_first(initial.0, joins.addresses.iter().copied());
-                let remotes = with_first(initial.1, self.announced.iter().map(|(_, remote)| *remote));
-                // Diagonals first: pairs that share no address with one another.
-                (0..remotes.len())
-                    .flat_map(|d| (0..locals.len()).map(move |i| (i, d)))
-                    .map(|(i, d)| (locals[i], remotes[(i + d) % remotes.len()]))
-                    .filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4())
-                    .filter(|pair| {
-                        let there = self.subflows.iter().any(|subflow| asked(subflow) == *pair);
-                        !there && !self.pending.contains(pair)
-                    })
-                    .take(count)
-                    .collect()
-            }
-        }
-    }
-
-    /// The identifier of each local address: the kernel refuses a second one for the same address.
-    fn local_ids(&self, joins: &Joins) -> Vec<(IpAddr, u8)> {
-        let known = self.subflows.iter().skip(1).filter(|s| s.local_id != 0);
-        let mut ids: Vec<(IpAddr, u8)> = known.map(|s| (asked(s).0, s.local_id)).collect();
-        let initial = self.subflows.first().map(|s| asked(s).0);
-        for local in initial.into_iter().chain(joins.addresses.iter().copied()) {
-            if ids.iter().all(|(known, _)| *known != local) {
-                let free = (1..=u8::MAX).find(|id| ids.iter().all(|(_, taken)| taken != id));
-                ids.push((local, free.unwrap_or(u8::MAX)));
-            }
-        }
-        ids
-    }
-}
-
-fn with_first<T: PartialEq + Copy>(first: T, others: impl Iterator<Item = T>) -> Vec<T> {
-    let mut all = vec![first];
-    for other in others {
-        if !all.contains(&other) {
-            all.push(other);
-        }
-    }
-    all
 }
 
 /// What the programs make of a socket without ECN.
