@@ -117,7 +117,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["topology.k=4"],
-        "topology.k: unknown field; allowed: senders, rate, delay, sender_rate",
+        "topology.k: unknown field; allowed: kind, senders, rate, delay, sender_rate",
     ),
     (
         &["queues.mark=200 packets"],

@@ -280,7 +280,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "kind = \"empirical\"\ncdf = \"cache\"",
-        "cdf: \"cache\": No such file or directory (os error 2); allowed: a file that can be read, or a workload: \"data-mining\", \"web-search\"",
+        "cdf: \"cache\": No such file or directory (os error 2); allowed: a file of at most 1048576 bytes of text, or a workload: \"data-mining\", \"web-search\"",
     ),
     (
         "kind = \"empirical\"\npoints = [[1, 0], [2, 0.5]]",
