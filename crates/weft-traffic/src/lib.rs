@@ -1,10 +1,12 @@
 //! Who sends what when. A kind of traffic is one file and one line of [`TRAFFIC`], a distribution of
 //! sizes one line of [`SIZES`].
 
+mod all_to_all;
 mod bulk;
 mod closed_loop;
 mod empirical;
 mod flow;
+mod flow_list;
 mod hosts;
 mod incast;
 mod jobs;
@@ -15,10 +17,12 @@ mod program;
 mod random;
 mod sizes;
 
+pub use all_to_all::AllToAll;
 pub use bulk::Bulk;
 pub use closed_loop::ClosedLoop;
 pub use empirical::{WORKLOADS, anchor_files};
 pub use flow::{Class, Classes, Flow};
+pub use flow_list::{FlowList, Format};
 pub use hosts::{HostRef, HostSet};
 pub use incast::Incast;
 pub use jobs::Jobs;

@@ -10,7 +10,9 @@ use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Loaded, Size, SpecError, Time, from_table, to_table};
 
 use crate::random::Streams;
-use crate::{Bulk, Class, Classes, ClosedLoop, Flow, Incast, Jobs, Poisson, Program, random};
+use crate::{
+    AllToAll, Bulk, Class, Classes, ClosedLoop, Flow, FlowList, Incast, Jobs, Poisson, Program, random,
+};
 
 /// All kinds of traffic.
 pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
@@ -30,6 +32,11 @@ pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
     entry::<Jobs>(
         "jobs",
         "a client asks servers, each answers with a block; when all are in, the next job begins",
+    ),
+    entry::<AllToAll>("all-to-all", "a flow from every host to every other: a shuffle"),
+    entry::<FlowList>(
+        "flow-list",
+        "flows from a file: htsim's .cm, a flow list of HPCC's simulation, or CSV",
     ),
 ];
 

@@ -275,7 +275,8 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "gossip",
         "",
-        "kind: \"gossip\" does not exist; allowed: \"bulk\", \"incast\", \"poisson\", \"closed-loop\", \"jobs\"",
+        "kind: \"gossip\" does not exist; allowed: \"bulk\", \"incast\", \"poisson\", \"closed-loop\", \"jobs\", \
+         \"all-to-all\", \"flow-list\"",
     ),
 ];
 

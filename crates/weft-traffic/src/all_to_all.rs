@@ -1,0 +1,67 @@
+//! Every host to every other: the shuffle of Greenberg et al., "VL2" (SIGCOMM 2009), section 5.1, and of Al-Fares et al.,
+//! "Hedera" (NSDI 2010), section 6.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Size, SpecError, Time};
+
+use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern, random};
+
+/// A flow from each of some hosts to each other of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllToAll {
+    /// The hosts.
+    #[serde(default = "all")]
+    pub hosts: HostSet,
+    /// Application bytes of each flow; left out, it sends until the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// When the flows open.
+    #[serde(default)]
+    pub start: Time,
+    /// Each flow opens later than `start` by a random time up to this.
+    #[serde(default)]
+    pub jitter: Time,
+}
+
+fn all() -> HostSet {
+    HostSet::All
+}
+
+impl Pattern for AllToAll {
+    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+        if self.size == Some(Size(0)) {
+            return Err(SpecError::new("size", "0B", "a size above 0"));
+        }
+        if self.start.0.checked_add(self.jitter.0).is_none() {
+            let given = self.jitter.to_string();
+            return Err(SpecError::new("jitter", given, "less: start and jitter overflow"));
+        }
+        let hosts = self
+            .hosts
+            .resolve(context)
+            .map_err(|error| error.under("hosts"))?;
+        let n = hosts.len() as u64;
+        if n < 2 || n * (n - 1) > MAX_FLOWS {
+            let allowed = format!("at least 2 hosts, and at most {MAX_FLOWS} flows");
+            return Err(SpecError::new("hosts", format!("{n} hosts"), allowed));
+        }
+        let mut random = context.random();
+        // Each host begins with the next one, lest all begin with the first.
+        let count = hosts.len();
+        let others = |i: usize| (1..count).map(move |step| (i + step) % count);
+        let mut flows = Vec::with_capacity((n * (n - 1)) as usize);
+        for (i, &from) in hosts.iter().enumerate() {
+            for to in others(i).map(|j| hosts[j]) {
+                if from == to {
+                    let given = format!("{:?} is given twice", context.hosts[from as usize]);
+                    return Err(SpecError::new("hosts", given, "each host once"));
+                }
+                let start = Time(self.start.0 + random::up_to(self.jitter, &mut random).0);
+                flows.push(context.flow(from, to, self.size, start));
+            }
+        }
+        Ok(flows)
+    }
+}

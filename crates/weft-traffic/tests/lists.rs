@@ -1,0 +1,154 @@
+//! Flows that files and shuffles say.
+
+use std::collections::HashSet;
+
+use weft_spec::{Size, SpecError, Time, find};
+use weft_traffic::{Context, Flow, TRAFFIC};
+
+const HOSTS: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
+
+fn flows(kind: &str, fields: &str) -> Result<Vec<Flow>, SpecError> {
+    let loaded = (find(TRAFFIC, "kind", kind)?.load)(&fields.parse().unwrap())?;
+    loaded.it.flows(&Context::new(&HOSTS, 3, 5, 1))
+}
+
+/// The flows of a file of this name's end, or the complaint with FILE for its name.
+fn listed(end: &str, text: &str) -> Result<Vec<Flow>, String> {
+    let file = tempfile::Builder::new().suffix(end).tempfile().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let name = file.path().display().to_string();
+    let flows = flows("flow-list", &format!("file = {name:?}"));
+    flows.map_err(|error| error.to_string().replace(&name, "FILE"))
+}
+
+fn told(flows: &[Flow]) -> Vec<(u32, u32, Option<u64>, u64)> {
+    let tell = |flow: &Flow| {
+        (
+            flow.from,
+            flow.to,
+            flow.size.map(|Size(bytes)| bytes),
+            flow.start.0,
+        )
+    };
+    flows.iter().map(tell).collect()
+}
+
+#[test]
+fn a_connection_matrix_of_htsim() {
+    let text = "Nodes 5\nConnections 3\n0->3 id 1 start 0 size 2000000\n# a comment\n3->1 size 15000 start 7000000\n\n4->0 start 5\n";
+    let flows = listed(".cm", text).unwrap();
+    let expected = [
+        (0, 3, Some(2_000_000), 0),
+        (3, 1, Some(15_000), 7_000_000),
+        (4, 0, None, 5),
+    ];
+    assert_eq!(told(&flows), expected);
+    assert!(flows.iter().all(|flow| (flow.transport, flow.traffic) == (3, 5)));
+    for (text, said) in [
+        (
+            "0->9 start 0 size 1",
+            "file: FILE: line 1: there is no host 9; allowed: ",
+        ),
+        (
+            "0->1 start now",
+            "file: FILE: line 1: \"now\"; allowed: start, a number",
+        ),
+        (
+            "Nodes 5\n0->1 begin 5",
+            "file: FILE: line 2: \"begin\"; allowed: start, size, id, prio",
+        ),
+        (
+            "Triggers 2\n",
+            "file: FILE: line 1: Triggers 2; allowed: Triggers 0",
+        ),
+        (
+            "0->0 size 5",
+            "file: FILE: line 1: \"h0\" is both ends; allowed: two hosts",
+        ),
+        (
+            "0-1 size 5",
+            "file: FILE: line 1: \"0-1\"; allowed: Nodes, Connections, or FROM->TO",
+        ),
+        (
+            "0->1 size 0",
+            "file: FILE: line 1: 0 bytes; allowed: a size above 0",
+        ),
+        ("Nodes 5", "file: FILE: no flows; allowed: at least one"),
+    ] {
+        let error = listed(".cm", text).err().unwrap();
+        assert!(error.starts_with(said), "{error}");
+    }
+}
+
+#[test]
+fn a_flow_list_of_hpcc() {
+    let flows = listed(".txt", "2\n0 1 3 100 500000 2.0\n4 2 3 100 1 2.0000015\n").unwrap();
+    let at = 2_000_000_000_000;
+    assert_eq!(
+        told(&flows),
+        [(0, 1, Some(500_000), at), (4, 2, Some(1), at + 1_500_000)]
+    );
+    let error = listed(".txt", "1\n0 1 500\n").err().unwrap();
+    assert_eq!(
+        error,
+        "file: FILE: line 2: 3 words; allowed: FROM TO PRIORITY PORT BYTES SECONDS"
+    );
+    assert!(listed(".txt", "1\n0 1 3 100 5 -1").is_err());
+}
+
+#[test]
+fn comma_separated_flows() {
+    let flows = listed(".csv", "start_s, from,size_bytes,to\n0.001,h3,1000,0\n0, 1,,h2\n").unwrap();
+    assert_eq!(
+        told(&flows),
+        [(3, 0, Some(1000), Time::from_ms(1).0), (1, 2, None, 0)]
+    );
+    let error = |text: &str| listed(".csv", text).err().unwrap();
+    assert_eq!(
+        error("from,to,start_s\n"),
+        "file: FILE: line 1: no column size_bytes; allowed: from, to, size_bytes, start_s"
+    );
+    let few = error("from,to,size_bytes,start_s\n0,1\n");
+    assert_eq!(
+        few,
+        "file: FILE: line 2: 2 values; allowed: as many as the header has"
+    );
+    let name = error("from,to,size_bytes,start_s\n0,h9,5,0\n");
+    assert!(
+        name.starts_with("file: FILE: line 2: there is no host h9; allowed: ") || name.contains("h9"),
+        "{name}"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = flows("flow-list", "file = \"/nowhere.cm\"")
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.starts_with("file: /nowhere.cm: "), "{error}");
+}
+
+#[test]
+fn a_shuffle_has_every_ordered_pair_once() {
+    let all = flows("all-to-all", "size = \"1KB\"").unwrap();
+    let pairs: HashSet<_> = all.iter().map(|flow| (flow.from, flow.to)).collect();
+    assert_eq!((all.len(), pairs.len()), (20, 20));
+    assert!(pairs.iter().all(|(from, to)| from != to));
+    let firsts: HashSet<_> = all.chunks(4).map(|of_one| of_one[0].to).collect();
+    assert_eq!(firsts.len(), 5, "no two begin with the same host");
+    let some = flows("all-to-all", "hosts = [\"h1\", 3]\njitter = \"1ms\"").unwrap();
+    assert_eq!(some.len(), 2);
+    assert!(some.iter().all(|flow| flow.start <= Time::from_ms(1)));
+    for (fields, said) in [
+        ("hosts = \"h1\"", "hosts: 1 hosts; allowed: at least 2 hosts"),
+        (
+            "hosts = [1, 2, 1]",
+            "hosts: \"h1\" is given twice; allowed: each host once",
+        ),
+        ("size = \"0B\"", "size: 0B; allowed: a size above 0"),
+    ] {
+        let error = flows("all-to-all", fields).err().unwrap().to_string();
+        assert!(error.starts_with(said), "{error}");
+    }
+}
