@@ -53,9 +53,9 @@ fn entry(event: &Event, fabric: &Fabric, seed: u64, duration: Time) -> Result<Ve
     let mut chosen = chosen(event, fabric)?;
     if event.both_ways {
         // A cable is known by its link with the lower number.
-        chosen
-            .iter_mut()
-            .for_each(|link| *link = (*link).min(back(fabric, *link)));
+        for link in &mut chosen {
+            *link = (*link).min(back(fabric, *link));
+        }
     }
     chosen.sort_unstable();
     chosen.dedup();

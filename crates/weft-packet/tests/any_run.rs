@@ -318,7 +318,9 @@ proptest! {
         }
         let hosts = network.build().hosts.len() as u32;
         let links = network.build().links.len() as u32;
-        events.iter_mut().for_each(|event| event.link %= links);
+        for event in &mut events {
+            event.link %= links;
+        }
         let flows: Vec<Flow> = sent.iter().map(|sent| sent.flow(&network, hosts, &transports)).collect();
         let experiment = |threads| Setup {
             probes: vec![Probe::Queue { link: 1 }],

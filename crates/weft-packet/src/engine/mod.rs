@@ -166,7 +166,9 @@ impl<E: Endpoint> Engine<E> {
                 let ring = &mut self.partitions[to as usize].network.rings[local as usize];
                 let lost = ring.take_back(lost);
                 let sender = &mut self.partitions[from as usize].network;
-                lost.iter().for_each(|packet| sender.dropped(packet));
+                for packet in &lost {
+                    sender.dropped(packet);
+                }
                 return;
             }
             Change::Up => return port.recover(rules),
