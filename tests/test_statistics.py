@@ -111,13 +111,21 @@ def test_a_percentile_is_at_least_what_it_says(runs: list[tuple[int, bool, int]]
         },
         schema=dict.fromkeys(("fct_s", "floor", "true"), pl.Float64),
     )
-    told = statistics.percentiles(flows, "fct_s", [percent], at_least="floor").row(0, named=True)
+    told = statistics.percentiles(flows, "fct_s", [percent], at_least="floor", apart=0).row(0, named=True)
     true = statistics.percentiles(flows, "true", [percent]).item()
     low, may_be_higher = told[f"p{percent}"], told[f"p{percent}_at_least"]
     assert low <= true + 1e-9
     if not may_be_higher:
         assert true == pytest.approx(low)
     assert told["unfinished"] == sum(cut for _, cut, _ in runs)
+
+
+def test_what_would_hardly_move_a_percentile_does_not_mark_it() -> None:
+    """One of a thousand that had just begun: the median is known to a thousandth, the maximum not at all."""
+    flows = pl.DataFrame({"fct_s": [*range(1000, 2000), None], "floor": [*[None] * 1000, 1]})
+    told = statistics.percentiles(flows, "fct_s", [50, 100], at_least="floor").row(0, named=True)
+    assert (told["p50"], told["p50_at_least"], told["p100_at_least"]) == (1499.0, False, True)
+    assert statistics.percentiles(flows, "fct_s", [50], at_least="floor", apart=0)["p50_at_least"].item()
 
 
 def test_a_distribution_with_what_is_unfinished_ends_below_one() -> None:

@@ -52,6 +52,7 @@ def percentiles(
     by: str | Iterable[str] = (),
     weight: str | pl.Expr | None = None,
     at_least: str | pl.Expr | None = None,
+    apart: float = 0.01,
 ) -> pl.DataFrame:
     """Percentiles of a column: one row a group, with the columns of `by`, then `p50`, `p90`, `p99` and so on.
 
@@ -60,8 +61,8 @@ def percentiles(
     least that share of the weight lies (their definition 1).
 
     With `at_least`, rows without a value count with what is known of them: no less than that. A percentile is then the
-    lowest that it can be, and `p50_at_least`, `p90_at_least` and so on tell where it could be higher; a last column,
-    `unfinished`, tells how many such rows there are.
+    lowest that it can be, and `p50_at_least`, `p90_at_least` and so on tell where it could be higher by more than the
+    share `apart`; a last column, `unfinished`, tells how many such rows there are.
 
     Args:
         rows: Such as the table `flows`, or `queue_lengths` of the table `queues`.
@@ -70,6 +71,7 @@ def percentiles(
         by: Columns that tell groups apart; none: all rows are one group.
         weight: Weights, none below 0, such as `seconds` of `queue_lengths`.
         at_least: Of rows without a value the lowest that it can be, such as `unfinished_s` of `flows`.
+        apart: By how much more than told, as a share, a percentile may be without being marked.
 
     Raises:
         ValueError: A percentage is outside 0 to 100, or both `weight` and `at_least` are given.
@@ -80,7 +82,7 @@ def percentiles(
     if at_least is not None:
         if weight is not None:
             raise ValueError("at_least: given with weight; allowed: one of the two")
-        return _censored_percentiles(rows, _expression(column), percents, by, _expression(at_least))
+        return _censored_percentiles(rows, _expression(column), percents, by, _expression(at_least), apart)
     if weight is None:
         return _aggregate(rows, by, {f"p{p:g}": _quantile(_expression(column), p) for p in percents})
     # A share that misses the one asked for by no more than rounding has reached it.
@@ -223,7 +225,12 @@ def _quantile(value: pl.Expr, percent: float) -> pl.Expr:
 
 
 def _censored_percentiles(
-    rows: pl.DataFrame, value: pl.Expr, percents: Sequence[float], by: str | Iterable[str], at_least: pl.Expr
+    rows: pl.DataFrame,
+    value: pl.Expr,
+    percents: Sequence[float],
+    by: str | Iterable[str],
+    at_least: pl.Expr,
+    apart: float,
 ) -> pl.DataFrame:
     """Percentiles with what is unfinished at its lowest, beside whether they would be others were it without end."""
     names = _names(by)
@@ -231,8 +238,11 @@ def _censored_percentiles(
     both = both.drop_nulls("low")
     high = pl.when("unfinished").then(math.inf).otherwise("low")
     lowest = {f"p{p:g}": _quantile(pl.col("low"), p) for p in percents}
-    # Interpolation between two infinities is not a number, which differs from all others.
-    higher = {f"p{p:g}_at_least": _quantile(high, p) != _quantile(pl.col("low"), p) for p in percents}
+    # Interpolation between two infinities is not a number, which is at most nothing.
+    higher = {
+        f"p{p:g}_at_least": (_quantile(high, p).fill_nan(math.inf) > (1 + apart) * _quantile(pl.col("low"), p))
+        for p in percents
+    }
     return _aggregate(both, names, {**lowest, **higher, "unfinished": pl.col("unfinished").sum()})
 
 
