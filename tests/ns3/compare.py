@@ -75,15 +75,15 @@ FCT = {"mean FCT": TENTH}
 OVERSHOT = {**LOSSY, "retransmitted": (0.8, 1.25)}
 
 FLOOR = (
-    "ns-3's DCTCP cuts a window down to one packet, Linux' and Weft's to two: Weft's is put to one. When the mark of "
-    "arriving packets changes, ns-3's receiver acknowledges those before, Linux' and Weft's at once the new one as "
+    "ns-3's DCTCP cuts a window down to one packet, Linux's and Weft's to two: Weft's is put to one. When the mark of "
+    "arriving packets changes, ns-3's receiver acknowledges those before, Linux's and Weft's at once the new one as "
     "well, which tells of more marks where windows are so small. Neither matters where every packet is acknowledged."
 )
 CHANCE = "Who of eight flows has to wait for a timeout is chance, and moves the median of the others by that much."
 OVERSHOOT = "What CUBIC sends again is nearly all the overshoot of one slow start."
 HYSTART = (
     "ns-3's HyStart leaves slow start when the RTT has grown by all of the smallest RTT, or a train of ACKs is longer "
-    "than that; Linux' and Weft's when it has grown by an eighth, or a train is longer than half. All other rows are "
+    "than that; Linux's and Weft's when it has grown by an eighth, or a train is longer than half. All other rows are "
     "without HyStart, and agree."
 )
 NO_HYSTART: dict[str, Any] = {"parameters": {"hystart": 0}, "ns3": {"hystart": 0}}

@@ -49,10 +49,11 @@ impl Window {
 /// What one acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ack {
-    /// Packets newly acknowledged; 0 on a duplicate.
+    /// Packets newly delivered: those it acknowledges that no earlier one reported, and, with selective
+    /// acknowledgements, those it reports first. A plain duplicate brings 0.
     pub acked: u32,
-    /// Packets that it reports as marked (CE): of those it acknowledges, or, on a duplicate, of those that
-    /// made the receiver send it. A duplicate's marks are not part of any [`Round`].
+    /// Packets that it reports as marked (CE): of those newly delivered, or, on a plain duplicate, of those that
+    /// made the receiver send it.
     pub marked: u32,
     /// May the window grow? Not in fast recovery, not on a duplicate, not where the application leaves more
     /// than half of the window unused (RFC 7661), and, if the profile says so, not between a cut for a mark

@@ -7,9 +7,9 @@
 //! acknowledgement of congestion avoidance during which the window could grow, and of a longer silence than an RTT only
 //! an RTT counts (section 5.8: no application-limited periods); in the Reno-friendly region the window is raised to
 //! `W_est`, never lowered to it, as in Linux. A mark, if asked for (`ecn`), is a congestion event as a loss is (section
-//! 4.6). Linux' fixed point (beta = 717/1024) is not copied.
+//! 4.6). Linux's fixed point (beta = 717/1024) is not copied.
 //!
-//! `HyStart` is Linux', not `HyStart`++ (RFC 9406): slow start ends when a train of acknowledgements, none 2 ms after the
+//! `HyStart` is Linux's, not `HyStart`++ (RFC 9406): slow start ends when a train of acknowledgements, none 2 ms after the
 //! one before, lasts half the smallest RTT and half of what segmentation offload may hold back (four bursts of 64 KB
 //! at the pacing rate, at most 1 ms), or when the smallest of more than 8 RTTs of a round exceeds the smallest of all
 //! by an eighth, which is taken to be at least 4 ms and at most 16; from 16 packets on.
@@ -83,7 +83,7 @@ impl Default for HyStart {
 
 impl Cubic {
     /// One line about it.
-    pub const ABOUT: &str = "CUBIC with HyStart on each subflow, Linux' default (RFC 9438)";
+    pub const ABOUT: &str = "CUBIC with HyStart on each subflow, Linux's default (RFC 9438)";
 
     /// A fresh connection's state.
     pub fn new(given: Parameters) -> Self {

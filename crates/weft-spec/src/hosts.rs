@@ -25,7 +25,7 @@ pub struct Hosts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nic: Option<Nic>,
     /// What a port takes of its host's data before sockets wait for it, unless `nic` is `switch`: about what the card holds
-    /// (Linux' byte queue limits). 16KB in all profiles.
+    /// (Linux's byte queue limits). 16KB in all profiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nic_limit: Option<Size>,
 }

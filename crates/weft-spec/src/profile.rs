@@ -75,7 +75,7 @@ pub struct Profile {
     /// RFC 8985, section 7: with "rack", send a probe two RTTs after the last acknowledgement, so that a loss at the tail need
     /// not wait for the RTO.
     pub tail_loss_probe: bool,
-    /// What a probe and the end of a reordering window wait in addition: two ticks of Linux' clock.
+    /// What a probe and the end of a reordering window wait in addition: two ticks of Linux's clock.
     pub timer_slack: Time,
     /// RFC 6937: a fast recovery reduces what is in flight bit by bit, not by a pause.
     pub proportional_rate_reduction: bool,
@@ -100,7 +100,7 @@ pub struct Profile {
     /// May the window grow between a cut for a mark and the end of that window?
     pub grow_after_mark: bool,
     /// A round ends when more than what was sent before it began is acknowledged (RFC 8257, section 3.3, step 3), not
-    /// already when just that is (Linux' DCTCP).
+    /// already when just that is (Linux's DCTCP).
     pub round_ends_beyond: bool,
     /// Do rounds and marks still count when all data of a connection has been handed to subflows?
     pub react_to_the_last: bool,

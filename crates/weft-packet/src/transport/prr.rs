@@ -31,7 +31,7 @@ impl Prr {
     ///
     /// While `pipe > ssthresh`, `sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out`; else slow start up to the target:
     /// by as many as were delivered, and one more if the acknowledgement made `progress`, that is, it advanced and told of no
-    /// further loss (section 3.1, with Linux' rule for when to use its slow-start part).
+    /// further loss (section 3.1, with Linux's rule for when to use its slow-start part).
     pub fn on_ack(&mut self, delivered: u32, pipe: u32, progress: bool, sent: u64) {
         if delivered == 0 {
             return;

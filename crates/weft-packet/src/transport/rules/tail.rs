@@ -29,7 +29,7 @@ fn last_acknowledgement(run: &Run, time: u64) -> u64 {
     reached.filter(|&reached| reached < time).max().unwrap()
 }
 
-/// Section 7.2: "PTO = 2 * SRTT", here with Linux' slack of two ticks, from the last acknowledgement; with one segment out the
+/// Section 7.2: "PTO = 2 * SRTT", here with Linux's slack of two ticks, from the last acknowledgement; with one segment out the
 /// receiver may delay its acknowledgement, for which Linux allows the minimum RTO, but no more than the RTO.
 #[test]
 fn a_lost_tail_is_found_by_a_probe() {
