@@ -13,7 +13,10 @@ const SPEC: &str = r#"
     topology = { kind = "fat-tree", k = 4, rate = "1Gbps", delay = "2us" }
     queues = { limit = "100 packets" }
     transports.lia = { cc = "lia", subflows = 8 }
-    traffic = [{ kind = "bulk", transport = "lia", pairs = "permutation" }]
+    traffic = [
+        { kind = "bulk", transport = "lia", pairs = "permutation" },
+        { kind = "bulk", transport = "lia", pairs = "permutation" },
+    ]
 "#;
 
 fn run(events: &str) -> Run {
@@ -50,6 +53,7 @@ fn silent(run: &Run) -> Vec<String> {
 
 #[test]
 fn dead_from_the_start_a_switch_carries_nothing() {
+    assert!(silent(&run("")).is_empty(), "two permutations use every link");
     let dead = silent(&run(r#"{ at = "0s", nodes = ["core0.1"], state = "down" }"#));
     assert_eq!(dead.len(), 8, "{dead:?}");
     assert!(dead.iter().all(|link| link.contains("core0.1")), "{dead:?}");

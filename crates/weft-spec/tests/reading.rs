@@ -309,7 +309,7 @@ fn profiles_take_patches() {
     for (text, expected) in [
         (
             "cwnd = 1",
-            "cwnd: unknown field; allowed: mss, header, ack_size, initial_cwnd, ",
+            "cwnd: unknown field; allowed: mss, header, ack_size, framing, initial_cwnd, ",
         ),
         (
             "mss = 1400",
