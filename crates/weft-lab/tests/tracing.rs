@@ -94,7 +94,7 @@ fn samples_see_what_changes_tell() {
     let mut seen = std::collections::HashSet::new();
     for (subflow, samples) in &samples {
         let changes = &changes[subflow];
-        assert!(changes.len() > 50, "{} changes of {subflow:?}", changes.len());
+        assert!(changes.len() > 30, "{} changes of {subflow:?}", changes.len());
         assert!(changes.is_sorted_by(|a, b| a.0 <= b.0));
         assert_eq!(changes[0].0, 0.0, "the first row is the opening");
         for &(time, cwnd, active) in samples {
