@@ -211,7 +211,7 @@ class ConstantSize(Model):
 
 class CubicCc(Model):
     """
-    CUBIC with HyStart on each subflow, Linux' default (RFC 9438)
+    CUBIC with HyStart on each subflow, Linux's default (RFC 9438)
     """
 
     model_config = ConfigDict(
@@ -240,7 +240,7 @@ class CubicCc(Model):
     """
     name: Literal["cubic"] = "cubic"
     """
-    CUBIC with HyStart on each subflow, Linux' default (RFC 9438)
+    CUBIC with HyStart on each subflow, Linux's default (RFC 9438)
     """
 
 
@@ -367,6 +367,84 @@ class EmpiricalSize(Model):
     ] = None
     """
     What one unit of the file's sizes is, where the file does not say it: "1B", or "1460B" for packets.
+    """
+
+
+class Event(Model):
+    """
+    A change of links: they go down, come back, or have another rate or delay. Links are chosen by name, by node or by layer; of those
+    chosen, a fraction may be drawn.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    at: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    When, before anything else that happens then.
+    """
+    both_ways: bool = True
+    """
+    Does the same happen to the links in the other direction?
+    """
+    delay: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    The propagation delay of what leaves from now on; nothing takes longer than that from now on.
+    """
+    detect: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    How much later routing knows that links went down or came back, and gives flows paths that avoid dead links. Until
+    then packets are sent to them, and lost.
+    """
+    fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """
+    The part of the chosen links to draw, above 0 and at most 1. The same links are drawn for every event of a run with the same seed, and
+    a smaller fraction draws some of those of a larger one.
+    """
+    layer: str | None = None
+    """
+    All links of a layer, such as "agg-core".
+    """
+    links: list[str] | None = None
+    """
+    Links by their ends, such as "tor0.1->agg0.0".
+    """
+    nodes: list[str] | None = None
+    """
+    All links from and to these nodes.
+    """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    The rate from the next packet on.
+    """
+    state: Literal["down", "up"] | None = None
+    """
+    "down": what is queued or being sent is lost, what has left arrives, and what comes is lost. "up": it works again.
     """
 
 
@@ -1425,6 +1503,69 @@ class XmpCc(Model):
     """
 
 
+class AllToAllTraffic(Model):
+    """
+    A flow from each of some hosts to each other of them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    """
+    hosts: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ] = "all"
+    """
+    The hosts.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Each flow opens later than `start` by a random time up to this.
+    """
+    kind: Literal["all-to-all"] = "all-to-all"
+    """
+    a flow from every host to every other: a shuffle
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Application bytes of each flow; left out, it sends until the end.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the flows open.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
 class BulkTraffic(Model):
     """
     Flows between pairs of hosts: given as `pairs`, or as `from` and `to`.
@@ -1602,6 +1743,41 @@ class ClosedLoopTraffic(Model):
     """
 
 
+class FlowListTraffic(Model):
+    """
+    The flows of a file, in its order.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    """
+    file: str
+    """
+    The file.
+    """
+    format: Literal["cm", "hpcc", "csv"] | None = None
+    """
+    What it is; left out, its name's end says: `.cm`, `.csv`, otherwise HPCC's.
+    """
+    kind: Literal["flow-list"] = "flow-list"
+    """
+    flows from a file: htsim's .cm, a flow list of HPCC's simulation, or CSV
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
 class Hosts(Model):
     """
     What hosts do beside their transports. What is left out is as in the profile of all transports; where they have different
@@ -1637,7 +1813,7 @@ class Hosts(Model):
     ] = None
     """
     What a port takes of its host's data before sockets wait for it, unless `nic` is `switch`: about what the card holds
-    (Linux' byte queue limits). 16KB in all profiles.
+    (Linux's byte queue limits). 16KB in all profiles.
     """
 
 
@@ -2088,7 +2264,7 @@ class ProfilePatch(Model):
     round_ends_beyond: bool | None = None
     """
     A round ends when more than what was sent before it began is acknowledged (RFC 8257, section 3.3, step 3), not
-    already when just that is (Linux' DCTCP).
+    already when just that is (Linux's DCTCP).
     """
     sample_handshake_rtt: bool | None = None
     """
@@ -2117,7 +2293,7 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    What a probe and the end of a reordering window wait in addition: two ticks of Linux' clock.
+    What a probe and the end of a reordering window wait in addition: two ticks of Linux's clock.
     """
     timestamps: bool | None = None
     """
@@ -2241,6 +2417,10 @@ class Experiment(Model):
     """
     Simulated time, above 0.
     """
+    events: list[Event] | None = None
+    """
+    What happens to links while it runs. At one time, entries happen in their order.
+    """
     hosts: Hosts | None = None
     """
     What hosts do beside their transports.
@@ -2302,7 +2482,9 @@ class Experiment(Model):
                 | IncastTraffic
                 | PoissonTraffic
                 | ClosedLoopTraffic
-                | JobsTraffic,
+                | JobsTraffic
+                | AllToAllTraffic
+                | FlowListTraffic,
                 Field(discriminator="kind"),
             ]
         ],
