@@ -1,9 +1,9 @@
 //! Where the rates of connections settle, without packets: max-min fair rates and the equilibrium of a congestion
 //! control.
 //!
-//! An [`Instance`] says which links every subflow crosses, by hand or, by [`place`], on a fabric. [`max_min`] and [`equilibrium`] solve it. [`Sharing`] keeps max-min fair
-//! rates while flows come and go, and [`Fluid`] serves flows of a size at them. Nothing is hashed
-//! or allocated while they iterate, and the number of threads changes no bit of the result.
+//! An [`Instance`] says which links every subflow crosses, by hand or, by [`place`], on a fabric. [`max_min`] and
+//! [`equilibrium`] solve it. [`Sharing`] keeps max-min fair rates while flows come and go, and [`Fluid`] serves flows of a
+//! size at them. Nothing is hashed, and the number of threads changes no bit of the result.
 
 mod equilibrium;
 mod fluid;
