@@ -30,6 +30,7 @@ impl Connection {
             pending: Vec::new(),
             young: Vec::new(),
             without_ecn: Vec::new(),
+            closed: Vec::new(),
             aside: Vec::new(),
             rejected: None,
             asked: 0,
@@ -73,6 +74,12 @@ impl Connection {
         self.young.retain(|(other, _)| *other != subflow);
         let known = self.subflows.iter().position(|other| other.ends() == subflow)?;
         let closed = self.subflows.remove(known);
+        self.closed.push(subflow);
+        if self.keeper == subflow
+            && let Some(oldest) = self.subflows.first()
+        {
+            self.keeper = oldest.ends();
+        }
         Some(Told {
             namespace: self.namespace,
             commands: vec![Command::Close {

@@ -66,6 +66,8 @@ pub struct Connection {
     young: Vec<(Ends, u64)>,
     /// Joined without ECN, as the programs told before the kernel told of them.
     without_ecn: Vec<Ends>,
+    /// Subflows that were closed here, until the kernel tells that they have gone.
+    closed: Vec<Ends>,
     /// Backups whatever the algorithm asks for.
     aside: Vec<Ends>,
     /// When a join was rejected, unless the whole connection went with it.
@@ -400,6 +402,7 @@ impl Connections {
             return;
         }
         connection.take_pending(asked(&subflow));
+        connection.closed.retain(|ends| *ends != subflow.ends());
         // What the event says of backup is the peer's flag, not ours.
         connection.subflows.push(Subflow {
             backup: false,
@@ -443,6 +446,11 @@ impl Connections {
         let ends = subflow.ends();
         connection.without_ecn.retain(|other| *other != ends);
         connection.aside.retain(|other| *other != ends);
+        if let Some(i) = connection.closed.iter().position(|other| *other == ends) {
+            // Its end says nothing of joins that are still on their way between the same addresses.
+            connection.closed.swap_remove(i);
+            return;
+        }
         let known = connection.subflows.len();
         connection.subflows.retain(|other| other.ends() != ends);
         let young = connection.young.iter().position(|(other, _)| *other == ends);
@@ -465,7 +473,6 @@ impl Connections {
             connection.rejected = Some(now);
             self.deadlines.insert((now + CLOSING, token));
         }
-        // One that we closed has left before.
         if failed || connection.subflows.len() < known {
             self.join_later(token, now);
         }

@@ -257,6 +257,23 @@ fn a_join_without_ecn_is_closed_and_tried_again() {
     }
 }
 
+/// The kernel tells that the first one has gone while it is still at the others, between the same addresses.
+#[test]
+fn joins_without_ecn_that_are_closed_teach_nothing_of_the_peer() {
+    let mut all = with_subflows(1);
+    assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 3);
+    for port in 1001..1004 {
+        let commands = told(|t| {
+            all.on_deaf(TOKEN, subflow(port).ends(), 0, t);
+            all.on_event(0, &joined(port), 0, t);
+            all.on_event(0, &left(port), MS, t);
+        });
+        assert!(matches!(commands[..], [Command::Close { .. }]), "{commands:?}");
+    }
+    let again: Vec<_> = pass(&mut all, 3 * SECOND);
+    assert_eq!(again.len(), 3, "{again:?}");
+}
+
 #[test]
 fn a_server_makes_no_use_of_a_join_without_ecn() {
     let mut all = connections(Spread::SamePair);
