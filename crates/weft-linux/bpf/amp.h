@@ -6,8 +6,9 @@
  *
  * Deviations: w_total is summed at each acknowledgement instead of kept, because subflows run on several CPUs and
  * none may write what another adds to. A subflow on its way does not block suppression, because the kernel tells of
- * none before it is established. A subflow that had nothing acknowledged of late (c->idle) neither counts nor blocks;
- * the simulator's transport never says so.
+ * none before it is established. A subflow that had nothing acknowledged of late (c->idle) neither counts nor blocks,
+ * and has no part in the total window: its path manager may release it later than it is asked to. The simulator's
+ * transport never says so.
  *
  * Who writes what: a subflow its own window; the initial subflow, in its own events, also `suppressed`, `n_round` and
  * `active` of all. A subflow that joins at that very moment may read the old `suppressed`, so `active` is read from
@@ -33,14 +34,22 @@ static inline int amp_lives(const struct weft_connection *c, __u32 s)
 	return c->open >> s & 1 && !c->w[s].slot[AMP_CLOSED] && c->w[s].slot[AMP_TIMEOUTS] < 2;
 }
 
-/* Is `s` the only subflow that may send new data? */
+/* May the subflow send new data, and does it? */
+static inline int amp_sends(const struct weft_connection *c, __u32 r)
+{
+	return c->w[r].established && c->w[r].active && !(c->idle >> r & 1);
+}
+
+/* Is `s` the only subflow that sends new data? */
 static inline int amp_alone(const struct weft_connection *c, __u32 s)
 {
-	__u32 r, n = 0;
+	__u32 r;
 
-	for (r = 0; r < WEFT_SUBFLOWS; r++)
-		n += c->w[r].established && c->w[r].active;
-	return c->w[s].active && n == 1;
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		if (r != s && amp_sends(c, r))
+			return 0;
+	}
+	return c->w[s].active;
 }
 
 /* Sets `active` of all subflows but the initial one, which always is. */
@@ -112,11 +121,9 @@ static inline void amp_on_ack(struct weft_connection *c, const volatile struct w
 	if (!left)
 		return;
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		if (c->w[r].established && c->w[r].active)
+		if (r == s || amp_sends(c, r))
 			w_total += c->w[r].cwnd;
 	}
-	if (w_total < w->cwnd)
-		w_total = w->cwnd;
 	w->cwnd += ((left << WEFT_PACKET_BITS) + w_total / 2) / w_total;
 }
 
