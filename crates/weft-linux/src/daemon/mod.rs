@@ -3,23 +3,24 @@
 //! It waits for the ring of the programs' events, the kernel's path-manager events, signals and callers of `weftd status`,
 //! and sleeps otherwise. All decisions are [`Connections`]'s.
 
+mod census;
 mod lock;
+mod namespaces;
+mod report;
 mod served;
 pub mod settings;
 mod successor;
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use mio::unix::SourceFd;
 use mio::{Interest, Poll, Registry, Token};
 use nix::errno::Errno;
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::inotify::Inotify;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::time::{ClockId, clock_gettime};
@@ -30,12 +31,13 @@ use crate::Failure;
 use crate::config::Config;
 use crate::events::{Events, Kind};
 use crate::metrics::{self, Metrics};
-use crate::path_manager::{Command, Connections, NAMED, Namespace, Refusal, Seen, Told, endpoints};
-use crate::programs::{ConnectionStats, Programs};
-use crate::status::{self, Status};
+use crate::path_manager::{Command, Connections, Refusal, Told};
+use crate::programs::Programs;
+use crate::status;
 
 pub use lock::Lock;
-use served::{Change, Served};
+use namespaces::names_of_namespaces;
+use served::Served;
 use settings::Settings;
 
 /// Where the daemon keeps its lock, its socket and what settings were; systemd says it in `RUNTIME_DIRECTORY`.
@@ -174,95 +176,6 @@ impl Daemon {
             "weftd runs"
         );
         Ok(daemon)
-    }
-
-    /// Serves namespaces that have come, and lets go of those that have gone. What cannot be served is an error at the start, and
-    /// tried again later.
-    fn follow(&mut self, start: bool) -> Result<(), Failure> {
-        self.follow = now() + SECOND;
-        if self.all_named {
-            self.find_named();
-        }
-        for namespace in 0..self.served.len() {
-            match self.served[namespace].follow() {
-                Ok(Change::Nothing) => {}
-                Ok(Change::Gone) => {
-                    info!(namespace = %self.served[namespace].name(), "the namespace has gone");
-                    self.connections.forget_namespace(namespace);
-                }
-                Ok(Change::Came) => {
-                    self.connections.forget_namespace(namespace);
-                    if let Err(failure) = self.begin(namespace) {
-                        if start {
-                            return Err(failure);
-                        }
-                        warn!("{failure}");
-                    }
-                }
-                Err(error) if start && error.kind() == io::ErrorKind::PermissionDenied => {
-                    return Err(Failure::Missing(format!(
-                        "{error}: the path manager takes root, or CAP_NET_ADMIN (and CAP_SYS_ADMIN for other namespaces)"
-                    )));
-                }
-                Err(error) if start && self.served[namespace].namespace == Namespace::own() => {
-                    return Err(Failure::Missing(error.to_string()));
-                }
-                Err(error) => debug!(%error, "a namespace cannot be served yet"),
-            }
-            if start && !self.served[namespace].is_open() {
-                warn!(namespace = %self.served[namespace].name(), "there is no such namespace yet; it is served when it comes");
-            }
-        }
-        Ok(())
-    }
-
-    fn serves(&self, namespace: &Namespace) -> bool {
-        self.served.iter().any(|served| served.namespace == *namespace)
-    }
-
-    /// Names of namespaces that are not known yet take the places of those that have gone.
-    fn find_named(&mut self) {
-        for namespace in Namespace::all_named() {
-            if self.serves(&namespace) {
-                continue;
-            }
-            let served = Served::new(namespace);
-            match self.served.iter_mut().find(|served| !served.is_open()) {
-                Some(gone) => *gone = served,
-                None => self.served.push(served),
-            }
-        }
-    }
-
-    /// Changes the settings of a namespace that has come, and takes over its connections.
-    fn begin(&mut self, namespace: usize) -> Result<(), Failure> {
-        let served = &self.served[namespace];
-        // A SYN that is sent again asks for ECN again.
-        let settings = [("net.mptcp.pm_type", "1"), ("net.ipv4.tcp_ecn_fallback", "0")];
-        let default = self.default.as_deref();
-        let default = default.map(|name| (settings::DEFAULT, name));
-        for (key, value) in settings.into_iter().chain(default) {
-            let changed = self.settings.change(&served.namespace, key, value);
-            if changed.map_err(Failure::about(key))? {
-                info!(namespace = %served.name(), key, value, "setting changed");
-            }
-        }
-        if let Ok(count @ 1..) = endpoints(&served.namespace) {
-            warn!(
-                namespace = %served.name(),
-                count,
-                "`ip mptcp endpoint`s are not used while weftd serves; subflows.addresses stands for them"
-            );
-        }
-        if let Some(events) = served.events() {
-            let descriptor = events.as_fd().as_raw_fd();
-            self.watch(descriptor, FIRST + namespace)
-                .map_err(Failure::about("poll"))?;
-        }
-        let mut told = Vec::new();
-        self.resync(namespace, &mut told);
-        self.tell(told);
-        Ok(())
     }
 
     fn serve(&mut self, poll: &mut Poll, signals: &SignalFd, path: Option<&Path>) -> Result<Ended, Failure> {
@@ -453,208 +366,6 @@ impl Daemon {
         }
     }
 
-    /// Takes over what there is in a namespace.
-    fn resync(&mut self, namespace: usize, told: &mut Vec<Told>) {
-        let seen = match self.served[namespace].census() {
-            Ok(seen) => seen,
-            Err(error) => {
-                warn!(namespace = %self.served[namespace].name(), %error, "cannot look up connections");
-                return;
-            }
-        };
-        let now = now();
-        self.connections.resync(namespace, &seen, now, told);
-        let mut tokens = Vec::new();
-        for connection in self.windows().into_values() {
-            self.connections.on_watched(connection.token);
-            for subflow in &connection.subflows {
-                let ends = (subflow.local, subflow.remote);
-                if !connection.suppressed || !subflow.active {
-                    self.connections
-                        .on_wish(connection.token, ends, connection.suppressed, now);
-                }
-            }
-            tokens.push(connection.token);
-        }
-        self.connections.settle(tokens, now, told);
-    }
-
-    /// Forgets connections whose end the kernel has not told.
-    fn forget_absent(&mut self) {
-        for namespace in 0..self.served.len() {
-            match self.served[namespace].census() {
-                Ok(seen) => self.connections.forget_absent(namespace, &seen, now()),
-                Err(error) => warn!(%error, "cannot look up connections"),
-            }
-        }
-        let known = |token| self.connections.get(token).is_some();
-        match self.programs.reap(now() / 1000, IDLE, known) {
-            Ok(0) => {}
-            Ok(reaped) => info!(reaped, "entries that nobody used were removed"),
-            Err(error) => warn!(%error, "cannot look for entries that nobody uses"),
-        }
-        self.sweep = now() + SWEEP;
-    }
-
-    /// Looks how much connections have carried that no program of ours watches.
-    fn look_at_unwatched(&mut self) {
-        let began = now();
-        let mut told = Vec::new();
-        for namespace in 0..self.served.len() {
-            let unwatched = self
-                .connections
-                .iter()
-                .any(|(_, c)| c.namespace == namespace && !c.server && !c.bulk && !c.watched);
-            if !unwatched {
-                continue;
-            }
-            match self.served[namespace].census() {
-                Ok(seen) => {
-                    for seen in seen {
-                        self.connections
-                            .on_bytes(seen.token, seen.bytes, began, &mut told);
-                    }
-                }
-                Err(error) => warn!(%error, "cannot look up connections"),
-            }
-        }
-        self.tell(told);
-        // However many sockets there are, looking takes a small part of the time.
-        let took = now().saturating_sub(began);
-        self.look = now() + (LOOK_SHARE * took).max(LOOK);
-    }
-
-    fn windows(&self) -> HashMap<u32, ConnectionStats> {
-        match self.programs.connections() {
-            Ok(connections) => {
-                let entries = i64::try_from(connections.len());
-                self.metrics.entries.set(entries.unwrap_or(i64::MAX));
-                connections
-                    .into_iter()
-                    .filter(|connection| connection.token != 0)
-                    .map(|connection| (connection.token, connection))
-                    .collect()
-            }
-            Err(error) => {
-                warn!(%error, "cannot read windows");
-                HashMap::new()
-            }
-        }
-    }
-
-    /// Renews the gauges.
-    fn renew(&mut self) {
-        let sum =
-            |numbers: &mut dyn Iterator<Item = u64>| i64::try_from(numbers.sum::<u64>()).unwrap_or(i64::MAX);
-        let windows = self.windows();
-        self.learn_directions(&windows);
-        for (token, connection) in &windows {
-            let place = self.connections.get(*token).map(|known| known.namespace);
-            let namespace = place.map_or(String::new(), |place| self.served[place].name().to_string());
-            self.metrics.count(namespace, connection);
-        }
-        self.metrics.forget(|token| windows.contains_key(&token));
-        let all = || self.connections.iter().map(|(_, c)| c);
-        self.metrics
-            .connections
-            .set(sum(&mut std::iter::once(self.connections.len() as u64)));
-        self.metrics
-            .subflows
-            .set(sum(&mut all().map(|c| c.subflows.len() as u64)));
-        self.metrics
-            .suppressed
-            .set(sum(&mut all().map(|c| u64::from(c.suppressed))));
-        match self.programs.totals() {
-            Ok(totals) => {
-                self.metrics.total(&totals);
-                if totals.without_slot > self.without_slot {
-                    let count = totals.without_slot - self.without_slot;
-                    self.without_slot = totals.without_slot;
-                    warn!(count, "subflows are uncoupled Reno: there is no room for them");
-                }
-                if totals.lost_events > self.lost {
-                    self.lost = totals.lost_events;
-                    self.make_up_for_events();
-                }
-            }
-            Err(error) => warn!(%error, "cannot read totals"),
-        }
-        notify(&[NotifyState::Watchdog]);
-        self.tick = now() + SECOND;
-    }
-
-    /// Tells which way connections carry their data.
-    fn learn_directions(&mut self, windows: &HashMap<u32, ConnectionStats>) {
-        let mut told = Vec::new();
-        for (token, connection) in windows {
-            let bytes = connection.subflows.iter();
-            let carried = bytes.fold((0, 0), |all, s| (all.0 + s.sent, all.1 + s.received));
-            self.connections.on_carried(*token, carried, now(), &mut told);
-        }
-        self.tell(told);
-    }
-
-    /// Looks up what the programs could not tell.
-    fn make_up_for_events(&mut self) {
-        debug!("events of the programs were lost; looking up what there is");
-        let mut told = Vec::new();
-        for namespace in 0..self.served.len() {
-            self.resync(namespace, &mut told);
-        }
-        self.tell(told);
-    }
-
-    /// Answers who asks for the status, on a thread of its own, since they may be slow to read.
-    fn answer(&self) {
-        loop {
-            let stream = match self.listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) => return warn!(%error, "status"),
-            };
-            let status = self.status();
-            thread::spawn(move || {
-                if let Err(error) = status::answer(&stream, &status) {
-                    debug!(%error, "status");
-                }
-            });
-        }
-    }
-
-    fn status(&self) -> Status {
-        let all = self.programs.connections().unwrap_or_default();
-        let windows: HashMap<_, _> = all
-            .iter()
-            .map(|connection| (connection.token, connection))
-            .collect();
-        let mut seen: HashMap<u32, Vec<Seen>> = HashMap::new();
-        for served in &self.served {
-            for subflow in served.census().unwrap_or_default() {
-                if subflow.established {
-                    seen.entry(subflow.token).or_default().push(subflow);
-                }
-            }
-        }
-        let mut connections: Vec<_> = self
-            .connections
-            .iter()
-            .map(|(token, connection)| {
-                let name = self.served[connection.namespace].namespace.path();
-                let seen: Vec<_> = seen.get(&token).into_iter().flatten().collect();
-                served::describe(token, connection, name, windows.get(&token).copied(), &seen)
-            })
-            .collect();
-        connections.sort_by_key(|connection| connection.token);
-        Status {
-            process: std::process::id(),
-            uptime_s: now().saturating_sub(self.started) as f64 * 1e-9,
-            algorithms: self.algorithms.clone(),
-            entries: all.len(),
-            connections,
-            decisions: self.metrics.decisions(),
-        }
-    }
-
     /// Becomes the program that is installed now; returns only if it cannot. Settings, names, maps and connections stay.
     fn hand_over(mut self) -> Failure {
         info!("reloading");
@@ -680,14 +391,6 @@ impl Daemon {
         }
         info!(open, "weftd has stopped");
     }
-}
-
-/// Tells when names of namespaces come and go. None where there is no folder for them yet, and then they are looked for.
-fn names_of_namespaces() -> Option<Inotify> {
-    let names = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
-    let changes = AddWatchFlags::IN_CREATE | AddWatchFlags::IN_DELETE | AddWatchFlags::IN_MOVED_TO;
-    names.add_watch(NAMED, changes).ok()?;
-    Some(names)
 }
 
 /// Nanoseconds of the clock that the programs use too.

@@ -1,0 +1,106 @@
+//! What others are told: metrics, systemd, callers of `weftd status`.
+
+use std::collections::HashMap;
+use std::io;
+use std::thread;
+
+use sd_notify::NotifyState;
+use tracing::{debug, warn};
+
+use super::{Daemon, SECOND, notify, now, served};
+use crate::path_manager::Seen;
+use crate::status::{self, Status};
+
+impl Daemon {
+    /// Renews the gauges.
+    pub(super) fn renew(&mut self) {
+        let sum =
+            |numbers: &mut dyn Iterator<Item = u64>| i64::try_from(numbers.sum::<u64>()).unwrap_or(i64::MAX);
+        let windows = self.windows();
+        self.learn_directions(&windows);
+        for (token, connection) in &windows {
+            let place = self.connections.get(*token).map(|known| known.namespace);
+            let namespace = place.map_or(String::new(), |place| self.served[place].name().to_string());
+            self.metrics.count(namespace, connection);
+        }
+        self.metrics.forget(|token| windows.contains_key(&token));
+        let all = || self.connections.iter().map(|(_, c)| c);
+        self.metrics
+            .connections
+            .set(sum(&mut std::iter::once(self.connections.len() as u64)));
+        self.metrics
+            .subflows
+            .set(sum(&mut all().map(|c| c.subflows.len() as u64)));
+        self.metrics
+            .suppressed
+            .set(sum(&mut all().map(|c| u64::from(c.suppressed))));
+        match self.programs.totals() {
+            Ok(totals) => {
+                self.metrics.total(&totals);
+                if totals.without_slot > self.without_slot {
+                    let count = totals.without_slot - self.without_slot;
+                    self.without_slot = totals.without_slot;
+                    warn!(count, "subflows are uncoupled Reno: there is no room for them");
+                }
+                if totals.lost_events > self.lost {
+                    self.lost = totals.lost_events;
+                    self.make_up_for_events();
+                }
+            }
+            Err(error) => warn!(%error, "cannot read totals"),
+        }
+        notify(&[NotifyState::Watchdog]);
+        self.tick = now() + SECOND;
+    }
+
+    /// Answers who asks for the status, on a thread of its own, since they may be slow to read.
+    pub(super) fn answer(&self) {
+        loop {
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => return warn!(%error, "status"),
+            };
+            let status = self.status();
+            thread::spawn(move || {
+                if let Err(error) = status::answer(&stream, &status) {
+                    debug!(%error, "status");
+                }
+            });
+        }
+    }
+
+    pub(super) fn status(&self) -> Status {
+        let all = self.programs.connections().unwrap_or_default();
+        let windows: HashMap<_, _> = all
+            .iter()
+            .map(|connection| (connection.token, connection))
+            .collect();
+        let mut seen: HashMap<u32, Vec<Seen>> = HashMap::new();
+        for served in &self.served {
+            for subflow in served.census().unwrap_or_default() {
+                if subflow.established {
+                    seen.entry(subflow.token).or_default().push(subflow);
+                }
+            }
+        }
+        let mut connections: Vec<_> = self
+            .connections
+            .iter()
+            .map(|(token, connection)| {
+                let name = self.served[connection.namespace].namespace.path();
+                let seen: Vec<_> = seen.get(&token).into_iter().flatten().collect();
+                served::describe(token, connection, name, windows.get(&token).copied(), &seen)
+            })
+            .collect();
+        connections.sort_by_key(|connection| connection.token);
+        Status {
+            process: std::process::id(),
+            uptime_s: now().saturating_sub(self.started) as f64 * 1e-9,
+            algorithms: self.algorithms.clone(),
+            entries: all.len(),
+            connections,
+            decisions: self.metrics.decisions(),
+        }
+    }
+}
