@@ -5,13 +5,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
-#[path = "connection.rs"]
 mod connection;
+mod joins;
+mod suppression;
 
 use connection::asked;
 
 use super::hysteresis::{Hysteresis, Past};
-use super::peers::{PROBATION, Peers};
+use super::peers::Peers;
 use super::{Command, Event, Seen, Subflow, Token};
 
 /// When subflows are opened, how many, and between which addresses.
@@ -269,109 +270,16 @@ impl Connections {
         self.peers.forget(now);
     }
 
-    /// The kernel refused a join as such: the connection was opened before its path manager was ours.
-    pub fn on_not_ours(&mut self, token: Token) {
-        if let Some(connection) = self.all.get_mut(&token) {
-            connection.foreign = true;
-            connection.pending.clear();
-        }
-    }
-
-    /// The kernel could not even begin with a join.
-    pub fn on_refused(&mut self, token: Token, pair: (IpAddr, SocketAddr), now: u64) {
-        if let Some(connection) = self.all.get_mut(&token) {
-            connection.take_pending(pair);
-        }
-        self.join_later(token, now);
-    }
-
-    /// A subflow has no ECN, neither asked for in its SYN nor granted, or lost on the way. The first one makes the connection
-    /// Reno; any other is closed and tried again.
-    pub fn on_deaf(&mut self, token: Token, subflow: Ends, now: u64, told: &mut Vec<Told>) {
-        let Some(connection) = self.all.get_mut(&token) else {
-            let early = self.early.entry(token).or_insert(Early::at(now));
-            early.deaf = true;
-            return;
-        };
-        match connection
-            .subflows
-            .iter()
-            .position(|known| known.ends() == subflow)
-        {
-            Some(0) if connection.subflows[0].local_id == 0 => {
-                connection.deaf = true;
-                self.obey(token, now, told);
-            }
-            Some(_) => self.on_joined_deaf(token, subflow, now, told),
-            None => connection.without_ecn.push(subflow),
-        }
-    }
-
-    /// The connection has carried so many bytes.
-    pub fn on_bytes(&mut self, token: Token, bytes: u64, now: u64, told: &mut Vec<Told>) {
-        if bytes >= self.joins.after {
-            self.on_bulk(token, now, told);
-        }
-    }
-
     fn open(&mut self, namespace: usize, token: Token, initial: Subflow, server: bool, now: u64) {
         self.all
             .entry(token)
             .or_insert_with(|| Connection::new(namespace, initial, server, now));
     }
 
-    /// The connection has carried so much that further subflows are worth while.
-    pub fn on_bulk(&mut self, token: Token, now: u64, told: &mut Vec<Told>) {
-        match self.all.get_mut(&token) {
-            Some(connection) => {
-                connection.bulk = true;
-                self.join(token, now, told);
-            }
-            None => self.early.entry(token).or_insert(Early::at(now)).bulk = true,
-        }
-    }
-
     /// Programs report the connection.
     pub fn on_watched(&mut self, token: Token) {
         if let Some(connection) = self.all.get_mut(&token) {
             connection.watched = true;
-        }
-    }
-
-    /// The algorithm asks for suppression or release of a subflow. It names all it means, one after the other; the kernel
-    /// is told in [`settle`](Self::settle).
-    pub fn on_wish(&mut self, token: Token, subflow: (SocketAddr, SocketAddr), suppress: bool, now: u64) {
-        let Some(connection) = self.all.get_mut(&token) else {
-            return;
-        };
-        if connection.wish.0 != suppress {
-            connection.wish = (suppress, now);
-        }
-        if suppress && connection.keeper == subflow {
-            let others = connection.subflows.iter().map(Subflow::ends);
-            let after = others.skip_while(|other| *other != subflow).nth(1);
-            connection.keeper = after.unwrap_or(subflow);
-        }
-    }
-
-    /// A connection has carried so many bytes, away from here and to here. The kernel takes a backup out of use in both
-    /// directions, so a connection that receives more than it sends is not suppressed for what it sends.
-    pub fn on_carried(&mut self, token: Token, carried: (u64, u64), now: u64, told: &mut Vec<Told>) {
-        let Some(connection) = self.all.get_mut(&token) else {
-            return;
-        };
-        let before = std::mem::replace(&mut connection.carried, carried);
-        let receives = carried.1.saturating_sub(before.1) > carried.0.saturating_sub(before.0);
-        if connection.receives.0 != receives {
-            connection.receives = (receives, now);
-            self.obey(token, now, told);
-        }
-    }
-
-    /// Tells the kernel what the algorithm asks for these connections, unless it is too early.
-    pub fn settle(&mut self, tokens: impl IntoIterator<Item = Token>, now: u64, told: &mut Vec<Told>) {
-        for token in tokens {
-            self.obey(token, now, told);
         }
     }
 
@@ -393,239 +301,6 @@ impl Connections {
         }
         self.early.retain(|_, early| early.at + EARLY > now);
     }
-
-    fn on_joined(&mut self, token: Token, subflow: Subflow, now: u64, told: &mut Vec<Told>) {
-        let Some(connection) = self.all.get_mut(&token) else {
-            return;
-        };
-        if connection.subflows.iter().any(|known| known.is(&subflow)) {
-            return;
-        }
-        connection.take_pending(asked(&subflow));
-        connection.closed.retain(|ends| *ends != subflow.ends());
-        // What the event says of backup is the peer's flag, not ours.
-        connection.subflows.push(Subflow {
-            backup: false,
-            ..subflow
-        });
-        connection.young.push((subflow.ends(), now));
-        self.deadlines.insert((now + PROBATION, token));
-        let deaf = connection
-            .without_ecn
-            .iter()
-            .position(|ends| *ends == subflow.ends());
-        if let Some(i) = deaf {
-            connection.without_ecn.remove(i);
-            self.on_joined_deaf(token, subflow.ends(), now, told);
-        } else if !connection.server && connection.subflows.len() > self.joins.subflows {
-            told.extend(connection.close(token, subflow.ends()));
-        } else if connection.suppressed {
-            told.push(connection.tell(token, true, now));
-        } else if connection.deaf {
-            self.obey(token, now, told);
-        }
-    }
-
-    /// The end that opened it closes it and tries again; the other one makes no use of it.
-    fn on_joined_deaf(&mut self, token: Token, subflow: Ends, now: u64, told: &mut Vec<Told>) {
-        let Some(connection) = self.all.get_mut(&token) else {
-            return;
-        };
-        if connection.server {
-            told.extend(connection.set_aside(token, subflow));
-        } else {
-            told.extend(connection.close(token, subflow));
-            self.join_later(token, now);
-        }
-    }
-
-    fn on_left(&mut self, token: Token, subflow: &Subflow, now: u64) {
-        let Some(connection) = self.all.get_mut(&token) else {
-            return;
-        };
-        let ends = subflow.ends();
-        connection.without_ecn.retain(|other| *other != ends);
-        connection.aside.retain(|other| *other != ends);
-        if let Some(i) = connection.closed.iter().position(|other| *other == ends) {
-            // Its end says nothing of joins that are still on their way between the same addresses.
-            connection.closed.swap_remove(i);
-            return;
-        }
-        let known = connection.subflows.len();
-        connection.subflows.retain(|other| other.ends() != ends);
-        let young = connection.young.iter().position(|(other, _)| *other == ends);
-        // The kernel does not tell of a reset that takes one along, but a join that is not answered at all takes longer.
-        let (failed, rejected) = if let Some(i) = young {
-            connection.young.remove(i);
-            (true, true)
-        } else {
-            let pending = connection.subflows.len() == known && connection.take_pending(asked(subflow));
-            (pending, pending && now < connection.asked + UNANSWERED)
-        };
-        // The last one takes the connection along.
-        let Some(oldest) = connection.subflows.first() else {
-            return;
-        };
-        if connection.keeper == ends {
-            connection.keeper = oldest.ends();
-        }
-        if failed && rejected && !connection.server {
-            connection.rejected = Some(now);
-            self.deadlines.insert((now + CLOSING, token));
-        }
-        if failed || connection.subflows.len() < known {
-            self.join_later(token, now);
-        }
-    }
-
-    /// A connection that is still there after a join was rejected shows how many subflows its peer takes.
-    fn learn(&mut self, token: Token, now: u64) {
-        if let Some(connection) = self.all.get_mut(&token)
-            && connection.rejected.is_some_and(|at| at + CLOSING <= now)
-        {
-            connection.rejected = None;
-            let (peer, subflows) = (connection.peer(), connection.subflows.len());
-            self.peers.on_rejected(peer, token, subflows, now);
-        }
-    }
-
-    /// Subflows that have stood for long enough were not rejected.
-    fn let_grow_old(&mut self, token: Token, now: u64) {
-        let Some(connection) = self.all.get_mut(&token) else {
-            return;
-        };
-        let before = connection.young.len();
-        connection.young.retain(|(_, since)| since + PROBATION > now);
-        if before > 0 && connection.young.is_empty() && !connection.server {
-            if connection.pending.is_empty() {
-                connection.failures = 0;
-            }
-            let (peer, subflows) = (connection.peer(), connection.subflows.len());
-            self.peers.on_standing(peer, token, subflows);
-        }
-    }
-
-    /// Tells the kernel what the algorithm asks for, unless it is too early.
-    fn obey(&mut self, token: Token, now: u64, told: &mut Vec<Told>) {
-        let Some(connection) = self.all.get_mut(&token) else {
-            return;
-        };
-        let ((wish, since), (receives, receives_since)) = (connection.wish, connection.receives);
-        let (suppress, since) = match (connection.deaf, wish) {
-            (true, _) => (true, now),
-            (false, true) => (!receives, since.max(receives_since)),
-            (false, false) => (false, since),
-        };
-        if connection.is_told(suppress) {
-            return;
-        }
-        let at = if suppress {
-            since
-        } else {
-            connection.past.release_at(since, &self.hysteresis)
-        };
-        if at > now {
-            self.deadlines.insert((at, token));
-            return;
-        }
-        // It may also leave another subflow alone than it did.
-        if suppress && !connection.suppressed {
-            connection.past.suppressed(now, &self.hysteresis);
-        } else if !suppress {
-            connection.past.released(now);
-        }
-        told.push(connection.tell(token, suppress, at));
-    }
-
-    fn announce(&self, token: Token, told: &mut Vec<Told>) {
-        let Some(connection) = self.all.get(&token) else {
-            return;
-        };
-        if !connection.server || self.joins.spread == Spread::SamePair {
-            return;
-        }
-        // A listener of both families has IPv4 addresses in the form of IPv6.
-        let initial = connection.subflows[0].local.ip().to_canonical();
-        let commands: Vec<_> = (1..)
-            .zip(&self.joins.addresses)
-            .filter(|(_, address)| **address != initial && address.is_ipv4() == initial.is_ipv4())
-            .map(|(id, address)| Command::Announce {
-                token,
-                address: *address,
-                id,
-            })
-            .collect();
-        if !commands.is_empty() {
-            told.push(Told {
-                namespace: connection.namespace,
-                commands,
-                suppression: None,
-            });
-        }
-    }
-
-    /// Opens the subflows that are missing. Only the side that connected can: the other has no port that listens.
-    fn join(&mut self, token: Token, now: u64, told: &mut Vec<Told>) {
-        let Some(connection) = self.all.get_mut(&token) else {
-            return;
-        };
-        let early = connection.join_at.is_some_and(|at| at > now);
-        if !connection.may_join() || early {
-            return;
-        }
-        let mut pairs = connection.missing(&self.joins);
-        if pairs.is_empty() {
-            return;
-        }
-        let has = connection.subflows.len() + connection.pending.len();
-        let (allowed, again) = self
-            .peers
-            .allow(connection.peer(), token, [has, pairs.len()], now);
-        if let Some(at) = again {
-            connection.join_at = Some(at);
-            self.deadlines.insert((at, token));
-        }
-        pairs.truncate(allowed);
-        if pairs.is_empty() {
-            return;
-        }
-        connection.pending.extend(&pairs);
-        connection.asked = now;
-        let backup = connection.suppressed;
-        let ids = connection.local_ids(&self.joins);
-        let commands = pairs
-            .into_iter()
-            .map(|(local, remote)| Command::Create {
-                token,
-                local,
-                local_id: ids
-                    .iter()
-                    .find(|(known, _)| *known == local)
-                    .map_or(1, |(_, id)| *id),
-                remote,
-                backup,
-            })
-            .collect();
-        told.push(Told {
-            namespace: connection.namespace,
-            commands,
-            suppression: None,
-        });
-    }
-
-    /// Looks again later whether subflows are missing, each time after twice as long, up to a minute.
-    fn join_later(&mut self, token: Token, now: u64) {
-        let Some(connection) = self.all.get_mut(&token) else {
-            return;
-        };
-        if !connection.may_join() || connection.join_at.is_some_and(|at| at > now) {
-            return;
-        }
-        let at = now + (RETRY << connection.failures).min(RETRY_MOST);
-        connection.failures = (connection.failures + 1).min(DOUBLINGS);
-        connection.join_at = Some(at);
-        self.deadlines.insert((at, token));
-    }
 }
 
 impl Early {
@@ -640,17 +315,8 @@ impl Early {
 
 /// What the programs make of a socket without ECN.
 const FALLBACK: &str = "reno";
-/// Before the kernel gives up on SYNs without an answer.
-const UNANSWERED: u64 = 30_000_000_000;
-/// A connection that closes takes its last subflows along within this time.
-const CLOSING: u64 = 100_000_000;
 /// How long reports of a connection that the kernel has not told of are kept: it may live in another namespace.
 const EARLY: u64 = 10_000_000_000;
-/// A join that failed is tried again after this, and each time after twice as long.
-const RETRY: u64 = 2_000_000_000;
-const RETRY_MOST: u64 = 60_000_000_000;
-const DOUBLINGS: u32 = 5;
 
 #[cfg(test)]
-#[path = "connections_tests.rs"]
 mod tests;
