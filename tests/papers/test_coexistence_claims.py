@@ -25,6 +25,7 @@ def indices(jain: Callable[[str, int, int], float]) -> pl.DataFrame:
             {
                 "delay_us": delay_us,
                 "jitter": jitter,
+                "host_jitter": host_jitter,
                 "flows": m,
                 "dctcp_flows": n,
                 "algorithm": algorithm,
@@ -33,7 +34,12 @@ def indices(jain: Callable[[str, int, int], float]) -> pl.DataFrame:
                 "ratio": 1.0,
             }
         )
-        for delay_us, jitter in ((5, "0s"), (8, "0s"), (5, fig09.JITTER))
+        for delay_us, jitter, host_jitter in (
+            (5, "0s", "0s"),
+            (8, "0s", "0s"),
+            (5, fig09.JITTER, "0s"),
+            (5, "0s", fig09.HOST_JITTER),
+        )
         for m in fig09.PANELS
         for n in fig09.DCTCP_FLOWS
         for algorithm in fig09.ALGORITHMS

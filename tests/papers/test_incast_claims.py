@@ -16,7 +16,7 @@ Cell = tuple[list[float], list[int]]
 """FCTs in ms and timeouts of a cell's flows."""
 
 FIG02 = (*fig02.ALGORITHMS, *fig02.SHORT_RTO, *fig02.STALLED)
-FIG08 = (*fig08.ALGORITHMS, fig08.WITHOUT, *fig08.EARLIER, *fig08.STALLED)
+FIG08 = (*fig08.ALGORITHMS, fig08.WITHOUT, *fig08.EARLIER, *fig08.STALLED, *fig08.LINUX)
 
 QUICK: Cell = ([1.9, 2.1], [0, 0])
 WAITING: Cell = ([2.0, 800.0, 1500.0, 2500.0], [0, 1, 1, 16])
@@ -57,7 +57,7 @@ def as_in_the_paper(algorithm: str, size_kb: int, k: int) -> Cell:
 
 def upside_down(algorithm: str, size_kb: int, k: int) -> Cell:
     del size_kb, k
-    return WAITING if algorithm in ("amp", "dctcp") else QUICK
+    return WAITING if algorithm in ("amp", "dctcp", fig08.DELAYED) else QUICK
 
 
 def failing(claims: list[Claim]) -> list[str]:

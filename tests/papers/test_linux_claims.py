@@ -12,8 +12,8 @@ from weft.papers.amp.linux_settings import LEVELS
 from weft.papers.figure import Claim, Scale
 
 SYNDROME, FAIR, BEST, FEW, MENDED, LEVELS_AGREE = range(6)
-DELAYED, DELAYED_MENDED, DELAYED_OTHERS, DELAYED_UNSCALED, LIKE_DCTCP, SLOWER = range(6)
-CONSTANT_FASTER, SIMILAR = 4, 5
+DELAYED, DELAYED_MENDED, DELAYED_OTHERS, DELAYED_UNSCALED, LIKE_DCTCP, SLOWER, INCAST_LEVELS = range(7)
+SHIFT_LEVELS, CONSTANT_FASTER, SIMILAR = 4, 5, 6
 
 
 def failing(claims: list[Claim]) -> list[int]:
@@ -62,6 +62,8 @@ def test_fairness_holds_where_amp_is_fair() -> None:
         (lambda level, a, m, n: 0.5 if (a, m, n) == ("amp", 1, 2) else fair(level, a, m, n), [FEW]),
         (lambda level, a, m, n: 1.3 if a == linux_fairness.MENDED else fair(level, a, m, n), [MENDED]),
         (lambda level, a, m, n: 9.0 if level == "packet" else fair(level, a, m, n), [LEVELS_AGREE]),
+        # By less than a tenth in each cell, and by more than three hundredths on average.
+        (lambda level, a, m, n: 2.5 if level == "packet" and a != "amp" else fair(level, a, m, n), [LEVELS_AGREE]),
     ],
 )
 def test_fairness_can_fail(ratio: Callable[[str, str, int, int], float], expected: list[int]) -> None:
@@ -101,7 +103,7 @@ def fcts(mean: Callable[[str, str, int], float], unscaled: float = 1.0) -> pl.Da
         )
         for level in LEVELS
         for gap_us, name, joins in labels
-        if level == "linux" or (joins == "at once" and gap_us == linux_incast.GAP_US)
+        if level == "linux" or gap_us == linux_incast.GAP_US
         for k in linux_incast.FLOWS
         for seed in (1, 2)
     )
@@ -133,6 +135,18 @@ def test_incast_can_fail(change: Callable[[str, str, int], float], expected: lis
 
 def test_incast_with_the_papers_gap_is_a_claim_of_its_own() -> None:
     assert failing(linux_incast.claims(fcts(as_in_the_paper, unscaled=1.1))) == [DELAYED_UNSCALED]
+
+
+def test_incast_of_the_levels_is_compared() -> None:
+    rows = fcts(as_in_the_paper)
+    slower = pl.col("fct_ms") * pl.when(level="packet", algorithm="dctcp", k=40).then(1.05).otherwise(1)
+    assert failing(linux_incast.claims(rows.with_columns(fct_ms=slower))) == [INCAST_LEVELS]
+
+
+def test_shifts_of_the_levels_are_compared() -> None:
+    rows = windows(SHIFTED)
+    slower = pl.col("floor_ms") * pl.when(level="packet", algorithm="dcm", slower=1).then(1.5).otherwise(1)
+    assert failing(linux_shift.claims(rows.with_columns(floor_ms=slower))) == [SHIFT_LEVELS]
 
 
 def test_incast_quick_asks_amp_alone() -> None:

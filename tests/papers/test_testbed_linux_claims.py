@@ -10,7 +10,7 @@ import pytest
 from weft.papers.figure import Claim, Scale
 from weft.papers.mptcp_dc import testbed_linux as figure
 
-VLB1, VLB2, MPTCP1, MPTCP2, BETTER, AS_WELL, EVEN, LEVELS = range(8)
+VLB1, VLB2, MPTCP1, MPTCP2, BETTER, AS_WELL, EVEN, LEVELS, TIMEOUTS = range(9)
 
 
 def failing(claims: list[Claim]) -> list[int]:
@@ -81,6 +81,13 @@ def test_can_fail(part: Callable[[str, str, str], float], expected: list[int]) -
 def test_rates_that_vary_more() -> None:
     rows = table(paper, lambda _level, transport, matrix: 0.5 if (transport, matrix) == ("mptcp", "TM1") else 0.2)
     assert failing(figure.claims(rows)) == [EVEN]
+
+
+def test_timeouts_of_the_levels_are_compared() -> None:
+    rows = table(paper).with_columns(timeouts=pl.when(level="packet").then(3).otherwise(1))
+    claims = figure.claims(rows)
+    assert failing(claims) == [TIMEOUTS]
+    assert claims[TIMEOUTS].measured == "of a thousand files 1000 on Linux, 3000 at the packet level"
 
 
 def test_the_maximum_leaves_room_for_headers_and_acknowledgements() -> None:

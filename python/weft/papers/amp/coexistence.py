@@ -27,6 +27,7 @@ def coexistence(
     seconds: float,
     mark: int = K,
     jitter: str = "0s",
+    host_jitter: str = "0s",
     multipath: Mapping[str, Any] | None = None,
     dctcp: Mapping[str, Any] | None = None,
 ) -> Experiment:
@@ -40,6 +41,7 @@ def coexistence(
         seconds: Simulated.
         mark: K in packets.
         jitter: Up to how much later than 0 s a flow opens.
+        host_jitter: Up to how long a host takes to send a packet.
         multipath: The transport of `algorithm`, where it is not `transport(algorithm)`.
         dctcp: That of DCTCP, likewise.
     """
@@ -57,6 +59,7 @@ def coexistence(
         traffic=traffic,
         probes=[{"kind": "queue", "at": [BOTTLENECK]}],
         mark=mark,
+        host_jitter=host_jitter,
     )
 
 

@@ -35,6 +35,8 @@ DELAY_US = 5
 """The link delay of the claims, for it gives the BDP of 20 packets that section 3.2 reasons with."""
 JITTER = "1ms"
 """Not the paper's, whose flows all arrive at 0 s: it shows what is due to flows in lockstep."""
+HOST_JITTER = "500ns"
+"""Of each packet at its host, as in profile `linux`; not the paper's either. It shows what phases of packets do."""
 NEAR = 0.05
 """Indices that close count as equal; the paper gives no number."""
 MARGINAL = 0.1
@@ -42,16 +44,24 @@ MARGINAL = 0.1
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Each algorithm beside each number of DCTCP flows; with links of 5 us also with random starts."""
-    settings = [(delay_us, "0s") for delay_us in ((DELAY_US,) if scale.quick else DELAYS_US)] + [(DELAY_US, JITTER)]
+    """Each algorithm beside each number of DCTCP flows; with links of 5 us also with either jitter."""
+    settings = [(delay_us, "0s", "0s") for delay_us in ((DELAY_US,) if scale.quick else DELAYS_US)]
+    settings += [(DELAY_US, JITTER, "0s"), (DELAY_US, "0s", HOST_JITTER)]
     seconds = QUICK_SECONDS if scale.quick else SECONDS
     return [
         Case(
-            {"delay_us": delay_us, "jitter": jitter, "flows": m, "dctcp_flows": n, "algorithm": algorithm},
-            coexistence(algorithm, m, n, delay_us=delay_us, seconds=seconds, jitter=jitter),
+            {
+                "delay_us": delay_us,
+                "jitter": jitter,
+                "host_jitter": host_jitter,
+                "flows": m,
+                "dctcp_flows": n,
+                "algorithm": algorithm,
+            },
+            coexistence(algorithm, m, n, delay_us=delay_us, seconds=seconds, jitter=jitter, host_jitter=host_jitter),
             seed,
         )
-        for delay_us, jitter in settings
+        for delay_us, jitter, host_jitter in settings
         for m in PANELS
         for n in DCTCP_FLOWS
         for algorithm in ALGORITHMS
@@ -89,8 +99,8 @@ def plot(rows: pl.DataFrame) -> Plot:
     return plot
 
 
-def _setting(rows: pl.DataFrame, delay_us: int, jitter: str) -> pl.DataFrame:
-    return rows.filter(delay_us=delay_us, jitter=jitter)
+def _setting(rows: pl.DataFrame, delay_us: int, jitter: str, host_jitter: str = "0s") -> pl.DataFrame:
+    return rows.filter(delay_us=delay_us, jitter=jitter, host_jitter=host_jitter)
 
 
 def _means(rows: pl.DataFrame) -> pl.DataFrame:
@@ -119,7 +129,14 @@ def _fairest(rows: pl.DataFrame) -> Claim:
 def _other_settings(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     delays_us = [d for d in rows["delay_us"].unique().sort() if d != DELAY_US]
     delays = [(f"with {d} us", _setting(rows, d, "0s")) for d in delays_us]
-    return [*delays, (f"with {DELAY_US} us and starts spread over {JITTER}", _setting(rows, DELAY_US, JITTER))]
+    return [
+        *delays,
+        (f"with {DELAY_US} us and starts spread over {JITTER}", _setting(rows, DELAY_US, JITTER)),
+        (
+            f"with {DELAY_US} us and up to {HOST_JITTER} of jitter at the hosts",
+            _setting(rows, DELAY_US, "0s", HOST_JITTER),
+        ),
+    ]
 
 
 def _cell(rows: pl.DataFrame, m: int, n: int) -> str:

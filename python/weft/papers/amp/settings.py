@@ -66,6 +66,10 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     "dcm-rto-200ms": {"cc": DCM, "subflows": SUBFLOWS, "tcp": RTO_200_MS},
     "xmp-stall": {"cc": XMP, "subflows": SUBFLOWS, "tcp": STALL},
     "dcm-stall": {"cc": DCM, "subflows": SUBFLOWS, "tcp": STALL},
+    # A stock Linux sender's: ten packets at once, on each subflow.
+    "amp-linux": {"profile": "linux", "cc": AMP, "subflows": SUBFLOWS},
+    "amp-linux-delayed": {"profile": "linux", "cc": AMP, "subflows": SUBFLOWS, "join_after": "256KB"},
+    "dctcp-linux": {"profile": "linux", "cc": DCTCP | {"alpha0": 1}},
 }
 
 
@@ -104,11 +108,19 @@ def many_to_one(
     traffic: Sequence[Mapping[str, Any]],
     probes: Sequence[Mapping[str, Any]] = (),
     mark: int = K,
+    host_jitter: str = "0s",
 ) -> Experiment:
     """Figure 1: `senders` hosts, a switch, a receiver; K is `mark` packets. The bottleneck is the link s0->r0."""
-    topology = {"kind": "many-to-one", "senders": senders}
     return _experiment(
-        topology, name, delay_us, duration=duration, transports=transports, traffic=traffic, probes=probes, mark=mark
+        {"kind": "many-to-one", "senders": senders},
+        name,
+        delay_us,
+        duration=duration,
+        transports=transports,
+        traffic=traffic,
+        probes=probes,
+        mark=mark,
+        **({} if host_jitter == "0s" else {"hosts": {"jitter": host_jitter}}),
     )
 
 
