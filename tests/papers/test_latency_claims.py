@@ -7,7 +7,7 @@ import pytest
 
 from weft.papers.figure import Claim
 from weft.papers.mptcp_dc import latency_linux
-from weft.papers.mptcp_dc.latency_linux import peaks
+from weft.papers.mptcp_dc.latency import NO_LOSS_MS, RTO_MS, peaks
 
 TWO, SAME, SMALLER, THROUGHPUT = range(4)
 QUEUED, FAST, TIMEOUT = 2.0, 8.0, 250.0
@@ -25,8 +25,8 @@ def table(changes: dict[str, dict[float, int]] | None = None, goodput: float = 4
                 "packets": list(of.values()),
                 "latency_ms": list(of),
                 "all_packets": sum(of.values()),
-                "late": sum(n for ms, n in of.items() if ms > latency_linux.NO_LOSS_MS),
-                "after_rto": sum(n for ms, n in of.items() if ms >= latency_linux.RTO_MS),
+                "late": sum(n for ms, n in of.items() if ms > NO_LOSS_MS),
+                "after_rto": sum(n for ms, n in of.items() if ms >= RTO_MS),
                 "goodput_mbps": goodput if transport == "multipath" else 45.0,
                 "timeouts": 3 if TIMEOUT in of else 0,
             }

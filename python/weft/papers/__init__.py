@@ -20,6 +20,7 @@ FIGURES = (
     Figure("amp/fig14", "Data mining workload in a fat-tree: FCT of short DCTCP flows beside long ones", 390, 53),
     Figure("mptcp-dc/fig05", "Overloaded fat-tree: the rate of each flow, VLB and Multipath TCP", 200, 4),
     Figure("mptcp-dc/fig07", "20 long flows a host: loss and timeouts, linked increases and independent TCP", 1200, 8),
+    Figure("mptcp-dc/fig08", "One-way latency of TCP and multipath TCP on a small bottleneck", 10, 1),
     Figure("mptcp-dc/testbed-linux", "VLB and Multipath TCP over two paths, on Linux", 410, 15, "linux"),
     Figure("mptcp-dc/latency-linux", "One-way latency of TCP and multipath TCP on Linux", 305, 14, "linux"),
 )

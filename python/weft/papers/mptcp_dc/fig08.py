@@ -1,0 +1,67 @@
+"""Figure 8 (section 4): one-way latency of each packet, by TCP and by multipath TCP with three subflows.
+
+The paper measured its Linux implementation of 2010. So the claims are judged with that kernel's loss recovery:
+selective acknowledgements (RFC 6675), three duplicate acknowledgements, RTO; no RACK, no tail loss probes, no rate
+reduction by RFC 6937, all of which came later. Beside it, today's Linux, and NewReno as in section 3's simulator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.papers.mptcp_dc.fat_tree import NS2
+from weft.papers.mptcp_dc.latency import (
+    QUICK_SECONDS,
+    SECONDS,
+    TRANSPORTS,
+    experiment,
+    goodput,
+    in_words,
+    judge,
+    measure,
+    plot_panels,
+)
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure as Plot
+
+    from weft.papers.figure import Claim, Scale
+
+__all__ = ("QUICK", "cases", "claims", "measure", "plot")
+
+OF_2010 = {"recovery": "sack", "tail_loss_probe": False, "proportional_rate_reduction": False}
+READINGS: dict[str, dict[str, Any]] = {"2010": OF_2010, "today": {}, "newreno": NS2}
+"""By the changes of the profile `linux`; the first is judged."""
+WORDS = {"2010": "Linux of 2010", "today": "today's Linux", "newreno": "NewReno"}
+QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s"
+
+
+def cases(scale: Scale) -> list[Case]:
+    """TCP and multipath TCP, in each reading."""
+    return [
+        Case(
+            {"reading": reading, "transport": name},
+            experiment("packet", name, {**settings, "tcp": tcp}, quick=scale.quick),
+            seed,
+        )
+        for reading, tcp in READINGS.items()
+        for name, settings in TRANSPORTS.items()
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Section 4's sentences about figure 8, with Linux's recovery of 2010; the others are in the notes."""
+    of = {(it, name): rows.filter(reading=it, transport=name) for it in READINGS for name in TRANSPORTS}
+    judged, *others = READINGS
+    beside = {name: "; ".join(f"{WORDS[it]}: {in_words(of[it, name])}" for it in others) for name in TRANSPORTS}
+    ratios = "; ".join(f"{WORDS[it]}: ratio {goodput(of[it, 'multipath']) / goodput(of[it, 'tcp'])}" for it in others)
+    notes = (beside["tcp"], beside["multipath"], beside["multipath"], ratios)
+    return judge(of[judged, "tcp"], of[judged, "multipath"], notes)
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Share of packets by one-way latency, TCP and multipath TCP, by loss recovery; all seeds together."""
+    return plot_panels({WORDS[it]: rows.filter(reading=it) for it in READINGS})

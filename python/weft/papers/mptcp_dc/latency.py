@@ -1,0 +1,277 @@
+"""What both versions of figure 8 share: packets by their one-way latency on a small bottleneck, and the peaks there.
+
+One flow alone on a bottleneck of 50 Mbit/s whose queue holds 10 packets: TCP (Reno), or multipath TCP (LIA) with three
+subflows, all over that one path. Latency is that of a packet's worth of the application's data: from its first
+transmission, by whichever subflow, until the receiving application has it and all before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from weft.papers.figure import Claim
+from weft.papers.spread import Spread, digits, over_seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.spec import Experiment
+
+TRANSPORTS: dict[str, dict[str, Any]] = {
+    "tcp": {"cc": "reno"},
+    "multipath": {"cc": "lia", "subflows": 3},
+}
+LABELS = {"tcp": "TCP", "multipath": "Multipath TCP"}
+COLOURS = {"tcp": "#444444", "multipath": "#cc79a7"}
+SECONDS, QUICK_SECONDS = 20, 6
+WARM_UP_S = 1.0
+"""Until slow start is over."""
+QUEUE_MS = 12 * 1514 * 8 / 50e3
+"""Of a packet that finds the queue full: 10 that wait, one that is being sent, and its own serialisation."""
+NO_LOSS_MS = 1.15 * QUEUE_MS
+"""Beyond that a packet, or one before it, was retransmitted."""
+RTO_MS = 200.0
+"""The minimum RTO."""
+BINS = 10
+"""Bins a decade of the distribution."""
+TIMED_OUT_MS = 10 ** (22 / BINS)
+"""From there on a peak is one of timeouts: the bin that ends at the minimum RTO counts, because what a subflow or the
+others sent after the lost packet waits that much less.
+"""
+SMALLEST = 5e-4
+"""Share of all packets in a peak's highest bin, below which it is chance."""
+PROMINENCE = 2
+"""A peak is that many times as high as the valley between it and any higher one."""
+NEAR = 1.6
+"""Peaks that factor apart, two bins, count as the same."""
+ALIKE = 0.1
+"""Throughputs that far apart, as a share, count as equal."""
+PEAK = (
+    f"peaks of all seeds' distribution in bins of 1/{BINS} of a decade, {PROMINENCE} times as high as the valley to "
+    f"any higher one and of {SMALLEST:.2%} of the packets or more; these settings were chosen after some runs had been "
+    "seen"
+)
+
+
+def experiment(level: str, transport: str, settings: Mapping[str, Any], *, quick: bool) -> Experiment:
+    """A flow alone, by a transport of that name and these settings."""
+    from weft import Experiment
+
+    return Experiment.model_validate(
+        {
+            "name": f"latency-{transport}",
+            "level": level,
+            "duration": f"{QUICK_SECONDS if quick else SECONDS}s",
+            "topology": {
+                "kind": "many-to-one",
+                "senders": 1,
+                "rate": "50Mbps",
+                "sender_rate": "500Mbps",
+                "delay": "20us",
+            },
+            "queues": {"limit": "10 packets", "host": {"limit": "100 packets"}},
+            "transports": {transport: {"profile": "linux", **settings}},
+            "traffic": [{"kind": "bulk", "transport": transport, "from": "h0", "to": "r0"}],
+            "probes": [{"kind": "latency"}],
+        }
+    )
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row a bin of the distribution: `latency_ms` (its lower end) and `packets`.
+
+    Beside them, the same in each row, what the whole run had: `all_packets`, of them `late` (beyond `NO_LOSS_MS`) and
+    `after_rto` (at least `RTO_MS`), goodput and timeouts.
+    """
+    flow = result.flows.row(0, named=True)
+    latency = pl.col("latency_s")
+    latencies = result.latencies.filter(pl.col("sent_s") >= WARM_UP_S)
+    counts = latencies.group_by(bin=(latency.log10() * BINS).floor().cast(pl.Int32)).agg(packets=pl.len()).sort("bin")
+    return counts.select(
+        "packets",
+        latency_ms=1e3 * 10.0 ** (pl.col("bin") / BINS),
+        all_packets=pl.lit(len(latencies)),
+        late=pl.lit(latencies.filter(latency > NO_LOSS_MS * 1e-3).height),
+        after_rto=pl.lit(latencies.filter(latency >= RTO_MS * 1e-3).height),
+        goodput_mbps=pl.lit(flow["goodput_bps"] * 1e-6),
+        timeouts=pl.lit(flow["timeouts"]).cast(pl.Int64),
+    )
+
+
+def distribution(rows: pl.DataFrame) -> pl.DataFrame:
+    """All runs together, one row a bin from the first to the last: `latency_ms`, `packets` and their `share`."""
+    bins = rows.select(bin=(pl.col("latency_ms").log10() * BINS).round().cast(pl.Int32), packets="packets")
+    counts = bins.group_by("bin").agg(pl.col("packets").sum())
+    first, last = bins.select(first=pl.col("bin").min(), last=pl.col("bin").max()).row(0)
+    every = pl.DataFrame({"bin": pl.int_range(first, last + 1, dtype=pl.Int32, eager=True)})
+    counts = every.join(counts, on="bin", how="left").fill_null(0).sort("bin")
+    return counts.select(
+        "packets", latency_ms=10.0 ** (pl.col("bin") / BINS), share=pl.col("packets") / pl.col("packets").sum()
+    )
+
+
+def peaks(counts: Sequence[int]) -> list[int]:
+    """Places of the peaks of a distribution: from each, the way to anything higher leads through a valley.
+
+    A peak has at least `SMALLEST` of the packets in its highest bin and is `PROMINENCE` times as high as the valley.
+    """
+    found, fewest = [], SMALLEST * sum(counts)
+    for place, height in enumerate(counts):
+        # Of equals that no valley parts, the first is the peak.
+        left = next((i for i in range(place - 1, -1, -1) if counts[i] >= height), None)
+        right = next((i for i in range(place + 1, len(counts)) if counts[i] > height), None)
+        valleys = []
+        if left is not None:
+            valleys.append(min(counts[left : place + 1]))
+        if right is not None:
+            valleys.append(min(counts[place : right + 1]))
+        if height >= max(1, fewest) and all(height >= PROMINENCE * valley for valley in valleys):
+            found.append(place)
+    return found
+
+
+def peaks_ms(rows: pl.DataFrame) -> list[float]:
+    """Middles of the peaks' bins."""
+    counts = distribution(rows)
+    middle = 10 ** (0.5 / BINS)
+    return [float(counts["latency_ms"][place]) * middle for place in peaks(counts["packets"].to_list())]
+
+
+def judge(tcp: pl.DataFrame, multipath: pl.DataFrame, notes: Sequence[str]) -> list[Claim]:
+    """Section 4's sentences about figure 8, each with a note of its own behind what it compares."""
+    whole, fast, slow, through = notes
+    after_rto = {"tcp": share(tcp, "after_rto"), "multipath": share(multipath, "after_rto")}
+    ratio = goodput(multipath) / goodput(tcp)
+    return [
+        Claim(
+            "TCP shows two peaks: no retransmission, fast retransmission",
+            "two peaks",
+            f"peaks at {listed_ms(peaks_ms(tcp))}; beyond {digits(NO_LOSS_MS)} ms {share(tcp, 'late')}",
+            bands(peaks_ms(tcp)) == [True, True, False],
+            f"a peak below {digits(NO_LOSS_MS)} ms, one from there to {TIMED_OUT_MS:.0f} ms and none beyond; {PEAK}; "
+            f"{hump(tcp)}; {whole}",
+        ),
+        Claim(
+            "Multipath TCP shows the same two peaks",
+            "the same",
+            f"peaks at {listed_ms(peaks_ms(multipath))}; beyond {digits(NO_LOSS_MS)} ms {share(multipath, 'late')}",
+            has_peaks_of(peaks_ms(multipath), peaks_ms(tcp)),
+            f"a peak below {digits(NO_LOSS_MS)} ms, and one within a factor of {NEAR} of TCP's beyond that; {fast}",
+        ),
+        Claim(
+            "Multipath TCP also shows smaller peaks from retransmission timeouts of one subflow",
+            "smaller peaks",
+            f"delayed by at least {RTO_MS:.0f} ms: {after_rto['multipath']} of packets, by TCP {after_rto['tcp']}; "
+            f"timeouts {timeouts(multipath)}, of TCP {timeouts(tcp)}",
+            bands(peaks_ms(multipath))[2] and after_rto["multipath"].mean > 2 * after_rto["tcp"].mean,
+            f"a peak at {TIMED_OUT_MS:.0f} ms or beyond, and more than twice TCP's share from {RTO_MS:.0f} ms on, the "
+            "minimum RTO. The bin below that counts because what was sent after the lost packet waits less than the "
+            f"RTO; it did not before runs had been seen; {slow}",
+        ),
+        Claim(
+            "Throughput is unaffected by these timeouts",
+            "unaffected",
+            f"multipath over TCP {ratio}",
+            ratio.near(1, ALIKE),
+            f"goodput, each run's of the same seed; holds within {ALIKE:.0%}; {LABELS['tcp']} {goodput(tcp)}, "
+            f"{LABELS['multipath']} {goodput(multipath)}; {through}",
+        ),
+    ]
+
+
+def in_words(rows: pl.DataFrame) -> str:
+    """Peaks, late packets and timeouts of one transport."""
+    return (
+        f"peaks at {listed_ms(peaks_ms(rows))}, beyond {digits(NO_LOSS_MS)} ms {share(rows, 'late')}, "
+        f"at least {RTO_MS:.0f} ms {share(rows, 'after_rto')}, timeouts {timeouts(rows)}"
+    )
+
+
+def plot_panels(panels: Mapping[str, pl.DataFrame]) -> Plot:
+    """A panel for each of these titles, with TCP and multipath TCP."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(4.5 * len(panels), 3.8), layout="constrained")
+    every = plot.subplots(1, len(panels), sharex=True, sharey=True)
+    for panel, (title, rows) in zip(every, panels.items(), strict=True):
+        for transport in TRANSPORTS:
+            _plot_distribution(panel, rows.filter(transport=transport), transport)
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_xlabel("one-way latency (ms)")
+        panel.axvline(RTO_MS, color="#999999", linestyle=":", linewidth=1)
+        panel.set_title(title)
+        panel.grid(visible=True, alpha=0.3)
+    every[0].set_ylabel(f"share of packets (a bin: a decade / {BINS})")
+    every[0].legend(frameon=False, fontsize="small")
+    plot.suptitle("Figure 8: 50 Mbit/s, a queue of 10 packets (dotted: minimum RTO)")
+    return plot
+
+
+def bands(peaks: Sequence[float]) -> list[bool]:
+    """Is there a peak without loss, by fast retransmission, by a timeout?"""
+    return [
+        any(it <= NO_LOSS_MS for it in peaks),
+        any(NO_LOSS_MS < it < TIMED_OUT_MS for it in peaks),
+        any(it >= TIMED_OUT_MS for it in peaks),
+    ]
+
+
+def has_peaks_of(peaks: Sequence[float], of: Sequence[float]) -> bool:
+    """Is there a peak without loss, and one by fast retransmission where the other has one?"""
+    fast = [it for it in of if NO_LOSS_MS < it < TIMED_OUT_MS]
+    return bands(peaks)[0] and any(one / NEAR <= it <= one * NEAR for one in fast for it in peaks)
+
+
+def share(rows: pl.DataFrame, column: str) -> Spread:
+    """Of all packets in percent, those that a column counts."""
+    return over_seeds(rows, 100 * pl.col(column).first() / pl.col("all_packets").first(), "%")
+
+
+def goodput(rows: pl.DataFrame) -> Spread:
+    """The flow's."""
+    return over_seeds(rows, pl.col("goodput_mbps").first(), "Mbit/s")
+
+
+def timeouts(rows: pl.DataFrame) -> Spread:
+    """The flow's."""
+    return over_seeds(rows, pl.col("timeouts").first())
+
+
+def hump(rows: pl.DataFrame) -> str:
+    """How high what fast retransmission delays rises over the valley before it."""
+    counts = distribution(rows)
+    # From the highest bin on.
+    after = counts[counts["packets"].arg_max() or 0 :]
+    slow = after.filter(pl.col("latency_ms") > NO_LOSS_MS, pl.col("latency_ms") < TIMED_OUT_MS)
+    if slow.is_empty():
+        return f"nothing from {digits(NO_LOSS_MS)} ms on"
+    top = slow.row(int(slow["packets"].arg_max() or 0), named=True)
+    valley = after.filter(pl.col("latency_ms") < top["latency_ms"])["packets"].min()
+    rise = top["packets"] / max(1, float(valley))  # type: ignore[arg-type]
+    place = f"highest at {digits(top['latency_ms'])} ms, {digits(rise)} times the valley"
+    return f"beyond {digits(NO_LOSS_MS)} ms it is {place}"
+
+
+def listed_ms(peaks: Sequence[float]) -> str:
+    """Such as "2.24, 5.62 ms"."""
+    return ", ".join(digits(it) for it in peaks) + " ms" if peaks else "none"
+
+
+def _plot_distribution(panel: Axes, rows: pl.DataFrame, transport: str) -> None:
+    """The share of packets by latency, all seeds together."""
+    counts = distribution(rows).filter(pl.col("packets") > 0)
+    panel.step(
+        counts["latency_ms"].to_numpy(),
+        counts["share"].to_numpy(),
+        where="post",
+        label=LABELS[transport],
+        color=COLOURS[transport],
+        linewidth=1,
+    )
