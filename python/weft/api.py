@@ -231,9 +231,13 @@ class Result:
             (unfinished / "manifest.json").write_text(text, encoding="utf-8")
 
 
-def registry() -> dict[str, list[dict[str, str]]]:
-    """Algorithms, path policies, schedulers, profiles, topologies, traffic and probes: `{"name", "about"}` each."""
-    listings: dict[str, list[dict[str, str]]] = json.loads(_weft.registry())
+def registry() -> dict[str, list[dict[str, Any]]]:
+    """Algorithms, path policies, schedulers, profiles, topologies, traffic, probes and levels: `{"name", "about"}` each.
+
+    Levels also say whether they are `exact` (a spec and a seed always give the same tables) and `exclusive` (a run has the
+    machine to itself).
+    """
+    listings: dict[str, list[dict[str, Any]]] = json.loads(_weft.registry())
     return listings
 
 

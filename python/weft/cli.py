@@ -152,7 +152,7 @@ def _unfinished(manifest: Mapping[str, Any]) -> list[str]:
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """List algorithms, path policies, schedulers, profiles, topologies, traffic and probes."""
+    """List algorithms, path policies, schedulers, profiles, topologies, traffic, probes and levels."""
     from weft import api
 
     registry = api.registry()

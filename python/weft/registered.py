@@ -36,6 +36,10 @@ def extend(experiment: type[BaseModel], transport: type[BaseModel]) -> None:
         cc.annotation = Union[(cc.annotation, Literal[tuple(new)], *models)]  # type: ignore[assignment]
         transport.model_rebuild(force=True)
     changed = bool(new)
+    level = experiment.model_fields["level"]
+    if new := [name for name in registry["levels"] if name not in get_args(level.annotation)]:
+        changed = True
+        level.annotation = Literal[(*get_args(level.annotation), *new)]  # type: ignore[assignment]
     for field, group, suffix in (
         ("topology", "topologies", "Topology"),
         ("traffic", "traffic", "Traffic"),

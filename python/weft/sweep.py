@@ -42,8 +42,8 @@ def sweep(
     Args:
         cases: What to run, at least one. The order of rows follows it, whatever ends first.
         measure: Takes a finished run to the rows to keep of it.
-        workers: Runs side by side; as many as there are cores unless given. Runs of level "linux" have the machine to
-            themselves.
+        workers: Runs side by side; as many as there are cores unless given. Runs at a level that is
+            exclusive have the machine to themselves.
         on_progress: Told how much of the sweep is done, 0 to 1.
 
     Raises:
@@ -74,10 +74,11 @@ def sweep(
         labels = [pl.lit(value).alias(name) for name, value in case.labels.items()]
         return measure(result).select(*labels, pl.lit(case.seed).alias("seed"), pl.all())
 
-    # Runs on the kernel take real time on a machine that should be quiet: one after the other, when all else is done.
+    # Runs in real time need a quiet machine: one after the other, when all else is done.
+    exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]}
     places: tuple[list[int], list[int]] = ([], [])
     for place, case in enumerate(cases):
-        places[case.experiment.level == "linux"].append(place)
+        places[case.experiment.level in exclusive].append(place)
     rows: dict[int, pl.DataFrame] = {}
     for chosen, width in zip(places, (workers or os.cpu_count(), 1), strict=True):
         with ThreadPoolExecutor(width) as pool:

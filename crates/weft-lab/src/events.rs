@@ -1,8 +1,8 @@
 //! Changes of links, from a spec to the simulator.
 
 use weft_fabric::Fabric;
-use weft_packet::{Change, LinkEvent};
 use weft_paths::draw;
+use weft_run::{Change, LinkEvent};
 use weft_spec::{Event, LinkState, SpecError, Time};
 
 /// The events in the order of their entries, each link by itself.

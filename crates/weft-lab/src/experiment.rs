@@ -6,19 +6,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use weft_cc::Factory;
-use weft_packet::{Outcome, Setup, Simulation, footprint};
-use weft_spec::{Hosts, Level, Nic, Spec, SpecError, Time, apply_override, read_table};
-use weft_traffic::{Flow, Program};
+use weft_run::{
+    Ended, Error, Folder, Found, Handover, MAX_THREADS, Names, Options, Progress, Run, Running, Unfinished,
+    Written, manifest,
+};
+use weft_spec::{Spec, SpecError, Time, apply_override, read_table};
 
 use crate::classes::ClassNames;
-use crate::folder::Folder;
-use crate::handover::Handover;
 use crate::memory::Room;
 use crate::probes::MAX_SAMPLES;
 use crate::resolve::{Resolved, resolve};
 use crate::slices::Slices;
-use crate::tables::{Names, Unfinished};
-use crate::{Error, Run, Written, elsewhere, manifest, threads};
+use crate::threads;
 
 /// A checked experiment. It can be run any number of times; every run yields the same tables.
 #[derive(Clone, Debug)]
@@ -59,19 +58,6 @@ impl Default for RunOptions {
             trace_hash: false,
         }
     }
-}
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Simulated time over the experiment's duration, 0 to 1.
-    pub fraction: f64,
-    /// Simulated time.
-    pub simulated: Time,
-    /// Packet-hops so far: one packet (data or ACK) over one link.
-    pub packet_hops: u64,
-    /// Wall-clock seconds so far.
-    pub wall_seconds: f64,
 }
 
 impl Experiment {
@@ -118,7 +104,7 @@ impl Experiment {
             apply_override(&mut table, assignment)?;
         }
         let room = if reading.force { Room::Any } else { Room::Free };
-        let spec = resolve(&Spec::from_table(&table)?, reading.own, room)?.spec;
+        let spec = resolve(&Spec::from_table(&table)?, reading.own, room)?.plan.spec;
         let json = serde_json::to_value(&spec)
             .map_err(|error| SpecError::new("", error.to_string(), "what JSON can hold"))?;
         Ok(Self {
@@ -140,8 +126,8 @@ impl Experiment {
     }
 
     /// The level at which it runs.
-    pub fn level(&self) -> Level {
-        self.spec.level
+    pub fn level(&self) -> &str {
+        &self.spec.level
     }
 
     /// The resolved spec.
@@ -153,17 +139,14 @@ impl Experiment {
     /// breaks, the run stops and its tables so far are marked partial.
     ///
     /// # Errors
-    /// [`Error::Option`], [`Error::Refused`], [`Error::Elsewhere`] and [`Error::Missing`] of a level other than the packet
-    /// level, and [`Error::Internal`] when conservation does not hold.
+    /// [`Error::Option`], [`Error::Refused`], [`Error::Elsewhere`] and [`Error::Missing`] of the level, and
+    /// [`Error::Internal`] when conservation does not hold.
     pub fn run(
         &self,
         options: RunOptions,
         on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Run, Error> {
-        if self.spec.level == Level::Linux {
-            return self.run_on_linux(options, on_progress);
-        }
-        let (run, _) = self.simulate(options, None, on_progress)?;
+        let (run, _) = self.go(options, None, on_progress)?;
         Ok(run)
     }
 
@@ -179,104 +162,34 @@ impl Experiment {
         options: RunOptions,
         on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Written, Error> {
-        let mut folder = Folder::begin(dir)?;
-        if self.spec.level == Level::Linux {
-            let Run { tables, manifest } = self.run_on_linux(options, on_progress)?;
-            folder.append(&tables)?;
-            return Ok(Written {
-                manifest,
-                folder: Some(folder),
-            });
-        }
-        let (run, folder) = self.simulate(options, Some(folder), on_progress)?;
+        let (run, folder) = self.go(options, Some(Folder::begin(dir)?), on_progress)?;
         let manifest = run.manifest;
         Ok(Written { manifest, folder })
     }
 
-    /// Has another process run it on this machine's kernel.
-    fn run_on_linux(
-        &self,
-        options: RunOptions,
-        on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Run, Error> {
-        if options.trace_hash {
-            return Err(Error::Option {
-                option: "trace_hash",
-                given: "true".to_owned(),
-                allowed: "false at level \"linux\": no two runs on a kernel are the same",
-            });
-        }
-        if let Some(own) = self.own.iter().find(|own| self.names_cc(own.name())) {
-            return Err(Error::Elsewhere(format!(
-                "transports: the congestion control {:?} is one of your own; allowed: built-in ones at level \"linux\"",
-                own.name()
-            )));
-        }
-        elsewhere::run(&self.json, self.spec.duration, on_progress)
-    }
-
-    /// Does a transport use the congestion control of this name?
-    fn names_cc(&self, name: &str) -> bool {
-        let mut transports = self.spec.transports.values();
-        transports.any(|transport| transport.cc.name == name)
-    }
-
-    /// Checks that the run fits, and builds it.
-    fn prepare(&self, threads: usize, trace_hash: bool, streaming: bool) -> Result<Prepared, Error> {
+    /// Checks that the run fits, and begins it.
+    fn prepare(&self, options: Options, streaming: bool) -> Result<Prepared, Error> {
         let Resolved {
-            spec,
-            fabric,
-            transports,
-            flows,
-            programs,
+            home,
+            plan,
             classes,
             stop,
-            measure,
-            probes,
-            events,
         } = resolve(&self.spec, &self.own, self.room)?;
-        let needed = footprint::of_run(
-            &fabric,
-            &transports,
-            &flows,
-            &programs,
-            spec.duration,
-            streaming,
-            self.room.bytes(),
-        );
+        let needed = home.bytes_of_run(&plan, streaming, self.room.bytes());
         self.room
             .check(needed)
             .map_err(|full| Error::Memory(full.to_string()))?;
-        let names = Names::new(&spec, &fabric, &transports, &classes.names);
-        let setup = Setup {
-            fabric,
-            transports,
-            flows: flows.clone(),
-            programs: programs.clone(),
-            probes,
-            jitter: spec.hosts.jitter.unwrap_or_default(),
-            nic: nic(&spec.hosts),
-            events,
-            seed: spec.seed,
-            threads,
-            trace_hash,
-        };
-        let mut simulation = Simulation::new(setup).map_err(Error::Refused)?;
-        if let Some((from, to)) = measure {
-            simulation.measure(from, to);
-        }
+        let handover = Handover::new(&plan, Names::new(&plan, &classes.names, home.untold()), None);
         Ok(Prepared {
-            simulation,
-            names,
-            flows,
-            programs,
+            running: home.start(plan, options)?,
+            handover,
             classes,
             stop,
         })
     }
 
-    /// Runs the simulator. What went to the folder on the way is not in the tables.
-    fn simulate(
+    /// Runs it at its level. What went to the folder on the way is not in the tables.
+    fn go(
         &self,
         options: RunOptions,
         folder: Option<Folder>,
@@ -291,56 +204,48 @@ impl Experiment {
                 allowed: "1 to 1024",
             });
         }
+        let mut undecided = options.threads.is_none();
+        let mut options = Options {
+            threads,
+            trace_hash: options.trace_hash,
+        };
         let Prepared {
-            mut simulation,
-            names,
-            flows,
-            programs,
+            mut running,
+            mut handover,
             classes,
             stop,
-        } = self.prepare(threads, options.trace_hash, folder.is_some())?;
+        } = self.prepare(options, folder.is_some())?;
+        handover.folder = folder;
         let spec = &self.spec;
-        let mut handover = Handover {
-            names,
-            flows,
-            programs,
-            folder,
-            rows: serde_json::Map::new(),
-            caught: vec![false; classes.names.len()],
-        };
-        let mut undecided = options.threads.is_none();
-        let mut options = RunOptions {
-            threads: Some(threads),
-            ..options
-        };
         let began = Instant::now();
-        let fresh_slices = |simulation: &Simulation| {
-            let slices = Slices::new(spec.duration, simulation.window());
+        let fresh_slices = |running: &dyn Running| {
+            let slices = Slices::new(spec.duration, running.window());
             match stop {
                 Some(_) => slices.stopping_at(STOP_EVERY.min(Time(spec.duration.0 / 1_000))),
                 None => slices,
             }
         };
-        let mut slices = fresh_slices(&simulation);
+        let mut slices = fresh_slices(running.as_ref());
         let mut stopped = None;
         while let Some(end) = slices.next() {
             let before = Instant::now();
-            simulation.run_until(end);
-            check_traces(simulation.samples())?;
+            let now = running.run_until(end)?;
+            slices.reached(now);
+            check_traces(running.samples())?;
             if let Some((class, number)) = stop
                 && slices.at_stop()
-                && simulation.completed(class) >= number
+                && running.completed(class) >= number
             {
-                stopped = simulation.completion(class, number);
+                stopped = running.completion(class, number);
             }
-            if handover.folder.is_some() && simulation.ended() >= ROW_GROUP {
-                handover.part(&simulation.take_ended())?;
+            if handover.folder.is_some() && running.ended() >= ROW_GROUP {
+                handover.part(&running.take_ended())?;
             }
             if slices.took(before.elapsed()) || stopped.is_some() {
                 let progress = Progress {
-                    fraction: end.seconds() / spec.duration.seconds(),
-                    simulated: end,
-                    packet_hops: simulation.counters().packet_hops,
+                    fraction: now.seconds() / spec.duration.seconds(),
+                    simulated: now,
+                    packet_hops: running.counters().packet_hops,
                     wall_seconds: began.elapsed().as_secs_f64(),
                 };
                 if on_progress(&progress).is_break() {
@@ -348,13 +253,12 @@ impl Experiment {
                 }
                 // What was simulated so far took a moment; with more threads it is simulated again.
                 if std::mem::take(&mut undecided) && handover.rows.is_empty() {
-                    let threads = threads::worthwhile(&simulation.counters(), &progress);
+                    let threads = threads::worthwhile(running.worthwhile_threads(), &progress);
                     if threads > 1 {
-                        options.threads = Some(threads);
-                        drop(simulation);
-                        let streaming = handover.folder.is_some();
-                        simulation = self.prepare(threads, options.trace_hash, streaming)?.simulation;
-                        slices = fresh_slices(&simulation);
+                        options.threads = threads;
+                        drop(running);
+                        running = self.prepare(options, handover.folder.is_some())?.running;
+                        slices = fresh_slices(running.as_ref());
                         stopped = None;
                     }
                 }
@@ -364,7 +268,16 @@ impl Experiment {
             }
         }
         let wall_seconds = began.elapsed().as_secs_f64();
-        let outcome = simulation.into_outcome();
+        let outcome = match running.finish()? {
+            Found::Records(outcome) => *outcome,
+            Found::Tables(run) => {
+                let mut folder = handover.folder;
+                if let Some(folder) = &mut folder {
+                    folder.append(&run.tables)?;
+                }
+                return Ok((run, folder));
+            }
+        };
         let tables = handover.rest(&outcome)?;
         let ended = Ended {
             unfinished: Unfinished::of(&tables),
@@ -373,17 +286,15 @@ impl Experiment {
             stopped,
             wall_seconds,
         };
-        let manifest = manifest::manifest(&self.spec, &self.json, options, &ended, &handover.rows);
+        let manifest = manifest(&self.spec, &self.json, options.threads, &ended, &handover.rows);
         Ok((Run { tables, manifest }, handover.folder))
     }
 }
 
-/// A simulation about to begin, and what its tables need.
+/// A run about to begin, and what its tables need.
 struct Prepared {
-    simulation: Simulation,
-    names: Names,
-    flows: Vec<Flow>,
-    programs: Vec<Arc<dyn Program>>,
+    running: Box<dyn Running>,
+    handover: Handover,
     classes: ClassNames,
     stop: Option<(u32, u64)>,
 }
@@ -398,41 +309,17 @@ fn check_traces(rows: usize) -> Result<(), Error> {
     )))
 }
 
-/// How a run ended.
-pub(crate) struct Ended {
-    /// Lines for a reader of the manifest.
-    pub warnings: Vec<String>,
-    pub unfinished: Unfinished,
-    pub outcome: Outcome,
-    /// When the flow that ended the experiment was complete.
-    pub stopped: Option<Time>,
-    /// What the simulation took.
-    pub wall_seconds: f64,
-}
-
 /// Rows that are worth a row group of their own.
 const ROW_GROUP: usize = 1 << 16;
 
 /// How often the simulated time is looked at to see whether the experiment is to stop.
 const STOP_EVERY: Time = Time::from_ms(1);
 
-/// More threads than any machine this runs on has cores.
-const MAX_THREADS: usize = 1024;
-
-/// What sockets know of their host's card.
-fn nic(hosts: &Hosts) -> Option<weft_packet::Nic> {
-    let in_turn = match hosts.nic? {
-        Nic::Switch => return None,
-        Nic::Fq => true,
-        Nic::Fifo => false,
-    };
-    let limit = hosts.nic_limit?.0 as u32;
-    Some(weft_packet::Nic { limit, in_turn })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use weft_run::Outcome;
 
     use super::*;
 
@@ -454,35 +341,22 @@ mod tests {
     fn outcome(cuts: &[u64]) -> Outcome {
         let mut table = read_table(TEXT).unwrap();
         apply_override(&mut table, "seed=3").unwrap();
-        let Resolved {
-            spec,
-            fabric,
-            transports,
-            flows,
-            programs,
-            probes,
-            events,
-            ..
-        } = resolve(&Spec::from_table(&table).unwrap(), &[], Room::Any).unwrap();
-        let setup = Setup {
-            fabric,
-            transports,
-            flows,
-            programs,
-            probes,
-            jitter: spec.hosts.jitter.unwrap_or_default(),
-            nic: nic(&spec.hosts),
-            events,
-            seed: spec.seed,
+        let Resolved { home, plan, .. } =
+            resolve(&Spec::from_table(&table).unwrap(), &[], Room::Any).unwrap();
+        let duration = plan.spec.duration;
+        let options = Options {
             threads: 1,
             trace_hash: true,
         };
-        let mut simulation = Simulation::new(setup).unwrap();
+        let mut running = home.start(plan, options).unwrap();
         for &cut in cuts {
-            simulation.run_until(Time(cut));
+            running.run_until(Time(cut)).unwrap();
         }
-        simulation.run_until(spec.duration);
-        simulation.outcome()
+        running.run_until(duration).unwrap();
+        let Found::Records(outcome) = running.finish().unwrap() else {
+            panic!("the packet level has records")
+        };
+        *outcome
     }
 
     proptest! {

@@ -24,30 +24,22 @@
 //! ```
 
 mod classes;
-mod conservation;
-mod elsewhere;
-mod error;
 mod events;
 mod experiment;
-mod folder;
-mod handover;
-mod manifest;
+mod homes;
+mod linux;
 pub mod measured;
 mod memory;
 mod probes;
 mod registry;
 mod resolve;
-mod run;
 mod schema;
 mod slices;
-mod tables;
 mod threads;
 mod transports;
 
-pub use arrow_array::RecordBatch;
-pub use error::Error;
-pub use experiment::{Experiment, Progress, Reading, RunOptions};
+pub use experiment::{Experiment, Reading, RunOptions};
 pub use registry::{Listing, Registry, registry};
-pub use run::{Run, Written};
 pub use schema::schema;
+pub use weft_run::{Error, Progress, RecordBatch, Run, Written};
 pub use weft_spec::SpecError;

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weft_fabric::{Fabric, NodeId};
-use weft_packet::Probe;
+use weft_run::Probe;
 use weft_spec::{Entry, Loaded, SpecError, Time, from_table, to_table};
 use weft_traffic::{Flow, Program};
 

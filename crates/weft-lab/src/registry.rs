@@ -5,6 +5,7 @@ use weft_paths::POLICIES;
 use weft_spec::{Entry, PROFILES};
 use weft_traffic::TRAFFIC;
 
+use crate::homes::HOMES;
 use crate::probes::PROBES;
 use crate::transports::{SCHEDULERS, algorithms};
 
@@ -15,6 +16,19 @@ pub struct Listing {
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
+}
+
+/// A level at which experiments run.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Level {
+    /// Name in a spec.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Do a spec and a seed always give the same tables?
+    pub exact: bool,
+    /// Must a run have the machine to itself?
+    pub exclusive: bool,
 }
 
 /// Everything that can be chosen in a spec.
@@ -34,6 +48,8 @@ pub struct Registry {
     pub traffic: Vec<Listing>,
     /// `probes[].kind`.
     pub probes: Vec<Listing>,
+    /// `level`.
+    pub levels: Vec<Level>,
 }
 
 /// Everything that can be chosen in a spec, in the order in which it is shown.
@@ -72,5 +88,14 @@ pub fn registry() -> Registry {
         topologies: kinds(TOPOLOGIES),
         traffic: kinds(TRAFFIC),
         probes: kinds(PROBES),
+        levels: HOMES
+            .iter()
+            .map(|home| Level {
+                name: home.name(),
+                about: home.about(),
+                exact: home.exact(),
+                exclusive: home.exclusive(),
+            })
+            .collect(),
     }
 }

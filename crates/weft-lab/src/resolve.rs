@@ -5,32 +5,24 @@ use std::sync::Arc;
 
 use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
-use weft_packet::{LinkEvent, Probe, Transport, footprint};
-use weft_spec::{
-    Amount, HostQueues, Hosts, Kind, Level, NamedProfile, Nic, PROFILES, Spec, SpecError, Time, Traffic, find,
-};
+use weft_run::{Home, Plan, Transport};
+use weft_spec::{Amount, Kind, Nic, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
 
 use crate::classes::{self, ClassNames};
+use crate::homes::home;
 use crate::memory::{Full, Room};
 use crate::{events, probes, transports};
 
 /// What a spec comes to.
 pub(crate) struct Resolved {
-    /// The spec with every default filled in; it resolves to itself.
-    pub spec: Spec,
-    pub fabric: Fabric,
-    /// In the order of their names.
-    pub transports: Vec<Transport>,
-    pub flows: Vec<Flow>,
-    pub programs: Vec<Arc<dyn Program>>,
+    /// Where it runs.
+    pub home: &'static dyn Home,
+    /// What runs; its spec has every default filled in and resolves to itself.
+    pub plan: Plan,
     pub classes: ClassNames,
     /// Class and number of flows that end the experiment.
     pub stop: Option<(u32, u64)>,
-    /// The part of the run that is measured; none: all of it.
-    pub measure: Option<(Time, Time)>,
-    pub probes: Vec<Probe>,
-    pub events: Vec<LinkEvent>,
 }
 
 /// Resolves a spec. `own` are congestion controls beside the built-in ones; `room` is the memory that the network may take.
@@ -40,9 +32,8 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Result<Resolved, SpecError> {
     let mut resolved = spec.clone();
     let mut queues = PortQueues::from(&spec.queues);
-    if spec.level == Level::Packet {
-        resolved.hosts = hosts(spec)?;
-    }
+    let home = home(&spec.level)?;
+    home.complete(&mut resolved)?;
     if let None | Some(Nic::Switch) = resolved.hosts.nic {
         let (host_limit, host_mark) = spec.queues.host();
         resolved.queues.host.limit = Some(host_limit);
@@ -59,7 +50,7 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
     let topology =
         (kind.load)(&spec.topology.params).map_err(|error| error.beside(&["kind"]).under("topology"))?;
     let extent = topology.it.extent();
-    room.check(footprint::of_network(extent.nodes, extent.hosts, extent.links))
+    room.check(home.bytes_of_network(extent))
         .map_err(|full| SpecError::new("topology", full.to_string(), "a smaller network"))?;
     let fabric = topology
         .it
@@ -87,7 +78,11 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         .as_ref()
         .map(|stop| classes.stop(stop))
         .transpose()?;
-    let open = transports.iter().map(footprint::of_open_flow).min().unwrap_or(0);
+    let open = transports
+        .iter()
+        .map(|it| home.bytes_of_flow(it))
+        .min()
+        .unwrap_or(0);
     let fit = |at_once: u64| room.check(at_once.saturating_mul(open));
     let (flows, programs) = flows(&mut resolved, &fabric, fit)?;
     let names: Vec<String> = resolved
@@ -104,44 +99,22 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         (measure.from, to)
     });
     let events = events::resolve(&spec.events, &fabric, spec.seed, spec.duration)?;
-    if spec.level != Level::Packet && !events.is_empty() {
-        let given = format!("{} entries", spec.events.len());
-        return Err(SpecError::new("events", given, "none but at level \"packet\""));
-    }
-    Ok(Resolved {
+    let plan = Plan {
         spec: resolved,
         fabric,
         transports,
         flows,
         programs,
-        classes,
-        stop,
         measure,
         probes,
         events,
-    })
-}
-
-/// What hosts do: as stated, else as in the profile of all transports, else as in the default profile.
-fn hosts(spec: &Spec) -> Result<Hosts, SpecError> {
-    let of_all = |profile: &&NamedProfile| spec.transports.values().all(|it| it.profile == profile.name);
-    let profile = PROFILES.iter().find(of_all).unwrap_or(&PROFILES[0]);
-    let nic = match spec.hosts.nic {
-        _ if spec.queues.host == HostQueues::default() => spec.hosts.nic.or(profile.hosts.nic),
-        None | Some(Nic::Switch) => Some(Nic::Switch),
-        Some(Nic::Fq | Nic::Fifo) => {
-            let given = "stated beside a hosts.nic that has no such queue";
-            return Err(SpecError::new(
-                "queues.host",
-                given,
-                "nothing, or hosts.nic = \"switch\"",
-            ));
-        }
     };
-    Ok(Hosts {
-        jitter: spec.hosts.jitter.or(profile.hosts.jitter),
-        nic,
-        nic_limit: spec.hosts.nic_limit.or(profile.hosts.nic_limit),
+    home.check(&plan)?;
+    Ok(Resolved {
+        home,
+        plan,
+        classes,
+        stop,
     })
 }
 

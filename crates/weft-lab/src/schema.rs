@@ -9,6 +9,7 @@ use weft_paths::POLICIES;
 use weft_spec::{Entry, PROFILES, SizeClass, Spec};
 use weft_traffic::TRAFFIC;
 
+use crate::homes::HOMES;
 use crate::probes::PROBES;
 use crate::transports::{SCHEDULERS, algorithms};
 
@@ -70,6 +71,13 @@ pub fn schema() -> Value {
     if let Some(definitions) = definitions.as_object_mut() {
         definitions.extend(kinds);
     }
+    let level = &mut root["properties"]["level"];
+    level["enum"] = HOMES.iter().map(|home| home.name()).collect();
+    let about: Vec<_> = HOMES
+        .iter()
+        .map(|home| format!("\"{}\": {}", home.name(), home.about()))
+        .collect();
+    level["description"] = format!("Where it runs. {}.", about.join("; ")).into();
     root["properties"]["topology"] = described(topology, "The network: its kind and that kind's own fields.");
     root["properties"]["traffic"]["items"] = traffic;
     root["properties"]["traffic"]["minItems"] = 1.into();

@@ -59,6 +59,11 @@ impl Slices {
         Some(Time(self.now))
     }
 
+    /// Notes how far the slice came, which may be less than its end.
+    pub fn reached(&mut self, now: Time) {
+        self.now = now.0;
+    }
+
     /// Notes how long the slice took. Is it time to tell the progress?
     pub fn took(&mut self, elapsed: Duration) -> bool {
         let wanted = TARGET.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);

@@ -1,30 +1,23 @@
 //! How many threads make a run faster.
 //!
-//! Threads meet at a barrier after every window of simulated time. In a small network a window holds a few events, and
-//! waiting for each other takes longer than the events: two threads are then slower than one. How many packet-hops a window
-//! holds depends on the traffic as much as on the network, so a run begins with one thread and its first moments tell.
+//! How many have work depends on the traffic as much as on the network, so a run begins with one thread and its first moments
+//! tell.
 
 use std::fs;
 use std::thread::available_parallelism;
 
-use weft_packet::Counters;
+use weft_run::Progress;
 
-use crate::Progress;
-
-/// Packet-hops of a window that are worth a thread of their own: some 10 us of work beside the microsecond or so of a
-/// barrier.
-const WORTH: u64 = 200;
 /// A run that ends sooner than this many seconds is not begun anew.
 const LONG: f64 = 1.0;
 
-/// How many threads are worthwhile for a run that has come so far with one.
-pub(crate) fn worthwhile(counters: &Counters, progress: &Progress) -> usize {
+/// How many threads are worthwhile for a run that has come so far with one, of those that have work.
+pub(crate) fn worthwhile(busy: usize, progress: &Progress) -> usize {
     let left = progress.wall_seconds * (1.0 / progress.fraction.max(1e-9) - 1.0);
     if left < LONG {
         return 1;
     }
-    let hops = counters.packet_hops / counters.windows.max(1);
-    ((hops / WORTH) as usize).clamp(1, idle_cores())
+    busy.clamp(1, idle_cores())
 }
 
 /// Cores that nobody else uses. A thread that shares its core keeps all others waiting at every barrier.
@@ -46,25 +39,20 @@ mod tests {
 
     use super::*;
 
-    fn chosen(packet_hops: u64, wall_seconds: f64) -> usize {
-        let counters = Counters {
-            packet_hops,
-            windows: 1_000,
-            ..Counters::default()
-        };
+    fn chosen(busy: usize, wall_seconds: f64) -> usize {
         let progress = Progress {
             fraction: 0.01,
             simulated: Time(1),
-            packet_hops,
+            packet_hops: 0,
             wall_seconds,
         };
-        worthwhile(&counters, &progress)
+        worthwhile(busy, &progress)
     }
 
     #[test]
-    fn a_window_with_little_in_it_and_a_short_run_get_one() {
-        assert_eq!(chosen(50_000, 1.0), 1);
-        assert_eq!(chosen(100_000_000, 0.005), 1);
-        assert!(chosen(100_000_000, 1.0) >= 1);
+    fn little_work_and_a_short_run_get_one() {
+        assert_eq!(chosen(0, 1.0), 1);
+        assert_eq!(chosen(500, 0.005), 1);
+        assert!(chosen(500, 1.0) >= 1);
     }
 }

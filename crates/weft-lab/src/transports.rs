@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use weft_cc::{Algorithm, Factory};
-use weft_packet::Scheduler;
 use weft_paths::{POLICIES, Policy};
+use weft_run::Scheduler;
 use weft_spec::{Cc, MAX_SUBFLOWS, PROFILES, PathPolicy, ProfilePatch, SpecError, find, to_table};
 use weft_twin::Kernel;
 
@@ -35,7 +35,7 @@ pub(crate) fn resolve(
     spec: &weft_spec::Transport,
     own: &[Arc<dyn Factory>],
     policy: &str,
-) -> Result<(weft_spec::Transport, weft_packet::Transport), SpecError> {
+) -> Result<(weft_spec::Transport, weft_run::Transport), SpecError> {
     let (cc, algorithm) = congestion_control(&spec.cc, own)?;
     if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
         return Err(SpecError::new(
@@ -69,7 +69,7 @@ pub(crate) fn resolve(
         tcp: ProfilePatch(to_table(&profile)),
         ..spec.clone()
     };
-    let transport = weft_packet::Transport {
+    let transport = weft_run::Transport {
         cc: algorithm,
         subflows: spec.subflows,
         paths: policy,

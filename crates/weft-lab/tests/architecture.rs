@@ -4,6 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+const BELOW_RUN: &[&str] = &[
+    "weft-spec",
+    "weft-cc",
+    "weft-fabric",
+    "weft-paths",
+    "weft-traffic",
+];
+
+const BELOW_HOMES: &[&str] = &[
+    "weft-spec",
+    "weft-cc",
+    "weft-fabric",
+    "weft-paths",
+    "weft-traffic",
+    "weft-run",
+];
+
 /// Who may know whom.
 const ARROWS: &[(&str, &[&str])] = &[
     ("weft-spec", &[]),
@@ -11,26 +28,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-fabric", &["weft-spec"]),
     ("weft-paths", &["weft-spec", "weft-fabric"]),
     ("weft-traffic", &["weft-spec"]),
-    (
-        "weft-packet",
-        &[
-            "weft-spec",
-            "weft-cc",
-            "weft-fabric",
-            "weft-paths",
-            "weft-traffic",
-        ],
-    ),
-    (
-        "weft-flow",
-        &[
-            "weft-spec",
-            "weft-cc",
-            "weft-fabric",
-            "weft-paths",
-            "weft-traffic",
-        ],
-    ),
+    ("weft-run", BELOW_RUN),
+    ("weft-packet", BELOW_HOMES),
+    ("weft-flow", BELOW_HOMES),
     ("weft-twin", &["weft-cc"]),
     (
         "weft-linux",
@@ -41,6 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-twin",
             "weft-fabric",
             "weft-traffic",
+            "weft-run",
             "weft-lab",
         ],
     ),
@@ -52,6 +53,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-fabric",
             "weft-paths",
             "weft-traffic",
+            "weft-run",
             "weft-packet",
             "weft-flow",
             "weft-twin",

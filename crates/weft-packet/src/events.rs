@@ -1,22 +1,8 @@
 //! Links change at exact times, and routing takes notice.
 
-use weft_spec::Time;
+use weft_run::{Change, LinkEvent};
 
-use crate::engine::Change;
 use crate::simulation::Simulation;
-
-/// A change of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkEvent {
-    /// When, before anything else that happens then.
-    pub at: Time,
-    /// Index into the fabric's links.
-    pub link: u32,
-    /// What happens.
-    pub change: Change,
-    /// How much later routing knows that the link is dead or alive. Until then packets are sent to a dead link, and lost.
-    pub detect: Time,
-}
 
 /// What is done between two calls of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

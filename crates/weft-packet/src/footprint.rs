@@ -10,12 +10,11 @@ use std::mem::size_of;
 
 use weft_cc::{Algorithm, Window};
 use weft_fabric::{Fabric, Link, Node};
+use weft_run::{FlowRecord, SubflowRecord, Transport};
 use weft_spec::Time;
 use weft_traffic::{Flow, Program};
 
 use crate::engine;
-use crate::outcome::{FlowRecord, SubflowRecord};
-use crate::setup::Transport;
 use crate::transport::{self, Host};
 
 /// Bytes of heap that the allocator and the name of a node take.

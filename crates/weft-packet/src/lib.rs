@@ -5,21 +5,17 @@
 
 mod engine;
 mod events;
-pub mod footprint;
-mod measuring;
-mod outcome;
+mod footprint;
+mod home;
 mod paths;
 mod retiring;
 mod setup;
 mod simulation;
 mod transport;
 
-pub use engine::Change;
-pub use events::LinkEvent;
-pub use measuring::{Counted, Measured, Measuring};
-pub use outcome::{
-    Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord,
-    SuppressionRecord,
-};
-pub use setup::{Nic, Probe, Scheduler, Setup, Transport};
+pub use home::PacketLevel;
+pub use setup::{Nic, Setup};
 pub use simulation::Simulation;
+pub use weft_run::{
+    Change, Counters, FlowRecord, LinkEvent, Outcome, Probe, Sample, Scheduler, SubflowRecord, Transport,
+};

@@ -6,11 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use weft_run::{FlowRecord, SuppressionRecord};
 use weft_spec::Time;
 
 use crate::engine::packet::{ACK, BARE, DATA, SYN};
 use crate::engine::route::Route;
-use crate::outcome::{FlowRecord, SuppressionRecord};
 use crate::simulation::Simulation;
 use crate::transport::HANDOVER;
 

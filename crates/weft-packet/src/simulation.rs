@@ -4,20 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_fabric::{Fabric, Link};
+use weft_run::{
+    Change, Counted, Counters, FlowRecord, JobRecord, LatencyRecord, LinkEvent, Measuring, Outcome, Probe,
+    QueueRecord, Sample, SubflowRecord,
+};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
 use crate::engine::packet::DATA;
 use crate::engine::route::HopBits;
-use crate::engine::{Change, Engine, MOST_ARRIVALS, Plan};
-use crate::events::{Agenda, LinkEvent};
-use crate::measuring::{Counted, Measuring};
-use crate::outcome::{
-    Counters, FlowRecord, JobRecord, LatencyRecord, Outcome, QueueRecord, Sample, SubflowRecord,
-};
+use crate::engine::{Engine, MOST_ARRIVALS, Plan};
+use crate::events::Agenda;
 use crate::paths::Dead;
 use crate::retiring::{Ended, Searches};
-use crate::setup::{Probe, Setup};
+use crate::setup::Setup;
 use crate::transport::{Connection, FlowProbes, Host, Shared, TimerKind, timer_key};
 
 /// A packet-level run in progress.

@@ -20,9 +20,9 @@ pub struct Spec {
     pub name: String,
     /// Simulated time, above 0.
     pub duration: Time,
-    /// Where it runs: in the packet-level simulator (default), or on this machine's kernel.
-    #[serde(default)]
-    pub level: Level,
+    /// Where it runs.
+    #[serde(default = "packet")]
+    pub level: String,
     /// Seed of everything random.
     #[serde(default = "one::<u64>")]
     #[schemars(range(max = i64::MAX))]
@@ -78,18 +78,6 @@ impl Measure {
         }
         Ok(())
     }
-}
-
-/// The level at which an experiment runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum Level {
-    /// The packet-level simulator.
-    #[default]
-    Packet,
-    /// This machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch. Needs root.
-    Linux,
 }
 
 /// The experiment ends when so many flows of a class have all their data acknowledged: at the first whole millisecond of
@@ -299,6 +287,10 @@ fn nothing() -> Size {
 
 fn round_robin() -> String {
     "round-robin".to_owned()
+}
+
+fn packet() -> String {
+    "packet".to_owned()
 }
 
 fn linux() -> String {

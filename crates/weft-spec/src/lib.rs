@@ -16,8 +16,8 @@ mod units;
 pub use entry::{Entry, Loaded, find};
 pub use error::SpecError;
 pub use experiment::{
-    Cc, Event, HostQueues, Kind, Level, LinkState, MAX_SUBFLOWS, Mark, Measure, PathPolicy, Queues,
-    SizeClass, Spec, Stop, Traffic, Transport,
+    Cc, Event, HostQueues, Kind, LinkState, MAX_SUBFLOWS, Mark, Measure, PathPolicy, Queues, SizeClass, Spec,
+    Stop, Traffic, Transport,
 };
 pub use hosts::{Hosts, Nic};
 pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery};

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_packet::Probe;
+use weft_run::Probe;
 use weft_spec::{SpecError, Time};
 
 use super::choice::{Chosen, Indices, choose};

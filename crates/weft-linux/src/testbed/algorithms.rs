@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use weft_lab::Error;
-use weft_lab::measured::Plan;
+use weft_run::Error;
+use weft_run::Plan;
 use weft_spec::{Cc, SpecError};
 
 use crate::programs::{self, Name, Options, Programs};

@@ -1,6 +1,6 @@
 //! What this level can give. What a spec asks beyond it is refused by name.
 
-use weft_lab::measured::{Plan, Probe};
+use weft_run::{Plan, Probe};
 use weft_spec::{Amount, Mark, Nic, Profile, Rate, Size, SpecError, Time, Transport, to_table};
 
 use super::algorithms::{RENO, agree, in_kernel};

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use weft_lab::{Error, Experiment};
-use weft_spec::Level;
+use weft_lab::Experiment;
+use weft_run::Error;
 
 /// What `weftd testbed` is given.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,9 +55,10 @@ pub fn run_command(arguments: &Arguments) -> ExitCode {
 
 fn run(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<(), Error> {
     let experiment = Experiment::parse(&read(&arguments.spec)?, &arguments.overrides)?;
-    if experiment.level() != Level::Linux {
-        let problem = "level: \"packet\"; allowed: \"linux\" here; `weft run` runs the others";
-        return Err(Error::Elsewhere(problem.to_owned()));
+    if experiment.level() != "linux" {
+        let given = experiment.level();
+        let problem = format!("level: {given:?}; allowed: \"linux\" here; `weft run` runs the others");
+        return Err(Error::Elsewhere(problem));
     }
     if arguments.lifeline {
         let stop = Arc::clone(stop);

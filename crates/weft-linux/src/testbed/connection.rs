@@ -6,7 +6,7 @@ use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Instant;
 
 use socket2::Socket;
-use weft_lab::measured::{FlowRecord, SubflowRecord};
+use weft_run::{FlowRecord, SubflowRecord};
 use weft_spec::Time;
 
 use super::records::Records;

@@ -29,8 +29,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use weft_lab::measured::{Counters, JobRecord, Outcome, Plan, Probe, SuppressionRecord};
-use weft_lab::{Error, Experiment, Run};
+use weft_lab::Experiment;
+use weft_run::{Counters, Error, JobRecord, Outcome, Plan, Probe, Run, SuppressionRecord};
 use weft_spec::{Profile, SpecError, Time};
 use weft_traffic::Flow;
 
@@ -52,14 +52,14 @@ use tap::Tap;
 /// # Errors
 /// [`Error::Elsewhere`]: this level cannot give what the spec asks. [`Error::Missing`]: this machine cannot give this level.
 pub fn run(experiment: &Experiment, stop: &AtomicBool, tell: impl FnMut(f64)) -> Result<Run, Error> {
-    let plan = experiment.plan()?;
+    let (plan, desk) = experiment.plan()?;
     check::check(&plan).map_err(refused)?;
     requirements::check().map_err(Error::Missing)?;
     let _alone = lock::alone(stop).map_err(Error::Missing)?;
     let began = Instant::now();
     let bench = Bench::set_up(&plan)?;
     let (outcome, facts) = bench.run(&plan, stop, tell)?;
-    plan.hand_back(outcome, began.elapsed(), facts)
+    desk.hand_in(outcome, began.elapsed(), facts)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
@@ -159,7 +159,7 @@ impl Bench {
             taps: self.taps(plan).map_err(missing)?,
             probes: &plan.probes,
             switch: &self.switch,
-            duration: plan.duration(),
+            duration: plan.spec.duration,
             active: &|token, subflow| shared.active(token, subflow),
         };
         let played = whole
@@ -249,7 +249,7 @@ impl Bench {
             .flat_map(|(flow, records)| records.latencies(flow, played.began))
             .collect();
         let mut outcome = Outcome {
-            end: played.end.min(plan.duration()),
+            end: played.end.min(plan.spec.duration),
             flows: parts
                 .iter()
                 .map(|part| part.connection.record(part.index, episodes(part.index)))

@@ -13,8 +13,8 @@ use std::time::Duration;
 use mio::unix::SourceFd;
 use mio::{Interest, Poll, Token};
 use nix::time::{ClockId, clock_gettime};
-use weft_lab::Error;
-use weft_lab::measured::Plan;
+use weft_run::Error;
+use weft_run::Plan;
 
 use super::algorithms;
 use super::layout::{self, Layout};

@@ -14,7 +14,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use socket2::Socket;
-use weft_lab::measured::{Probe, Sample};
+use weft_run::{Probe, Sample};
 use weft_spec::Time;
 use weft_traffic::Flow;
 

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_lab::measured::JobRecord;
+use weft_run::JobRecord;
 use weft_spec::Time;
 use weft_traffic::{Delivery, Flow, Program, Step};
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use weft_lab::measured::LatencyRecord;
+use weft_run::LatencyRecord;
 use weft_spec::Time;
 
 use super::tap::{Place, Seen};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, TC_EGRESS, TcHookBuilder};
 use nix::time::{ClockId, clock_gettime};
 use weft_fabric::{Fabric, Link};
-use weft_lab::measured::{LinkRecord, QueueRecord};
+use weft_run::{LinkRecord, QueueRecord};
 use weft_spec::{Amount, Time};
 
 use super::layout::Interface;

@@ -32,7 +32,7 @@ mod threads;
 use std::cmp::Reverse;
 
 use weft_fabric::Fabric;
-use weft_spec::{Rate, Time};
+use weft_run::{Change, LinkRecord};
 
 use hash::mix;
 use layout::Layout;
@@ -41,8 +41,6 @@ use network::Timer;
 use packet::Packet;
 pub use partition::{At, Endpoint, QueueSample};
 use partition::{Partition, Place};
-
-use crate::outcome::LinkRecord;
 
 /// Bytes of a link without packets: its port and ring, where both are, and a bit of the calendar.
 pub const LINK_BYTES: usize =
@@ -73,19 +71,6 @@ pub struct Plan {
     pub samples: Vec<(u32, u64)>,
     /// All changes that links will undergo, since the fastest links bound a window.
     pub changes: Vec<(u32, Change)>,
-}
-
-/// What can happen to a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// It dies: what is queued or being sent is lost, what has left arrives.
-    Down,
-    /// It lives again, with an empty queue.
-    Up,
-    /// It has another rate from the next packet on.
-    Rate(Rate),
-    /// It has another propagation delay: for what leaves from now on, and nothing takes longer than that from now on.
-    Delay(Time),
 }
 
 /// The engine, with an endpoint at every host.

@@ -3,10 +3,8 @@
 use std::collections::VecDeque;
 
 use weft_cc::{Algorithm, Echo, Window};
+use weft_run::{Scheduler, SuppressionRecord};
 use weft_spec::Time;
-
-use crate::outcome::SuppressionRecord;
-use crate::setup::Scheduler;
 
 use super::subflow::{State, Subflow};
 

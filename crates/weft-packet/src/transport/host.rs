@@ -6,15 +6,15 @@ use std::sync::Arc;
 use weft_cc::{CongestionControl, Window};
 use weft_fabric::Fabric;
 use weft_paths::{Way, draw};
+use weft_run::{JobRecord, Sample, Transport};
 use weft_traffic::{Flow, Program};
 
 use crate::engine::packet::{ACK, BARE, CWR, DATA, PROTECTED, Packet, SYN};
 use crate::engine::prefetch::prefetch;
 use crate::engine::route::HopBits;
 use crate::engine::{At, Endpoint};
-use crate::outcome::{JobRecord, Sample};
 use crate::paths::Dead;
-use crate::setup::{Nic, Transport};
+use crate::setup::Nic;
 
 use super::connection::{Connection, UNLIMITED};
 use super::handshakes::HANDSHAKE_DONE;

@@ -5,10 +5,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use weft_run::LatencyRecord;
 use weft_spec::Time;
 
 use crate::engine::At;
-use crate::outcome::LatencyRecord;
 
 use super::host::{Host, Shared};
 

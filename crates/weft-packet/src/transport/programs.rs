@@ -1,12 +1,12 @@
 //! What a host does for traffic that reacts: it opens flows when others end, and keeps the jobs of which it is the client.
 
 use weft_paths::Way;
+use weft_run::JobRecord;
 use weft_spec::Time;
 use weft_traffic::{Delivery, Flow, Step};
 
 use crate::engine::At;
 use crate::engine::packet::{LAST, PROTECTED, Packet, SYN};
-use crate::outcome::JobRecord;
 
 use super::host::{Host, Shared, TimerKind, timer_key};
 

@@ -3,11 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use weft_cc::Window;
+use weft_run::{Probe, Sample};
 use weft_spec::Time;
 
 use crate::engine::At;
-use crate::outcome::Sample;
-use crate::setup::Probe;
 
 use super::connection::Connection;
 use super::host::{Host, Shared, TimerKind, timer_key};

@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex};
 use weft_cc::{Ack, Algorithm, Echo, Round};
 use weft_fabric::{Fabric, Link, Node, NodeId, Queue, Routing};
 use weft_paths::ByInterface;
+use weft_run::{Scheduler, Transport};
 use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
@@ -27,7 +28,6 @@ use crate::engine::packet::{ACK, BARE, CE, DATA, Packet, SYN};
 use crate::engine::route::{HopBits, Route};
 use crate::engine::{At, Endpoint, Engine, MOST_ARRIVALS, Plan};
 use crate::paths::Dead;
-use crate::setup::{Scheduler, Transport};
 
 use super::connection::Connection;
 use super::host::{Host, Shared, TimerKind, timer_key};

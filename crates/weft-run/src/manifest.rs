@@ -3,15 +3,28 @@
 use serde_json::{Value, json};
 use weft_spec::{Spec, Time};
 
-use crate::RunOptions;
-use crate::experiment::Ended;
+use crate::{Outcome, Unfinished};
 
 /// How many rows each table has.
-pub(crate) type Rows = serde_json::Map<String, Value>;
+pub type Rows = serde_json::Map<String, Value>;
 
-/// `spec` is the full resolved spec: given to [`crate::Experiment::parse`], it makes the same run. The trace hash is a
+/// How a run ended.
+pub struct Ended {
+    /// Lines for a reader of the manifest.
+    pub warnings: Vec<String>,
+    /// What the end cut off.
+    pub unfinished: Unfinished,
+    /// What was found.
+    pub outcome: Outcome,
+    /// When the flow that ended the experiment was complete.
+    pub stopped: Option<Time>,
+    /// What the run took.
+    pub wall_seconds: f64,
+}
+
+/// `spec` is the full resolved spec: read again, it makes the same run. The trace hash is a
 /// string of hexadecimal digits, because JSON's numbers lose digits in many readers.
-pub(crate) fn manifest(spec: &Spec, json: &Value, options: RunOptions, ended: &Ended, rows: &Rows) -> Value {
+pub fn manifest(spec: &Spec, json: &Value, threads: usize, ended: &Ended, rows: &Rows) -> Value {
     let Ended {
         outcome,
         stopped,
@@ -41,7 +54,7 @@ pub(crate) fn manifest(spec: &Spec, json: &Value, options: RunOptions, ended: &E
             "timeouts": counters.timeouts,
         },
         "trace_hash": outcome.trace_hash.map(|hash| format!("{hash:016x}")),
-        "threads": options.threads,
+        "threads": threads,
         "wall_seconds": wall_seconds,
         "rows": rows,
         "spec": json,

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::Error;
 
 /// A folder being written.
-pub(crate) struct Folder {
+pub struct Folder {
     dir: PathBuf,
     beside: TempDir,
     /// Held while anybody writes there; the kernel lets go of it when the process dies, whatever the reason.

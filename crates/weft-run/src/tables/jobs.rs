@@ -1,13 +1,12 @@
 //! The tables `jobs` and `suppressions`.
 
 use arrow_array::RecordBatch;
-use weft_packet::{JobRecord, Outcome};
 use weft_spec::Time;
 use weft_traffic::{Job, Program};
 
 use super::Names;
 use super::columns::Columns;
-use crate::Error;
+use crate::{Error, JobRecord, Outcome};
 
 pub(super) fn jobs(
     names: &Names,
@@ -24,7 +23,7 @@ pub(super) fn jobs(
         })
         .collect();
     let took = |record: &JobRecord| Some(Time(record.end?.0.checked_sub(record.start.0)?).seconds());
-    Columns::new(rows.len())
+    Columns::new("jobs", names.untold, rows.len())
         .index("job", rows.iter().map(|(_, record, _)| record.job))
         .text(
             "traffic",
@@ -50,9 +49,9 @@ pub(super) fn jobs(
         .finish()
 }
 
-pub(super) fn suppressions(outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn suppressions(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.suppressions;
-    Columns::new(rows.len())
+    Columns::new("suppressions", names.untold, rows.len())
         .index("flow", rows.iter().map(|episode| episode.flow))
         .number("start_s", rows.iter().map(|episode| episode.start.seconds()))
         .number_or_null("end_s", rows.iter().map(|episode| episode.end.map(Time::seconds)))

@@ -1,16 +1,16 @@
 //! The table `latencies`.
 
 use arrow_array::RecordBatch;
-use weft_packet::{LatencyRecord, Outcome};
 use weft_spec::Time;
 
+use super::Names;
 use super::columns::Columns;
-use crate::Error;
+use crate::{Error, LatencyRecord, Outcome};
 
-pub(super) fn latencies(outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn latencies(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.latencies;
     let took = |row: &LatencyRecord| Time(row.delivered.0.saturating_sub(row.sent.0)).seconds();
-    Columns::new(rows.len())
+    Columns::new("latencies", names.untold, rows.len())
         .index("flow", rows.iter().map(|row| row.flow))
         .index("chunk", rows.iter().map(|row| row.chunk))
         .number("sent_s", rows.iter().map(|row| row.sent.seconds()))

@@ -1,12 +1,12 @@
 //! The table `traces`.
 
 use arrow_array::RecordBatch;
-use weft_packet::{Outcome, Sample};
 
+use super::Names;
 use super::columns::Columns;
-use crate::Error;
+use crate::{Error, Outcome, Sample};
 
-pub(super) fn traces(outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn traces(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let samples = &outcome.samples;
     // (link, length) of a queue's sample, (flow, subflow, cwnd, ssthresh, active) of a subflow's.
     let queue = |sample: &Sample| match *sample {
@@ -27,7 +27,7 @@ pub(super) fn traces(outcome: &Outcome) -> Result<RecordBatch, Error> {
     let time = |sample: &Sample| match sample {
         Sample::Queue { time, .. } | Sample::Subflow { time, .. } => time.seconds(),
     };
-    Columns::new(samples.len())
+    Columns::new("traces", names.untold, samples.len())
         .number("time_s", samples.iter().map(time))
         .index_or_null(
             "link",

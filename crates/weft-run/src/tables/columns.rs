@@ -9,25 +9,34 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 
+use super::Untold;
 use crate::Error;
 
-/// Columns so far, all of `rows` rows.
+/// Columns so far, all of `rows` rows, without those that are not told.
 pub(super) struct Columns {
+    table: &'static str,
+    untold: Untold,
     rows: usize,
     fields: Vec<Field>,
     arrays: Vec<ArrayRef>,
 }
 
 impl Columns {
-    pub fn new(rows: usize) -> Self {
+    pub fn new(table: &'static str, untold: Untold, rows: usize) -> Self {
         Self {
+            table,
+            untold,
             rows,
             fields: Vec::new(),
             arrays: Vec::new(),
         }
     }
 
-    fn add(mut self, name: &str, nullable: bool, array: ArrayRef) -> Self {
+    fn add(mut self, name: &str, nullable: bool, array: impl FnOnce() -> ArrayRef) -> Self {
+        if self.untold.has_column(self.table, name) {
+            return self;
+        }
+        let array = array();
         self.fields
             .push(Field::new(name, array.data_type().clone(), nullable));
         self.arrays.push(array);
@@ -35,35 +44,35 @@ impl Columns {
     }
 
     pub fn text<'a>(self, name: &str, values: impl Iterator<Item = &'a str>) -> Self {
-        self.add(name, false, Arc::new(StringArray::from_iter_values(values)))
+        self.add(name, false, || Arc::new(StringArray::from_iter_values(values)))
     }
 
     pub fn index(self, name: &str, values: impl Iterator<Item = u32>) -> Self {
-        self.add(name, false, Arc::new(UInt32Array::from_iter_values(values)))
+        self.add(name, false, || Arc::new(UInt32Array::from_iter_values(values)))
     }
 
     pub fn index_or_null(self, name: &str, values: impl Iterator<Item = Option<u32>>) -> Self {
-        self.add(name, true, Arc::new(values.collect::<UInt32Array>()))
+        self.add(name, true, || Arc::new(values.collect::<UInt32Array>()))
     }
 
     pub fn count(self, name: &str, values: impl Iterator<Item = u64>) -> Self {
-        self.add(name, false, Arc::new(UInt64Array::from_iter_values(values)))
+        self.add(name, false, || Arc::new(UInt64Array::from_iter_values(values)))
     }
 
     pub fn count_or_null(self, name: &str, values: impl Iterator<Item = Option<u64>>) -> Self {
-        self.add(name, true, Arc::new(values.collect::<UInt64Array>()))
+        self.add(name, true, || Arc::new(values.collect::<UInt64Array>()))
     }
 
     pub fn number(self, name: &str, values: impl Iterator<Item = f64>) -> Self {
-        self.add(name, false, Arc::new(Float64Array::from_iter_values(values)))
+        self.add(name, false, || Arc::new(Float64Array::from_iter_values(values)))
     }
 
     pub fn number_or_null(self, name: &str, values: impl Iterator<Item = Option<f64>>) -> Self {
-        self.add(name, true, Arc::new(values.collect::<Float64Array>()))
+        self.add(name, true, || Arc::new(values.collect::<Float64Array>()))
     }
 
     pub fn flag_or_null(self, name: &str, values: impl Iterator<Item = Option<bool>>) -> Self {
-        self.add(name, true, Arc::new(values.collect::<BooleanArray>()))
+        self.add(name, true, || Arc::new(values.collect::<BooleanArray>()))
     }
 
     pub fn numbers(self, name: &str, values: impl Iterator<Item = Vec<f64>>) -> Self {
@@ -73,7 +82,7 @@ impl Columns {
             lists.values().append_slice(&list);
             lists.append(true);
         }
-        self.add(name, false, Arc::new(lists.finish()))
+        self.add(name, false, || Arc::new(lists.finish()))
     }
 
     pub fn texts<'a>(self, name: &str, values: impl Iterator<Item = Vec<&'a str>>) -> Self {
@@ -85,7 +94,7 @@ impl Columns {
             }
             lists.append(true);
         }
-        self.add(name, false, Arc::new(lists.finish()))
+        self.add(name, false, || Arc::new(lists.finish()))
     }
 
     pub fn finish(self) -> Result<RecordBatch, Error> {

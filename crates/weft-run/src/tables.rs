@@ -12,15 +12,14 @@ mod traces;
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
-use weft_fabric::{Fabric, Link};
-use weft_packet::{Outcome, Transport};
-use weft_spec::{FctFrom, Spec};
+use weft_fabric::Link;
+use weft_spec::FctFrom;
 use weft_traffic::{Flow, Program};
 
-use crate::Error;
+use crate::{Error, Outcome, Plan};
 
 /// The names of all tables, in order.
-pub(crate) const NAMES: &[&str] = &[
+pub const TABLES: &[&str] = &[
     "flows",
     "subflows",
     "queues",
@@ -31,22 +30,55 @@ pub(crate) const NAMES: &[&str] = &[
     "latencies",
 ];
 
+/// Tables and columns of tables that a level does not tell, because it knows nothing of what would be in them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Untold {
+    /// Whole tables.
+    pub tables: &'static [&'static str],
+    /// Columns, by table.
+    pub columns: &'static [(&'static str, &'static [&'static str])],
+}
+
+impl Untold {
+    fn has_table(self, name: &str) -> bool {
+        self.tables.contains(&name)
+    }
+
+    fn has_column(self, table: &str, name: &str) -> bool {
+        let mut of_table = self.columns.iter().filter(|(of, _)| *of == table);
+        of_table.any(|(_, columns)| columns.contains(&name))
+    }
+}
+
 /// What the indices in an outcome mean.
-pub(crate) struct Names {
+pub struct Names {
+    /// Of nodes.
     pub nodes: Vec<String>,
     /// Node of each host.
     pub hosts: Vec<u32>,
+    /// The links themselves.
     pub links: Vec<Link>,
+    /// Of transports.
     pub transports: Vec<String>,
     /// Where each transport's flow completion times begin.
     pub fct_from: Vec<FctFrom>,
+    /// Of traffic entries.
     pub traffic: Vec<String>,
+    /// Of classes.
     pub classes: Vec<String>,
+    /// What is left out.
+    pub untold: Untold,
 }
 
 impl Names {
-    /// Of a resolved spec.
-    pub fn new(spec: &Spec, fabric: &Fabric, transports: &[Transport], classes: &[String]) -> Self {
+    /// Of a plan.
+    pub fn new(plan: &Plan, classes: &[String], untold: Untold) -> Self {
+        let Plan {
+            spec,
+            fabric,
+            transports,
+            ..
+        } = plan;
         Self {
             nodes: fabric.nodes.iter().map(|node| node.name.clone()).collect(),
             hosts: fabric.hosts.clone(),
@@ -62,6 +94,7 @@ impl Names {
                 .map(|traffic| traffic.name.clone().unwrap_or_default())
                 .collect(),
             classes: classes.to_vec(),
+            untold,
         }
     }
 
@@ -90,8 +123,10 @@ pub(crate) struct Part<'a> {
 
 /// What the end of a run cut off.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Unfinished {
+pub struct Unfinished {
+    /// Flows that were to end.
     pub flows: usize,
+    /// Jobs.
     pub jobs: usize,
 }
 
@@ -110,7 +145,7 @@ impl Unfinished {
 }
 
 /// Tables by name.
-pub(crate) type Tables = Vec<(&'static str, RecordBatch)>;
+pub type Tables = Vec<(&'static str, RecordBatch)>;
 
 impl<'a> Part<'a> {
     /// `flows` are those of the spec.
@@ -146,14 +181,18 @@ impl<'a> Part<'a> {
             programs,
             outcome,
         } = self;
-        Ok(vec![
+        let tables = [
             ("flows", flows::flows(names, flows, *statics, programs, outcome)?),
-            ("subflows", flows::subflows(outcome)?),
-            ("traces", traces::traces(outcome)?),
+            ("subflows", flows::subflows(names, outcome)?),
+            ("traces", traces::traces(names, outcome)?),
             ("jobs", jobs::jobs(names, programs, outcome)?),
-            ("suppressions", jobs::suppressions(outcome)?),
-            ("latencies", latencies::latencies(outcome)?),
-        ])
+            ("suppressions", jobs::suppressions(names, outcome)?),
+            ("latencies", latencies::latencies(names, outcome)?),
+        ];
+        let told = tables
+            .into_iter()
+            .filter(|(name, _)| !names.untold.has_table(name));
+        Ok(told.collect())
     }
 
     /// All tables, with those of queues and links as they are at the end.
@@ -167,7 +206,10 @@ impl<'a> Part<'a> {
             ("queues", links::queues(self.names, self.outcome)?),
             ("links", links::links(self.names, self.outcome)?),
         ];
-        tables.splice(2..2, ends);
+        let told = ends
+            .into_iter()
+            .filter(|(name, _)| !self.names.untold.has_table(name));
+        tables.splice(2..2, told);
         Ok(tables)
     }
 }

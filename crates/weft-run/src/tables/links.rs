@@ -2,19 +2,18 @@
 
 use arrow_array::RecordBatch;
 use weft_fabric::Link;
-use weft_packet::{LinkRecord, Outcome, QueueRecord};
 use weft_spec::Time;
 
 use super::Names;
 use super::columns::Columns;
-use crate::Error;
+use crate::{Error, LinkRecord, Outcome, QueueRecord};
 
 pub(super) fn links(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let (links, records) = (&names.links, outcome.measured_links());
     let indices = 0..links.len() as u32;
     let (from, to) = outcome.window();
     let use_of = |(link, record)| utilisation(link, record, Time(to.0 - from.0));
-    Columns::new(links.len())
+    Columns::new("links", names.untold, links.len())
         .index("link", indices.clone())
         .text("from", indices.clone().map(|link| names.ends(link).0))
         .text("to", indices.map(|link| names.ends(link).1))
@@ -47,7 +46,7 @@ pub(super) fn queues(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Er
             .rposition(|&time| time > Time(0))
             .unwrap_or(0)
     };
-    Columns::new(queues.len())
+    Columns::new("queues", names.untold, queues.len())
         .index("link", queues.iter().map(|queue| queue.link))
         .text("from", queues.iter().map(|queue| names.ends(queue.link).0))
         .text("to", queues.iter().map(|queue| names.ends(queue.link).1))

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use weft_packet::{FlowRecord, Outcome, SubflowRecord};
 use weft_spec::{FctFrom, Time};
 use weft_traffic::{Flow, Program};
 
 use super::Names;
 use super::columns::Columns;
-use crate::Error;
+use crate::{Error, FlowRecord, Outcome, SubflowRecord};
 
 pub(super) fn flows(
     names: &Names,
@@ -27,7 +26,7 @@ pub(super) fn flows(
             .map(move |record| record.subflows.iter().map(of).sum::<u64>())
     };
     let suppressed = suppressed(outcome);
-    Columns::new(flows.len())
+    Columns::new("flows", names.untold, flows.len())
         .index("flow", records.iter().map(|record| record.flow))
         .text(
             "traffic",
@@ -167,7 +166,7 @@ fn goodput(flow: &Flow, record: &FlowRecord, (from, to): (Time, Time)) -> Option
     Some(8.0 * record.measured_bytes as f64 / Time(time).seconds())
 }
 
-pub(super) fn subflows(outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn subflows(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows: Vec<(u32, u32, &SubflowRecord)> = outcome
         .flows
         .iter()
@@ -178,7 +177,7 @@ pub(super) fn subflows(outcome: &Outcome) -> Result<RecordBatch, Error> {
         })
         .collect();
     let each = |of: fn(&SubflowRecord) -> u64| rows.iter().map(move |(.., subflow)| of(subflow));
-    Columns::new(rows.len())
+    Columns::new("subflows", names.untold, rows.len())
         .index("flow", rows.iter().map(|(flow, ..)| *flow))
         .index("subflow", rows.iter().map(|(_, i, _)| *i))
         .number_or_null(

@@ -35,7 +35,8 @@ impl Run {
 pub struct Written {
     /// As [`Run::manifest`].
     pub manifest: serde_json::Value,
-    pub(crate) folder: Option<Folder>,
+    /// The folder; without one there is nothing to keep.
+    pub folder: Option<Folder>,
 }
 
 impl Written {

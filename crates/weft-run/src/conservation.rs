@@ -1,9 +1,7 @@
 //! Conservation: sent = delivered + dropped + in flight, per link and per subflow, on every run.
 
-use weft_packet::{LinkRecord, Outcome, SubflowRecord};
-
-use crate::Error;
 use crate::tables::Names;
+use crate::{Error, LinkRecord, Outcome, SubflowRecord};
 
 /// Checks every link and every subflow.
 ///
@@ -67,10 +65,10 @@ pub(crate) fn check_flows(outcome: &Outcome) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use weft_packet::{Counters, FlowRecord};
     use weft_spec::{Rate, Time};
 
     use super::*;
+    use crate::{Counters, FlowRecord, Untold};
 
     /// One link and one subflow that keep what they get.
     fn outcome() -> Outcome {
@@ -137,6 +135,7 @@ mod tests {
             fct_from: Vec::new(),
             traffic: Vec::new(),
             classes: Vec::new(),
+            untold: Untold::default(),
         };
         let mut outcome = outcome();
         spoil(&mut outcome);

@@ -1,0 +1,274 @@
+//! This machine's kernel as a home: a process of its own runs the experiment, for it needs root and the kernel's libraries. The
+//! checked spec goes there, tables and manifest come back.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_select::concat::concat_batches;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use tempfile::TempDir;
+use weft_fabric::Extent;
+use weft_run::{Counters, Error, Found, Home, Options, Plan, Run, Running, TABLES, Transport};
+use weft_spec::{Spec, SpecError, Time};
+
+use crate::transports::algorithms;
+
+/// Environment variable that names the program.
+const VARIABLE: &str = "WEFTD";
+
+/// This machine's kernel.
+pub(crate) struct Linux;
+
+impl Home for Linux {
+    fn name(&self) -> &'static str {
+        "linux"
+    }
+
+    fn about(&self) -> &'static str {
+        "this machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd"
+    }
+
+    fn exact(&self) -> bool {
+        false
+    }
+
+    fn exclusive(&self) -> bool {
+        true
+    }
+
+    /// What the kernel cannot do `weftd testbed` refuses.
+    fn check(&self, plan: &Plan) -> Result<(), SpecError> {
+        if !plan.events.is_empty() {
+            let given = format!("{} entries", plan.spec.events.len());
+            return Err(SpecError::new("events", given, "none at level \"linux\""));
+        }
+        for (name, transport) in &plan.spec.transports {
+            let known = |(known, _): (&str, _)| known == transport.cc.name;
+            if !algorithms().any(known) {
+                let path = format!("transports.{name}.cc");
+                let given = format!("{:?} is one of your own", transport.cc.name);
+                return Err(SpecError::new(path, given, "built-in ones at level \"linux\""));
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes_of_network(&self, _extent: Extent) -> u64 {
+        0
+    }
+
+    fn bytes_of_flow(&self, _transport: &Transport) -> u64 {
+        0
+    }
+
+    fn bytes_of_run(&self, _plan: &Plan, _streaming: bool, _room: u64) -> u64 {
+        0
+    }
+
+    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn Running>, Error> {
+        if options.trace_hash {
+            return Err(Error::Option {
+                option: "trace_hash",
+                given: "true".to_owned(),
+                allowed: "false at level \"linux\": no two runs on a kernel are the same",
+            });
+        }
+        Ok(Box::new(Testbed::start(&plan.spec)?))
+    }
+}
+
+/// `weftd testbed` at work. It gets the spec as a file and keeps running while its standard input is open; how far it is comes as a
+/// fraction a line.
+struct Testbed {
+    folder: TempDir,
+    child: Child,
+    /// Closing it asks the process to stop.
+    lifeline: Option<ChildStdin>,
+    complaint: JoinHandle<String>,
+    told: Receiver<f64>,
+    duration: Time,
+    now: Time,
+}
+
+impl Testbed {
+    fn start(spec: &Spec) -> Result<Self, Error> {
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let given = folder.path().join("spec.json");
+        let text = serde_json::to_string(spec).map_err(|error| Error::Internal(error.to_string()))?;
+        fs::write(&given, text).map_err(failed)?;
+        let mut child = start(&given, &folder.path().join("out"))?;
+        let stderr = child.stderr.take();
+        let complaint = thread::spawn(move || {
+            let mut text = String::new();
+            if let Some(mut stderr) = stderr {
+                let _ = stderr.read_to_string(&mut text);
+            }
+            text
+        });
+        let (tell, told) = mpsc::channel();
+        if let Some(stdout) = child.stdout.take() {
+            thread::spawn(move || {
+                let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+                for fraction in lines.filter_map(|line| line.parse::<f64>().ok()) {
+                    if tell.send(fraction).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        Ok(Self {
+            lifeline: child.stdin.take(),
+            folder,
+            child,
+            complaint,
+            told,
+            duration: spec.duration,
+            now: Time(0),
+        })
+    }
+}
+
+impl Running for Testbed {
+    fn window(&self) -> Time {
+        Time((self.duration.0 / 1_000).max(1))
+    }
+
+    /// Waits for a moment at most, so that a run can be stopped. Only a process that has told all is over.
+    fn run_until(&mut self, end: Time) -> Result<Time, Error> {
+        let moment = Instant::now() + TELL;
+        while self.now < end.min(Time(self.duration.0 - 1)) {
+            match self
+                .told
+                .recv_timeout(moment.saturating_duration_since(Instant::now()))
+            {
+                Ok(fraction) => {
+                    let reached = Time((self.duration.0 as f64 * fraction) as u64);
+                    self.now = reached.clamp(self.now, Time(self.duration.0 - 1));
+                }
+                Err(RecvTimeoutError::Timeout) => return Ok(self.now),
+                Err(RecvTimeoutError::Disconnected) => return Ok(self.duration),
+            }
+        }
+        if end < self.duration {
+            return Ok(self.now);
+        }
+        match self
+            .told
+            .recv_timeout(moment.saturating_duration_since(Instant::now()))
+        {
+            Err(RecvTimeoutError::Disconnected) => Ok(self.duration),
+            Ok(_) | Err(RecvTimeoutError::Timeout) => Ok(self.now),
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
+
+    fn completed(&self, _class: u32) -> u64 {
+        0
+    }
+
+    fn completion(&self, _class: u32, _n: u64) -> Option<Time> {
+        None
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Found, Error> {
+        self.lifeline = None;
+        let status = self.child.wait().map_err(failed)?;
+        let complaint = self.complaint.join().unwrap_or_default();
+        judge(status, &complaint)?;
+        Ok(Found::Tables(read(&self.folder.path().join("out"))?))
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn failed(error: std::io::Error) -> Error {
+    Error::Internal(format!("weftd testbed: {error}"))
+}
+
+fn start(spec: &Path, out: &Path) -> Result<Child, Error> {
+    let program = program();
+    Command::new(&program)
+        .arg("testbed")
+        .arg("--lifeline")
+        .arg("--out")
+        .arg(out)
+        .arg(spec)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| {
+            let program = Path::new(&program).display();
+            Error::Missing(format!(
+                "level \"linux\" is run by the program {program}, which cannot be started: {error}; install the package \
+                 weftd, or name the program in the environment variable {VARIABLE}"
+            ))
+        })
+}
+
+/// What [`VARIABLE`] names, or `weftd` beside this program, or `weftd` on the path.
+fn program() -> OsString {
+    if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
+        return named;
+    }
+    // By the name it was called: a virtual environment's Python is a link to one that knows nothing of it.
+    let called = env::args_os().next().map(PathBuf::from);
+    [called, env::current_exe().ok()]
+        .into_iter()
+        .flatten()
+        .filter_map(|program| program.parent().map(Path::to_owned))
+        // A bare name says nothing of where it was found.
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .map(|folder| folder.join("weftd"))
+        .find(|program| program.is_file())
+        .map_or_else(|| "weftd".into(), PathBuf::into_os_string)
+}
+
+/// Exit codes of `weftd`: 2 bad input, 3 the machine lacks something.
+fn judge(status: ExitStatus, complaint: &str) -> Result<(), Error> {
+    let line = complaint.lines().last().unwrap_or("no word about why").trim();
+    let line = line.strip_prefix("weftd: ").unwrap_or(line).to_owned();
+    match status.code() {
+        Some(0 | STOPPED) => Ok(()),
+        Some(2) => Err(Error::Elsewhere(line)),
+        Some(3) => Err(Error::Missing(line)),
+        _ => Err(Error::Internal(format!(
+            "weftd testbed ended with {status}: {line}"
+        ))),
+    }
+}
+
+/// Tables and manifest from a folder that [`Run::write`] made.
+fn read(folder: &Path) -> Result<Run, Error> {
+    let failed = |error: &dyn std::fmt::Display| Error::Internal(format!("the results of weftd: {error}"));
+    let mut tables = Vec::with_capacity(TABLES.len());
+    for &name in TABLES {
+        let file = File::open(folder.join(format!("{name}.parquet"))).map_err(|error| failed(&error))?;
+        tables.push((name, table(file).map_err(|error| failed(&error))?));
+    }
+    let manifest = fs::read(folder.join("manifest.json")).map_err(|error| failed(&error))?;
+    let manifest = serde_json::from_slice(&manifest).map_err(|error| failed(&error))?;
+    Ok(Run { tables, manifest })
+}
+
+fn table(file: File) -> Result<RecordBatch, parquet::errors::ParquetError> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+    let schema = builder.schema().clone();
+    let batches: Vec<RecordBatch> = builder.build()?.collect::<Result<_, _>>()?;
+    Ok(concat_batches(&schema, &batches)?)
+}
+
+/// Progress is told that often even when there is none, so that a run can be stopped.
+const TELL: Duration = Duration::from_millis(100);
+/// What `weftd testbed` exits with when it was stopped and left what there was.
+const STOPPED: i32 = 130;

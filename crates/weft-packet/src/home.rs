@@ -1,0 +1,163 @@
+//! The packet level as a home of experiments.
+
+use weft_fabric::Extent;
+use weft_run::{Counters, Error, Found, Home, Options, Outcome, Plan, Running, Transport};
+use weft_spec::{HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
+
+use crate::{Nic, Setup, Simulation, footprint};
+
+/// The packet level.
+pub struct PacketLevel;
+
+impl Home for PacketLevel {
+    fn name(&self) -> &'static str {
+        "packet"
+    }
+
+    fn about(&self) -> &'static str {
+        "the packet-level simulator (default)"
+    }
+
+    fn exact(&self) -> bool {
+        true
+    }
+
+    fn exclusive(&self) -> bool {
+        false
+    }
+
+    /// What hosts do: as stated, else as in the profile of all transports, else as in the default profile.
+    fn complete(&self, spec: &mut Spec) -> Result<(), SpecError> {
+        let of_all = |profile: &&NamedProfile| spec.transports.values().all(|it| it.profile == profile.name);
+        let profile = PROFILES.iter().find(of_all).unwrap_or(&PROFILES[0]);
+        let nic = match spec.hosts.nic {
+            _ if spec.queues.host == HostQueues::default() => spec.hosts.nic.or(profile.hosts.nic),
+            None | Some(weft_spec::Nic::Switch) => Some(weft_spec::Nic::Switch),
+            Some(weft_spec::Nic::Fq | weft_spec::Nic::Fifo) => {
+                let given = "stated beside a hosts.nic that has no such queue";
+                return Err(SpecError::new(
+                    "queues.host",
+                    given,
+                    "nothing, or hosts.nic = \"switch\"",
+                ));
+            }
+        };
+        spec.hosts = Hosts {
+            jitter: spec.hosts.jitter.or(profile.hosts.jitter),
+            nic,
+            nic_limit: spec.hosts.nic_limit.or(profile.hosts.nic_limit),
+        };
+        Ok(())
+    }
+
+    fn bytes_of_network(&self, extent: Extent) -> u64 {
+        footprint::of_network(extent.nodes, extent.hosts, extent.links)
+    }
+
+    fn bytes_of_flow(&self, transport: &Transport) -> u64 {
+        footprint::of_open_flow(transport)
+    }
+
+    fn bytes_of_run(&self, plan: &Plan, streaming: bool, room: u64) -> u64 {
+        footprint::of_run(
+            &plan.fabric,
+            &plan.transports,
+            &plan.flows,
+            &plan.programs,
+            plan.spec.duration,
+            streaming,
+            room,
+        )
+    }
+
+    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn Running>, Error> {
+        let measure = plan.measure;
+        let mut simulation = Simulation::new(Setup::of(plan, options)).map_err(Error::Refused)?;
+        if let Some((from, to)) = measure {
+            simulation.measure(from, to);
+        }
+        Ok(Box::new(simulation))
+    }
+}
+
+impl Setup {
+    /// As a plan says.
+    pub fn of(plan: Plan, options: Options) -> Self {
+        let Options { threads, trace_hash } = options;
+        Self {
+            fabric: plan.fabric,
+            transports: plan.transports,
+            flows: plan.flows,
+            programs: plan.programs,
+            probes: plan.probes,
+            jitter: plan.spec.hosts.jitter.unwrap_or_default(),
+            nic: nic(&plan.spec.hosts),
+            events: plan.events,
+            seed: plan.spec.seed,
+            threads,
+            trace_hash,
+        }
+    }
+}
+
+/// What sockets know of their host's card.
+fn nic(hosts: &Hosts) -> Option<Nic> {
+    let in_turn = match hosts.nic? {
+        weft_spec::Nic::Switch => return None,
+        weft_spec::Nic::Fq => true,
+        weft_spec::Nic::Fifo => false,
+    };
+    let limit = hosts.nic_limit?.0 as u32;
+    Some(Nic { limit, in_turn })
+}
+
+impl Running for Simulation {
+    fn window(&self) -> Time {
+        self.window()
+    }
+
+    fn run_until(&mut self, end: Time) -> Result<Time, Error> {
+        self.run_until(end);
+        Ok(end)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters()
+    }
+
+    /// Threads meet at a barrier after every window of simulated time. In a small network a window holds a few events, and
+    /// waiting for each other takes longer than the events. How many packet-hops a window holds depends on the traffic as much
+    /// as on the network.
+    fn worthwhile_threads(&self) -> usize {
+        let counters = self.counters();
+        (counters.packet_hops / counters.windows.max(1) / WORTH) as usize
+    }
+
+    fn samples(&self) -> usize {
+        self.samples()
+    }
+
+    fn ended(&self) -> usize {
+        self.ended()
+    }
+
+    fn take_ended(&mut self) -> Outcome {
+        self.take_ended()
+    }
+
+    fn completed(&self, class: u32) -> u64 {
+        self.completed(class)
+    }
+
+    fn completion(&self, class: u32, n: u64) -> Option<Time> {
+        self.completion(class, n)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Found, Error> {
+        Ok(Found::Records(Box::new(self.into_outcome())))
+    }
+}
+
+/// Packet-hops of a window that are worth a thread of their own: some 10 us of work beside the microsecond or so of a
+/// barrier.
+const WORTH: u64 = 200;
