@@ -9,7 +9,7 @@ from weft import _weft
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference.md"
-COLUMNS = ROOT / "crates" / "weft-lab" / "src" / "tables" / "columns.md"
+COLUMNS = ROOT / "crates" / "weft-run" / "src" / "tables" / "columns.md"
 
 
 def generate() -> str:

@@ -232,10 +232,10 @@ class Result:
 
 
 def registry() -> dict[str, list[dict[str, Any]]]:
-    """Algorithms, path policies, schedulers, profiles, topologies, traffic, probes and levels: `{"name", "about"}` each.
+    """Algorithms, path policies, schedulers, profiles, topologies, traffic, probes, levels: `{"name", "about"}` each.
 
-    Levels also say whether they are `exact` (a spec and a seed always give the same tables) and `exclusive` (a run has the
-    machine to itself).
+    Levels also say whether they are `exact` (a spec and a seed always give the same tables) and `exclusive` (a run has
+    the machine to itself).
     """
     listings: dict[str, list[dict[str, Any]]] = json.loads(_weft.registry())
     return listings

@@ -2427,7 +2427,8 @@ class Experiment(Model):
     """
     level: Literal["packet", "linux"] = "packet"
     """
-    Where it runs: in the packet-level simulator (default), or on this machine's kernel.
+    Where it runs. "packet": the packet-level simulator (default); "linux": this machine's kernel: network namespaces, TCP
+    and MPTCP sockets, a marking switch; needs root and weftd.
     """
     measure: Measure | None = None
     """
