@@ -232,3 +232,30 @@ def test_what_the_kernel_cannot_give_is_refused_by_name(changes: dict[str, Any],
         changes = changes | {"traffic": traffic, "transports": {"dctcp": {"cc": "dctcp"}}}
     with pytest.raises(SpecError, match=rf"^{field}.*level \"linux\""):
         run(**changes)
+
+
+def test_a_part_of_a_run_is_measured() -> None:
+    result = run(measure={"from": "500ms", "to": "1500ms"})
+    assert result.manifest["measured_s"] == [0.5, 1.5]
+    queue, flows = result.queues.row(0, named=True), result.flows
+    assert sum(queue["time_at_s"]) == pytest.approx(1, rel=0.02)
+    assert queue["mean_packets"] < 50
+    bottleneck = result.links.filter(pl.col("from") == "s0", pl.col("to") == "r0").row(0, named=True)
+    # A second's worth of packets of 1514 bytes; what was delivered before and after counts no more.
+    assert bottleneck["packets"] == pytest.approx(1e8 / (8 * 1514), rel=0.1)
+    assert flows["goodput_bps"].sum() == pytest.approx(0.94e8, rel=0.1)
+    assert flows["delivered_bytes"].sum() > 0.94e8 / 8 * 1.5
+
+
+@pytest.mark.parametrize("cc", ["reno", "cubic"])
+def test_the_kernels_own_algorithms_fill_a_queue_without_marks(cc: str) -> None:
+    traffic = [{"kind": "bulk", "transport": "own", "from": "h0", "to": "r0"}]
+    queues = {"limit": "100 packets", "mark": "off"}
+    result = run(transports={"own": {"cc": cc}}, traffic=traffic, queues=queues)
+    assert result.flows["goodput_bps"].item() == pytest.approx(0.94e8, rel=0.1)
+
+
+@pytest.mark.parametrize("cc", ["reno", "cubic"])
+def test_the_kernels_own_algorithms_have_one_subflow(cc: str) -> None:
+    with pytest.raises(SpecError, match=f'1 with cc = "{cc}"'):
+        run(transports={"dctcp": {"cc": "dctcp"}, "amp": {"cc": cc, "subflows": 2}})

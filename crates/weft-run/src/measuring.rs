@@ -143,7 +143,10 @@ impl QueueRecord {
         let before = before.map_or(&[][..], |before| &before.time_at);
         let earlier = before.iter().copied().chain(std::iter::repeat(Time(0)));
         let times = self.time_at.iter().zip(earlier);
-        let mut time_at: Vec<Time> = times.map(|(now, before)| Time(now.0 - before.0)).collect();
+        // A kernel's queue may turn out to have been longer than it was taken for.
+        let mut time_at: Vec<Time> = times
+            .map(|(now, before)| Time(now.0.saturating_sub(before.0)))
+            .collect();
         let longest = time_at.iter().rposition(|time| time.0 > 0).unwrap_or(0);
         time_at.truncate(longest + 1);
         Self {

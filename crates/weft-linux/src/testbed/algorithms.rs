@@ -16,13 +16,13 @@ pub fn in_kernel(cc: &Cc) -> Result<&'static str, SpecError> {
     if let Some(name) = Name::parse(&cc.name) {
         return Ok(name.kernel());
     }
-    if cc.name == RENO {
-        return Ok(RENO);
+    if let Some(name) = OWN.into_iter().find(|name| *name == cc.name) {
+        return Ok(name);
     }
     let names: Vec<_> = Name::ALL
         .iter()
         .map(|name| name.algorithm())
-        .chain([RENO])
+        .chain(OWN)
         .map(|name| format!("{name:?}"))
         .collect();
     let allowed = format!("{} at level \"linux\"", names.join(", "));
@@ -95,5 +95,5 @@ pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
         })
 }
 
-/// The kernel's own.
-pub const RENO: &str = "reno";
+/// The kernel's own, which have no parameters.
+pub const OWN: [&str; 2] = ["reno", "cubic"];

@@ -3,7 +3,7 @@
 use weft_run::{Plan, Probe};
 use weft_spec::{Amount, Mark, Nic, Profile, Rate, Size, SpecError, Time, Transport, to_table};
 
-use super::algorithms::{RENO, agree, in_kernel};
+use super::algorithms::{OWN, agree, in_kernel};
 use super::switch::{LENGTHS, PORTS};
 
 /// Topologies that are built.
@@ -80,9 +80,6 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
             "nothing: it runs for its duration",
         );
     }
-    if spec.measure.is_some() {
-        return refuse("measure", "a part of the run", "nothing: all of it is measured");
-    }
     probes(plan)
 }
 
@@ -145,8 +142,9 @@ fn transport(transport: &Transport, one_path: bool) -> Result<(), SpecError> {
         return refuse("paths", format!("{:?}", paths.name), names.join(", "));
     }
     // The path manager runs beside programs only.
-    if transport.subflows > 1 && transport.cc.name == RENO {
-        return refuse("subflows", transport.subflows, format!("1 with cc = {RENO:?}"));
+    if transport.subflows > 1 && OWN.contains(&transport.cc.name.as_str()) {
+        let allowed = format!("1 with cc = {:?}", transport.cc.name);
+        return refuse("subflows", transport.subflows, allowed);
     }
     if transport.subflows > MOST_SUBFLOWS {
         return refuse("subflows", transport.subflows, format!("at most {MOST_SUBFLOWS}"));

@@ -30,7 +30,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weft_lab::Experiment;
-use weft_run::{Counters, Error, JobRecord, Outcome, Plan, Probe, Run, SuppressionRecord};
+use weft_run::{
+    Counted, Counters, Error, JobRecord, Measuring, Outcome, Plan, Probe, Run, SuppressionRecord,
+};
 use weft_spec::{Profile, SpecError, Time};
 use weft_traffic::Flow;
 
@@ -159,12 +161,14 @@ impl Bench {
             taps: self.taps(plan).map_err(missing)?,
             probes: &plan.probes,
             switch: &self.switch,
+            measuring: plan.measure.map(|(from, to)| Measuring::new(from, to)),
+            counted: &|at| self.counted(plan, at).map_err(std::io::Error::other),
             duration: plan.spec.duration,
             active: &|token, subflow| shared.active(token, subflow),
         };
         let played = whole
             .run(stop, tell)
-            .map_err(|error| Error::Internal(format!("the testbed's event queue: {error}")))?;
+            .map_err(|error| Error::Internal(format!("the testbed: {error}")))?;
         if let Some((flow, error)) = played.failures.first() {
             return Err(Error::Internal(format!("flow {flow} failed: {error}")));
         }
@@ -230,6 +234,28 @@ impl Bench {
         flows.into_iter().map(open).collect()
     }
 
+    /// Links, and queues where they are probed, at a time of the experiment.
+    fn counted(&self, plan: &Plan, at: Time) -> Result<Counted, String> {
+        let mut counted = Counted::default();
+        for link in 0..plan.fabric.links.len() as u32 {
+            let port = self.switch.read(link)?;
+            if port.aggregated() > 0 {
+                let count = port.aggregated();
+                return Err(format!(
+                    "{count} packets were larger than a packet: an offload is on"
+                ));
+            }
+            counted.links.push(port.link());
+            let probed = |probe: &Probe| matches!(probe, Probe::Queue { link: probed } if *probed == link);
+            if plan.probes.iter().any(probed) {
+                counted
+                    .queues
+                    .push(port.queue(link, Duration::from_nanos(at.0 / 1000)));
+            }
+        }
+        Ok(counted)
+    }
+
     fn outcome(
         &self,
         plan: &Plan,
@@ -257,7 +283,7 @@ impl Bench {
             opened: parts.drain(plan.flows.len()..).map(|part| part.flow).collect(),
             jobs,
             suppressions,
-            links: Vec::with_capacity(plan.fabric.links.len()),
+            links: Vec::new(),
             queues: Vec::new(),
             measured: None,
             samples: played.samples,
@@ -265,28 +291,19 @@ impl Bench {
             counters: Counters::default(),
             trace_hash: None,
         };
-        let elapsed = Duration::from_nanos(outcome.end.0 / 1000);
-        for link in 0..plan.fabric.links.len() as u32 {
-            let port = self.switch.read(link).map_err(Error::Internal)?;
-            if port.aggregated() > 0 {
-                let count = port.aggregated();
-                return Err(Error::Internal(format!(
-                    "{count} packets were larger than a packet: an offload is on"
-                )));
-            }
-            let record = port.link();
+        let counted = self.counted(plan, outcome.end).map_err(Error::Internal)?;
+        for record in &counted.links {
             outcome.counters.packet_hops += record.packets;
             outcome.counters.drops += record.drops;
             outcome.counters.marks += record.marks;
-            outcome.links.push(record);
-            if plan
-                .probes
-                .iter()
-                .any(|probe| matches!(probe, Probe::Queue { link: probed } if *probed == link))
-            {
-                outcome.queues.push(port.queue(link, elapsed));
-            }
         }
+        if let Some(measuring) = &played.measuring {
+            for flow in &mut outcome.flows {
+                flow.measured_bytes = measuring.bytes(flow.flow, flow.delivered_bytes);
+            }
+            outcome.measured = Some(measuring.measured(outcome.end, counted.clone()));
+        }
+        (outcome.links, outcome.queues) = (counted.links, counted.queues);
         let subflows = outcome.flows.iter().flat_map(|flow| &flow.subflows);
         outcome.counters.timeouts = subflows.map(|subflow| subflow.timeouts).sum();
         let mut facts = facts(report);

@@ -14,7 +14,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use socket2::Socket;
-use weft_run::{Probe, Sample};
+use weft_run::{Counted, Measuring, Probe, Sample};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
@@ -35,6 +35,8 @@ enum Act {
     Begin(Next),
     /// A probe takes a sample.
     Sample(u32),
+    /// The part that is measured begins or ends.
+    Measure,
     /// Progress is told.
     Tell,
     /// The experiment ends.
@@ -67,6 +69,10 @@ pub struct Play<'a> {
     pub probes: &'a [Probe],
     /// What counts packets.
     pub switch: &'a Switch,
+    /// The part of the run that is measured; none: all of it.
+    pub measuring: Option<Measuring>,
+    /// What the switch has counted by a time.
+    pub counted: &'a dyn Fn(Time) -> io::Result<Counted>,
     /// When it ends.
     pub duration: Time,
     /// Is a subflow of this connection suppressed now: by token and subflow?
@@ -83,6 +89,8 @@ pub struct Played {
     pub began_ns: u64,
     /// By how much something that was due was done too late, at most: then the processor, not the network, set the pace.
     pub late: Time,
+    /// The part of the run that is measured, with what had been counted.
+    pub measuring: Option<Measuring>,
     /// In order of time.
     pub samples: Vec<Sample>,
     /// Flows that failed, by index in tables, with the reason.
@@ -93,7 +101,7 @@ impl Play<'_> {
     /// Plays until the end, or until `stop` is set. `tell` hears some ten times a second how far it is, from 0 to 1.
     ///
     /// # Errors
-    /// The kernel's event queue or timer fails.
+    /// The kernel's event queue or timer fails, or the switch's counters cannot be read.
     pub fn run(&mut self, stop: &AtomicBool, mut tell: impl FnMut(f64)) -> io::Result<Played> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = TimerFd::new(
@@ -118,6 +126,7 @@ impl Play<'_> {
                 late: Time(0),
                 began: clock,
                 began_ns: super::paths::now(),
+                measuring: None,
                 samples: Vec::new(),
                 failures: Vec::new(),
             },
@@ -125,7 +134,7 @@ impl Play<'_> {
         stage.plan();
         let mut events = [EpollEvent::empty(); 256];
         loop {
-            if let Some(end) = stage.act(&mut tell) {
+            if let Some(end) = stage.act(&mut tell)? {
                 stage.played.end = end;
                 break;
             }
@@ -143,7 +152,8 @@ impl Play<'_> {
                 stage.react(Source::from(event.data()), event.events());
             }
         }
-        let played = stage.played;
+        let mut played = stage.played;
+        played.measuring = self.measuring.take();
         for part in &mut self.parts {
             part.connection.end();
         }
@@ -222,12 +232,15 @@ impl Stage<'_, '_> {
                 self.acts.push(Reverse((Time(0), Act::Sample(i))));
             }
         }
+        if let Some(time) = self.play.measuring.as_ref().and_then(Measuring::next) {
+            self.acts.push(Reverse((time, Act::Measure)));
+        }
         self.acts.push(Reverse((Time(0), Act::Tell)));
         self.acts.push(Reverse((self.play.duration, Act::End)));
     }
 
     /// Does what is due. Returns the time when that is the end.
-    fn act(&mut self, tell: &mut impl FnMut(f64)) -> Option<Time> {
+    fn act(&mut self, tell: &mut impl FnMut(f64)) -> io::Result<Option<Time>> {
         while let Some(&Reverse((due, act))) = self.acts.peek() {
             let now = self.now();
             if due > now {
@@ -248,14 +261,32 @@ impl Stage<'_, '_> {
                         .saturating_add(every.saturating_mul(1 + (now.0 - due.0) / every));
                     self.acts.push(Reverse((Time(next), act)));
                 }
+                Act::Measure => self.measure(now)?,
                 Act::Tell => {
                     tell(now.0 as f64 / self.play.duration.0 as f64);
                     self.acts.push(Reverse((Time(now.0 + TELL.0), act)));
                 }
-                Act::End => return Some(now),
+                Act::End => return Ok(Some(now)),
             }
         }
-        None
+        Ok(None)
+    }
+
+    /// Notes what has been counted where the measured part begins or ends.
+    fn measure(&mut self, now: Time) -> io::Result<()> {
+        let Some(measuring) = &mut self.play.measuring else {
+            return Ok(());
+        };
+        let mut counted = (self.play.counted)(now)?;
+        let parts = self.play.parts.iter();
+        counted.bytes = parts
+            .map(|part| (part.index, part.connection.delivered))
+            .collect();
+        measuring.note(counted);
+        if let Some(time) = measuring.next() {
+            self.acts.push(Reverse((time, Act::Measure)));
+        }
+        Ok(())
     }
 
     /// Sets the timer to what is next.

@@ -93,13 +93,17 @@ impl Switch {
             .map_err(|error| format!("the switch's counters: {error}"))?
             .filter(|value| value.len() >= VALUE)
             .ok_or("the switch's counters: none")?;
-        Ok(Port { value })
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
+        let read_ns = now.as_nanos() as u64;
+        Ok(Port { value, read_ns })
     }
 }
 
 /// A copy of one port's counters.
 pub struct Port {
     value: Vec<u8>,
+    /// When, by the clock of the program.
+    read_ns: u64,
 }
 
 impl Port {
@@ -123,7 +127,8 @@ impl Port {
     }
 
     /// The distribution of the queue's length over `elapsed`: before the first arrival and after the last one it was empty
-    /// but for what it takes to drain.
+    /// but for what it takes to drain. What came since the last arrival is told as the program will tell it at the next one,
+    /// so that a later record never takes back what an earlier one told.
     pub fn queue(&self, link: Interface, elapsed: Duration) -> QueueRecord {
         let mut time_at: Vec<Time> = self.value[TIME_AT..]
             .chunks_exact(8)
@@ -131,18 +136,33 @@ impl Port {
             .collect();
         let told: u64 = time_at.iter().map(|time| time.0).sum();
         let elapsed = Time::from_ns(elapsed.as_nanos() as u64);
-        time_at[0].0 += elapsed.0.saturating_sub(told);
+        let untold = elapsed.0.saturating_sub(told);
+        let mut draining = Time::from_ns(self.since_last()).0.min(untold);
+        time_at[0].0 += untold - draining;
+        let service = Time::from_ns(self.narrow(SERVICE).into()).0;
+        for length in (1..LENGTHS.min(self.narrow(LENGTH) + 1)).rev() {
+            let stayed = draining.min(service);
+            time_at[length as usize].0 += stayed;
+            draining -= stayed;
+        }
+        time_at[0].0 += draining;
         let longest = time_at.iter().rposition(|time| time.0 > 0).unwrap_or(0);
         time_at.truncate(longest + 1);
         QueueRecord { link, time_at }
     }
 
-    /// Packets waiting now, by the length after the last arrival and what the link has carried since.
+    /// Packets waiting when it was read, by the length after the last arrival and what the link has carried since.
     pub fn length(&self) -> u32 {
-        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
-        let since = (now.as_nanos() as u64).saturating_sub(self.wide(SINCE));
-        let gone = since / u64::from(self.narrow(SERVICE).max(1));
+        let gone = self.since_last() / u64::from(self.narrow(SERVICE).max(1));
         u64::from(self.narrow(LENGTH)).saturating_sub(gone) as u32
+    }
+
+    /// Nanoseconds from the last arrival until the counters were read; 0 where nothing has arrived.
+    fn since_last(&self) -> u64 {
+        match self.wide(SINCE) {
+            0 => 0,
+            last => self.read_ns.saturating_sub(last),
+        }
     }
 
     fn narrow(&self, at: usize) -> u32 {

@@ -1,0 +1,136 @@
+"""One Reno or CUBIC flow alone on a drop-tail bottleneck, on this machine's kernel and at the packet level.
+
+Nothing of Weft's own runs in this kernel: both algorithms are its own. So what differs is the packet level's transport
+and its network. Slow start is left out, whose overshoot would be most of the loss.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft.papers.figure import Claim
+from weft.papers.spread import Spread, over_seeds
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+
+LEVELS = ("linux", "packet")
+ALGORITHMS = {"reno": "Reno", "cubic": "CUBIC"}
+RATES_MBPS = (50, 200)
+LIMITS = (20, 100)
+"""Packets that the queue holds."""
+SECONDS, QUICK_SECONDS = 12, 4
+FROM_S, QUICK_FROM_S = 2, 1
+"""When the part that is measured begins."""
+QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s, {RATES_MBPS[0]} Mbit/s and {LIMITS[0]} packets only"
+ALIKE = 0.1
+"""Goodputs, and shares of packets lost, that far apart count as the same."""
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Each algorithm, rate and limit at both levels."""
+    cells = [(rate, limit) for rate in RATES_MBPS for limit in LIMITS]
+    return [
+        _case(level, algorithm, rate, limit, seed, scale)
+        for level in LEVELS
+        for algorithm in ALGORITHMS
+        for rate, limit in (cells[:1] if scale.quick else cells)
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row: goodput in Mbit/s, percent of the packets at the bottleneck that were dropped, and timeouts."""
+    bottleneck = result.links.filter(pl.col("from") == "s0", pl.col("to") == "r0").row(0, named=True)
+    flow = result.flows.row(0, named=True)
+    return pl.DataFrame(
+        {
+            "goodput_mbps": flow["goodput_bps"] * 1e-6,
+            "loss_percent": 100 * bottleneck["drops"] / (bottleneck["packets"] + bottleneck["drops"]),
+            "timeouts": flow["timeouts"],
+        }
+    )
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """What the packet level is worth where a kernel can be asked."""
+    return [
+        _agrees(rows, "goodput", pl.col("goodput_mbps").first()),
+        _agrees(rows, "loss", pl.col("loss_percent").first()),
+    ]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Goodput and loss of each algorithm by rate and limit, on Linux and at the packet level."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(10, 3.8), layout="constrained")
+    panels = plot.subplots(1, 2)
+    shown = (("goodput_mbps", "goodput (Mbit/s)"), ("loss_percent", "packets lost (%)"))
+    for axes, (column, label) in zip(panels, shown, strict=True):
+        for place, (level, colour) in enumerate(zip(LEVELS, ("#0072b2", "#56b4e9"), strict=True)):
+            means = _cells(rows.filter(level=level), pl.col(column).first())
+            at = [x + 0.4 * place for x in range(len(means))]
+            axes.bar(at, [spread.mean for spread in means.values()], 0.36, label=level, color=colour)
+            for x, spread in zip(at, means.values(), strict=True):
+                axes.vlines(x, min(spread.values), max(spread.values), color="#222222", linewidth=1)
+        axes.set_xticks([x + 0.2 for x in range(len(means))], [name.replace(", ", "\n") for name in means], fontsize=7)
+        axes.set_ylabel(label)
+    panels[0].legend(frameon=False)
+    plot.suptitle("One flow behind a drop-tail queue")
+    return plot
+
+
+def _case(level: str, algorithm: str, rate: int, limit: int, seed: int, scale: Scale) -> Case:
+    from weft import Experiment
+
+    spec = Experiment.model_validate(
+        {
+            "name": f"{algorithm}-alone",
+            "level": level,
+            "duration": f"{QUICK_SECONDS if scale.quick else SECONDS}s",
+            "measure": {"from": f"{QUICK_FROM_S if scale.quick else FROM_S}s"},
+            "topology": {
+                "kind": "many-to-one",
+                "senders": 1,
+                "rate": f"{rate}Mbps",
+                "sender_rate": f"{2 * rate}Mbps",
+                "delay": "20us",
+            },
+            "queues": {"limit": f"{limit} packets", "mark": "off"},
+            # The testbed's hosts send through ports like its switches'.
+            "hosts": {"nic": "switch"},
+            "transports": {algorithm: {"profile": "linux", "cc": algorithm}},
+            "traffic": [{"kind": "bulk", "transport": algorithm, "from": "h0", "to": "r0"}],
+        }
+    )
+    return Case({"level": level, "algorithm": algorithm, "rate_mbps": rate, "limit": limit}, spec, seed)
+
+
+def _cells(rows: pl.DataFrame, value: pl.Expr) -> dict[str, Spread]:
+    """By algorithm, rate and limit, in words."""
+    return {
+        f"{ALGORITHMS[str(name)]}, {rate} Mbit/s, {limit} packets": over_seeds(cell, value)
+        for (name, rate, limit), cell in rows.group_by("algorithm", "rate_mbps", "limit", maintain_order=True)
+    }
+
+
+def _agrees(rows: pl.DataFrame, what: str, value: pl.Expr) -> Claim:
+    linux, packet = (_cells(rows.filter(level=level), value) for level in LEVELS)
+    # Runs of the two levels have no chance in common, so that a ratio seed by seed would say nothing.
+    ratios = {cell: linux[cell].mean / packet[cell].mean if packet[cell].mean else float("inf") for cell in linux}
+    shown = "; ".join(f"{cell}: {linux[cell]} over {packet[cell]}" for cell in linux)
+    return Claim(
+        f"One flow by Reno and by CUBIC: {what} at the packet level is the kernel's",
+        "the same",
+        "; ".join(f"{cell} {ratio:.3g}" for cell, ratio in ratios.items()),
+        all(abs(ratio - 1) <= ALIKE for ratio in ratios.values()),
+        f"mean {what} of the seeds on Linux over that at the packet level; holds within {ALIKE:.0%} of 1 in each cell. "
+        f"{shown} {'Mbit/s' if what == 'goodput' else '%'}",
+    )
