@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
+use weft_paths::{Changes, PathPolicy};
 use weft_run::{Home, Plan, Transport};
 use weft_spec::{Amount, Kind, Nic, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
@@ -67,6 +68,7 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         let (with_defaults, built) = transports::resolve(transport, own, topology.it.default_policy())
             .map_err(|error| error.under(&path))?;
         check_queues_hold(spec, &built, &path)?;
+        check_paths_differ(&fabric, &built, transport).map_err(|error| error.under(&path))?;
         *transport = with_defaults;
         transports.push(built);
     }
@@ -116,6 +118,33 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         classes,
         stop,
     })
+}
+
+/// Packets whose paths change need hosts with several paths to each other. Of very many hosts some are looked at.
+fn check_paths_differ(
+    fabric: &Fabric,
+    transport: &Transport,
+    spec: &weft_spec::Transport,
+) -> Result<(), SpecError> {
+    const SOME: usize = 64;
+    if transport.paths.changes(false) == Changes::Never {
+        return Ok(());
+    }
+    let (first, last) = (
+        fabric.hosts.iter().take(SOME),
+        fabric.hosts.iter().rev().take(SOME),
+    );
+    let mut pairs = first.flat_map(|&from| last.clone().map(move |&to| (from, to)));
+    if pairs.any(|(from, to)| fabric.routing.paths(from, to) > 1) {
+        return Ok(());
+    }
+    let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
+    let given = format!("{name:?}, and hosts have a single path to each other");
+    Err(SpecError::new(
+        "paths",
+        given,
+        "a policy that keeps the path, such as \"ecmp\"",
+    ))
 }
 
 /// A queue in bytes must have room for one full packet, or nothing ever passes.

@@ -64,6 +64,10 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "transports.amp.paths.seed: unknown field",
     ),
     (
+        &["transports.amp.paths=rps"],
+        "transports.amp.paths: \"rps\", and hosts have a single path to each other; allowed: ",
+    ),
+    (
         &["events=[{at = \"20ms\", layer = \"host-switch\", state = \"down\"}]"],
         "events[0].at: 20ms, and the experiment ends at 20ms; allowed: a time before 20ms",
     ),

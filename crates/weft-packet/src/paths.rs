@@ -54,15 +54,28 @@ impl Shared {
     /// # Errors
     /// In words: no path leads there, or one has more hops than a route can hold.
     pub fn route(&self, transport: u32, way: Way, from: NodeId, to: NodeId) -> Result<Route, String> {
+        self.route_after(transport, way, 0, from, to)
+    }
+
+    /// The route after so many changes of the path.
+    pub fn route_after(
+        &self,
+        transport: u32,
+        way: Way,
+        changes: u64,
+        from: NodeId,
+        to: NodeId,
+    ) -> Result<Route, String> {
         let paths = self.between(from, to)?;
         let chosen = self.transports[transport as usize]
             .paths
-            .path(paths, self.seed, way);
+            .path_after(paths, self.seed, way, changes);
         let mut ports = Vec::with_capacity(8);
         self.fabric.routing.path(from, to, chosen, &mut ports);
         if self.dead.any() && !self.lives(from, &ports) {
             let subflow = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.back);
-            let nth = |n| (u128::from(draw(&[self.seed, subflow, n])) * u128::from(paths.count)) >> 64;
+            let nth =
+                |n| (u128::from(draw(&[self.seed, subflow, changes, n])) * u128::from(paths.count)) >> 64;
             let drawn = (1..=DRAWS).map(|n| nth(n) as u64);
             let others = drawn.chain(0..paths.count.min(LOOKS));
             let mut other = Vec::with_capacity(8);

@@ -20,8 +20,7 @@ impl Ecmp {
 
 impl PathPolicy for Ecmp {
     fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
-        let five_tuple = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.back);
-        let hash = draw(&[seed, five_tuple]);
+        let hash = draw(&[seed, way.word()]);
         // A switch's choice must not tell that of the next one.
         let each = paths.count / paths.branches;
         below((hash >> 32) as u32, paths.branches) * each + below(hash as u32, each)

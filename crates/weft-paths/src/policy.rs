@@ -1,6 +1,7 @@
 //! What a policy is asked.
 
 use weft_fabric::{Fabric, NodeId};
+use weft_spec::Time;
 
 /// The paths from one host to another, as a policy sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +36,36 @@ pub struct Way {
     pub back: bool,
 }
 
+impl Way {
+    /// What tells it from others, in one word.
+    pub(crate) fn word(self) -> u64 {
+        u64::from(self.flow) << 32 | u64::from(self.subflow) << 1 | u64::from(self.back)
+    }
+}
+
+/// When the packets of one direction of a subflow change their path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// They keep the one of when the subflow opened, and nothing is asked when they are sent.
+    Never,
+    /// Each packet takes another one.
+    EveryPacket,
+    /// The first packet after a longer pause takes another one.
+    AfterGap(Time),
+}
+
 /// A policy with its fields set.
 pub trait PathPolicy {
     /// The number of the path, below `paths.count`, that the packets of one direction of a subflow take when it opens.
     fn path(&self, paths: Paths, seed: u64, way: Way) -> u64;
+    /// When they take another one, in the receiver's direction or in the sender's.
+    fn changes(&self, back: bool) -> Changes {
+        let _ = back;
+        Changes::Never
+    }
+    /// The path after `n` changes.
+    fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
+        let _ = n;
+        self.path(paths, seed, way)
+    }
 }

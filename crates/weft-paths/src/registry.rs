@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Loaded, SpecError, from_table, to_table};
 
-use crate::{ByInterface, Disjoint, Ecmp, InTurn, PathPolicy, Paths, Vlb, Way};
+use crate::{ByInterface, Changes, Disjoint, Ecmp, Flowlet, InTurn, PathPolicy, Paths, Rps, Vlb, Way};
 
 /// Declares [`Policy`] and [`POLICIES`], from one line for each.
 macro_rules! policies {
@@ -36,6 +36,18 @@ macro_rules! policies {
                     $(Self::$type(it) => it.path(paths, seed, way),)+
                 }
             }
+
+            fn changes(&self, back: bool) -> Changes {
+                match self {
+                    $(Self::$type(it) => it.changes(back),)+
+                }
+            }
+
+            fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
+                match self {
+                    $(Self::$type(it) => it.path_after(paths, seed, way, n),)+
+                }
+            }
         }
     };
 }
@@ -46,6 +58,8 @@ policies! {
     "disjoint" => Disjoint,
     "in-turn" => InTurn,
     "by-interface" => ByInterface,
+    "rps" => Rps,
+    "flowlet" => Flowlet,
 }
 
 impl Policy {

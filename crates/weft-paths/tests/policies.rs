@@ -1,7 +1,7 @@
 //! Every policy: what the numbers that it chooses promise.
 
 use weft_fabric::TOPOLOGIES;
-use weft_paths::{POLICIES, PathPolicy, Paths, Policy, Way};
+use weft_paths::{Changes, POLICIES, PathPolicy, Paths, Policy, Way};
 
 const FLOWS: u32 = 1_000;
 
@@ -180,6 +180,33 @@ fn disjoint_subflows_share_no_path_while_there_are_others() {
                     "{subflows} subflows on {count} paths, {branches} branches: {times:?}"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn every_packet_and_every_flowlet_draws_uniformly() {
+    for name in ["rps", "flowlet"] {
+        let policy = Policy::named(name).unwrap();
+        let mut counts = vec![0; 9];
+        for n in 0..1_800 {
+            counts[policy.path_after(paths(9, 3), 7, way(3, 0, false), n) as usize] += 1;
+        }
+        assert_even(&counts, name);
+        assert_ne!(policy.changes(false), Changes::Never);
+    }
+    for entry in POLICIES
+        .iter()
+        .filter(|entry| !["rps", "flowlet"].contains(&entry.name))
+    {
+        let policy = Policy::named(entry.name).unwrap();
+        for back in [false, true] {
+            assert_eq!(
+                policy.changes(back),
+                Changes::Never,
+                "{} keeps its path",
+                entry.name
+            );
         }
     }
 }

@@ -27,6 +27,7 @@ use super::receiver::{Assembly, Reaction, Receiver};
 use super::retiring::{Free, put};
 use super::subflow::{State, Subflow};
 use super::tracing::{FlowProbes, Tracing};
+use super::wandering::Wandering;
 
 /// What all hosts know.
 pub struct Shared {
@@ -310,7 +311,8 @@ impl Host {
                 back: false,
             };
             let route = shared.route(spec.transport, way, from, to).unwrap_or_default();
-            let subflow = Subflow::new(index, s, route, profile);
+            let mut subflow = Subflow::new(index, s, route, profile);
+            subflow.wandering = Wandering::new(shared, spec.transport, way, from, to);
             match self.subflows.get_mut((first + s) as usize) {
                 Some(place) => *place = subflow,
                 None => self.subflows.push(subflow),
@@ -397,6 +399,7 @@ impl Host {
                 assembly,
                 peer: packet.slot,
                 route: shared.route(spec.transport, way, here, there).unwrap_or_default(),
+                wandering: Wandering::new(&shared, spec.transport, way, here, there),
                 next: 0,
                 islands: Islands::default(),
                 joined_at: 0,

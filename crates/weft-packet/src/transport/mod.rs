@@ -27,6 +27,7 @@ mod subflow;
 mod timers;
 mod tracing;
 mod undo;
+mod wandering;
 
 /// Bytes of an entry of a hash table: key and value, a control byte, and a quarter of all places empty.
 const ENTRY_BYTES: usize = 16;

@@ -7,6 +7,7 @@ use crate::engine::packet::{ACK, AGAIN, CE, COUNT_MASK, COUNT_SHIFT, CWR, DUPLIC
 use crate::engine::route::Route;
 
 use super::reassembly::{Chunks, Islands};
+use super::wandering::Wandering;
 
 /// The receiving half of a connection.
 pub struct Assembly {
@@ -34,6 +35,8 @@ pub struct Receiver {
     pub peer: u32,
     /// Ports to the other host.
     pub route: Route,
+    /// What changes them from packet to packet, if anything does.
+    pub wandering: Option<Box<Wandering>>,
     /// Next byte expected.
     pub next: u64,
     /// Bytes beyond it.
@@ -212,6 +215,9 @@ impl Receiver {
         };
         let tells = self.tells;
         self.tells &= AGAIN;
+        if let Some(wandering) = &mut self.wandering {
+            self.route = wandering.next(self.last).unwrap_or(self.route);
+        }
         Packet {
             route: self.route,
             slot: self.peer,

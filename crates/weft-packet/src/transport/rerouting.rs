@@ -30,12 +30,16 @@ impl Host {
             let connection = &self.connections[index as usize];
             let first = connection.first as usize;
             for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows.len()]) {
-                subflow.route = route(flow, s, false).unwrap_or(subflow.route);
+                let wandering = subflow.wandering.as_ref().and_then(|it| it.route());
+                let kept = || route(flow, s, false).unwrap_or(subflow.route);
+                subflow.route = wandering.unwrap_or_else(kept);
             }
         }
         for (&(flow, subflow), &place) in &self.accepted {
             let receiver = &mut self.receivers[place as usize];
-            receiver.route = route(flow, subflow, true).unwrap_or(receiver.route);
+            let wandering = receiver.wandering.as_ref().and_then(|it| it.route());
+            let kept = || route(flow, subflow, true).unwrap_or(receiver.route);
+            receiver.route = wandering.unwrap_or_else(kept);
         }
     }
 }

@@ -565,6 +565,9 @@ pub fn transmit(
     if subflow.deadline == u64::MAX {
         subflow.arm(slot, at);
     }
+    if let Some(wandering) = &mut subflow.wandering {
+        subflow.route = wandering.next(at.now).unwrap_or(subflow.route);
+    }
     at.send(&Packet {
         time: 0,
         route: subflow.route,

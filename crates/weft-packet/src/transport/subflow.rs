@@ -11,6 +11,7 @@ use super::rtt::RttEstimator;
 use super::segments::Segments;
 use super::timers::{Alarm, probe_slack};
 use super::undo::Undo;
+use super::wandering::Wandering;
 
 /// Where a subflow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub struct Subflow {
     pub waits: bool,
     /// Ports to the other host.
     pub route: Route,
+    /// What changes them from packet to packet, if anything does.
+    pub wandering: Option<Box<Wandering>>,
     /// First byte not acknowledged.
     pub una: u64,
     /// Next byte to send.
@@ -136,6 +139,7 @@ impl Subflow {
             alarm: Alarm::Retransmit,
             waits: false,
             route,
+            wandering: None,
             una: 0,
             nxt: 0,
             round_end: 0,
