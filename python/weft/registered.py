@@ -44,6 +44,7 @@ def extend(experiment: type[BaseModel], transport: type[BaseModel]) -> None:
         ("topology", "topologies", "Topology"),
         ("traffic", "traffic", "Traffic"),
         ("probes", "probes", "Probe"),
+        ("controller", "controllers", "Controller"),
     ):
         info = experiment.model_fields[field]
         known = _constants(info.annotation, "kind")
@@ -51,10 +52,9 @@ def extend(experiment: type[BaseModel], transport: type[BaseModel]) -> None:
             changed = True
             arms = (*_models(info.annotation), *(_model(name, "kind", suffix) for name in new))
             either: Any = reduce(or_, arms)
-            many = field != "topology"
-            told_apart: Any = Field(discriminator="kind")
-            info.annotation = list[Annotated[either, told_apart]] if many else either
-            info.discriminator = None if many else "kind"
+            told_apart: Any = Annotated[either, Field(discriminator="kind")]
+            info.annotation = {"topology": either, "controller": told_apart | None}.get(field, list[told_apart])
+            info.discriminator = "kind" if field == "topology" else None
     if changed:
         experiment.model_rebuild(force=True)
 

@@ -1,7 +1,7 @@
 //! What there is to choose from.
 
 use weft_fabric::TOPOLOGIES;
-use weft_paths::POLICIES;
+use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::{Entry, PROFILES};
 use weft_traffic::TRAFFIC;
 
@@ -38,6 +38,8 @@ pub struct Registry {
     pub algorithms: Vec<Listing>,
     /// Path policies: `transports.NAME.paths`.
     pub paths: Vec<Listing>,
+    /// `controller.kind`.
+    pub controllers: Vec<Listing>,
     /// Packet schedulers: `transports.NAME.scheduler`.
     pub schedulers: Vec<Listing>,
     /// Transport profiles: `transports.NAME.profile`.
@@ -71,6 +73,7 @@ pub fn registry() -> Registry {
             })
             .collect(),
         paths: kinds(POLICIES),
+        controllers: kinds(CONTROLLERS),
         schedulers: SCHEDULERS
             .iter()
             .map(|named| Listing {

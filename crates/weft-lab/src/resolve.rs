@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
-use weft_paths::{Changes, PathPolicy};
+use weft_paths::{CONTROLLERS, Changes, Controller, PathPolicy};
 use weft_run::{Home, Plan, Transport};
 use weft_spec::{Amount, Kind, Nic, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
@@ -101,6 +101,7 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         (measure.from, to)
     });
     let events = events::resolve(&spec.events, &fabric, spec.seed, spec.duration)?;
+    let controller = controller(&mut resolved, home, &transports)?;
     let plan = Plan {
         spec: resolved,
         fabric,
@@ -110,6 +111,7 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         measure,
         probes,
         events,
+        controller,
     };
     home.check(&plan)?;
     Ok(Resolved {
@@ -118,6 +120,34 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         classes,
         stop,
     })
+}
+
+/// The controller, whose fields are replaced by resolved ones. It gives each subflow a path, which that has to keep.
+fn controller(
+    spec: &mut Spec,
+    home: &dyn Home,
+    transports: &[Transport],
+) -> Result<Option<Arc<dyn Controller>>, SpecError> {
+    let Some(given) = &mut spec.controller else {
+        return Ok(None);
+    };
+    let kind = find(CONTROLLERS, "controller.kind", &given.kind)?;
+    if !home.has_controllers() {
+        let named = format!("{:?}", given.kind);
+        let allowed = format!("none at level {:?}", home.name());
+        return Err(SpecError::new("controller", named, allowed));
+    }
+    let loaded = (kind.load)(&given.params).map_err(|error| error.beside(&["kind"]).under("controller"))?;
+    for (transport, (name, stated)) in transports.iter().zip(&spec.transports) {
+        if transport.paths.changes(false) != Changes::Never {
+            let policy = stated.paths.as_ref().map_or("", |paths| &paths.name);
+            let given = format!("{:?} beside transports.{name}.paths = {policy:?}", given.kind);
+            let allowed = "policies that keep the path, such as \"ecmp\"";
+            return Err(SpecError::new("controller", given, allowed));
+        }
+    }
+    given.params = loaded.params;
+    Ok(Some(Arc::from(loaded.it)))
 }
 
 /// Packets whose paths change need hosts with several paths to each other. Of very many hosts some are looked at.

@@ -5,7 +5,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use weft_cc::Allowed;
 use weft_fabric::TOPOLOGIES;
-use weft_paths::POLICIES;
+use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::{Entry, PROFILES, SizeClass, Spec};
 use weft_traffic::TRAFFIC;
 
@@ -48,6 +48,14 @@ pub fn schema() -> Value {
         &["transport"],
     );
     let probe = union(&mut generator, &mut kinds, PROBES, "Probe", &json!({}), &[]);
+    let controller = union(
+        &mut generator,
+        &mut kinds,
+        CONTROLLERS,
+        "Controller",
+        &json!({}),
+        &[],
+    );
     let cc = congestion_control(&mut kinds);
     let paths = path_policy(&mut generator, &mut kinds);
 
@@ -82,6 +90,9 @@ pub fn schema() -> Value {
     root["properties"]["traffic"]["items"] = traffic;
     root["properties"]["traffic"]["minItems"] = 1.into();
     root["properties"]["probes"]["items"] = probe;
+    let described_so = root["properties"]["controller"]["description"].take();
+    root["properties"]["controller"] = controller;
+    root["properties"]["controller"]["description"] = described_so;
     root["title"] = "Experiment".into();
     root
 }

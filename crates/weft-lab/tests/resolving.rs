@@ -64,6 +64,25 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "transports.amp.paths.seed: unknown field",
     ),
     (
+        &["controller={kind = \"second-fit\"}"],
+        "controller.kind: \"second-fit\" does not exist; allowed: \"first-fit\"",
+    ),
+    (
+        &["controller={kind = \"first-fit\"}"],
+        "controller.interval: missing",
+    ),
+    (
+        &["controller={kind = \"first-fit\", interval = \"1ns\"}"],
+        "controller.interval: 1ns; allowed: at least 1us",
+    ),
+    (
+        &[
+            "level=linux",
+            "controller={kind = \"first-fit\", interval = \"1ms\"}",
+        ],
+        "controller: \"first-fit\"; allowed: none at level \"linux\"",
+    ),
+    (
         &["transports.amp.paths=rps"],
         "transports.amp.paths: \"rps\", and hosts have a single path to each other; allowed: ",
     ),
@@ -434,6 +453,10 @@ fn the_schema_knows_every_kind_with_its_real_fields() {
     assert_eq!(
         kinds(&properties["probes"]["items"]),
         registry["probes"].as_array().unwrap().len()
+    );
+    assert_eq!(
+        kinds(&properties["controller"]),
+        registry["controllers"].as_array().unwrap().len()
     );
     let definitions = &schema["$defs"];
     assert_eq!(

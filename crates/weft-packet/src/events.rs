@@ -61,6 +61,7 @@ impl Simulation {
             for host in 0..self.shared.fabric.hosts.len() as u32 {
                 self.engine.endpoint_mut(host).reroute();
             }
+            self.keep_placed();
         }
     }
 }

@@ -26,6 +26,10 @@ impl Home for PacketLevel {
         false
     }
 
+    fn has_controllers(&self) -> bool {
+        true
+    }
+
     /// What hosts do: as stated, else as in the profile of all transports, else as in the default profile.
     fn complete(&self, spec: &mut Spec) -> Result<(), SpecError> {
         let of_all = |profile: &&NamedProfile| spec.transports.values().all(|it| it.profile == profile.name);
@@ -93,6 +97,7 @@ impl Setup {
             jitter: plan.spec.hosts.jitter.unwrap_or_default(),
             nic: nic(&plan.spec.hosts),
             events: plan.events,
+            controller: plan.controller,
             seed: plan.spec.seed,
             threads,
             trace_hash,

@@ -3,6 +3,7 @@
 // The path of a packet is one long function on purpose: calls within it cost a tenth of the speed.
 #![allow(clippy::inline_always)]
 
+mod controlling;
 mod engine;
 mod events;
 mod footprint;

@@ -38,6 +38,11 @@ impl Dead {
         }
     }
 
+    /// Is this link of the fabric known to be dead?
+    pub fn knows(&self, link: usize) -> bool {
+        self.any() && self.has(link)
+    }
+
     fn any(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
@@ -48,34 +53,40 @@ impl Dead {
 }
 
 impl Shared {
-    /// The route, chosen by the transport's policy, of one direction of a subflow. Where it would take a link that is known to be
-    /// dead, other paths are drawn until one does not; if all do, it stays.
+    /// The route, chosen by the transport's policy, of one direction of a subflow when it opens.
     ///
     /// # Errors
     /// In words: no path leads there, or one has more hops than a route can hold.
     pub fn route(&self, transport: u32, way: Way, from: NodeId, to: NodeId) -> Result<Route, String> {
-        self.route_after(transport, way, 0, from, to)
+        let paths = self.between(from, to)?;
+        let number = self.transports[transport as usize]
+            .paths
+            .path(paths, self.seed, way);
+        self.along(number, paths, way, 0, [from, to], &mut Vec::with_capacity(8))
     }
 
-    /// The route after so many changes of the path.
-    pub fn route_after(
+    /// The route along the path of this number, after so many changes of the path. Where it would take a link that is known to be
+    /// dead, other paths are drawn until one does not; if all do, it stays. `ports` is room to work in.
+    ///
+    /// # Errors
+    /// In words: the path has more hops than a route can hold.
+    pub fn along(
         &self,
-        transport: u32,
+        number: u64,
+        paths: Paths,
         way: Way,
         changes: u64,
-        from: NodeId,
-        to: NodeId,
+        [from, to]: [NodeId; 2],
+        ports: &mut Vec<u16>,
     ) -> Result<Route, String> {
-        let paths = self.between(from, to)?;
-        let chosen = self.transports[transport as usize]
-            .paths
-            .path_after(paths, self.seed, way, changes);
-        let mut ports = Vec::with_capacity(8);
-        self.fabric.routing.path(from, to, chosen, &mut ports);
-        if self.dead.any() && !self.lives(from, &ports) {
+        ports.clear();
+        self.fabric.routing.path(from, to, number, ports);
+        if self.dead.any() && !self.lives(from, ports) {
             let subflow = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.back);
-            let nth =
-                |n| (u128::from(draw(&[self.seed, subflow, changes, n])) * u128::from(paths.count)) >> 64;
+            let nth = |n| {
+                let bits = draw(&[self.seed, subflow, changes * DRAWS + n]);
+                (u128::from(bits) * u128::from(paths.count)) >> 64
+            };
             let drawn = (1..=DRAWS).map(|n| nth(n) as u64);
             let others = drawn.chain(0..paths.count.min(LOOKS));
             let mut other = Vec::with_capacity(8);
@@ -83,12 +94,20 @@ impl Shared {
                 other.clear();
                 self.fabric.routing.path(from, to, n, &mut other);
                 if self.lives(from, &other) {
-                    ports = other;
+                    *ports = other;
                     break;
                 }
             }
         }
-        self.pack(&ports)
+        self.pack(ports)
+    }
+
+    /// The route along the path of this number, unless a link of it is known to be dead.
+    pub fn live_route(&self, number: u64, from: NodeId, to: NodeId) -> Option<Route> {
+        let mut ports = Vec::with_capacity(8);
+        self.fabric.routing.path(from, to, number, &mut ports);
+        let lives = !self.dead.any() || self.lives(from, &ports);
+        lives.then(|| self.pack(&ports).ok()).flatten()
     }
 
     /// Refuses hosts that no path connects, or some of whose paths do not fit into a route. Of many paths some are looked at:
@@ -105,7 +124,8 @@ impl Shared {
         Ok(())
     }
 
-    fn between(&self, from: NodeId, to: NodeId) -> Result<Paths, String> {
+    /// The paths that lead there, at least one.
+    pub fn between(&self, from: NodeId, to: NodeId) -> Result<Paths, String> {
         Paths::between(&self.fabric, from, to).ok_or_else(|| {
             let [from, to] = [from, to].map(|node| &self.fabric.nodes[node as usize].name);
             format!("no path leads from {from} to {to}")

@@ -207,6 +207,7 @@ mod tests {
             jitter: Time(0),
             nic: None,
             events: Vec::new(),
+            controller: None,
             seed: 1,
             threads,
             trace_hash: true,

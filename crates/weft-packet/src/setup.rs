@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use weft_fabric::Fabric;
+use weft_paths::Controller;
 use weft_run::{LinkEvent, Probe, Transport};
 use weft_spec::Time;
 use weft_traffic::{Flow, Program};
@@ -34,6 +35,8 @@ pub struct Setup {
     pub nic: Option<Nic>,
     /// Changes of links, in any order; at one time they happen in the order given.
     pub events: Vec<LinkEvent>,
+    /// Who sees the whole network and gives subflows their paths.
+    pub controller: Option<Arc<dyn Controller>>,
     /// Seed of all random streams.
     pub seed: u64,
     /// Worker threads, at least 1.

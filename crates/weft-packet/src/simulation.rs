@@ -11,6 +11,7 @@ use weft_run::{
 use weft_spec::Time;
 use weft_traffic::Flow;
 
+use crate::controlling::Controlling;
 use crate::engine::packet::DATA;
 use crate::engine::route::HopBits;
 use crate::engine::{Engine, MOST_ARRIVALS, Plan};
@@ -30,6 +31,8 @@ pub struct Simulation {
     pub(crate) agenda: Agenda,
     /// When more of them are looked for.
     pub(crate) searches: Searches,
+    /// Who gives subflows their paths, if anyone does.
+    pub(crate) controlling: Option<Controlling>,
     /// Links whose distribution is kept.
     distributions: Vec<u32>,
     /// Links that are sampled, by probe of the engine.
@@ -54,6 +57,7 @@ impl Simulation {
             jitter,
             nic,
             events,
+            controller,
             seed,
             threads,
             trace_hash,
@@ -132,6 +136,7 @@ impl Simulation {
         Ok(Self {
             agenda: Agenda::new(&events),
             searches: Searches::new(engine.window(), engine.next()),
+            controlling: controller.map(Controlling::new),
             engine,
             shared,
             ended: Ended::default(),
@@ -168,12 +173,15 @@ impl Simulation {
 
     fn advance(&mut self, end: Time) {
         loop {
-            let due = self.searches.next.min(self.agenda.time());
+            let due = self.searches.next.min(self.agenda.time()).min(self.control_due());
             if due >= end.0 {
                 break;
             }
             self.engine.run_until(due);
             self.take_steps(due);
+            if due == self.control_due() {
+                self.control();
+            }
             if due == self.searches.next {
                 self.retire();
                 self.searches.next_after(self.engine.next());

@@ -1,10 +1,13 @@
 //! Path policies: which of the paths between two hosts a subflow's packets take. A topology numbers the paths; a policy
-//! chooses a number. A policy is one file and one line of the registry.
+//! chooses a number. A policy is one file and one line of the registry. So is a controller, which sees the whole network.
 
 mod by_interface;
+mod controller;
+mod demand;
 mod disjoint;
 mod draw;
 mod ecmp;
+mod first_fit;
 mod flowlet;
 mod in_turn;
 mod policy;
@@ -13,9 +16,11 @@ mod rps;
 mod vlb;
 
 pub use by_interface::ByInterface;
+pub use controller::{CONTROLLERS, Controller, Seen};
 pub use disjoint::Disjoint;
 pub use draw::draw;
 pub use ecmp::Ecmp;
+pub use first_fit::FirstFit;
 pub use flowlet::Flowlet;
 pub use in_turn::InTurn;
 pub use policy::{Changes, PathPolicy, Paths, Way};

@@ -15,6 +15,10 @@ pub trait Home: Sync {
     fn exact(&self) -> bool;
     /// Must a run have the machine to itself?
     fn exclusive(&self) -> bool;
+    /// Does it let controllers give subflows their paths?
+    fn has_controllers(&self) -> bool {
+        false
+    }
     /// What its tables do not tell, because it knows nothing of it.
     fn untold(&self) -> Untold {
         Untold::default()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weft_cc::Algorithm;
 use weft_fabric::Fabric;
-use weft_paths::Policy;
+use weft_paths::{Controller, Policy};
 use weft_spec::{Profile, Rate, Size, Spec, Time};
 use weft_traffic::{Flow, Program};
 
@@ -26,6 +26,8 @@ pub struct Plan {
     pub probes: Vec<Probe>,
     /// Changes of links, in any order; at one time they happen in the order given.
     pub events: Vec<LinkEvent>,
+    /// Who sees the whole network and gives subflows their paths.
+    pub controller: Option<Arc<dyn Controller>>,
 }
 
 /// Which subflow with window space gets the next packet.

@@ -44,6 +44,9 @@ pub struct Spec {
     /// What happens to links while it runs. At one time, entries happen in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
+    /// Who sees the whole network and gives subflows their paths at fixed times: its kind and that kind's own fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<Kind>,
     /// What ends the experiment before `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,

@@ -1,12 +1,35 @@
-//! Hosts choose their paths anew when routing has learnt of a change.
+//! Hosts choose their paths anew when routing has learnt of a change, and take those that a controller gives them.
 
 use std::sync::Arc;
 
 use weft_paths::Way;
 
+use crate::engine::route::Route;
+
 use super::host::Host;
+use super::subflow::Subflow;
 
 impl Host {
+    /// The established subflows of connections that have not ended, each with the bytes acknowledged on it, in no order.
+    pub fn sending(&self) -> impl Iterator<Item = (u32, u32, u64)> {
+        let open = self.connections().filter(|it| it.finished == u64::MAX);
+        open.flat_map(|connection| {
+            let established = |s: &&Subflow| s.stats.established != u64::MAX;
+            let subflows = self.subflows_of(connection).iter().filter(established);
+            subflows.map(|s| (connection.flow, s.index, s.una))
+        })
+    }
+
+    /// Leads a subflow along a route from its next packet on. Does the connection exist still?
+    pub fn lead(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
+        let Some(&index) = self.sent.get(&flow) else {
+            return false;
+        };
+        let first = self.connections[index as usize].first;
+        self.subflows[(first + subflow) as usize].route = route;
+        true
+    }
+
     /// Chooses all paths anew, after routing has learnt of a change.
     pub fn reroute(&mut self) {
         let shared = Arc::clone(&self.shared);
@@ -30,14 +53,14 @@ impl Host {
             let connection = &self.connections[index as usize];
             let first = connection.first as usize;
             for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows.len()]) {
-                let wandering = subflow.wandering.as_ref().and_then(|it| it.route());
+                let wandering = subflow.wandering.as_mut().and_then(|it| it.route());
                 let kept = || route(flow, s, false).unwrap_or(subflow.route);
                 subflow.route = wandering.unwrap_or_else(kept);
             }
         }
         for (&(flow, subflow), &place) in &self.accepted {
             let receiver = &mut self.receivers[place as usize];
-            let wandering = receiver.wandering.as_ref().and_then(|it| it.route());
+            let wandering = receiver.wandering.as_mut().and_then(|it| it.route());
             let kept = || route(flow, subflow, true).unwrap_or(receiver.route);
             receiver.route = wandering.unwrap_or_else(kept);
         }

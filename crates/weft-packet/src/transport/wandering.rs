@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_fabric::NodeId;
-use weft_paths::{Changes, PathPolicy, Way};
+use weft_paths::{Changes, PathPolicy, Paths, Way};
 
 use crate::engine::route::Route;
 
@@ -15,6 +15,9 @@ pub struct Wandering {
     transport: u32,
     way: Way,
     ends: [NodeId; 2],
+    paths: Paths,
+    /// Room for the ports of a path.
+    ports: Vec<u16>,
     changes: Changes,
     /// Changes so far.
     n: u64,
@@ -32,22 +35,25 @@ impl Wandering {
         to: NodeId,
     ) -> Option<Box<Self>> {
         let changes = shared.transports[transport as usize].paths.changes(way.back);
-        let wanders = changes != Changes::Never;
-        wanders.then(|| {
-            Box::new(Self {
-                shared: Arc::clone(shared),
-                transport,
-                way,
-                ends: [from, to],
-                changes,
-                n: 0,
-                last: u64::MAX,
-            })
-        })
+        if changes == Changes::Never {
+            return None;
+        }
+        // Whether paths lead there was checked when the run was set up.
+        let paths = shared.between(from, to).ok()?;
+        Some(Box::new(Self {
+            shared: Arc::clone(shared),
+            transport,
+            way,
+            ends: [from, to],
+            paths,
+            ports: Vec::with_capacity(8),
+            changes,
+            n: 0,
+            last: u64::MAX,
+        }))
     }
 
     /// The route of a packet sent at `now`, if it is another than that of the one before.
-    #[cold]
     pub fn next(&mut self, now: u64) -> Option<Route> {
         let last = std::mem::replace(&mut self.last, now);
         let change = match self.changes {
@@ -63,10 +69,12 @@ impl Wandering {
     }
 
     /// The route as it stands.
-    pub fn route(&self) -> Option<Route> {
-        let [from, to] = self.ends;
+    #[cold]
+    pub fn route(&mut self) -> Option<Route> {
+        let policy = &self.shared.transports[self.transport as usize].paths;
+        let number = policy.path_after(self.paths, self.shared.seed, self.way, self.n);
         self.shared
-            .route_after(self.transport, self.way, self.n, from, to)
+            .along(number, self.paths, self.way, self.n, self.ends, &mut self.ports)
             .ok()
     }
 }

@@ -95,6 +95,7 @@ pub fn setup(fabric: Fabric, transports: Vec<Transport>, flows: Vec<Flow>) -> Se
         jitter: Time(0),
         nic: None,
         events: Vec::new(),
+        controller: None,
         seed: 1,
         threads: 1,
         trace_hash: false,

@@ -1,0 +1,65 @@
+//! Controllers: whoever sees the whole network and gives subflows their paths at fixed times. A controller is one file and one
+//! line of the registry.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use weft_fabric::{Fabric, NodeId};
+use weft_spec::{Entry, Loaded, SpecError, Time, from_table, to_table};
+
+use crate::FirstFit;
+
+/// All kinds of controller.
+pub const CONTROLLERS: &[Entry<dyn Controller>] = &[entry::<FirstFit>(
+    "first-fit",
+    "Hedera's: large flows, found at intervals, go to the first path with room for what they could send",
+)];
+
+/// A subflow as a controller sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// The host that sends.
+    pub from: NodeId,
+    /// The host that receives.
+    pub to: NodeId,
+    /// Bits a second acknowledged since the controller last acted.
+    pub rate: f64,
+    /// The path that the controller has given it, if it has.
+    pub placed: Option<u64>,
+}
+
+/// A kind of controller with its fields set.
+pub trait Controller: Send + Sync {
+    /// It acts at multiples of this, above 0.
+    fn interval(&self) -> Time;
+
+    /// Who gets which path: indices into `seen` with the numbers of paths. Others keep theirs. `dead` tells which links routing
+    /// knows to be dead. A pure function, so that runs do not depend on anything else.
+    fn place(&self, fabric: &Fabric, dead: &dyn Fn(usize) -> bool, seen: &[Seen]) -> Vec<(usize, u64)>;
+}
+
+/// A controller with a spec's fields, some of which are out of range.
+pub(crate) trait Checked {
+    /// # Errors
+    /// The field, by its path.
+    fn check(&self) -> Result<(), SpecError>;
+}
+
+const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Controller>
+where
+    T: Controller + Checked + DeserializeOwned + Serialize + JsonSchema + 'static,
+{
+    Entry {
+        name,
+        about,
+        schema: T::json_schema,
+        load: |table| {
+            let controller: T = from_table(table)?;
+            controller.check()?;
+            Ok(Loaded {
+                params: to_table(&controller),
+                it: Box::new(controller),
+            })
+        },
+    }
+}

@@ -1,0 +1,297 @@
+//! Global first fit: Al-Fares et al., "Hedera: Dynamic Flow Scheduling for Data Center Networks" (NSDI 2010), section 4.1 and
+//! 4.2.1, as Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 4, hold multipath against it: "If, during
+//! a scheduling period, a flow's average throughput is greater than 10% of the interface speed, it is explicitly scheduled."
+//!
+//! A large flow goes to the first path, in the order of their numbers, all of whose links have room for its natural demand,
+//! which is reserved there. It keeps the path as long as that has room for it. Where no path has, it stays where it is,
+//! and small flows are not looked at at all.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_fabric::{Fabric, NodeId};
+use weft_spec::{SpecError, Time};
+
+use crate::controller::Checked;
+use crate::demand::natural_demands;
+use crate::{Controller, Seen};
+
+/// How many paths are looked at, lest a search among millions not end.
+const LOOKS: u64 = 4096;
+
+/// Below this a run would consist of searches.
+const SHORTEST: Time = Time::from_us(1);
+
+/// Large flows go to the first path with room.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FirstFit {
+    /// How often the network is looked at, at least 1 us; Hedera does every 5 s.
+    pub interval: Time,
+    /// A subflow is large if more than this part of its host's link was acknowledged, on average of the interval.
+    #[serde(default = "a_tenth")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub threshold: f64,
+}
+
+fn a_tenth() -> f64 {
+    0.1
+}
+
+impl Checked for FirstFit {
+    fn check(&self) -> Result<(), SpecError> {
+        if self.interval < SHORTEST {
+            let given = self.interval.to_string();
+            return Err(SpecError::new("interval", given, format!("at least {SHORTEST}")));
+        }
+        if !(0.0..=1.0).contains(&self.threshold) {
+            let given = self.threshold.to_string();
+            return Err(SpecError::new("threshold", given, "0 to 1"));
+        }
+        Ok(())
+    }
+}
+
+impl Controller for FirstFit {
+    fn interval(&self) -> Time {
+        self.interval
+    }
+
+    fn place(&self, fabric: &Fabric, dead: &dyn Fn(usize) -> bool, seen: &[Seen]) -> Vec<(usize, u64)> {
+        let hosts = Hosts::of(fabric);
+        let is_large = |it: &Seen| it.rate > self.threshold * hosts.links[&it.from].fastest;
+        let large: Vec<usize> = (0..seen.len()).filter(|&i| is_large(&seen[i])).collect();
+        let ends: Vec<_> = large.iter().map(|&i| (seen[i].from, seen[i].to)).collect();
+        let demands = natural_demands(
+            &ends,
+            |host| hosts.links[&host].out,
+            |host| hosts.links[&host].into,
+        );
+        let mut reserved = Reserved {
+            fabric,
+            dead,
+            rates: vec![0.0; fabric.links.len()],
+            ports: Vec::new(),
+            links: Vec::new(),
+        };
+        let mut homeless = Vec::new();
+        for (&i, &demand) in large.iter().zip(&demands) {
+            match seen[i].placed {
+                Some(path) if reserved.take(&seen[i], path, demand) => {}
+                _ => homeless.push((i, demand)),
+            }
+        }
+        let mut placed = Vec::new();
+        for (i, demand) in homeless {
+            let paths = fabric.routing.paths(seen[i].from, seen[i].to).min(LOOKS);
+            let found = (0..paths).find(|&path| reserved.take(&seen[i], path, demand));
+            placed.extend(found.map(|path| (i, path)));
+        }
+        placed
+    }
+}
+
+/// What hosts can send and receive, in bits a second.
+struct Hosts {
+    links: HashMap<NodeId, HostLinks>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct HostLinks {
+    out: f64,
+    into: f64,
+    fastest: f64,
+}
+
+impl Hosts {
+    fn of(fabric: &Fabric) -> Self {
+        let mut links: HashMap<NodeId, HostLinks> = HashMap::new();
+        for &host in &fabric.hosts {
+            links.insert(host, HostLinks::default());
+        }
+        for link in &fabric.links {
+            let rate = link.rate.0 as f64;
+            if let Some(from) = links.get_mut(&link.from) {
+                from.out += rate;
+                from.fastest = from.fastest.max(rate);
+            }
+            if let Some(to) = links.get_mut(&link.to) {
+                to.into += rate;
+            }
+        }
+        Self { links }
+    }
+}
+
+/// What is reserved on each link, in bits a second.
+struct Reserved<'a> {
+    fabric: &'a Fabric,
+    dead: &'a dyn Fn(usize) -> bool,
+    rates: Vec<f64>,
+    ports: Vec<u16>,
+    links: Vec<usize>,
+}
+
+impl Reserved<'_> {
+    /// Reserves `demand` along a path if all its links have room for it.
+    fn take(&mut self, it: &Seen, path: u64, demand: f64) -> bool {
+        self.ports.clear();
+        self.links.clear();
+        self.fabric.routing.path(it.from, it.to, path, &mut self.ports);
+        let links = &self.fabric.links;
+        let mut at = it.from;
+        for &port in &self.ports {
+            let link = links.partition_point(|link| link.from < at) + usize::from(port);
+            at = links[link].to;
+            self.links.push(link);
+        }
+        let has_room = |&link: &usize| {
+            let room = links[link].rate.0 as f64 * (1.0 + 1e-9) - self.rates[link];
+            demand <= room && !(self.dead)(link)
+        };
+        let fits = self.links.iter().all(has_room);
+        if fits {
+            for &link in &self.links {
+                self.rates[link] += demand;
+            }
+        }
+        fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_fabric::{FatTree, PortQueues, Queue, Topology};
+    use weft_spec::{Amount, Rate};
+
+    use super::*;
+
+    const RATE: f64 = 1e9;
+
+    /// 16 hosts, 4 paths between pods.
+    fn fabric() -> Fabric {
+        let queue = Queue {
+            limit: Amount::Packets(100),
+            mark: None,
+        };
+        FatTree {
+            k: 4,
+            rate: Rate(1_000_000_000),
+            delay: Time::from_us(1),
+            oversubscription: 1,
+            host_rate: None,
+        }
+        .build(&PortQueues {
+            switch: queue,
+            host: queue,
+        })
+        .unwrap()
+    }
+
+    fn controller() -> FirstFit {
+        FirstFit {
+            interval: Time::from_ms(100),
+            threshold: 0.1,
+        }
+    }
+
+    fn seen(fabric: &Fabric, from: usize, to: usize, rate: f64) -> Seen {
+        Seen {
+            from: fabric.hosts[from],
+            to: fabric.hosts[to],
+            rate: rate * RATE,
+            placed: None,
+        }
+    }
+
+    fn place(fabric: &Fabric, seen: &[Seen]) -> Vec<(usize, u64)> {
+        controller().place(fabric, &|_| false, seen)
+    }
+
+    #[test]
+    fn small_flows_are_left_alone() {
+        let fabric = fabric();
+        let flows = [seen(&fabric, 0, 15, 0.1), seen(&fabric, 1, 14, 0.11)];
+        assert_eq!(place(&fabric, &flows), [(1, 0)]);
+    }
+
+    /// A flow that could fill a link gets a path of its own, however little it sent: the second of a rack's two cannot share
+    /// the first one's way up, which paths 0 and 1 take.
+    #[test]
+    fn each_gets_the_first_path_with_room_for_its_demand() {
+        let fabric = fabric();
+        let flows = [seen(&fabric, 0, 15, 0.9), seen(&fabric, 1, 14, 0.2)];
+        assert_eq!(place(&fabric, &flows), [(0, 0), (1, 2)]);
+    }
+
+    /// Two flows of a host could send half each, so that they fit on one path.
+    #[test]
+    fn flows_of_a_host_share_a_path() {
+        let fabric = fabric();
+        let flows = [seen(&fabric, 0, 15, 0.5), seen(&fabric, 0, 14, 0.5)];
+        assert_eq!(place(&fabric, &flows), [(0, 0), (1, 0)]);
+    }
+
+    #[test]
+    fn a_path_is_kept_while_it_has_room_and_lives() {
+        let fabric = fabric();
+        let kept = Seen {
+            placed: Some(3),
+            ..seen(&fabric, 0, 15, 0.9)
+        };
+        let flows = [kept, seen(&fabric, 1, 14, 0.9)];
+        // The kept one comes first, whatever the order.
+        assert_eq!(place(&fabric, &flows), [(1, 0)]);
+        assert_eq!(place(&fabric, &[flows[1], flows[0]]), [(0, 0)]);
+        let mut ports = Vec::new();
+        fabric
+            .routing
+            .path(fabric.hosts[0], fabric.hosts[15], 3, &mut ports);
+        let first = fabric.links.partition_point(|link| link.from < kept.from);
+        let tor = fabric.links[first].to;
+        let up = fabric.links.partition_point(|link| link.from < tor) + usize::from(ports[1]);
+        let dead = |link: usize| link == up;
+        assert_eq!(controller().place(&fabric, &dead, &[kept]), [(0, 0)]);
+    }
+
+    #[test]
+    fn where_no_path_has_room_a_flow_stays() {
+        let fabric = fabric();
+        let held = |from, to, path| Seen {
+            placed: Some(path),
+            ..seen(&fabric, from, to, 1.0)
+        };
+        // Pod 3 is reached from pod 0 over both its aggregation switches, each with two links from the core; two racks of two
+        // hosts in pod 1 take all four links down.
+        let flows = [
+            held(4, 12, 0),
+            held(5, 13, 2),
+            held(6, 14, 1),
+            held(7, 15, 3),
+            seen(&fabric, 0, 12, 1.0),
+        ];
+        // The fifth shares its receiver with the first: half each, and no link down has half left but the first's.
+        let placed = place(&fabric, &flows);
+        assert_eq!(placed, [(4, 0)]);
+        let mut flows = flows;
+        flows[4] = seen(&fabric, 0, 12, 1.0);
+        flows[0] = Seen {
+            placed: Some(0),
+            ..seen(&fabric, 4, 12, 0.05)
+        };
+        // Nothing is reserved for what is small now.
+        assert_eq!(place(&fabric, &flows), [(4, 0)]);
+    }
+
+    #[test]
+    fn fields_out_of_range_are_named() {
+        let refused = |interval, threshold| {
+            let error = FirstFit { interval, threshold }.check().unwrap_err();
+            error.to_string()
+        };
+        assert!(refused(Time(1), 0.1).starts_with("interval: "));
+        assert!(refused(Time::from_ms(1), 1.5).starts_with("threshold: 1.5; allowed: 0 to 1"));
+        assert!(refused(Time::from_ms(1), f64::NAN).starts_with("threshold: "));
+    }
+}
