@@ -139,8 +139,8 @@ pub struct Partition<E> {
     /// Running hash of each node's events, if traced.
     pub trace: Vec<u64>,
     batch: Vec<Packet>,
-    /// Where each ring's packets begin in the batch: (index, ring).
-    begins: Vec<(u32, u32)>,
+    /// Where each ring's packets begin in the batch, and which ring: as many as the batch has rings.
+    begins: Box<[(u32, u32)]>,
     keys: Vec<u64>,
     scratch: Vec<u64>,
     /// Bits of a key that may be set.
@@ -159,7 +159,9 @@ impl<E: Endpoint> Partition<E> {
         rings: impl Iterator<Item = (u32, u64)>,
         queue_probes: Vec<QueueProbe>,
     ) -> Self {
-        let (ring_node, link_hashes) = rings.unzip();
+        let (ring_node, link_hashes): (Vec<u32>, Vec<u64>) = rings.unzip();
+        let most = ring_node.chunk_by(|a, b| a == b).map(<[u32]>::len).max();
+        let begins = vec![(0, 0); most.unwrap_or(0)].into();
         let trace = vec![0; places.len()];
         let reads_ahead = network.rings.len() >= READ_AHEAD_LINKS;
         let key_bits = INDEX_BITS + u64::BITS - network.lookahead.leading_zeros();
@@ -176,7 +178,7 @@ impl<E: Endpoint> Partition<E> {
             timers_fired: 0,
             trace,
             batch: Vec::new(),
-            begins: Vec::new(),
+            begins,
             keys: Vec::new(),
             scratch: Vec::new(),
             key_bits,
@@ -217,13 +219,13 @@ impl<E: Endpoint> Partition<E> {
                             self.expect_node(word, ring, bits);
                         }
                         if node != u32::MAX {
-                            self.node::<TRACE, AHEAD>(node, start, rings > 1, &mut due);
+                            self.node::<TRACE, AHEAD>(node, start, rings, &mut due);
                         }
                         node = self.ring_node[ring];
                         rings = 0;
                     }
+                    self.begins[rings] = (self.batch.len() as u32, ring as u32);
                     rings += 1;
-                    self.begins.push((self.batch.len() as u32, ring as u32));
                     if let Some(next) = self.network.rings[ring].take_before(end, &mut self.batch) {
                         self.network
                             .calendar
@@ -231,11 +233,11 @@ impl<E: Endpoint> Partition<E> {
                     }
                 }
             }
-            self.node::<TRACE, AHEAD>(node, start, rings > 1, &mut due);
+            self.node::<TRACE, AHEAD>(node, start, rings, &mut due);
         }
         while due < self.due.len() {
             let node = self.due[due].node - self.first_node;
-            self.node::<TRACE, false>(node, start, false, &mut due);
+            self.node::<TRACE, false>(node, start, 0, &mut due);
         }
     }
 
@@ -273,13 +275,13 @@ impl<E: Endpoint> Partition<E> {
         &mut self,
         node: u32,
         start: u64,
-        unsorted: bool,
+        rings: usize,
         due: &mut usize,
     ) {
         while *due < self.due.len() && self.due[*due].node - self.first_node < node {
             let earlier = self.due[*due].node - self.first_node;
             let batch = std::mem::take(&mut self.batch);
-            self.with_timers::<TRACE, false>(earlier, start, false, due);
+            self.with_timers::<TRACE, false>(earlier, start, 0, due);
             self.batch = batch;
         }
         let place = self.places[node as usize];
@@ -290,17 +292,16 @@ impl<E: Endpoint> Partition<E> {
                 .get(*due)
                 .is_none_or(|t| t.node - self.first_node != node)
         {
-            self.forward::<TRACE, AHEAD>(node, place, start, unsorted);
+            self.forward::<TRACE, AHEAD>(node, place, start, rings);
         } else {
-            self.with_timers::<TRACE, AHEAD>(node, start, unsorted, due);
+            self.with_timers::<TRACE, AHEAD>(node, start, rings, due);
         }
         self.batch.clear();
-        self.begins.clear();
     }
 
     /// Sorts the batch: `keys` are (time in the window, index in the batch).
     #[inline(always)]
-    fn sort(&mut self, start: u64, unsorted: bool) {
+    fn sort(&mut self, start: u64, rings: usize) {
         self.keys.clear();
         debug_assert!(self.batch.len() < 1 << INDEX_BITS);
         self.keys.extend(
@@ -309,12 +310,12 @@ impl<E: Endpoint> Partition<E> {
                 .enumerate()
                 .map(|(i, packet)| (packet.time - start) << INDEX_BITS | i as u64),
         );
-        if unsorted {
+        if rings > 1 {
             sort_spread(&mut self.keys, &mut self.scratch, self.key_bits);
             // Without a way out of the loop it is a few vector instructions.
             let pairs = self.keys.windows(2);
             if pairs.fold(false, |any, pair| any | at_once(pair[0], pair[1])) {
-                self.break_ties(start);
+                self.break_ties(start, rings);
             }
         }
     }
@@ -322,15 +323,16 @@ impl<E: Endpoint> Partition<E> {
     /// Orders what arrives at the same time by the links' ranks at that time.
     #[cold]
     #[inline(never)]
-    fn break_ties(&mut self, start: u64) {
+    fn break_ties(&mut self, start: u64, rings: usize) {
+        let begins = &self.begins[..rings];
         for tied in self.keys.chunk_by_mut(|&a, &b| at_once(a, b)) {
             if tied.len() > 1 {
                 let time = start + (tied[0] >> INDEX_BITS);
                 // Of one link's packets, and of links of the same rank, the first in the batch goes first.
                 tied.sort_unstable_by_key(|&key| {
                     let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
-                    let begin = self.begins.partition_point(|&(begin, _)| begin <= index) - 1;
-                    let (_, ring) = self.begins[begin];
+                    let begin = begins.partition_point(|&(begin, _)| begin <= index) - 1;
+                    let (_, ring) = begins[begin];
                     (rank(self.link_hashes[ring as usize], time), index)
                 });
             }
@@ -344,9 +346,9 @@ impl<E: Endpoint> Partition<E> {
         node: u32,
         place: Place,
         start: u64,
-        unsorted: bool,
+        rings: usize,
     ) {
-        self.sort(start, unsorted);
+        self.sort(start, rings);
         for (i, &key) in self.keys.iter().enumerate() {
             if AHEAD {
                 if let Some(port) = self.port_of(place, i + PORT_AHEAD) {
@@ -379,10 +381,10 @@ impl<E: Endpoint> Partition<E> {
         &mut self,
         node: u32,
         start: u64,
-        unsorted: bool,
+        rings: usize,
         due: &mut usize,
     ) {
-        self.sort(start, unsorted);
+        self.sort(start, rings);
         if AHEAD {
             self.expect_packets(node);
         }
