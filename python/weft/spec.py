@@ -2384,9 +2384,9 @@ class Transport(Model):
     """
     Named settings of sender and receiver.
     """
-    scheduler: Literal["round-robin", "lowest-rtt"] = "round-robin"
+    scheduler: Literal["round-robin", "lowest-rtt", "linux"] | None = None
     """
-    Which subflow with window space gets the next packet.
+    Which subflow gets the next packet; by default the profile's: "linux" in "linux", "round-robin" in "amp-2019".
     """
     subflows: Annotated[int, Field(ge=1, le=64)] = 1
     """

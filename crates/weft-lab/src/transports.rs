@@ -15,17 +15,23 @@ pub(crate) struct NamedScheduler {
     scheduler: Scheduler,
 }
 
-/// All packet schedulers, the default first.
+/// All packet schedulers.
 pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
     NamedScheduler {
         name: "round-robin",
-        about: "subflows with window space in turn (default)",
+        about: "subflows with window space in turn (default of profile amp-2019)",
         scheduler: Scheduler::RoundRobin,
     },
     NamedScheduler {
         name: "lowest-rtt",
         about: "of the subflows with window space the one with the lowest smoothed RTT",
         scheduler: Scheduler::LowestRtt,
+    },
+    NamedScheduler {
+        name: "linux",
+        about: "as Linux' MPTCP: in bursts of 64 KB, ahead of windows, to the subflow that would have sent all it holds first \
+                (default of profile linux)",
+        scheduler: Scheduler::Linux,
     },
 ];
 
@@ -44,20 +50,15 @@ pub(crate) fn resolve(
             format!("1 to {MAX_SUBFLOWS}"),
         ));
     }
-    let named = SCHEDULERS
-        .iter()
-        .find(|named| named.name == spec.scheduler)
-        .ok_or_else(|| {
-            absent(
-                "scheduler",
-                &spec.scheduler,
-                SCHEDULERS.iter().map(|named| named.name),
-            )
-        })?;
     let base = PROFILES
         .iter()
         .find(|named| named.name == spec.profile)
         .ok_or_else(|| absent("profile", &spec.profile, PROFILES.iter().map(|named| named.name)))?;
+    let scheduler = spec.scheduler.as_deref().unwrap_or(base.scheduler);
+    let named = SCHEDULERS
+        .iter()
+        .find(|named| named.name == scheduler)
+        .ok_or_else(|| absent("scheduler", scheduler, SCHEDULERS.iter().map(|named| named.name)))?;
     let profile = spec
         .tcp
         .apply(&(base.make)())
@@ -66,6 +67,7 @@ pub(crate) fn resolve(
     let resolved = weft_spec::Transport {
         cc,
         paths: Some(paths),
+        scheduler: Some(named.name.to_owned()),
         tcp: ProfilePatch(to_table(&profile)),
         ..spec.clone()
     };

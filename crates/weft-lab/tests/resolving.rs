@@ -186,7 +186,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["transports.amp.scheduler=random"],
-        "transports.amp.scheduler: \"random\" does not exist; allowed: \"round-robin\", \"lowest-rtt\"",
+        "transports.amp.scheduler: \"random\" does not exist; allowed: \"round-robin\", \"lowest-rtt\", \"linux\"",
     ),
     (
         &["transports.amp.profile=bsd"],
@@ -327,7 +327,7 @@ fn everything_left_out_is_filled_in() {
     );
     assert_eq!(
         (amp["scheduler"].as_str(), amp["profile"].as_str()),
-        (Some("round-robin"), Some("linux"))
+        (Some("linux"), Some("linux"))
     );
     assert_eq!(
         (

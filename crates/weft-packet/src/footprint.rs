@@ -33,7 +33,13 @@ pub const OF_FLOW: u64 = (2 * size_of::<Flow>() + engine::TIMER_BYTES) as u64;
 /// Bytes of an open flow: a connection and its subflows, at both ends.
 pub fn of_open_flow(transport: &Transport) -> u64 {
     let subflow = size_of::<Window>() + transport::SUBFLOW_BYTES;
-    (size_of::<Algorithm>() + transport::CONNECTION_BYTES + transport.subflows as usize * subflow) as u64
+    let queues = if transport.gives_ahead() {
+        transport::queue_bytes(transport.subflows)
+    } else {
+        0
+    };
+    (size_of::<Algorithm>() + transport::CONNECTION_BYTES + transport.subflows as usize * subflow + queues)
+        as u64
 }
 
 /// Bytes of the rows of a flow that has ended, until they are written.

@@ -183,7 +183,11 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 
 fn any_transport() -> impl Strategy<Value = Transport> {
     let algorithms = vec!["reno", "dctcp", "lia", "dcm", "xmp", "amp"];
-    let scheduler = prop::sample::select(vec![Scheduler::RoundRobin, Scheduler::LowestRtt]);
+    let scheduler = prop::sample::select(vec![
+        Scheduler::RoundRobin,
+        Scheduler::LowestRtt,
+        Scheduler::Linux,
+    ]);
     let paths = prop::sample::select(POLICIES.iter().map(|entry| entry.name).collect::<Vec<_>>());
     (
         prop::sample::select(algorithms),

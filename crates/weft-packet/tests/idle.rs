@@ -41,7 +41,7 @@ fn flows(scheduler: Scheduler) -> Outcome {
 /// waits for the timer of delayed acknowledgements.
 #[test]
 fn no_flow_waits_for_a_delayed_acknowledgement() {
-    for scheduler in [Scheduler::RoundRobin, Scheduler::LowestRtt] {
+    for scheduler in [Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux] {
         let outcome = flows(scheduler);
         let (mut without_loss, mut total) = (0, 0.0);
         for (i, flow) in outcome.flows.iter().enumerate() {

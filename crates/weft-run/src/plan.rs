@@ -30,13 +30,15 @@ pub struct Plan {
     pub controller: Option<Arc<dyn Controller>>,
 }
 
-/// Which subflow with window space gets the next packet.
+/// Which subflow gets the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// In turn.
+    /// Those with window space in turn.
     RoundRobin,
-    /// The one with the lowest smoothed round-trip time.
+    /// Of those with window space the one with the lowest smoothed round-trip time.
     LowestRtt,
+    /// As Linux: in bursts of 64 KB, the one that would have sent all it was given first.
+    Linux,
 }
 
 /// One way of sending: congestion control, number of subflows, their paths, and profile.
@@ -54,6 +56,13 @@ pub struct Transport {
     pub scheduler: Scheduler,
     /// Everything else about the sender and receiver.
     pub profile: Profile,
+}
+
+impl Transport {
+    /// Are subflows given data before their windows have room for it?
+    pub fn gives_ahead(&self) -> bool {
+        self.scheduler == Scheduler::Linux && self.subflows > 1
+    }
 }
 
 /// What to record beside the tables that every run yields.

@@ -212,9 +212,9 @@ pub struct Transport {
     /// Application bytes that have to be acknowledged before the further subflows join.
     #[serde(default = "nothing")]
     pub join_after: Size,
-    /// Which subflow with window space gets the next packet.
-    #[serde(default = "round_robin")]
-    pub scheduler: String,
+    /// Which subflow gets the next packet; by default the profile's: "linux" in "linux", "round-robin" in "amp-2019".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
     /// Named settings of sender and receiver.
     #[serde(default = "linux")]
     pub profile: String,
@@ -286,10 +286,6 @@ fn yes() -> bool {
 
 fn nothing() -> Size {
     Size(0)
-}
-
-fn round_robin() -> String {
-    "round-robin".to_owned()
 }
 
 fn packet() -> String {

@@ -142,6 +142,8 @@ pub struct NamedProfile {
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
+    /// The packet scheduler of a transport that names none.
+    pub scheduler: &'static str,
     /// The profile.
     pub make: fn() -> Profile,
     /// What its hosts do.
@@ -156,6 +158,7 @@ pub const PROFILES: &[NamedProfile] = &[
     NamedProfile {
         name: "linux",
         about: "a stock Linux sender and receiver: initial cwnd 10, RACK-TLP, delayed ACKs, minimum RTO 200 ms (default)",
+        scheduler: "linux",
         make: Profile::linux,
         hosts: Hosts {
             jitter: Some(Time::from_ns(500)),
@@ -166,6 +169,7 @@ pub const PROFILES: &[NamedProfile] = &[
     NamedProfile {
         name: "amp-2019",
         about: "what the simulator of AMP's authors did: initial cwnd 1, NewReno, initial RTO 1.5 s, no handshake sample",
+        scheduler: "round-robin",
         make: Profile::amp_2019,
         hosts: Hosts {
             jitter: Some(Time(0)),

@@ -6,6 +6,7 @@ use weft_cc::{Algorithm, Echo, Window};
 use weft_run::{Scheduler, SuppressionRecord};
 use weft_spec::Time;
 
+use super::scheduling::Queues;
 use super::subflow::{State, Subflow};
 
 /// Chunks of a connection that sends until it is stopped.
@@ -46,6 +47,8 @@ pub struct Connection {
     pub receive_window: u32,
     /// Chunks to give to another subflow, with the one that timed out on them.
     pub reinject: VecDeque<(u32, u32)>,
+    /// What subflows were given ahead of their windows, where the scheduler does so.
+    pub queues: Option<Box<Queues>>,
     /// The subflow whose turn it is.
     pub turn: u32,
     /// Might another subflow than the one just acknowledged send?
@@ -113,7 +116,8 @@ impl Connection {
                 self.turn = ((s + 1) % n) as u32;
                 Some(s)
             }
-            Scheduler::LowestRtt => (0..n)
+            // Of a single subflow: several are given data before they have room.
+            Scheduler::Linux | Scheduler::LowestRtt => (0..n)
                 .filter(|&s| self.has_room(s, &subflows[s]))
                 .min_by(|&a, &b| self.windows[a].srtt.total_cmp(&self.windows[b].srtt)),
         }
@@ -121,6 +125,17 @@ impl Connection {
 
     /// The chunk that subflow `s` sends next: one to reinject that it did not time out on itself, else new data.
     pub fn take_chunk(&mut self, s: u32) -> Option<u32> {
+        if let Some(chunk) = self.take_reinjected(s) {
+            return Some(chunk);
+        }
+        (self.next < self.total && self.next - self.una < self.receive_window).then(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    /// A chunk that another subflow than `s` timed out on.
+    pub fn take_reinjected(&mut self, s: u32) -> Option<u32> {
         while let Some(&(chunk, from)) = self.reinject.front() {
             if chunk < self.una {
                 self.reinject.pop_front();
@@ -132,10 +147,7 @@ impl Connection {
                 return Some(chunk);
             }
         }
-        (self.next < self.total && self.next - self.una < self.receive_window).then(|| {
-            self.next += 1;
-            self.next - 1
-        })
+        None
     }
 
     /// Payload bytes of chunk `chunk`.

@@ -25,6 +25,7 @@ use super::programs::{HANDOVER, RunningJob};
 use super::reassembly::{Chunks, Islands};
 use super::receiver::{Assembly, Reaction, Receiver};
 use super::retiring::{Free, put};
+use super::scheduling::Queues;
 use super::subflow::{State, Subflow};
 use super::tracing::{FlowProbes, Tracing};
 use super::wandering::Wandering;
@@ -288,6 +289,9 @@ impl Host {
             joined: u64::MAX,
             receive_window: (profile.receive_buffer / mss).clamp(1, u64::from(u32::MAX)) as u32,
             reinject: std::collections::VecDeque::new(),
+            queues: transport
+                .gives_ahead()
+                .then(|| Box::new(Queues::new(transport.subflows))),
             turn: 0,
             look_at_all: false,
             awaits_join: false,
@@ -331,7 +335,11 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         if connection.next < connection.total {
             let mss = self.shared.transports[connection.transport as usize].profile.mss;
-            connection.total = connection.next;
+            // What it has handed over goes still.
+            connection.total = connection
+                .queues
+                .as_ref()
+                .map_or(connection.next, |it| it.written().max(connection.next));
             connection.last_len = mss as u16;
             connection.start_to_close(at);
             self.send_end(index, at);

@@ -26,6 +26,18 @@ impl Times {
         self.times.resize((next - self.first) as usize, now);
     }
 
+    /// It happened now to one chunk, unless it had.
+    fn note_one(&mut self, chunk: u32, now: u64) {
+        let Some(place) = chunk.checked_sub(self.first) else {
+            return;
+        };
+        let place = place as usize;
+        if self.times.len() <= place {
+            self.times.resize(place + 1, u64::MAX);
+        }
+        self.times[place] = self.times[place].min(now);
+    }
+
     /// Forgets the first `chunks`.
     fn forget(&mut self, chunks: usize) {
         self.times.drain(..chunks);
@@ -61,6 +73,13 @@ impl Host {
     pub(super) fn note_sent(&mut self, flow: u32, next: u32, now: u64) {
         if let Some(times) = self.latencies.sent.get_mut(&flow) {
             times.note(next, now);
+        }
+    }
+
+    /// A chunk of a flow has been sent, by whichever subflow.
+    pub(super) fn note_chunk_sent(&mut self, flow: u32, chunk: u32, now: u64) {
+        if let Some(times) = self.latencies.sent.get_mut(&flow) {
+            times.note_one(chunk, now);
         }
     }
 

@@ -21,6 +21,7 @@ mod retiring;
 mod rtt;
 #[cfg(test)]
 mod rules;
+mod scheduling;
 mod segments;
 mod sender;
 mod subflow;
@@ -48,4 +49,5 @@ const FIRST_SEGMENTS: usize = 16;
 pub use connection::Connection;
 pub use host::{Host, Shared, TimerKind, timer_key};
 pub use programs::HANDOVER;
+pub use scheduling::bytes as queue_bytes;
 pub use tracing::FlowProbes;

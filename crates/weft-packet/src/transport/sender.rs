@@ -262,13 +262,20 @@ impl Host {
     fn pump_on_record(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
         self.note_changes(index, at.now);
         self.send_what_may_go(index, slot, at);
-        let Connection { flow, next, .. } = self.connections[index as usize];
-        self.note_sent(flow, next, at.now);
+        let connection = &self.connections[index as usize];
+        if !connection.gives() {
+            let &Connection { flow, next, .. } = connection;
+            self.note_sent(flow, next, at.now);
+        }
     }
 
     #[inline(always)]
     fn send_what_may_go(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
         let connection = &mut self.connections[index as usize];
+        if connection.gives() {
+            self.send_what_was_given(index, slot, at);
+            return;
+        }
         if self.subflows[slot as usize].segments.any_to_resend() {
             resend(
                 &mut self.lines,
@@ -362,6 +369,7 @@ impl Host {
         connection.finished = at.now;
         connection.note_suppression(at.now);
         connection.reinject = std::collections::VecDeque::new();
+        connection.queues = None;
         let first = connection.first as usize;
         for s in 0..connection.windows.len() {
             let subflow = &mut self.subflows[first + s];
@@ -493,7 +501,7 @@ fn sent_again(
 
 /// Sends lost segments again as far as the window allows. The first one of a recovery goes at once (RFC 6675, section 5,
 /// step 4.3), and so does the one that a partial acknowledgement asks for (RFC 6582).
-fn resend(
+pub fn resend(
     lines: &mut Lines,
     connection: &mut Connection,
     subflow: &mut Subflow,

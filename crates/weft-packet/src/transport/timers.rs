@@ -132,7 +132,11 @@ impl Host {
         connection.windows[s as usize].in_recovery = true;
         let first = !repeated && !reduced;
         connection.report_and_look(at.now, |cc, windows| cc.on_timeout(windows, s as usize, first));
-        if profile.reinject && connection.windows.len() > 1 {
+        if profile.reinject && connection.gives() {
+            let first = connection.first as usize;
+            let subflows = &self.subflows[first..][..connection.windows.len()];
+            connection.reinject_given(s, subflows, repeated, profile.mss);
+        } else if profile.reinject && connection.windows.len() > 1 {
             let una = connection.una;
             let waiting = &mut connection.reinject;
             for chunk in subflow.segments.unsacked_chunks().filter(|&chunk| chunk >= una) {
@@ -170,8 +174,15 @@ impl Host {
         }
         subflow.probe_again = false;
         let s = subflow.index;
-        let may_send_new = connection.windows[s as usize].active && connection.has_data();
-        if let Some(chunk) = may_send_new.then(|| connection.take_chunk(s)).flatten() {
+        let new = if connection.gives() {
+            connection.take_given(s)
+        } else if connection.windows[s as usize].active && connection.has_data() {
+            connection.take_chunk(s)
+        } else {
+            None
+        };
+        let given = new.filter(|_| connection.traced && connection.gives());
+        if let Some(chunk) = new {
             send_new(connection, subflow, chunk, profile.mss, profile.header, slot, at);
         } else if let Some(segment) = subflow.segments.probe(at.now) {
             subflow.probe_again = true;
@@ -182,6 +193,10 @@ impl Host {
         subflow.alarm = Alarm::Retransmit;
         let deadline = at.now + subflow.rtt.rto();
         subflow.set_deadline(deadline, slot, at);
+        if let Some(chunk) = given {
+            let flow = connection.flow;
+            self.note_chunk_sent(flow, chunk, at.now);
+        }
         self.pump(index, slot, at);
     }
 

@@ -161,7 +161,8 @@ proptest! {
         (cwnd, segments) in (1..20_u32, 1..150_u64),
         (ack_every, quick_acks) in (1..5_u32, 0..17_u32),
         stop in prop::option::of(50..2_000_u64),
-        (lowest_rtt, confirmed_joins) in (any::<bool>(), any::<bool>()),
+        scheduler in prop::sample::select(vec![Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux]),
+        confirmed_joins in any::<bool>(),
     ) {
         let delays: Vec<u64> = delays.into_iter().map(|delay| delay * DELAY / 4).collect();
         let mut wire = Wire {
@@ -173,9 +174,7 @@ proptest! {
         (*every, *quick) = (ack_every, quick_acks);
         wire.profile.confirmed_joins = confirmed_joins;
         wire.profile.tail_loss_probe = true;
-        if lowest_rtt {
-            wire.scheduler = Scheduler::LowestRtt;
-        }
+        wire.scheduler = scheduler;
         if let Some(stop) = stop {
             wire.bytes = None;
             wire.stop = Some(stop * US);

@@ -147,6 +147,115 @@ fn lowest_rtt_fills_the_nearest_subflow_first() {
     assert_eq!(order[..12], [1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 2, 2]);
 }
 
+/// Chunks that a subflow sent, each once, in order.
+fn sent_by(run: &Run, subflow: u32) -> Vec<u32> {
+    let of = run.data().into_iter().filter(|seen| seen.subflow == subflow);
+    let mut chunks: Vec<u32> = of.map(|seen| seen.packet.chunk).collect();
+    chunks.sort_unstable();
+    chunks.dedup();
+    chunks
+}
+
+/// `mptcp_subflow_get_send`: a burst of 64 KB, 45 segments, goes ahead of the window to the subflow that would have sent all it holds
+/// first, until that one's send buffer is full, whatever room another has. `__subflow_push_pending` gives it in fragments of 32 KB,
+/// 23 segments, between which it looks at the buffer: 87,040 bytes, in which 37 segments have room.
+#[test]
+fn linux_gives_bursts_to_the_subflow_that_is_done_first() {
+    let mut wire = on_paths(&[DELAY, 2 * DELAY], open_together(2, 4.0));
+    wire.scheduler = Scheduler::Linux;
+    wire.bytes = Some(400 * 1448);
+    let run = wire.run(100 * MS, pass);
+    assert!(run.finished() && run.delivered() == 400 * 1448);
+    let (near, far) = (sent_by(&run, 0), sent_by(&run, 1));
+    // The nearer one is alone at first, the other then empty.
+    assert_eq!(near[..45], (0..45).collect::<Vec<_>>()[..]);
+    assert_eq!(far[..45], (45..90).collect::<Vec<_>>()[..]);
+    // From then on the nearer one is done first, and gets a fragment at a time, when fewer than 37 are left.
+    assert_eq!(near[45..68], (90..113).collect::<Vec<_>>()[..]);
+    // About in the proportion of the rates.
+    let share = near.len() as f64 / far.len() as f64;
+    assert!((1.3..3.0).contains(&share), "{share}");
+}
+
+/// A suppressed subflow, which the kernel calls backup, finishes what it was given and gets no more unless no other is there.
+#[test]
+fn linux_drains_what_a_suppressed_subflow_was_given() {
+    let script = Script::new(|w, event, _| {
+        for w in w.iter_mut() {
+            w.cwnd = 4.0;
+        }
+        if matches!(event, Event::Open(1)) {
+            w[1].active = true;
+        } else if matches!(event, Event::Round(1, _)) {
+            w[1].active = false;
+        }
+    });
+    let mut wire = on_paths(&[DELAY; 2], script.algorithm());
+    wire.scheduler = Scheduler::Linux;
+    wire.bytes = Some(600 * 1448);
+    let run = wire.run(100 * MS, pass);
+    assert!(run.finished());
+    // One burst, far more than a window.
+    assert_eq!(sent_by(&run, 1).len(), 45);
+}
+
+/// The application fills a connection's own send buffer, which is as large as its subflows' together and 4 KB (`__mptcp_sync_sndbuf`):
+/// 123 segments here, so far may the rest get ahead of a path that is slow. It is asked for more when two thirds, 82, are left
+/// (`sk_stream_is_writeable`); a window's acknowledgements are under way.
+#[test]
+fn linux_holds_as_much_as_the_subflows_buffers_do() {
+    let mut wire = on_paths(&[DELAY, 200 * DELAY], Script::steady(10.0).algorithm());
+    wire.scheduler = Scheduler::Linux;
+    wire.bytes = Some(2_000 * 1448);
+    let run = wire.run(2_000 * MS, pass);
+    assert!(run.finished());
+    let (mut held, mut most) = (0, 0);
+    for seen in run.all() {
+        match seen.kind {
+            Kind::Ack => held = held.max(seen.packet.chunk),
+            Kind::Data => most = most.max((seen.packet.chunk + 1).saturating_sub(held)),
+            _ => {}
+        }
+    }
+    assert!((72..=123).contains(&most), "{most}");
+}
+
+/// When a subflow times out, one that holds nothing sends what is missing of the oldest fragment, 23 segments
+/// (`mptcp_subflow_get_retrans`, `__mptcp_retrans`), whatever of it was sent.
+#[test]
+fn linux_reinjects_the_oldest_fragment_by_whoever_is_idle() {
+    let mut wire = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
+    wire.scheduler = Scheduler::Linux;
+    wire.bytes = Some(100 * 1448);
+    let run = wire.run(900 * MS, |seen| {
+        let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
+        if dead { Fate::Drop } else { Fate::Pass }
+    });
+    // Of the 45 that it was given 10 arrived; a timeout for 23 of the others, and one for the last 12.
+    assert!(run.finished());
+    assert_eq!(
+        (run.subflow(1).stats.timeouts, run.connection().reinjected),
+        (2, 35)
+    );
+}
+
+/// `mptcp_pm_subflow_chk_stale`: a subflow that does not answer keeps all data from the others while it is taken for the faster one;
+/// once it is given up, the others get what it held and whatever is new.
+#[test]
+fn linux_gives_up_a_subflow_that_does_not_answer() {
+    let mut wire = on_paths(&[20 * DELAY, DELAY], Script::steady(5.0).algorithm());
+    wire.scheduler = Scheduler::Linux;
+    wire.bytes = Some(1_000 * 1448);
+    let run = wire.run(10_000 * MS, |seen| {
+        let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
+        if dead { Fate::Drop } else { Fate::Pass }
+    });
+    assert!(run.finished());
+    assert!(run.connection().finished < 2_000 * MS);
+    // Timeouts after 200, 400 and 800 ms.
+    assert_eq!(run.subflow(1).stats.timeouts, 3);
+}
+
 /// What is outstanding on a subflow that timed out is given to the others too, once, if the profile says so; else it waits for
 /// its own subflow, which here is dead.
 #[test]
