@@ -59,10 +59,11 @@ void BPF_PROG(weft_init, struct sock *sk)
 	ca->bulk = 0;
 	if (ALGORITHM_ECN && !(tp->ecn_flags & TCP_ECN_OK)) {
 		weft_count(without_ecn);
-		weft_tell_deaf(sk, ALGORITHM_ID);
+		weft_tell_uncoupled(sk, ALGORITHM_ID, WEFT_DEAF);
 		weft_fall_back(sk);
 	} else if (!weft_attach(sk)) {
 		weft_count(without_slot);
+		weft_tell_uncoupled(sk, ALGORITHM_ID, WEFT_NO_ROOM);
 		weft_fall_back(sk);
 	}
 }

@@ -193,8 +193,8 @@ static __always_inline bool weft_tell_limited(struct sock *sk, struct weft_conne
 	return weft_within_limit(sk, now) && weft_tell(c, s, kind, now);
 }
 
-/* Tells the daemon of a subflow that gets no slot, for want of ECN. */
-static __always_inline void weft_tell_deaf(struct sock *sk, __u32 algorithm)
+/* Tells the daemon of a subflow that gets no slot, and why. */
+static __always_inline void weft_tell_uncoupled(struct sock *sk, __u32 algorithm, __u32 kind)
 {
 	__u32 token = weft_token(sk);
 	__u64 now = bpf_ktime_get_ns();
@@ -211,7 +211,7 @@ static __always_inline void weft_tell_deaf(struct sock *sk, __u32 algorithm)
 	weft_describe(sk, &subflow);
 	__builtin_memset(event, 0, sizeof(*event));
 	event->time = now;
-	event->kind = WEFT_DEAF;
+	event->kind = kind;
 	event->token = token;
 	event->algorithm = algorithm;
 	event->family = subflow.family;
@@ -278,6 +278,30 @@ static __always_inline void weft_tell_suppression(struct weft_connection *c, __u
 	}
 }
 
+/* The connection with this key, new if need be. NULL: there is no room. */
+static __always_inline struct weft_connection *weft_entry(__u64 *key)
+{
+	struct weft_connection *c = bpf_map_lookup_elem(&connections, key);
+
+	if (c)
+		return c;
+	if (!bpf_map_update_elem(&connections, key, &weft_empty, BPF_NOEXIST))
+		weft_count(connections);
+	return bpf_map_lookup_elem(&connections, key);
+}
+
+/* A free slot, taken; WEFT_SUBFLOWS if there is none. */
+static __always_inline __u32 weft_free_slot(struct weft_connection *c)
+{
+	__u32 s;
+
+	for (s = 0; s < WEFT_SUBFLOWS; s++) {
+		if (!(__sync_fetch_and_or(&c->open, 1U << s) & 1U << s))
+			break;
+	}
+	return s;
+}
+
 /* Takes a slot of the socket's connection. NULL if there is none. */
 static __always_inline struct weft_connection *weft_take_slot(struct sock *sk, __u32 algorithm)
 {
@@ -294,18 +318,15 @@ static __always_inline struct weft_connection *weft_take_slot(struct sock *sk, _
 		key |= token;
 	else
 		key |= 1ULL << 55 | ((__u64)bpf_get_prandom_u32() << 32 >> 9) | bpf_get_prandom_u32();
-	c = bpf_map_lookup_elem(&connections, &key);
-	if (!c) {
-		if (!bpf_map_update_elem(&connections, &key, &weft_empty, BPF_NOEXIST))
-			weft_count(connections);
-		c = bpf_map_lookup_elem(&connections, &key);
-		if (!c)
-			return NULL;
+	c = weft_entry(&key);
+	if (c && c->open & WEFT_CLOSED) {
+		/* Another's last subflow is just about to remove it. */
+		bpf_map_delete_elem(&connections, &key);
+		c = weft_entry(&key);
 	}
-	for (s = 0; s < WEFT_SUBFLOWS; s++) {
-		if (!(__sync_fetch_and_or(&c->open, 1U << s) & 1U << s))
-			break;
-	}
+	if (!c)
+		return NULL;
+	s = weft_free_slot(c);
 	if (s == WEFT_SUBFLOWS)
 		return NULL;
 	weft_count(subflows);
@@ -346,7 +367,8 @@ static __always_inline void weft_give_back(struct sock *sk, struct weft_connecti
 	__u32 bit = 1U << (ca->slot % WEFT_SUBFLOWS);
 	__u64 key = ca->key;
 
-	if (__sync_fetch_and_and(&c->open, ~bit) == bit)
+	if (__sync_fetch_and_and(&c->open, ~bit) == bit &&
+	    __sync_val_compare_and_swap(&c->open, 0, WEFT_CLOSED) == 0)
 		bpf_map_delete_elem(&connections, &key);
 }
 

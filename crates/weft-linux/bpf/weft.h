@@ -16,6 +16,9 @@
 /* Subflows a connection can have here. The kernel's path manager allows one more; it falls back to reno. */
 #define WEFT_SUBFLOWS 8
 
+/* A connection's last slot has been given back; none is taken any more. */
+#define WEFT_CLOSED (1U << 31)
+
 /* Events that one user's sockets may cause in a second, but for suppression and release. */
 #define WEFT_EVENTS_A_SECOND 20000
 
@@ -91,7 +94,7 @@ struct weft_connection {
 	__u32 suppressed; /* amp: are all others? */
 	__u32 n_round;	  /* amp: rounds that speak for a change */
 	__u32 idle;	  /* bit s: subflow s had nothing to acknowledge of late */
-	__u32 open;	  /* bit s: slot s is taken */
+	__u32 open;	  /* bit s: slot s is taken; WEFT_CLOSED */
 	__u32 token;	  /* MPTCP's; 0 of a TCP connection */
 	__u32 algorithm;
 	__u32 bulk; /* has WEFT_BULK been told? */
@@ -109,6 +112,7 @@ enum weft_event_kind {
 	WEFT_LEFT = 4,	   /* this subflow has gone */
 	WEFT_BULK = 5,	   /* this subflow was the first to carry `bulk` bytes; once a connection */
 	WEFT_DEAF = 6,	   /* this subflow has no ECN and is reno */
+	WEFT_NO_ROOM = 7,  /* this subflow got neither entry nor slot and is reno */
 };
 
 struct weft_event {

@@ -45,9 +45,9 @@ pub fn load(config: &Config) -> Result<Programs, Failure> {
         ..options(config)
     };
     if let Some(folder) = &options.pin
-        && !Programs::can_take_over(folder)
+        && !Programs::can_take_over(folder, config.congestion.room)
     {
-        warn!("the maps of the last weftd are another version's; its connections are not found again");
+        warn!("the maps of the last weftd have another size; its connections are not found again");
         unpin();
         pins();
     }
@@ -83,6 +83,7 @@ fn options(config: &Config) -> Options {
     Options {
         parameters: config.parameters(),
         bulk: config.subflows.after.0,
+        room: Some(config.congestion.room),
         pin: None,
     }
 }

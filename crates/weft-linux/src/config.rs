@@ -43,10 +43,14 @@ pub struct Config {
 pub struct Congestion {
     /// Algorithms to register with the kernel, such as `["weft_amp", "weft_dctcp"]`.
     pub load: Vec<String>,
-    /// Parameters of algorithms that differ from their defaults, such as `weft_amp = { tau = 8 }`.
+    /// Parameters of algorithms that differ from their defaults, such as `weft_amp = { tau = 8 }`. `dctcp_cut` of `weft_amp` is
+    /// 1 unless it stands here.
     pub parameters: BTreeMap<String, BTreeMap<String, f64>>,
     /// The namespaces' default algorithm while the daemon runs; without it the default is left alone.
     pub default: Option<String>,
+    /// Connections there is room for, TCP's that use one of the algorithms included: 16 to 1,048,576. Further ones are Reno and
+    /// stay single-path.
+    pub room: u32,
 }
 
 impl Default for Congestion {
@@ -55,6 +59,7 @@ impl Default for Congestion {
             load: Name::ALL.iter().map(|name| name.kernel().to_owned()).collect(),
             parameters: BTreeMap::new(),
             default: None,
+            room: 1 << 16,
         }
     }
 }
@@ -266,6 +271,9 @@ impl Config {
                 "a name in congestion.load",
             );
         }
+        if !(16..=1 << 20).contains(&congestion.room) {
+            return given("congestion.room", congestion.room.to_string(), "16 to 1048576");
+        }
         if !(1..=8).contains(&config.subflows.count) {
             return given("subflows.count", config.subflows.count.to_string(), "1 to 8");
         }
@@ -429,6 +437,10 @@ mod tests {
             (
                 "[congestion]\nload = [\"weft_amp\", \"weft_amp\"]",
                 "congestion.load: \"weft_amp\" twice; allowed: each",
+            ),
+            (
+                "congestion.room = 0",
+                "congestion.room: 0; allowed: 16 to 1048576",
             ),
             (
                 "[congestion.parameters.weft_lia]\nbeta = 4",

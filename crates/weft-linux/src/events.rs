@@ -28,6 +28,8 @@ pub enum Kind {
     Bulk,
     /// The subflow has no ECN and is Reno, which no entry of a connection tells of.
     Deaf,
+    /// The subflow is Reno because there was no room for it.
+    NoRoom,
 }
 
 /// Something that happened to one subflow of an MPTCP connection.
@@ -113,6 +115,7 @@ impl Event {
                 4 => Kind::Left,
                 5 => Kind::Bulk,
                 6 => Kind::Deaf,
+                7 => Kind::NoRoom,
                 _ => return None,
             },
             token: event.token,

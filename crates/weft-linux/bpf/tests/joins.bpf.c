@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
-/* A network that loses SYNs of joins (RFC 8684, section 3.2), or takes their request for ECN away. IPv4 without options. */
+/* A network that loses SYNs, by chance or those of joins (RFC 8684, section 3.2), or takes their request for ECN away. IPv4
+ * without options.
+ */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
@@ -25,13 +27,13 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 3);
+	__uint(max_entries, 4);
 	__type(key, __u32);
 	__type(value, __u32);
 } plan SEC(".maps");
 
-/* Indices: how many are still lost, how many still lose their ECN, how many have come. */
-enum { LOSE, BLEACH, SEEN };
+/* Indices: how many joins are still lost, how many still lose their ECN, how many have come; how many of 100 SYNs are lost. */
+enum { LOSE, BLEACH, SEEN, PERCENT };
 
 static __always_inline __u32 *planned(__u32 which)
 {
@@ -59,13 +61,17 @@ SEC("tc")
 int spoil_joins(struct __sk_buff *skb)
 {
 	__u32 tcp = ETH_HLEN + IP_HEADER, *lose = planned(LOSE), *bleach = planned(BLEACH), *seen = planned(SEEN);
+	__u32 *percent = planned(PERCENT);
 	__u8 protocol, flags[2];
 	__u16 before, after;
 
-	if (!lose || !bleach || !seen || skb->protocol != bpf_htons(ETH_P_IP) ||
+	if (!lose || !bleach || !seen || !percent || skb->protocol != bpf_htons(ETH_P_IP) ||
 	    bpf_skb_load_bytes(skb, PROTOCOL, &protocol, 1) || protocol != 6 ||
-	    bpf_skb_load_bytes(skb, tcp + FLAGS - 1, flags, sizeof(flags)) || (flags[1] & (SYN | ACK)) != SYN ||
-	    !is_join(skb, tcp, (flags[0] >> 4) * 4))
+	    bpf_skb_load_bytes(skb, tcp + FLAGS - 1, flags, sizeof(flags)) || (flags[1] & (SYN | ACK)) != SYN)
+		return TC_ACT_UNSPEC;
+	if (bpf_get_prandom_u32() % 100 < *percent)
+		return TC_ACT_SHOT;
+	if (!is_join(skb, tcp, (flags[0] >> 4) * 4))
 		return TC_ACT_UNSPEC;
 	++*seen;
 	if (*lose) {

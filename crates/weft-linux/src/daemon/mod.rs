@@ -31,7 +31,7 @@ use crate::Failure;
 use crate::config::Config;
 use crate::events::{Events, Kind};
 use crate::metrics::{self, Metrics};
-use crate::path_manager::{Command, Connections, Refusal, Told};
+use crate::path_manager::{Command, Connections, Refusal, Told, Uncoupled};
 use crate::programs::Programs;
 use crate::status;
 
@@ -297,9 +297,14 @@ impl Daemon {
                     self.connections.on_bulk(event.token, event.ktime_ns, told);
                     continue;
                 }
-                Kind::Deaf => {
+                Kind::Deaf | Kind::NoRoom => {
                     let ends = (event.local, event.remote);
-                    self.connections.on_deaf(event.token, ends, event.ktime_ns, told);
+                    let why = match event.kind {
+                        Kind::Deaf => Uncoupled::NoEcn,
+                        _ => Uncoupled::NoRoom,
+                    };
+                    self.connections
+                        .on_uncoupled(event.token, ends, why, event.ktime_ns, told);
                     continue;
                 }
                 Kind::Joined => {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Display, Path};
 
 use crate::path_manager::{
-    Command, Commands, Connection, Ends, Events, Namespace, Refusal, Seen, Token, census, open,
+    Command, Commands, Connection, Ends, Events, Namespace, Refusal, Seen, Token, Uncoupled, census, open,
 };
 use crate::programs::{ConnectionStats, Subflow as Window};
 use crate::status::{ConnectionStatus, SubflowStatus, WindowStatus};
@@ -95,8 +95,11 @@ fn why_uncoupled(
     windows: Option<&ConnectionStats>,
     seen: &[&Seen],
 ) -> Option<String> {
-    if connection.deaf {
-        let why = "no ECN: the other end refused it, or the algorithm was chosen after connect";
+    if let Some(why) = connection.uncoupled {
+        let why = match why {
+            Uncoupled::NoEcn => "no ECN: the other end refused it, or the algorithm was chosen after connect",
+            Uncoupled::NoRoom => "no room: congestion.room connections were open",
+        };
         return Some(why.to_owned());
     }
     let coupled = |seen: &&Seen| {

@@ -58,15 +58,15 @@ pub struct Connection {
     pub bulk: bool,
     /// Did the last look at all sockets not find it?
     absent: bool,
-    /// Has its first subflow no ECN? Then it is Reno, and stays single-path.
-    pub deaf: bool,
+    /// Why its first subflow is Reno, if it is. Then it stays single-path.
+    pub uncoupled: Option<Uncoupled>,
     announced: Vec<(u8, SocketAddr)>,
     /// Joins that the kernel is at.
     pending: Vec<(IpAddr, SocketAddr)>,
     /// Subflows that may be rejected yet, and since when they stand.
     young: Vec<(Ends, u64)>,
-    /// Joined without ECN, as the programs told before the kernel told of them.
-    without_ecn: Vec<Ends>,
+    /// Joined as Reno, as the programs told before the kernel told of them.
+    early_uncoupled: Vec<Ends>,
     /// Subflows that were closed here, until the kernel tells that they have gone.
     closed: Vec<Ends>,
     /// Backups whatever the algorithm asks for.
@@ -92,6 +92,15 @@ pub struct Connection {
     /// Does more come than leaves, and since when?
     receives: (bool, u64),
     past: Past,
+}
+
+/// Why a subflow is Reno.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uncoupled {
+    /// It has no ECN, neither asked for in its SYN nor granted, or lost on the way.
+    NoEcn,
+    /// The programs had no room for it.
+    NoRoom,
 }
 
 /// Commands for one connection, to be sent at once.
@@ -122,7 +131,7 @@ pub struct Connections {
 struct Early {
     at: u64,
     bulk: bool,
-    deaf: bool,
+    uncoupled: Option<Uncoupled>,
 }
 
 impl Connections {
@@ -173,8 +182,8 @@ impl Connections {
             } => {
                 self.open(namespace, token, initial, server, now);
                 let early = self.early.remove(&token);
-                if early.is_some_and(|early| early.deaf) {
-                    self.on_deaf(token, initial.ends(), now, told);
+                if let Some(why) = early.and_then(|early| early.uncoupled) {
+                    self.on_uncoupled(token, initial.ends(), why, now, told);
                 }
                 self.announce(token, told);
                 if early.is_some_and(|early| early.bulk) || self.joins.after == 0 {
@@ -232,7 +241,9 @@ impl Connections {
             connection.pending = pending.iter().map(|seen| asked(&seen.subflow)).collect();
             connection.suppressed = of.iter().any(|seen| seen.subflow.backup);
             // What the programs do where there is no ECN.
-            connection.deaf |= of.iter().all(|seen| seen.congestion == FALLBACK && !seen.ecn);
+            if of.iter().all(|seen| seen.congestion == FALLBACK && !seen.ecn) {
+                connection.uncoupled = Some(Uncoupled::NoEcn);
+            }
             if let Some(keeper) = of.iter().find(|seen| !seen.subflow.backup) {
                 connection.keeper = keeper.subflow.ends();
             }
@@ -308,7 +319,7 @@ impl Early {
         Self {
             at: now,
             bulk: false,
-            deaf: false,
+            uncoupled: None,
         }
     }
 }

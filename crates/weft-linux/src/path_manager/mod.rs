@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 
 pub use census::{Listener, Seen, census, listeners};
 pub use channel::{Commands, Events, Refusal, endpoints, limits, open, request};
-pub use connections::{Connection, Connections, Ends, Joins, Spread, Told};
+pub use connections::{Connection, Connections, Ends, Joins, Spread, Told, Uncoupled};
 pub use hysteresis::Hysteresis;
 pub use namespace::{NAMED, Namespace};
 pub use wire::Limits;

@@ -100,6 +100,8 @@ pub struct Options {
     pub parameters: Vec<(Name, Vec<(String, f64)>)>,
     /// Bytes acknowledged and received on a subflow from which on an MPTCP connection is told to be bulk.
     pub bulk: u64,
+    /// How many connections there is room for; 65,536 if nothing is said.
+    pub room: Option<u32>,
     /// A folder on a BPF file system in which connections outlive the process.
     pub pin: Option<PathBuf>,
 }
@@ -280,12 +282,13 @@ impl Programs {
             .is_ok_and(|map| map.map_type() == MapType::StructOps && map.delete(&[0; 4]).is_ok())
     }
 
-    /// Are the maps that are pinned in a folder, if any are, of this version?
-    pub fn can_take_over(folder: &Path) -> bool {
+    /// Are the maps that are pinned in a folder, if any are, of this version, with room for so many connections?
+    pub fn can_take_over(folder: &Path, room: u32) -> bool {
         let sizes = [size_of::<layout::Connection>(), 0, size_of::<layout::Totals>()];
         SHARED.iter().zip(sizes).all(|(name, size)| {
-            MapHandle::from_pinned_path(folder.join(name))
-                .map_or(true, |map| map.value_size() as usize == size)
+            MapHandle::from_pinned_path(folder.join(name)).map_or(true, |map| {
+                map.value_size() as usize == size && (*name != SHARED[0] || map.max_entries() == room)
+            })
         })
     }
 
@@ -447,6 +450,9 @@ fn open(name: Name, options: &Options, linked: bool, shared: &[MapHandle]) -> Re
             let flags = map.map_flags() & !BPF_F_LINK;
             map.set_map_flags(flags).map_err(wrong)?;
         } else if let Some(i) = SHARED.iter().position(|shared| *shared == map_name) {
+            if let (0, Some(room)) = (i, options.room) {
+                map.set_max_entries(room).map_err(wrong)?;
+            }
             if let Some(handle) = shared.get(i) {
                 map.reuse_fd(handle.as_fd()).map_err(wrong)?;
             } else if let Some(folder) = &options.pin {

@@ -314,7 +314,7 @@ impl<'a> Manager<'a> {
             Kind::Bulk => connections.on_bulk(event.token, event.ktime_ns, &mut told),
             Kind::Joined => connections.on_watched(event.token),
             // Every host of the testbed has ECN.
-            Kind::Left | Kind::Deaf => {}
+            Kind::Left | Kind::Deaf | Kind::NoRoom => {}
         }
         self.tell(group, told);
     }

@@ -33,6 +33,12 @@ macro_rules! scene_or_skip {
 }
 use scene_or_skip;
 
+/// What a measurement is told by the environment.
+fn number(name: &str, default: u64) -> u64 {
+    let given = std::env::var(name).ok();
+    given.map_or(default, |given| given.parse().expect("a number"))
+}
+
 #[test]
 fn joins_wait_for_their_bytes() {
     let scene = scene_or_skip!("joins_wait_for_their_bytes");

@@ -1,17 +1,21 @@
 //! What else there is on a machine: other users, and namespaces that come and go.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
+use socket2::{Domain, Protocol, Socket, Type};
 use weft_linux::daemon::settings;
 use weft_linux::path_manager::Namespace;
+use weft_linux::status::Status;
 
-use crate::scene::{Scene, load, missing, until};
+use crate::scene::{Scene, load, missing, until, wait};
 use crate::scene_or_skip;
 
 /// Where the BPF file system is mounted as it is by default, everybody may make a folder.
@@ -110,4 +114,109 @@ fn a_flood_of_one_users_events_keeps_nobody_from_joins() {
     until("joins in the midst of it", || scene.subflows().len() >= 4);
     toggling.join().unwrap();
     until("the status", || !scene.status().connections.is_empty());
+}
+
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn a_flood_of_one_users_events_costs_others_little() {
+    let scene = scene_or_skip!("a_flood_of_one_users_events_costs_others_little");
+    let _daemon = scene.daemon("");
+    let server = scene.serve();
+    let _load = load(scene.connect(server.address));
+    until("three joins", || scene.subflows().len() == 4);
+    let goodput = || {
+        let before = server.read();
+        sleep(Duration::from_secs(4));
+        (server.read() - before) as f64
+    };
+    let mut kept: Vec<_> = (0..5)
+        .map(|_| {
+            let without = goodput();
+            let stop = Arc::new(AtomicBool::new(false));
+            let (stopped, to, client) = (Arc::clone(&stop), server.address, scene.client.clone());
+            // Of another user: a socket belongs to whom its thread is for the file system.
+            let toggling = spawn(move || {
+                nix::unistd::setfsuid(nix::unistd::Uid::from_raw(65534));
+                let socket = client.within(|| {
+                    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
+                    socket.connect(&to.into())?;
+                    Ok(socket)
+                });
+                let socket = socket.unwrap();
+                let mut times = 0_u64;
+                while !stopped.load(Ordering::Relaxed) {
+                    socket.set_tcp_congestion(b"reno").unwrap();
+                    socket.set_tcp_congestion(b"weft_amp").unwrap();
+                    times += 1;
+                }
+                times
+            });
+            let with = goodput();
+            stop.store(true, Ordering::Relaxed);
+            eprintln!("{} toggles in 4 s", toggling.join().unwrap());
+            with / without
+        })
+        .collect();
+    kept.sort_by(f64::total_cmp);
+    eprintln!("of its goodput a connection keeps {kept:.3?}");
+    assert!(kept[2] > 0.9, "{kept:.3?}");
+}
+
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn ten_thousand_idle_connections_cost_little() {
+    let scene = scene_or_skip!("ten_thousand_idle_connections_cost_little");
+    let own = std::process::id().to_string();
+    let limit = Command::new("prlimit")
+        .args(["--pid", &own, "--nofile=65536"])
+        .status();
+    assert!(limit.unwrap().success());
+    let daemon = scene.daemon("");
+    let server = scene.serve_idle();
+    let _idle: Vec<_> = (0..10_000).map(|_| scene.connect(server)).collect();
+    let known = || scene.status().connections.len();
+    assert!(wait(60, || known() == 20_000), "{} are known", known());
+    let seconds = 30;
+    let before = daemon.cpu_seconds();
+    sleep(Duration::from_secs(seconds));
+    let part = (daemon.cpu_seconds() - before) / seconds as f64;
+    eprintln!(
+        "10,000 idle connections, both ends served: {:.1} % of a processor, {} MB",
+        100.0 * part,
+        daemon.megabytes()
+    );
+    assert!(part < 0.05, "{part}");
+    daemon.kill();
+}
+
+/// Reno, which has one path.
+#[test]
+fn a_connection_for_which_there_is_no_room_stays_single_path_and_says_so() {
+    let scene = scene_or_skip!("a_connection_for_which_there_is_no_room_stays_single_path_and_says_so");
+    let _daemon = scene.daemon("congestion.room = 16");
+    let server = scene.serve();
+    // Each has an entry at both ends, which share the map here.
+    let idle: Vec<_> = (0..8).map(|_| scene.connect(server.address)).collect();
+    until("the map is full", || scene.status().entries == 16);
+    let mut stream = scene.connect(server.address);
+    stream.write_all(&vec![0; 1_000_000]).unwrap();
+    until("its bytes arrive", || server.read() == 1_000_000);
+    sleep(Duration::from_millis(500));
+    let local = stream.local_addr().unwrap();
+    let of_it = |status: Status| {
+        let mut all = status.connections.into_iter();
+        all.find(|c| c.role == "client" && c.subflows[0].local == local)
+            .unwrap()
+    };
+    let it = of_it(scene.status());
+    assert_eq!(
+        (it.subflows.len(), it.subflows[0].congestion.as_str()),
+        (1, "reno")
+    );
+    assert!(it.uncoupled.unwrap().starts_with("no room"));
+    drop(idle);
+    until("there is room again", || scene.status().entries == 0);
+    let mut stream = scene.connect(server.address);
+    stream.write_all(&vec![0; 1_000_000]).unwrap();
+    until("three joins", || scene.subflows().len() == 1 + 4);
 }

@@ -153,6 +153,15 @@ impl Scene {
         .concat());
     }
 
+    /// Packets that have found no room in the client's queue.
+    pub fn dropped(&self) -> u64 {
+        let shown =
+            run(Command::new("tc").args(["-n", &self.names[0], "-s", "-j", "qdisc", "show", "dev", "v0"]));
+        let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("what tc shows");
+        let queues = shown.as_array().into_iter().flatten();
+        queues.filter_map(|queue| queue["drops"].as_u64()).sum()
+    }
+
     /// The further addresses of both ends.
     pub fn add_addresses(&self) {
         for (name, address) in self.names.iter().zip([CLIENT_TOO, SERVER_TOO]) {
@@ -222,7 +231,7 @@ impl Scene {
             "-n",
             &self.names[0],
             "route",
-            "add",
+            "replace",
             &to,
             "dev",
             "v0",
@@ -344,10 +353,19 @@ impl Scene {
         self.served(address, cc, false)
     }
 
-    fn served(&self, address: IpAddr, cc: Option<&str>, sends: bool) -> Server {
+    /// A server that keeps what connects to it open.
+    pub fn serve_idle(&self) -> SocketAddr {
+        let listener = self.listener(SERVER.into(), None);
+        let address = listener.local_addr().expect("an address");
+        thread::spawn(move || {
+            let _open: Vec<_> = listener.incoming().collect();
+        });
+        address
+    }
+
+    fn listener(&self, address: IpAddr, cc: Option<&str>) -> TcpListener {
         let address = SocketAddr::from((address, 0));
-        let listener: TcpListener = self
-            .server
+        self.server
             .within(|| {
                 let domain = Domain::for_address(address);
                 let socket = Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))?;
@@ -359,7 +377,11 @@ impl Scene {
                 Ok(socket)
             })
             .expect("a listener")
-            .into();
+            .into()
+    }
+
+    fn served(&self, address: IpAddr, cc: Option<&str>, sends: bool) -> Server {
+        let listener = self.listener(address, cc);
         let address = listener.local_addr().expect("an address");
         let read = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&read);
@@ -438,7 +460,12 @@ impl Joins {
         self.plan(1, count);
     }
 
-    /// How many have come, lost ones included.
+    /// So many of 100 SYNs are lost from now on, whatever they are for.
+    pub fn lose_percent(&self, percent: u32) {
+        self.plan(3, percent);
+    }
+
+    /// How many of joins have come, lost ones included.
     pub fn seen(&self) -> u32 {
         let seen = self
             .map()
@@ -519,6 +546,15 @@ impl Daemon {
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
         kilobytes.expect("a size") / 1024
+    }
+
+    /// Of a processor that it has used.
+    pub fn cpu_seconds(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("its times");
+        // After the name, which is in parentheses, the 12th and 13th number are ticks of 10 ms.
+        let after = stat.rsplit(')').next().unwrap_or_default();
+        let ticks = after.split_whitespace().skip(11).take(2);
+        ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
     }
 
     pub fn reload(&self) {

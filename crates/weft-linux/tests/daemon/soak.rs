@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use weft_linux::path_manager::Namespace;
 
+use crate::number;
 use crate::scene::{Daemon, Scene, load, missing, wait};
 use crate::scene_or_skip;
 
@@ -29,11 +30,6 @@ impl Chance {
         bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         ((bits ^ bits >> 31) % n as u64) as usize
     }
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    let given = std::env::var(name).ok();
-    given.map_or(default, |given| given.parse().expect("a number"))
 }
 
 #[test]

@@ -25,11 +25,11 @@ impl Connection {
             bulk: false,
             watched: false,
             absent: false,
-            deaf: false,
+            uncoupled: None,
             announced: Vec::new(),
             pending: Vec::new(),
             young: Vec::new(),
-            without_ecn: Vec::new(),
+            early_uncoupled: Vec::new(),
             closed: Vec::new(),
             aside: Vec::new(),
             rejected: None,
@@ -57,7 +57,7 @@ impl Connection {
     }
 
     pub(super) fn may_join(&self) -> bool {
-        !self.server && self.bulk && !self.deaf && !self.foreign
+        !self.server && self.bulk && self.uncoupled.is_none() && !self.foreign
     }
 
     /// A join has come to an end, good or bad. Was it asked for?

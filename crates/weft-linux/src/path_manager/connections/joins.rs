@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::super::peers::PROBATION;
 use super::super::{Command, Subflow, Token};
 use super::connection::asked;
-use super::{Connections, Early, Ends, Spread, Told};
+use super::{Connections, Early, Ends, Spread, Told, Uncoupled};
 
 impl Connections {
     /// The kernel refused a join as such: the connection was opened before its path manager was ours.
@@ -24,12 +24,18 @@ impl Connections {
         self.join_later(token, now);
     }
 
-    /// A subflow has no ECN, neither asked for in its SYN nor granted, or lost on the way. The first one makes the connection
-    /// Reno; any other is closed and tried again.
-    pub fn on_deaf(&mut self, token: Token, subflow: Ends, now: u64, told: &mut Vec<Told>) {
+    /// A subflow is Reno. The first one makes the connection Reno; any other is closed and tried again.
+    pub fn on_uncoupled(
+        &mut self,
+        token: Token,
+        subflow: Ends,
+        why: Uncoupled,
+        now: u64,
+        told: &mut Vec<Told>,
+    ) {
         let Some(connection) = self.all.get_mut(&token) else {
             let early = self.early.entry(token).or_insert(Early::at(now));
-            early.deaf = true;
+            early.uncoupled = Some(why);
             return;
         };
         match connection
@@ -38,11 +44,11 @@ impl Connections {
             .position(|known| known.ends() == subflow)
         {
             Some(0) if connection.subflows[0].local_id == 0 => {
-                connection.deaf = true;
+                connection.uncoupled = Some(why);
                 self.obey(token, now, told);
             }
-            Some(_) => self.on_joined_deaf(token, subflow, now, told),
-            None => connection.without_ecn.push(subflow),
+            Some(_) => self.on_joined_uncoupled(token, subflow, now, told),
+            None => connection.early_uncoupled.push(subflow),
         }
     }
 
@@ -80,24 +86,30 @@ impl Connections {
         });
         connection.young.push((subflow.ends(), now));
         self.deadlines.insert((now + PROBATION, token));
-        let deaf = connection
-            .without_ecn
+        let uncoupled = connection
+            .early_uncoupled
             .iter()
             .position(|ends| *ends == subflow.ends());
-        if let Some(i) = deaf {
-            connection.without_ecn.remove(i);
-            self.on_joined_deaf(token, subflow.ends(), now, told);
+        if let Some(i) = uncoupled {
+            connection.early_uncoupled.remove(i);
+            self.on_joined_uncoupled(token, subflow.ends(), now, told);
         } else if !connection.server && connection.subflows.len() > self.joins.subflows {
             told.extend(connection.close(token, subflow.ends()));
         } else if connection.suppressed {
             told.push(connection.tell(token, true, now));
-        } else if connection.deaf {
+        } else if connection.uncoupled.is_some() {
             self.obey(token, now, told);
         }
     }
 
     /// The end that opened it closes it and tries again; the other one makes no use of it.
-    pub(super) fn on_joined_deaf(&mut self, token: Token, subflow: Ends, now: u64, told: &mut Vec<Told>) {
+    pub(super) fn on_joined_uncoupled(
+        &mut self,
+        token: Token,
+        subflow: Ends,
+        now: u64,
+        told: &mut Vec<Told>,
+    ) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
@@ -114,7 +126,7 @@ impl Connections {
             return;
         };
         let ends = subflow.ends();
-        connection.without_ecn.retain(|other| *other != ends);
+        connection.early_uncoupled.retain(|other| *other != ends);
         connection.aside.retain(|other| *other != ends);
         if let Some(i) = connection.closed.iter().position(|other| *other == ends) {
             // Its end says nothing of joins that are still on their way between the same addresses.

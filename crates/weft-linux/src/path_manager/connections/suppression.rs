@@ -49,7 +49,7 @@ impl Connections {
             return;
         };
         let ((wish, since), (receives, receives_since)) = (connection.wish, connection.receives);
-        let (suppress, since) = match (connection.deaf, wish) {
+        let (suppress, since) = match (connection.uncoupled.is_some(), wish) {
             (true, _) => (true, now),
             (false, true) => (!receives, since.max(receives_since)),
             (false, false) => (false, since),

@@ -242,7 +242,7 @@ fn a_join_without_ecn_is_closed_and_tried_again() {
             if kernel_first {
                 all.on_event(0, &joined(1003), 0, t);
             }
-            all.on_deaf(TOKEN, subflow(1003).ends(), 0, t);
+            all.on_uncoupled(TOKEN, subflow(1003).ends(), Uncoupled::NoEcn, 0, t);
             if !kernel_first {
                 all.on_event(0, &joined(1003), 0, t);
             }
@@ -264,7 +264,7 @@ fn joins_without_ecn_that_are_closed_teach_nothing_of_the_peer() {
     assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 3);
     for port in 1001..1004 {
         let commands = told(|t| {
-            all.on_deaf(TOKEN, subflow(port).ends(), 0, t);
+            all.on_uncoupled(TOKEN, subflow(port).ends(), Uncoupled::NoEcn, 0, t);
             all.on_event(0, &joined(port), 0, t);
             all.on_event(0, &left(port), MS, t);
         });
@@ -282,7 +282,7 @@ fn a_server_makes_no_use_of_a_join_without_ecn() {
         for port in [1001, 1002] {
             all.on_event(0, &joined(port), 0, t);
         }
-        all.on_deaf(TOKEN, subflow(1001).ends(), 0, t);
+        all.on_uncoupled(TOKEN, subflow(1001).ends(), Uncoupled::NoEcn, 0, t);
     });
     assert!(
         matches!(commands[..], [Command::Prioritise { local, backup: true, .. }] if local.port() == 1001),
@@ -305,7 +305,7 @@ fn a_server_makes_no_use_of_a_join_without_ecn() {
 #[test]
 fn a_connection_without_ecn_stays_single_path() {
     let mut all = connections(Spread::SamePair);
-    told(|t| all.on_deaf(TOKEN, subflow(1000).ends(), 0, t));
+    told(|t| all.on_uncoupled(TOKEN, subflow(1000).ends(), Uncoupled::NoEcn, 0, t));
     let commands = told(|t| {
         all.on_event(0, &established(false), 0, t);
         all.on_bulk(TOKEN, 0, t);
