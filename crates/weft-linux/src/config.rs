@@ -321,8 +321,12 @@ impl Config {
 
     /// For the loader.
     pub fn parameters(&self) -> Vec<(Name, Vec<(String, f64)>)> {
-        let parameters = self.congestion.parameters.iter();
+        let mut parameters = self.congestion.parameters.clone();
+        // The paper's 0 leaves a connection that is suppressed less than its share (docs/linux.md).
+        let amp = parameters.entry(Name::Amp.kernel().to_owned()).or_default();
+        amp.entry("dctcp_cut".to_owned()).or_insert(1.0);
         parameters
+            .iter()
             .filter_map(|(name, given)| Some((Name::parse(name)?, given.clone().into_iter().collect())))
             .collect()
     }

@@ -89,6 +89,34 @@ fn what_a_peer_rejects_is_not_asked_for_again_and_again() {
     assert!(joins.seen() <= 6 + 10, "{} SYNs", joins.seen());
 }
 
+/// With its default limits.
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn a_stock_peer_is_asked_in_vain_ten_times_in_the_first_minute_and_once_a_minute_then() {
+    let scene =
+        scene_or_skip!("a_stock_peer_is_asked_in_vain_ten_times_in_the_first_minute_and_once_a_minute_then");
+    let joins = scene.joins();
+    let _daemon = scene.daemon_of_the_client("");
+    let server = scene.serve_with(SERVER.into(), Some("weft_dctcp"));
+    let began = Instant::now();
+    let connections = 20;
+    let _loads: Vec<_> = (0..connections)
+        .map(|_| load(scene.connect(server.address)))
+        .collect();
+    let vain: Vec<_> = (1..=3)
+        .map(|minute| {
+            sleep((60 * minute * Duration::from_secs(1)).saturating_sub(began.elapsed()));
+            assert_eq!(scene.subflows().len(), 3 * connections);
+            joins.seen() as usize - 2 * connections
+        })
+        .collect();
+    eprintln!("in vain by the end of each minute: {vain:?}");
+    assert!(
+        vain[0] <= 10 && vain.windows(2).all(|minutes| minutes[1] - minutes[0] <= 1),
+        "{vain:?}"
+    );
+}
+
 #[test]
 fn a_listener_of_both_families_announces_its_ipv4_addresses() {
     let scene = scene_or_skip!("a_listener_of_both_families_announces_its_ipv4_addresses");

@@ -1,13 +1,17 @@
-//! What AMP takes beside DCTCP, by iperf3: a quiet machine is needed, `make measure-linux`.
+//! What AMP takes beside DCTCP: a quiet machine is needed, `make measure-linux`.
 
+use std::fs;
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
-use crate::scene::{SERVER, SERVER_TOO, Scene, missing, until};
+use crate::number;
+use crate::scene::{Load, SERVER, SERVER_TOO, Scene, Server, load, missing, until};
 use crate::scene_or_skip;
 
-const RUNS: usize = 5;
-const SECONDS: &str = "20";
 const PORT: usize = 5201;
+/// Of 200 Mbit/s, Ethernet's header included, what TCP with timestamps makes of it.
+const GOODPUT: f64 = 200e6 * 1448.0 / 1514.0;
 
 /// As weftd sets AMP by default, and with DCTCP's cut for a subflow that is alone.
 #[test]
@@ -21,34 +25,148 @@ fn amp_takes_the_share_of_a_dctcp_flow() {
         }
     }
     scene.add_addresses();
-    scene.route(SERVER_TOO, "weft_dctcp");
     scene.mark_queue();
+    let (runs, seconds) = (number("RUNS", 5) as usize, number("SECONDS", 20));
     let mut failed = Vec::new();
     for (set, more) in [
         ("default", ""),
-        ("dctcp_cut", "[congestion.parameters.weft_amp]\ndctcp_cut = 1"),
+        ("the paper's", "[congestion.parameters.weft_amp]\ndctcp_cut = 0"),
     ] {
         let daemon = scene.daemon(more);
+        // The kernel knows the name only while it is registered.
+        scene.route(SERVER_TOO, "weft_dctcp");
         for others in [2, 4, 8] {
-            let mut shares: Vec<_> = (0..RUNS).map(|_| share(&scene, others)).collect();
+            let tries = (0..3 * runs).map(|_| share(&scene, others, seconds));
+            let mut shares: Vec<_> = tries.flatten().take(runs).collect();
+            assert_eq!(shares.len(), runs, "the machine is too busy to measure");
             shares.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let (share, fairness) = shares[RUNS / 2];
+            let (share, fairness) = shares[runs / 2];
+            let load = fs::read_to_string("/proc/loadavg").expect("the machine's load");
+            let load = load.split(' ').next().unwrap_or_default();
             eprintln!(
-                "{set}: beside {others} DCTCP flows {share:.2}, Jain's index {fairness:.3}: {shares:.2?}"
+                "{set}: beside {others} DCTCP flows {share:.2}, Jain's index {fairness:.3}, load {load}: {shares:.2?}"
             );
-            if !(0.85..=1.15).contains(&share) || fairness < 0.98 {
-                failed.push((set, others, share, fairness));
+            let good = (0.85..=1.15).contains(&share) && fairness >= 0.98;
+            if set == "default" && !good {
+                failed.push((others, share, fairness));
             }
         }
         daemon.stop();
     }
-    // One of the two settings has to hold; which one is the default follows from this.
-    let holds = |set: &str| failed.iter().all(|(of, ..)| *of != set);
-    assert!(holds("default") || holds("dctcp_cut"), "{failed:?}");
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
-/// AMP's goodput in a DCTCP flow's, and Jain's index of all.
-fn share(scene: &Scene, others: usize) -> (f64, f64) {
+/// A tenth of all SYNs is lost, those of joins among them.
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn amp_keeps_its_share_where_syns_are_lost() {
+    let scene = scene_or_skip!("amp_keeps_its_share_where_syns_are_lost");
+    scene.mark_queue();
+    let joins = scene.joins();
+    let _daemon = scene.daemon("");
+    joins.lose_percent(10);
+    let mut shares: Vec<_> = (0..number("RUNS", 5))
+        .map(|_| {
+            let flows = Flows::beside(&scene, 8);
+            sleep(Duration::from_secs(5));
+            let parts = flows.parts(Duration::from_secs(10));
+            parts[0] / (parts[1..].iter().sum::<f64>() / 8.0)
+        })
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    eprintln!("with one SYN in ten lost, beside 8 DCTCP flows: {shares:.2?}");
+    assert!(
+        shares.iter().all(|share| (0.8..=1.25).contains(share)),
+        "{shares:.2?}"
+    );
+}
+
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn restarts_reloads_and_stops_change_no_share() {
+    let scene = scene_or_skip!("restarts_reloads_and_stops_change_no_share");
+    scene.mark_queue();
+    let mut daemon = Some(scene.daemon(""));
+    let flows = Flows::beside(&scene, 8);
+    sleep(Duration::from_secs(5));
+    let mut wrong = Vec::new();
+    for what in ["nothing", "reload", "restart", "kill and start", "stop"] {
+        let before = flows.parts(Duration::from_secs(5));
+        let old = daemon.take().expect("a daemon");
+        daemon = match what {
+            "reload" => {
+                old.reload();
+                Some(old)
+            }
+            "restart" => {
+                old.stop();
+                Some(scene.daemon(""))
+            }
+            "kill and start" => {
+                old.kill();
+                Some(scene.daemon(""))
+            }
+            "stop" => {
+                old.stop();
+                None
+            }
+            _ => Some(old),
+        };
+        let after = flows.parts(Duration::from_secs(5));
+        let changes: Vec<_> = after
+            .iter()
+            .zip(&before)
+            .map(|(after, before)| after / before)
+            .collect();
+        eprintln!("{what}: {changes:.2?}");
+        if changes.iter().any(|change| !(0.85..=1.15).contains(change)) {
+            wrong.push((what, changes));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:.2?}");
+}
+
+/// A connection of AMP's, the first one, and others of DCTCP, each to a server of its own.
+struct Flows {
+    servers: Vec<Server>,
+    _loads: Vec<Load>,
+}
+
+impl Flows {
+    fn beside(scene: &Scene, others: usize) -> Self {
+        let servers: Vec<_> = (0..=others).map(|_| scene.serve()).collect();
+        let loads = servers.iter().enumerate().map(|(i, server)| {
+            load(match i {
+                0 => scene.connect(server.address),
+                _ => scene.connect_dctcp(server.address),
+            })
+        });
+        Self {
+            _loads: loads.collect(),
+            servers,
+        }
+    }
+
+    /// What part each has of what arrives in this time.
+    fn parts(&self, time: Duration) -> Vec<f64> {
+        let read = || -> Vec<u64> { self.servers.iter().map(Server::read).collect() };
+        let before = read();
+        sleep(time);
+        let bytes: Vec<_> = read()
+            .iter()
+            .zip(&before)
+            .map(|(after, before)| (after - before) as f64)
+            .collect();
+        let all: f64 = bytes.iter().sum();
+        bytes.into_iter().map(|bytes| bytes / all).collect()
+    }
+}
+
+/// AMP's goodput in a DCTCP flow's, and Jain's index of all. None if something else than the marking queue limited: a machine
+/// that has other things to do.
+fn share(scene: &Scene, others: usize, seconds: u64) -> Option<(f64, f64)> {
+    let seconds = seconds.to_string();
+    let before = scene.dropped();
     let ports: Vec<String> = (PORT..=PORT + others).map(|port| port.to_string()).collect();
     let mut servers: Vec<_> = ports
         .iter()
@@ -64,7 +182,7 @@ fn share(scene: &Scene, others: usize) -> (f64, f64) {
                 "iperf3",
                 "-J",
                 "-t",
-                SECONDS,
+                seconds.as_str(),
                 "-p",
                 port.as_str(),
                 "-c",
@@ -80,11 +198,19 @@ fn share(scene: &Scene, others: usize) -> (f64, f64) {
     for server in &mut servers {
         server.wait().expect("its end");
     }
+    let (all, dropped) = (goodputs.iter().sum::<f64>(), scene.dropped() - before);
+    if !(0.95..1.01).contains(&(all / GOODPUT)) || dropped > 100 {
+        eprintln!(
+            "not counted: {:.0} Mbit/s altogether, {dropped} packets dropped",
+            all / 1e6
+        );
+        return None;
+    }
     let dctcp = goodputs[1..].iter().sum::<f64>() / others as f64;
     let (sum, squares) = goodputs
         .iter()
         .fold((0.0, 0.0), |(sum, squares), it| (sum + it, squares + it * it));
-    (goodputs[0] / dctcp, sum * sum / (squares * goodputs.len() as f64))
+    Some((goodputs[0] / dctcp, sum * sum / (squares * goodputs.len() as f64)))
 }
 
 fn goodput(client: Child) -> f64 {
