@@ -68,8 +68,18 @@ soak-linux: $(STAMPS)/linux ## Run weftd under faults by chance for MINUTES=5, t
 	  cargo test --locked -p weft-linux --test daemon -- --ignored --nocapture soak
 
 .PHONY: deb
-deb: $(STAMPS)/linux $(TOOLS)/bin/cargo-deb ## Pack weftd for Debian, below target/debian
-	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo deb --locked -p weft-linux
+deb: $(STAMPS)/linux $(TOOLS)/bin/cargo-deb to-pack ## Pack weftd for Debian, below target/debian
+	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo deb --locked --no-build -p weft-linux
+
+.PHONY: rpm
+rpm: $(STAMPS)/linux $(TOOLS)/bin/cargo-generate-rpm to-pack ## Pack weftd for RPM's distributions, below target/generate-rpm
+	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo generate-rpm -p crates/weft-linux
+
+# weftd with its manual pages and completions.
+.PHONY: to-pack
+to-pack:
+	cargo build --release --locked -p weft-linux
+	rm -rf target/packaging && target/release/weftd documents target/packaging
 
 .PHONY: test-package
 test-package: deb $(STAMPS)/package ## Install, run under systemd and remove that package, in a Debian of its own (root)
@@ -162,6 +172,9 @@ $(STAMPS)/package: $(STAMPS)/emulator
 	@command -v mmdebstrap >/dev/null || $(call apt_install,mmdebstrap) || \
 	  echo "Tests of the package will be skipped. To run them: sudo apt-get install mmdebstrap" >&2
 	@if command -v mmdebstrap >/dev/null; then touch $@; fi
+
+$(TOOLS)/bin/cargo-generate-rpm: | $(STAMPS)/system
+	cargo install --locked --quiet --root $(TOOLS) cargo-generate-rpm@0.21.1
 
 $(TOOLS)/bin/cargo-deb: | $(STAMPS)/system
 	cargo install --locked --quiet --root $(TOOLS) cargo-deb@3.8.0

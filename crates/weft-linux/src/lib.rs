@@ -5,6 +5,7 @@
 //! suppressed. [`daemon`] is what joins the two.
 
 pub mod attach;
+pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod doctor;

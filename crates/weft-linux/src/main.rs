@@ -1,74 +1,14 @@
 //! `weftd`: multipath congestion control on a stock Linux kernel.
 
 use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
+use weft_linux::cli::{self, Arguments, Command};
 use weft_linux::config::{Config, Format, Level, Log};
 use weft_linux::path_manager::Namespace;
 use weft_linux::{Failure, attach, daemon, doctor, status, testbed};
-
-/// Coupled congestion control, subflows, suppression and release for the kernel's MPTCP.
-#[derive(Parser)]
-#[command(name = "weftd", version, arg_required_else_help = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Run the daemon
-    Run {
-        /// The configuration; /etc/weft/weftd.toml if it is there
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
-        /// Read the configuration, say what is wrong with it, and do nothing
-        #[arg(long)]
-        check: bool,
-        /// With --check: try as well whether this kernel takes the programs
-        #[arg(long, requires = "check")]
-        load: bool,
-    },
-    /// Show what the daemon knows: connections, subflows, windows, suppression
-    Status {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-        /// Again every so many seconds, until Ctrl-C
-        #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1",
-              value_parser = clap::value_parser!(u64).range(1..=3600))]
-        watch: Option<u64>,
-    },
-    /// List connections, one a line
-    List,
-    /// Say what is missing here, and the command that mends it
-    Doctor {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-        /// In this network namespace
-        #[arg(long, value_name = "NAME")]
-        namespace: Option<String>,
-    },
-    /// Register congestion controls without a daemon, until `detach` or a reboot
-    Attach {
-        /// Which; all if none is named
-        algorithms: Vec<String>,
-        /// Make this one the default of the network namespace
-        #[arg(long, value_name = "ALGORITHM")]
-        default: Option<String>,
-        /// The network namespace for --default
-        #[arg(long, value_name = "NAME", requires = "default")]
-        namespace: Option<String>,
-    },
-    /// Run an experiment of level "linux" in network namespaces of its own
-    Testbed(testbed::Arguments),
-    /// Take back what `attach` or a killed daemon has left
-    Detach,
-}
 
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
@@ -126,6 +66,9 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             attach::attach(&config, &namespace_of(namespace))?;
         }
         Command::Detach => attach::detach()?,
+        Command::Documents { folder } => {
+            cli::documents(&folder).map_err(Failure::about(folder.display()))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

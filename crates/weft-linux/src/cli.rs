@@ -1,0 +1,122 @@
+//! The command line of `weftd`, and the manual pages and completions that are made of it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::{Shell, generate_to};
+use clap_mangen::Man;
+
+use crate::testbed;
+
+/// Coupled congestion control, subflows, suppression and release for the kernel's MPTCP.
+#[derive(Parser)]
+#[command(name = "weftd", version, arg_required_else_help = true)]
+pub struct Arguments {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What `weftd` can be told to do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run the daemon
+    Run {
+        /// The configuration; /etc/weft/weftd.toml if it is there
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Read the configuration, say what is wrong with it, and do nothing
+        #[arg(long)]
+        check: bool,
+        /// With --check: try as well whether this kernel takes the programs
+        #[arg(long, requires = "check")]
+        load: bool,
+    },
+    /// Show what the daemon knows: connections, subflows, windows, suppression
+    Status {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Again every so many seconds, until Ctrl-C
+        #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1",
+              value_parser = clap::value_parser!(u64).range(1..=3600))]
+        watch: Option<u64>,
+    },
+    /// List connections, one a line
+    List,
+    /// Say what is missing here, and the command that mends it
+    Doctor {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// In this network namespace
+        #[arg(long, value_name = "NAME")]
+        namespace: Option<String>,
+    },
+    /// Register congestion controls without a daemon, until `detach` or a reboot
+    Attach {
+        /// Which; all if none is named
+        algorithms: Vec<String>,
+        /// Make this one the default of the network namespace
+        #[arg(long, value_name = "ALGORITHM")]
+        default: Option<String>,
+        /// The network namespace for --default
+        #[arg(long, value_name = "NAME", requires = "default")]
+        namespace: Option<String>,
+    },
+    /// Run an experiment of level "linux" in network namespaces of its own
+    Testbed(testbed::Arguments),
+    /// Take back what `attach` or a killed daemon has left
+    Detach,
+    /// Write manual pages and completions into a folder, for packages
+    #[command(hide = true)]
+    Documents {
+        /// Which
+        folder: PathBuf,
+    },
+}
+
+/// Writes manual pages, of section 8, and completions for bash, zsh and fish into a folder.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn documents(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut command = Arguments::command().disable_help_subcommand(true);
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        generate_to(shell, &mut command, "weftd", folder)?;
+    }
+    let shown = command.get_subcommands().filter(|of| !of.is_hide_set());
+    let pages = shown.map(|of| {
+        let name = format!("weftd-{}", of.get_name());
+        of.clone().display_name(name).version(env!("CARGO_PKG_VERSION"))
+    });
+    for page in pages.chain([command.clone()]) {
+        let manual = Man::new(page)
+            .section("8")
+            .source("Weft")
+            .manual("System administration");
+        manual.generate_to(folder)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_has_a_page_and_each_shell_its_completions() {
+        let folder = tempfile::tempdir().unwrap();
+        documents(folder.path()).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(read("weftd.8").contains("weftd\\-run"));
+        assert!(read("weftd-run.8").contains("takes the programs"));
+        for name in ["weftd.bash", "_weftd", "weftd.fish"] {
+            assert!(read(name).contains("namespace"), "{name}");
+        }
+        assert!(!folder.path().join("weftd-documents.8").exists());
+    }
+}
