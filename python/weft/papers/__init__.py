@@ -23,5 +23,6 @@ FIGURES = (
     Figure("mptcp-dc/fig08", "One-way latency of TCP and multipath TCP on a small bottleneck", 10, 1),
     Figure("mptcp-dc/testbed-linux", "VLB and Multipath TCP over two paths, on Linux", 410, 15, "linux"),
     Figure("mptcp-dc/latency-linux", "One-way latency of TCP and multipath TCP on Linux", 305, 14, "linux"),
+    Figure("amp-fg/fig05", "Queue of 8 senders to 1, 10 subflows each: LIA, XMP and AMP-FG (with figure 6)", 45, 3),
     Figure("beyond/linux-single-flow", "One Reno or CUBIC flow on Linux, beside the packet level", 500, 18, "linux"),
 )

@@ -1,0 +1,206 @@
+"""Figures 5 and 6 (section V.A): the bottleneck's queue, 8 senders to 1 in the fat-tree, buffers of 100 and 500.
+
+"8 servers as the senders and one server as the receiver ..., in which 10 subflows are synchronously sent" has two
+readings: 10 subflows of each sender, 80 in all, as here, or 10 in all, six senders with one and two with two. Both are
+run, and K is a fifth of the buffer, since the paper does not give it. Lengths are those after slow start.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from weft import statistics
+from weft.papers.amp_fg.settings import BDP, HOSTS, K_OF_BUFFER, SHOWN, experiment, fat_tree, tor_of, transport
+from weft.papers.figure import Claim
+from weft.papers.spread import Spread, listed, over_seeds
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+
+SENDERS = 8
+SUBFLOWS = 10
+EACH, IN_ALL = "10 subflows each", "10 subflows in all"
+READINGS = (EACH, IN_ALL)
+BUFFERS = (100, 500)
+ALGORITHMS = ("lia", "xmp", "amp-fg")
+MARKED = ("xmp", "amp-fg")
+CAUSES = ("xmp-floor-1", "amp-fg-floor-2", "amp-fg-neighbours")
+"""What the notes compare with: the other algorithm's floor of the window, and Algorithm 1's XOR."""
+SECONDS, WARM_UP_S = 2.0, 0.5
+QUICK_SECONDS, QUICK_WARM_UP_S = 0.5, 0.2
+QUICK = f"{QUICK_SECONDS} s simulated instead of {SECONDS:.0f} s"
+LOW, HIGH = 0.01, 0.99
+"""Shares of the time below which the queue counts as lowest and highest."""
+EDGE = 0.1
+"""A queue that comes so near to empty and to full, as a part of the buffer, fluctuates from 0 to full."""
+OVERSHOOT = 1.25
+"""A queue up to so many times K is controlled: senders hear of a mark one RTT later."""
+WAITS = "packets wait, without the one being sent"
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Each algorithm with each buffer, for both readings."""
+    return [
+        _case(reading, buffer, algorithm, seed, quick=scale.quick)
+        for reading in READINGS
+        for buffer in BUFFERS
+        for algorithm in (*ALGORITHMS, *CAUSES)
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row a length in packets: the share of time with at most that length; beside it the run's drops, timeouts."""
+    lengths = statistics.queue_lengths(result.queues)
+    steps = statistics.cdf(lengths, "packets", weight="seconds").rename({"value": "packets"})
+    drops = int(result.queues["drops"].sum())
+    return steps.with_columns(drops=pl.lit(drops), timeouts=pl.lit(int(result.flows["timeouts"].sum())))
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Section V.A, sentence by sentence, for each buffer."""
+    return [claim for buffer in BUFFERS for claim in _of_buffer(rows, buffer)]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """How long the queue was how long: a panel a buffer and reading, a line a seed, K dotted."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(8, 6.4), layout="constrained")
+    panels = plot.subplots(len(READINGS), len(BUFFERS), sharey=True)
+    for reading, line in zip(READINGS, panels, strict=True):
+        for buffer, axes in zip(BUFFERS, line, strict=True):
+            for algorithm in ALGORITHMS:
+                here = _rows(rows, reading, buffer, algorithm)
+                for (seed,), steps in here.group_by("seed", maintain_order=True):
+                    axes.step(
+                        steps["packets"].to_numpy(),
+                        steps["fraction"].to_numpy(),
+                        where="post",
+                        label=SHOWN[algorithm].label if seed == rows["seed"].min() else None,
+                        color=SHOWN[algorithm].colour,
+                        linewidth=1,
+                    )
+            axes.axvline(buffer // K_OF_BUFFER, color="black", linestyle=":", linewidth=1)
+            axes.set_xlim(0, buffer)
+            axes.set_ylim(0, 1)
+            axes.set_title(f"buffer of {buffer}, {reading}")
+            axes.set_xlabel("queue length (packets)")
+            axes.grid(visible=True, alpha=0.3)
+        line[0].set_ylabel("share of time")
+    panels[0][0].legend(frameon=False)
+    plot.suptitle(f"Figures 5 and 6: {SENDERS} senders to 1")
+    return plot
+
+
+def _case(reading: str, buffer: int, algorithm: str, seed: int, *, quick: bool) -> Case:
+    *senders, receiver = random.Random(seed).sample(range(HOSTS), SENDERS + 1)  # noqa: S311 - no secret
+    counts = {sender: _subflows(reading, place) for place, sender in enumerate(senders)}
+    spec = experiment(
+        f"{algorithm}-{buffer}",
+        topology=fat_tree(),
+        seconds=QUICK_SECONDS if quick else SECONDS,
+        buffer=buffer,
+        transports={f"x{n}": transport(algorithm, n) for n in set(counts.values())},
+        traffic=[
+            {"kind": "bulk", "pairs": [[f"h{sender}", f"h{receiver}"]], "transport": f"x{n}"}
+            for sender, n in counts.items()
+        ],
+        more=_probed(receiver, QUICK_WARM_UP_S if quick else WARM_UP_S),
+    )
+    return Case({"reading": reading, "buffer": buffer, "algorithm": algorithm}, spec, seed)
+
+
+def _subflows(reading: str, place: int) -> int:
+    if reading == EACH:
+        return SUBFLOWS
+    return SUBFLOWS // SENDERS + (place < SUBFLOWS % SENDERS)
+
+
+def _probed(receiver: int, from_s: float) -> dict[str, Any]:
+    link = f"{tor_of(receiver)}->h{receiver}"
+    return {"measure": {"from": f"{from_s}s"}, "probes": [{"kind": "queue", "at": [link]}]}
+
+
+def _of_buffer(rows: pl.DataFrame, buffer: int) -> list[Claim]:
+    k = buffer // K_OF_BUFFER
+    figure = f"Figure {5 + BUFFERS.index(buffer)}, buffer of {buffer}"
+    low, high = (_percentile(rows, EACH, buffer, "lia", part) for part in (LOW, HIGH))
+    tops = {name: _percentile(rows, EACH, buffer, name, HIGH) for name in MARKED}
+    means = {name: _mean(rows, EACH, buffer, name) for name in MARKED}
+    lower = means["amp-fg"] / means["xmp"]
+    return [
+        Claim(
+            f"{figure}: LIA's queue fluctuates between empty and full",
+            f"0 to {buffer}",
+            f"{low} to {high}",
+            low.mean <= EDGE * buffer and high.mean >= (1 - EDGE) * buffer,
+            f"{100 * LOW:.0f}st and {100 * HIGH:.0f}th percentile of how many {WAITS}; holds within {EDGE:.0%} of the "
+            f"buffer at both ends. A halved window leaves half of what was under way, and the links hold only "
+            f"{BDP:.0f} packets, so that without a timeout even a subflow alone leaves "
+            f"{(buffer + BDP) / 2 - BDP:.0f} waiting; with {IN_ALL} {_percentile(rows, IN_ALL, buffer, 'lia', LOW)} to "
+            f"{_percentile(rows, IN_ALL, buffer, 'lia', HIGH)}. {_repairs(rows, buffer, 'lia')}",
+        ),
+        Claim(
+            f"{figure}: XMP and AMP-FG keep the queue between 0 and K",
+            f"K, here {k}",
+            f"up to {_named(tops)}",
+            all(top.mean <= OVERSHOOT * k for top in tops.values()),
+            f"{100 * HIGH:.0f}th percentile; holds up to {OVERSHOOT} K. {_floor(buffer)} Measured: with {IN_ALL} "
+            f"{_named({name: _percentile(rows, IN_ALL, buffer, name, HIGH) for name in MARKED})}; with {EACH} "
+            f"{_named({name: _percentile(rows, EACH, buffer, name, HIGH) for name in CAUSES[:2]})}. "
+            f"{_repairs(rows, buffer, 'xmp')}; {_repairs(rows, buffer, 'amp-fg')}",
+        ),
+        Claim(
+            f"{figure}: AMP-FG keeps the queue lower than XMP",
+            "lower",
+            f"{lower} of XMP's mean",
+            lower.mean < 1,
+            f"mean length with {EACH}: {_named(means)}; holds below 1; with {IN_ALL} "
+            f"{_mean(rows, IN_ALL, buffer, 'amp-fg') / _mean(rows, IN_ALL, buffer, 'xmp')}. AMP-FG's windows go down "
+            f"to 1 packet, XMP's to 2: with the same floor of 1 it is "
+            f"{means['amp-fg'] / _mean(rows, EACH, buffer, 'xmp-floor-1')}, of 2 "
+            f"{_mean(rows, EACH, buffer, 'amp-fg-floor-2') / means['xmp']}; with Algorithm 1's XOR "
+            f"{_mean(rows, EACH, buffer, 'amp-fg-neighbours') / means['xmp']}",
+        ),
+    ]
+
+
+def _floor(buffer: int) -> str:
+    """What windows at their floors leave in the queue."""
+    left = {n: SENDERS * SUBFLOWS * n - BDP for n in (1, 2)}
+    return (
+        f"With a window of 1 packet each, {SENDERS * SUBFLOWS} subflows have {left[1]:.0f} packets more under way than "
+        f"the links hold, with XMP's least window of 2 {left[2]:.0f}, of a buffer of {buffer}."
+    )
+
+
+def _rows(rows: pl.DataFrame, reading: str, buffer: int, algorithm: str) -> pl.DataFrame:
+    return rows.filter(reading=reading, buffer=buffer, algorithm=algorithm)
+
+
+def _percentile(rows: pl.DataFrame, reading: str, buffer: int, algorithm: str, part: float) -> Spread:
+    reached = pl.col("packets").filter(pl.col("fraction") >= part - 1e-12).min()
+    return over_seeds(_rows(rows, reading, buffer, algorithm), reached)
+
+
+def _mean(rows: pl.DataFrame, reading: str, buffer: int, algorithm: str) -> Spread:
+    share = pl.col("fraction") - pl.col("fraction").shift(fill_value=0.0)
+    return over_seeds(_rows(rows, reading, buffer, algorithm), (pl.col("packets") * share).sum())
+
+
+def _repairs(rows: pl.DataFrame, buffer: int, algorithm: str) -> str:
+    here = _rows(rows, EACH, buffer, algorithm)
+    counts = (over_seeds(here, pl.col(column).first()) for column in ("drops", "timeouts"))
+    return "{}: drops after slow start {}, timeouts of the whole run {}".format(SHOWN[algorithm].label, *counts)
+
+
+def _named(spreads: dict[str, Spread]) -> str:
+    return listed((SHOWN[name].label, spread) for name, spread in spreads.items())

@@ -1,0 +1,135 @@
+"""Section V's settings: a fat-tree of 128 servers and 80 switches of 8 ports, links of 1 Gbps, ECMP.
+
+"The RTT without queuing delay is 100us between any two servers": here it is that of a full packet between pods, whose
+six links take 73 us to send it and 3 us to send its acknowledgement, so that a link's delay is 2 us.
+
+The paper does not give the marking threshold K; here it is a fifth of the buffer, DCTCP's 20 packets where that holds
+100. It does not give the transport of its ns-3.21 either, which had no selective acknowledgements: NewReno by three
+duplicate acknowledgements, an acknowledgement for every packet, as equation (2) supposes, an initial window of one
+packet, and RTOs from 200 ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from weft.spec import Experiment
+
+PORTS = 8
+HOSTS = PORTS**3 // 4
+QUICK_PORTS = 4
+"""A fat-tree of 16 hosts, for quick versions."""
+DELAY_US = 2
+RTT_US = 100
+BDP = 1e9 * RTT_US * 1e-6 / (8 * 1514)
+"""Packets."""
+BUFFER = 100
+K_OF_BUFFER = 5
+"""K is that part of the buffer."""
+
+NS3: dict[str, Any] = {
+    "initial_cwnd": 1,
+    "recovery": "newreno",
+    "tail_loss_probe": False,
+    "proportional_rate_reduction": False,
+    "forward_rto": False,
+    "timestamps": False,
+    "limited_transmit": False,
+    "ack_every": 1,
+    "quick_acks": 0,
+    "confirmed_joins": False,
+    "reinject": False,
+    "receive_buffer": "1GB",
+}
+"""The paper's TCP, as changes of the profile `linux`."""
+
+ALGORITHMS: dict[str, str | dict[str, Any]] = {
+    "dctcp": "dctcp",
+    "lia": "lia",
+    "xmp": "xmp",
+    "amp-fg": "amp-fg",
+    # Not the paper's, or another reading of it: they show what a difference comes from.
+    "xmp-floor-1": {"name": "xmp", "cwnd_min": 1},
+    "amp-fg-neighbours": {"name": "amp-fg", "neighbours": 1},
+    "amp-fg-floor-2": {"name": "amp-fg", "cwnd_min": 2},
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How an algorithm looks in plots and is called in words."""
+
+    label: str
+    colour: str
+    marker: str = "o"
+
+
+SHOWN = {
+    "dctcp": Shown("DCTCP", "#444444", "D"),
+    "lia": Shown("LIA", "#cc79a7", "v"),
+    "xmp": Shown("XMP", "#d55e00", "s"),
+    "amp-fg": Shown("AMP-FG", "#0072b2", "o"),
+    "xmp-floor-1": Shown("XMP with a floor of 1 packet", "#e69f00", "P"),
+    "amp-fg-neighbours": Shown("AMP-FG with Algorithm 1's XOR", "#56b4e9", "x"),
+    "amp-fg-floor-2": Shown("AMP-FG with a floor of 2 packets", "#009e73", "^"),
+}
+
+
+def transport(algorithm: str, subflows: int = 1) -> dict[str, Any]:
+    """One of `ALGORITHMS`, each subflow on a path by hash."""
+    return {"cc": ALGORITHMS[algorithm], "subflows": subflows, "paths": "ecmp", "tcp": dict(NS3)}
+
+
+def fat_tree(ports: int = PORTS) -> dict[str, Any]:
+    """That topology, or a smaller one."""
+    return {"kind": "fat-tree", "k": ports}
+
+
+def tor_of(host: int, ports: int = PORTS) -> str:
+    """The switch of a host."""
+    half = ports // 2
+    return f"tor{host // half**2}.{host % half**2 // half}"
+
+
+def experiment(
+    name: str,
+    *,
+    topology: Mapping[str, Any],
+    seconds: float,
+    transports: Mapping[str, Mapping[str, Any]],
+    traffic: Sequence[Mapping[str, Any]],
+    buffer: int = BUFFER,
+    mark: int | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> Experiment:
+    """An experiment with section V's links.
+
+    Args:
+        name: Its name.
+        topology: Kind and size.
+        seconds: Simulated.
+        transports: By name.
+        traffic: Entries.
+        buffer: Packets that a queue holds.
+        mark: K in packets; left out, a fifth of the buffer.
+        more: Further fields of the spec.
+    """
+    from weft import Experiment
+
+    return Experiment.model_validate(
+        {
+            "name": name,
+            "duration": f"{seconds * 1e6:.0f}us",
+            "topology": {**topology, "rate": "1Gbps", "delay": f"{DELAY_US}us"},
+            "queues": {"limit": f"{buffer} packets", "mark": f"{mark or buffer // K_OF_BUFFER} packets"},
+            # ns-3's hosts send through a queue like a switch's, and at once.
+            "hosts": {"nic": "switch", "jitter": "0us"},
+            "transports": transports,
+            "traffic": traffic,
+            **(more or {}),
+        }
+    )
