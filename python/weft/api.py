@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _weft
-from weft.errors import OutputError, RunError, SpecError
+from weft.errors import OutputError, RunError, SpecError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -121,15 +121,15 @@ class Result:
     def _repr_html_(self) -> str:
         it = self.manifest
         counters = it["counters"]
+        shown = {"packet-hops": "packet_hops", "marks": "marks", "drops": "drops", "timeouts": "timeouts"}
         facts = {
             "seed": it["seed"],
             "simulated": f"{it['end_s']:g} s" + (" (partial)" if self.partial else ""),
             "wall clock": f"{it['wall_seconds']:.2f} s",
-            "packet-hops": f"{counters['packet_hops']:,}",
-            "marks": f"{counters['marks']:,}",
-            "drops": f"{counters['drops']:,}",
-            "timeouts": f"{counters['timeouts']:,}",
-        } | {f"rows of {name}": f"{rows:,}" for name, rows in it["rows"].items() if rows}
+            # A level that has no packets does not count them.
+            **{words: f"{counters[name]:,}" for words, name in shown.items() if name in counters},
+            **{f"rows of {name}": f"{rows:,}" for name, rows in it["rows"].items() if rows},
+        }
         rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(fact))}</td></tr>" for name, fact in facts.items())
         return f"<table><caption>{escape(it['name'] or 'experiment')}</caption>{rows}</table>"
 
@@ -158,47 +158,55 @@ class Result:
         if self._run is not None and self._folder is None:
             return {name: pl.DataFrame(table) for name, table in self._run.tables().items()}
         assert self._folder is not None, "a result that was unpickled has its tables"  # noqa: S101
-        return {name: pl.read_parquet(self._folder / f"{name}.parquet") for name in TABLES}
+        return {
+            name: pl.read_parquet(self._folder / f"{name}.parquet") for name in TABLES if name in self.manifest["rows"]
+        }
+
+    def _table(self, name: str) -> pl.DataFrame:
+        if name not in self.tables:
+            level = self.manifest["level"]
+            raise UsageError(f"{name}: level {level!r} has no such table; allowed: {', '.join(self.tables)}")
+        return self.tables[name]
 
     @property
     def flows(self) -> pl.DataFrame:
         """One row a flow."""
-        return self.tables["flows"]
+        return self._table("flows")
 
     @property
     def subflows(self) -> pl.DataFrame:
         """One row a subflow."""
-        return self.tables["subflows"]
+        return self._table("subflows")
 
     @property
     def jobs(self) -> pl.DataFrame:
         """One row a job of the traffic `jobs`."""
-        return self.tables["jobs"]
+        return self._table("jobs")
 
     @property
     def suppressions(self) -> pl.DataFrame:
         """One row a time during which a connection's subflows were suppressed."""
-        return self.tables["suppressions"]
+        return self._table("suppressions")
 
     @property
     def queues(self) -> pl.DataFrame:
         """Time-weighted distribution of the length of each probed queue."""
-        return self.tables["queues"]
+        return self._table("queues")
 
     @property
     def links(self) -> pl.DataFrame:
         """One row a link."""
-        return self.tables["links"]
+        return self._table("links")
 
     @property
     def traces(self) -> pl.DataFrame:
         """Samples in time of what was probed."""
-        return self.tables["traces"]
+        return self._table("traces")
 
     @property
     def latencies(self) -> pl.DataFrame:
         """One row a chunk of the data of flows with the probe `latency`."""
-        return self.tables["latencies"]
+        return self._table("latencies")
 
     @property
     def plot(self) -> Plots:

@@ -121,18 +121,18 @@ def run(
         )
     for warning in result.manifest["warnings"]:
         terminal.warn(warning)
+    rows = result.manifest["rows"]
     if as_json:
         terminal.print_json(
             {
                 "out": str(folder),
                 "partial": result.partial,
-                "tables": {name: str(folder / f"{name}.parquet") for name in api.TABLES},
+                "tables": {name: str(folder / f"{name}.parquet") for name in api.TABLES if name in rows},
                 "manifest": result.manifest,
             }
         )
     else:
-        rows = result.manifest["rows"]
-        files = [(name, rows[name], str(folder / f"{name}.parquet")) for name in api.TABLES]
+        files = [(name, rows[name], str(folder / f"{name}.parquet")) for name in api.TABLES if name in rows]
         terminal.print_table("", ("table", "rows", "file"), files)
         for line in _unfinished(result.manifest):
             terminal.print_line(line)

@@ -30,6 +30,8 @@ const STEP: f64 = 1.0;
 pub struct Settings {
     /// Bits of a packet.
     pub packet_bits: f64,
+    /// Are packets marked, so that what is sent arrives, or lost?
+    pub marks: bool,
     /// The equilibrium is reached when no link with a price is further than this from its capacity, relatively.
     pub tolerance: f64,
     /// Iterations after which to give up.
@@ -42,6 +44,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             packet_bits: 12_000.0,
+            marks: false,
             tolerance: 1e-3,
             most_iterations: 5_000,
             threads: 1,
@@ -67,7 +70,7 @@ pub struct Equilibrium {
 }
 
 /// A link while the solver runs.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Link {
     capacity: f64,
     /// Logarithm of the price.
@@ -80,10 +83,11 @@ struct Link {
 
 impl Link {
     /// Is offered `load` and moves its price. Returns how far it is from rest.
-    fn update(&mut self, load: f64) -> f64 {
+    fn update(&mut self, load: f64, marks: bool) -> f64 {
         self.load = load;
         let price = self.log_price.exp();
-        let excess = load * (1.0 - price) / self.capacity;
+        let carried = if marks { load } else { load * (1.0 - price) };
+        let excess = carried / self.capacity;
         let off = if price <= FREE {
             (excess - 1.0).max(0.0)
         } else {
@@ -111,46 +115,101 @@ pub fn equilibrium(
     response: &dyn Response,
     settings: Settings,
 ) -> Equilibrium {
-    assert_eq!(
-        rtts.len(),
-        instance.subflows(),
-        "a round-trip time for each subflow"
-    );
-    assert!(rtts.iter().all(|&rtt| rtt > 0.0), "round-trip times above 0");
-    instance.index();
-    let instance = &*instance;
-    let mut links: Vec<Link> = instance
-        .capacities()
-        .iter()
-        .map(|&capacity| Link {
+    let mut search = Search::new(instance, rtts, None, settings);
+    while !search.over() {
+        search.step(instance, rtts, response);
+    }
+    search.found(instance)
+}
+
+/// A search for the equilibrium, an iteration at a time.
+#[derive(Clone, Debug)]
+pub struct Search {
+    settings: Settings,
+    links: Vec<Link>,
+    sent: Vec<f64>,
+    /// Share of packets that each link lets pass.
+    passed: Vec<f64>,
+    shares: Shares,
+    iterations: u32,
+    residual: f64,
+}
+
+impl Search {
+    /// Before the first iteration. `prices` are those of an equilibrium nearby, if one is known.
+    ///
+    /// # Panics
+    /// With another number of round-trip times than subflows, or one that is not above 0; with another number of prices than
+    /// links.
+    pub fn new(instance: &mut Instance, rtts: &[f64], prices: Option<&[f64]>, settings: Settings) -> Self {
+        assert_eq!(
+            rtts.len(),
+            instance.subflows(),
+            "a round-trip time for each subflow"
+        );
+        assert!(rtts.iter().all(|&rtt| rtt > 0.0), "round-trip times above 0");
+        assert!(
+            prices.is_none_or(|prices| prices.len() == instance.capacities().len()),
+            "a price for each link"
+        );
+        instance.index();
+        let price = |link: usize| prices.map_or(FIRST, |prices| prices[link].clamp(FLOOR, MOST));
+        let link = |(link, &capacity): (usize, &f64)| Link {
             capacity,
-            log_price: FIRST.ln(),
+            log_price: price(link).ln(),
             gain: 0.5,
             step: 0.0,
             load: 0.0,
-        })
-        .collect();
-    let mut sent = vec![0.0; instance.subflows()];
-    let mut passed: Vec<f64> = vec![1.0 - FIRST; links.len()];
-    let shares = Shares::new(instance, settings.threads.max(1));
-    let (mut iterations, mut residual, mut reached) = (0, f64::INFINITY, false);
-    while iterations < settings.most_iterations && !reached {
-        for (passed, link) in passed.iter_mut().zip(&links) {
+        };
+        let links: Vec<Link> = instance.capacities().iter().enumerate().map(link).collect();
+        Self {
+            settings,
+            sent: vec![0.0; instance.subflows()],
+            passed: vec![1.0; links.len()],
+            links,
+            shares: Shares::new(instance, settings.threads.max(1)),
+            iterations: 0,
+            residual: f64::INFINITY,
+        }
+    }
+
+    /// Is the equilibrium reached, or given up?
+    pub fn over(&self) -> bool {
+        self.residual <= self.settings.tolerance || self.iterations >= self.settings.most_iterations
+    }
+
+    /// One iteration, on what the search began with.
+    pub fn step(&mut self, instance: &Instance, rtts: &[f64], response: &dyn Response) {
+        for (passed, link) in self.passed.iter_mut().zip(&self.links) {
             *passed = 1.0 - link.log_price.exp();
         }
-        shares.send(instance, rtts, response, settings.packet_bits, &passed, &mut sent);
-        residual = shares.load(instance, &sent, &mut links);
-        iterations += 1;
-        reached = residual <= settings.tolerance;
+        let bits = self.settings.packet_bits;
+        self.shares
+            .send(instance, rtts, response, bits, &self.passed, &mut self.sent);
+        self.residual = self
+            .shares
+            .load(instance, &self.sent, self.settings.marks, &mut self.links);
+        self.iterations += 1;
     }
-    let goodput = |(s, &sent): (usize, &f64)| sent * survival(instance.path(s), &passed);
-    Equilibrium {
-        goodputs: sent.iter().enumerate().map(goodput).collect(),
-        prices: passed.iter().map(|passed| 1.0 - passed).collect(),
-        loads: links.iter().map(|link| link.load).collect(),
-        iterations,
-        residual,
-        reached,
+
+    /// What was found by now.
+    pub fn found(&self, instance: &Instance) -> Equilibrium {
+        let arrives = |s| {
+            if self.settings.marks {
+                1.0
+            } else {
+                survival(instance.path(s), &self.passed)
+            }
+        };
+        let goodput = |(s, &sent): (usize, &f64)| sent * arrives(s);
+        Equilibrium {
+            goodputs: self.sent.iter().enumerate().map(goodput).collect(),
+            prices: self.passed.iter().map(|passed| 1.0 - passed).collect(),
+            loads: self.links.iter().map(|link| link.load).collect(),
+            iterations: self.iterations,
+            residual: self.residual,
+            reached: self.residual <= self.settings.tolerance,
+        }
     }
 }
 
@@ -161,6 +220,7 @@ fn survival(path: &[u32], passed: &[f64]) -> f64 {
 }
 
 /// Which thread does what: ranges of connections, and of links.
+#[derive(Clone, Debug)]
 struct Shares {
     /// First connection of each thread, and one past the last.
     connections: Vec<usize>,
@@ -225,12 +285,12 @@ impl Shares {
     }
 
     /// Offers every link what its subflows send, in ascending order whatever the threads. Returns the worst residual.
-    fn load(&self, instance: &Instance, sent: &[f64], links: &mut [Link]) -> f64 {
+    fn load(&self, instance: &Instance, sent: &[f64], marks: bool, links: &mut [Link]) -> f64 {
         let offer = |first: usize, links: &mut [Link]| {
             let mut worst = 0.0_f64;
             for (i, link) in links.iter_mut().enumerate() {
                 let load = instance.users(first + i).iter().map(|&s| sent[s as usize]).sum();
-                worst = worst.max(link.update(load));
+                worst = worst.max(link.update(load, marks));
             }
             worst
         };

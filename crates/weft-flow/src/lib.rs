@@ -3,10 +3,12 @@
 //!
 //! An [`Instance`] says which links every subflow crosses, by hand or, by [`place`], on a fabric. [`max_min`] and
 //! [`equilibrium`] solve it. [`Sharing`] keeps max-min fair rates while flows come and go, and [`Fluid`] serves flows of a
-//! size at them. Nothing is hashed, and the number of threads changes no bit of the result.
+//! size at them. [`FlowLevel`] is a home of experiments: all of that in time. Nothing is hashed, and the number of threads changes no bit of the result.
 
+mod course;
 mod equilibrium;
 mod fluid;
+mod home;
 mod instance;
 mod max_min;
 mod placing;
@@ -14,6 +16,7 @@ mod sharing;
 
 pub use equilibrium::{Equilibrium, Settings, equilibrium};
 pub use fluid::Fluid;
+pub use home::FlowLevel;
 pub use instance::{Error, Instance};
 pub use max_min::{certify, max_min};
 pub use placing::{Connection, Placed, place};

@@ -1,7 +1,8 @@
 //! Connections placed on a fabric: the links that their subflows cross by a path policy.
 
-use weft_fabric::Fabric;
-use weft_paths::{PathPolicy, Paths, Policy, Way};
+use weft_fabric::{Fabric, NodeId};
+use weft_paths::{PathPolicy, Paths, Policy, Way, draw};
+use weft_spec::Time;
 
 use crate::{Error, Instance};
 
@@ -41,14 +42,8 @@ pub fn place(
 ) -> Result<Placed, Error> {
     let capacities = fabric.links.iter().map(|link| link.rate.0 as f64).collect();
     let mut instance = Instance::new(capacities)?;
-    let mut first_link = vec![0_u32; fabric.nodes.len() + 1];
-    for link in &fabric.links {
-        first_link[link.from as usize + 1] += 1;
-    }
-    for node in 0..fabric.nodes.len() {
-        first_link[node + 1] += first_link[node];
-    }
-    let (mut rtts, mut ports, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    let ways = Ways::new(fabric);
+    let (mut rtts, mut links, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for (connection, it) in connections.into_iter().enumerate() {
         let [from, to] = [it.from, it.to].map(|host| fabric.hosts[host as usize]);
         let paths = Paths::between(fabric, from, to).ok_or(Error::NoPath {
@@ -56,7 +51,7 @@ pub fn place(
             subflow: 0,
         })?;
         links.clear();
-        let mut ends = Vec::with_capacity(it.subflows as usize);
+        ends.clear();
         for subflow in 0..it.subflows {
             let way = Way {
                 flow: connection as u32,
@@ -64,18 +59,8 @@ pub fn place(
                 subflows: it.subflows,
                 back: false,
             };
-            ports.clear();
-            fabric
-                .routing
-                .path(from, to, policy.path(paths, seed, way), &mut ports);
-            let (mut node, mut delay) = (from, 0);
-            for &port in &ports {
-                let link = first_link[node as usize] + u32::from(port);
-                links.push(link);
-                node = fabric.links[link as usize].to;
-                delay += fabric.links[link as usize].delay.0;
-            }
-            rtts.push(2.0 * delay as f64 * 1e-12);
+            let delay = ways.path(fabric, (from, to), policy.path(paths, seed, way), &mut links);
+            rtts.push(2.0 * delay.seconds());
             ends.push(links.len());
         }
         let starts = std::iter::once(0).chain(ends.iter().copied());
@@ -84,10 +69,92 @@ pub fn place(
     Ok(Placed { instance, rtts })
 }
 
+/// From paths by number to links.
+#[derive(Clone, Debug)]
+pub(crate) struct Ways {
+    /// Of each node the first outgoing link.
+    first_link: Vec<u32>,
+    /// Links that are known to be dead; empty where none ever is.
+    dead: Vec<bool>,
+}
+
+/// How many paths are drawn around dead links before all are looked at in order.
+const DRAWS: u64 = 64;
+
+/// How many are looked at in order, lest a search among millions of dead paths not end.
+const LOOKS: u64 = 4096;
+
+impl Ways {
+    pub fn new(fabric: &Fabric) -> Self {
+        let mut first_link = vec![0_u32; fabric.nodes.len() + 1];
+        for link in &fabric.links {
+            first_link[link.from as usize + 1] += 1;
+        }
+        for node in 0..fabric.nodes.len() {
+            first_link[node + 1] += first_link[node];
+        }
+        let dead = Vec::new();
+        Self { first_link, dead }
+    }
+
+    /// Takes notice of the death or return of one of so many links.
+    pub fn note(&mut self, link: u32, dead: bool, links: usize) {
+        self.dead.resize(links, false);
+        self.dead[link as usize] = dead;
+    }
+
+    /// Appends the links of path `n`; returns their propagation delays together.
+    pub fn path(&self, fabric: &Fabric, (from, to): (NodeId, NodeId), n: u64, links: &mut Vec<u32>) -> Time {
+        let mut ports = Vec::with_capacity(8);
+        fabric.routing.path(from, to, n, &mut ports);
+        let (mut node, mut delay) = (from, 0);
+        for &port in &ports {
+            let link = self.first_link[node as usize] + u32::from(port);
+            links.push(link);
+            node = fabric.links[link as usize].to;
+            delay += fabric.links[link as usize].delay.0;
+        }
+        Time(delay)
+    }
+
+    /// The policy's path, or, where that takes a link known to be dead, another one as the packet level draws it. If all do, it
+    /// stays.
+    pub fn living_path(
+        &self,
+        fabric: &Fabric,
+        ends: (NodeId, NodeId),
+        chosen: u64,
+        count: u64,
+        (seed, way): (u64, Way),
+        links: &mut Vec<u32>,
+    ) -> Time {
+        let start = links.len();
+        let delay = self.path(fabric, ends, chosen, links);
+        let lives = |links: &[u32]| self.dead.is_empty() || links.iter().all(|&l| !self.dead[l as usize]);
+        if lives(&links[start..]) {
+            return delay;
+        }
+        let subflow = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.back);
+        let nth = |n| (u128::from(draw(&[seed, subflow, n])) * u128::from(count)) >> 64;
+        let drawn = (1..=DRAWS).map(|n| nth(n) as u64);
+        let mut other = Vec::with_capacity(8);
+        for n in drawn.chain(0..count.min(LOOKS)) {
+            other.clear();
+            let delay = self.path(fabric, ends, n, &mut other);
+            if lives(&other) {
+                links.truncate(start);
+                links.append(&mut other);
+                return delay;
+            }
+        }
+        delay
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use weft_fabric::{FatTree, PortQueues, Queue, Topology};
-    use weft_spec::{Amount, Rate, Time};
+    use weft_spec::{Amount, Rate};
 
     use super::*;
 

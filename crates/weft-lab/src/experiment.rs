@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use weft_cc::Factory;
 use weft_run::{
-    Ended, Error, Folder, Found, Handover, MAX_THREADS, Names, Options, Progress, Run, Running, Unfinished,
-    Written, manifest,
+    Ended, Error, Folder, Found, Handover, Home, MAX_THREADS, Names, Options, Progress, Run, Running,
+    Unfinished, Written, manifest,
 };
 use weft_spec::{Spec, SpecError, Time, apply_override, read_table};
 
@@ -181,6 +181,7 @@ impl Experiment {
             .map_err(|full| Error::Memory(full.to_string()))?;
         let handover = Handover::new(&plan, Names::new(&plan, &classes.names, home.untold()), None);
         Ok(Prepared {
+            home,
             running: home.start(plan, options)?,
             handover,
             classes,
@@ -210,6 +211,7 @@ impl Experiment {
             trace_hash: options.trace_hash,
         };
         let Prepared {
+            home,
             mut running,
             mut handover,
             classes,
@@ -268,6 +270,7 @@ impl Experiment {
             }
         }
         let wall_seconds = began.elapsed().as_secs_f64();
+        let (more_warnings, facts) = (running.warnings(), running.facts());
         let outcome = match running.finish()? {
             Found::Records(outcome) => *outcome,
             Found::Tables(run) => {
@@ -281,10 +284,12 @@ impl Experiment {
         let tables = handover.rest(&outcome)?;
         let ended = Ended {
             unfinished: Unfinished::of(&tables),
-            warnings: classes.warnings(&handover.caught),
+            warnings: [classes.warnings(&handover.caught), more_warnings].concat(),
             outcome,
             stopped,
             wall_seconds,
+            untold: home.untold(),
+            facts,
         };
         let manifest = manifest(&self.spec, &self.json, options.threads, &ended, &handover.rows);
         Ok((Run { tables, manifest }, handover.folder))
@@ -293,6 +298,7 @@ impl Experiment {
 
 /// A run about to begin, and what its tables need.
 struct Prepared {
+    home: &'static dyn Home,
     running: Box<dyn Running>,
     handover: Handover,
     classes: ClassNames,

@@ -53,11 +53,10 @@ impl Desk {
             outcome,
             stopped: None,
             wall_seconds: wall.as_secs_f64(),
+            untold: Untold::default(),
+            facts: facts.into_iter().collect(),
         };
-        let mut manifest = manifest(&self.spec, &json, 1, &ended, &self.handover.rows);
-        if let Some(manifest) = manifest.as_object_mut() {
-            manifest.extend(facts);
-        }
+        let manifest = manifest(&self.spec, &json, 1, &ended, &self.handover.rows);
         Ok(Run { tables, manifest })
     }
 }

@@ -87,6 +87,14 @@ pub trait Running {
     fn completed(&self, class: u32) -> u64;
     /// When the `n`-th flow of this class (from 1) was complete, if so many are.
     fn completion(&self, class: u32, n: u64) -> Option<Time>;
+    /// Lines for a reader of the manifest.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// What the manifest says of this level beside what all have.
+    fn facts(&self) -> Vec<(String, serde_json::Value)> {
+        Vec::new()
+    }
     /// What it found by now, without what was taken before.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod manifest;
 mod measuring;
 mod outcome;
 mod plan;
+mod reacting;
 mod run;
 mod tables;
 
@@ -28,5 +29,6 @@ pub use outcome::{
     SuppressionRecord,
 };
 pub use plan::{Change, LinkEvent, Plan, Probe, Scheduler, Transport};
+pub use reacting::{Next, Reacting, What};
 pub use run::{Run, Written};
 pub use tables::{Names, TABLES, Tables, Unfinished, Untold};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use weft_spec::{Spec, Time};
 
-use crate::{Outcome, Unfinished};
+use crate::{Outcome, Unfinished, Untold};
 
 /// How many rows each table has.
 pub type Rows = serde_json::Map<String, Value>;
@@ -20,6 +20,10 @@ pub struct Ended {
     pub stopped: Option<Time>,
     /// What the run took.
     pub wall_seconds: f64,
+    /// What the level knows nothing of; of the table "counters", counters.
+    pub untold: Untold,
+    /// What else the level says.
+    pub facts: Vec<(String, Value)>,
 }
 
 /// `spec` is the full resolved spec: read again, it makes the same run. The trace hash is a
@@ -31,10 +35,12 @@ pub fn manifest(spec: &Spec, json: &Value, threads: usize, ended: &Ended, rows: 
         warnings,
         unfinished,
         wall_seconds,
+        untold,
+        facts,
     } = ended;
     let counters = &outcome.counters;
     let (from, to) = outcome.window();
-    json!({
+    let mut manifest = json!({
         "name": spec.name,
         "version": env!("CARGO_PKG_VERSION"),
         "level": spec.level,
@@ -58,5 +64,12 @@ pub fn manifest(spec: &Spec, json: &Value, threads: usize, ended: &Ended, rows: 
         "wall_seconds": wall_seconds,
         "rows": rows,
         "spec": json,
-    })
+    });
+    if let Some(counters) = manifest["counters"].as_object_mut() {
+        counters.retain(|name, _| !untold.has_column("counters", name));
+    }
+    if let Some(manifest) = manifest.as_object_mut() {
+        manifest.extend(facts.iter().cloned());
+    }
+    manifest
 }

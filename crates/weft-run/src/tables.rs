@@ -40,11 +40,13 @@ pub struct Untold {
 }
 
 impl Untold {
-    fn has_table(self, name: &str) -> bool {
+    /// Is this table left out?
+    pub fn has_table(self, name: &str) -> bool {
         self.tables.contains(&name)
     }
 
-    fn has_column(self, table: &str, name: &str) -> bool {
+    /// Is this column left out?
+    pub fn has_column(self, table: &str, name: &str) -> bool {
         let mut of_table = self.columns.iter().filter(|(of, _)| *of == table);
         of_table.any(|(_, columns)| columns.contains(&name))
     }

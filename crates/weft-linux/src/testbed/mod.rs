@@ -14,7 +14,6 @@ mod netlink;
 mod network;
 mod paths;
 mod play;
-mod reacting;
 mod records;
 mod requirements;
 mod sockets;
@@ -31,7 +30,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weft_lab::Experiment;
 use weft_run::{
-    Counted, Counters, Error, JobRecord, Measuring, Outcome, Plan, Probe, Run, SuppressionRecord,
+    Counted, Counters, Error, JobRecord, Measuring, Outcome, Plan, Probe, Reacting, Run, SuppressionRecord,
 };
 use weft_spec::{Profile, SpecError, Time};
 use weft_traffic::Flow;
@@ -43,7 +42,6 @@ use layout::Layout;
 use network::Network;
 use paths::{Report, Shared};
 use play::{Part, Play, Played};
-use reacting::Reacting;
 use records::Records;
 use sockets::Style;
 use switch::Switch;

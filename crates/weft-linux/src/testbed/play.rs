@@ -14,12 +14,11 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use socket2::Socket;
-use weft_run::{Counted, Measuring, Probe, Sample};
+use weft_run::{Counted, Measuring, Next, Probe, Reacting, Sample, What};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
 use super::connection::Connection;
-use super::reacting::{Next, Reacting, What};
 use super::sockets;
 use super::switch::Switch;
 use super::tap::Tap;
@@ -58,7 +57,7 @@ pub struct Play<'a> {
     /// Flows: at first those of the spec in order, then those of programs as they open.
     pub parts: Vec<Part>,
     /// Traffic that reacts.
-    pub reacting: Reacting<'a>,
+    pub reacting: Reacting,
     /// Makes the connection of a flow of a program, by index.
     pub connect: &'a dyn Fn(u32, &Flow) -> io::Result<Connection>,
     /// Sockets that listen.

@@ -1,15 +1,16 @@
-//! Traffic that reacts: what opens next once a flow's last byte has arrived. No sockets, no clock.
+//! Traffic that reacts, in homes whose senders and receivers live in one place: what opens next once a flow's last byte has
+//! arrived. No sockets, no clock.
 //!
-//! What flow or job `n` of a program is, is the same as at the packet level. Sender and receiver live in one process here, so what
-//! follows an acknowledgement there follows the arrival here, half a round-trip time sooner, and a job that follows one of another client
-//! begins without a packet between them.
+//! What flow or job `n` of a program is, is the same as at the packet level. What follows an acknowledgement there follows the
+//! arrival here, half a round-trip time sooner, and a job that follows one of another client begins without a packet between them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_run::JobRecord;
 use weft_spec::Time;
 use weft_traffic::{Delivery, Flow, Program, Step};
+
+use crate::JobRecord;
 
 /// What opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,19 +31,19 @@ pub enum What {
 }
 
 /// Programs and where they are.
-pub struct Reacting<'a> {
-    programs: &'a [Arc<dyn Program>],
+pub struct Reacting {
+    programs: Vec<Arc<dyn Program>>,
     statics: u32,
     /// Jobs that have not ended: place among `jobs` and blocks still to come.
     running: HashMap<(u32, u32), (usize, u32)>,
     jobs: Vec<JobRecord>,
 }
 
-impl<'a> Reacting<'a> {
+impl Reacting {
     /// Before anything has opened. `statics` flows of the spec itself come before those of programs.
-    pub fn new(programs: &'a [Arc<dyn Program>], statics: u32) -> Self {
+    pub fn new(programs: &[Arc<dyn Program>], statics: u32) -> Self {
         Self {
-            programs,
+            programs: programs.to_vec(),
             statics,
             running: HashMap::new(),
             jobs: Vec::new(),
@@ -55,7 +56,7 @@ impl<'a> Reacting<'a> {
             let steps = it.first().into_iter();
             steps.map(move |(time, _, step)| (time, next(program, step)))
         };
-        (0..).zip(self.programs).flat_map(of).collect()
+        (0..).zip(&self.programs).flat_map(of).collect()
     }
 
     /// Flow `n` of a program and its index in tables; none if 32 bits cannot number it.
@@ -96,7 +97,7 @@ impl<'a> Reacting<'a> {
         let Some((program, n)) = self.origin(index) else {
             return Vec::new();
         };
-        let it = &self.programs[program as usize];
+        let it = Arc::clone(&self.programs[program as usize]);
         let mut opens = Vec::new();
         if let Some((time, step)) = it.acknowledged(n, now) {
             opens.push((time, next(program, step)));

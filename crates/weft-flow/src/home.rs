@@ -1,0 +1,203 @@
+//! The flow level as a home of experiments.
+
+use std::mem::size_of;
+
+use weft_cc::{Algorithm, CongestionControl};
+use weft_fabric::{Extent, Link, Node};
+use weft_paths::{Changes, PathPolicy};
+use weft_run::{
+    Error, FlowRecord, Home, LinkRecord, Options, Plan, Running, SubflowRecord, Transport, Untold,
+};
+use weft_spec::{Hosts, SpecError};
+use weft_traffic::Flow;
+
+use crate::course::Course;
+
+/// The flow level.
+pub struct FlowLevel;
+
+impl Home for FlowLevel {
+    fn name(&self) -> &'static str {
+        "flow"
+    }
+
+    fn about(&self) -> &'static str {
+        "where rates settle, without packets: the equilibrium of the congestion control, max-min fair while flows of a size come and go"
+    }
+
+    fn exact(&self) -> bool {
+        true
+    }
+
+    fn exclusive(&self) -> bool {
+        false
+    }
+
+    fn untold(&self) -> Untold {
+        Untold {
+            tables: &["queues", "traces", "suppressions", "latencies"],
+            columns: &[
+                (
+                    "flows",
+                    &[
+                        "packets_sent",
+                        "retransmitted",
+                        "packets_dropped",
+                        "marked",
+                        "fast_retransmits",
+                        "timeouts",
+                        "syn_timeouts",
+                        "reinjected",
+                        "suppressions",
+                        "suppressed_s",
+                        "acked_s",
+                    ],
+                ),
+                (
+                    "subflows",
+                    &[
+                        "established_s",
+                        "packets_sent",
+                        "retransmitted",
+                        "packets_received",
+                        "packets_dropped",
+                        "packets_in_flight",
+                        "marked",
+                        "fast_retransmits",
+                        "timeouts",
+                        "syn_timeouts",
+                        "cwnd_packets",
+                        "srtt_s",
+                    ],
+                ),
+                (
+                    "counters",
+                    &["packet_hops", "timers", "windows", "drops", "marks", "timeouts"],
+                ),
+                ("links", &["packets", "delivered", "in_flight", "drops", "marks"]),
+            ],
+        }
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), SpecError> {
+        let spec = &plan.spec;
+        if spec.hosts != Hosts::default() {
+            return Err(SpecError::new(
+                "hosts",
+                "what hosts do",
+                "nothing at level \"flow\"",
+            ));
+        }
+        if let Some(probe) = spec.probes.first() {
+            let given = format!("{:?}, which only packets have", probe.kind);
+            return Err(SpecError::new(
+                "probes[0].kind",
+                given,
+                "no probes at level \"flow\"",
+            ));
+        }
+        if let Some(i) = spec.events.iter().position(|event| event.delay.is_some()) {
+            let allowed = "state or rate at level \"flow\"";
+            return Err(SpecError::new(
+                format!("events[{i}].delay"),
+                "a new delay",
+                allowed,
+            ));
+        }
+        let none = |link: &&Link| link.rate.0 == 0;
+        if let Some(link) = plan.fabric.links.iter().find(none) {
+            let [from, to] = [link.from, link.to].map(|node| &plan.fabric.nodes[node as usize].name);
+            let given = format!("the link {from}->{to} has no capacity");
+            return Err(SpecError::new(
+                "topology",
+                given,
+                "rates above 0 at level \"flow\"",
+            ));
+        }
+        if let Some(i) = spec
+            .events
+            .iter()
+            .position(|event| event.rate.is_some_and(|rate| rate.0 == 0))
+        {
+            let allowed = "a rate above 0, or state = \"down\"";
+            return Err(SpecError::new(format!("events[{i}].rate"), "0bps", allowed));
+        }
+        let mut first: Option<(&str, &weft_spec::Cc)> = None;
+        for ((name, given), transport) in spec.transports.iter().zip(&plan.transports) {
+            check_transport(given, transport).map_err(|error| error.under(&format!("transports.{name}")))?;
+            match first {
+                Some((other, cc)) if *cc != given.cc && !is_max_min(plan) => {
+                    let problem = format!("{:?} beside another in transports.{other}", given.cc.name);
+                    let allowed = "one congestion control for all at level \"flow\": a link has one signal for everybody";
+                    return Err(SpecError::new(format!("transports.{name}.cc"), problem, allowed));
+                }
+                Some(_) => {}
+                None => first = Some((name, &given.cc)),
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes_of_network(&self, extent: Extent) -> u64 {
+        /// Bytes of heap that the allocator and the name of a node take.
+        const NAME: usize = 32;
+        let link = size_of::<Link>() + 2 * size_of::<LinkRecord>() + 96;
+        extent.nodes * (size_of::<Node>() + NAME) as u64 + extent.links * link as u64
+    }
+
+    fn bytes_of_flow(&self, transport: &Transport) -> u64 {
+        /// Links of a path, as many as a fat-tree's have; a link is noted on either side and while paths are built.
+        const PATH: usize = 6 * 3 * size_of::<u32>();
+        let subflow = PATH + 8 * size_of::<f64>() + size_of::<SubflowRecord>();
+        (2 * size_of::<Flow>() + size_of::<FlowRecord>() + 256 + transport.subflows as usize * subflow) as u64
+    }
+
+    fn bytes_of_run(&self, plan: &Plan, _streaming: bool, _room: u64) -> u64 {
+        let fabric = &plan.fabric;
+        let [nodes, hosts, links] =
+            [fabric.nodes.len(), fabric.hosts.len(), fabric.links.len()].map(|n| n as u64);
+        let flow = |flow: &Flow| self.bytes_of_flow(&plan.transports[flow.transport as usize]);
+        self.bytes_of_network(Extent { nodes, hosts, links }) + plan.flows.iter().map(flow).sum::<u64>()
+    }
+
+    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn Running>, Error> {
+        if options.trace_hash {
+            return Err(Error::Option {
+                option: "trace_hash",
+                given: "true".to_owned(),
+                allowed: "false at level \"flow\": it has no events of packets",
+            });
+        }
+        Ok(Box::new(Course::new(plan, options.threads)?))
+    }
+}
+
+/// Are rates max-min fair? Where flows of a size come and go, over one subflow each.
+pub(crate) fn is_max_min(plan: &Plan) -> bool {
+    let sized = !plan.programs.is_empty() || plan.flows.iter().any(|flow| flow.size.is_some());
+    sized && plan.transports.iter().all(|transport| transport.subflows == 1)
+}
+
+fn check_transport(given: &weft_spec::Transport, transport: &Transport) -> Result<(), SpecError> {
+    if transport.cc.response().is_none() {
+        let known = Algorithm::BUILT_IN.iter().map(|entry| entry.name);
+        let known = known.filter(|name| Algorithm::build(name, &[]).is_ok_and(|cc| cc.response().is_some()));
+        let names: Vec<_> = known.map(|name| format!("{name:?}")).collect();
+        let problem = format!("{:?} has no response function", given.cc.name);
+        return Err(SpecError::new(
+            "cc",
+            problem,
+            format!("{} at level \"flow\"", names.join(", ")),
+        ));
+    }
+    if [false, true]
+        .iter()
+        .any(|&back| transport.paths.changes(back) != Changes::Never)
+    {
+        let name = given.paths.as_ref().map_or("", |paths| &paths.name);
+        let problem = format!("{name:?} chooses paths of single packets");
+        let allowed = "a policy that keeps a subflow's path, such as \"ecmp\", at level \"flow\"";
+        return Err(SpecError::new("paths", problem, allowed));
+    }
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! Experiments at level "flow": the same specs and tables as at the packet level, without packets.
+
+use std::ops::ControlFlow;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use weft_lab::{Experiment, Run, RunOptions};
+
+/// Three long flows into one link, and what the tests change.
+const BULK: &str = r#"
+    name = "shared"
+    level = "flow"
+    duration = "1s"
+    topology = { kind = "many-to-one", senders = 4, rate = "1Gbps", delay = "20us" }
+    queues = { limit = "100 packets" }
+    transports.reno.cc = "reno"
+    traffic = [{ kind = "bulk", transport = "reno", pairs = [["h0", "r0"], ["h1", "r0"], ["h2", "r0"]] }]
+"#;
+
+const FAT_TREE: &str = r#"
+    name = "permutation"
+    level = "flow"
+    duration = "1s"
+    topology = { kind = "fat-tree", k = 4, rate = "1Gbps", delay = "20us" }
+    queues = { limit = "100 packets" }
+    transports.lia = { cc = "lia", subflows = 4 }
+    traffic = [{ kind = "bulk", transport = "lia", pairs = "permutation" }]
+"#;
+
+/// Bytes of payload over bytes on the wire of the profile `linux`.
+fn payload(run: &Run) -> f64 {
+    let transports = run.manifest["spec"]["transports"].as_object().unwrap();
+    let experiment = transports.values().next().unwrap();
+    let size = |name: &str| {
+        let text = experiment["tcp"][name].as_str().unwrap();
+        text.trim_end_matches('B').parse::<f64>().unwrap()
+    };
+    size("mss") / (size("mss") + size("header") + size("framing"))
+}
+
+fn run_with(text: &str, changes: &[&str], threads: usize) -> Run {
+    let changes: Vec<String> = changes.iter().map(|&it| it.to_owned()).collect();
+    let options = RunOptions {
+        threads: Some(threads),
+        ..RunOptions::default()
+    };
+    Experiment::parse(text, &changes)
+        .unwrap()
+        .run(options, |_| ControlFlow::Continue(()))
+        .unwrap()
+}
+
+fn run(text: &str, changes: &[&str]) -> Run {
+    run_with(text, changes, 1)
+}
+
+fn table<'a>(run: &'a Run, name: &str) -> &'a RecordBatch {
+    let (_, table) = run.tables.iter().find(|(table, _)| *table == name).unwrap();
+    table
+}
+
+fn numbers(run: &Run, of: &str, column: &str) -> Vec<f64> {
+    let table = table(run, of);
+    let values = table.column_by_name(column).unwrap();
+    values.as_primitive::<Float64Type>().values().to_vec()
+}
+
+#[track_caller]
+fn near(value: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (value / expected - 1.0).abs() <= tolerance,
+        "{value}, not {expected}"
+    );
+}
+
+fn refused(text: &str, changes: &[&str]) -> String {
+    let changes: Vec<String> = changes.iter().map(|&it| it.to_owned()).collect();
+    Experiment::parse(text, &changes)
+        .map(|_| ())
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn flows_share_a_link_and_the_tables_say_so() {
+    let run = run(BULK, &[]);
+    let share = 1e9 / 3.0 * payload(&run);
+    for goodput in numbers(&run, "flows", "goodput_bps") {
+        near(goodput, share, 2e-3);
+    }
+    let links = table(&run, "links");
+    let layers = links.column_by_name("to").unwrap().as_string::<i32>().clone();
+    let utilisation = numbers(&run, "links", "utilisation");
+    let of = |node: &str| {
+        (0..layers.len())
+            .filter(|&i| layers.value(i) == node)
+            .map(|i| utilisation[i])
+    };
+    // The handshake of three hops there and back is not served.
+    near(of("r0").next().unwrap(), 1.0, 3e-3);
+    assert_eq!(run.manifest["flow"]["rates"], "equilibrium");
+    assert_eq!(run.manifest["partial"], false);
+}
+
+#[test]
+fn what_only_packets_have_is_absent() {
+    let run = run(BULK, &[]);
+    let names: Vec<_> = run.tables.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["flows", "subflows", "links", "jobs"]);
+    for (table, absent) in [
+        ("flows", "timeouts"),
+        ("flows", "packets_sent"),
+        ("subflows", "cwnd_packets"),
+        ("links", "drops"),
+    ] {
+        let (_, it) = run.tables.iter().find(|(name, _)| *name == table).unwrap();
+        assert!(it.column_by_name(absent).is_none(), "{table}.{absent}");
+    }
+    assert_eq!(run.manifest["counters"].as_object().unwrap().len(), 0);
+}
+
+#[test]
+fn what_it_cannot_do_is_refused_by_name() {
+    for (changes, complaint) in [
+        (
+            &["probes=[{kind = \"queue\", at = [\"s0->r0\"]}]"][..],
+            "probes[0].kind: \"queue\", which only packets have; allowed: no probes at level \"flow\"",
+        ),
+        (
+            &["hosts.jitter=1us"],
+            "hosts: what hosts do; allowed: nothing at level \"flow\"",
+        ),
+        (
+            &["transports.reno.cc=amp-fg"],
+            "transports.reno.cc: \"amp-fg\" has no response function; allowed: ",
+        ),
+        (
+            &["transports.dctcp.cc=dctcp"],
+            "transports.reno.cc: \"reno\" beside another in transports.dctcp; allowed: one congestion control",
+        ),
+        (
+            &["events=[{at = \"1ms\", links = [\"s0->r0\"], delay = \"1us\"}]"],
+            "events[0].delay: a new delay; allowed: state or rate at level \"flow\"",
+        ),
+        (
+            &["level=fluid"],
+            "level: \"fluid\" does not exist; allowed: \"packet\", \"flow\", \"linux\"",
+        ),
+    ] {
+        let said = refused(BULK, changes);
+        assert!(said.starts_with(complaint), "{said}");
+    }
+}
+
+#[test]
+fn a_stop_leaves_the_rest_to_the_others() {
+    // The first stops half way: a third of the link, then nothing; the others a third, then a half.
+    let traffic = r#"traffic=[
+        {kind = "bulk", name = "first", transport = "reno", from = "h0", to = "r0", stop = "500ms"},
+        {kind = "bulk", name = "others", transport = "reno", pairs = [["h1", "r0"], ["h2", "r0"]]}]"#;
+    let run = run(BULK, &[traffic]);
+    let bytes = table(&run, "flows").column_by_name("delivered_bytes").unwrap();
+    let bytes = bytes.as_primitive::<UInt64Type>().values().to_vec();
+    let whole = 1e9 / 8.0 * payload(&run);
+    near(bytes[0] as f64, whole / 6.0, 5e-3);
+    near(bytes[1] as f64, whole * (1.0 / 6.0 + 0.25), 5e-3);
+    let finish = numbers(&run, "flows", "finish_s")[0];
+    assert!((0.5..0.501).contains(&finish), "{finish}");
+}
+
+/// Two flows of a size on one link: both have a half until the smaller one has gone.
+#[test]
+fn flows_of_a_size_are_served_max_min_fair() {
+    let traffic = r#"traffic=[
+        {kind = "bulk", name = "small", transport = "reno", from = "h0", to = "r0", size = "5MB"},
+        {kind = "bulk", name = "large", transport = "reno", from = "h1", to = "r0", size = "15MB"}]"#;
+    let run = run(BULK, &[traffic]);
+    assert_eq!(run.manifest["flow"]["rates"], "max-min");
+    let fct = numbers(&run, "flows", "fct_s");
+    let seconds = |bytes: f64| 8.0 * bytes / payload(&run) / 1e9;
+    near(fct[0], seconds(10e6), 3e-3);
+    near(fct[1], seconds(20e6), 3e-3);
+}
+
+#[test]
+fn loops_and_jobs_go_on_one_after_the_other() {
+    let traffic = r#"traffic=[{kind = "closed-loop", transport = "reno", pairs = [["h0", "r0"], ["h1", "r0"]], size = "1MB"}]"#;
+    let run_of_loops = run(BULK, &[traffic]);
+    let flows = table(&run_of_loops, "flows");
+    // Two at a time share the link: as many as it carries in a second, less their handshakes.
+    let most = 1e9 / 8.0 * payload(&run_of_loops) / 1e6;
+    let rows = flows.num_rows() as f64;
+    assert!(rows > 0.9 * most && rows < most + 3.0, "{rows} of {most}");
+    let jobs = r#"traffic=[{kind = "jobs", transport = "reno", servers = 3, request = "2KB", block = "64KB", slots = 2}]"#;
+    let run_of_jobs = run(
+        FAT_TREE,
+        &[
+            "transports.reno.cc=reno",
+            "transports.lia={cc = \"reno\", subflows = 1}",
+            jobs,
+        ],
+    );
+    let ended = table(&run_of_jobs, "jobs");
+    assert!(ended.num_rows() > 100, "{}", ended.num_rows());
+    assert!(ended.column_by_name("jct_s").unwrap().null_count() <= 2);
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let one = run_with(FAT_TREE, &[], 1);
+    for threads in [2, 3] {
+        assert_eq!(
+            run_with(FAT_TREE, &[], threads).tables,
+            one.tables,
+            "{threads} threads"
+        );
+    }
+}
+
+/// A dead core link takes paths away; the connections that had one there go round it.
+#[test]
+fn failed_links_are_gone_round_once_they_are_known() {
+    let event = "events=[{at = \"0s\", layer = \"agg-core\", fraction = 0.25, state = \"down\", both_ways = true, detect = \"500ms\"}]";
+    let early = run(FAT_TREE, &[event, "duration=400ms"]);
+    let late = run(FAT_TREE, &[event, "measure={from = \"600ms\"}"]);
+    let whole = run(FAT_TREE, &[]);
+    let total = |run: &Run| numbers(run, "flows", "goodput_bps").iter().sum::<f64>();
+    assert!(total(&early) < total(&late), "{} {}", total(&early), total(&late));
+    assert!(
+        total(&late) <= total(&whole) * 1.001,
+        "{} {}",
+        total(&late),
+        total(&whole)
+    );
+    // Nothing goes over what is dead.
+    let dead = numbers(&late, "links", "utilisation");
+    assert!(dead.contains(&0.0));
+}
+
+#[test]
+fn a_part_of_the_run_is_measured() {
+    let whole = run(BULK, &[]);
+    let part = run(BULK, &["measure={from = \"250ms\", to = \"750ms\"}"]);
+    let bytes = |run: &Run| {
+        let column = table(run, "flows").column_by_name("measured_bytes").unwrap();
+        column.as_primitive::<UInt64Type>().values().to_vec()
+    };
+    for (part, whole) in bytes(&part).iter().zip(bytes(&whole)) {
+        near(*part as f64, whole as f64 / 2.0, 1e-3);
+    }
+}
