@@ -5,7 +5,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Loaded, SpecError, from_table, to_table};
 
-use crate::{ByInterface, Changes, Disjoint, Ecmp, Flowlet, InTurn, PathPolicy, Paths, Rps, Vlb, Way};
+use crate::{
+    ByInterface, Changes, Disjoint, Ecmp, Flowlet, InTurn, PathPolicy, Paths, Pinned, Rps, Vlb, Way,
+};
 
 /// Declares [`Policy`] and [`POLICIES`], from one line for each.
 macro_rules! policies {
@@ -58,6 +60,7 @@ policies! {
     "disjoint" => Disjoint,
     "in-turn" => InTurn,
     "by-interface" => ByInterface,
+    "pinned" => Pinned,
     "rps" => Rps,
     "flowlet" => Flowlet,
 }

@@ -1,7 +1,7 @@
 //! Every policy: what the numbers that it chooses promise.
 
 use weft_fabric::TOPOLOGIES;
-use weft_paths::{Changes, POLICIES, PathPolicy, Paths, Policy, Way};
+use weft_paths::{Changes, POLICIES, PathPolicy, Paths, Pinned, Policy, Way};
 
 const FLOWS: u32 = 1_000;
 
@@ -125,6 +125,16 @@ fn by_interface_begins_with_the_first_path() {
                 policy.path(paths(2, 2), 7, way(3, subflow, back)),
                 u64::from(subflow) % 2
             );
+        }
+    }
+}
+
+#[test]
+fn pinned_takes_the_path_it_names() {
+    for (path, count, expected) in [(0, 2, 0), (1, 2, 1), (3, 2, 1), (1, 1, 0)] {
+        for (subflow, back) in [(0, false), (0, true), (5, false)] {
+            let policy = Pinned { path };
+            assert_eq!(policy.path(paths(count, 1), 7, way(3, subflow, back)), expected);
         }
     }
 }
