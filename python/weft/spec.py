@@ -526,6 +526,35 @@ class FatTreeTopology(Model):
     """
 
 
+class FirstFitController(Model):
+    """
+    Large flows go to the first path with room.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    interval: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ]
+    """
+    How often the network is looked at, at least 1 us; Hedera does every 5 s.
+    """
+    kind: Literal["first-fit"] = "first-fit"
+    """
+    Hedera's: large flows, found at intervals, go to the first path with room for what they could send
+    """
+    threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
+    """
+    A subflow is large if more than this part of its host's link was acknowledged, on average of the interval.
+    """
+
+
 class FlowProbe(Model):
     """
     Windows of flows.
@@ -557,6 +586,31 @@ class FlowProbe(Model):
     traffic: str | None = None
     """
     Name of a traffic entry; left out, flows of all entries.
+    """
+
+
+class FlowletPaths(Model):
+    """
+    A path drawn for every burst of packets.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    gap: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "500us"
+    """
+    The pause after which a packet begins a new flowlet: the paper's timeout, 500 us in its section 5.
+    """
+    name: Literal["flowlet"] = "flowlet"
+    """
+    a path drawn for every burst of a subflow's packets, after a gap
     """
 
 
@@ -1111,6 +1165,25 @@ class ParetoSize(Model):
     """
 
 
+class PinnedPaths(Model):
+    """
+    Every subflow takes the path of this number, in both directions.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["pinned"] = "pinned"
+    """
+    the path of a given number, as where somebody lays out paths by hand
+    """
+    path: Annotated[int, Field(ge=0)] = 0
+    """
+    The path's number, from 0; beyond the last path the first one follows.
+    """
+
+
 class QueueProbe(Model):
     """
     Queues at the heads of links.
@@ -1187,6 +1260,21 @@ class RenoCc(Model):
     name: Literal["reno"] = "reno"
     """
     Reno on each subflow, uncoupled, without ECN (RFC 5681)
+    """
+
+
+class RpsPaths(Model):
+    """
+    A path drawn for every packet.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["rps"] = "rps"
+    """
+    random packet spraying: a path drawn for every packet, in both directions
     """
 
 
@@ -2368,12 +2456,24 @@ class Transport(Model):
     Application bytes that have to be acknowledged before the further subflows join.
     """
     paths: (
-        Literal["ecmp", "vlb", "disjoint", "in-turn", "by-interface"]
+        Literal[
+            "ecmp",
+            "vlb",
+            "disjoint",
+            "in-turn",
+            "by-interface",
+            "pinned",
+            "rps",
+            "flowlet",
+        ]
         | EcmpPaths
         | VlbPaths
         | DisjointPaths
         | InTurnPaths
         | ByInterfacePaths
+        | PinnedPaths
+        | RpsPaths
+        | FlowletPaths
         | None
     ) = None
     """
@@ -2407,6 +2507,10 @@ class Experiment(Model):
         extra="forbid",
         populate_by_name=True,
     )
+    controller: Annotated[FirstFitController | None, Field(discriminator="kind")] = None
+    """
+    Who sees the whole network and gives subflows their paths at fixed times: its kind and that kind's own fields.
+    """
     duration: Annotated[
         str,
         Field(
@@ -2427,8 +2531,7 @@ class Experiment(Model):
     """
     level: Literal["packet", "linux"] = "packet"
     """
-    Where it runs. "packet": the packet-level simulator (default); "linux": this machine's kernel: network namespaces, TCP
-    and MPTCP sockets, a marking switch; needs root and weftd.
+    Where it runs. "packet": the packet-level simulator (default); "linux": this machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd.
     """
     measure: Measure | None = None
     """

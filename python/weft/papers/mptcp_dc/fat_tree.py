@@ -47,7 +47,9 @@ NS2: dict[str, Any] = {
     "reinject": False,
     "receive_buffer": "1GB",
 }
-"""The paper's TCP, as changes of the profile `linux`."""
+"""Section 3's TCP, as changes of the profile `linux`."""
+LINUX_2010 = {"recovery": "sack", "tail_loss_probe": False, "proportional_rate_reduction": False}
+"""Section 4's: Linux's loss recovery of 2010, before RACK, tail loss probes and RFC 6937."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.papers.mptcp_dc.fat_tree import NS2
+from weft.papers.mptcp_dc.fat_tree import LINUX_2010, NS2
 from weft.papers.mptcp_dc.latency import (
     QUICK_SECONDS,
     SECONDS,
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ("QUICK", "cases", "claims", "measure", "plot")
 
-OF_2010 = {"recovery": "sack", "tail_loss_probe": False, "proportional_rate_reduction": False}
-READINGS: dict[str, dict[str, Any]] = {"2010": OF_2010, "today": {}, "newreno": NS2}
+READINGS: dict[str, dict[str, Any]] = {"2010": LINUX_2010, "today": {}, "newreno": NS2}
 """By the changes of the profile `linux`; the first is judged."""
 WORDS = {"2010": "Linux of 2010", "today": "today's Linux", "newreno": "NewReno"}
 QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s"
