@@ -4,8 +4,8 @@ The paper gives the network, the rate, and that its simulator "models TCP very s
 delays, queues, packet sizes or RTO. Those here are of later public versions of that simulator, htsim, as far as these
 have one: 10 us a link, queues of 100 packets, 1000 at the hosts' ports, initial RTO 3 s, NewReno by three duplicate
 acknowledgements, an acknowledgement for every packet, no limited transmit. The floor of its RTO changed; ns-2's,
-200 ms, is taken. Flows open over 50 ms, as there. A SYN is never lost: one that is would take 3 s, longer than many of
-these runs are to last.
+200 ms, is taken. Flows open over 50 ms, as there. A subflow whose window opens takes the next data, which is what
+round-robin does. A SYN is never lost: one that is would take 3 s, longer than many of these runs are to last.
 """
 
 from __future__ import annotations
@@ -74,9 +74,11 @@ def transport(cc: str, subflows: int = 1, tcp: Mapping[str, Any] | None = None) 
     Args:
         cc: Congestion control.
         subflows: Of a connection; 1 is single path.
-        tcp: What differs from the profile `linux`; left out, `NS2`.
+        tcp: What differs from the profile `linux`; left out, `NS2`. Nothing is Linux with its packet scheduler, too.
     """
-    return {"cc": cc, "subflows": subflows, "paths": "vlb", "tcp": dict(NS2 if tcp is None else tcp)}
+    settings = dict(NS2 if tcp is None else tcp)
+    scheduler = {"scheduler": "round-robin"} if settings else {}
+    return {"cc": cc, "subflows": subflows, "paths": "vlb", "tcp": settings, **scheduler}
 
 
 VLB = transport("reno")

@@ -4,8 +4,9 @@ As there, the scheduler's paths are laid out by hand: in TM1 so that no two flow
 VLANs let both directions of a pair take one path, and then some pairs have to share; with a path for each direction,
 another reading, none would.
 
-Silent in the paper, and chosen: the shape and mean of the Pareto distribution, the queues' limit, and Reno for single
-paths. Loss recovery is that of Linux in 2010, as in figure 8; the notes have today's.
+Silent in the paper, and chosen: the shape and mean of the Pareto distribution, the queues' limit, Reno for single
+paths, and that subflows take data in turn. Loss recovery is that of Linux in 2010, as in figure 8; the notes have
+today's Linux.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 def _case(matrix: str, name: str, tcp: str, seed: int, seconds: int) -> Case:
     from weft import Experiment
 
-    patch = {"tcp": LINUX_2010 if tcp == "2010" else {}}
+    patch: dict[str, Any] = {"scheduler": "round-robin", "tcp": LINUX_2010} if tcp == "2010" else {}
     pairs = [[f"h{i}", f"h{(i + MATRICES[matrix]) % HOSTS}"] for i in range(HOSTS)]
     if name in TRANSPORTS:
         entries = {name: (TRANSPORTS[name], pairs)}
@@ -158,7 +159,7 @@ def _total(rows: pl.DataFrame, matrix: str, name: str, tcp: str = "2010") -> Spr
 def _today(rows: pl.DataFrame, matrix: str, name: str) -> str:
     if rows.filter(tcp=TODAY).is_empty():
         return ""
-    return f"; today's loss recovery and one seed {_total(rows, matrix, name, TODAY)}"
+    return f"; by today's Linux and one seed {_total(rows, matrix, name, TODAY)}"
 
 
 def _cell(rows: pl.DataFrame, matrix: str, name: str) -> Claim:
