@@ -40,7 +40,7 @@ def take_over(folder: Path) -> None:
         sys.exit(f"{folder}: has no claims.json; allowed: a folder that `weft reproduce` has left")
     document = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     for it in document.get("figures", [document]):
-        if it["seeds"] < Scale.seeds:
+        if 0 < it["seeds"] < Scale.seeds:
             sys.exit(f"{folder}: {it['figure']}: {it['scale']}; allowed: {Scale.seeds} seeds or more")
         kept_at = result(it["figure"])
         if _quick(it) and kept_at.exists() and not _quick(json.loads(kept_at.read_text(encoding="utf-8"))):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from weft.api import Result
     from weft.sweep import Case
 
+EQUATIONS = "equations"
+"""The level of a figure that equations give: nothing runs, and there are neither seeds nor a quick version."""
 CORES = 2
 """Of the machine on which the registry's times were measured."""
 
@@ -68,7 +70,7 @@ class Claim:
 
 
 class FigureModule(Protocol):
-    """What a figure's module defines."""
+    """What a figure's module defines; at the level `EQUATIONS` no `QUICK`, `cases` and `measure`, but `rows`."""
 
     QUICK: str
     """What `--quick` leaves out, as a sentence."""
@@ -78,6 +80,9 @@ class FigureModule(Protocol):
 
     def measure(self, result: Result) -> pl.DataFrame:
         """The rows to keep of one run; the case's labels and seed are set before them."""
+
+    def rows(self) -> pl.DataFrame:
+        """The numbers, at the level `EQUATIONS` only."""
 
     def claims(self, rows: pl.DataFrame) -> list[Claim]:
         """The paper's claims, judged by the rows of all runs; called again with those of each seed alone."""
@@ -103,7 +108,10 @@ class Figure:
     quick_seconds: float
     """The same of the quick version, which has one seed."""
     level: str = "packet"
-    """The highest `level` of its experiments; what a kernel does is no function of the seed and has no snapshot."""
+    """The highest `level` of its experiments, or `EQUATIONS` where it has none.
+
+    What a kernel does is no function of the seed and has no snapshot.
+    """
 
     @property
     def paper(self) -> str:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from weft.papers.figure import EQUATIONS
 from weft.sweep import sweep
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Reproduction:
             "title": self.figure.title,
             "caption": self.caption,
             "scale": self.scale,
-            "seeds": self.rows["seed"].n_unique(),
+            "seeds": _seeds(self.rows),
             "seconds": round(self.seconds, 1),
             "claims": [claim.document() for claim in self.claims],
             "tables": [self._file("parquet")],
@@ -65,9 +66,12 @@ def reproduce(figure: Figure, scale: Scale, on_progress: Callable[[float], None]
     """
     module = figure.module()
     begun = time.monotonic()
-    rows = sweep(module.cases(scale), module.measure, on_progress=on_progress)
+    if figure.level == EQUATIONS:
+        rows, words = module.rows(), "by equations"
+    else:
+        rows = sweep(module.cases(scale), module.measure, on_progress=on_progress)
+        words = f"{scale}; {module.QUICK}" if scale.quick else str(scale)
     seconds = time.monotonic() - begun
-    words = f"{scale}; {module.QUICK}" if scale.quick else str(scale)
     caption = (module.plot.__doc__ or figure.title).partition("\n")[0]
     return Reproduction(figure, words, seconds, rows, judge(module, rows), module.plot(rows), caption)
 
@@ -75,7 +79,12 @@ def reproduce(figure: Figure, scale: Scale, on_progress: Callable[[float], None]
 def judge(module: FigureModule, rows: pl.DataFrame) -> list[Claim]:
     """The claims by the rows of all seeds, each with its verdict by every seed alone where there are several."""
     claims = module.claims(rows)
-    by_seed = [part for _, part in rows.group_by("seed", maintain_order=True)] if rows["seed"].n_unique() > 1 else []
+    by_seed = [part for _, part in rows.group_by("seed", maintain_order=True)] if _seeds(rows) > 1 else []
     alone = [{claim.claim: claim.holds for claim in module.claims(part)} for part in by_seed]
     # Rows that only some seeds have may carry a claim of their own.
     return [replace(it, by_seed=tuple(one[it.claim] for one in alone if it.claim in one)) for it in claims]
+
+
+def _seeds(rows: pl.DataFrame) -> int:
+    """0 where equations give the numbers."""
+    return rows["seed"].n_unique() if "seed" in rows.columns else 0

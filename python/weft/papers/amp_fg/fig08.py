@@ -1,0 +1,205 @@
+"""Figure 8 (section V.B): throughput of flows of 100 MB with 2 to 8 subflows.
+
+The paper does not say who sends to whom. Here every host of the fat-tree sends one flow to one other and receives one,
+since throughput can grow with subflows only where paths differ; one seed shows 8 senders to 1, section V's many-to-one
+pattern, where they share the receiver's link. Throughput is a flow's goodput over the rate of its host's link. MMPTCP,
+which the paper shows as well, is not compared with here.
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from weft.papers.amp_fg.settings import HOSTS, PORTS, QUICK_PORTS, SHOWN, experiment, fat_tree, transport
+from weft.papers.figure import Claim, Table
+from weft.papers.spread import Spread, listed, over_seeds
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+
+PERMUTATION, MANY_TO_ONE = "permutation", "8 senders to 1"
+MULTIPATH = ("lia", "xmp", "amp-fg")
+NEIGHBOURS, FLOOR = "amp-fg-neighbours", "amp-fg-floor-2"
+"""Not in the figure: Algorithm 1's XOR, and AMP-FG with XMP's least window."""
+SUBFLOWS = (2, 4, 6, 8)
+FEWEST, MOST = SUBFLOWS[0], SUBFLOWS[-1]
+SIZE_MB, QUICK_SIZE_MB = 100, 10
+QUICK = f"a fat-tree of {QUICK_PORTS**3 // 4} hosts, flows of {QUICK_SIZE_MB} MB instead of {SIZE_MB} MB"
+SENDERS = 8
+AT_MOST_S = 60.0
+"""Simulated; flows end long before."""
+GAIN = (10, 35)
+"""Percent by which AMP-FG is above the others in the paper."""
+TOLERANCE = 5
+"""Percentage points beyond these."""
+SAME = 0.01
+"""Throughputs that close, as a part, count as equal."""
+
+
+def cases(scale: Scale) -> list[Case]:
+    """DCTCP, and each multipath algorithm with each number of subflows; at full size one seed of many-to-one."""
+    cells = [("dctcp", 1), *((name, n) for name in (*MULTIPATH, NEIGHBOURS, FLOOR) for n in SUBFLOWS)]
+    runs = [(PERMUTATION, *cell, seed) for cell in cells for seed in range(1, scale.seeds + 1)]
+    if not scale.quick:
+        runs += [(MANY_TO_ONE, *cell, 1) for cell in cells]
+    return [_case(*run, quick=scale.quick) for run in runs]
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row a flow: its throughput, from 0 to 1, 0 where the run's end cut it off, and its timeouts."""
+    ended = pl.when(pl.col("finish_s").is_not_null()).then(pl.col("goodput_bps") * 1e-9).otherwise(0.0)
+    return result.flows.select(throughput=ended, timeouts="timeouts")
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """Section V.B.2, its three conclusions."""
+    here = rows.filter(pattern=PERMUTATION)
+    of = {name: {n: _mean(here, name, n) for n in SUBFLOWS} for name in (*MULTIPATH, NEIGHBOURS, FLOOR)}
+    dctcp = _mean(here, "dctcp", 1)
+    others = [it for it in MULTIPATH if it != "amp-fg"]
+    early, late = ({name: _rise(of[name], *ends) for name in MULTIPATH} for ends in (SUBFLOWS[:2], SUBFLOWS[-2:]))
+    ratios = {(name, n): of["amp-fg"][n] / of[name][n] for name in others for n in SUBFLOWS}
+    ratios |= {("dctcp", n): of["amp-fg"][n] / dctcp for n in SUBFLOWS}
+    gains = [100 * (ratio.mean - 1) for ratio in ratios.values()]
+    low, high = GAIN[0] - TOLERANCE, GAIN[1] + TOLERANCE
+    needs = {name: _fewest(of["amp-fg"], of[name][MOST]) for name in others}
+    needed = [n for n in needs.values() if n is not None]
+    return [
+        Claim(
+            "With more subflows all MPTCP protocols get a higher throughput",
+            "higher",
+            _by_number(of),
+            all(_grows([of[name][n].mean for n in SUBFLOWS]) for name in MULTIPATH),
+            f"mean over the flows, of the rate of a host's link; holds when {MOST} subflows are above {FEWEST} and no "
+            f"step lowers it by more than {SAME:.0%}, for each. DCTCP {dctcp}{_elsewhere(rows)}",
+        ),
+        Claim(
+            "Beyond a certain number of subflows the throughput increases slowly",
+            "slowly",
+            f"from {FEWEST} to {SUBFLOWS[1]} subflows {_named(early)}, from {SUBFLOWS[-2]} to {MOST} {_named(late)}",
+            all(late[name].mean < early[name].mean / 2 for name in MULTIPATH),
+            "growth; holds when the last step's is less than half of the first one's, for each",
+        ),
+        Claim(
+            "Under the same number of subflows AMP-FG has the highest throughput",
+            "highest",
+            "over LIA's and XMP's " + "; ".join(f"{n} subflows {_ratios(ratios, others, n)}" for n in SUBFLOWS),
+            all(ratios[name, n].mean > 1 for name in others for n in SUBFLOWS),
+            f"ratio of the means; holds when all are above 1; with Algorithm 1's XOR AMP-FG has "
+            f"{', '.join(f'{n}: {of[NEIGHBOURS][n]}' for n in SUBFLOWS)}, and with windows of at least 2 packets, as "
+            f"XMP's are, {', '.join(f'{n}: {of[FLOOR][n]}' for n in SUBFLOWS)}. {_timeouts(here)}",
+        ),
+        Claim(
+            "AMP-FG's throughput is 10 % to 35 % above that of DCTCP, LIA and XMP",
+            f"{GAIN[0]} to {GAIN[1]} %",
+            f"{min(gains):.1f} to {max(gains):.1f} %",
+            min(gains) >= low and max(gains) <= high,
+            f"over numbers of subflows, DCTCP being a single path; holds within {TOLERANCE} percentage points",
+            table=Table(
+                ("over", *(f"{n} subflows" for n in SUBFLOWS)),
+                tuple((SHOWN[name].label, *(str(ratios[name, n]) for n in SUBFLOWS)) for name in ("dctcp", *others)),
+            ),
+        ),
+        Claim(
+            "AMP-FG needs fewer subflows for a similar throughput",
+            "fewer",
+            ", ".join(f"{SHOWN[name].label} with {MOST}: {n or 'not reached'}" for name, n in needs.items()),
+            len(needed) == len(others) and all(n < MOST for n in needed),
+            f"the fewest subflows with which AMP-FG is within {SAME:.0%} of the other's throughput with {MOST}; holds "
+            "when fewer than that are enough for both",
+        ),
+    ]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Mean throughput by number of subflows, and the range of the seeds; DCTCP is a line across."""
+    from matplotlib.figure import Figure
+
+    here = rows.filter(pattern=PERMUTATION)
+    plot = Figure(figsize=(5.4, 3.8), layout="constrained")
+    axes = plot.subplots()
+    for name in MULTIPATH:
+        spreads = [_mean(here, name, n) for n in SUBFLOWS]
+        means = [it.mean for it in spreads]
+        below = [max(0.0, it.mean - min(it.values)) for it in spreads]
+        above = [max(0.0, max(it.values) - it.mean) for it in spreads]
+        shown = SHOWN[name]
+        axes.errorbar(
+            SUBFLOWS, means, yerr=[below, above], label=shown.label, color=shown.colour, marker=shown.marker, capsize=3
+        )
+    axes.axhline(_mean(here, "dctcp", 1).mean, color=SHOWN["dctcp"].colour, linestyle="--", label="DCTCP, single path")
+    axes.set_xticks(SUBFLOWS)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("subflows")
+    axes.set_ylabel("normalised mean throughput")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(frameon=False)
+    axes.set_title("Figure 8: long flows along a permutation")
+    return plot
+
+
+def _case(pattern: str, algorithm: str, subflows: int, seed: int, *, quick: bool) -> Case:
+    size = f"{QUICK_SIZE_MB if quick else SIZE_MB}MB"
+    pairs: dict[str, Any] = {"pairs": "permutation"}
+    if pattern == MANY_TO_ONE:
+        *senders, receiver = random.Random(seed).sample(range(HOSTS), SENDERS + 1)  # noqa: S311 - no secret
+        pairs = {"from": [f"h{it}" for it in senders], "to": f"h{receiver}"}
+    spec = experiment(
+        f"{algorithm}-{subflows}",
+        topology=fat_tree(QUICK_PORTS if quick else PORTS),
+        seconds=AT_MOST_S,
+        transports={algorithm: transport(algorithm, subflows)},
+        traffic=[{"kind": "bulk", "name": "long", "transport": algorithm, "size": size, **pairs}],
+    )
+    return Case({"pattern": pattern, "algorithm": algorithm, "subflows": subflows}, spec, seed)
+
+
+def _mean(rows: pl.DataFrame, algorithm: str, subflows: int) -> Spread:
+    return over_seeds(rows.filter(algorithm=algorithm, subflows=subflows), pl.col("throughput").mean())
+
+
+def _grows(means: list[float]) -> bool:
+    """Up in all, and by no step down."""
+    return means[-1] > means[0] and all(after >= (1 - SAME) * before for before, after in pairwise(means))
+
+
+def _rise(of: dict[int, Spread], few: int, many: int) -> Spread:
+    return Spread(tuple(100 * (ratio - 1) for ratio in (of[many] / of[few]).values), "%")
+
+
+def _fewest(of: dict[int, Spread], enough: Spread) -> int | None:
+    """The fewest subflows with that throughput."""
+    return next((n for n in SUBFLOWS if of[n].mean >= (1 - SAME) * enough.mean), None)
+
+
+def _ratios(ratios: dict[tuple[str, int], Spread], names: list[str], n: int) -> str:
+    return " and ".join(str(ratios[name, n]) for name in names)
+
+
+def _by_number(of: dict[str, dict[int, Spread]]) -> str:
+    return "; ".join(f"{SHOWN[it].label} {', '.join(f'{n}: {of[it][n]}' for n in SUBFLOWS)}" for it in MULTIPATH)
+
+
+def _named(spreads: dict[str, Spread]) -> str:
+    return listed((SHOWN[name].label, spread) for name, spread in spreads.items())
+
+
+def _timeouts(rows: pl.DataFrame) -> str:
+    """Of the flows of each algorithm, over all numbers of subflows."""
+    late = {it: over_seeds(rows.filter(algorithm=it), 100 * (pl.col("timeouts") > 0).mean(), "%") for it in MULTIPATH}
+    return f"Flows with a timeout: {_named(late)}"
+
+
+def _elsewhere(rows: pl.DataFrame) -> str:
+    here = rows.filter(pattern=MANY_TO_ONE)
+    if here.is_empty():
+        return ""
+    return f"; with {MANY_TO_ONE} {_by_number({it: {n: _mean(here, it, n) for n in SUBFLOWS} for it in MULTIPATH})}"

@@ -1,0 +1,230 @@
+"""Figures 6 and 7 ("Concurrency tuning"): the model's throughput over the number of subflows, and the best number.
+
+Nothing is simulated: equations (3), (4), (7) and (11). Throughput is in MSS a RTT, of which only the ratios matter.
+
+With x = p^sqrt(2/p), the argument of equation (11)'s Lambert W is x - 1, which lies below -1/e for most loss rates.
+There W0 is complex and the paper takes its modulus. The cause is equation (10): the derivative of n (1 - x)^n is
+(1 - x)^n (1 + n log(1 - x)), which is 0 at n = -1 / log(1 - x), but in (10) the term without n has lost the exponent n.
+
+The paper gives neither figure 6's loss rates, here 0.1 to 0.5, nor the ends of the table, here 0.01 to 0.99.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft.papers.figure import Claim
+from weft.papers.spread import digits
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+GROWS, FALLS = 1.0, 0.5
+"""The paper's i and d, by which windows grow and are cut."""
+RATES = (0.1, 0.2, 0.3, 0.4, 0.5)
+"""Figure 6's loss rates."""
+STEP = 0.01
+MOST = 32
+"""Subflows that a kernel takes, the table's cap."""
+LONGEST = 200
+"""Subflows up to which the best of equation (7) is looked for."""
+AWAY = 1
+"""Subflows by which the table may be away from the best of equation (7)."""
+LOSES = 0.05
+"""Throughput below the best one by up to that part is the best one's."""
+
+
+def window(p: float, n: int) -> float:
+    """Equation (3): the average window of each of n subflows at the loss rate p, in packets."""
+    return math.sqrt(2 * n * GROWS / ((2 * n - FALLS) * p * FALLS))
+
+
+def timeout(p: float, n: int) -> float:
+    """Equation (4): the probability that at least one of n subflows loses a whole window."""
+    return float(1 - (1 - p ** window(p, n)) ** n)
+
+
+def throughput(p: float, n: int) -> float:
+    """Equation (7), in MSS a RTT."""
+    return math.sqrt(n * GROWS * (2 * n - FALLS) / (2 * p * FALLS)) * (1 - timeout(p, n))
+
+
+def lambert_w(z: complex) -> complex:
+    """The principal branch of w e^w = z, for real z from -1 on, complex below -1/e; by Halley's iteration.
+
+    It begins with the series around the branch point -1/e: w = -1 + q - q^2 / 3 with q = sqrt(2 (e z + 1)); Corless et
+    al., "On the Lambert W Function" (1996), equations (4.22) and (5.9).
+    """
+    q = cmath.sqrt(2 * (math.e * z + 1))
+    w = -1 + q - q * q / 3
+    for _ in range(50):
+        e = cmath.exp(w)
+        f = w * e - z
+        if abs(f) <= 1e-15 or w == -1:
+            break
+        w -= f / (e * (w + 1) - (w + 2) * f / (2 * w + 2))
+    return w
+
+
+def argument(p: float) -> float:
+    """Of equation (11)'s Lambert W."""
+    return float(p ** math.sqrt(2 / p) - 1)
+
+
+def best(p: float) -> float:
+    """Equation (11): n* before it is rounded and capped."""
+    return abs(lambert_w(argument(p)) / math.log(1 - p ** math.sqrt(2 / p)))
+
+
+def entry(p: float) -> int:
+    """The table: n* in whole subflows, 1 to 32."""
+    x = p ** math.sqrt(2 / p)
+    # The logarithm of what rounds to 1 is 0: the best number is beyond all bounds.
+    return MOST if 1 - x == 1 else max(1, min(MOST, round(best(p))))
+
+
+def restored(p: float) -> int:
+    """The same with the exponent that equation (10) lost: n = -1 / log(1 - x)."""
+    x = p ** math.sqrt(2 / p)
+    return MOST if 1 - x == 1 else max(1, min(MOST, round(-1 / math.log(1 - x))))
+
+
+def best_of_throughput(p: float, most: int = LONGEST) -> int:
+    """The n with the highest throughput by equation (7)."""
+    return max(range(1, most + 1), key=lambda n: throughput(p, n))
+
+
+def rows() -> pl.DataFrame:
+    """One row a loss rate and number of subflows, `n`, with its throughput.
+
+    Beside it, of the loss rate: the `argument` of W, the table's entry by equation (11), and by equation (7).
+    """
+    rates = [round(STEP * place, 2) for place in range(1, 100)]
+    return pl.DataFrame(
+        [
+            {"p": p, "n": n, "throughput": throughput(p, n), "timeout": timeout(p, n)}
+            | {"argument": argument(p), "entry": entry(p), "exact": best_of_throughput(p), "restored": restored(p)}
+            for p in rates
+            for n in range(1, MOST + 1)
+        ]
+    )
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """The section's sentences about the model."""
+    shown = {p: rows.filter((pl.col("p") - p).abs() < STEP / 2) for p in RATES}
+    first, last = (_gain(shown, *ends) for ends in ((1, 2), (MOST - 1, MOST)))
+    table = rows.group_by("p", maintain_order=True).agg(pl.col("entry", "exact", "restored", "argument").first())
+    entries = table["entry"].to_list()
+    capped = table.filter(pl.col("entry") == MOST)["p"]
+    below = _ends(table.filter(pl.col("argument") < -1 / math.e)["p"])
+    exact = table.with_columns(exact=pl.min_horizontal("exact", pl.lit(MOST)))
+    apart = exact.filter((pl.col("entry") - pl.col("exact")).abs() > AWAY)
+    mended = exact.filter((pl.col("restored") - pl.col("exact")).abs() > AWAY)
+    loses = _loses(rows, table)
+    return [
+        Claim(
+            "With few subflows, more of them improve the throughput",
+            "improve",
+            _listed({p: 100 * (gain - 1) for p, gain in first.items()}),
+            all(gain > 1 for gain in first.values()),
+            "percent that the second subflow adds by equation (7); holds when all are above 0",
+        ),
+        Claim(
+            "With many subflows the throughput falls",
+            "falls",
+            _listed({p: 100 * (gain - 1) for p, gain in last.items()}),
+            all(gain < 1 for gain in last.values()),
+            f"percent that the {MOST}th subflow adds by equation (7); holds when all are below 0. It falls beyond: "
+            + ", ".join(f"{p}: {_most(p)}" for p in RATES),
+        ),
+        Claim(
+            "The best number of subflows falls as the loss rate rises",
+            "falls",
+            f"{entries[0]} at {table['p'][0]}, {entries[len(entries) // 2]} at {table['p'][len(entries) // 2]}, "
+            f"{entries[-1]} at {table['p'][-1]}",
+            all(a >= b for a, b in pairwise(entries)) and entries[-1] < entries[0],
+            f"equation (11), whole subflows from 1 to {MOST}; holds when no step rises. It is {MOST} up to "
+            f"{_or_never(capped)}; its argument of W is below -1/e, and W complex, at loss rates from {below}",
+        ),
+        Claim(
+            "Equation (11) gives the number with the maximum throughput",
+            "maximum",
+            f"more than {AWAY} away at {len(apart)} of {len(table)} loss rates"
+            + ("" if apart.is_empty() else f", {_ends(apart['p'])}"),
+            apart.is_empty() and max(loses.values()) <= LOSES,
+            f"beside the best of equation (7), up to {MOST}; holds when the table is at most {AWAY} away and loses at "
+            f"most {LOSES:.0%} of the throughput everywhere; it loses up to {100 * max(loses.values()):.3g} %, at "
+            f"{max(loses, key=lambda p: loses[p])}. Equation (11) solves (10), in which a term has lost the exponent "
+            f"n; with it n* is -1 / log(1 - p^sqrt(2/p)), more than {AWAY} away at {len(mended)} loss rates. By (11), "
+            f"with the exponent, and by (7): {_beside(exact)}",
+        ),
+    ]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """(6) throughput by number of subflows for some loss rates, and (7) the best number by loss rate."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = plot.subplots(1, 2)
+    for p in RATES:
+        here = rows.filter((pl.col("p") - p).abs() < STEP / 2)
+        left.plot(here["n"].to_list(), here["throughput"].to_list(), label=f"p = {p}", linewidth=1.2)
+    left.set_xlabel("subflows")
+    left.set_ylabel("throughput (MSS a RTT)")
+    left.set_title("(6) equation (7)")
+    table = rows.group_by("p", maintain_order=True).agg(pl.col("entry", "exact").first())
+    at = table["p"].to_list()
+    right.step(at, table["entry"].to_list(), where="post", label="equation (11)", color="#0072b2")
+    exact = [min(MOST, n) for n in table["exact"].to_list()]
+    right.step(at, exact, where="post", label="best of equation (7)", color="#999999", linestyle="--")
+    right.set_xlabel("loss rate")
+    right.set_ylabel("best number of subflows")
+    right.set_title(f"(7) at most {MOST}")
+    for axes in (left, right):
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(frameon=False, fontsize="small")
+    return plot
+
+
+def _gain(shown: dict[float, pl.DataFrame], few: int, many: int) -> dict[float, float]:
+    """Throughput with so many subflows over that with fewer, by loss rate."""
+    of = {p: dict(here.select("n", "throughput").iter_rows()) for p, here in shown.items()}
+    return {p: here[many] / here[few] for p, here in of.items()}
+
+
+def _loses(rows: pl.DataFrame, table: pl.DataFrame) -> dict[float, float]:
+    """What part of the best throughput with up to `MOST` subflows the table's entry forgoes, by loss rate."""
+    most = rows.group_by("p").agg(most=pl.col("throughput").max())
+    of_entry = rows.filter(pl.col("n") == pl.col("entry")).select("p", "throughput")
+    both = table.select("p").join(most, on="p").join(of_entry, on="p")
+    return dict(both.select("p", 1 - pl.col("throughput") / pl.col("most")).iter_rows())
+
+
+def _most(p: float) -> str:
+    found = best_of_throughput(p)
+    return str(found) if found < LONGEST else f"not up to {LONGEST}"
+
+
+def _listed(percents: dict[float, float]) -> str:
+    return ", ".join(f"p = {p}: {digits(percent)} %" for p, percent in percents.items())
+
+
+def _or_never(capped: pl.Series) -> str:
+    return "nowhere" if capped.is_empty() else f"a loss rate of {capped.to_list()[-1]}"
+
+
+def _ends(rates: pl.Series) -> str:
+    return f"{rates.to_list()[0]} to {rates.to_list()[-1]}"
+
+
+def _beside(exact: pl.DataFrame) -> str:
+    here = exact.filter(pl.col("p").is_in([0.2, 0.3, 0.4, 0.5, 0.6]))
+    found = here.select("p", "entry", "restored", "exact").iter_rows()
+    return "; ".join(f"{p}: {entry}, {mended}, {best}" for p, entry, mended, best in found)

@@ -1,0 +1,54 @@
+"""Figure 4 of amp-fg: the equations by hand, and its claims."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+
+from weft.papers.amp_fg import fig04
+
+
+def test_beta_counts_what_changed_since_the_round_before() -> None:
+    assert fig04.beta((0, 1, 0, 1), (0, 1, 0, 1)) == 0
+    assert fig04.beta((1, 0, 1, 0), (0, 1, 0, 1)) == 1
+    assert fig04.beta((1, 0, 1, 0, 1, 1), (1, 0, 1, 0)) == 2 / 6
+
+
+def test_beta_of_neighbours_counts_changes_within_a_round() -> None:
+    assert fig04.beta_of_neighbours((1, 0, 0, 0)) == 2 / 4
+    assert fig04.beta_of_neighbours((0, 0, 1, 1)) == 1 / 4
+
+
+def test_alpha_is_the_ratio_of_marks_where_nothing_changed() -> None:
+    assert fig04.alpha((0, 1, 0, 1), 0.0) == 0.5
+    # Weights j / 4 of the first and third.
+    assert fig04.alpha((1, 0, 1, 0), 1.0) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("marks", "equations", "neighbours"),
+    [
+        ((0, 0, 0, 1), 3.0, 3.0),
+        ((1, 0, 0, 0), 4 - math.sqrt(0.5), 3.5),
+        ((0, 0, 1, 1), 3 - math.sqrt(0.75), 3 - 0.75**0.25),
+    ],
+)
+def test_windows(marks: tuple[int, ...], equations: float, neighbours: float) -> None:
+    assert fig04.after(marks) == pytest.approx(equations)
+    assert fig04.after_neighbours(marks) == pytest.approx(neighbours)
+
+
+def test_no_text_but_xmps_follows_from_the_equations() -> None:
+    verdicts = [claim.holds for claim in fig04.claims(fig04.rows())]
+    assert verdicts == [False, False, False, True, True, True, True, False]
+
+
+def test_the_texts_windows_would_hold() -> None:
+    rows = fig04.rows().with_columns(equations=pl.Series([2.0, 4.0, 1.0]), lowest=pl.lit(1.0), highest=pl.lit(4.0))
+    assert all(claim.holds for claim in fig04.claims(rows))
+
+
+def test_plot_has_all_scenarios() -> None:
+    assert len(fig04.plot(fig04.rows()).axes[0].get_xticks()) == 3

@@ -1,0 +1,92 @@
+"""The claims about figure 8 of amp-fg on tables made by hand."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from weft.papers.amp_fg import fig08
+from weft.papers.figure import Scale
+
+HIGHER, SLOWLY, HIGHEST, PERCENT, FEWER = range(5)
+PAPER: dict[tuple[str, int], float] = {
+    ("dctcp", 1): 0.62,
+    ("lia", 2): 0.60,
+    ("lia", 4): 0.68,
+    ("lia", 6): 0.70,
+    ("lia", 8): 0.71,
+    ("xmp", 2): 0.62,
+    ("xmp", 4): 0.70,
+    ("xmp", 6): 0.72,
+    ("xmp", 8): 0.73,
+    ("amp-fg", 2): 0.70,
+    ("amp-fg", 4): 0.79,
+    ("amp-fg", 6): 0.82,
+    ("amp-fg", 8): 0.83,
+}
+"""Throughput by algorithm and subflows."""
+
+
+def table(changes: dict[tuple[str, int], float] | None = None, *, many_to_one: bool = False) -> pl.DataFrame:
+    """Two seeds of two flows each, one faster and one slower."""
+    found = PAPER | (changes or {})
+    found |= {(name, n): found["amp-fg", n] for name in (fig08.NEIGHBOURS, fig08.FLOOR) for n in fig08.SUBFLOWS}
+    patterns = (fig08.PERMUTATION, fig08.MANY_TO_ONE) if many_to_one else (fig08.PERMUTATION,)
+    return pl.DataFrame(
+        [
+            {"pattern": pattern, "algorithm": name, "subflows": n, "seed": seed}
+            | {"throughput": value + more, "timeouts": 0}
+            for pattern in patterns
+            for (name, n), value in found.items()
+            for seed in (1, 2)
+            for more in (-0.05, 0.05)
+        ]
+    )
+
+
+def failing(changes: dict[tuple[str, int], float] | None = None) -> list[int]:
+    return [place for place, claim in enumerate(fig08.claims(table(changes))) if not claim.holds]
+
+
+def test_holds_for_what_the_paper_says() -> None:
+    assert failing() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({("lia", 6): 0.67, ("lia", 8): 0.67}, [HIGHER]),
+        ({("xmp", 6): 0.65}, [HIGHER, SLOWLY]),
+        ({("xmp", 8): 0.80}, [SLOWLY, PERCENT]),
+        ({("xmp", 2): 0.71}, [SLOWLY, HIGHEST, PERCENT, HIGHER]),
+        ({("dctcp", 1): 0.40}, [PERCENT]),
+        ({("xmp", 8): 0.825, ("xmp", 4): 0.8, ("xmp", 6): 0.81}, [HIGHEST, PERCENT]),
+        ({("lia", 8): 0.82, ("lia", 6): 0.82, ("lia", 4): 0.81}, [HIGHEST, PERCENT]),
+    ],
+)
+def test_each_can_fail(changes: dict[tuple[str, int], float], expected: list[int]) -> None:
+    assert failing(changes) == sorted(expected)
+
+
+def test_what_needs_as_many_subflows_needs_no_fewer() -> None:
+    changes = {("amp-fg", 4): 0.71, ("amp-fg", 6): 0.72, ("xmp", 8): 0.835}
+    assert FEWER in failing(changes)
+    assert "XMP with 8: 8" in fig08.claims(table(changes))[FEWER].measured
+
+
+def test_what_is_not_reached_is_said() -> None:
+    assert "LIA with 8: not reached" in fig08.claims(table({("lia", 8): 0.9}))[FEWER].measured
+
+
+def test_many_to_one_is_told_where_it_was_run() -> None:
+    assert fig08.MANY_TO_ONE in fig08.claims(table(many_to_one=True))[HIGHER].note
+    assert fig08.MANY_TO_ONE not in fig08.claims(table())[HIGHER].note
+
+
+def test_many_to_one_has_one_receiver() -> None:
+    cases = [it for it in fig08.cases(Scale(seeds=1)) if it.labels["pattern"] == fig08.MANY_TO_ONE]
+    assert {len(it.experiment.model_dump(by_alias=True)["traffic"][0]["from"]) for it in cases} == {fig08.SENDERS}
+
+
+def test_plot_has_numbers_of_subflows() -> None:
+    assert fig08.plot(table()).axes[0].get_xlabel() == "subflows"
