@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tracing::{debug, info, warn};
 
-use super::{Daemon, IDLE, LOOK, LOOK_SHARE, SWEEP, now};
+use super::{Daemon, IDLE, LOOK, SWEEP, after_look, now};
 use crate::path_manager::Told;
 use crate::programs::ConnectionStats;
 
@@ -37,6 +37,7 @@ impl Daemon {
 
     /// Forgets connections whose end the kernel has not told.
     pub(super) fn forget_absent(&mut self) {
+        let began = now();
         for namespace in 0..self.served.len() {
             match self.served[namespace].census() {
                 Ok(seen) => self.connections.forget_absent(namespace, &seen, now()),
@@ -49,7 +50,7 @@ impl Daemon {
             Ok(reaped) => info!(reaped, "entries that nobody used were removed"),
             Err(error) => warn!(%error, "cannot look for entries that nobody uses"),
         }
-        self.sweep = now() + SWEEP;
+        self.sweep = after_look(began, SWEEP);
     }
 
     /// Looks how much connections have carried that no program of ours watches.
@@ -75,9 +76,7 @@ impl Daemon {
             }
         }
         self.tell(told);
-        // However many sockets there are, looking takes a small part of the time.
-        let took = now().saturating_sub(began);
-        self.look = now() + (LOOK_SHARE * took).max(LOOK);
+        self.look = after_look(began, LOOK);
     }
 
     pub(super) fn windows(&self) -> HashMap<u32, ConnectionStats> {

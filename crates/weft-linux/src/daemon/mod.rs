@@ -108,8 +108,10 @@ struct Daemon {
     listener: UnixListener,
     algorithms: Vec<String>,
     started: u64,
-    /// When gauges are renewed next.
+    /// When the programs' totals are read next.
     tick: u64,
+    /// When gauges are renewed next.
+    renew: u64,
     /// When namespaces are looked for next.
     follow: u64,
     /// Subflows without room, as far as they have been complained about.
@@ -160,6 +162,7 @@ impl Daemon {
             listener,
             started: now(),
             tick: 0,
+            renew: 0,
             follow: 0,
             look: 0,
             sweep: now() + SWEEP,
@@ -225,6 +228,9 @@ impl Daemon {
                 self.follow(false)?;
             }
             if now() >= self.tick {
+                self.read_totals();
+            }
+            if now() >= self.renew {
                 self.renew();
             }
             if now() >= self.sweep {
@@ -248,7 +254,7 @@ impl Daemon {
             .connections
             .deadline()
             .into_iter()
-            .chain([self.tick, self.look, self.follow])
+            .chain([self.tick, self.renew, self.look, self.follow])
             .min()
             .unwrap_or(self.tick);
         let timeout = Duration::from_nanos(next.saturating_sub(now()));
@@ -398,6 +404,14 @@ impl Daemon {
     }
 }
 
+/// When to look again after a look that began then: however many connections there are, looking takes a small part of the
+/// time.
+fn after_look(began: u64, pause: u64) -> u64 {
+    let now = now();
+    let took = now.saturating_sub(began);
+    now + (LOOK_SHARE * took).clamp(pause, LOOK_MOST)
+}
+
 /// Nanoseconds of the clock that the programs use too.
 fn now() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
@@ -427,4 +441,6 @@ const SWEEP: u64 = 10 * SECOND;
 /// An entry that was not used for so many microseconds may be one that the kernel forgot.
 const IDLE: u64 = 600_000_000;
 /// The pause after a look, in times what it took.
-const LOOK_SHARE: u64 = 50;
+const LOOK_SHARE: u64 = 80;
+/// No pause is longer.
+const LOOK_MOST: u64 = 30 * SECOND;

@@ -7,13 +7,14 @@ use std::thread;
 use sd_notify::NotifyState;
 use tracing::{debug, warn};
 
-use super::{Daemon, SECOND, notify, now, served};
+use super::{Daemon, SECOND, after_look, notify, now, served};
 use crate::path_manager::Seen;
 use crate::status::{self, Status};
 
 impl Daemon {
     /// Renews the gauges.
     pub(super) fn renew(&mut self) {
+        let began = now();
         let sum =
             |numbers: &mut dyn Iterator<Item = u64>| i64::try_from(numbers.sum::<u64>()).unwrap_or(i64::MAX);
         let windows = self.windows();
@@ -34,6 +35,11 @@ impl Daemon {
         self.metrics
             .suppressed
             .set(sum(&mut all().map(|c| u64::from(c.suppressed))));
+        self.renew = after_look(began, SECOND);
+    }
+
+    /// Reads what went another way than planned, and tells systemd that the daemon lives.
+    pub(super) fn read_totals(&mut self) {
         match self.programs.totals() {
             Ok(totals) => {
                 self.metrics.total(&totals);

@@ -353,14 +353,14 @@ impl Scene {
         self.served(address, cc, false)
     }
 
-    /// A server that keeps what connects to it open.
-    pub fn serve_idle(&self) -> SocketAddr {
+    /// A server that accepts nothing: what connects stands, and takes none of this process's descriptors.
+    pub fn serve_idle(&self, connections: i32) -> TcpListener {
+        let most = || fs::write("/proc/sys/net/core/somaxconn", connections.to_string());
+        self.server.within(most).expect("a setting");
         let listener = self.listener(SERVER.into(), None);
-        let address = listener.local_addr().expect("an address");
-        thread::spawn(move || {
-            let _open: Vec<_> = listener.incoming().collect();
-        });
-        address
+        let waiting = socket2::SockRef::from(&listener).listen(connections);
+        waiting.expect("a longer queue");
+        listener
     }
 
     fn listener(&self, address: IpAddr, cc: Option<&str>) -> TcpListener {
