@@ -69,17 +69,18 @@ soak-linux: $(STAMPS)/linux ## Run weftd under faults by chance for MINUTES=5, t
 
 .PHONY: deb
 deb: $(STAMPS)/linux $(TOOLS)/bin/cargo-deb to-pack ## Pack weftd for Debian, below target/debian
-	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo deb --locked --no-build -p weft-linux
+	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo deb --locked --no-build --strip -p weft-linux
 
 .PHONY: rpm
 rpm: $(STAMPS)/linux $(TOOLS)/bin/cargo-generate-rpm to-pack ## Pack weftd for RPM's distributions, below target/generate-rpm
 	PATH=$(abspath $(TOOLS)/bin):$$PATH cargo generate-rpm -p crates/weft-linux
 
-# weftd with its manual pages and completions.
+# weftd, stripped, with its manual pages and completions.
 .PHONY: to-pack
 to-pack:
 	cargo build --release --locked -p weft-linux
 	rm -rf target/packaging && target/release/weftd documents target/packaging
+	strip -o target/packaging/weftd target/release/weftd
 
 .PHONY: test-package
 test-package: deb $(STAMPS)/package ## Install, run under systemd and remove that package, in a Debian of its own (root)
