@@ -141,7 +141,8 @@ def plot(rows: pl.DataFrame) -> Plot:
         axes.set_title(topology)
         axes.grid(visible=True, axis="y", alpha=0.3)
     panels[0].set_ylabel("goodput (part of that without failures)")
-    panels[0].legend(frameon=False, fontsize="small")
+    shown = panels[0].get_legend_handles_labels()
+    plot.legend(*shown, loc="outside lower center", ncols=len(POLICIES), frameon=False, fontsize="small")
     plot.suptitle("Links that fail in mid-flow: down, or at a tenth of their rate")
     return plot
 
