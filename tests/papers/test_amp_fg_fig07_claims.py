@@ -1,0 +1,70 @@
+"""The claims about figure 7 of amp-fg on tables made by hand."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from weft.papers.amp_fg import fig07
+from weft.papers.figure import Scale
+
+SMALL, SMALL_DCTCP, SMALL_LIA, SMALL_XMP, LARGE, LARGE_DCTCP, LARGE_LIA, LARGE_XMP = range(8)
+
+
+def table(changes: dict[tuple[str, str], float] | None = None) -> pl.DataFrame:
+    """Two seeds of two objects of each kind, whose mean is what the paper has beside AMP-FG's 100 ms."""
+    found = {(kind, name): 100 / (1 - below / 100) for kind, of in fig07.PAPER.items() for name, below in of.items()}
+    found |= {(kind, "amp-fg"): 100.0 for kind in fig07.PAPER} | (changes or {})
+    return pl.DataFrame(
+        [
+            {"reading": reading, "size_kb": kb, "algorithm": name, "seed": seed}
+            | {"fct_ms": fct + more, "timeouts": 0, "large_mb": 100.0, "size_mb": 0.5 if kind == "small" else 120.0}
+            for reading, kb in ((fig07.UNIFORM, 0), (fig07.EQUAL, 10))
+            for (kind, name), fct in found.items()
+            for seed in (1, 2)
+            for more in (-10.0, 10.0)
+        ]
+    )
+
+
+def failing(changes: dict[tuple[str, str], float] | None = None) -> list[int]:
+    return [place for place, claim in enumerate(fig07.claims(table(changes))) if not claim.holds]
+
+
+def test_holds_for_what_the_paper_says() -> None:
+    assert failing() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({("small", "lia"): 99.0}, [SMALL, SMALL_LIA]),
+        ({("small", "dctcp"): 130.0}, [SMALL_DCTCP]),
+        ({("large", "xmp"): 101.0}, [LARGE_XMP]),
+        ({("large", "amp-fg"): 140.0}, [LARGE, LARGE_DCTCP, LARGE_LIA, LARGE_XMP]),
+    ],
+)
+def test_each_can_fail(changes: dict[tuple[str, str], float], expected: list[int]) -> None:
+    assert failing(changes) == expected
+
+
+def test_seed_without_small_objects_says_nothing_of_them() -> None:
+    some = table().filter((pl.col("size_mb") > 1) | (pl.col("seed") == 2))
+    assert len(fig07.claims(some)) == len(fig07.claims(table()))
+    assert len(fig07.claims(some.filter(seed=1))) == LARGE
+
+
+def test_other_reading_is_a_table() -> None:
+    shown = fig07.claims(table())[SMALL].table
+    assert shown is not None
+    assert [row[0] for row in shown.rows] == ["10 KB each"]
+
+
+def test_only_dctcp_is_single_path() -> None:
+    cases = fig07.cases(Scale(seeds=1, quick=True))
+    single = {it.labels["algorithm"] for it in cases for of in it.experiment.transports.values() if of.subflows == 1}
+    assert single == {"dctcp"}
+
+
+def test_plot_has_both_kinds() -> None:
+    assert [axes.get_title() for axes in fig07.plot(table()).axes] == ["small objects", "large objects"]
