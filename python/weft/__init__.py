@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from weft import slowdown, statistics, sweep
     from weft._weft import Progress, __version__
     from weft.api import Result, load, registry, run, schema
     from weft.errors import InternalError, MissingError, OutputError, RunError, SpecError, WeftError
@@ -30,7 +31,12 @@ __all__ = [
     "registry",
     "run",
     "schema",
+    "slowdown",
+    "statistics",
+    "sweep",
 ]
+
+_MODULES = ("slowdown", "statistics", "sweep")
 
 _PLACES = (
     ("weft._weft", ("Progress", "__version__")),
@@ -47,6 +53,8 @@ def __getattr__(name: str) -> object:
             found = getattr(import_module(module), name)
             globals()[name] = found
             return found
+    if name in _MODULES:
+        return import_module(f"weft.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -20,6 +20,7 @@ from weft.guard import MISSING, run_guarded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from weft.grid.command import Outcome
     from weft.papers.paper import Report
 
 app = typer.Typer(
@@ -148,6 +149,66 @@ def _unfinished(manifest: Mapping[str, Any]) -> list[str]:
         for what, time in (("flows", "fct_s"), ("jobs", "jct_s"))
         if counts[what]
     ]
+
+
+@app.command()
+def sweep(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The experiment.")],
+    over: Annotated[
+        list[str] | None,
+        typer.Option("--over", metavar="a.b=x,y|FIRST:LAST:STEP", help="Vary a field; several make all combinations."),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option("--seeds", parser=runs, metavar="N", help="Runs of everything, from the spec's seed on.")
+    ] = 1,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field in all runs.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="A new folder, or a sweep's, whose results are used again."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="tcp://HOST:PORT", help="A Dask scheduler, instead of this machine alone."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", parser=threads, metavar="N", help="Runs at a time on this machine; all cores."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run it even if it needs more memory than a machine has free.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment for all combinations of values and seeds. The same command goes on where one was stopped."""
+    from weft.errors import UsageError
+    from weft.grid.axes import Axis
+    from weft.grid.command import run_sweep
+    from weft.grid.plan import plan
+    from weft.output import file_name
+
+    if cluster is not None and workers is not None:
+        raise UsageError("--workers: given with --cluster; allowed: one of the two")
+    axes = [Axis.parse(text) for text in over or []]
+    planned = plan(spec, overrides or [], axes, seeds, force=force)
+    folder = Path(f"weft-sweep-{file_name(planned.name or spec.stem)}") if out is None else out
+    with terminal.ProgressBar(planned.name or spec.stem) as bar:
+        outcome = run_sweep(planned, folder, address=cluster, workers=workers, force=force, show=bar.show)
+    if as_json:
+        terminal.print_json(outcome.document())
+    else:
+        _print_outcome(outcome)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    for failed in outcome.failed():
+        terminal.print_line(f"failed: {failed['run']}\n  {failed['reason']}\n  {failed['command']}\n")
+    count, bad = len(outcome.sweep.runs), len(outcome.failures)
+    counts = f"{count} runs" + (f", {outcome.reused} of them were there" if outcome.reused else "")
+    terminal.print_line(counts + (f", {bad} failed; the same command tries these again" if bad else ""))
+    terminal.print_line(f"Tables: {outcome.folder}/tables/TABLE/*.parquet, such as {outcome.tables['flows']}")
 
 
 @app.command("list")

@@ -25,8 +25,7 @@ def choose_folder(given: Path | None, default: str) -> Path:
         OutputError: The given folder exists, or its place cannot be written to.
     """
     if given is None:
-        # Part of the name may be a user's: no separators, nothing that a shell reads, and room for the number.
-        default = "-".join(re.findall(r"[\w.]*\w", default))[:60]
+        default = file_name(default)
         names = itertools.chain([default], (f"{default}-{n}" for n in itertools.count(2)))
         folder = next(path for path in map(Path, names) if not os.path.lexists(path))
     else:
@@ -46,6 +45,11 @@ def choose_folder(given: Path | None, default: str) -> Path:
     return folder
 
 
+def file_name(name: str) -> str:
+    """Of what a user named: no separators, nothing that a shell reads, and room for a number."""
+    return "-".join(re.findall(r"[\w.]*\w", name))[:60]
+
+
 PREFIX = ".weft-"
 """Folders being written have names that begin so, as those that the simulator writes."""
 
@@ -61,8 +65,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(folder.parent)
-        with _locked_folder(folder.parent) as unfinished:
+        remove_leftovers(folder.parent)
+        with locked_folder(folder.parent) as unfinished:
             yield unfinished
             unfinished.rename(folder)
     except OSError as error:
@@ -70,8 +74,11 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked_folder(parent: Path) -> Iterator[Path]:
-    """A new folder, locked while it is in use: the kernel lets go of a lock when its holder dies."""
+def locked_folder(parent: Path) -> Iterator[Path]:
+    """A new folder in `parent` that is gone afterwards.
+
+    It is locked while it is in use; the kernel lets go of a lock when its holder dies.
+    """
     while True:
         place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         descriptor = os.open(place, os.O_RDONLY)
@@ -90,7 +97,8 @@ def _locked_folder(parent: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _sweep(parent: Path) -> None:
+def remove_leftovers(parent: Path) -> None:
+    """Removes folders being written whose writer has died."""
     for place in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):
             descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -102,7 +110,7 @@ def _sweep(parent: Path) -> None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Is the lock ours? Where there are no locks it never is."""
+    """Is it ours? Where there are no locks it never is."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

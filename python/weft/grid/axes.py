@@ -1,0 +1,120 @@
+"""Fields that vary over a sweep, and the values that they take: `--over 'traffic[0].flows=10:40:10'`."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Self
+
+from weft.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+MOST_RUNS = 100_000
+"""Of one sweep. Each is a folder of files, and all of them are planned before the first begins."""
+
+_NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?"
+_RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?", re.ASCII)
+_ALLOWED = "FIELD=VALUE,VALUE… or FIELD=FIRST:LAST:STEP, such as traffic[0].flows=10:40:10"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One field and its values, as they stand after `=` in `--set`."""
+
+    field: str
+    values: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads what was given as `--over`. Commas within brackets and quotes belong to a value.
+
+        Raises:
+            UsageError: It is none, has a value twice, or has too many.
+        """
+        field, equals, values = text.partition("=")
+        field = field.strip()
+        if not (field and equals and values.strip()):
+            raise UsageError(f"--over {text!r:.100}: names no values; allowed: {_ALLOWED}")
+        if field == "seed":
+            raise UsageError("--over seed: is not varied so; allowed: --seeds N, from the spec's seed on")
+        found: list[str] = []
+        for part in _split(values):
+            span = _RANGE.fullmatch(part)
+            found += [part] if span is None else _count(text, *span.groups(default="1"))
+            if not part or len(found) > MOST_RUNS:
+                why = "an empty value" if not part else f"more than {MOST_RUNS:,} values"
+                raise UsageError(f"--over {text!r:.100}: {why}; allowed: {_ALLOWED}")
+        if len(set(found)) < len(found):
+            twice = next(value for n, value in enumerate(found) if value in found[:n])
+            raise UsageError(f"--over {field}: has {twice!r:.50} twice; allowed: each value once")
+        return cls(field, tuple(found))
+
+    def labels(self) -> list[str] | list[int] | list[float]:
+        """The values as they stand in the tables: numbers if all of them are, else text."""
+        plain = [value[1:-1] if re.fullmatch(r'"[^"]*"', value) else value for value in self.values]
+        if all(re.fullmatch(_NUMBER, value, re.ASCII) for value in self.values):
+            return [float(v) for v in plain] if any("." in v for v in plain) else [int(v) for v in plain]
+        return plain
+
+
+def check(axes: Sequence[Axis], seeds: int) -> None:
+    """Checks what is wrong with several axes though each is right.
+
+    Raises:
+        UsageError: A field is given twice, or there are too many runs.
+    """
+    fields = [axis.field for axis in axes]
+    for n, field in enumerate(fields):
+        if field in fields[:n]:
+            raise UsageError(f"--over {field}: is given twice; allowed: each field once")
+    count = seeds
+    for axis in axes:
+        count *= len(axis.values)
+    if count > MOST_RUNS:
+        raise UsageError(f"--over and --seeds: make {count:,} runs; allowed: at most {MOST_RUNS:,}")
+
+
+def points(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:
+    """The grid: for each axis the place of a value in it. The last axis varies fastest."""
+    return itertools.product(*(range(len(axis.values)) for axis in axes))
+
+
+def label_names(axes: Sequence[Axis], taken: Collection[str]) -> list[str]:
+    """The columns of the axes: the last part of a field, or all of it where that is `taken` or another axis's too."""
+    last = [axis.field.rsplit(".", 1)[-1] for axis in axes]
+    return [
+        axis.field if name in taken or last.count(name) > 1 else name for axis, name in zip(axes, last, strict=True)
+    ]
+
+
+def _split(values: str) -> list[str]:
+    """The parts between commas that are in no brackets and no quotes."""
+    parts, depth, quote = [""], 0, ""
+    for c in values:
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "\"'":
+            quote = c
+        elif c in "[{":
+            depth += 1
+        elif c in "]}":
+            depth -= 1
+        if c == "," and not quote and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [part.strip() for part in parts]
+
+
+def _count(text: str, first: str, last: str, step: str) -> list[str]:
+    low, high, by = Decimal(first), Decimal(last), Decimal(step)
+    if by <= 0 or high < low:
+        raise UsageError(f"--over {text!r:.100}: goes nowhere; allowed: FIRST:LAST:STEP upwards, with a STEP above 0")
+    number = int((high - low) / by) + 1
+    if number > MOST_RUNS:
+        raise UsageError(f"--over {text!r:.100}: has {number:,} values; allowed: at most {MOST_RUNS:,}")
+    return [format(low + n * by, "f") for n in range(number)]

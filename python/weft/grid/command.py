@@ -1,0 +1,132 @@
+"""What `weft sweep` does: plans, runs what is missing, and puts the tables together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weft import api
+from weft.errors import StoppedError, UsageError
+from weft.grid import store
+from weft.grid.plan import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from weft.grid.cluster import Failure
+    from weft.grid.plan import Sweep
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What there is after a sweep."""
+
+    sweep: Sweep
+    folder: Path
+    tables: dict[str, Path]
+    reused: int
+    """Runs that had results before."""
+    failures: tuple[Failure, ...]
+    force: bool
+
+    @property
+    def exit_code(self) -> int:
+        """The highest of the failed runs'; 0 if none failed."""
+        return max((failure.code for failure in self.failures), default=0)
+
+    def failed(self) -> list[dict[str, str]]:
+        """Of each failed run what sets it apart, why it failed, and the command that runs it again."""
+        return [
+            {
+                "run": " ".join([*self.sweep.changes(it.run), f"seed={it.run.seed}"]),
+                "reason": it.line,
+                "command": self.sweep.command(it.run, force=self.force),
+            }
+            for it in self.failures
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "out": str(self.folder),
+            "runs": len(self.sweep.runs),
+            "reused": self.reused,
+            "failed": self.failed(),
+            "tables": {name: f"{folder}/*.parquet" for name, folder in self.tables.items()},
+        }
+
+
+def run_sweep(
+    sweep: Sweep,
+    folder: Path,
+    *,
+    address: str | None,
+    workers: int | None,
+    force: bool,
+    show: Callable[[float, str], None],
+) -> Outcome:
+    """Runs what has no results in the folder yet, and makes tables of all that have.
+
+    Args:
+        sweep: What to run.
+        folder: A new one, or one of a sweep.
+        address: Of a Dask scheduler; none: a cluster on this machine.
+        workers: Processes of that cluster; as many as there are cores unless given.
+        force: Run what needs more memory than a machine has free.
+        show: Told how much of what is to be run is done, 0 to 1, and how many runs that is.
+
+    Raises:
+        StoppedError: Ctrl-C.
+        WeftError: The sweep cannot go on.
+    """
+    exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]} & sweep.level
+    if exclusive:
+        # Runs in real time need a quiet machine.
+        if address is not None:
+            raise UsageError(f"--cluster: given at level {min(exclusive)!r}; allowed: on this machine only")
+        workers = 1
+    done = 0
+    failures: list[Failure] = []
+    with store.opened(folder):
+        store.write_document(folder, _document(sweep))
+        distinct = {run.key: run for run in sweep.runs}
+        missing = {key: run for key, run in distinct.items() if not store.is_complete(store.place_of(folder, key))}
+        there = len(distinct) - len(missing)
+
+        def on_done(_: object, failure: Failure | None) -> None:
+            nonlocal done
+            done += 1
+            failures.extend([] if failure is None else [failure])
+            bad = f", {len(failures)} failed" if failures else ""
+            show(done / len(missing), f"{there + done} of {len(distinct)} runs{bad}")
+
+        if missing:
+            from weft.grid.cluster import run_all
+
+            show(0, f"{there} of {len(distinct)} runs")
+            try:
+                run_all(list(missing.values()), folder, address=address, workers=workers, force=force, on_done=on_done)
+            except KeyboardInterrupt:
+                kept = there + done - len(failures)
+                line = (
+                    f"stopped; {kept} of {len(distinct)} runs are in {folder}; the same command goes on with the others"
+                )
+                raise StoppedError(line) from None
+        failed = {failure.run.key for failure in failures}
+        tables = store.write_tables(folder, sweep, [run for run in sweep.runs if run.key not in failed])
+    order = list(distinct)
+    failures.sort(key=lambda failure: order.index(failure.run.key))
+    return Outcome(sweep, folder, tables, there, tuple(failures), force)
+
+
+def _document(sweep: Sweep) -> dict[str, Any]:
+    return {
+        "spec": str(sweep.spec),
+        "name": sweep.name,
+        "build": build(),
+        "set": list(sweep.overrides),
+        "over": {axis.field: list(axis.values) for axis in sweep.axes},
+        "seeds": sweep.seeds,
+        "runs": [{"run": run.key, "seed": run.seed, "set": sweep.changes(run)} for run in sweep.runs],
+    }

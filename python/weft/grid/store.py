@@ -1,0 +1,158 @@
+"""The folder of a sweep: results of runs by key, and tables of all of them with labels.
+
+runs/KEY[:2]/KEY[2:]/      one run: its tables and manifest, complete or not there
+tables/TABLE/0.parquet     the rows of all runs of the sweep as it was last asked for, in its order
+sweep.json                 what was asked for, and which key is which run
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from weft import api
+from weft.errors import OutputError
+from weft.grid.axes import label_names
+from weft.output import PREFIX, locked_folder, new_folder, remove_leftovers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+    from weft.grid.plan import Planned, Sweep
+
+DOCUMENT = "sweep.json"
+
+ROWS_A_PART = 4_000_000
+"""Rows in memory at most, but for those of one run, while tables are put together; then a file is full."""
+
+
+def place_of(folder: Path, key: str) -> Path:
+    """Where the results of a run are. Folders with very many entries are slow."""
+    return folder / "runs" / key[:2] / key[2:]
+
+
+def is_complete(place: Path) -> bool:
+    """Are a run's results there, to its end?"""
+    return (manifest := _manifest(place)) is not None and not manifest["partial"]
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[None]:
+    """Keeps other sweeps out of a folder, which is made if need be, and removes what killed ones left.
+
+    Raises:
+        OutputError: It holds something else, another sweep is at work there, or it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise OutputError(f"--out {folder}: cannot be made: {reason}; allowed: a new folder, or a sweep's") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(f"--out {folder}: another sweep is at work there; allowed: one at a time") from None
+        except OSError:
+            pass  # a file system without locks
+        others = [path.name for path in folder.iterdir() if not path.name.startswith(PREFIX)]
+        if others and DOCUMENT not in others:
+            raise OutputError(f"--out {folder}: holds something else; allowed: a new folder, or a sweep's")
+        for place in (folder, *folder.glob("runs/??")):
+            remove_leftovers(place)
+        yield
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    finally:
+        os.close(descriptor)
+
+
+def write_document(folder: Path, document: dict[str, Any]) -> None:
+    """Writes what the sweep is, in one step."""
+    with locked_folder(folder) as unfinished:
+        new = unfinished / DOCUMENT
+        new.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        new.replace(folder / DOCUMENT)
+
+
+def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[str, Path]:
+    """Puts the tables of these runs together.
+
+    Before a table's own columns come those of the axes, `seed`, and `run`, the run's key. Rows follow the order of
+    the sweep.
+
+    Returns:
+        The folder of each table.
+    """
+    tables = folder / "tables"
+    with new_folder(tables) as unfinished:
+        labels = _labels(folder, sweep, runs)
+        for table in api.TABLES:
+            (unfinished / table).mkdir()
+            for part, rows in enumerate(_parts(folder, table, runs, labels)):
+                # A name's width is fixed, so that the order of names is that of rows.
+                rows.write_parquet(unfinished / table / f"{part:05}.parquet")
+        if tables.exists():
+            shutil.rmtree(tables)
+    return {table: tables / table for table in api.TABLES}
+
+
+def _labels(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[Planned, list[pl.Expr]]:
+    import polars as pl
+
+    if not runs:
+        return {}
+    first = place_of(folder, runs[0].key)
+    taken = {name for table in api.TABLES for name in pl.read_parquet_schema(first / f"{table}.parquet")}
+    names = label_names(sweep.axes, taken | {"seed", "run"})
+    # Series, for a literal has the width of its own value alone.
+    values = [pl.Series(name, axis.labels()) for name, axis in zip(names, sweep.axes, strict=True)]
+
+    def of(run: Planned) -> list[pl.Expr]:
+        axes = [pl.lit(column[n], column.dtype).alias(column.name) for column, n in zip(values, run.point, strict=True)]
+        return [*axes, pl.lit(run.seed, pl.Int64).alias("seed"), pl.lit(run.key).alias("run")]
+
+    return {run: of(run) for run in runs}
+
+
+def _parts(
+    folder: Path, table: str, runs: Sequence[Planned], labels: dict[Planned, list[pl.Expr]]
+) -> Iterator[pl.DataFrame]:
+    """The rows of all runs, one file after the other; at least one file, which has the columns."""
+    import polars as pl
+
+    frames: list[pl.DataFrame] = []
+    rows = 0
+    empty: pl.DataFrame | None = None
+    for run in runs:
+        place = place_of(folder, run.key)
+        manifest = _manifest(place)
+        if manifest is None:
+            raise OutputError(f"{place}: has gone; allowed: nobody else changes the folder of a sweep")
+        if manifest["rows"][table] == 0 and empty is not None:
+            continue
+        new = pl.read_parquet(place / f"{table}.parquet").select(*labels[run], pl.all())
+        empty = new.clear()
+        frames.append(new)
+        rows += new.height
+        if rows >= ROWS_A_PART:
+            yield pl.concat(frames, rechunk=True)
+            frames, rows = [], 0
+    if frames:
+        yield pl.concat(frames, rechunk=True)
+
+
+def _manifest(place: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found

@@ -1,0 +1,313 @@
+"""`weft sweep`: a grid of runs on Dask, with real processes that are killed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import psutil  # type: ignore[import-untyped]
+import pytest
+from distributed import LocalCluster
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.command import INCAST, WEFT, Ended, weft
+from weft import cli
+from weft.errors import MissingError, OutputError, SpecError, UsageError
+from weft.grid import cluster, store
+from weft.grid.axes import Axis, label_names
+from weft.grid.command import Outcome, run_sweep
+from weft.grid.plan import Sweep, plan
+from weft.guard import run_guarded
+
+OVER = ["transports.dctcp.cc=dctcp,reno", "transports.dctcp.subflows=1,2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a.b=amp,xmp,dcm", ["amp", "xmp", "dcm"]),
+        ("traffic[0].flows=10:40:10", ["10", "20", "30", "40"]),
+        ("a=1:3", ["1", "2", "3"]),
+        ("a=0.1:0.3:0.1", ["0.1", "0.2", "0.3"]),
+        ("a=1:3,10", ["1", "2", "3", "10"]),
+        ('a={ name = "amp", beta = 4 }, "x,y"', ['{ name = "amp", beta = 4 }', '"x,y"']),
+        ("a=10 packets,64KB", ["10 packets", "64KB"]),
+    ],
+)
+def test_axis(text: str, values: list[str]) -> None:
+    assert list(Axis.parse(text).values) == values
+
+
+@given(st.integers(-1000, 1000), st.integers(0, 300), st.integers(1, 50))
+def test_range_is_pythons_with_its_end(first: int, more: int, step: int) -> None:
+    values = Axis.parse(f"a={first}:{first + more}:{step}").labels()
+    assert values == list(range(first, first + more + 1, step))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "names no values"),
+        ("a", "names no values"),
+        ("=1", "names no values"),
+        ("a=", "names no values"),
+        ("a=1,,2", "an empty value"),
+        ("a=1,2,1", "has '1' twice"),
+        ("a=40:10:10", "goes nowhere"),
+        ("a=1:2:0", "goes nowhere"),
+        ("a=1:999999999999999999:1", "allowed: at most 100,000"),
+        ("seed=1,2", "--seeds"),
+    ],
+)
+def test_axis_that_is_none(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match="--over") as raised:
+        Axis.parse(text)
+    assert words in str(raised.value)
+    assert "allowed: " in str(raised.value)
+
+
+def test_labels() -> None:
+    assert Axis.parse("a=1,2").labels() == [1, 2]
+    assert Axis.parse("a=1,2.5").labels() == [1.0, 2.5]
+    assert Axis.parse('a="amp",xmp').labels() == ["amp", "xmp"]
+    assert Axis.parse("a=1,1KB").labels() == ["1", "1KB"]
+
+
+def test_label_names_are_short_where_they_can_be() -> None:
+    axes = [Axis(field, ()) for field in ("x.cc", "traffic[0].flows", "x.subflows", "a.k", "b.k", "duration")]
+    names = ["cc", "flows", "x.subflows", "a.k", "b.k", "duration"]
+    assert label_names(axes, {"flow", "subflows"}) == names
+
+
+def planned(spec: Path, over: list[str], seeds: int = 1, overrides: tuple[str, ...] = ()) -> Sweep:
+    return plan(spec, overrides, [Axis.parse(text) for text in over], seeds, force=False)
+
+
+def test_key_is_of_the_content(spec: Path) -> None:
+    keys = [run.key for run in planned(spec, ["traffic[0].flows=2:4"], 2).runs]
+    assert len(set(keys)) == 6
+    assert [run.key for run in planned(spec, ["traffic[0].flows=4,3,2"], 3).runs[-3:-1]] == keys[:2]
+    same = planned(spec, [], overrides=("traffic[0].flows=2", "seed=2"))
+    assert {run.key for run in same.runs} & set(keys), "whatever it was asked for as"
+
+
+def test_key_is_of_files_as_well(spec: Path) -> None:
+    sizes = spec.parent / "sizes.txt"
+    change = 'traffic=[{kind="poisson",transport="dctcp",pairs="random",rate=100,size={kind="empirical",cdf="%s"}}]'
+    keys = set()
+    for most in (1000, 2000):
+        sizes.write_text(f"# size in bytes\n100 0\n{most} 1\n")
+        keys |= {run.key for run in planned(spec, [], overrides=(change % sizes,)).runs}
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--over", "traffic[0].flows=1,x"], 2, "traffic[0].flows"),
+        (["--over", "topology.nobody=1,2"], 2, "topology.nobody"),
+        (["--over", "duration=1ms,2ms", "--over", "duration=3ms"], 2, "given twice"),
+        (["--over", "traffic[0].rounds=1:1000", "--seeds", "1000"], 2, "1,000,000 runs"),
+        (["--set", "seed=9223372036854775807", "--seeds", "2"], 2, "seed"),
+        (["--seeds", "0"], 2, "1 to 1000"),
+        (["--cluster", "host"], 2, "tcp://host:8786"),
+        (["--cluster", "tcp://127.0.0.1:1"], 3, "no scheduler answers"),
+        (["--cluster", "tcp://127.0.0.1:1", "--workers", "2"], 2, "one of the two"),
+        (["--out", "incast.toml"], 2, "cannot be made"),
+        (["--out", "."], 2, "holds something else"),
+        (["--out", "/dev/null/x"], 2, "cannot be made"),
+    ],
+)
+def test_bad_input(
+    spec: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    words: str,
+) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
+    monkeypatch.chdir(spec.parent)
+    assert run_guarded(lambda: cli.app(["sweep", spec.name, *arguments], standalone_mode=False)) == code
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert len(shown.err.splitlines()) == 1
+    assert words in shown.err
+
+
+def sweep(out: str) -> list[str]:
+    over = [word for text in OVER for word in ("--over", text)]
+    return ["sweep", "incast.toml", *over, "--seeds", "3", "--workers", "2", "--out", out, "--json"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a spec whose runs take long enough to be killed."""
+    folder = tmp_path_factory.mktemp("sweep")
+    long = INCAST.replace("flows = 4", "flows = 4\nrounds = 3000\nevery = '500us'").replace("50ms", "2s")
+    (folder / "incast.toml").write_text(long)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def unbroken(place: Path) -> Ended:
+    """A sweep that nothing happened to."""
+    done = weft(*sweep("unbroken"), cwd=place)
+    assert done.code == 0, done
+    return done
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.parquet")}
+
+
+def test_failed_runs_are_listed_with_their_command(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = cluster.perform
+
+    def refuse_the_second(text: str, place: str, wanted: str, *, force: bool) -> cluster.Complaint | None:
+        if json.loads(text)["seed"] == 2:
+            return cluster.Complaint("needs more memory", 2)
+        return whole(text, place, wanted, force=force)
+
+    monkeypatch.setattr(cluster, "perform", refuse_the_second)
+    sweep = planned(spec, ["traffic[0].flows=2,4"], 2, ("queues.mark=20 packets",))
+    outcome = run_here(sweep, spec.parent / "out")
+    assert outcome.exit_code == 2
+    failed = outcome.failed()
+    assert [it["run"] for it in failed] == ["traffic[0].flows=2 seed=2", "traffic[0].flows=4 seed=2"]
+    assert pl.read_parquet(outcome.tables["flows"])["seed"].to_list() == 6 * [1]
+    program, *words = shlex.split(failed[1]["command"])
+    assert program == "weft"
+    alone = weft(*words, "--json", cwd=spec.parent).document["manifest"]
+    assert alone["seed"] == 2
+    assert alone["spec"] == json.loads(sweep.runs[3].spec)
+    monkeypatch.undo()
+    assert run_here(sweep, spec.parent / "out").reused == 2
+
+
+def test_tables_are_read_as_one(place: Path, unbroken: Ended) -> None:
+    flows = str(place / unbroken.document["tables"]["flows"])
+    relation = duckdb.read_parquet(flows).aggregate('cc, "transports.dctcp.subflows", seed, count(*)')
+    rows = sorted(relation.fetchall())
+    assert rows == [(cc, n, seed, 12_000) for cc in ("dctcp", "reno") for n in (1, 2) for seed in (1, 2, 3)]
+    lazy = pl.scan_parquet(flows).group_by("cc", "seed", "run").len().collect()
+    assert lazy.height == 12
+    assert set(lazy["len"]) == {12_000}
+
+
+def test_killed_and_resumed_is_as_unbroken(place: Path, unbroken: Ended) -> None:
+    """Kills a worker, then the client with its scheduler, in the midst of a sweep; then asks for it again."""
+    whole = Path(unbroken.document["out"])
+    process = subprocess.Popen([WEFT, *sweep("broken")], cwd=place, stdout=subprocess.DEVNULL)
+    runs = place / "broken" / "runs"
+
+    def ended(number: int) -> Callable[[], bool]:
+        return lambda: len(list(runs.glob("??/*/manifest.json"))) >= number
+
+    wait_for(process, ended(2))
+    children = psutil.Process(process.pid).children(recursive=True)
+    workers = [it for it in children if any("spawn_main" in word for word in it.cmdline())]
+    assert len(workers) == 2
+    workers[0].send_signal(signal.SIGKILL)
+    wait_for(process, ended(5))
+    assert process.poll() is None, "it must not be over"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    psutil.wait_procs(children, timeout=10)
+    assert not (place / "broken" / "tables").exists()
+    resumed = weft(*sweep("broken"), cwd=place)
+    assert resumed.code == 0, resumed
+    assert 5 <= resumed.document["reused"] < 12
+    assert content(place / "broken" / "tables") == content(place / whole / "tables")
+    assert [path.name for path in (place / "broken").rglob(".weft-*")] == []
+
+
+def wait_for(process: subprocess.Popen[bytes], begun: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not begun():
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_more_seeds_reuse_what_is_there(spec: Path) -> None:
+    folder = spec.parent / "out"
+    assert run_here(planned(spec, OVER, 2), folder).reused == 0
+    first = content(folder / "tables")
+    assert run_here(planned(spec, OVER, 3), folder).reused == 8
+    assert content(folder / "tables") != first
+    assert run_here(planned(spec, OVER, 2), folder).reused == 8
+    assert content(folder / "tables") == first
+
+
+def run_here(sweep: Sweep, folder: Path) -> Outcome:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None, silence_logs=50
+    ) as it:
+        return run_sweep(
+            sweep, folder, address=it.scheduler_address, workers=None, force=False, show=lambda _done, _note: None
+        )
+
+
+def test_run_that_was_cut_off_is_run_again(spec: Path) -> None:
+    sweep = planned(spec, [], 1)
+    folder = spec.parent / "out"
+    run_here(sweep, folder)
+    tables = content(folder)
+    manifest = store.place_of(folder, sweep.runs[0].key) / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"partial": True}))
+    assert run_here(sweep, folder).reused == 0
+    assert content(folder) == tables
+
+
+def test_only_one_sweep_is_at_work_in_a_folder(tmp_path: Path) -> None:
+    with (
+        store.opened(tmp_path / "out"),
+        pytest.raises(OutputError, match="another sweep"),
+        store.opened(tmp_path / "out"),
+    ):
+        pass
+
+
+def test_worker_of_another_build_is_refused(spec: Path) -> None:
+    run = planned(spec, []).runs[0]
+    complaint = cluster.perform(run.spec, str(spec.parent / "run"), "0.0.1", force=False)
+    assert complaint is not None
+    assert complaint.missing
+    assert "0.0.1" in complaint.line
+
+
+def test_results_that_cannot_be_written_end_the_sweep(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (spec.parent / "full").write_text("")
+    monkeypatch.setattr(cluster, "place_of", lambda _, key: spec.parent / "full" / key)
+    with pytest.raises(OutputError, match="full"):
+        run_here(planned(spec, [], 3), spec.parent / "out")
+
+
+def test_scheduler_that_goes_ends_the_sweep(spec: Path) -> None:
+    class Gone:
+        status = "lost"
+
+    with pytest.raises(MissingError, match="has gone"):
+        cluster._judge(Gone(), planned(spec, []).runs[0], spec.parent)  # type: ignore[arg-type]  # noqa: SLF001
+
+
+def test_dask_is_imported_only_for_a_sweep() -> None:
+    program = "import sys, weft, weft.cli; sys.exit('distributed' in sys.modules or 'dask' in sys.modules)"
+    python = shutil.which("python", path=str(Path(WEFT).parent))
+    assert python is not None
+    assert subprocess.run([python, "-c", program], check=False).returncode == 0
+
+
+def test_spec_is_checked_before_anything_runs(spec: Path) -> None:
+    with pytest.raises(SpecError, match="subflows"):
+        planned(spec, ["transports.dctcp.subflows=1,0"])
