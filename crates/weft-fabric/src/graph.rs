@@ -5,8 +5,10 @@
 //! Hosts do not forward.
 
 mod graphml;
+mod topo;
 
 use std::collections::{HashMap, VecDeque};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +25,8 @@ const MOST_PORTS: usize = u16::MAX as usize;
 #[serde(deny_unknown_fields)]
 pub struct Graph {
     /// GraphML file with nodes and edges, instead of `switches` and `links`. Edges may have data `rate` and `delay`; hosts are the nodes
-    /// whose data `type` is "host", or if there is none those with a single edge, unless `hosts` names them.
+    /// whose data `type` is "host", or if there is none those with a single edge, unless `hosts` names them. Or, where its name
+    /// ends in `.topo`, a file of htsim's with tiers of switches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Nodes that hold endpoints, in their order.
@@ -76,7 +79,9 @@ impl Graph {
                     return Err(SpecError::new(field, "given beside a file", "one of the two"));
                 }
             }
-            return graphml::read(file, &self.hosts).map_err(|error| error.under("file"));
+            let is_topo = Path::new(file).extension().is_some_and(|it| it == "topo");
+            let read = if is_topo { topo::read } else { graphml::read };
+            return read(file, &self.hosts).map_err(|error| error.under("file"));
         }
         let cables = self.links.iter().enumerate();
         Ok(Parts {

@@ -339,3 +339,91 @@ proptest! {
         }
     }
 }
+
+/// htsim's descriptions of a fat-tree and of an oversubscribed leaf-spine.
+fn topo(tiers: &str) -> Result<Fabric, String> {
+    let file = tempfile::Builder::new().suffix(".topo").tempfile().unwrap();
+    std::fs::write(file.path(), tiers).unwrap();
+    let name = file.path().display().to_string();
+    build("graph", &format!("file = {name:?}\n{LINKS}"))
+        .map_err(|error| error.to_string().replace(&name, "FILE"))
+}
+
+const TIERS: &str = "# two tiers
+Nodes 32
+Tiers 2
+Podsize 32
+
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 8
+Radix_Up 2 # oversubscribed
+Downlink_Latency_ns 1000
+
+Tier 1
+Downlink_speed_Gbps 400
+Radix_Down 4
+Downlink_Latency_ns 500
+Switch_Latency_ns 20
+";
+
+const THREE: &str = "Nodes 16\nTiers 3\nPodsize 4\nTier 0\nDownlink_speed_Gbps 10\nRadix_Down 2\nRadix_Up 2
+Downlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 10\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000
+Tier 2\nDownlink_speed_Gbps 10\nRadix_Down 4\nDownlink_Latency_ns 1000\n";
+
+#[test]
+fn htsim_topologies() {
+    let fabric = topo(TIERS).unwrap();
+    // 32 hosts, 4 leaves, 2 spines; every leaf has a cable to either.
+    assert_eq!(
+        (fabric.hosts.len(), fabric.nodes.len(), fabric.links.len()),
+        (32, 38, 80)
+    );
+    let paths = |a: usize, b: usize| fabric.routing.paths(fabric.hosts[a], fabric.hosts[b]);
+    assert_eq!((paths(0, 7), paths(0, 8)), (1, 2));
+    let up = fabric.links.iter().filter(|link| link.layer == "switch-switch");
+    let (rate, delay) = (400_000_000_000, 520_000);
+    assert!(
+        up.clone().count() == 16
+            && up
+                .clone()
+                .all(|link| (link.rate.0, link.delay.0) == (rate, delay))
+    );
+    // The fat-tree of four ports, as we build it ourselves.
+    let fabric = topo(THREE).unwrap();
+    assert_eq!(
+        (fabric.hosts.len(), fabric.nodes.len(), fabric.links.len()),
+        (16, 36, 96)
+    );
+    let paths = |a: usize, b: usize| fabric.routing.paths(fabric.hosts[a], fabric.hosts[b]);
+    assert_eq!((paths(0, 1), paths(0, 3), paths(0, 15)), (1, 2, 4));
+    check_all(&fabric, &fabric.hosts);
+    for (text, said) in [
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up many"),
+            "FILE: line 9: Radix_Up many; allowed: a whole number",
+        ),
+        (
+            TIERS.replace("Nodes 32", "Nodes 31"),
+            "31 hosts in pods of 31 and racks of 8",
+        ),
+        (
+            TIERS.replace("Tier 1", "Tier 2"),
+            "line 12: Tier 2; allowed: Tier 1",
+        ),
+        (
+            TIERS.replace("Radix_Down 4", "Radix_Down 3"),
+            "8 links up to Tier 1; allowed: a multiple of its Radix_Down",
+        ),
+        (
+            TIERS.replace("Downlink_Latency_ns 500", "Latency 5"),
+            "line 15: Latency; allowed: Downlink_speed_Gbps, ",
+        ),
+        (TIERS.replace("Radix_Down 4\n", ""), "Tier 1 without Radix_Down"),
+        (TIERS.replace("Radix_Up 2", "Radix_Up 4000000000"), "line 12: "),
+        ("Nodes 32".to_owned(), "0 tiers are described"),
+    ] {
+        let error = topo(&text).err().unwrap();
+        assert!(error.contains(said) && !error.contains('\n'), "{error}");
+    }
+}

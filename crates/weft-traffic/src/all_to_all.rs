@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
-use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern, random};
+use crate::opening::Opening;
+use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern};
 
 /// A flow from each of some hosts to each other of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,13 +32,7 @@ fn all() -> HostSet {
 
 impl Pattern for AllToAll {
     fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
-        if self.size == Some(Size(0)) {
-            return Err(SpecError::new("size", "0B", "a size above 0"));
-        }
-        if self.start.0.checked_add(self.jitter.0).is_none() {
-            let given = self.jitter.to_string();
-            return Err(SpecError::new("jitter", given, "less: start and jitter overflow"));
-        }
+        let opening = Opening::new(self.size, self.start, self.jitter)?;
         let hosts = self
             .hosts
             .resolve(context)
@@ -58,8 +53,7 @@ impl Pattern for AllToAll {
                     let given = format!("{:?} is given twice", context.hosts[from as usize]);
                     return Err(SpecError::new("hosts", given, "each host once"));
                 }
-                let start = Time(self.start.0 + random::up_to(self.jitter, &mut random).0);
-                flows.push(context.flow(from, to, self.size, start));
+                flows.push(opening.flow(context, from, to, &mut random));
             }
         }
         Ok(flows)

@@ -11,7 +11,8 @@ use weft_spec::{Entry, Loaded, Size, SpecError, Time, from_table, to_table};
 
 use crate::random::Streams;
 use crate::{
-    AllToAll, Bulk, Class, Classes, ClosedLoop, Flow, FlowList, Incast, Jobs, Poisson, Program, random,
+    AllToAll, Bulk, Class, Classes, ClosedLoop, Flow, FlowList, HotSpot, Incast, Jobs, OneToMany, Poisson,
+    Program, Stride, random,
 };
 
 /// All kinds of traffic.
@@ -34,6 +35,15 @@ pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
         "a client asks servers, each answers with a block; when all are in, the next job begins",
     ),
     entry::<AllToAll>("all-to-all", "a flow from every host to every other: a shuffle"),
+    entry::<OneToMany>(
+        "one-to-many",
+        "a flow from each sender to each of several receivers drawn for it",
+    ),
+    entry::<Stride>("stride", "a flow from every host to the one so many further on"),
+    entry::<HotSpot>(
+        "hot-spot",
+        "flows from every host, a part of which go to a few hosts",
+    ),
     entry::<FlowList>(
         "flow-list",
         "flows from a file: htsim's .cm, a flow list of HPCC's simulation, or CSV",

@@ -276,7 +276,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         "gossip",
         "",
         "kind: \"gossip\" does not exist; allowed: \"bulk\", \"incast\", \"poisson\", \"closed-loop\", \"jobs\", \
-         \"all-to-all\", \"flow-list\"",
+         \"all-to-all\", \"one-to-many\", \"stride\", \"hot-spot\", \"flow-list\"",
     ),
 ];
 
@@ -350,5 +350,56 @@ proptest! {
                 prop_assert!(!error.path.is_empty() && !error.allowed.is_empty() && !error.to_string().contains('\n'));
             }
         }
+    }
+}
+
+#[test]
+fn stride_goes_so_many_hosts_further() {
+    let fields = "stride = 3\nsize = \"1MB\"\nstart = \"2ms\"";
+    let made = flows("stride", fields, 4, 1).unwrap();
+    assert_eq!(ends(&made), [(0, 3), (1, 0), (2, 1), (3, 2)]);
+    assert!(made.iter().all(|flow| flow.start == Time::from_ms(2)));
+    let refused = flows("stride", "stride = 8", 4, 1).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "stride: 8 of 4 hosts, each to itself; allowed: no multiple of the number of hosts"
+    );
+}
+
+#[test]
+fn one_to_many_draws_different_receivers() {
+    let made = flows("one-to-many", "receivers = 5", 9, 1).unwrap();
+    assert_eq!(made.len(), 45);
+    for from in 0..9 {
+        let to: HashSet<u32> = (made.iter().filter(|flow| flow.from == from))
+            .map(|flow| flow.to)
+            .collect();
+        assert!(to.len() == 5 && !to.contains(&from));
+    }
+    assert_eq!(made, flows("one-to-many", "receivers = 5", 9, 1).unwrap());
+    assert_ne!(made, flows("one-to-many", "receivers = 5", 9, 2).unwrap());
+    for fields in ["receivers = 0", "receivers = 9"] {
+        let refused = flows("one-to-many", fields, 9, 1).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("receivers: ") && refused.contains("allowed: 1 to 8"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn hot_spots_get_their_share() {
+    let made = flows("hot-spot", "spots = [0, 1]\nshare = 0.4\ncount = 100", 20, 1).unwrap();
+    assert!(made.len() == 2_000 && made.iter().all(|flow| flow.from != flow.to));
+    let hot = made.iter().filter(|flow| flow.to < 2).count() as f64;
+    // 800 expected, standard deviation 22.
+    assert!((hot - 800.0).abs() < 88.0, "{hot}");
+    for (fields, path) in [
+        ("spots = 0\nshare = 1.5", "share: "),
+        ("spots = \"all\"\nshare = 0.5", "spots: "),
+        ("spots = 0\nshare = 0.5\ncount = 0", "count: "),
+    ] {
+        let refused = flows("hot-spot", fields, 4, 1).unwrap_err().to_string();
+        assert!(refused.starts_with(path), "{refused}");
     }
 }

@@ -1,0 +1,225 @@
+//! Reads htsim's `.topo` files: tiers of switches above the hosts, each with its ports and links.
+//!
+//! A line is a word and a number; `#` begins a comment. `Nodes` hosts and `Tiers` come first, 2 or 3 of them, and `Podsize` hosts of a
+//! pod. After `Tier n`, from 0, come its `Radix_Down` and `Radix_Up` in links, and the rate and delay of the links to what is below;
+//! `Bundle` of them lead from a switch to each below. A packet's time in a switch is added to those of the links below it.
+
+use std::collections::HashMap;
+
+use weft_spec::{Rate, SpecError, Time};
+
+use super::{Cable, Parts};
+
+/// Hosts of a file, lest a number fill the memory.
+const MOST_HOSTS: u64 = 1 << 20;
+
+/// Cables of a tier, likewise.
+const MOST_CABLES: u64 = 1 << 24;
+
+/// A tier as a file says it.
+#[derive(Default)]
+struct Tier {
+    /// Its numbers by their words.
+    numbers: HashMap<&'static str, (u64, usize)>,
+    line: usize,
+}
+
+/// What may stand before the tiers.
+const OF_ALL: &[&str] = &["Nodes", "Tiers", "Podsize"];
+
+/// What may stand in a tier. What says nothing of links and switches, such as lengths of queues, is a matter of the spec.
+const OF_A_TIER: &[&str] = &[
+    "Downlink_speed_Gbps",
+    "Downlink_Latency_ns",
+    "Switch_Latency_ns",
+    "Radix_Down",
+    "Radix_Up",
+    "Queue_Down",
+    "Queue_Up",
+    "Oversubscribed",
+    "Bundle",
+];
+
+/// The nodes and cables of a file; hosts are called h0, h1 and so on.
+///
+/// # Errors
+/// The file cannot be read, or its numbers make no network: file, line, what is wrong, what is allowed.
+pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
+    let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
+    if !hosts.is_empty() {
+        return Err(refuse(
+            "given beside hosts".to_owned(),
+            "one of the two: a .topo file says how many",
+        ));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string(), "a .topo file"))?;
+    let mut all: HashMap<&'static str, (u64, usize)> = HashMap::new();
+    let mut tiers: Vec<Tier> = Vec::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        let text = text.split('#').next().unwrap_or_default();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (word, number) = match words[..] {
+            [] => continue,
+            [word, number] => (word, number),
+            _ => {
+                return Err(refuse(
+                    format!("line {line}: {:?}", text.trim()),
+                    "a word and a number",
+                ));
+            }
+        };
+        let number: u64 = number
+            .parse()
+            .map_err(|_| refuse(format!("line {line}: {word} {number}"), "a whole number"))?;
+        if word == "Tier" {
+            if number != tiers.len() as u64 {
+                let allowed = format!("Tier {}", tiers.len());
+                return Err(refuse(format!("line {line}: Tier {number}"), &allowed));
+            }
+            tiers.push(Tier {
+                line,
+                ..Tier::default()
+            });
+            continue;
+        }
+        let (known, numbers) = match tiers.last_mut() {
+            None => (OF_ALL, &mut all),
+            Some(tier) => (OF_A_TIER, &mut tier.numbers),
+        };
+        let known = known
+            .iter()
+            .find(|it| **it == word)
+            .ok_or_else(|| refuse(format!("line {line}: {word}"), &known.join(", ")))?;
+        numbers.insert(known, (number, line));
+    }
+    parts(file, &all, &tiers)
+}
+
+#[allow(clippy::too_many_lines)] // tier by tier, from the hosts up
+fn parts(file: &str, all: &HashMap<&'static str, (u64, usize)>, tiers: &[Tier]) -> Result<Parts, SpecError> {
+    let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
+    let (nodes, line) = *all
+        .get("Nodes")
+        .ok_or_else(|| refuse("no Nodes".to_owned(), "Nodes and the number of hosts"))?;
+    if !(2..=MOST_HOSTS).contains(&nodes) {
+        let allowed = format!("2 to {MOST_HOSTS}");
+        return Err(refuse(format!("line {line}: Nodes {nodes}"), &allowed));
+    }
+    if !(2..=3).contains(&tiers.len()) || all.get("Tiers").is_some_and(|it| it.0 != tiers.len() as u64) {
+        let given = format!("{} tiers are described", tiers.len());
+        return Err(refuse(given, "2 or 3, as many as Tiers says"));
+    }
+    let number = |t: usize, word: &str, default: Option<u64>| {
+        let given = tiers[t].numbers.get(word).copied();
+        let (number, line) = match (given, default) {
+            (Some(given), _) => given,
+            (None, Some(default)) => (default, tiers[t].line),
+            (None, None) => {
+                let given = format!("line {}: Tier {t} without {word}", tiers[t].line);
+                return Err(refuse(given, "one"));
+            }
+        };
+        let least = u64::from(default.is_none() || word == "Bundle");
+        if (least..=1 << 32).contains(&number) {
+            return Ok(number);
+        }
+        let allowed = format!("{least} to {}", 1_u64 << 32);
+        Err(refuse(format!("line {line}: {word} {number}"), &allowed))
+    };
+    let top = tiers.len() - 1;
+    let podsize = all
+        .get("Podsize")
+        .map_or(nodes, |it| if top == 1 { nodes } else { it.0 });
+    // Switches of each tier, and how many of them a pod has below the top.
+    let down = |t| number(t, "Radix_Down", None);
+    let racks = divided(nodes, down(0)?);
+    let racks_of_pod = divided(podsize, down(0)?);
+    let pods = divided(nodes, podsize);
+    let (Some(racks), Some(racks_of_pod), Some(pods)) = (racks, racks_of_pod, pods) else {
+        let given = format!(
+            "{nodes} hosts in pods of {podsize} and racks of {}",
+            number(0, "Radix_Down", None)?
+        );
+        return Err(refuse(given, "pods of whole racks, and whole pods"));
+    };
+    let bundle = |t| number(t, "Bundle", Some(1));
+    // Below the top tier: switches of a pod. In it: all.
+    let mut switches = vec![racks_of_pod];
+    for t in 1..=top {
+        let below = if t == top {
+            switches[t - 1] * pods
+        } else {
+            switches[t - 1]
+        };
+        let links = below * number(t - 1, "Radix_Up", None)?;
+        let count = divided(links, down(t)?).ok_or_else(|| {
+            let given = format!("line {}: {links} links up to Tier {t}", tiers[t].line);
+            refuse(given, "a multiple of its Radix_Down")
+        })?;
+        let laid = pods.saturating_mul(links);
+        if laid > MOST_CABLES {
+            let given = format!("line {}: {laid} links up to Tier {t}", tiers[t].line);
+            return Err(refuse(given, &format!("at most {MOST_CABLES}")));
+        }
+        switches.push(count);
+    }
+    let mut cables = Vec::new();
+    let mut cable = |t: usize, a: String, b: String| -> Result<(), SpecError> {
+        let gbps = number(t, "Downlink_speed_Gbps", None)?;
+        let crossing = number(t, "Downlink_Latency_ns", None)? + number(t, "Switch_Latency_ns", Some(0))?;
+        let path = format!("file: {file}: line {}", tiers[t].line);
+        let rate = Some(Rate(gbps * 1_000_000_000));
+        let delay = Some(Time::from_ns(crossing));
+        cables.push((path, Cable { a, b, rate, delay }));
+        Ok(())
+    };
+    let name = |t: usize, pod: u64, i: u64| match t {
+        0 => format!("tor{pod}.{i}"),
+        _ if t < top => format!("agg{pod}.{i}"),
+        _ => format!("core{i}"),
+    };
+    let width = nodes / racks;
+    for host in 0..nodes {
+        let rack = host / width;
+        let tor = name(0, rack / racks_of_pod, rack % racks_of_pod);
+        cable(0, format!("h{host}"), tor)?;
+    }
+    for t in 1..=top {
+        let up = number(t - 1, "Radix_Up", None)?;
+        let (bundle, fans) = (bundle(t)?, number(t - 1, "Radix_Up", None)? / bundle(t)?.max(1));
+        if fans * bundle != up || fans > switches[t] {
+            let given = format!(
+                "line {}: {up} links up in bundles of {bundle} to {} switches of Tier {t}",
+                tiers[t].line, switches[t]
+            );
+            return Err(refuse(given, "whole bundles, at most one to each"));
+        }
+        for pod in 0..pods {
+            for i in 0..switches[t - 1] {
+                // Switch i reaches as many above it as it has bundles, those of its own group where there are more.
+                let group = i * fans % switches[t];
+                for j in (0..fans).map(|j| (group + j) % switches[t]) {
+                    for _ in 0..bundle {
+                        cable(t, name(t - 1, pod, i), name(t, pod, j))?;
+                    }
+                }
+            }
+        }
+    }
+    let below_top = (0..top).flat_map(|t| (0..pods).map(move |pod| (t, pod)));
+    let below_top =
+        below_top.flat_map(|(t, pod)| (0..switches[t]).map(move |i| (t, pod, i)).collect::<Vec<_>>());
+    let cores = (0..switches[top]).map(|i| (top, 0, i));
+    Ok(Parts {
+        hosts: (0..nodes).map(|host| format!("h{host}")).collect(),
+        switches: below_top
+            .chain(cores)
+            .map(|(t, pod, i)| name(t, pod, i))
+            .collect(),
+        cables,
+    })
+}
+
+fn divided(a: u64, b: u64) -> Option<u64> {
+    (b > 0 && a > 0 && a.is_multiple_of(b)).then(|| a / b)
+}

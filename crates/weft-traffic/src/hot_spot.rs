@@ -1,0 +1,87 @@
+//! Hot spots: some hosts get more than their share, as in Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture"
+//! (SIGCOMM 2008), section 5.1.
+
+use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Size, SpecError, Time};
+
+use crate::opening::Opening;
+use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern};
+
+/// Flows from every host, a part of which go to a few hosts and the others anywhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HotSpot {
+    /// The hosts that get more.
+    pub spots: HostSet,
+    /// The probability that a flow goes to one of them; else it goes to any other host but these and its sender.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub share: f64,
+    /// Flows of each host.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    pub count: u32,
+    /// Application bytes of each flow; left out, it sends until the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// When the flows open.
+    #[serde(default)]
+    pub start: Time,
+    /// Each flow opens later than `start` by a random time up to this.
+    #[serde(default)]
+    pub jitter: Time,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Pattern for HotSpot {
+    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+        let opening = Opening::new(self.size, self.start, self.jitter)?;
+        if !(0.0..=1.0).contains(&self.share) {
+            return Err(SpecError::new("share", self.share.to_string(), "0 to 1"));
+        }
+        let spots = self
+            .spots
+            .resolve(context)
+            .map_err(|error| error.under("spots"))?;
+        let hosts = context.hosts.len() as u32;
+        let others: Vec<u32> = (0..hosts).filter(|host| !spots.contains(host)).collect();
+        if spots.is_empty() || others.len() < 2 {
+            let given = format!("{} of {hosts} hosts", spots.len());
+            return Err(SpecError::new(
+                "spots",
+                given,
+                "at least 1, and at least 2 others",
+            ));
+        }
+        let total = u64::from(hosts) * u64::from(self.count);
+        if !(1..=MAX_FLOWS).contains(&total) {
+            let given = format!("{} for {hosts} hosts makes {total} flows", self.count);
+            return Err(SpecError::new(
+                "count",
+                given,
+                format!("1 to {MAX_FLOWS} flows in all"),
+            ));
+        }
+        let mut random = context.random();
+        let mut flows = Vec::with_capacity(total as usize);
+        for from in 0..hosts {
+            // The only spot has no other one to send to.
+            let hot: Vec<u32> = spots.iter().copied().filter(|&spot| spot != from).collect();
+            let cold: Vec<u32> = others.iter().copied().filter(|&other| other != from).collect();
+            for _ in 0..self.count {
+                let to = if !hot.is_empty() && random.random_bool(self.share) {
+                    &hot
+                } else {
+                    &cold
+                };
+                let to = to[random.random_range(0..to.len())];
+                flows.push(opening.flow(context, from, to, &mut random));
+            }
+        }
+        Ok(flows)
+    }
+}

@@ -1,0 +1,58 @@
+//! One to many: every sender sends to several others, as hosts of the distributed file systems and searches do that Raiciu et al.,
+//! "Data Center Networking with Multipath TCP" (2010), section 1, have in mind.
+
+use rand::seq::index::sample;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Size, SpecError, Time};
+
+use crate::opening::Opening;
+use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern};
+
+/// A flow from each sender to each of some receivers drawn for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OneToMany {
+    /// Receivers of each sender, all different.
+    #[schemars(range(min = 1))]
+    pub receivers: u32,
+    /// Senders.
+    #[serde(default = "all")]
+    pub from: HostSet,
+    /// Application bytes of each flow; left out, it sends until the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// When the flows open.
+    #[serde(default)]
+    pub start: Time,
+    /// Each flow opens later than `start` by a random time up to this.
+    #[serde(default)]
+    pub jitter: Time,
+}
+
+fn all() -> HostSet {
+    HostSet::All
+}
+
+impl Pattern for OneToMany {
+    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+        let opening = Opening::new(self.size, self.start, self.jitter)?;
+        let senders = self.from.resolve(context).map_err(|error| error.under("from"))?;
+        let others = context.hosts.len().saturating_sub(1);
+        let each = self.receivers as usize;
+        if each == 0 || each > others || (each as u64) * senders.len() as u64 > MAX_FLOWS {
+            let given = format!("{each} of {others} others, for {} senders", senders.len());
+            let allowed = format!("1 to {others}, and at most {MAX_FLOWS} flows");
+            return Err(SpecError::new("receivers", given, allowed));
+        }
+        let mut random = context.random();
+        let mut flows = Vec::with_capacity(senders.len() * each);
+        for from in senders {
+            for other in sample(&mut random, others, each) {
+                let to = other as u32 + u32::from(other as u32 >= from);
+                flows.push(opening.flow(context, from, to, &mut random));
+            }
+        }
+        Ok(flows)
+    }
+}

@@ -1,0 +1,34 @@
+//! What flows have in common that open at about the same time.
+
+use rand::Rng;
+use weft_spec::{Size, SpecError, Time};
+
+use crate::{Context, Flow, random};
+
+/// Flows of one size that open at a time or a little later.
+pub(crate) struct Opening {
+    size: Option<Size>,
+    start: Time,
+    jitter: Time,
+}
+
+impl Opening {
+    /// # Errors
+    /// By path: `size` is 0, or `jitter` overflows.
+    pub fn new(size: Option<Size>, start: Time, jitter: Time) -> Result<Self, SpecError> {
+        if size == Some(Size(0)) {
+            return Err(SpecError::new("size", "0B", "a size above 0"));
+        }
+        if start.0.checked_add(jitter.0).is_none() {
+            let given = jitter.to_string();
+            return Err(SpecError::new("jitter", given, "less: start and jitter overflow"));
+        }
+        Ok(Self { size, start, jitter })
+    }
+
+    /// The next flow, opened later than the start by a time drawn for it.
+    pub fn flow(&self, context: &Context<'_>, from: u32, to: u32, random: &mut impl Rng) -> Flow {
+        let start = Time(self.start.0 + random::up_to(self.jitter, random).0);
+        context.flow(from, to, self.size, start)
+    }
+}

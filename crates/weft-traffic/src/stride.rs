@@ -1,0 +1,46 @@
+//! Strides: Al-Fares et al., "Hedera" (NSDI 2010), section 5.2: "Stride(i): A host with index x sends to the host with index
+//! (x + i) mod (num hosts)."
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{Size, SpecError, Time};
+
+use crate::opening::Opening;
+use crate::{Context, Flow, Pattern};
+
+/// A flow from every host to the one so many further on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stride {
+    /// How many hosts further on; after the last host comes the first.
+    #[schemars(range(min = 1))]
+    pub stride: u32,
+    /// Application bytes of each flow; left out, it sends until the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// When the flows open.
+    #[serde(default)]
+    pub start: Time,
+    /// Each flow opens later than `start` by a random time up to this.
+    #[serde(default)]
+    pub jitter: Time,
+}
+
+impl Pattern for Stride {
+    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+        let opening = Opening::new(self.size, self.start, self.jitter)?;
+        let hosts = context.hosts.len() as u32;
+        if self.stride.is_multiple_of(hosts.max(1)) {
+            let given = format!("{} of {hosts} hosts, each to itself", self.stride);
+            return Err(SpecError::new(
+                "stride",
+                given,
+                "no multiple of the number of hosts",
+            ));
+        }
+        let mut random = context.random();
+        let to = |from: u32| (u64::from(from) + u64::from(self.stride)) % u64::from(hosts);
+        let flow = |from| opening.flow(context, from, to(from) as u32, &mut random);
+        Ok((0..hosts).map(flow).collect())
+    }
+}
