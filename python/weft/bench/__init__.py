@@ -1,4 +1,4 @@
-"""How fast the simulator is: packet-hops (one packet, data or ACK, over one link) a second, and memory."""
+"""How fast the homes are: packet-hops (one packet, data or ACK, over one link) a second, iterations, and memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from weft.errors import UsageError
 
-SCENARIOS = ("permutation-128", "permutation-1024", "permutation-8192", "syndrome")
+SCENARIOS = ("permutation-128", "permutation-1024", "permutation-8192", "syndrome", "flow-8192", "flow-65536")
 """Each is the spec `NAME.toml` beside this file."""
 
 
@@ -36,20 +36,22 @@ def measure(scenario: str, threads: int, repeat: int) -> dict[str, Any]:
     """Runs a scenario `repeat` times, each in a process of its own so that its memory is its own.
 
     Returns:
-        `packet_hops`, the median of `seconds` and the rate at it, the largest `peak_rss_bytes`.
+        The median of `seconds` and the largest `peak_rss_bytes`; of the packet level `packet_hops` and their rate at
+        that median, of the flow level `hosts`, `subflows`, `iterations` and the `residual` reached.
 
     Raises:
         SystemExit: A run failed and said why; with its exit code.
     """
     runs = [_measure_once(scenario, threads) for _ in range(repeat)]
     seconds = statistics.median(run["seconds"] for run in runs)
-    hops = runs[0]["packet_hops"]
+    work = {name: value for name, value in runs[0].items() if name not in {"seconds", "peak_rss_bytes"}}
+    hops = work.get("packet_hops")
     return {
         "scenario": scenario,
         "threads": threads,
-        "packet_hops": hops,
+        **work,
         "seconds": seconds,
-        "packet_hops_per_second": round(hops / seconds),
+        **({} if hops is None else {"packet_hops_per_second": round(hops / seconds)}),
         "peak_rss_bytes": max(run["peak_rss_bytes"] for run in runs),
     }
 

@@ -6,6 +6,7 @@ import json
 import resource
 import sys
 from pathlib import Path
+from typing import Any
 
 from weft import _weft, terminal
 from weft.bench import spec_text
@@ -22,11 +23,18 @@ def main(scenario: str, threads: int) -> None:
         raise KeyboardInterrupt
     terminal.print_json(
         {
-            "packet_hops": manifest["counters"]["packet_hops"],
+            **_work(manifest),
             "seconds": manifest["wall_seconds"],
             "peak_rss_bytes": peak_rss_bytes(),
         }
     )
+
+
+def _work(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What the run's level counts its work in."""
+    if "flow" in manifest:
+        return {name: manifest["flow"][name] for name in ("hosts", "subflows", "iterations", "residual")}
+    return {"packet_hops": manifest["counters"]["packet_hops"]}
 
 
 def peak_rss_bytes() -> int:
