@@ -108,7 +108,8 @@ def run_sweep(
             try:
                 run_all(list(missing.values()), folder, address=address, workers=workers, force=force, on_done=on_done)
             except KeyboardInterrupt:
-                kept = there + done - len(failures)
+                # More than were reported: some ended while the others were stopped.
+                kept = sum(store.is_complete(store.place_of(folder, key)) for key in distinct)
                 line = (
                     f"stopped; {kept} of {len(distinct)} runs are in {folder}; the same command goes on with the others"
                 )
