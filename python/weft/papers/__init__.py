@@ -28,6 +28,7 @@ FIGURES = (
     Figure("mptcp-dc/testbed", "VLB, a scheduler and Multipath TCP over two paths", 150, 8),
     Figure("mptcp-dc/testbed-linux", "VLB and Multipath TCP over two paths, on Linux", 410, 15, "linux"),
     Figure("mptcp-dc/latency-linux", "One-way latency of TCP and multipath TCP on Linux", 305, 14, "linux"),
+    Figure("amp-fg/fig02", "The queue while senders go from 4 subflows to 8 and back (with figure 3)", 20, 2),
     Figure("amp-fg/fig04", "Windows after marks in three places: the equations and the text", 0.1, 0.1, "equations"),
     Figure("amp-fg/fig05", "Queue of 8 senders to 1, 10 subflows each: LIA, XMP and AMP-FG (with figure 6)", 45, 3),
     Figure("amp-fg/fig07", "One client asks 8 servers at once: FCT of objects of 10 KB to 128 MB", 700, 3),
