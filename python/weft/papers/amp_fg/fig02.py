@@ -90,8 +90,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "mean change of the length within an RTT, packets; holds when it is below that of all three phases; LIA "
             f"{over_seeds(rows.filter(algorithm='lia', paths=SINGLE), pl.col('change').mean())}; "
             f"{_listed({phase: _change(rows.filter(algorithm='lia'), phase) for phase in ENDS})}. XMP's windows "
-            f"are at least 2 packets, {2 * SENDERS * SUBFLOWS} of {SENDERS} senders with {SUBFLOWS} subflows, of which the "
-            f"links hold {BDP:.0f}: the queue's mean is {_listed({phase: _mean(xmp, phase) for phase in ENDS})}",
+            f"are at least 2 packets, {2 * SENDERS * SUBFLOWS} of {SENDERS} senders with {SUBFLOWS} subflows, of which "
+            f"the links hold {BDP:.0f}: the queue's mean is {_listed({phase: _mean(xmp, phase) for phase in ENDS})}",
         ),
         Claim(
             "The oscillation becomes larger as subflows increase from 4 to 8",
