@@ -48,23 +48,38 @@ pub(crate) fn alone(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64)
 
 /// LIA's increase (RFC 6356, equations (1) and (2)): `i = max_r(w_r / rtt_r^2) / (sum_r w_r / rtt_r)^2`, capped at 1 / w.
 ///
-/// So `w_r = min(i / pull_r, 1 / sqrt(pull_r))`, and i is where the equation gives it back. Without a cap at work one
-/// step gives it exactly; with one, each step takes the mean (of logarithms) of what was put in and what came out.
+/// So `w_r = min(i / pull_r, 1 / sqrt(pull_r))`, and i is where the equation gives it back. The logarithm of what comes out
+/// less that of what was put in falls by 1 (all windows capped) to 2 (none) for each unit of the latter, so that the search is a
+/// secant's within these slopes: one step where no cap is at work, few where some are.
 pub(crate) fn linked(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64) {
-    let mut increase = 1.0_f64;
-    for _ in 0..200 {
+    const SLOPES: (f64, f64) = (-2.0, -1.0);
+    // 1 / sqrt(pull), the cap, whose square is 1 / pull.
+    for (path, cap) in paths.iter().zip(&mut *cwnd) {
+        *cap = pull(path.signal).sqrt().recip();
+    }
+    let (mut log, mut slope) = (0.0_f64, SLOPES.0);
+    let mut before: Option<(f64, f64)> = None;
+    let mut increase = 1.0;
+    for _ in 0..100 {
         let (mut best, mut rate) = (0.0_f64, 0.0);
-        for (path, w) in paths.iter().zip(&mut *cwnd) {
-            let pull = pull(path.signal);
-            *w = (increase / pull).min(pull.sqrt().recip());
-            best = best.max(*w / (path.rtt * path.rtt));
-            rate += *w / path.rtt;
+        for (path, &cap) in paths.iter().zip(&*cwnd) {
+            let per_second = (increase * cap * cap).min(cap) / path.rtt;
+            best = best.max(per_second / path.rtt);
+            rate += per_second;
         }
-        let next = (increase * best / (rate * rate)).sqrt();
-        if (next - increase).abs() <= 1e-14 * increase {
-            return;
+        let off = (best / (rate * rate)).ln() - log;
+        if off.abs() <= 1e-13 {
+            break;
         }
-        increase = next;
+        if let Some((log_before, off_before)) = before {
+            slope = ((off - off_before) / (log - log_before)).clamp(SLOPES.0, SLOPES.1);
+        }
+        before = Some((log, off));
+        log -= off / slope;
+        increase = log.exp();
+    }
+    for w in cwnd {
+        *w = (increase * *w * *w).min(*w);
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Between two changes rates are constant. Flows without a size go on, and their rates are the equilibrium of their congestion
 //! control. Where flows of a size come and go over one subflow each, rates are max-min fair and solved anew only where a change
-//! touches them. A flow's data begins a round-trip time after it opens, and its last byte arrives half of one after it was sent.
+//! touches them. The data of a flow with a size begins a round-trip time after it opens, and its last byte arrives half of one
+//! after it was sent.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -263,7 +264,9 @@ impl Course {
         let profile = &self.plan.transports[flow.transport as usize].profile;
         let ways = self.choose_paths(index, &flow);
         let subflows = ways.ends.len();
-        let established = later(self.now, ways.rtts[0]);
+        // Of a flow without a size no start is modelled; that all begin at once makes one equilibrium of them.
+        let handshake = if flow.size.is_some() { ways.rtts[0] } else { 0.0 };
+        let established = later(self.now, handshake);
         let stop = flow.stop;
         let mut served = Served {
             index,

@@ -16,8 +16,12 @@ use crate::Instance;
 const FREE: f64 = 1e-7;
 /// No price falls below this, so that every path has one.
 const FLOOR: f64 = 1e-8;
+/// Its logarithm.
+const FLOOR_LOG: f64 = -18.420_680_743_952_367;
 /// No link loses more.
 const MOST: f64 = 0.9;
+/// Its logarithm.
+const MOST_LOG: f64 = -0.105_360_515_657_826_3;
 /// The price of every link before the first iteration.
 const FIRST: f64 = 1e-3;
 /// Bounds of a link's gain.
@@ -73,7 +77,7 @@ pub struct Equilibrium {
 #[derive(Clone, Copy, Debug)]
 struct Link {
     capacity: f64,
-    /// Logarithm of the price.
+    price: f64,
     log_price: f64,
     gain: f64,
     /// The last step; its sign says which way the price went.
@@ -85,10 +89,9 @@ impl Link {
     /// Is offered `load` and moves its price. Returns how far it is from rest.
     fn update(&mut self, load: f64, marks: bool) -> f64 {
         self.load = load;
-        let price = self.log_price.exp();
-        let carried = if marks { load } else { load * (1.0 - price) };
+        let carried = if marks { load } else { load * (1.0 - self.price) };
         let excess = carried / self.capacity;
-        let off = if price <= FREE {
+        let off = if self.price <= FREE {
             (excess - 1.0).max(0.0)
         } else {
             (excess - 1.0).abs()
@@ -97,7 +100,11 @@ impl Link {
         let turned = direction * self.step < 0.0;
         self.gain = (self.gain * if turned { 0.5 } else { 1.2 }).clamp(*GAINS.start(), *GAINS.end());
         self.step = (self.gain * direction).clamp(-STEP, STEP);
-        self.log_price = (self.log_price + self.step).clamp(FLOOR.ln(), MOST.ln());
+        let moved = (self.log_price + self.step).clamp(FLOOR_LOG, MOST_LOG);
+        if moved != self.log_price {
+            self.log_price = moved;
+            self.price = moved.exp();
+        }
         off
     }
 }
@@ -156,6 +163,7 @@ impl Search {
         let price = |link: usize| prices.map_or(FIRST, |prices| prices[link].clamp(FLOOR, MOST));
         let link = |(link, &capacity): (usize, &f64)| Link {
             capacity,
+            price: price(link),
             log_price: price(link).ln(),
             gain: 0.5,
             step: 0.0,
@@ -181,7 +189,7 @@ impl Search {
     /// One iteration, on what the search began with.
     pub fn step(&mut self, instance: &Instance, rtts: &[f64], response: &dyn Response) {
         for (passed, link) in self.passed.iter_mut().zip(&self.links) {
-            *passed = 1.0 - link.log_price.exp();
+            *passed = 1.0 - link.price;
         }
         let bits = self.settings.packet_bits;
         self.shares

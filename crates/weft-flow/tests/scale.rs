@@ -97,6 +97,16 @@ fn subflows_on_the_fabrics_of_the_paper() {
 
 #[test]
 #[ignore = "a measurement"]
+fn equilibria_of_8_192_hosts() {
+    report(
+        "kind = \"fat-tree\"\nk = 32\nrate = \"1Gbps\"\ndelay = \"20us\"",
+        8,
+        1,
+    );
+}
+
+#[test]
+#[ignore = "a measurement"]
 fn equilibria_of_65_536_hosts() {
     for threads in [1, 2] {
         report(
