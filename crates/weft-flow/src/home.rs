@@ -22,7 +22,7 @@ impl Home for FlowLevel {
     }
 
     fn about(&self) -> &'static str {
-        "where rates settle, without packets: the equilibrium of the congestion control, max-min fair while flows of a size come and go"
+        "rates without packets: congestion control's equilibrium, max-min fair while flows of a size come and go"
     }
 
     fn exact(&self) -> bool {

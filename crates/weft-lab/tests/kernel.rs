@@ -31,6 +31,8 @@ const INCAST: &str = r#"
     [transports.multipath]
     cc = "both"
     subflows = 4
+    # Under Linux' scheduler a subflow waits for what others were given, and a small difference of windows grows.
+    scheduler = "round-robin"
     [transports.dctcp]
     cc = "dctcp"
     [[traffic]]

@@ -204,8 +204,8 @@ fn latencies_are_those_of_all_data_delivered() {
                 "{flow} {chunk}: {took}"
             );
         }
-        let in_order =
-            |a: &(u32, f64, f64), b: &(u32, f64, f64)| a.1 <= b.1 && a.1 + a.2 <= b.1 + b.2 + 1e-12;
+        // They are sent in another order, as Linux' scheduler gives them to subflows before these can send.
+        let in_order = |a: &(u32, f64, f64), b: &(u32, f64, f64)| a.1 + a.2 <= b.1 + b.2 + 1e-12;
         assert!(chunks.is_sorted_by(in_order), "flow {flow}");
     }
 }
