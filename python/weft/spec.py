@@ -651,7 +651,8 @@ class GraphTopology(Model):
     file: str | None = None
     """
     GraphML file with nodes and edges, instead of `switches` and `links`. Edges may have data `rate` and `delay`; hosts are the nodes
-    whose data `type` is "host", or if there is none those with a single edge, unless `hosts` names them.
+    whose data `type` is "host", or if there is none those with a single edge, unless `hosts` names them. Or, where its name
+    ends in `.topo`, a file of htsim's with tiers of switches.
     """
     hosts: list[str] | None = None
     """
@@ -659,7 +660,7 @@ class GraphTopology(Model):
     """
     kind: Literal["graph"] = "graph"
     """
-    any network, listed in the spec or read from GraphML; all shortest paths
+    any network, listed in the spec or read from GraphML or htsim's .topo; all shortest paths
     """
     links: list[Cable] | None = None
     """
@@ -1347,6 +1348,67 @@ class Stop(Model):
     """
 
 
+class StrideTraffic(Model):
+    """
+    A flow from every host to the one so many further on.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Each flow opens later than `start` by a random time up to this.
+    """
+    kind: Literal["stride"] = "stride"
+    """
+    a flow from every host to the one so many further on
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Application bytes of each flow; left out, it sends until the end.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the flows open.
+    """
+    stride: Annotated[int, Field(ge=1)]
+    """
+    How many hosts further on; after the last host comes the first.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
 class TwoBottlenecksTopology(Model):
     """
     Hosts S1, S2, S3, D1, D2, D3; switches upper-in, upper-out, lower-in, lower-out.
@@ -1905,6 +1967,77 @@ class Hosts(Model):
     """
 
 
+class HotSpotTraffic(Model):
+    """
+    Flows from every host, a part of which go to a few hosts and the others anywhere.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    """
+    count: Annotated[int, Field(ge=1)] = 1
+    """
+    Flows of each host.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Each flow opens later than `start` by a random time up to this.
+    """
+    kind: Literal["hot-spot"] = "hot-spot"
+    """
+    flows from every host, a part of which go to a few hosts
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    share: Annotated[float, Field(ge=0.0, le=1.0)]
+    """
+    The probability that a flow goes to one of them; else it goes to any other host but these and its sender.
+    """
+    size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Application bytes of each flow; left out, it sends until the end.
+    """
+    spots: Annotated[
+        str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
+    ]
+    """
+    The hosts that get more.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the flows open.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
 class IncastTraffic(Model):
     """
     Rounds of flows to one receiver.
@@ -2080,6 +2213,74 @@ class JobsTraffic(Model):
     ] = None
     """
     No job begins from here on; left out, to the end of the experiment.
+    """
+    transport: str
+    """
+    Name of the transport.
+    """
+
+
+class OneToManyTraffic(Model):
+    """
+    A flow from each sender to each of some receivers drawn for it.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    classes: list[SizeClass] | None = None
+    """
+    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    """
+    from_: Annotated[
+        str | int | list[str | int],
+        Field(alias="from", examples=["h0", "0..8", "all", ["h0", "h5"]]),
+    ] = "all"
+    """
+    Senders.
+    """
+    jitter: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Each flow opens later than `start` by a random time up to this.
+    """
+    kind: Literal["one-to-many"] = "one-to-many"
+    """
+    a flow from each sender to each of several receivers drawn for it
+    """
+    name: str | None = None
+    """
+    Name in tables; by default the kind, with the entry's index where the kind occurs more than once.
+    """
+    receivers: Annotated[int, Field(ge=1)]
+    """
+    Receivers of each sender, all different.
+    """
+    size: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    Application bytes of each flow; left out, it sends until the end.
+    """
+    start: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    When the flows open.
     """
     transport: str
     """
@@ -2313,6 +2514,11 @@ class ProfilePatch(Model):
     ] = None
     """
     Payload bytes of a full segment.
+    """
+    pacing: bool | None = None
+    """
+    Packets of a subflow leave at a pace, as under Linux' fq: two windows a round trip in slow start, 1.2 afterwards, from the eleventh
+    packet on. A rate that congestion control asks for is kept without.
     """
     proportional_rate_reduction: bool | None = None
     """
@@ -2588,6 +2794,9 @@ class Experiment(Model):
                 | ClosedLoopTraffic
                 | JobsTraffic
                 | AllToAllTraffic
+                | OneToManyTraffic
+                | StrideTraffic
+                | HotSpotTraffic
                 | FlowListTraffic,
                 Field(discriminator="kind"),
             ]

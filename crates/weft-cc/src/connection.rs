@@ -132,7 +132,7 @@ pub trait CongestionControl {
         let _ = (w, s);
     }
     /// The rate at which subflow `s` asks to be paced, in packets per second; none to send as the window
-    /// allows. Built-in algorithms ask for none. Hosts of the packet level do not pace yet.
+    /// allows. Built-in algorithms ask for none. Looked at whenever a packet leaves.
     fn pacing_rate(&self, w: &[Window], s: usize) -> Option<f64> {
         let _ = (w, s);
         None

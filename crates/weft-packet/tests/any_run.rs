@@ -110,7 +110,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     let timers = (1_u64..3_000, 50_u64..3_000, 0_u64..100);
     let switches = (
         prop::array::uniform11(any::<bool>()),
-        prop::array::uniform5(any::<bool>()),
+        prop::array::uniform6(any::<bool>()),
     );
     (recovery, sizes, windows, acks, timers, switches).prop_map(
         |(
@@ -139,6 +139,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                     forward_rto,
                     timestamps,
                     confirmed_joins,
+                    pacing,
                 ],
             ),
         )| Profile {
@@ -158,6 +159,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             timestamps,
             syn_linear_timeouts: quick_acks % 3,
             confirmed_joins,
+            pacing,
             max_rto: Time::from_ms(10),
             recovery,
             dupack_threshold,

@@ -77,6 +77,9 @@ pub struct Profile {
     pub tail_loss_probe: bool,
     /// What a probe and the end of a reordering window wait in addition: two ticks of Linux's clock.
     pub timer_slack: Time,
+    /// Packets of a subflow leave at a pace, as under Linux' fq: two windows a round trip in slow start, 1.2 afterwards, from the eleventh
+    /// packet on. A rate that congestion control asks for is kept without.
+    pub pacing: bool,
     /// RFC 6937: a fast recovery reduces what is in flight bit by bit, not by a pause.
     pub proportional_rate_reduction: bool,
     /// RFC 5682: with selective acknowledgements, try new data after a timeout, and undo it if it was spurious.
@@ -180,7 +183,7 @@ pub const PROFILES: &[NamedProfile] = &[
 ];
 
 impl Profile {
-    /// A stock Linux sender as the simulator models it: no pacing, no auto-tuning.
+    /// A stock Linux sender as the simulator models it: no auto-tuning, no pacing unless asked for.
     pub fn linux() -> Self {
         Self {
             mss: 1448,
@@ -196,6 +199,7 @@ impl Profile {
             recovery: Recovery::Rack,
             tail_loss_probe: true,
             timer_slack: Time::from_ms(2),
+            pacing: false,
             proportional_rate_reduction: true,
             forward_rto: true,
             timestamps: true,
@@ -237,6 +241,7 @@ impl Profile {
             recovery: Recovery::NewReno,
             tail_loss_probe: false,
             timer_slack: Time(0),
+            pacing: false,
             proportional_rate_reduction: false,
             forward_rto: false,
             timestamps: false,

@@ -57,6 +57,8 @@ pub struct Connection {
     pub awaits_join: bool,
     /// When the last subflow will have closed (`full_handshakes`); 0 if none does, `u64::MAX` while there is data for them.
     pub closes_until: u64,
+    /// Are its packets paced, unless congestion control asks for a rate of its own?
+    pub paced: bool,
     /// Is every change of a window on record, or when data was sent?
     pub traced: bool,
     /// When the connection was opened.

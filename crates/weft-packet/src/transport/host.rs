@@ -21,6 +21,7 @@ use super::handshakes::HANDSHAKE_DONE;
 use super::joining::{CONFIRM, END, join_at};
 use super::latency::Latencies;
 use super::nic::Lines;
+use super::pacing::may_pace;
 use super::programs::{HANDOVER, RunningJob};
 use super::reassembly::{Chunks, Islands};
 use super::receiver::{Assembly, Reaction, Receiver};
@@ -73,6 +74,8 @@ pub enum TimerKind {
     Close = 7,
     /// A port has room: port.
     Nic = 8,
+    /// A paced packet may leave: subflow.
+    Pace = 9,
 }
 
 /// The key of a timer.
@@ -181,6 +184,7 @@ impl Endpoint for Host {
             6 => self.begin(index, at),
             7 => self.close(index, at),
             8 => self.nic_has_room(index, at),
+            9 => self.pace_is_due(index, at),
             _ => self.sample(index, at),
         }
     }
@@ -190,7 +194,13 @@ impl Host {
     /// An idle host.
     pub fn new(shared: Arc<Shared>, index: u32) -> Self {
         Self {
-            lines: Lines::new(shared.nic),
+            lines: Lines::new(
+                shared.nic,
+                shared
+                    .transports
+                    .iter()
+                    .any(|it| may_pace(it.profile.pacing, &it.cc)),
+            ),
             shared,
             index,
             connections: Vec::new(),
@@ -303,6 +313,7 @@ impl Host {
             suppressions: 0,
             suppressed_since: u64::MAX,
             episodes: Vec::new(),
+            paced: profile.pacing,
             traced: false,
         };
         let index = put(&mut self.connections, &mut self.free.connections, connection);

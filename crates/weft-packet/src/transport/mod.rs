@@ -1,6 +1,6 @@
 //! TCP and multipath TCP between two hosts. Single path is a connection with one subflow.
 //!
-//! Not modelled: SYN cookies, address advertisement, checksums, receive-buffer auto-tuning and pacing. The third packet of a
+//! Not modelled: SYN cookies, address advertisement, checksums, receive-buffer auto-tuning. The third packet of a
 //! handshake is the first data packet, but for joins that are confirmed, and nothing is torn down, unless a profile has
 //! `full_handshakes`.
 
@@ -10,6 +10,7 @@ mod host;
 mod joining;
 mod latency;
 mod nic;
+mod pacing;
 mod programs;
 mod prr;
 mod rack;

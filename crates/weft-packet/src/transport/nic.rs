@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use crate::engine::At;
 use crate::setup::Nic;
 
+use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
 use super::subflow::Subflow;
 
@@ -19,8 +20,12 @@ const QUANTUM: u32 = 2;
 /// The subflows of a host that wait for its ports.
 pub struct Lines {
     nic: Option<Nic>,
+    /// Might any subflow be paced?
+    paces: bool,
+    /// Does any of the two hold packets back?
+    gates: bool,
     /// By port.
-    lines: Vec<Line>,
+    ports: Vec<Line>,
 }
 
 /// Those that wait for one port.
@@ -35,20 +40,42 @@ struct Line {
 
 impl Lines {
     /// Nobody waits.
-    pub fn new(nic: Option<Nic>) -> Self {
+    pub fn new(nic: Option<Nic>, paces: bool) -> Self {
         Self {
             nic,
-            lines: Vec::new(),
+            paces,
+            gates: paces || nic.is_some(),
+            ports: Vec::new(),
         }
     }
 
     /// May `subflow`, which is `slot`, hand its port another packet now? If not, it waits, and is asked when it may.
     #[inline(always)]
-    pub fn admit(&mut self, subflow: &mut Subflow, slot: u32, at: &mut At<'_>) -> bool {
-        match self.nic {
-            None => true,
-            Some(nic) => self.has_room(nic, subflow, slot, at),
+    pub fn admit(
+        &mut self,
+        connection: &Connection,
+        subflow: &mut Subflow,
+        slot: u32,
+        at: &mut At<'_>,
+    ) -> bool {
+        !self.gates || self.lets_pass(connection, subflow, slot, at)
+    }
+
+    fn lets_pass(
+        &mut self,
+        connection: &Connection,
+        subflow: &mut Subflow,
+        slot: u32,
+        at: &mut At<'_>,
+    ) -> bool {
+        if self.paces && !subflow.keeps_pace(slot, at) {
+            return false;
         }
+        let passes = self.nic.is_none_or(|nic| self.has_room(nic, subflow, slot, at));
+        if passes && self.paces {
+            connection.pace(subflow, at.now);
+        }
+        passes
     }
 
     fn has_room(&mut self, nic: Nic, subflow: &mut Subflow, slot: u32, at: &mut At<'_>) -> bool {
@@ -56,10 +83,10 @@ impl Lines {
             return false;
         }
         let port = at.port_of(subflow.route);
-        if self.lines.len() <= port as usize {
-            self.lines.resize_with(port as usize + 1, Line::default);
+        if self.ports.len() <= port as usize {
+            self.ports.resize_with(port as usize + 1, Line::default);
         }
-        let line = &mut self.lines[port as usize];
+        let line = &mut self.ports[port as usize];
         let full = at.held_until(subflow.route, nic.limit) > at.now;
         match &mut line.turn {
             Some((whose, left)) if *whose == slot => {
@@ -93,7 +120,7 @@ impl Host {
         let (port, Some(nic)) = (port as usize, self.lines.nic) else {
             return;
         };
-        while let Some(&slot) = self.lines.lines[port].waiting.front() {
+        while let Some(&slot) = self.lines.ports[port].waiting.front() {
             let subflow = &mut self.subflows[slot as usize];
             if at.held_until(subflow.route, nic.limit) > at.now {
                 let half = at.held_until(subflow.route, nic.limit / 2);
@@ -102,12 +129,12 @@ impl Host {
             }
             subflow.waits = false;
             let connection = subflow.connection;
-            let line = &mut self.lines.lines[port];
+            let line = &mut self.lines.ports[port];
             line.waiting.pop_front();
             line.turn = Some((slot, if nic.in_turn { QUANTUM } else { u32::MAX }));
             self.pump(connection, slot, at);
-            self.lines.lines[port].turn = None;
+            self.lines.ports[port].turn = None;
         }
-        self.lines.lines[port].woken = false;
+        self.lines.ports[port].woken = false;
     }
 }

@@ -12,6 +12,7 @@ use crate::engine::At;
 
 use super::connection::Connection;
 use super::host::Host;
+use super::pacing::rate;
 use super::sender::{resend, send_new};
 use super::subflow::{State, Subflow};
 
@@ -102,16 +103,9 @@ impl Queue {
     }
 }
 
-/// `sk_pacing_rate`, which the scheduler reads whether the socket is paced or not (`tcp_update_pacing_rate`): window over smoothed
-/// RTT, doubled in slow start, else by 1.2. In bytes per second.
+/// What the scheduler reads whether the socket is paced or not, in bytes per second.
 fn pacing_rate(window: &Window, subflow: &Subflow, mss: u32) -> f64 {
-    let gain = if window.cwnd < window.ssthresh / 2.0 {
-        2.0
-    } else {
-        1.2
-    };
-    let packets = window.cwnd.max(subflow.segments.len().into());
-    gain * packets * f64::from(mss) / window.srtt.max(125e-9)
+    rate(window, subflow.segments.len()) * f64::from(mss)
 }
 
 /// Bytes of a connection's queues, with `subflows`, a run of chunks each.
@@ -206,8 +200,8 @@ impl Connection {
             return None;
         }
         let (old, new) = (f64::from(memory), f64::from(BURST));
-        let rate = pacing_rate(&self.windows[s], &subflows[s], mss);
-        queue.pace = (queue.pace * old + rate * new) / (old + new);
+        let pace = pacing_rate(&self.windows[s], &subflows[s], mss);
+        queue.pace = (queue.pace * old + pace * new) / (old + new);
         let burst = (BURST / mss).max(1);
         // A fragment is given whole, but no more than a buffer of tiny segments.
         let fragment = burst.div_ceil(2).min(queue.buffer / (mss + SEGMENT_MEMORY) + 1);
@@ -306,7 +300,7 @@ impl Host {
             if !connection.reinject.is_empty() {
                 connection.relieve(s as usize, subflow);
             }
-            while connection.has_given(s, subflow) && self.lines.admit(subflow, slot, at) {
+            while connection.has_given(s, subflow) && self.lines.admit(connection, subflow, slot, at) {
                 let Some(chunk) = connection.take_given(s) else {
                     break;
                 };

@@ -311,7 +311,7 @@ impl Host {
                     break;
                 };
                 let subflow = &mut self.subflows[first + s];
-                if !self.lines.admit(subflow, (first + s) as u32, at) {
+                if !self.lines.admit(connection, subflow, (first + s) as u32, at) {
                     continue;
                 }
                 let Some(chunk) = connection.take_chunk(s as u32) else {
@@ -332,7 +332,7 @@ impl Host {
         let s = slot as usize - first;
         while connection.has_data() && connection.has_room(s, &self.subflows[slot as usize]) {
             let subflow = &mut self.subflows[slot as usize];
-            if !self.lines.admit(subflow, slot, at) {
+            if !self.lines.admit(connection, subflow, slot, at) {
                 break;
             }
             let Some(chunk) = connection.take_chunk(s as u32) else {
@@ -513,7 +513,7 @@ pub fn resend(
         return;
     }
     while subflow.urgent || subflow.may_send(&connection.windows[subflow.index as usize]) {
-        if subflow.segments.any_to_resend() && !lines.admit(subflow, slot, at) {
+        if subflow.segments.any_to_resend() && !lines.admit(connection, subflow, slot, at) {
             return;
         }
         subflow.urgent = false;

@@ -55,8 +55,10 @@ pub struct Subflow {
     pub probe_again: bool,
     /// What the timer is for.
     pub alarm: Alarm,
-    /// Does it wait for its host's card?
+    /// Does it wait for its host's card, or for its pace?
     pub waits: bool,
+    /// When its pace lets the next packet leave; 0 if it is not paced.
+    pub may_leave: u64,
     /// Ports to the other host.
     pub route: Route,
     /// What changes them from packet to packet, if anything does.
@@ -138,6 +140,7 @@ impl Subflow {
             probe_again: false,
             alarm: Alarm::Retransmit,
             waits: false,
+            may_leave: 0,
             route,
             wandering: None,
             una: 0,

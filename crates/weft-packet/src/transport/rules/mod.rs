@@ -7,6 +7,7 @@ mod acknowledgements;
 mod connections;
 mod contract;
 mod marks;
+mod pacing;
 mod recovery;
 mod script;
 mod simulator;

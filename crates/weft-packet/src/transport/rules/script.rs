@@ -25,6 +25,7 @@ pub struct Script {
     echo: Echo,
     events: Arc<Mutex<Vec<Event>>>,
     act: Act,
+    pace: Option<f64>,
 }
 
 impl std::fmt::Debug for Script {
@@ -39,6 +40,7 @@ impl Script {
             echo: Echo::Off,
             events: Arc::default(),
             act: Arc::new(act),
+            pace: None,
         }
     }
 
@@ -53,6 +55,12 @@ impl Script {
 
     pub fn echoing(mut self, echo: Echo) -> Self {
         self.echo = echo;
+        self
+    }
+
+    /// Asks for so many packets per second.
+    pub fn paced(mut self, rate: f64) -> Self {
+        self.pace = Some(rate);
         self
     }
 
@@ -87,6 +95,9 @@ impl Factory for Script {
 impl CongestionControl for Script {
     fn echo(&self) -> Echo {
         self.echo
+    }
+    fn pacing_rate(&self, _: &[Window], _: usize) -> Option<f64> {
+        self.pace
     }
     fn on_open(&mut self, w: &mut [Window], s: usize) {
         self.note(w, Event::Open(s));

@@ -1,0 +1,74 @@
+//! Pacing: a subflow's packets leave at a rate instead of all at once, as under Linux's fq.
+
+use weft_cc::{Algorithm, CongestionControl, Window};
+
+use crate::engine::At;
+
+use super::connection::Connection;
+use super::host::{Host, TimerKind, timer_key};
+use super::subflow::Subflow;
+
+/// "Original `sch_fq` does not pace first 10 MSS", and so TCP does not (`tcp_update_skb_after_send`).
+const UNPACED: u64 = 10;
+
+/// `sk_pacing_rate` in packets per second (`tcp_update_pacing_rate`): window over smoothed RTT, doubled in slow start, else by 1.2.
+pub fn rate(window: &Window, outstanding: u32) -> f64 {
+    let gain = if window.cwnd < window.ssthresh / 2.0 {
+        2.0
+    } else {
+        1.2
+    };
+    gain * window.cwnd.max(outstanding.into()) / window.srtt.max(125e-9)
+}
+
+/// Might a subflow of such a connection be paced? Of the algorithms only a user's own may ask for it.
+pub fn may_pace(pacing: bool, cc: &Algorithm) -> bool {
+    pacing || matches!(cc, Algorithm::Custom(_))
+}
+
+impl Connection {
+    /// A packet of `subflow` leaves now: when the next one may. Half of what a packet comes too late is made up for
+    /// (`tcp_update_skb_after_send`).
+    pub fn pace(&self, subflow: &mut Subflow, now: u64) {
+        let s = subflow.index as usize;
+        let asked = self.cc.pacing_rate(&self.windows, s);
+        let own = || rate(&self.windows[s], subflow.segments.len());
+        let Some(rate) = asked.or_else(|| self.paced.then(own)) else {
+            return;
+        };
+        if subflow.stats.packets_sent < UNPACED || rate.is_nan() || rate <= 0.0 {
+            return;
+        }
+        let interval = (1e12 / rate) as u64;
+        let due = subflow.may_leave.max(now);
+        let late = due - subflow.may_leave;
+        subflow.may_leave = due.saturating_add(interval - late.min(interval / 2));
+    }
+}
+
+impl Subflow {
+    /// Does its pace let a packet leave? If not, it waits for the time when it does.
+    pub fn keeps_pace(&mut self, slot: u32, at: &mut At<'_>) -> bool {
+        if self.waits {
+            return false;
+        }
+        if self.may_leave <= at.now {
+            return true;
+        }
+        self.waits = true;
+        at.set_timer(self.may_leave, timer_key(TimerKind::Pace, slot));
+        false
+    }
+}
+
+impl Host {
+    /// The next packet of a paced subflow may leave.
+    pub(super) fn pace_is_due(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        if subflow.waits && subflow.may_leave == at.now {
+            subflow.waits = false;
+            let connection = subflow.connection;
+            self.pump(connection, slot, at);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! When paced packets leave.
+
+use super::*;
+
+/// Times between data packets, in order.
+fn gaps(run: &Run) -> Vec<u64> {
+    let times: Vec<u64> = run.data().iter().map(|seen| seen.time).collect();
+    times.windows(2).map(|it| it[1] - it[0]).collect()
+}
+
+/// `tcp_update_pacing_rate` and `tcp_update_skb_after_send`: from the eleventh packet on each leaves 1 / 2 of its share of a round trip after the
+/// one before in slow start, 1 / 1.2 afterwards; what comes late makes up for half at most.
+#[test]
+fn packets_leave_at_two_windows_a_round_trip_and_then_at_one_fifth_more_than_one() {
+    for (ssthresh, gain) in [(f64::INFINITY, 2.0), (10.0, 1.2)] {
+        let mut wire = Wire::of(10.0, 200);
+        wire.profile.pacing = true;
+        wire.profile.initial_ssthresh = ssthresh;
+        let run = wire.run(100 * MS, pass);
+        assert!(run.finished() && run.delivered() == 200 * 1448);
+        let gaps = gaps(&run);
+        assert!(
+            gaps[..9].iter().all(|&gap| gap == serialisation(1514)),
+            "{gaps:?}"
+        );
+        // The round trip is that of an idle wire, once the first ten are through.
+        let share = round_trip(1514, &Profile::linux()) as f64 / (10.0 * gain);
+        let least = *gaps[60..190].iter().min().unwrap() as f64;
+        assert!(
+            (0.45 * share..1.05 * share).contains(&least),
+            "{least} of {share}"
+        );
+        // A window's worth leaves in no less than a round trip over the gain.
+        let whole: u64 = gaps[100..110].iter().sum();
+        assert!(whole as f64 > 0.9 * 10.0 * share, "{whole} of {share}");
+    }
+}
+
+/// The rate that congestion control asks for is kept, whatever the profile says.
+#[test]
+fn a_rate_that_is_asked_for_is_kept() {
+    for pacing in [false, true] {
+        let mut wire = Wire::of(20.0, 200);
+        wire.cc = Script::steady(20.0).paced(100_000.0).algorithm();
+        wire.profile.pacing = pacing;
+        let run = wire.run(100 * MS, pass);
+        assert!(run.finished());
+        // 10 us a packet, and 20 packets a round trip of 42 us would be far more.
+        assert!(
+            gaps(&run)[20..].iter().all(|&gap| gap == 10 * US),
+            "{:?}",
+            gaps(&run)
+        );
+    }
+}
+
+/// A loss is repaired at the same pace, and nobody waits for ever.
+#[test]
+fn what_is_lost_goes_again_at_the_same_pace() {
+    let mut wire = Wire::of(20.0, 200);
+    wire.cc = Script::steady(20.0).paced(100_000.0).algorithm();
+    let run = wire.run(1_000 * MS, |seen| {
+        let lost = seen.kind == Kind::Data && (40..50).contains(&seen.nth) && seen.again == 0;
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    assert!(run.finished() && run.delivered() == 200 * 1448);
+    assert_eq!(run.subflow(0).stats.timeouts, 0);
+    assert!(gaps(&run)[20..].iter().all(|&gap| gap >= 5 * US));
+}
