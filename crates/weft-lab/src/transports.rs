@@ -29,8 +29,7 @@ pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
     },
     NamedScheduler {
         name: "linux",
-        about: "as Linux' MPTCP: in bursts of 64 KB, ahead of windows, to the subflow that would have sent all it holds first \
-                (default of profile linux)",
+        about: "bursts ahead of windows to the subflow that will be done first, as in Linux (default of profile linux)",
         scheduler: Scheduler::Linux,
     },
 ];
