@@ -2737,7 +2737,7 @@ class Experiment(Model):
     """
     level: Literal["packet", "flow", "linux"] = "packet"
     """
-    Where it runs. "packet": the packet-level simulator (default); "flow": where rates settle, without packets: the equilibrium of the congestion control, max-min fair while flows of a size come and go; "linux": this machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd.
+    Where it runs. "packet": the packet-level simulator (default); "flow": rates without packets: congestion control's equilibrium, max-min fair while flows of a size come and go; "linux": this machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd.
     """
     measure: Measure | None = None
     """
