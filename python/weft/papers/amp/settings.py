@@ -89,6 +89,8 @@ SHOWN = {
     "mptcp": Shown("MPTCP", "#cc79a7", "v"),
     "dctcp": Shown("DCTCP", "#444444", "D"),
     "amp-dctcp-cut": Shown("AMP, alpha cut", "#e69f00", "P"),
+    "amp-linux": Shown("AMP, joins at once", "#e69f00", "P"),
+    "amp-linux-delayed": Shown("AMP, joins delayed", "#0072b2", "o"),
     "amp-without-suppression": Shown("AMP without suppression", "#56b4e9", "x"),
 }
 
