@@ -97,6 +97,10 @@ target/ns3/driver: tests/ns3/driver.cc
 	@mkdir -p $(@D)
 	g++ -O2 -std=c++17 -Wall -Wextra $< -o $@ $(addprefix -lns3-,core network internet point-to-point applications traffic-control)
 
+.PHONY: events-fuzz
+events-fuzz: ## Simulate 10,000 random experiments with random events, each with one and with three threads
+	WEFT_ANY_RUNS=$(or $(RUNS),10000) cargo test --locked -p weft-packet --test any_run
+
 .PHONY: bench
 bench: build ## Measure packet-hops a second, with one thread and with two
 	$(BIN)/weft bench --threads 1

@@ -60,7 +60,7 @@ def test_unknown_field_is_refused() -> None:
         (
             lambda: small().model_copy(update={"durration": "1s"}),
             "durration: unknown field; allowed: name, duration, level, seed, topology, queues, hosts, transports, "
-            "traffic, probes, events, stop, measure",
+            "traffic, probes, events, controller, stop, measure",
         ),
         (
             lambda: small().model_copy(update={"duration": 3}),

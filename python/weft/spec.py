@@ -1068,6 +1068,35 @@ class Measure(Model):
     """
 
 
+class MmptcpPaths(Model):
+    """
+    Packets scattered first, subflows later.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    duplicates: Annotated[int | None, Field(ge=1)] = None
+    """
+    Duplicate acknowledgements that tell of a loss among scattered packets; left out, those of the profile times the paths.
+    """
+    name: Literal["mmptcp"] = "mmptcp"
+    """
+    the first subflow scatters its packets over all paths; after a number of bytes others take over
+    """
+    threshold: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = "100KB"
+    """
+    Bytes after which the further subflows join: 100 kB in the paper's section IV.
+    """
+
+
 class MultiHomedFatTreeTopology(Model):
     """
     Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, ToR T, aggregation switch A and its core switch I.
@@ -1763,6 +1792,17 @@ class BulkTraffic(Model):
     the seed; or "random": each flow of every host goes to another drawn for it; or staggered probabilities by
     distance, { tor, pod }.
     """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    How fast each flow's application writes, as one that reads from a disk; left out, all its data is there at once. What the network
+    does not take at once waits.
+    """
     size: Annotated[
         str | None,
         Field(
@@ -1856,6 +1896,17 @@ class ClosedLoopTraffic(Model):
     ] = "0s"
     """
     Time between a flow's end and its successor's opening.
+    """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    How fast each flow's application writes, as one that reads from a disk; left out, all its data is there at once. What the network
+    does not take at once waits.
     """
     size: (
         str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
@@ -2671,6 +2722,7 @@ class Transport(Model):
             "pinned",
             "rps",
             "flowlet",
+            "mmptcp",
         ]
         | EcmpPaths
         | VlbPaths
@@ -2680,6 +2732,7 @@ class Transport(Model):
         | PinnedPaths
         | RpsPaths
         | FlowletPaths
+        | MmptcpPaths
         | None
     ) = None
     """

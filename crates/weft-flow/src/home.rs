@@ -192,7 +192,7 @@ fn check_transport(given: &weft_spec::Transport, transport: &Transport) -> Resul
     }
     if [false, true]
         .iter()
-        .any(|&back| transport.paths.changes(back) != Changes::Never)
+        .any(|&back| transport.paths.changes(0, back) != Changes::Never)
     {
         let name = given.paths.as_ref().map_or("", |paths| &paths.name);
         let problem = format!("{name:?} chooses paths of single packets");

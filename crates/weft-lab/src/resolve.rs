@@ -7,7 +7,7 @@ use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Changes, Controller, PathPolicy};
 use weft_run::{Home, Plan, Transport};
-use weft_spec::{Amount, Kind, Nic, Spec, SpecError, Time, Traffic, find};
+use weft_spec::{Amount, Kind, Nic, Size, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
 
 use crate::classes::{self, ClassNames};
@@ -68,7 +68,9 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         let (with_defaults, built) = transports::resolve(transport, own, topology.it.default_policy())
             .map_err(|error| error.under(&path))?;
         check_queues_hold(spec, &built, &path)?;
-        check_paths_differ(&fabric, &built, transport).map_err(|error| error.under(&path))?;
+        check_paths_differ(&fabric, &built, transport)
+            .and_then(|()| check_others_join(transport, &built))
+            .map_err(|error| error.under(&path))?;
         *transport = with_defaults;
         transports.push(built);
     }
@@ -87,6 +89,7 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         .unwrap_or(0);
     let fit = |at_once: u64| room.check(at_once.saturating_mul(open));
     let (flows, programs) = flows(&mut resolved, &fabric, fit)?;
+    check_rates(home, &flows, &programs)?;
     let names: Vec<String> = resolved
         .traffic
         .iter()
@@ -139,7 +142,7 @@ fn controller(
     }
     let loaded = (kind.load)(&given.params).map_err(|error| error.beside(&["kind"]).under("controller"))?;
     for (transport, (name, stated)) in transports.iter().zip(&spec.transports) {
-        if transport.paths.changes(false) != Changes::Never {
+        if transport.paths.changes(0, false) != Changes::Never {
             let policy = stated.paths.as_ref().map_or("", |paths| &paths.name);
             let given = format!("{:?} beside transports.{name}.paths = {policy:?}", given.kind);
             let allowed = "policies that keep the path, such as \"ecmp\"";
@@ -157,7 +160,7 @@ fn check_paths_differ(
     spec: &weft_spec::Transport,
 ) -> Result<(), SpecError> {
     const SOME: usize = 64;
-    if transport.paths.changes(false) == Changes::Never {
+    if transport.paths.changes(0, false) == Changes::Never {
         return Ok(());
     }
     let (first, last) = (
@@ -175,6 +178,31 @@ fn check_paths_differ(
         given,
         "a policy that keeps the path, such as \"ecmp\"",
     ))
+}
+
+/// Where the first subflow hands over to others there have to be some, and the policy says when they join.
+fn check_others_join(spec: &weft_spec::Transport, transport: &Transport) -> Result<(), SpecError> {
+    if transport.paths.scatters_until().is_none() {
+        return Ok(());
+    }
+    let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
+    if transport.subflows == 1 {
+        let given = format!("1 beside paths = {name:?}");
+        return Err(SpecError::new(
+            "subflows",
+            given,
+            "at least 2: the first, and those that take over",
+        ));
+    }
+    if transport.join_after != Size(0) {
+        let given = format!("{} beside paths = {name:?}", transport.join_after);
+        return Err(SpecError::new(
+            "join_after",
+            given,
+            "nothing: paths.threshold says when subflows join",
+        ));
+    }
+    Ok(())
 }
 
 /// A queue in bytes must have room for one full packet, or nothing ever passes.
@@ -288,6 +316,24 @@ fn flows(
         }
     }
     Ok((all, programs))
+}
+
+/// Applications write at a rate only where the level knows of it. A program's flows are alike in this.
+fn check_rates(home: &dyn Home, flows: &[Flow], programs: &[Arc<dyn Program>]) -> Result<(), SpecError> {
+    let firsts = programs.iter().map(|program| program.flow(0));
+    let mut all = flows.iter().cloned().chain(firsts);
+    match all.find(|flow| flow.rate.is_some()) {
+        Some(flow) if !home.has_rates() => {
+            let given = flow.rate.map_or(String::new(), |rate| rate.to_string());
+            let allowed = format!("none at level {:?}", home.name());
+            Err(SpecError::new(
+                format!("traffic[{}].rate", flow.traffic),
+                given,
+                allowed,
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whoever may send reaches whoever may receive. Of very many pairs some are looked at.

@@ -83,6 +83,10 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "controller: \"first-fit\"; allowed: none at level \"linux\"",
     ),
     (
+        &["transports.amp.paths=mmptcp"],
+        "transports.amp.paths: \"mmptcp\", and hosts have a single path to each other; allowed: ",
+    ),
+    (
         &["transports.amp.paths=rps"],
         "transports.amp.paths: \"rps\", and hosts have a single path to each other; allowed: ",
     ),

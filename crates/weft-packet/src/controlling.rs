@@ -47,7 +47,6 @@ impl Simulation {
         let Some(mut it) = self.controlling.take() else {
             return;
         };
-        it.next = it.next.saturating_add(it.every);
         let seconds = it.every as f64 * 1e-12;
         let hosts = &self.shared.fabric.hosts;
         let (mut seen, mut acked, mut placed) = (Vec::new(), HashMap::new(), HashMap::new());
@@ -68,6 +67,15 @@ impl Simulation {
                 seen.push((which, one));
             }
         }
+        // Silence needs no controller.
+        let busy = if seen.is_empty() {
+            self.engine.next()
+        } else {
+            it.next
+        };
+        it.next = (busy.max(it.next) / it.every)
+            .saturating_add(1)
+            .saturating_mul(it.every);
         it.acked = acked;
         it.placed = placed;
         seen.sort_unstable_by_key(|&(which, _)| which);

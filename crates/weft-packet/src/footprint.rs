@@ -152,6 +152,7 @@ mod tests {
             traffic: 0,
             class: 0,
             round: 0,
+            rate: None,
         }
     }
 

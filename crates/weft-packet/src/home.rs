@@ -26,6 +26,10 @@ impl Home for PacketLevel {
         false
     }
 
+    fn has_rates(&self) -> bool {
+        true
+    }
+
     fn has_controllers(&self) -> bool {
         true
     }

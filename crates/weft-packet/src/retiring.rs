@@ -193,6 +193,7 @@ mod tests {
             traffic: 0,
             class: 0,
             round: 0,
+            rate: None,
         };
         let setup = Setup {
             fabric: topology.build(&queues).unwrap(),

@@ -8,7 +8,7 @@ use weft_run::{
     Change, Counted, Counters, FlowRecord, JobRecord, LatencyRecord, LinkEvent, Measuring, Outcome, Probe,
     QueueRecord, Sample, SubflowRecord,
 };
-use weft_spec::Time;
+use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
 
 use crate::controlling::Controlling;
@@ -99,6 +99,7 @@ impl Simulation {
         });
         check_links(&shared.fabric, plan.min_packet)?;
         check_events(&shared, &events, plan.min_packet)?;
+        plan.arrivals -= burst(&shared.fabric, &events, plan.min_packet)?;
         check(&shared)?;
         for probe in &probes {
             match *probe {
@@ -526,6 +527,43 @@ fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> Resul
         check_link(&shared.fabric, &changed, min_packet)?;
     }
     Ok(())
+}
+
+/// The most packets that a node gets at once because the delay of links to it is cut: those that were under way for longer than they
+/// are from then on.
+fn burst(fabric: &Fabric, events: &[LinkEvent], min_packet: u32) -> Result<u64, String> {
+    const MOST: u64 = MOST_ARRIVALS / 2;
+    // Of each link whose delay changes: the shortest and the longest that it ever has, and the highest rate.
+    let mut changing: HashMap<u32, (Time, Time, Rate)> = HashMap::new();
+    for event in events {
+        let link = &fabric.links[event.link as usize];
+        let (least, most, rate) = changing
+            .entry(event.link)
+            .or_insert((link.delay, link.delay, link.rate));
+        match event.change {
+            Change::Delay(delay) => (*least, *most) = ((*least).min(delay), (*most).max(delay)),
+            Change::Rate(changed) => *rate = (*rate).max(changed),
+            Change::Down | Change::Up => {}
+        }
+    }
+    let mut at_once: HashMap<u32, u64> = HashMap::new();
+    for (&link, &(least, most, rate)) in &changing {
+        let bits = u128::from(most.0 - least.0) * u128::from(rate.0) / 1_000_000_000_000;
+        let packets = u64::try_from(bits / (8 * u128::from(min_packet))).unwrap_or(u64::MAX);
+        let sum = at_once.entry(fabric.links[link as usize].to).or_default();
+        *sum = sum.saturating_add(packets);
+    }
+    let worst = at_once.into_iter().max_by_key(|&(node, packets)| (packets, node));
+    match worst {
+        Some((node, packets)) if packets > MOST => {
+            let to = &fabric.nodes[node as usize].name;
+            Err(format!(
+                "events cut the delay of links to {to}, so that up to {packets} packets arrive at once; allowed: {MOST}, with \
+                 a smaller cut or rate"
+            ))
+        }
+        worst => Ok(worst.map_or(0, |(_, packets)| packets)),
+    }
 }
 
 /// Refuses what cannot be simulated. Of a program's flows the first stands for all, whose sizes have a bound.

@@ -2,11 +2,13 @@
 
 mod experiment;
 
+use std::sync::Arc;
+
 use experiment::{cc, flow, run, setup, sized, transport};
 use proptest::prelude::*;
-use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology, TwoBottlenecks};
+use weft_fabric::{BCube, Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology, TwoBottlenecks};
 use weft_packet::{Change, LinkEvent, Nic, Probe, Scheduler, Setup, Transport};
-use weft_paths::{POLICIES, Policy};
+use weft_paths::{Controller, FirstFit, POLICIES, Policy};
 use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
@@ -18,6 +20,7 @@ enum Shape {
     ManyToOne(u32, Option<Rate>),
     TwoBottlenecks(Option<Rate>),
     FatTree(u32),
+    BCube(u32, u32),
 }
 
 #[derive(Clone, Debug)]
@@ -50,6 +53,7 @@ impl Network {
                 host_rate,
             }
             .build(&queues),
+            Shape::BCube(n, k) => BCube { n, k, rate, delay }.build(&queues),
             Shape::FatTree(k) => FatTree {
                 k,
                 rate,
@@ -88,6 +92,7 @@ fn any_network() -> impl Strategy<Value = Network> {
         (1_u32..8, other_rate()).prop_map(|(senders, rate)| Shape::ManyToOne(senders, rate)),
         other_rate().prop_map(Shape::TwoBottlenecks),
         prop::sample::select(vec![2, 4]).prop_map(Shape::FatTree),
+        prop::sample::select(vec![(2, 1), (3, 1), (2, 2)]).prop_map(|(n, k)| Shape::BCube(n, k)),
     ];
     let delay = prop::sample::select(vec![0, 1, 100_000, 1_000_000, 5_000_000, 50_000_001]);
     (shape, any_rate(), delay, any_queue(), any_queue()).prop_map(|(shape, rate, delay, switch, host)| {
@@ -213,18 +218,21 @@ struct Sent {
     to: u32,
     transport: u32,
     bytes: Option<u64>,
+    mbps: Option<u64>,
     start: u64,
     lasts: u64,
 }
 
 fn any_sent() -> impl Strategy<Value = Sent> {
     let bytes = prop::option::weighted(0.8, prop_oneof![1_u64..10, 1_u64..150_000]);
-    (any::<[u32; 3]>(), bytes, 0_u64..500, 1_u64..400).prop_map(
-        |([from, to, transport], bytes, start, lasts)| Sent {
+    let mbps = prop::option::weighted(0.2, 10_u64..2_000);
+    (any::<[u32; 3]>(), bytes, mbps, 0_u64..500, 1_u64..400).prop_map(
+        |([from, to, transport], bytes, mbps, start, lasts)| Sent {
             from,
             to,
             transport,
             bytes,
+            mbps,
             start,
             lasts,
         },
@@ -244,20 +252,30 @@ impl Sent {
         // At most 3,000 segments, lest tiny ones make a run long.
         let most = 3_000 * u64::from(transports[transport as usize].profile.mss);
         let start = Time::from_us(self.start);
+        let rate = self.mbps.map(|mbps| Rate(mbps * 1_000_000));
         match self.bytes {
             Some(bytes) => Flow {
                 transport,
                 start,
+                rate,
                 ..sized(from, to, bytes.min(most))
             },
             None => Flow {
                 transport,
                 start,
+                rate,
                 stop: Some(Time::from_us(self.start + self.lasts)),
                 ..flow(from, to)
             },
         }
     }
+}
+
+fn first_fit(us: u64) -> Arc<dyn Controller> {
+    Arc::new(FirstFit {
+        interval: Time::from_us(us),
+        threshold: 0.1,
+    })
 }
 
 fn any_nic() -> impl Strategy<Value = Option<Nic>> {
@@ -303,11 +321,17 @@ fn any_events() -> impl Strategy<Value = Vec<LinkEvent>> {
     })
 }
 
+/// As many as the environment says, else few enough for every day.
+fn cases() -> u32 {
+    let given = std::env::var("WEFT_ANY_RUNS").ok();
+    given.map_or(150, |given| given.parse().expect("WEFT_ANY_RUNS is a number"))
+}
+
 /// Long enough for everything above: a few megabytes at 100 Mbps at worst, with timeouts of 10 ms.
 const END: Time = Time::from_ms(20_000);
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn everything_arrives(
@@ -317,6 +341,7 @@ proptest! {
         jitter in prop::sample::select(vec![0, 0, 1, 500_000]),
         nic in any_nic(),
         mut events in any_events(),
+        controlled in prop::option::of(100_u64..3_000),
         seed in any::<u64>(),
     ) {
         for transport in &transports {
@@ -333,6 +358,7 @@ proptest! {
             jitter: Time(jitter),
             nic,
             events: events.clone(),
+            controller: controlled.map(first_fit),
             seed,
             threads,
             trace_hash: true,

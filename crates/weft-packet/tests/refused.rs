@@ -80,3 +80,27 @@ fn extreme_links_work() {
         assert_eq!(outcome.counters.timeouts, 0);
     }
 }
+
+/// A cut of a long delay brings all that is under way to the same moment: more than a node's arrivals can be numbered.
+#[test]
+fn cuts_that_bring_too_much_at_once_are_refused() {
+    let cut = |rate| {
+        refusal(|s| {
+            let link = s.fabric.links.iter().position(|link| link.to == 2).unwrap();
+            s.fabric.links[link].delay = Time::from_ms(500);
+            s.fabric.links[link].rate = Rate(rate);
+            s.events = vec![weft_packet::LinkEvent {
+                at: Time::from_ms(1),
+                link: link as u32,
+                change: weft_packet::Change::Delay(Time::from_us(1)),
+                detect: Time(0),
+            }];
+        })
+    };
+    assert_eq!(cut(100_000_000), "");
+    let refused = cut(100_000_000_000);
+    assert!(
+        refused.starts_with("events cut the delay of links to ") && refused.contains("allowed: 524288"),
+        "{refused}"
+    );
+}

@@ -32,7 +32,7 @@ impl PathPolicy for Flowlet {
         self.path_after(paths, seed, way, 0)
     }
 
-    fn changes(&self, back: bool) -> Changes {
+    fn changes(&self, _: u32, back: bool) -> Changes {
         if back {
             Changes::Never
         } else {

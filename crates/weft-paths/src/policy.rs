@@ -1,7 +1,7 @@
 //! What a policy is asked.
 
 use weft_fabric::{Fabric, NodeId};
-use weft_spec::Time;
+use weft_spec::{Size, Time};
 
 /// The paths from one host to another, as a policy sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,14 +58,24 @@ pub enum Changes {
 pub trait PathPolicy {
     /// The number of the path, below `paths.count`, that the packets of one direction of a subflow take when it opens.
     fn path(&self, paths: Paths, seed: u64, way: Way) -> u64;
-    /// When they take another one, in the receiver's direction or in the sender's.
-    fn changes(&self, back: bool) -> Changes {
-        let _ = back;
+    /// When those of a subflow take another one, in the receiver's direction or in the sender's.
+    fn changes(&self, subflow: u32, back: bool) -> Changes {
+        let _ = (subflow, back);
         Changes::Never
     }
     /// The path after `n` changes.
     fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
         let _ = n;
         self.path(paths, seed, way)
+    }
+    /// How many duplicate acknowledgements tell of a loss on a subflow whose packets overtake each other, where `usual` do otherwise;
+    /// none: it is as usual.
+    fn duplicates(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
+        let _ = (paths, subflow, usual);
+        None
+    }
+    /// The first subflow carries so many bytes, then the others take over; none: it carries data as they do.
+    fn scatters_until(&self) -> Option<Size> {
+        None
     }
 }

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Loaded, SpecError, from_table, to_table};
+use weft_spec::{Entry, Loaded, Size, SpecError, from_table, to_table};
 
 use crate::{
-    ByInterface, Changes, Disjoint, Ecmp, Flowlet, InTurn, PathPolicy, Paths, Pinned, Rps, Vlb, Way,
+    ByInterface, Changes, Disjoint, Ecmp, Flowlet, InTurn, Mmptcp, PathPolicy, Paths, Pinned, Rps, Vlb, Way,
 };
 
 /// Declares [`Policy`] and [`POLICIES`], from one line for each.
@@ -39,15 +39,27 @@ macro_rules! policies {
                 }
             }
 
-            fn changes(&self, back: bool) -> Changes {
+            fn changes(&self, subflow: u32, back: bool) -> Changes {
                 match self {
-                    $(Self::$type(it) => it.changes(back),)+
+                    $(Self::$type(it) => it.changes(subflow, back),)+
                 }
             }
 
             fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
                 match self {
                     $(Self::$type(it) => it.path_after(paths, seed, way, n),)+
+                }
+            }
+
+            fn duplicates(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
+                match self {
+                    $(Self::$type(it) => it.duplicates(paths, subflow, usual),)+
+                }
+            }
+
+            fn scatters_until(&self) -> Option<Size> {
+                match self {
+                    $(Self::$type(it) => it.scatters_until(),)+
                 }
             }
         }
@@ -63,6 +75,7 @@ policies! {
     "pinned" => Pinned,
     "rps" => Rps,
     "flowlet" => Flowlet,
+    "mmptcp" => Mmptcp,
 }
 
 impl Policy {

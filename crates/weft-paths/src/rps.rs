@@ -22,7 +22,7 @@ impl PathPolicy for Rps {
         self.path_after(paths, seed, way, 0)
     }
 
-    fn changes(&self, _: bool) -> Changes {
+    fn changes(&self, _: u32, _: bool) -> Changes {
         Changes::EveryPacket
     }
 

@@ -196,23 +196,23 @@ fn disjoint_subflows_share_no_path_while_there_are_others() {
 
 #[test]
 fn every_packet_and_every_flowlet_draws_uniformly() {
-    for name in ["rps", "flowlet"] {
+    for name in ["rps", "flowlet", "mmptcp"] {
         let policy = Policy::named(name).unwrap();
         let mut counts = vec![0; 9];
         for n in 0..1_800 {
             counts[policy.path_after(paths(9, 3), 7, way(3, 0, false), n) as usize] += 1;
         }
         assert_even(&counts, name);
-        assert_ne!(policy.changes(false), Changes::Never);
+        assert_ne!(policy.changes(0, false), Changes::Never);
     }
     for entry in POLICIES
         .iter()
-        .filter(|entry| !["rps", "flowlet"].contains(&entry.name))
+        .filter(|entry| !["rps", "flowlet", "mmptcp"].contains(&entry.name))
     {
         let policy = Policy::named(entry.name).unwrap();
         for back in [false, true] {
             assert_eq!(
-                policy.changes(back),
+                policy.changes(0, back),
                 Changes::Never,
                 "{} keeps its path",
                 entry.name

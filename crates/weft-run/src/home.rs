@@ -19,6 +19,10 @@ pub trait Home: Sync {
     fn has_controllers(&self) -> bool {
         false
     }
+    /// Can applications write at a rate of their own?
+    fn has_rates(&self) -> bool {
+        false
+    }
     /// What its tables do not tell, because it knows nothing of it.
     fn untold(&self) -> Untold {
         Untold::default()

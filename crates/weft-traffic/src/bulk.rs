@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Rate, Size, SpecError, Time};
 
 use crate::matrix::to_itself;
 use crate::{Context, Flow, HostSet, MAX_FLOWS, Pairs, Pattern, random};
@@ -38,6 +38,10 @@ pub struct Bulk {
     /// Each flow opens later than `start` by a random time up to this.
     #[serde(default)]
     pub jitter: Time,
+    /// How fast each flow's application writes, as one that reads from a disk; left out, all its data is there at once. What the network
+    /// does not take at once waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
 }
 
 fn one() -> u32 {
@@ -86,6 +90,7 @@ impl Pattern for Bulk {
                 let (from, to) = ends(pair);
                 flows.push(Flow {
                     stop: self.stop,
+                    rate: self.rate,
                     ..context.flow(from, to, self.size, self.start)
                 });
             }

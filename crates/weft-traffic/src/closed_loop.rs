@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Rate, Size, SpecError, Time};
 
 use crate::matrix::Matrix;
 use crate::random::{self, Streams};
@@ -38,6 +38,10 @@ pub struct ClosedLoop {
     /// Time between a flow's end and its successor's opening.
     #[serde(default)]
     pub pause: Time,
+    /// How fast each flow's application writes, as one that reads from a disk; left out, all its data is there at once. What the network
+    /// does not take at once waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
     /// No flow opens from here on; left out, to the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
@@ -78,6 +82,7 @@ impl Pattern for ClosedLoop {
             start: self.start,
             jitter: self.jitter,
             pause: self.pause,
+            rate: self.rate,
             stop: self.stop.unwrap_or(Time::MAX),
         })))
     }
@@ -115,6 +120,7 @@ struct Loops {
     start: Time,
     jitter: Time,
     pause: Time,
+    rate: Option<Rate>,
     stop: Time,
 }
 
@@ -135,6 +141,7 @@ impl Program for Loops {
             traffic: self.traffic,
             class: class.class,
             round: n / self.width,
+            rate: self.rate,
         }
     }
 

@@ -1,6 +1,6 @@
 //! A flow: what a traffic pattern asks of a connection.
 
-use weft_spec::{Size, Time};
+use weft_spec::{Rate, Size, Time};
 
 /// One connection's worth of data between two hosts.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Flow {
     pub class: u32,
     /// Round of an incast, else 0.
     pub round: u32,
+    /// How fast the application writes its data, from when the connection is opened; `None`: all of it is there at once.
+    pub rate: Option<Rate>,
 }
 
 /// A transport and the class whose flows it carries.

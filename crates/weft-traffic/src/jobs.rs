@@ -159,6 +159,7 @@ impl Program for JobProgram {
             traffic: self.traffic,
             class: class.class,
             round: job / self.spec.slots,
+            rate: None,
         }
     }
 

@@ -151,6 +151,7 @@ impl<'a> Context<'a> {
             traffic: self.traffic,
             class,
             round: 0,
+            rate: None,
         }
     }
 

@@ -403,3 +403,12 @@ fn hot_spots_get_their_share() {
         assert!(refused.starts_with(path), "{refused}");
     }
 }
+
+#[test]
+fn rates_reach_the_flows() {
+    let made = flows("bulk", "pairs = \"permutation\"\nrate = \"50Mbps\"", 4, 1).unwrap();
+    assert!(
+        made.iter()
+            .all(|flow| flow.rate.map(|rate| rate.0) == Some(50_000_000))
+    );
+}

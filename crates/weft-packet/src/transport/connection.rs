@@ -33,6 +33,8 @@ pub struct Connection {
     pub echo: Echo,
     /// Chunks to send in all, or [`UNLIMITED`].
     pub total: u32,
+    /// Chunks that the application has written so far: those that there are to send.
+    pub written: u32,
     /// Payload bytes of the last chunk.
     pub last_len: u16,
     /// Next chunk never sent.
@@ -81,7 +83,7 @@ impl Connection {
     /// Is there anything left that may be sent?
     #[inline(always)]
     pub fn has_data(&self) -> bool {
-        !self.reinject.is_empty() || (self.next < self.total && self.next - self.una < self.receive_window)
+        !self.reinject.is_empty() || (self.next < self.written && self.next - self.una < self.receive_window)
     }
 
     /// Is there data that no subflow was given yet?
@@ -96,7 +98,7 @@ impl Connection {
         let w = &self.windows[s];
         w.active
             && w.established
-            && !subflow.waits
+            && subflow.held == 0
             && subflow.may_send(w)
             && (!subflow.segments.any_to_resend() || subflow.hold)
     }
@@ -130,7 +132,7 @@ impl Connection {
         if let Some(chunk) = self.take_reinjected(s) {
             return Some(chunk);
         }
-        (self.next < self.total && self.next - self.una < self.receive_window).then(|| {
+        (self.next < self.written && self.next - self.una < self.receive_window).then(|| {
             self.next += 1;
             self.next - 1
         })

@@ -26,6 +26,7 @@ use super::programs::{HANDOVER, RunningJob};
 use super::reassembly::{Chunks, Islands};
 use super::receiver::{Assembly, Reaction, Receiver};
 use super::retiring::{Free, put};
+use super::scattering::{expect_reordering, join_after};
 use super::scheduling::Queues;
 use super::subflow::{State, Subflow};
 use super::tracing::{FlowProbes, Tracing};
@@ -76,6 +77,8 @@ pub enum TimerKind {
     Nic = 8,
     /// A paced packet may leave: subflow.
     Pace = 9,
+    /// An application has written a chunk: index of the flow.
+    Write = 10,
 }
 
 /// The key of a timer.
@@ -185,6 +188,7 @@ impl Endpoint for Host {
             7 => self.close(index, at),
             8 => self.nic_has_room(index, at),
             9 => self.pace_is_due(index, at),
+            10 => self.write(index, at),
             _ => self.sample(index, at),
         }
     }
@@ -292,10 +296,11 @@ impl Host {
                 transport.subflows as usize
             ],
             total,
+            written: if spec.rate.is_none() { total } else { 0 },
             last_len,
             next: 0,
             una: 0,
-            join_at: join_at(transport.join_after.0, profile.mss, profile.confirmed_joins),
+            join_at: join_at(join_after(transport).0, profile.mss, profile.confirmed_joins),
             joined: u64::MAX,
             receive_window: (profile.receive_buffer / mss).clamp(1, u64::from(u32::MAX)) as u32,
             reinject: std::collections::VecDeque::new(),
@@ -328,14 +333,22 @@ impl Host {
             let route = shared.route(spec.transport, way, from, to).unwrap_or_default();
             let mut subflow = Subflow::new(index, s, route, profile);
             subflow.wandering = Wandering::new(shared, spec.transport, way, from, to);
+            if let Some(wandering) = &subflow.wandering {
+                let paths = wandering.paths();
+                expect_reordering(&mut subflow, transport, paths, way);
+            }
             match self.subflows.get_mut((first + s) as usize) {
                 Some(place) => *place = subflow,
                 None => self.subflows.push(subflow),
             }
         }
         self.sent.insert(flow, index);
+        let paced = spec.rate.is_some();
         self.place_probes(index, at);
         self.send_syn(first, at);
+        if paced {
+            self.write(flow, at);
+        }
     }
 
     /// The application has no more data.
@@ -351,6 +364,7 @@ impl Host {
                 .queues
                 .as_ref()
                 .map_or(connection.next, |it| it.written().max(connection.next));
+            connection.written = connection.total;
             connection.last_len = mss as u16;
             connection.start_to_close(at);
             self.send_end(index, at);
@@ -495,6 +509,8 @@ impl Host {
             if connection.join_at == 0 {
                 self.open_joins(index, at);
             }
+        } else {
+            self.take_over(index, at.now);
         }
         if full_handshakes {
             let flow = self.connections[index as usize].flow;

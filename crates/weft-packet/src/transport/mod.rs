@@ -22,6 +22,7 @@ mod retiring;
 mod rtt;
 #[cfg(test)]
 mod rules;
+mod scattering;
 mod scheduling;
 mod segments;
 mod sender;
@@ -30,6 +31,7 @@ mod timers;
 mod tracing;
 mod undo;
 mod wandering;
+mod writing;
 
 /// Bytes of an entry of a hash table: key and value, a control byte, and a quarter of all places empty.
 const ENTRY_BYTES: usize = 16;

@@ -12,7 +12,7 @@ use crate::setup::Nic;
 
 use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::Subflow;
+use super::subflow::{Subflow, WAITS};
 
 /// Packets that a subflow sends when it is its turn (fq's quantum).
 const QUANTUM: u32 = 2;
@@ -79,7 +79,7 @@ impl Lines {
     }
 
     fn has_room(&mut self, nic: Nic, subflow: &mut Subflow, slot: u32, at: &mut At<'_>) -> bool {
-        if subflow.waits {
+        if subflow.held & WAITS != 0 {
             return false;
         }
         let port = at.port_of(subflow.route);
@@ -103,7 +103,7 @@ impl Lines {
             _ if !full && line.waiting.is_empty() => return true,
             _ => line.waiting.push_back(slot),
         }
-        subflow.waits = true;
+        subflow.held |= WAITS;
         if !line.woken {
             line.woken = true;
             // Woken for half of what fits, not for each packet, as a card's completions are told together.
@@ -127,7 +127,7 @@ impl Host {
                 at.set_timer(half, timer_key(TimerKind::Nic, port as u32));
                 return;
             }
-            subflow.waits = false;
+            subflow.held &= !WAITS;
             let connection = subflow.connection;
             let line = &mut self.lines.ports[port];
             line.waiting.pop_front();

@@ -6,7 +6,7 @@ use crate::engine::At;
 
 use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::Subflow;
+use super::subflow::{Subflow, WAITS};
 
 /// "Original `sch_fq` does not pace first 10 MSS", and so TCP does not (`tcp_update_skb_after_send`).
 const UNPACED: u64 = 10;
@@ -49,13 +49,13 @@ impl Connection {
 impl Subflow {
     /// Does its pace let a packet leave? If not, it waits for the time when it does.
     pub fn keeps_pace(&mut self, slot: u32, at: &mut At<'_>) -> bool {
-        if self.waits {
+        if self.held & WAITS != 0 {
             return false;
         }
         if self.may_leave <= at.now {
             return true;
         }
-        self.waits = true;
+        self.held |= WAITS;
         at.set_timer(self.may_leave, timer_key(TimerKind::Pace, slot));
         false
     }
@@ -65,8 +65,8 @@ impl Host {
     /// The next packet of a paced subflow may leave.
     pub(super) fn pace_is_due(&mut self, slot: u32, at: &mut At<'_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if subflow.waits && subflow.may_leave == at.now {
-            subflow.waits = false;
+        if subflow.held & WAITS != 0 && subflow.may_leave == at.now {
+            subflow.held &= !WAITS;
             let connection = subflow.connection;
             self.pump(connection, slot, at);
         }

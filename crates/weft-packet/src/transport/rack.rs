@@ -3,11 +3,16 @@
 /// Recoveries without a duplicate told of, after which the window is as at first.
 const PERSIST: u32 = 16;
 
+/// The most quarters of the minimum RTT.
+const WIDEST: u32 = 255;
+
 /// What one subflow knows of the reordering on its path.
 #[derive(Clone, Copy, Debug)]
 pub struct Rack {
     /// The window in quarters of the minimum RTT (`RACK.reo_wnd_mult`).
     quarters: u32,
+    /// What it is at first.
+    least: u32,
     /// Recoveries for which it stays so wide (`RACK.reo_wnd_persist`).
     persist: u32,
     /// It grows no more until this is acknowledged (`RACK.dsack_round`).
@@ -18,6 +23,7 @@ impl Default for Rack {
     fn default() -> Self {
         Self {
             quarters: 1,
+            least: 1,
             persist: PERSIST,
             round_end: 0,
         }
@@ -25,12 +31,26 @@ impl Default for Rack {
 }
 
 impl Rack {
+    /// Of packets that overtake each other from the first on: always as long as it may be.
+    pub fn of_scattered() -> Self {
+        Self {
+            quarters: WIDEST,
+            least: WIDEST,
+            ..Self::default()
+        }
+    }
+
+    /// Is nothing lost before as many packets as the threshold of duplicates says have overtaken it?
+    pub fn is_of_scattered(&self) -> bool {
+        self.least == WIDEST
+    }
+
     /// The receiver told of a duplicate: something was sent again in vain. "Grow the reordering window per round that sees
     /// DSACK."
     pub fn on_duplicate(&mut self, una: u64, nxt: u64) {
         if una >= self.round_end {
             self.round_end = nxt;
-            self.quarters = (self.quarters + 1).min(255);
+            self.quarters = (self.quarters + 1).min(WIDEST);
             self.persist = PERSIST;
         }
     }
@@ -39,14 +59,14 @@ impl Rack {
     pub fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
-            self.quarters = 1;
+            self.quarters = self.least;
         }
     }
 
     /// The window, in the unit of the RTTs; `certain` if a recovery is under way or as many segments are sacked as the
     /// threshold of duplicates says.
     pub fn window(&self, reordered: bool, certain: bool, min_rtt: u64, srtt: u64) -> u64 {
-        if !reordered && certain {
+        if !reordered && certain && !self.is_of_scattered() {
             return 0;
         }
         (min_rtt / 4).saturating_mul(self.quarters.into()).min(srtt)
@@ -85,6 +105,17 @@ mod tests {
         rack.on_duplicate(50, 90);
         assert_eq!(rack.window(true, true, 100, 400), 75);
         assert_eq!(rack.window(true, true, 100, 60), 60);
+    }
+
+    #[test]
+    fn what_is_scattered_has_a_smoothed_rtt_of_time() {
+        let mut rack = Rack::of_scattered();
+        for _ in 0..20 {
+            for (reordered, certain) in [(false, false), (false, true), (true, true)] {
+                assert_eq!(rack.window(reordered, certain, 100, 400), 400);
+            }
+            rack.on_recovered();
+        }
     }
 
     #[test]

@@ -34,7 +34,10 @@ pub fn lose_overtaken(
     slot: u32,
     at: &mut At<'_>,
 ) {
-    let missing = subflow.state != State::Open || subflow.segments.sacked() >= profile.dupack_threshold;
+    let missing = subflow.state != State::Open || subflow.segments.sacked() >= subflow.dupack_threshold;
+    if !missing && subflow.rack.is_of_scattered() {
+        return;
+    }
     let (least, srtt) = (subflow.rtt.least_or_none(), subflow.rtt.srtt());
     let window = subflow
         .rack

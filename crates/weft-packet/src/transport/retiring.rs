@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::host::Host;
 use super::reassembly::{Chunks, Islands};
 use super::segments::Segments;
-use super::subflow::Stats;
+use super::subflow::{Stats, WAITS};
 
 /// Places at one host that are free.
 #[derive(Default)]
@@ -43,7 +43,10 @@ impl Host {
     pub fn sending_is_over(&self, index: u32, now: u64) -> bool {
         let connection = &self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let waits = self.subflows_of(connection).iter().any(|subflow| subflow.waits);
+        let waits = self
+            .subflows_of(connection)
+            .iter()
+            .any(|subflow| subflow.held & WAITS != 0);
         !waits
             && now > connection.closes_until
             && (connection.joined == u64::MAX

@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::host::Host;
 use super::pacing::rate;
 use super::sender::{resend, send_new};
-use super::subflow::{State, Subflow};
+use super::subflow::{DRAINS, State, Subflow, WAITS};
 
 /// Bytes given to one subflow at a time (`MPTCP_SEND_BURST_SIZE`), in two fragments, between which its memory is looked at
 /// (`__subflow_push_pending`).
@@ -142,9 +142,14 @@ impl Connection {
         let given = self.queues.as_deref().is_some_and(|it| it.of[s as usize].len > 0);
         given
             && window.established
-            && !subflow.waits
+            && subflow.held & WAITS == 0
             && subflow.may_send(window)
             && (!subflow.segments.any_to_resend() || subflow.hold)
+    }
+
+    /// Was subflow `s` given something that it has not sent?
+    pub fn holds(&self, s: usize) -> bool {
+        self.queues.as_deref().is_some_and(|it| it.of[s].len > 0)
     }
 
     /// The next chunk that subflow `s` was given.
@@ -160,14 +165,14 @@ impl Connection {
             let una = self.una;
             queues.returned.retain(|&chunk| chunk >= una);
         }
-        if queues.returned.is_empty() && self.next == self.total {
+        if queues.returned.is_empty() && self.next >= self.written {
             return None;
         }
         let mut first = [None, None];
         let mut buffer = OWN_BUFFER;
         for (s, queue) in queues.of.iter_mut().enumerate() {
             let (window, subflow) = (&self.windows[s], &subflows[s]);
-            if !window.established {
+            if !window.established || subflow.held & DRAINS != 0 {
                 continue;
             }
             queue.expand(subflow, window, mss);
@@ -189,7 +194,7 @@ impl Connection {
         let holds = (buffer / mss).max(1);
         let written = queues.written.max(self.next) - self.una;
         if written <= holds - holds / 3 {
-            queues.written = self.una.saturating_add(holds).min(self.total);
+            queues.written = self.una.saturating_add(holds).min(self.written);
         }
         let ready = queues.written.saturating_sub(self.next);
         let ready = ready.min(self.receive_window.saturating_sub(self.next - self.una));

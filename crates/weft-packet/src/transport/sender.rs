@@ -10,8 +10,9 @@ use super::connection::{Connection, UNLIMITED};
 use super::host::Host;
 use super::nic::Lines;
 use super::recovery::{News, enter_if_lost, lose_overtaken, on_duplicate, on_news};
+use super::scattering::close_drained;
 use super::segments::{Acked, Segment};
-use super::subflow::{State, Subflow};
+use super::subflow::{DRAINS, State, Subflow};
 use super::timers::on_probe_acknowledged;
 
 /// Packets that an acknowledgement reports as marked, of `acked` that it acknowledges.
@@ -116,8 +117,10 @@ impl Host {
             };
             on_news(connection, subflow, profile, &news);
         }
+        let mut drained = false;
         if subflow.segments.is_empty() {
             subflow.deadline = u64::MAX;
+            drained = subflow.held & DRAINS != 0 && !connection.holds(s);
         } else {
             subflow.arm(packet.slot, at);
         }
@@ -163,6 +166,9 @@ impl Host {
             };
             let progress = subflow.segments.missing() <= missing;
             subflow.reduce(delivered, progress);
+        }
+        if drained {
+            close_drained(connection, subflow, at.now);
         }
     }
 
@@ -229,7 +235,7 @@ impl Host {
         }
         match profile.recovery {
             Recovery::NewReno => count_duplicate(subflow, profile),
-            Recovery::Sack if subflow.state == State::Open && subflow.dupacks >= profile.dupack_threshold => {
+            Recovery::Sack if subflow.state == State::Open && subflow.dupacks >= subflow.dupack_threshold => {
                 subflow.segments.lose_first();
             }
             Recovery::Sack | Recovery::Rack => {}
@@ -417,9 +423,9 @@ fn cut_if_marked(connection: &mut Connection, subflow: &mut Subflow, packet: &Pa
 /// no more than what was sent when the last recovery began: it may answer what was sent again (RFC 6582, section 3.2, step 1).
 fn count_duplicate(subflow: &mut Subflow, profile: &Profile) {
     let beyond = subflow.recover == 0 || subflow.una > subflow.recover;
-    if subflow.state == State::Open && subflow.dupacks >= profile.dupack_threshold && beyond {
+    if subflow.state == State::Open && subflow.dupacks >= subflow.dupack_threshold && beyond {
         subflow.segments.lose_first();
-        subflow.departed = profile.dupack_threshold - 1;
+        subflow.departed = subflow.dupack_threshold - 1;
     }
     if (subflow.state == State::Recovery || subflow.segments.any_lost() || profile.limited_transmit && beyond)
         && subflow.state != State::Loss
@@ -435,7 +441,7 @@ fn sack(subflow: &mut Subflow, packet: &Packet, profile: &Profile, now: u64) -> 
         .segments
         .sack(packet.lo, packet.hi, now, subflow.rtt.least_or_none());
     if sacked.delivered > 0 && profile.recovery == Recovery::Sack {
-        subflow.segments.judge(profile.dupack_threshold);
+        subflow.segments.judge(subflow.dupack_threshold);
     }
     sacked
 }

@@ -13,6 +13,11 @@ use super::timers::{Alarm, probe_slack};
 use super::undo::Undo;
 use super::wandering::Wandering;
 
+/// A subflow waits for its host's card, or for its pace.
+pub const WAITS: u8 = 1;
+/// Others have taken over from a subflow, which closes when all it has sent is acknowledged.
+pub const DRAINS: u8 = 2;
+
 /// Where a subflow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -55,8 +60,8 @@ pub struct Subflow {
     pub probe_again: bool,
     /// What the timer is for.
     pub alarm: Alarm,
-    /// Does it wait for its host's card, or for its pace?
-    pub waits: bool,
+    /// Why it takes no new data: [`WAITS`], [`DRAINS`].
+    pub held: u8,
     /// When its pace lets the next packet leave; 0 if it is not paced.
     pub may_leave: u64,
     /// Ports to the other host.
@@ -77,6 +82,8 @@ pub struct Subflow {
     pub round: Round,
     /// Duplicate acknowledgements in a row.
     pub dupacks: u32,
+    /// How many of them tell of a loss.
+    pub dupack_threshold: u32,
     /// Segments that duplicate acknowledgements tell have left the network (no SACK).
     pub departed: u32,
     /// What is outstanding.
@@ -139,7 +146,7 @@ impl Subflow {
             frto: false,
             probe_again: false,
             alarm: Alarm::Retransmit,
-            waits: false,
+            held: 0,
             may_leave: 0,
             route,
             wandering: None,
@@ -150,6 +157,7 @@ impl Subflow {
             recover: 0,
             round: Round::default(),
             dupacks: 0,
+            dupack_threshold: profile.dupack_threshold,
             departed: 0,
             segments: Segments::default(),
             rtt: RttEstimator::new(profile.initial_rto.0, profile.min_rto.0, profile.max_rto.0),

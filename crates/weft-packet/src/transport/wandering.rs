@@ -34,7 +34,9 @@ impl Wandering {
         from: NodeId,
         to: NodeId,
     ) -> Option<Box<Self>> {
-        let changes = shared.transports[transport as usize].paths.changes(way.back);
+        let changes = shared.transports[transport as usize]
+            .paths
+            .changes(way.subflow, way.back);
         if changes == Changes::Never {
             return None;
         }
@@ -51,6 +53,11 @@ impl Wandering {
             n: 0,
             last: u64::MAX,
         }))
+    }
+
+    /// The paths that there are.
+    pub fn paths(&self) -> Paths {
+        self.paths
     }
 
     /// The route of a packet sent at `now`, if it is another than that of the one before.

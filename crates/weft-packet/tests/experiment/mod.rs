@@ -73,6 +73,7 @@ pub fn flow(from: u32, to: u32) -> Flow {
         traffic: 0,
         class: 0,
         round: 0,
+        rate: None,
     }
 }
 

@@ -364,6 +364,7 @@ impl Wire {
                 traffic: 0,
                 class: 0,
                 round: 0,
+                rate: None,
             }],
             programs: Vec::new(),
             nic: None,

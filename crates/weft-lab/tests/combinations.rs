@@ -1,0 +1,88 @@
+//! Combinations that nobody planned, and names that are everywhere.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use weft_lab::{Experiment, Run, RunOptions};
+
+fn run(text: &str, threads: usize) -> Run {
+    let options = RunOptions {
+        threads: Some(threads),
+        trace_hash: true,
+    };
+    let experiment = Experiment::parse(text, &[]).unwrap();
+    experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// Bytes delivered, of all flows; the run itself checks conservation.
+fn delivered(run: &Run) -> Vec<u64> {
+    let (_, flows) = run.tables.iter().find(|(name, _)| *name == "flows").unwrap();
+    let bytes = flows.column_by_name("delivered_bytes").unwrap();
+    bytes.as_primitive::<UInt64Type>().values().to_vec()
+}
+
+/// AMP over VL2, two of whose links to the intermediate switches fail, under web search.
+#[test]
+fn amp_over_vl2_with_failed_links() {
+    let spec = r#"
+        name = "vl2"
+        duration = "20ms"
+        topology = { kind = "vl2", aggregation_ports = 4, intermediate_ports = 4, hosts_per_tor = 4, rate = "1Gbps", delay = "2us" }
+        queues = { limit = "100 packets", mark = "10 packets" }
+        transports.amp = { cc = "amp", subflows = 4, paths = "disjoint" }
+        traffic = [{ kind = "poisson", transport = "amp", interval = "5ms", pairs = "random", size = { kind = "empirical", cdf = "web-search" } }]
+        events = [
+            { at = "5ms", layer = "agg-int", fraction = 0.25, state = "down", detect = "100us" },
+        ]
+    "#;
+    let whole = run(spec, 1);
+    let bytes = delivered(&whole);
+    assert!(bytes.len() > 20 && bytes.iter().filter(|bytes| **bytes > 0).count() > bytes.len() / 2);
+    assert_eq!(whole.manifest["trace_hash"], run(spec, 2).manifest["trace_hash"]);
+}
+
+/// OLIA over BCube, whose hosts have several ports and forward for others.
+#[test]
+fn olia_over_bcube() {
+    let of = |subflows: u32| {
+        let spec = format!(
+            r#"
+            name = "bcube"
+            duration = "40ms"
+            topology = {{ kind = "bcube", n = 4, k = 1, rate = "100Mbps", delay = "20us" }}
+            queues = {{ limit = "100 packets" }}
+            transports.olia = {{ cc = "olia", subflows = {subflows}, paths = "disjoint" }}
+            traffic = [{{ kind = "stride", transport = "olia", stride = 5 }}]
+            "#
+        );
+        delivered(&run(&spec, 1)).iter().sum::<u64>()
+    };
+    let (one, two) = (of(1), of(2));
+    // A host with two ports sends over both.
+    assert!(
+        two as f64 > 1.3 * one as f64,
+        "{two} bytes, with one subflow {one}"
+    );
+}
+
+/// What can be chosen stands in the reference.
+#[test]
+fn the_reference_has_every_name() {
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
+    let reference = std::fs::read_to_string(reference).unwrap();
+    let registry = serde_json::to_value(weft_lab::registry()).unwrap();
+    let mut names = 0;
+    for entry in registry
+        .as_object()
+        .unwrap()
+        .values()
+        .flat_map(|it| it.as_array().unwrap())
+    {
+        let name = entry["name"].as_str().unwrap();
+        assert!(reference.contains(name), "{name} is not in docs/reference.md");
+        names += 1;
+    }
+    assert!(names > 50, "{names}");
+}

@@ -1,0 +1,54 @@
+//! Connections whose first subflow scatters its packets over all paths until others take over.
+
+use weft_cc::CongestionControl;
+use weft_paths::{PathPolicy, Paths, Way};
+use weft_spec::Size;
+
+use weft_run::Transport;
+
+use super::connection::Connection;
+use super::host::Host;
+use super::rack::Rack;
+use super::subflow::{DRAINS, State, Subflow};
+
+/// Bytes that have to be acknowledged before the further subflows join.
+pub fn join_after(transport: &Transport) -> Size {
+    transport.paths.scatters_until().unwrap_or(transport.join_after)
+}
+
+/// Where packets overtake each other by policy, a subflow waits longer before it takes one for lost.
+pub fn expect_reordering(subflow: &mut Subflow, transport: &Transport, paths: Paths, way: Way) {
+    let usual = transport.profile.dupack_threshold;
+    if let Some(duplicates) = transport.paths.duplicates(paths, way.subflow, usual) {
+        subflow.dupack_threshold = duplicates;
+        subflow.rack = Rack::of_scattered();
+    }
+}
+
+impl Host {
+    /// A further subflow was established: where the policy says so, the first one takes no new data any more.
+    pub(super) fn take_over(&mut self, index: u32, now: u64) {
+        let connection = &mut self.connections[index as usize];
+        let transport = &self.shared.transports[connection.transport as usize];
+        if transport.paths.scatters_until().is_none() {
+            return;
+        }
+        let subflow = &mut self.subflows[connection.first as usize];
+        subflow.held |= DRAINS;
+        if subflow.segments.is_empty() && subflow.state == State::Open && !connection.holds(0) {
+            close_drained(connection, subflow, now);
+        }
+    }
+}
+
+/// Closes a subflow all of whose data is acknowledged, so that congestion control counts it no more.
+#[cold]
+pub fn close_drained(connection: &mut Connection, subflow: &mut Subflow, now: u64) {
+    let s = subflow.index as usize;
+    subflow.state = State::Closed;
+    subflow.deadline = u64::MAX;
+    connection.windows[s].established = false;
+    connection.cc.on_close(&mut connection.windows, s);
+    connection.note_suppression(now);
+    connection.look_at_all = true;
+}

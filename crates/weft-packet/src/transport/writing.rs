@@ -1,0 +1,71 @@
+//! Applications that write their data at a rate.
+
+use weft_spec::Rate;
+
+use crate::engine::At;
+
+use super::host::{Host, TimerKind, timer_key};
+
+/// Bits of a second's worth, times picoseconds of a second.
+const BITS: u128 = 8 * 1_000_000_000_000;
+
+/// Chunks of `mss` bytes that an application of this rate has written after so many picoseconds.
+fn written_after(elapsed: u64, rate: Rate, mss: u32) -> u64 {
+    (u128::from(elapsed) * u128::from(rate.0) / (BITS * u128::from(mss))) as u64
+}
+
+/// Picoseconds that it takes to write so many.
+fn time_of(chunks: u64, rate: Rate, mss: u32) -> u64 {
+    let bits = u128::from(chunks) * u128::from(mss) * BITS;
+    u64::try_from(bits.div_ceil(u128::from(rate.0))).unwrap_or(u64::MAX)
+}
+
+impl Host {
+    /// The application of a flow has written another chunk, which may be sent.
+    #[cold]
+    pub(super) fn write(&mut self, flow: u32, at: &mut At<'_>) {
+        let Some(&index) = self.sent.get(&flow) else {
+            return;
+        };
+        let Some(rate) = self.shared.flow(flow).rate else {
+            return;
+        };
+        let connection = &mut self.connections[index as usize];
+        if connection.written >= connection.total {
+            return; // stopped, or all there is
+        }
+        let mss = self.shared.transports[connection.transport as usize].profile.mss;
+        let chunks = written_after(at.now - connection.opened, rate, mss);
+        connection.written = chunks.min(connection.total.into()) as u32;
+        if connection.written < connection.total {
+            let next = connection.opened.saturating_add(time_of(chunks + 1, rate, mss));
+            at.set_timer(next, timer_key(TimerKind::Write, flow));
+        }
+        connection.look_at_all = true;
+        let first = connection.first;
+        self.pump(index, first, at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_is_written_when_its_time_has_come_and_not_before() {
+        for rate in [10_000, 50_000_000, 3_333_333_333, 100_000_000_000_000] {
+            let rate = Rate(rate);
+            for chunks in [1, 2, 7, 100_000] {
+                let time = time_of(chunks, rate, 1_460);
+                assert!(written_after(time, rate, 1_460) >= chunks);
+                assert!(written_after(time - 1, rate, 1_460) < chunks);
+            }
+        }
+    }
+
+    /// 1,250 bytes at 10 Mbps take a millisecond.
+    #[test]
+    fn the_time_is_that_of_the_bits() {
+        assert_eq!(time_of(3, Rate(10_000_000), 1_250), 3_000_000_000);
+    }
+}

@@ -1,0 +1,94 @@
+//! MMPTCP: Kheirkhah, Wakeman and Parisis, "MMPTCP: A Multipath Transport Protocol for Data Centers" (INFOCOM 2016), section III. Short
+//! flows scatter their packets over all paths in one window; a flow that has grown large goes on with several subflows.
+//!
+//! The first subflow scatters its packets. Once so many bytes of the connection are acknowledged the others join, with paths drawn
+//! by hash; with the first of them the scattering one takes no new data, and it closes when all it has sent is acknowledged.
+//!
+//! The paper adapts the threshold of duplicate acknowledgements to the number of paths. The usual one waits for three packets
+//! that were sent later on the same path; of scattered ones every n-th takes the same one of n paths, so that it is n times as
+//! high here. With RACK as many have to be overtaken, too, and by longer than a smoothed RTT, the most that its reordering window may
+//! be (RFC 8985, section 6.2, step 4), for while a first burst fills queues that alone is too short.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::Size;
+
+use crate::draw::draw;
+use crate::{Changes, Ecmp, PathPolicy, Paths, Way};
+
+/// Packets scattered first, subflows later.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mmptcp {
+    /// Bytes after which the further subflows join: 100 kB in the paper's section IV.
+    #[serde(default = "hundred_kilobytes")]
+    pub threshold: Size,
+    /// Duplicate acknowledgements that tell of a loss among scattered packets; left out, those of the profile times the paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub duplicates: Option<u32>,
+}
+
+fn hundred_kilobytes() -> Size {
+    Size(100_000)
+}
+
+impl Mmptcp {
+    pub(crate) const ABOUT: &str =
+        "the first subflow scatters its packets over all paths; after a number of bytes others take over";
+}
+
+impl PathPolicy for Mmptcp {
+    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
+        self.path_after(paths, seed, way, 0)
+    }
+
+    fn changes(&self, subflow: u32, _: bool) -> Changes {
+        if subflow == 0 {
+            Changes::EveryPacket
+        } else {
+            Changes::Never
+        }
+    }
+
+    fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
+        if way.subflow > 0 {
+            return Ecmp {}.path(paths, seed, way);
+        }
+        let hash = draw(&[seed, way.word(), n, MMPTCP]);
+        ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
+    }
+
+    fn duplicates(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
+        let each = u32::try_from(paths.count).unwrap_or(u32::MAX);
+        (subflow == 0).then(|| self.duplicates.unwrap_or(usual.saturating_mul(each)).max(1))
+    }
+
+    fn scatters_until(&self) -> Option<Size> {
+        Some(self.threshold)
+    }
+}
+
+/// Tells these draws from others for the same subflow.
+const MMPTCP: u64 = 0x6D_6D70;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threshold_of_duplicates_follows_the_paths() {
+        let of = |duplicates, count, subflow| {
+            let policy = Mmptcp {
+                threshold: Size(1),
+                duplicates,
+            };
+            policy.duplicates(Paths { count, branches: 1 }, subflow, 3)
+        };
+        assert_eq!(of(None, 1, 0), Some(3));
+        assert_eq!(of(None, 16, 0), Some(48));
+        assert_eq!(of(Some(5), 16, 0), Some(5));
+        assert_eq!(of(Some(5), 16, 1), None);
+        assert_eq!(of(None, u64::MAX, 0), Some(u32::MAX));
+    }
+}
