@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from weft.papers.amp_fg import fig02
+from weft.papers.amp_fg import fig02, settings
 
-UNIT_S = fig02.UNIT * fig02.RTT_US * 1e-6
+UNIT_S = fig02.UNIT * settings.RTT_US * 1e-6
 
 
 def table(of_single: int = 1, of_4: int = 10, of_8: int = 30, *, slow: bool = False) -> pl.DataFrame:
