@@ -1,4 +1,4 @@
-# `make` alone lists the targets. Each does all its own set-up; a second call does only what changed.
+# `make` alone lists the targets. Each target does its own set-up; a second call only redoes what changed.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -20,6 +20,7 @@ unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 # Programs that only some targets need.
 TOOLS := target/tools
 NS3 := /usr/include/ns3/core-module.h
+SIMGRID := /usr/include/simgrid/version.h
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml)
 
@@ -28,10 +29,10 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s%s\n", $$1, $$2 }'
 
 .PHONY: build
-build: $(STAMPS)/build ## Build everything into .venv; .venv/bin/weft works after
+build: $(STAMPS)/build ## Build everything into .venv; then .venv/bin/weft works
 
 .PHONY: dev
-dev: $(STAMPS)/run ## Build what is edited to try it: within seconds, and slower than `make build`
+dev: $(STAMPS)/run ## Rebuild within seconds while developing; the result runs slower than that of `make build`
 	@PIP_QUIET=1 $(BIN)/maturin develop --profile development --locked --quiet
 	@rm -f $(STAMPS)/build
 
@@ -41,12 +42,34 @@ demo: build ## Run AMP against XMP, DCM and DCTCP under incast; the page is out/
 	$(BIN)/weft demo --out out/demo
 
 .PHONY: test
-test: build $(STAMPS)/checks $(STAMPS)/linux $(STAMPS)/browser $(STAMPS)/emulator $(STAMPS)/ns3 ## Run all tests, Rust and Python
+test: ## Run all tests, Rust and Python
+	@$(MAKE) --no-print-directory --jobs=3 ready-to-test
 	cargo test --locked --workspace
-	WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
+	$(PYTEST) --numprocesses auto --dist loadgroup -m 'not kernel'
+	$(PYTEST) -m kernel
+
+PYTEST := WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
+
+# Side by side: the last minutes of the release build are one thread's, and what is installed needs a network more than a core.
+.PHONY: ready-to-test rust-tests
+ready-to-test: build package rust-tests $(STAMPS)/linux $(STAMPS)/browser $(STAMPS)/tshark $(STAMPS)/emulator $(STAMPS)/ns3 $(STAMPS)/checks
+rust-tests: $(STAMPS)/linux $(STAMPS)/venv
+	cargo test --locked --workspace --no-run
+
+WHEELS := target/wheels
+.PHONY: package
+package: $(STAMPS)/wheel ## Pack the Python package, below target/wheels: a wheel for any Python from 3.11 on, and the sources
+
+.PHONY: test-sdist
+test-sdist: package $(STAMPS)/checks ## Build the wheel again from the packed sources, in an environment of its own (minutes)
+	WEFT_BUILD_SDIST=1 $(BIN)/python -m pytest tests/test_package.py
+
+.PHONY: site
+site: build $(STAMPS)/checks ## Make the documentation site, target/site/index.html; `make test` leaves the gallery's plots
+	$(BIN)/mkdocs build --strict --quiet
 
 .PHONY: snapshots
-snapshots: build $(STAMPS)/checks ## Write the figures' snapshots anew, to be reviewed as a change of numbers
+snapshots: build $(STAMPS)/checks ## Renew the figures' snapshots, to be reviewed as a change of numbers
 	WEFT_SNAPSHOTS=renew $(BIN)/python -m pytest tests/papers/test_quick.py
 
 .PHONY: build-linux
@@ -55,7 +78,7 @@ build-linux: $(STAMPS)/linux $(STAMPS)/venv ## Build weftd, multipath congestion
 	@ln -sfn $(abspath target/release/weftd) $(BIN)/weftd
 
 .PHONY: test-linux
-test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (root); `make test` does as well
+test-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Test weftd on this kernel (root); part of `make test`
 	cargo test --locked -p weft-linux -- --nocapture
 
 .PHONY: measure-linux
@@ -63,7 +86,7 @@ measure-linux: $(STAMPS)/linux $(STAMPS)/emulator ## Measure what weftd costs an
 	cargo test --locked -p weft-linux -- --ignored --nocapture --test-threads=1 --skip soak
 
 .PHONY: soak-linux
-soak-linux: $(STAMPS)/linux ## Run weftd under faults by chance for MINUTES=5, the same for the same SEED=1 (root)
+soak-linux: $(STAMPS)/linux ## Run weftd under random faults for MINUTES=5; the same SEED=1 gives the same faults (root)
 	MINUTES=$(or $(MINUTES),5) SEED=$(or $(SEED),1) \
 	  cargo test --locked -p weft-linux --test daemon -- --ignored --nocapture soak
 
@@ -90,21 +113,42 @@ test-package: deb $(STAMPS)/package ## Install, run under systemd and remove tha
 .PHONY: validate
 validate: build $(STAMPS)/ns3 ## Run small experiments here and in ns-3, side by side (docs/validation.md)
 	@if [ -e $(NS3) ]; then $(MAKE) --no-print-directory target/ns3/driver && $(BIN)/python tests/ns3/compare.py target/ns3/driver; \
-	else echo "Skipped: the comparison with ns-3, as libns3-dev is not there"; fi
+	else echo "Skipped: the comparison with ns-3, because libns3-dev is not installed"; fi
+
+.PHONY: validate-flow
+validate-flow: build ## Run permutations and a workload at the flow level and at the packet level, side by side
+	$(BIN)/python -m tests.levels.compare
 
 # Not by pkg-config: ns-3's files there name libraries that Debian's package does not need.
 target/ns3/driver: tests/ns3/driver.cc
 	@mkdir -p $(@D)
 	g++ -O2 -std=c++17 -Wall -Wextra $< -o $@ $(addprefix -lns3-,core network internet point-to-point applications traffic-control)
 
+.PHONY: guides
+guides: build $(STAMPS)/checks ## Renew what the blocks of the tutorial and the how-to pages print, to be reviewed
+	WEFT_SNAPSHOTS=renew $(BIN)/python -m pytest tests/test_guides.py
+
 .PHONY: events-fuzz
 events-fuzz: ## Simulate 10,000 random experiments with random events, each with one and with three threads
 	WEFT_ANY_RUNS=$(or $(RUNS),10000) cargo test --locked -p weft-packet --test any_run
 
 .PHONY: bench
-bench: build ## Measure packet-hops a second, with one thread and with two
+bench: build $(STAMPS)/simgrid ## Measure packet-hops a second with one thread and with two, and max-min fair rates beside SimGrid
 	$(BIN)/weft bench --threads 1
 	$(BIN)/weft bench --threads 2
+	@if [ -e $(SIMGRID) ]; then $(MAKE) --no-print-directory target/simgrid/driver && $(BIN)/python -m tests.simgrid.compare target/simgrid/driver; \
+	else echo "Skipped: the comparison with SimGrid, as libsimgrid-dev is not there"; fi
+
+# Debian's package has the library without its solver's headers, which are in the sources of the same version on PyPI.
+# Of the configuration that these ask for nothing is used.
+target/simgrid/driver: tests/simgrid/driver.cc
+	@mkdir -p $(@D)
+	version=$$(sed -n 's/.*SIMGRID_VERSION_STRING ".* \([0-9.]*\)".*/\1/p' $(SIMGRID)) && \
+	cd $(@D) && { [ -e simgrid-$$version.tar.gz ] || \
+	  $(abspath $(BIN)/python) -m pip download --quiet --no-deps --no-binary simgrid simgrid==$$version; } && \
+	tar xzf simgrid-$$version.tar.gz --wildcards '*/src/kernel/lmm/*.hpp' '*/src/surf/surf_interface.hpp' && \
+	touch simgrid-$$version/src/internal_config.h && \
+	g++ -O2 -std=c++17 -Wall -Wextra $(abspath $<) -isystem simgrid-$$version -o driver -lsimgrid
 
 .PHONY: lint
 lint: build $(STAMPS)/checks $(STAMPS)/linux ## Check formatting, clippy, ruff and types
@@ -115,8 +159,9 @@ lint: build $(STAMPS)/checks $(STAMPS)/linux ## Check formatting, clippy, ruff a
 	$(BIN)/mypy
 
 .PHONY: generate
-generate: build $(STAMPS)/checks ## Generate python/weft/spec.py, docs/reference.md and docs/claims.md anew
+generate: build $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages, docs/reference.md and docs/claims.md
 	$(BIN)/python python/generate_models.py
+	$(BIN)/python python/generate_manual.py
 	$(BIN)/python python/generate_reference.py
 	$(BIN)/python python/generate_claims.py
 
@@ -133,11 +178,13 @@ clean: ## Remove everything that was built
 	rm -rf $(VENV) target out python/weft/_weft*.so .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 
-# Installs Debian packages, where that is possible.
-apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing $(1)" && apt-get update -qq && \
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null; }
+# Installs Debian packages, where that is possible; one recipe at a time.
+apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && mkdir -p $(STAMPS) && \
+  exec 9>$(STAMPS)/apt.lock && flock 9 && \
+  echo "Installing $(1)" && apt-get update -qq && \
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null 9>&-; }
 
-# What no lock file can bring: Debian packages and the Rust toolchain.
+# What no lock file can install: Debian packages and the Rust toolchain.
 $(STAMPS)/system:
 	@missing=(); \
 	command -v cc >/dev/null && command -v make >/dev/null || missing+=(build-essential); \
@@ -174,9 +221,13 @@ $(STAMPS)/emulator: | $(STAMPS)/system
 
 # For the tests of weftd's package, which are skipped without it.
 $(STAMPS)/package: $(STAMPS)/emulator
-	@command -v mmdebstrap >/dev/null || $(call apt_install,mmdebstrap) || \
-	  echo "Tests of the package will be skipped. To run them: sudo apt-get install mmdebstrap" >&2
-	@if command -v mmdebstrap >/dev/null; then touch $@; fi
+	@missing=(); \
+	command -v mmdebstrap >/dev/null || missing+=(mmdebstrap); \
+	command -v gpgv >/dev/null || missing+=(gpgv); \
+	command -v apparmor_parser >/dev/null || missing+=(apparmor); \
+	if ((  $${#missing[@]} )); then $(call apt_install,$${missing[*]}) || \
+	  { echo "Some tests of the package will be skipped. To run them: sudo apt-get install $${missing[*]}" >&2; exit 0; }; fi; \
+	touch $@
 
 $(TOOLS)/bin/cargo-generate-rpm: | $(STAMPS)/system
 	cargo install --locked --quiet --root $(TOOLS) cargo-generate-rpm@0.21.1
@@ -190,11 +241,23 @@ $(STAMPS)/ns3: | $(STAMPS)/system
 	  echo "No ns-3: the comparison with it will be skipped. To run it: sudo apt-get install libns3-dev" >&2
 	@if [ -e $(NS3) ]; then touch $@; fi
 
+# For the comparison with SimGrid, which is skipped without it.
+$(STAMPS)/simgrid: | $(STAMPS)/system
+	@[ -e $(SIMGRID) ] || $(call apt_install,libsimgrid-dev) || \
+	  echo "No SimGrid: the comparison with it will be skipped. To run it: sudo apt-get install libsimgrid-dev" >&2
+	@if [ -e $(SIMGRID) ]; then touch $@; fi
+
 # For the tests of pages, which are skipped without it.
 $(STAMPS)/browser: | $(STAMPS)/system
 	@command -v chromium >/dev/null || $(call apt_install,chromium) || \
 	  echo "No chromium: tests in a browser will be skipped. To run them: sudo apt-get install chromium" >&2
 	@if command -v chromium >/dev/null; then touch $@; fi
+
+# For the tests of traces, which are skipped without it.
+$(STAMPS)/tshark: | $(STAMPS)/system
+	@command -v tshark >/dev/null || $(call apt_install,tshark) || \
+	  echo "No tshark: tests of traces will be skipped. To run them: sudo apt-get install tshark" >&2
+	@if command -v tshark >/dev/null; then touch $@; fi
 
 $(STAMPS)/venv: | $(STAMPS)/system
 	$(PYTHON) -m venv $(VENV)
@@ -213,4 +276,11 @@ $(STAMPS)/checks: requirements/checks.lock $(STAMPS)/run
 $(STAMPS)/build: pyproject.toml $(RUST_SOURCES) $(STAMPS)/run
 	@echo "Compiling the simulator; the first time takes some minutes"
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+# Cargo finds what `make build` has compiled.
+$(STAMPS)/wheel: $(STAMPS)/build README.md LICENSE $(shell find python -type f -not -name '*.so' -not -path '*/__pycache__/*')
+	@rm -rf $(WHEELS)
+	$(BIN)/maturin build --release --locked --quiet --out $(WHEELS)
+	$(BIN)/maturin sdist --out $(WHEELS)
 	@touch $@

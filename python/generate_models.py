@@ -16,7 +16,10 @@ def generate() -> str:
     """The text that `weft/spec.py` must have."""
     with tempfile.TemporaryDirectory() as folder:
         schema = Path(folder, "schema.json")
-        schema.write_text(json.dumps(_simplified(json.loads(_weft.schema()))), encoding="utf-8")
+        document = _simplified(json.loads(_weft.schema()))
+        # Only Python can hand over a class.
+        document["$defs"]["Transport"]["properties"]["cc"]["anyOf"].append({"customTypePath": "weft.model.OwnCc"})
+        schema.write_text(json.dumps(document), encoding="utf-8")
         generated = Path(folder, "spec.py")
         subprocess.run(
             [
@@ -69,7 +72,7 @@ def _simplified(schema: Any, *, arm: bool = False) -> Any:
 BOUNDS = {"minimum", "maximum", "minItems", "maxItems", "minLength", "pattern", "examples"}
 HEADER = '''"""An experiment as pydantic models.
 
-Generated from the spec's JSON Schema by `make generate`; not to be changed by hand.
+Generated from the spec's JSON Schema by `make generate`; do not edit.
 """'''
 FOOTER = """
 

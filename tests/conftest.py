@@ -11,6 +11,13 @@ import pytest
 from tests.command import INCAST
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several processes (`--dist loadgroup`) a file's tests stay together, for they share what they prepare."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
     """Ctrl-C works in this process and in those it starts, even if the tests run where it is ignored."""

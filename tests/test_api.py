@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import weft
 from weft import _weft
+from weft.errors import UsageError
 
 
 @pytest.fixture
@@ -62,6 +64,7 @@ def test_tables(experiment: weft.Experiment) -> None:
         "jobs",
         "suppressions",
         "latencies",
+        "packets",
     ]
     assert result.flows["delivered_bytes"].to_list() == [64_000] * 4
     assert len(result.subflows) == 4
@@ -165,6 +168,24 @@ def test_write(tmp_path: Path, experiment: weft.Experiment) -> None:
 def test_registry_and_schema() -> None:
     assert "amp" in {it["name"] for it in weft.registry()["algorithms"]}
     assert weft.schema()["title"]
+
+
+def test_load_is_the_share_of_the_senders_links(spec: Path) -> None:
+    """30 % of 10 Gbps for 0.2 s are 75 MB: of 7,500 flows the standard deviation is 1.2 %."""
+    traffic = "{kind = 'poisson', transport = 'dctcp', pairs = [['h0', 'r0']], size = '10KB', load = 0.3}"
+    flows = weft.run(weft.load(spec, ["duration=200ms", f"traffic=[{traffic}]"])).flows
+    assert flows["size_bytes"].sum() == pytest.approx(75e6, rel=0.05)
+
+
+def test_pandas_users_are_told_what_is_missing(experiment: weft.Experiment) -> None:
+    result = weft.run(experiment)
+    with pytest.raises(UsageError, match="allowed: flows"):
+        result.to_pandas("flow")
+    if all(find_spec(name) for name in ("pandas", "pyarrow")):
+        assert len(result.to_pandas("flows")) == result.flows.height
+    else:
+        with pytest.raises(weft.MissingError, match=r'is not installed; allowed: with pip install "weft\[pandas\]"'):
+            result.to_pandas("flows")
 
 
 def test_a_folder_written_during_the_run_has_the_same_tables(spec: Path, tmp_path: Path) -> None:

@@ -147,6 +147,48 @@ def test_no_experiment(experiment: Any) -> None:
     assert len(str(raised.value).splitlines()) == 1
 
 
+HOSTS = {"hosts": ["a", "b"], "switches": ["s", "t"], "rate": "1Gbps", "delay": "1us"}
+APART = {"kind": "graph", "links": [{"a": "a", "b": "s"}, {"a": "b", "b": "t"}], **HOSTS}
+NOTHING = {"kind": "graph", "links": [{"a": "a", "b": "s", "rate": "0Gbps"}], **HOSTS}
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"topology": APART}, "topology.links: no path leads from a to b; allowed: "),
+        ({"topology": NOTHING}, 'topology.links[0].rate: "0Gbps"'),
+        ({"events": [{"at": "1ms", "links": ["s0->r0"], "rate": "0bps"}]}, 'events[0].rate: "0bps"'),
+        (
+            {"transports": {"t": {"cc": "amp-fg"}}},
+            'transports.t.cc: "amp-fg" has no response function; allowed: "amp", ',
+        ),
+        ({"transports": {"t": {"cc": "kernel:amp"}}}, 'transports.t.cc: "kernel:amp" has no response function'),
+        ({"probes": [{"kind": "queue", "at": ["s0->r0"]}]}, 'probes[0].kind: "queue", which only packets have'),
+        ({"probes": [{"kind": "latency", "flows": [0]}]}, "probes[0]"),
+        ({"hosts": {"jitter": "1us"}}, "hosts: "),
+    ],
+)
+def test_flow_level(changes: dict[str, Any], complaint: str) -> None:
+    """What a level without packets cannot do is refused where it is asked for."""
+    spec = {
+        "name": "any",
+        "level": "flow",
+        "duration": "10ms",
+        "topology": {"kind": "many-to-one", "senders": 2, "rate": "1Gbps", "delay": "5us"},
+        "queues": {"limit": "100 packets"},
+        "transports": {"t": {"cc": "reno"}},
+        "traffic": [{"kind": "bulk", "transport": "t", "from": "h0", "to": "r0"}],
+    }
+    if "topology" in changes:
+        spec["traffic"] = [{"kind": "bulk", "transport": "t", "from": "a", "to": "b"}]
+    with pytest.raises(weft.SpecError) as raised:
+        weft.run({**spec, **changes})
+    line = str(raised.value)
+    assert line.startswith(complaint)
+    assert line.splitlines() == [line]
+    assert "; allowed: " in line
+
+
 def start(*arguments: str | bytes, cwd: Path, room_kb: int | None = None, **how: Any) -> subprocess.Popen[bytes]:
     """Starts `weft`, which may use so much address space."""
     limits = [] if room_kb is None else ["/bin/bash", "-c", f'ulimit -v {room_kb}; exec "$@"', "-"]
@@ -176,6 +218,8 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
 
 
 TRAFFIC = 'traffic=[{{kind="poisson", transport="dctcp", from="0..4", to="r0", pairs="random", rate=9, size={}}}]'
+GRAPH = 'topology={{kind = "graph", file = "{}", rate = "1Gbps", delay = "1us"}}'
+FLOW_LIST = 'traffic=[{kind = "flow-list", transport = "dctcp", file = "/dev/zero"}]'
 FAT_TREE = 'topology={kind = "fat-tree", k = 254, rate = "1Gbps", delay = "1us"}'
 FEW_GB = 6_000_000
 
@@ -190,6 +234,9 @@ FEW_GB = 6_000_000
         (["run", "incast.toml/x"], ["cannot be read: Not a directory"]),
         (["run", "x" * 1000], ["cannot be read: File name too long"]),
         (["run", "incast.toml", "--set", TRAFFIC.format("{kind = 'empirical', cdf = '/dev/zero'}")], ["is too long"]),
+        (["run", "incast.toml", "--set", GRAPH.format("/dev/zero")], ["topology.file: /dev/zero: is too long"]),
+        (["run", "incast.toml", "--set", GRAPH.format("endless.topo")], ["topology.file: endless.topo: is too long"]),
+        (["run", "incast.toml", "--set", FLOW_LIST], ["traffic[0].file: /dev/zero: is too long"]),
         (["run", "incast.toml", "--set", FAT_TREE], ["topology: needs about", "GB are free", "--force"]),
         (
             ["run", "incast.toml", "--set", "transports.dctcp.subflows=64", "--set", "traffic[0].flows=10000000"],
@@ -215,6 +262,7 @@ def test_command(tmp_path: Path, arguments: list[str | bytes], words: list[str])
     (tmp_path / "incast.toml").write_text(INCAST.replace('gap = "50us"', ""))
     if "large.toml" in arguments:
         (tmp_path / "large.toml").write_text('[[traffic]]\nkind = "bulk"\n' * 4_000_000)
+    (tmp_path / "endless.topo").symlink_to("/dev/zero")
     before = set(tmp_path.iterdir())
     code, err = ended(start(*arguments, cwd=tmp_path, room_kb=FEW_GB, stdout=subprocess.DEVNULL))
     assert code == 2, err

@@ -16,7 +16,20 @@ from weft.papers import FIGURES
 MAKE = shutil.which("make") or "make"
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMANDS = {"run", "sweep", "list", "schema", "reproduce", "demo", "bench"}
+COMMANDS = {
+    "run",
+    "sweep",
+    "tune",
+    "report",
+    "trace",
+    "list",
+    "schema",
+    "doctor",
+    "completion",
+    "reproduce",
+    "demo",
+    "bench",
+}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import shlex
 import shutil
 import signal
@@ -26,6 +28,7 @@ from weft.grid import cluster, store
 from weft.grid.axes import Axis, label_names
 from weft.grid.command import Outcome, run_sweep
 from weft.grid.plan import Sweep, plan
+from weft.grid.where import Where
 from weft.guard import run_guarded
 
 OVER = ["transports.dctcp.cc=dctcp,reno", "transports.dctcp.subflows=1,2"]
@@ -62,10 +65,11 @@ def test_range_is_pythons_with_its_end(first: int, more: int, step: int) -> None
         ("a=", "names no values"),
         ("a=1,,2", "an empty value"),
         ("a=1,2,1", "has '1' twice"),
-        ("a=40:10:10", "goes nowhere"),
-        ("a=1:2:0", "goes nowhere"),
+        ("a=40:10:10", "is an empty range"),
+        ("a=1:2:0", "is an empty range"),
         ("a=1:999999999999999999:1", "allowed: at most 100,000"),
         ("seed=1,2", "--seeds"),
+        ("sweep.seeds=1,2", "a field of the experiment"),
     ],
 )
 def test_axis_that_is_none(text: str, words: str) -> None:
@@ -110,6 +114,38 @@ def test_key_is_of_files_as_well(spec: Path) -> None:
     assert len(keys) == 2
 
 
+def test_a_spec_says_itself_what_varies(spec: Path) -> None:
+    by_command = planned(spec, OVER, 2)
+    table = f"[sweep]\nover = {json.dumps(OVER)}\nseeds = 2\n"
+    spec.write_text(f"{INCAST}\n{table}")
+    by_table = plan(spec, (), force=False)
+    assert by_table.runs == by_command.runs, "with the same keys"
+    assert by_table.axes == by_command.axes
+    # Its command says otherwise.
+    assert len(planned(spec, OVER[:1], 3).runs) == 6
+    assert len(plan(spec, (), [Axis.parse(OVER[0])], force=False).runs) == 4
+    assert len(plan(spec, ("sweep.seeds=3",), force=False).runs) == 12
+    assert weft("run", spec.name, "--out", "alone", cwd=spec.parent).code == 0
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("seeds = 0", "sweep.seeds: 0; allowed: 1 to 1000"),
+        ("seeds = 1.5", "sweep.seeds"),
+        ("over = 3", "sweep.over"),
+        ("over = ['x']", "sweep.over[0]: 'x': names no values; allowed: "),
+        ("over = ['topology.nobody=1,2']", "topology.nobody"),
+        ("runs = 3", "sweep.runs"),
+    ],
+)
+def test_tables_that_say_nothing(spec: Path, table: str, words: str) -> None:
+    spec.write_text(f"{INCAST}\n[sweep]\n{table}\n")
+    with pytest.raises(SpecError) as raised:
+        plan(spec, (), force=False)
+    assert words in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -122,8 +158,16 @@ def test_key_is_of_files_as_well(spec: Path) -> None:
         (["--cluster", "host"], 2, "tcp://host:8786"),
         (["--cluster", "tcp://127.0.0.1:1"], 3, "no scheduler answers"),
         (["--cluster", "tcp://127.0.0.1:1", "--workers", "2"], 2, "one of the two"),
+        (["--cluster", "slurm"], 2, "--workers: missing"),
+        (["--cluster", "slurm:", "--workers", "2"], 2, "'' is no option of slurm; allowed: account, cores,"),
+        (["--cluster", "slurm:nodes=3", "--workers", "2"], 2, "'nodes' is no option of slurm"),
+        (["--cluster", "slurm:cores=2,cores=3", "--workers", "2"], 2, "'cores' is given twice"),
+        (["--cluster", "slurm:cores=0", "--workers", "2"], 2, "cores is '0'; allowed: such as 8"),
+        (["--cluster", "slurm:walltime=2h", "--workers", "2"], 2, "allowed: such as 04:00:00"),
+        (["--cluster", "slurm:queue=a b", "--workers", "2"], 2, "queue is 'a b'; allowed: such as a name"),
+        (["--cluster", "slurm", "--workers", "2"], 3, "this machine has no sbatch"),
         (["--out", "incast.toml"], 2, "cannot be made"),
-        (["--out", "."], 2, "holds something else"),
+        (["--out", "."], 2, "is not the folder of a sweep"),
         (["--out", "/dev/null/x"], 2, "cannot be made"),
     ],
 )
@@ -136,6 +180,7 @@ def test_bad_input(
     words: str,
 ) -> None:
     monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
+    monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.chdir(spec.parent)
     assert run_guarded(lambda: cli.app(["sweep", spec.name, *arguments], standalone_mode=False)) == code
     shown = capsys.readouterr()
@@ -239,6 +284,39 @@ def wait_for(process: subprocess.Popen[bytes], begun: Callable[[], bool]) -> Non
         time.sleep(0.01)
 
 
+def test_killed_at_ten_moments_is_as_unbroken(spec: Path) -> None:
+    """Kills the client, with all that it has started or without, at random moments from its start to its tables."""
+    question = ["sweep", spec.name, *[word for text in OVER for word in ("--over", text)], "--seeds", "10", "--json"]
+    begun = time.monotonic()
+    assert weft(*question, "--out", "unbroken", cwd=spec.parent).code == 0
+    takes_s = time.monotonic() - begun
+    moments = random.Random(10)  # noqa: S311 - drawn at random, but not secret
+    folder = spec.parent / "broken"
+    killed = 0
+    while killed < 10:
+        process = subprocess.Popen(
+            [WEFT, *question, "--out", "broken"], cwd=spec.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            process.wait(moments.uniform(0.05, 1.0) * takes_s)
+        except subprocess.TimeoutExpired:
+            children = psutil.Process(process.pid).children(recursive=True)
+            for it in [process, *children] if killed % 2 else [process]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    it.send_signal(signal.SIGKILL)
+            process.wait()
+            psutil.wait_procs(children, timeout=20)
+            killed += 1
+        if process.returncode == 0 and killed < 10:
+            # It was over before: half of the runs begin anew.
+            for place in sorted((folder / "runs").glob("??"))[::2]:
+                shutil.rmtree(place)
+    resumed = weft(*question, "--out", "broken", cwd=spec.parent)
+    assert resumed.code == 0, resumed
+    assert content(folder / "tables") == content(spec.parent / "unbroken" / "tables")
+    assert [path.name for path in folder.rglob(".weft-*")] == []
+
+
 def test_more_seeds_reuse_what_is_there(spec: Path) -> None:
     folder = spec.parent / "out"
     assert run_here(planned(spec, OVER, 2), folder).reused == 0
@@ -254,7 +332,7 @@ def run_here(sweep: Sweep, folder: Path) -> Outcome:
         n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None, silence_logs=50
     ) as it:
         return run_sweep(
-            sweep, folder, address=it.scheduler_address, workers=None, force=False, show=lambda _done, _note: None
+            sweep, folder, where=Where(address=it.scheduler_address), force=False, show=lambda _done, _note: None
         )
 
 
@@ -297,7 +375,7 @@ def test_scheduler_that_goes_ends_the_sweep(spec: Path) -> None:
     class Gone:
         status = "lost"
 
-    with pytest.raises(MissingError, match="has gone"):
+    with pytest.raises(MissingError, match="is gone"):
         cluster._judge(Gone(), planned(spec, []).runs[0], spec.parent)  # type: ignore[arg-type]  # noqa: SLF001
 
 

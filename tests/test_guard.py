@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 
 import pytest
@@ -33,6 +34,8 @@ class Panic(BaseException):
         (errors.MissingError("needs root"), 3),
         (errors.UsageError("no figure given"), 2),
         (typer.BadParameter("not a number"), 2),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory"), 2),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "weft/lost.json"), 70),
         (errors.InternalError("link 3: 5 sent, 4 arrived"), 70),
         (ZeroDivisionError("division by zero"), 70),
         (Panic("index out of bounds"), 70),

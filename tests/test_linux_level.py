@@ -16,6 +16,8 @@ from tests.command import WEFT
 from weft import Experiment, api
 from weft.errors import MissingError, SpecError
 
+pytestmark = pytest.mark.kernel
+
 SPEC: dict[str, Any] = {
     "name": "coexistence",
     "level": "linux",

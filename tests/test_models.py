@@ -59,8 +59,8 @@ def test_unknown_field_is_refused() -> None:
         ),
         (
             lambda: small().model_copy(update={"durration": "1s"}),
-            "durration: unknown field; allowed: name, duration, level, seed, topology, queues, hosts, transports, "
-            "traffic, probes, events, controller, stop, measure",
+            "durration: unknown field; allowed: name, duration, level, seed, topology, queues, layers, hosts, "
+            "transports, traffic, probes, sharing, events, controller, stop, measure, sweep",
         ),
         (
             lambda: small().model_copy(update={"duration": 3}),

@@ -165,7 +165,9 @@ def test_paper_says_what_became_of_its_figures(browser: Browser, paper: Path) ->
 
 
 def test_demo_has_its_tables_beside_it(demo: Path) -> None:
-    assert {path.name for path in demo.iterdir()} == {"flows.parquet", "incast.png", "index.html", "summary.parquet"}
+    names = {"flows.parquet", "incast.png", "index.html", "report.html", "runs", "summary.parquet"}
+    assert {path.name for path in demo.iterdir()} == names
+    assert (demo / "report.html").stat().st_size < 5e6
     summary = pl.read_parquet(demo / "summary.parquet")
     assert len(summary) == 4 * 4
     assert (demo / "index.html").read_text().count("<tr>") == 1 + len(summary)

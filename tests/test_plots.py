@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import weft
 from weft.errors import UsageError
+from weft.slowdown import with_slowdown
 
 
 @pytest.fixture
@@ -50,9 +52,44 @@ def test_jain_and_utilisation(result: weft.Result) -> None:
     assert axes.patches
 
 
+def test_slowdown(result: weft.Result) -> None:
+    (axes,) = result.plot.slowdown().axes
+    of_flows = with_slowdown(result)["slowdown"]
+    heights = [line.get_ydata()[0] for line in axes.get_lines()]  # type: ignore[index]
+    assert heights == pytest.approx([of_flows.quantile(q, interpolation="linear") for q in (0.5, 0.99)])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["10 KB to 100 KB"]
+
+
+def test_altair_draws_the_same(result: weft.Result) -> None:
+    plots = result.plot.altair
+    for chart, rows in (
+        (plots.fct(), 4),
+        (plots.slowdown(), 2),
+        (plots.windows(2), len(result.traces.filter(flow=2))),
+        (plots.queues(), result.traces["length_packets"].count()),
+        (plots.jain(), 1),
+        (plots.utilisation(), 2),
+    ):
+        values = [data for data in _values(chart.to_dict()) if data]
+        assert max(map(len, values)) == rows
+    times = [row["value"] for row in _values(plots.fct().to_dict())[0]]
+    assert times == pytest.approx([1e6 * time for time in sorted(result.flows["fct_s"])])
+
+
+def _values(part: Any) -> list[list[dict[str, Any]]]:
+    """All rows in a chart's specification."""
+    if isinstance(part, list):
+        return [values for item in part for values in _values(item)]
+    if not isinstance(part, dict):
+        return []
+    own = [part["values"]] if isinstance(part.get("values"), list) else []
+    named = list(part.get("datasets", {}).values())
+    return own + named + [values for name, it in part.items() if name != "datasets" for values in _values(it)]
+
+
 def test_what_is_not_there_is_said(spec: Path) -> None:
     plain = weft.run(spec).plot
-    for plot, words in ((plain.windows, "no flow is on record"), (plain.queues, "no queue is sampled")):
+    for plot, words in ((plain.windows, "no flow is recorded"), (plain.queues, "no queue is sampled")):
         with pytest.raises(UsageError, match=words):
             plot()
     with pytest.raises(UsageError, match=r"'colour' is no column of flows; allowed: .*transport"):

@@ -4,23 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use libbpf_cargo::SkeletonBuilder;
-
-/// What `src/programs/mod.rs` includes, the tests, and the testbed's switch.
-const PROGRAMS: [&str; 10] = [
-    "weft_amp",
-    "weft_dcm",
-    "weft_dctcp",
-    "weft_lia",
-    "weft_xmp",
-    "tests/joins",
-    "tests/mark",
-    "tests/mark_all",
-    "tests/mark_queue",
-    "weft_switch",
-];
+use weft_bpf::{PROGRAMS, SOURCES};
 
 fn main() -> ExitCode {
-    println!("cargo::rerun-if-changed=bpf");
+    println!("cargo::rerun-if-changed={SOURCES}");
     println!("cargo::rerun-if-env-changed=CLANG");
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     if let Err(error) = Command::new(&clang).arg("--version").output() {
@@ -31,11 +18,12 @@ fn main() -> ExitCode {
     }
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     for program in PROGRAMS {
+        let name = out.join(program.replace('/', "_"));
         let built = SkeletonBuilder::new()
-            .source(format!("bpf/{program}.bpf.c"))
-            .obj(out.join(format!("{}.o", program.replace('/', "_"))))
+            .source(format!("{SOURCES}/{program}.bpf.c"))
+            .obj(name.with_extension("o"))
             .clang(&clang)
-            .clang_args(arguments())
+            .clang_args(arguments(&name.with_extension("d")))
             .build();
         if let Err(error) = built {
             for line in format!("{error:#}").lines() {
@@ -47,7 +35,8 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn arguments() -> Vec<String> {
+/// `read` is where clang writes which files it has read, for the test of the architecture.
+fn arguments(read: &Path) -> Vec<String> {
     let arch = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let mut arguments: Vec<String> = [
         "-mcpu=v3",
@@ -59,6 +48,7 @@ fn arguments() -> Vec<String> {
     ]
     .map(String::from)
     .to_vec();
+    arguments.extend(["-MMD".to_owned(), "-MF".to_owned(), read.display().to_string()]);
     // The kernel's uapi headers include asm/, which Debian keeps by architecture.
     let headers = format!("/usr/include/{arch}-linux-gnu");
     if Path::new(&headers).is_dir() {

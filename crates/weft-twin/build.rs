@@ -1,12 +1,14 @@
 //! Compiles the algorithms of the BPF programs for this machine.
 
 fn main() {
-    println!("cargo::rerun-if-changed=../weft-linux/bpf");
+    println!("cargo::rerun-if-changed={}", weft_bpf::SOURCES);
     println!("cargo::rerun-if-changed=src/twin.c");
     cc::Build::new()
         .file("src/twin.c")
-        .include("../weft-linux/bpf")
+        .include(weft_bpf::SOURCES)
         .opt_level(2)
         .flags(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
+        // What was read stands beside the object, for the test of the architecture.
+        .flag("-MMD")
         .compile("weft_twin");
 }

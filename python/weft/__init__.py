@@ -10,13 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weft import slowdown, statistics, sweep
+    from weft import slowdown, statistics, sweep, trace
     from weft._weft import Progress, __version__
     from weft.api import Result, load, registry, run, schema
+    from weft.congestion_control import CongestionControl
     from weft.errors import InternalError, MissingError, OutputError, RunError, SpecError, WeftError
     from weft.spec import Experiment
 
 __all__ = [
+    "CongestionControl",
     "Experiment",
     "InternalError",
     "MissingError",
@@ -34,13 +36,15 @@ __all__ = [
     "slowdown",
     "statistics",
     "sweep",
+    "trace",
 ]
 
-_MODULES = ("slowdown", "statistics", "sweep")
+_MODULES = ("slowdown", "statistics", "sweep", "trace")
 
 _PLACES = (
     ("weft._weft", ("Progress", "__version__")),
     ("weft.api", ("Result", "load", "registry", "run", "schema")),
+    ("weft.congestion_control", ("CongestionControl",)),
     ("weft.errors", ("InternalError", "MissingError", "OutputError", "RunError", "SpecError", "WeftError")),
     ("weft.spec", ("Experiment",)),
 )

@@ -1,4 +1,4 @@
-"""Load an experiment, run it, look at its tables."""
+"""Load an experiment, run it, and read its tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _weft
-from weft.errors import OutputError, RunError, SpecError, UsageError
+from weft.errors import MissingError, OutputError, RunError, SpecError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from weft.spec import Experiment
 
 
-TABLES = ("flows", "subflows", "queues", "links", "traces", "jobs", "suppressions", "latencies")
-"""Names of a run's tables, in the order in which they are told."""
+TABLES = ("flows", "subflows", "queues", "links", "traces", "jobs", "suppressions", "latencies", "packets")
+"""Names of a run's tables, in the order in which they are shown."""
 
 
 LONGEST_SPEC = 4 << 20
-"""Bytes of a spec's text at most: a hundred times the largest that anybody has written."""
+"""Maximum bytes of a spec's text: a hundred times the largest known spec."""
 
 MOST_THREADS = 1024
-"""More than any machine this runs on has cores."""
+"""More than the number of cores of any machine in use."""
 
 
 def load(path: str | PathLike[str], overrides: Iterable[str] = (), *, force: bool = False) -> Experiment:
@@ -38,9 +38,9 @@ def load(path: str | PathLike[str], overrides: Iterable[str] = (), *, force: boo
 
     Args:
         path: The spec's file. Relative paths in it start at its folder.
-        overrides: Changes made before the check, such as `"traffic[0].size=256KB"`, in order. Relative paths in
+        overrides: Changes to make before the check, such as `"traffic[0].size=256KB"`, in order. Relative paths in
             them start at the working directory.
-        force: Read it even if the network needs more memory than the machine has free.
+        force: Accept a network that needs more memory than the machine has free.
 
     Returns:
         The experiment with every default filled in.
@@ -66,27 +66,31 @@ def run(
 ) -> Result:
     """Runs an experiment.
 
-    At the packet level the result is a function of the experiment and the seed alone. At level "linux" the program
-    `weftd` runs it on this machine's kernel, and no two runs are the same.
+    At the packet and flow levels the result depends only on the experiment and the seed. At level "linux" the program
+    `weftd` runs the experiment on this machine's kernel, and no two runs are the same.
 
-    The interpreter's lock is released meanwhile, so several runs can share the machine in a thread pool.
-    Ctrl-C in the main thread stops the run; its tables so far come back with `Result.partial` set.
+    The interpreter's lock is released during the run, so several runs can share the machine in a thread pool.
+    Ctrl-C in the main thread stops the run; the tables so far are returned with `Result.partial` set.
+
+    Where a transport's `cc` is a subclass of `weft.CongestionControl`, the run keeps the lock and takes one thread. An
+    exception that one of its methods raises ends the run and is raised here with its own traceback. So is the
+    KeyboardInterrupt of a Ctrl-C during such a method.
 
     Args:
         experiment: What to run: an experiment, the path of a spec, or a spec as a dictionary.
-        seed: Used instead of `experiment.seed`.
-        threads: Worker threads, 1 to 1024; changes nothing but the time it takes. Unless given the run begins with one,
-            and goes over to more where its first moments show that this is faster.
+        seed: Replaces `experiment.seed`.
+        threads: Worker threads, 1 to 1024; only the time depends on them. By default the run starts with one and
+            uses more if its first moments show that this is faster.
         trace_hash: Hash every event in order at each node; the hash is in the manifest.
-        progress: Called some ten times a second and at the end; the run stops when it returns False.
-        out: A new folder for the results. Rows go there while the experiment runs, in the order in which flows and jobs
-            end, so that a long run needs no more memory than a short one; the folder has its name when all is well.
-        force: Run it even if it needs more memory than the machine has free.
+        progress: Called about ten times a second and at the end; the run stops if it returns False.
+        out: A new folder for the results. Rows are written there during the run, in the order in which flows and jobs
+            end, so a long run needs no more memory than a short one. The folder gets its name when it is complete.
+        force: Run the experiment even if it needs more memory than the machine has free.
 
     Raises:
         SpecError: The experiment is wrong.
-        MissingError: This machine lacks what level "linux" needs: the program weftd, root, a kernel's feature.
-        RunError: It cannot be simulated, the machine's memory does not hold it, or an argument is out of range.
+        MissingError: This machine lacks what level "linux" needs: the program weftd, root, a feature of the kernel.
+        RunError: The experiment cannot be simulated or does not fit in memory, or an argument is out of range.
         OutputError: `out` exists and is not empty, or cannot be written.
         InternalError: Conservation does not hold: a bug in Weft.
     """
@@ -99,18 +103,38 @@ def run(
 
 
 class Result:
-    """What a run yields.
+    """The results of a run.
 
-    The tables `flows`, `subflows`, `jobs`, `suppressions`, `queues`, `links`, `traces` and `latencies` are Polars
-    frames, handed over uncopied, or read from the folder that they went to.
+    The tables `flows`, `subflows`, `jobs`, `suppressions`, `queues`, `links`, `traces`, `latencies` and `packets` are
+    Polars frames. They are passed on without copying, or read from the folder to which the run wrote them.
     """
 
     def __init__(self, run: _weft.Run, folder: Path | None = None) -> None:
         self._run: _weft.Run | None = run
         self._folder = folder
+        self._read: dict[str, pl.DataFrame] = {}
         manifest: dict[str, Any] = json.loads(run.manifest())
         self.manifest = manifest
-        """Resolved spec, seed, version, counters, simulated and wall-clock time, whether partial."""
+        """Resolved spec, seed, version, counters, simulated and wall-clock time, and whether the run is partial."""
+
+    @classmethod
+    def read(cls, folder: str | PathLike[str]) -> Result:
+        """Opens the folder of a run that `weft run`, `weft.run` or `Result.write` has left.
+
+        A table is read when it is first asked for.
+
+        Raises:
+            UsageError: It is no such folder, or one that lacks a table which its manifest names.
+        """
+        place = Path(folder)
+        result = cls.__new__(cls)
+        result.__setstate__({"manifest": _manifest(place), "folder": place, "tables": None})
+        for name in result.manifest["rows"]:
+            if not (place / f"{name}.parquet").is_file():
+                raise UsageError(
+                    f"{place}: has no {name}.parquet, which its manifest names; allowed: a complete folder"
+                )
+        return result
 
     def __repr__(self) -> str:
         it = self.manifest
@@ -140,6 +164,7 @@ class Result:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._run = None
+        self._read = {}
         self.manifest = state["manifest"]
         self._folder = state["folder"]
         if state["tables"] is not None:
@@ -157,35 +182,47 @@ class Result:
 
         if self._run is not None and self._folder is None:
             return {name: pl.DataFrame(table) for name, table in self._run.tables().items()}
-        assert self._folder is not None, "a result that was unpickled has its tables"  # noqa: S101
-        return {
-            name: pl.read_parquet(self._folder / f"{name}.parquet") for name in TABLES if name in self.manifest["rows"]
-        }
+        return {name: self._table(name) for name in TABLES if name in self.manifest["rows"]}
 
     def _table(self, name: str) -> pl.DataFrame:
-        if name not in self.tables:
+        names = self.manifest["rows"]
+        if name not in names:
             level = self.manifest["level"]
-            raise UsageError(f"{name}: level {level!r} has no such table; allowed: {', '.join(self.tables)}")
-        return self.tables[name]
+            raise UsageError(f"{name}: level {level!r} has no such table; allowed: {', '.join(names)}")
+        if self._folder is None or "tables" in vars(self):
+            return self.tables[name]
+        if name not in self._read:
+            self._read[name] = self._from_folder(self._folder / f"{name}.parquet")
+        return self._read[name]
+
+    @staticmethod
+    def _from_folder(file: Path) -> pl.DataFrame:
+        import polars as pl
+
+        try:
+            return pl.read_parquet(file)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise UsageError(f"{file}: cannot be read: {reason}; allowed: a table that weft has written") from None
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row a flow."""
+        """One row per flow."""
         return self._table("flows")
 
     @property
     def subflows(self) -> pl.DataFrame:
-        """One row a subflow."""
+        """One row per subflow."""
         return self._table("subflows")
 
     @property
     def jobs(self) -> pl.DataFrame:
-        """One row a job of the traffic `jobs`."""
+        """One row per job of the traffic `jobs`."""
         return self._table("jobs")
 
     @property
     def suppressions(self) -> pl.DataFrame:
-        """One row a time during which a connection's subflows were suppressed."""
+        """One row per episode in which a connection's subflows were suppressed."""
         return self._table("suppressions")
 
     @property
@@ -195,22 +232,44 @@ class Result:
 
     @property
     def links(self) -> pl.DataFrame:
-        """One row a link."""
+        """One row per link."""
         return self._table("links")
 
     @property
     def traces(self) -> pl.DataFrame:
-        """Samples in time of what was probed."""
+        """Samples over time of the probed queues and flows."""
         return self._table("traces")
 
     @property
     def latencies(self) -> pl.DataFrame:
-        """One row a chunk of the data of flows with the probe `latency`."""
+        """One row per chunk of data of the flows with the probe `latency`."""
         return self._table("latencies")
 
     @property
+    def packets(self) -> pl.DataFrame:
+        """One row per packet that arrived over a link with the probe `packets`."""
+        return self._table("packets")
+
+    def to_pandas(self, table: str) -> Any:  # noqa: ANN401 - pandas is not required
+        """A table as a pandas frame.
+
+        Raises:
+            MissingError: pandas, or pyarrow which it needs for this, is not installed.
+            UsageError: There is no such table.
+        """
+        frame = self._table(table)
+        try:
+            return frame.to_pandas()
+        except ModuleNotFoundError as error:
+            line = f'to_pandas: {error.name} is not installed; allowed: with pip install "weft[pandas]"'
+            raise MissingError(line) from None
+
+    @property
     def plot(self) -> Plots:
-        """Plots of the tables as Matplotlib figures: `fct`, `windows`, `queues`, `jain`, `utilisation`."""
+        """Plots of the tables: `fct`, `slowdown`, `windows`, `queues`, `jain`, `utilisation`.
+
+        Each is a Matplotlib figure; `result.plot.altair` has the same as Altair charts.
+        """
         from weft.plots import Plots
 
         return Plots(self)
@@ -219,11 +278,13 @@ class Result:
         """Writes `TABLE.parquet` for each table and `manifest.json` into a new folder, all or nothing.
 
         Raises:
-            OutputError: The folder exists and is not empty, or cannot be written; or the results went to a folder
-                while the experiment ran.
+            OutputError: The folder exists and is not empty, or cannot be written; or the run was given a folder
+                (`out`) already.
         """
         if self._folder is not None:
-            raise OutputError(f"{folder}: the results are in {self._folder}; allowed: `write` where `run` had no `out`")
+            raise OutputError(
+                f"{folder}: the results are in {self._folder}; allowed: `write` after a `run` without `out`"
+            )
         if self._run is not None:
             self._run.write(Path(folder))
             return
@@ -242,8 +303,8 @@ class Result:
 def registry() -> dict[str, list[dict[str, Any]]]:
     """Algorithms, path policies, schedulers, profiles, topologies, traffic, probes, levels: `{"name", "about"}` each.
 
-    Levels also say whether they are `exact` (a spec and a seed always give the same tables) and `exclusive` (a run has
-    the machine to itself).
+    Levels also have `exact` (a spec and a seed always give the same tables) and `exclusive` (a run needs the machine
+    to itself).
     """
     listings: dict[str, list[dict[str, Any]]] = json.loads(_weft.registry())
     return listings
@@ -255,20 +316,45 @@ def schema() -> dict[str, Any]:
     return document
 
 
+def _manifest(folder: Path) -> dict[str, Any]:
+    """What a run's folder says of it."""
+    allowed = "allowed: the folder of a run, such as `weft run` leaves"
+    file = folder / "manifest.json"
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"{folder}: is no run, for there is no manifest.json in it; {allowed}") from None
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}; {allowed}") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{file}: is not what weft has written; {allowed}") from None
+    kinds = {"name": str, "level": str, "seed": int, "partial": bool, "end_s": float, "rows": dict, "spec": dict}
+    lacking = [
+        name
+        for name, kind in (kinds | {"counters": dict, "unfinished": dict, "warnings": list, "version": str}).items()
+        if not isinstance(manifest, dict) or not isinstance(manifest.get(name), kind | int if kind is float else kind)
+    ]
+    if lacking:
+        raise UsageError(f"{file}: lacks {lacking[0]!r}, so weft has not written it; {allowed}")
+    return dict(manifest)
+
+
 def _checked(
     experiment: Experiment | Mapping[str, Any] | str | PathLike[str], overrides: list[str], *, force: bool
 ) -> _weft.Experiment:
     """Whatever may be run, checked in full."""
     if isinstance(experiment, str | PathLike):
         return _parse(experiment, overrides, force=force)
-    from pydantic import BaseModel
-
+    from weft.congestion_control import in_document, own_algorithms
     from weft.model import to_json
+    from weft.spec import Experiment
 
     match experiment:
-        case BaseModel():
+        case Experiment():
+            own = own_algorithms(it.cc for it in experiment.transports.values())
             text = experiment.model_dump_json(by_alias=True, exclude_none=True)
         case Mapping():
+            own = in_document(experiment)
             try:
                 text = to_json(experiment)
             except (TypeError, ValueError) as error:
@@ -276,13 +362,13 @@ def _checked(
         case _:
             allowed = "a weft.Experiment, the path of a spec, or a dictionary"
             raise SpecError(f"{type(experiment).__name__} {experiment!r:.100}; allowed: {allowed}")
-    return _weft.Experiment.parse(text, overrides, None, force)
+    return _weft.Experiment.parse(text, overrides, None, force, own)
 
 
 def _parse(path: str | PathLike[str], overrides: Iterable[str], *, force: bool) -> _weft.Experiment:
     changes = list(overrides)
     for change in changes:
-        if not _is_text(change):
+        if not is_text(change):
             raise SpecError(f"{change!r}: not UTF-8 text; allowed: KEY=VALUE, such as traffic[0].size=256KB")
     text = _read(path)
     try:
@@ -299,14 +385,14 @@ def _read(path: str | PathLike[str]) -> str:
         reason = error.strerror if isinstance(error, OSError) else error
         raise SpecError(f"{path}: cannot be read: {reason}") from None
     if len(data) > LONGEST_SPEC:
-        raise SpecError(f"{path}: is too long for a spec; allowed: at most {LONGEST_SPEC >> 20} MiB")
+        raise SpecError(f"{path}: is too long; allowed: at most {LONGEST_SPEC >> 20} MiB")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise SpecError(f"{path}: cannot be read: not UTF-8 text") from None
 
 
-def _is_text(text: str) -> bool:
+def is_text(text: str) -> bool:
     """Can it be written as UTF-8? Arguments of a command may hold bytes that are no text."""
     try:
         text.encode()

@@ -6,9 +6,10 @@ machine lacks something, 70 a bug in Weft, 130 stopped by Ctrl-C, SIGTERM or SIG
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from weft.grid.command import Outcome
     from weft.papers.paper import Report
+    from weft.tune.command import Outcome as Tuned
 
 app = typer.Typer(
     name="weft",
@@ -35,6 +37,12 @@ app = typer.Typer(
 MOST_RUNS = 1000
 """More runs of the same say no more about a mean or a spread, and their rows are all kept until the end."""
 
+MOST_TRIALS = 10_000
+"""For each new trial Optuna looks at all earlier ones."""
+
+SHOWN = 10
+"""Trials that are printed."""
+
 
 def whole(text: str | int) -> int:
     """A whole number from 0 on."""
@@ -44,6 +52,11 @@ def whole(text: str | int) -> int:
 def runs(text: str | int) -> int:
     """How often something is run."""
     return _number(text, 1, MOST_RUNS)
+
+
+def trials(text: str | int) -> int:
+    """How many combinations are tried."""
+    return _number(text, 1, MOST_TRIALS)
 
 
 def threads(text: str | int) -> int:
@@ -64,6 +77,13 @@ def _number(given: str | int, least: int, most: int, otherwise: str = "") -> int
     return int(text)
 
 
+def figure_names() -> list[str]:
+    """Papers and figures, to complete them."""
+    from weft.papers import FIGURES
+
+    return sorted({name for figure in FIGURES for name in (figure.paper, figure.name)})
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="A new folder for the results.")]
 Threads = Annotated[
@@ -72,8 +92,24 @@ Threads = Annotated[
         "--threads",
         parser=threads_or_auto,
         metavar="N|auto",
-        help="Worker threads; results do not depend on it. auto takes several where that is faster.",
+        help="Worker threads; results do not depend on them. auto uses several where that is faster.",
         show_default="auto",
+    ),
+]
+
+Force = Annotated[bool, typer.Option("--force", help="Run it even if it needs more memory than the machine has free.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="tcp://HOST:PORT|slurm",
+        help="A Dask scheduler, or jobs of Slurm, such as slurm:queue=long,cores=8; by default this machine.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", parser=threads, metavar="N", help="Concurrent runs here or on Slurm; by default one per core."
     ),
 ]
 
@@ -97,19 +133,17 @@ def run(
     spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The experiment.")],
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="a.b=c", help="Change a field first, such as topology.senders=40."),
+        typer.Option("--set", metavar="a.b=c", help="Change a field before the run, such as topology.senders=40."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
     ] = None,
     threads: Threads = 0,
-    force: Annotated[
-        bool, typer.Option("--force", help="Run it even if it needs more memory than the machine has free.")
-    ] = False,
+    force: Force = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment and leave its tables as Parquet in a new folder."""
+    """Run an experiment and write its tables as Parquet files to a new folder."""
     from weft import api
     from weft.output import choose_folder
 
@@ -156,17 +190,18 @@ def sweep(
     spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The experiment.")],
     over: Annotated[
         list[str] | None,
-        typer.Option("--over", metavar="a.b=x,y|FIRST:LAST:STEP", help="Vary a field; several make all combinations."),
+        typer.Option("--over", metavar="a.b=x,y|FIRST:LAST:STEP", help="Vary a field; repeat it for all combinations."),
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", parser=runs, metavar="N", help="Runs of everything, from the spec's seed on.")
-    ] = 1,
+        int | None,
+        typer.Option("--seeds", parser=runs, metavar="N", help="How many seeds to run, from the spec's seed on; 1."),
+    ] = None,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field in all runs.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="A new folder, or a sweep's, whose results are used again."),
+        typer.Option("--out", metavar="DIR", help="A new folder, or that of a sweep, whose results are reused."),
     ] = None,
     cluster: Annotated[
         str | None,
@@ -174,27 +209,31 @@ def sweep(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", parser=threads, metavar="N", help="Runs at a time on this machine; all cores."),
+        typer.Option(
+            "--workers", parser=threads, metavar="N", help="Concurrent runs on this machine; by default one per core."
+        ),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Run it even if it needs more memory than a machine has free.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment for all combinations of values and seeds. The same command goes on where one was stopped."""
-    from weft.errors import UsageError
+    """Run an experiment for all combinations of values and seeds. The same command continues a stopped sweep.
+
+    Without --over or --seeds, the table [sweep] of the spec says what they would.
+    """
     from weft.grid.axes import Axis
     from weft.grid.command import run_sweep
     from weft.grid.plan import plan
+    from weft.grid.where import Where
     from weft.output import file_name
 
-    if cluster is not None and workers is not None:
-        raise UsageError("--workers: given with --cluster; allowed: one of the two")
-    axes = [Axis.parse(text) for text in over or []]
+    where = Where.parse(cluster, workers)
+    axes = None if over is None else [Axis.parse(text) for text in over]
     planned = plan(spec, overrides or [], axes, seeds, force=force)
     folder = Path(f"weft-sweep-{file_name(planned.name or spec.stem)}") if out is None else out
     with terminal.ProgressBar(planned.name or spec.stem) as bar:
-        outcome = run_sweep(planned, folder, address=cluster, workers=workers, force=force, show=bar.show)
+        outcome = run_sweep(planned, folder, where=where, force=force, show=bar.show)
     if as_json:
         terminal.print_json(outcome.document())
     else:
@@ -206,9 +245,150 @@ def _print_outcome(outcome: Outcome) -> None:
     for failed in outcome.failed():
         terminal.print_line(f"failed: {failed['run']}\n  {failed['reason']}\n  {failed['command']}\n")
     count, bad = len(outcome.sweep.runs), len(outcome.failures)
-    counts = f"{count} runs" + (f", {outcome.reused} of them were there" if outcome.reused else "")
-    terminal.print_line(counts + (f", {bad} failed; the same command tries these again" if bad else ""))
+    counts = f"{count} runs" + (f", {outcome.reused} of them reused" if outcome.reused else "")
+    terminal.print_line(counts + (f", {bad} failed; the same command retries these" if bad else ""))
     terminal.print_line(f"Tables: {outcome.folder}/tables/TABLE/*.parquet, such as {outcome.tables['flows']}")
+
+
+@app.command()
+def tune(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The experiment.")],
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--over",
+            metavar="a.b=LOW:HIGH|x,y",
+            help="A field to tune; repeat it for several. Without a range: an algorithm's, as transports.NAME.cc.",
+        ),
+    ] = None,
+    minimize: Annotated[
+        str | None,
+        typer.Option("--minimize", metavar="SQL", help="One number, such as 'quantile_cont(fct_s, 0.99) FROM flows'."),
+    ] = None,
+    maximize: Annotated[
+        str | None, typer.Option("--maximize", metavar="SQL", help="Likewise, such as 'sum(goodput_bps) FROM flows'.")
+    ] = None,
+    trials: Annotated[
+        int, typer.Option("--trials", parser=trials, metavar="N", help="How many combinations to try.")
+    ] = 50,
+    seeds: Annotated[
+        int, typer.Option("--seeds", parser=runs, metavar="N", help="Runs of each trial, from the spec's seed on.")
+    ] = 3,
+    batch: Annotated[int, typer.Option("--batch", parser=threads, metavar="N", help="Trials proposed at a time.")] = 8,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field in all runs.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="A new folder, or that of the same tuning, which is continued."),
+    ] = None,
+    cluster: Cluster = None,
+    workers: Workers = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Look for the parameters that make a number smallest or largest, by Optuna. The same command continues."""
+    from weft import api
+    from weft.grid.where import Where
+    from weft.output import file_name
+    from weft.tune.command import Tuning, run_tuning
+    from weft.tune.objective import Objective
+    from weft.tune.space import parse
+
+    where = Where.parse(cluster, workers)
+    objective = Objective.parse(minimize, maximize)
+    experiment = api.load(spec, overrides or [], force=force).model_dump(by_alias=True)
+    parameters = parse(over or [], experiment)
+    tuning = Tuning(spec, tuple(overrides or []), tuple(parameters), objective, seeds, batch, force)
+    name = experiment["name"] or spec.stem
+    folder = Path(f"weft-tune-{file_name(name)}") if out is None else out
+    with terminal.ProgressBar(name) as bar:
+        outcome = run_tuning(tuning, folder, trials, where=where, show=bar.show)
+    if as_json:
+        terminal.print_json(outcome.document())
+    else:
+        _print_tuning(outcome)
+
+
+def _print_tuning(outcome: Tuned) -> None:
+    fields = [it.field for it in outcome.tuning.parameters]
+    rows = [(it.number, *(it.values[field] for field in fields), it.objective) for it in outcome.ranked()[:SHOWN]]
+    count, bad = len(outcome.trials), len(outcome.failed())
+    title = f"The best of {count} trials" + (f", {bad} of which failed" if bad else "")
+    terminal.print_table(title, ("trial", *fields, outcome.tuning.objective.direction), rows)
+    first, seeds = outcome.first_checked, outcome.tuning.seeds
+    terminal.print_line(f"At {seeds} other seeds, from {first} on:")
+    for name, checked in (("best", outcome.checked), ("as given", outcome.given), ("difference", outcome.difference)):
+        terminal.print_line(f"  {name:10}  {checked}")
+    if outcome.failed():
+        terminal.print_line(f"\nFirst failure: trial {outcome.failed()[0].number}: {outcome.failed()[0].reason}")
+    terminal.print_line(f"\nAll trials: {outcome.folder}/trials.parquet. The best one runs by:\n  {outcome.command}")
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN_OR_SWEEP...", help="Folders of runs or sweeps.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="A new file; weft-report.html unless given.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make one page of runs or of a sweep, with plots, the fabric and a timeline; it needs no network."""
+    from weft.output import choose_file, write_file
+    from weft.report import study
+
+    file = choose_file(out, "weft-report", ".html")
+    with terminal.ProgressBar("report") as bar:
+        bar.show(0)
+        read = study.read(folders)
+        from weft.report import page
+
+        text = page.write(read, bar.show)
+    write_file(file, text)
+    if as_json:
+        facts = {"runs": len(read.runs), "groups": [group.name for group in read.groups], "absent": read.absent}
+        terminal.print_json({"out": str(file), "bytes": len(text.encode()), **facts})
+    else:
+        terminal.print_line(f"Open {file} in a browser; it needs no network.")
+
+
+@app.command()
+def trace(
+    source: Annotated[Path, typer.Argument(metavar="SPEC.toml|RUN", help="An experiment, or the folder of a run.")],
+    at: Annotated[
+        list[str] | None,
+        typer.Option("--at", metavar="NODE|FROM->TO", help="Whose packets: a host's, a switch's, a link's, a layer's."),
+    ] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field of the experiment first.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", parser=whole, metavar="N", help="Use this seed instead of the spec's.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A new file for the packets.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write packets as pcapng, with the headers of TCP and MPTCP, for Wireshark and tshark."""
+    from weft import trace as tracing
+    from weft.errors import UsageError
+    from weft.output import choose_file, file_name
+    from weft.trace.command import record
+
+    if source.is_dir() and (at or overrides or seed is not None):
+        raise UsageError(f"{source}: a run, whose packets are on record; allowed: --at, --set and --seed with a spec")
+    file = choose_file(out, file_name(source.stem) or "weft", ".pcapng")
+    if source.is_dir():
+        written = tracing.write(source, file)
+    else:
+        chosen = [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
+        with terminal.ProgressBar(source.stem) as bar:
+            result = record(source, chosen, at or [], lambda now: bar.show(now.fraction))
+        written = tracing.write(result, file)
+    if as_json:
+        terminal.print_json({"out": str(written.file), "packets": written.packets})
+    else:
+        terminal.print_table("", ("place", "packets"), list(written.packets.items()))
+        terminal.print_line(f"Open {written.file} in Wireshark, or read it with tshark -r {written.file}")
 
 
 @app.command("list")
@@ -225,6 +405,33 @@ def list_(as_json: Json = False) -> None:
 
 
 @app.command()
+def doctor(as_json: Json = False) -> None:
+    """Check that Weft works on this machine, and say what it lacks for which purpose."""
+    from dataclasses import asdict
+
+    from weft.doctor import examine
+
+    findings = list(examine())
+    if as_json:
+        terminal.print_json([asdict(finding) for finding in findings])
+    else:
+        rows = [(it.what, it.state, it.found, it.remedy) for it in findings]
+        terminal.print_table("", ("", "state", "found", "remedy"), rows)
+    if any(finding.state == "broken" for finding in findings):
+        raise typer.Exit(MISSING)
+
+
+@app.command()
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="bash|zsh|fish", help="The shell.")],
+) -> None:
+    """Print a script that completes this command, such as for `source <(weft completion bash)`."""
+    from typer._completion_shared import get_completion_script
+
+    terminal.print_line(get_completion_script(prog_name="weft", complete_var=COMPLETE, shell=shell))
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON Schema of an experiment."""
     from weft import api
@@ -235,18 +442,25 @@ def schema() -> None:
 @app.command()
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(metavar="PAPER[/FIGURE]", help="Such as amp, a whole paper, or amp/fig02.")
+        str | None,
+        typer.Argument(
+            metavar="PAPER[/FIGURE]",
+            help="A paper, such as amp, or a figure, such as amp/fig02.",
+            autocompletion=figure_names,
+        ),
     ] = None,
     list_figures: Annotated[bool, typer.Option("--list", help="List the figures and how long they take.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Run less, as the output says.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run a smaller version; the output says what is left out.")
+    ] = False,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", parser=runs, metavar="N", help="Runs of everything; 5 unless quick, then 1."),
+        typer.Option("--seeds", parser=runs, metavar="N", help="How many seeds to run; 5, or 1 with --quick."),
     ] = None,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Run the figures of a paper, or one of them, and judge the paper's claims by them."""
+    """Run the figures of a paper, or one figure, and judge the paper's claims by the results."""
     from weft.errors import UsageError
     from weft.output import choose_folder, new_folder
     from weft.papers.figure import Scale
@@ -256,7 +470,7 @@ def reproduce(
         _list_figures(as_json=as_json)
         return
     if name is None:
-        raise UsageError("no figure given; allowed: a paper or a figure that `weft reproduce --list` shows")
+        raise UsageError("no figure given; allowed: a paper or a figure from `weft reproduce --list`")
     find_figures(name)
     folder = choose_folder(out, f"weft-{name}")
     scale = Scale(seeds=seeds or (1 if quick else Scale.seeds), quick=quick)
@@ -273,7 +487,7 @@ def reproduce(
     else:
         _print_report(report, folder)
     if report.left_out:
-        raise StoppedError(f"stopped; the figures that have ended are in {folder}, marked partial")
+        raise StoppedError(f"stopped; the finished figures are in {folder}, marked partial")
     raise typer.Exit(report.exit_code)
 
 
@@ -300,7 +514,8 @@ def _print_report(report: Report, folder: Path) -> None:
         terminal.print_line(f"{figure['figure']}: {figure['title']}\n{figure['scale']}\n")
         for it in figure["claims"]:
             parts = {"": it["claim"], "paper": it["paper"], "measured": it["measured"], "note": it["note"]}
-            terminal.print_paragraph("holds" if it["holds"] else "DOES NOT HOLD", parts)
+            verdict = {True: "holds", False: "DOES NOT HOLD", None: "measured"}[it["holds"]]
+            terminal.print_paragraph(verdict, parts)
             if it["table"] is not None:
                 terminal.print_table("", it["table"]["columns"], it["table"]["rows"])
     columns = ("figure", "title", "claims", "hold", "time")
@@ -308,14 +523,14 @@ def _print_report(report: Report, folder: Path) -> None:
         (
             figure["figure"],
             figure["title"],
-            len(figure["claims"]),
-            sum(claim["holds"] for claim in figure["claims"]),
+            sum(claim["holds"] is not None for claim in figure["claims"]),
+            sum(claim["holds"] is True for claim in figure["claims"]),
             duration(figure["seconds"]),
         )
         for figure in report.done
     ]
     terminal.print_table("", columns, rows)
-    terminal.print_line(f"Open {folder / 'index.html'} in a browser; plots, tables and claims are beside it.")
+    terminal.print_line(f"Open {folder / 'index.html'} in a browser; plots, tables and claims are in the same folder.")
 
 
 @app.command()
@@ -330,19 +545,20 @@ def demo(out: Out = None) -> None:
     with new_folder(folder) as unfinished:
         shown.write(unfinished)
     terminal.print_table(demonstration.TITLE, demonstration.COLUMNS, shown.summary.rows())
-    terminal.print_line(f"Open {folder / 'index.html'} in a browser; tables and picture are beside it.")
+    terminal.print_line(f"Open {folder / 'index.html'} in a browser; tables and picture are in the same folder.")
+    terminal.print_line(f"{folder / 'report.html'} shows the runs with k = {demonstration.REPORTED} in detail.")
 
 
 @app.command()
 def bench(
-    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="All unless given.")] = None,
+    scenarios: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="By default all.")] = None,
     threads: Annotated[int, typer.Option("--threads", parser=threads, metavar="N", help="Worker threads.")] = 1,
     repeat: Annotated[
-        int, typer.Option("--repeat", parser=runs, metavar="N", help="Runs of each; the median counts.")
+        int, typer.Option("--repeat", parser=runs, metavar="N", help="Runs of each scenario; the median is reported.")
     ] = 1,
     as_json: Json = False,
 ) -> None:
-    """Measure speed: packet-hops a second (one packet over one link), or seconds of the flow level; and memory."""
+    """Measure memory and speed: packet-hops a second (one packet over one link), or seconds at the flow level."""
     from weft import bench as benchmark
 
     chosen = benchmark.find_scenarios(scenarios or [])
@@ -350,11 +566,19 @@ def bench(
     if as_json:
         terminal.print_json(rows)
     else:
-        # Levels count their work in different things.
+        # Each level counts its work in units of its own.
         columns = tuple(dict.fromkeys(name for row in rows for name in row))
         terminal.print_table("", columns, [tuple(row.get(name, "") for name in columns) for row in rows])
 
 
+COMPLETE = "_WEFT_COMPLETE"
+"""The variable by which a shell asks for completions."""
+
+
 def main() -> None:
     """Runs the command and ends the process."""
+    if COMPLETE in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
     sys.exit(run_guarded(lambda: app(standalone_mode=False)))

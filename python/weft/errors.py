@@ -1,33 +1,33 @@
-"""What can go wrong. Every message is one line that says where, what was given and what is allowed."""
+"""Exceptions. Every message is one line that says where the error is, what was given and what is allowed."""
 
 
 class WeftError(Exception):
-    """Anything that Weft reports."""
+    """The base of all errors that Weft reports."""
 
 
 class SpecError(WeftError, ValueError):
-    """A spec is wrong: field path, what was given, what is allowed."""
+    """A spec is wrong. The message has the field's path, what was given and what is allowed."""
 
 
 class RunError(WeftError):
-    """A right spec that cannot be simulated, or an option of the run out of range."""
+    """A valid spec cannot be simulated, or an option of the run is out of range."""
 
 
 class MissingError(WeftError):
-    """This machine lacks something that the experiment's level needs, such as root or a kernel's feature."""
+    """This machine lacks something that the experiment's level needs, such as root or a feature of the kernel."""
 
 
 class OutputError(WeftError):
-    """Results cannot be written: the folder exists, or the place cannot be written to."""
+    """Results cannot be written: the folder exists already, or is not writable."""
 
 
 class UsageError(WeftError):
-    """A command's argument is wrong in a way its parser cannot see, such as a figure that does not exist."""
+    """An argument is wrong in a way that the command's parser cannot detect, such as a figure that does not exist."""
 
 
 class StoppedError(WeftError):
-    """Ctrl-C stopped the work; the message says what there is of it."""
+    """Ctrl-C stopped the work. The message says which results exist."""
 
 
 class InternalError(WeftError):
-    """The simulator contradicts itself, as when conservation does not hold: a bug in Weft."""
+    """The simulator contradicts itself, for instance because conservation does not hold: a bug in Weft."""

@@ -1,4 +1,4 @@
-"""The last line of defence of a program: whatever goes wrong becomes one line and an exit code."""
+"""Turns every failure of a program into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def run_guarded(program: Callable[[], int | None]) -> int:
     """Runs a program. SIGTERM and SIGHUP end it as Ctrl-C does: batch schedulers and closed terminals send them.
 
     Returns:
-        Its exit code: 0, 2 for bad input, 3 where the machine lacks something, 70 for a bug in Weft, 130 where it was
+        Its exit code: 0, 2 for bad input, 3 if the machine lacks something, 70 for a bug in Weft, 130 if it was
         stopped by Ctrl-C or another signal.
     """
     _weft.record_panics()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # What is ignored stays so: a shell's background jobs, nohup.
+        # Ignored signals stay ignored: a shell's background jobs, nohup.
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
     try:
@@ -78,6 +78,8 @@ def describe(error: BaseException) -> tuple[str, int]:
             return str(error), BAD_INPUT
         case typer.TyperException():
             return error.format_message(), BAD_INPUT
+        case FileNotFoundError(filename=None):
+            return "the working directory: does not exist any more; allowed: one that does", BAD_INPUT
         case OSError(errno=errno.ENOSPC | errno.EIO | errno.EDQUOT | errno.EBADF, filename=None):
             # Help is printed by others' code.
             return f"standard output: cannot be written: {error.strerror}", BAD_INPUT

@@ -1,24 +1,36 @@
-"""What all models of a spec have in common: complaints of one line, copies that check what is changed."""
+"""What all models of a spec have in common: errors of one line, and copies that check their changes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, PlainSerializer, ValidationError
 from pydantic._internal._model_construction import ModelMetaclass
+from pydantic_core import PydanticSerializationUnexpectedValue
 
 from weft import _weft
+from weft.congestion_control import CongestionControl, in_document, is_own
 from weft.errors import SpecError
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
+def _name(value: object) -> str:
+    if is_own(value):
+        return str(value.name)  # type: ignore[attr-defined]
+    raise PydanticSerializationUnexpectedValue("no class")  # so that another arm of the union is tried
+
+
+OwnCc = Annotated[type[CongestionControl], PlainSerializer(_name, return_type=str)]
+"""Congestion control written in Python: a class. A dump has its name."""
+
+
 class _OneLine(ModelMetaclass):
-    """Lets a model's construction raise `SpecError`; what is validated inside another model never comes by here."""
+    """Makes a model's construction raise `SpecError`; validation inside another model does not pass through here."""
 
     if not TYPE_CHECKING:
 
@@ -30,11 +42,11 @@ class _OneLine(ModelMetaclass):
 
 
 class Model(BaseModel, metaclass=_OneLine):
-    """A part of a spec. Whatever is wrong with it is a `SpecError` of one line."""
+    """A part of a spec. Every error in it is a `SpecError` of one line."""
 
     @classmethod
     def model_validate(cls, obj: Any, **how: Any) -> Self:  # noqa: ANN401 - as pydantic has it
-        """As pydantic's, with complaints of one line."""
+        """As pydantic's, with errors of one line."""
         try:
             return super().model_validate(obj, **how)
         except ValidationError as error:
@@ -42,7 +54,7 @@ class Model(BaseModel, metaclass=_OneLine):
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **how: Any) -> Self:  # noqa: ANN401 - as pydantic
-        """As pydantic's, with complaints of one line."""
+        """As pydantic's, with errors of one line."""
         try:
             return super().model_validate_json(json_data, **how)
         except ValidationError as error:
@@ -62,10 +74,10 @@ class Model(BaseModel, metaclass=_OneLine):
 
 
 def complaint(model: type[BaseModel], given: object, error: ValidationError) -> SpecError:
-    """What is wrong, in one line: the simulator's own words where they can be had, for they know what is allowed."""
+    """What is wrong, in one line: where possible in the simulator's own words, which say what is allowed."""
     if model.__name__ == "Experiment" and isinstance(given, Mapping):
         try:
-            _weft.Experiment.parse(to_json(given))
+            _weft.Experiment.parse(to_json(given), algorithms=in_document(given))
         except SpecError as better:
             return better
         except (TypeError, ValueError):
@@ -76,11 +88,13 @@ def complaint(model: type[BaseModel], given: object, error: ValidationError) -> 
 
 
 def to_json(document: Mapping[str, Any]) -> str:
-    """A spec, whose parts may be models, as JSON; what is None counts as left out."""
+    """A spec, whose parts may be models, as JSON; fields that are None are left out."""
 
     def plain(value: object) -> object:
         if isinstance(value, BaseModel):
             return value.model_dump(by_alias=True, exclude_none=True)
+        if is_own(value):
+            return _name(value)
         raise TypeError(f"{type(value).__name__} {value!r}; allowed: what JSON can hold, and models of weft.spec")
 
     return json.dumps(document, default=plain, allow_nan=False)
@@ -93,7 +107,7 @@ def _line(model: type[BaseModel], error: ErrorDetails) -> str:
         arm = getattr(import_module(model.__module__), part, None) if isinstance(part, str) else None
         if isinstance(arm, type) and issubclass(arm, BaseModel):
             model = arm
-        elif not str(part).startswith("literal["):
+        elif not str(part).startswith(("literal[", "is-subclass[")):
             path += f"[{part}]" if isinstance(part, int) else f".{part}"
     where = f"{path.lstrip('.') or model.__name__}: "
     match error["type"]:

@@ -1,4 +1,4 @@
-"""Where results go: a folder that does not exist yet, complete or not there at all."""
+"""Folders and files for results: new ones, either complete or absent."""
 
 from __future__ import annotations
 
@@ -71,6 +71,70 @@ def new_folder(folder: Path) -> Iterator[Path]:
             unfinished.rename(folder)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from None
+
+
+def choose_file(given: Path | None, default: str, suffix: str) -> Path:
+    """The file that will hold results: the given one, or else `default` with the suffix, or `default-2` and so on.
+
+    Raises:
+        OutputError: The given file exists, or its place cannot be written to.
+    """
+    if given is None:
+        names = itertools.chain([default], (f"{default}-{n}" for n in itertools.count(2)))
+        return next(path for path in (Path(f"{name}{suffix}") for name in names) if not os.path.lexists(path))
+    try:
+        parent = given.absolute().parent
+        writable = parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
+        there = writable and _exists(given)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise OutputError(f"--out {given}: cannot be made: {reason}; allowed: a file that does not exist yet") from None
+    if there:
+        raise OutputError(f"--out {given}: exists already; allowed: a file that does not exist yet")
+    if not writable:
+        raise OutputError(f"--out {given}: cannot be made in {parent}; allowed: a folder that can be written to")
+    return given
+
+
+def _exists(path: Path) -> bool:
+    """Is it there? Unlike lexists() it does not take a name that cannot be for one that is not there."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+@contextmanager
+def new_file(file: Path) -> Iterator[Path]:
+    """A file to write under another name, which becomes `file` when all went well and else vanishes.
+
+    Raises:
+        OutputError: `file` exists by now, or cannot be written.
+    """
+    try:
+        with locked_folder(file.absolute().parent) as unfinished:
+            new = unfinished / "new"
+            yield new
+            try:
+                os.link(new, file)  # unlike a renaming it never replaces what is there
+            except FileExistsError:
+                raise
+            except OSError:  # a file system without links
+                new.rename(file)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror or error) if isinstance(error, OSError) else error
+        raise OutputError(f"{file}: cannot be written: {reason}") from None
+
+
+def write_file(file: Path, text: str) -> None:
+    """Writes a new file, which is complete or not there.
+
+    Raises:
+        OutputError: It exists by now, or cannot be written.
+    """
+    with new_file(file) as new:
+        new.write_text(text, encoding="utf-8")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Pages of results: HTML that a browser opens from the disk and that fetches nothing from outside its folder."""
+"""Pages of results: HTML that a browser opens from disk and that loads nothing from outside its folder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lets the models of `weft.spec` hold whatever the compiled registries know.
+"""Lets the models of `weft.spec` hold everything that the compiled registries know.
 
-`weft.spec` is generated. An algorithm, a topology, a kind of traffic or a probe that was compiled in since then has no
-model of its own yet: it gets a plain one here, whose fields only the simulator checks.
+`weft.spec` is generated. An algorithm, a topology, a kind of traffic or a probe that was compiled in later has no model
+of its own yet. It gets a plain one here, whose fields only the simulator checks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Registered(Model):
 
 
 def extend(experiment: type[BaseModel], transport: type[BaseModel]) -> None:
-    """Adds what the models of an experiment and its transports lack."""
+    """Adds what is missing in the models of an experiment and its transports."""
     registry = {group: [it["name"] for it in listings] for group, listings in json.loads(_weft.registry()).items()}
     cc = transport.model_fields["cc"]
     known = _constants(cc.annotation, "name")

@@ -1,4 +1,4 @@
-"""FCT slowdown: how many times as long a flow takes as it would alone on an idle path.
+"""FCT slowdown: the FCT of a flow divided by its FCT alone on an idle path.
 
 >>> import weft
 >>> from weft.slowdown import by_size, with_slowdown
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from weft.api import Result
 
 EDGES_BYTES = (10_000, 100_000, 1_000_000, 10_000_000)
-"""Sizes between two classes; a flow of exactly that size is in the larger one's."""
+"""Sizes between two classes; a flow of exactly that size is in the upper class."""
 
 
 @dataclass(frozen=True)
@@ -43,28 +43,33 @@ class Hop:
 def with_slowdown(result: Result) -> pl.DataFrame:
     """The table `flows` with three more columns: `ideal_s`, `slowdown` and `slowdown_at_least`.
 
-    `ideal_s` is the FCT on the idle network: all packets leave at once, whatever the window, and take the one path that
-    is fastest for a full packet, store and forward, headers included; before them goes the handshake where `fct_from`
-    says so. `slowdown` is `fct_s` over it. `slowdown_at_least` is the same of the time that a flow had taken which the
-    run's end cut off. All are null for flows without a size.
+    `ideal_s` is the FCT on the idle network. All packets leave at once, whatever the window, and take the one path that
+    is fastest for a full packet (store and forward, headers included). A handshake precedes them if `fct_from` says so.
+    `slowdown` is `fct_s` over `ideal_s`. `slowdown_at_least` is the same for a flow that the run's end cut off, with
+    the time that it had taken by then. All three are null for flows without a size.
 
     A flow over several paths that share no link can be faster than that, so its slowdown can be below 1.
 
     Args:
-        result: A run; its links must be at most some thousands.
+        result: A run with at most some thousand links.
     """
     paths = _Paths(result.links)
     transports = result.manifest["spec"]["transports"]
 
     @cache
-    def ideal(sender: str, receiver: str, transport: str, size: int) -> float:
+    def sizes(transport: str) -> tuple[int, int, int]:
         tcp = transports[transport]["tcp"]
-        there = paths.fastest(sender, receiver, _bytes(tcp["mss"]) + _bytes(tcp["header"]))
+        return size_in_bytes(tcp["mss"]), size_in_bytes(tcp["header"]), size_in_bytes(tcp["ack_size"])
+
+    @cache
+    def ideal(sender: str, receiver: str, transport: str, size: int) -> float:
+        mss, header, ack_size = sizes(transport)
+        there = paths.fastest(sender, receiver, mss + header)
         handshake = 0.0
-        if tcp["fct_from"] == "open":
-            back = paths.fastest(receiver, sender, _bytes(tcp["mss"]) + _bytes(tcp["header"]))
-            handshake = sum(hop.delay_s + hop.serialisation_s(_bytes(tcp["ack_size"])) for hop in (*there, *back))
-        return handshake + transfer_s(there, size, _bytes(tcp["mss"]), _bytes(tcp["header"]))
+        if transports[transport]["tcp"]["fct_from"] == "open":
+            back = paths.fastest(receiver, sender, mss + header)
+            handshake = sum(hop.delay_s + hop.serialisation_s(ack_size) for hop in (*there, *back))
+        return handshake + transfer_s(there, size, mss, header)
 
     ends = result.flows.select("from", "to", "transport", "size_bytes")
     ideals = [None if row[3] is None else ideal(*row) for row in ends.iter_rows()]
@@ -162,8 +167,8 @@ class _Paths:
         return tree
 
 
-def _bytes(size: str) -> int:
-    """Of a size in a resolved spec."""
+def size_in_bytes(size: str) -> int:
+    """Of a size in a resolved spec, such as 1448B."""
     found = re.fullmatch(r"([0-9.]+)([KMGT]?)(i?)B", size)
     if found is None:
         raise ValueError(f"{size!r} is no size")

@@ -1,13 +1,13 @@
 """An experiment as pydantic models.
 
-Generated from the spec's JSON Schema by `make generate`; not to be changed by hand.
+Generated from the spec's JSON Schema by `make generate`; do not edit.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, RootModel
-from weft.model import Model
+from weft.model import Model, OwnCc
 
 
 class AmpCc(Model):
@@ -29,7 +29,7 @@ class AmpCc(Model):
     """
     dctcp_cut: Annotated[int, Field(ge=0, le=1)] = 0
     """
-    1 cuts a subflow that is alone by DCTCP's alpha / 2; 0, the paper's, by 1 / beta
+    1 cuts a subflow that sends alone by DCTCP's alpha / 2, 0 by 1 / beta as in the paper
     """
     gamma: Annotated[int, Field(ge=1, le=1000000)] = 2
     """
@@ -51,7 +51,7 @@ class AmpCc(Model):
 
 class AmpFgCc(Model):
     """
-    AMP-FG: fine-grained cuts by where in a round the marks are (Ye et al., 2019)
+    AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)
     """
 
     model_config = ConfigDict(
@@ -64,11 +64,11 @@ class AmpFgCc(Model):
     """
     name: Literal["amp-fg"] = "amp-fg"
     """
-    AMP-FG: fine-grained cuts by where in a round the marks are (Ye et al., 2019)
+    AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)
     """
     neighbours: Annotated[int, Field(ge=0, le=1)] = 0
     """
-    1 compares neighbours of one round, as Algorithm 1 does; 0 two rounds, as equation (3)
+    1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
     """
 
 
@@ -108,7 +108,7 @@ class BcubeTopology(Model):
     """
     k: Annotated[int, Field(ge=0, le=4)]
     """
-    The highest level, counted from 0: hosts have k + 1 ports.
+    The highest level, counted from 0; hosts have k + 1 ports.
     """
     kind: Literal["bcube"] = "bcube"
     """
@@ -132,7 +132,7 @@ class BcubeTopology(Model):
 
 class ByInterfacePaths(Model):
     """
-    Subflow s takes path s, in both directions; after the last path the first one follows.
+    Subflow s takes path s, in both directions; the first path follows the last.
     """
 
     model_config = ConfigDict(
@@ -141,7 +141,7 @@ class ByInterfacePaths(Model):
     )
     name: Literal["by-interface"] = "by-interface"
     """
-    subflow s takes path s, as where every path has an interface of its own
+    subflow s takes path s, as if every path had an interface of its own
     """
 
 
@@ -242,6 +242,10 @@ class CubicCc(Model):
     """
     CUBIC with HyStart on each subflow, Linux's default (RFC 9438)
     """
+    rfc_growth: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1: grows at every acknowledgement by RFC 9438, sections 4.2 to 4.5; 0: as Linux does
+    """
 
 
 class DcmCc(Model):
@@ -304,7 +308,7 @@ class DctcpCc(Model):
 
 class DisjointPaths(Model):
     """
-    No two subflows share a path before all paths have one.
+    No two subflows share a path until every path has a subflow.
     """
 
     model_config = ConfigDict(
@@ -313,7 +317,7 @@ class DisjointPaths(Model):
     )
     name: Literal["disjoint"] = "disjoint"
     """
-    subflows over distinct paths, spread as far apart as there are branches; where they begin is drawn
+    subflows over distinct paths, spread over as many branches as possible; the first path is drawn
     """
 
 
@@ -347,8 +351,9 @@ class EmpiricalSize(Model):
     )
     cdf: str | None = None
     """
-    A workload, "data-mining" or "web-search", or the path of a file, from the spec's folder: a line a point, size and
-    cumulative probability (as a fraction or in percent), and a comment "# size in bytes" or "# size in packets of 1460 bytes".
+    A workload, "data-mining" or "web-search", or the path of a file, relative to the spec's folder. The
+    file has one point per line, a size and a cumulative probability (as a fraction or in percent), and a
+    comment "# size in bytes" or "# size in packets of 1460 bytes".
     """
     kind: Literal["empirical"] = "empirical"
     """
@@ -356,7 +361,8 @@ class EmpiricalSize(Model):
     """
     points: list[Point] | None = None
     """
-    Points instead of a file: [size in bytes, cumulative probability as a fraction]. A file's points are kept here.
+    Points instead of a file: [size in bytes, cumulative probability as a fraction]. A resolved spec has
+    the points of its file here.
     """
     unit: Annotated[
         str | None,
@@ -366,14 +372,14 @@ class EmpiricalSize(Model):
         ),
     ] = None
     """
-    What one unit of the file's sizes is, where the file does not say it: "1B", or "1460B" for packets.
+    The unit of the file's sizes, if the file does not say it: "1B", or "1460B" for packets.
     """
 
 
 class Event(Model):
     """
-    A change of links: they go down, come back, or have another rate or delay. Links are chosen by name, by node or by layer; of those
-    chosen, a fraction may be drawn.
+    A change of links: they go down, come back, or get another rate or delay. Links are chosen by name, by
+    node or by layer; a fraction of the chosen links may be drawn at random.
     """
 
     model_config = ConfigDict(
@@ -388,11 +394,11 @@ class Event(Model):
         ),
     ]
     """
-    When, before anything else that happens then.
+    Time of the change. It takes effect before anything else at that time.
     """
     both_ways: bool = True
     """
-    Does the same happen to the links in the other direction?
+    Does the change also apply to the links in the other direction?
     """
     delay: Annotated[
         str | None,
@@ -402,7 +408,7 @@ class Event(Model):
         ),
     ] = None
     """
-    The propagation delay of what leaves from now on; nothing takes longer than that from now on.
+    The new propagation delay. Packets on the wire arrive at most this long after the change.
     """
     detect: Annotated[
         str,
@@ -412,13 +418,13 @@ class Event(Model):
         ),
     ] = "0s"
     """
-    How much later routing knows that links went down or came back, and gives flows paths that avoid dead links. Until
-    then packets are sent to them, and lost.
+    Time until routing knows that links went down or came back. From then on flows get paths that avoid
+    dead links; until then packets are sent to dead links and lost.
     """
     fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
     """
-    The part of the chosen links to draw, above 0 and at most 1. The same links are drawn for every event of a run with the same seed, and
-    a smaller fraction draws some of those of a larger one.
+    The part of the chosen links to draw, above 0 and at most 1. With the same seed, every event of a run
+    draws the same links; a smaller fraction draws a subset of a larger one.
     """
     layer: str | None = None
     """
@@ -440,11 +446,12 @@ class Event(Model):
         ),
     ] = None
     """
-    The rate from the next packet on.
+    The new rate, from the next packet on.
     """
     state: Literal["down", "up"] | None = None
     """
-    "down": what is queued or being sent is lost, what has left arrives, and what comes is lost. "up": it works again.
+    "down": packets that are queued or being sent are lost, packets on the wire arrive, and packets that
+    come later are lost. "up": the link works again.
     """
 
 
@@ -459,7 +466,7 @@ class ExponentialSize(Model):
     )
     kind: Literal["exponential"] = "exponential"
     """
-    exponential of a mean
+    exponential with a given mean
     """
     mean: Annotated[
         str,
@@ -512,7 +519,7 @@ class FatTreeTopology(Model):
     """
     oversubscription: Annotated[int, Field(ge=1, le=64)] = 1
     """
-    Hosts of a ToR for each of its ports up: 1 is full bisection bandwidth, 4 has four times the hosts.
+    Hosts of a ToR per uplink: 1 gives full bisection bandwidth, 4 has four times the hosts.
     """
     rate: Annotated[
         str,
@@ -543,7 +550,7 @@ class FirstFitController(Model):
         ),
     ]
     """
-    How often the network is looked at, at least 1 us; Hedera does every 5 s.
+    Time between two placements, at least 1 us; 5 s in Hedera.
     """
     kind: Literal["first-fit"] = "first-fit"
     """
@@ -551,7 +558,8 @@ class FirstFitController(Model):
     """
     threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
     """
-    A subflow is large if more than this part of its host's link was acknowledged, on average of the interval.
+    A subflow is large if its acknowledged rate, averaged over the interval, is above this part of its
+    host's link rate.
     """
 
 
@@ -572,12 +580,13 @@ class FlowProbe(Model):
         ),
     ] = None
     """
-    Sampling interval; left out, every change is recorded.
+    Sampling interval; by default every change is recorded.
     """
     flows: list[int] | str | None = None
     """
-    Which of these flows, by index from 0; left out, all. Of a closed loop: of each loop the first, of each the second,
-    and so on; of jobs: a job's requests, then its blocks. To choose among those, `traffic` must name their entry.
+    Which of these flows, by index from 0; by default all. The order in a closed loop is the first flow of
+    each loop, then the second of each, and so on; in jobs, a job's requests, then its blocks. To choose
+    among flows of loops or jobs, `traffic` must name their entry.
     """
     kind: Literal["flow"] = "flow"
     """
@@ -585,7 +594,7 @@ class FlowProbe(Model):
     """
     traffic: str | None = None
     """
-    Name of a traffic entry; left out, flows of all entries.
+    Name of a traffic entry; by default flows of all entries.
     """
 
 
@@ -646,13 +655,14 @@ class GraphTopology(Model):
         ),
     ]
     """
-    Propagation delay of links that say none of their own.
+    Propagation delay of links that have none of their own.
     """
     file: str | None = None
     """
-    GraphML file with nodes and edges, instead of `switches` and `links`. Edges may have data `rate` and `delay`; hosts are the nodes
-    whose data `type` is "host", or if there is none those with a single edge, unless `hosts` names them. Or, where its name
-    ends in `.topo`, a file of htsim's with tiers of switches.
+    A file that replaces `switches` and `links`. If its name ends in `.topo`, it is htsim's format with
+    tiers of switches; otherwise it is GraphML with nodes and edges. GraphML edges may have data `rate`
+    and `delay`. Hosts are the nodes that `hosts` names, or else those whose data `type` is "host", or, if
+    there are none, those with a single edge.
     """
     hosts: list[str] | None = None
     """
@@ -664,7 +674,7 @@ class GraphTopology(Model):
     """
     links: list[Cable] | None = None
     """
-    Cables, each a link in either direction. Two nodes may have several.
+    Cables, each with one link in each direction. Several may connect the same two nodes.
     """
     rate: Annotated[
         str,
@@ -674,7 +684,7 @@ class GraphTopology(Model):
         ),
     ]
     """
-    Rate of links that say none of their own.
+    Rate of links that have none of their own.
     """
     switches: list[str] | None = None
     """
@@ -684,7 +694,7 @@ class GraphTopology(Model):
 
 class HostQueues(Model):
     """
-    What differs in the queues of the hosts' own ports. What is left out is as in the switches.
+    The queues of the hosts' own ports. Fields that are left out are as in the switches.
     """
 
     model_config = ConfigDict(
@@ -699,7 +709,8 @@ class HostQueues(Model):
         ),
     ] = None
     """
-    A packet that finds so many waiting, without the one being sent, is dropped; in bytes: that would exceed them.
+    Capacity of the queue, without the packet being sent. A packet that finds this many packets waiting,
+    or would exceed this many bytes, is dropped.
     """
     mark: Annotated[
         str | None,
@@ -709,7 +720,8 @@ class HostQueues(Model):
         ),
     ] = None
     """
-    A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
+    Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
+    marks nothing.
     """
 
 
@@ -724,7 +736,7 @@ class InTurnPaths(Model):
     )
     name: Literal["in-turn"] = "in-turn"
     """
-    the first subflow's path is drawn, further subflows take the next ones; both directions the same
+    the first subflow's path is drawn, further subflows take the next ones; the same in both directions
     """
 
 
@@ -747,7 +759,7 @@ class KernelAmpCc(Model):
     """
     dctcp_cut: Annotated[int, Field(ge=0, le=1)] = 0
     """
-    1 cuts a subflow that is alone by DCTCP's alpha / 2; 0, the paper's, by 1 / beta
+    1 cuts a subflow that sends alone by DCTCP's alpha / 2, 0 by 1 / beta as in the paper
     """
     gamma: Annotated[int, Field(ge=1, le=1000000)] = 2
     """
@@ -886,15 +898,56 @@ class LatencyProbe(Model):
     )
     flows: list[int] | str | None = None
     """
-    Which of these flows, by index from 0; left out, all. Numbered as for the probe `flow`.
+    Which of these flows, by index from 0; by default all. Numbered as for the probe `flow`.
     """
     kind: Literal["latency"] = "latency"
     """
-    one-way latency of all data of chosen flows: from first transmission to in-order delivery
+    one-way latency of all data of chosen flows, from first transmission to in-order delivery
     """
     traffic: str | None = None
     """
-    Name of a traffic entry; left out, flows of all entries.
+    Name of a traffic entry; by default flows of all entries.
+    """
+
+
+class Layer(Model):
+    """
+    The links of one layer in one direction. Fields that are left out are as without the entry.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    limit: Annotated[
+        str | None,
+        Field(
+            examples=["100 packets", "150KB"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Capacity of the queues at the heads of the links, as in `queues`.
+    """
+    mark: Annotated[
+        str | None,
+        Field(
+            examples=["10 packets", "off"],
+            pattern="^off$|^[0-9]+(\\.[0-9]+)? *(packets|packet|B|KB|MB|GB|TB|kB|KiB|MiB|GiB|TiB)$",
+        ),
+    ] = None
+    """
+    Marking threshold K of these queues, as in `queues`.
+    """
+    rate: Annotated[
+        str | None,
+        Field(
+            examples=["10Gbps", "100Mbps"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(Tbps|Gbps|Mbps|kbps|bps|Kbps)$",
+        ),
+    ] = None
+    """
+    Rate of each link.
     """
 
 
@@ -941,7 +994,8 @@ class LeafSpineTopology(Model):
         ),
     ]
     """
-    Rate of the hosts' links. A leaf is oversubscribed by `hosts_per_leaf` * `rate` to `spines` * `links` * `spine_rate`.
+    Rate of the hosts' links. The oversubscription of a leaf is `hosts_per_leaf` * `rate` to `spines` *
+    `links` * `spine_rate`.
     """
     spine_rate: Annotated[
         str | None,
@@ -1037,8 +1091,9 @@ class ManyToOneTopology(Model):
 
 class Measure(Model):
     """
-    The part of a run in which links, queues and goodput are measured, so that slow start can be left out. What happens at
-    `from` belongs to it, what happens at `to` does not. The times, windows and counters of flows are those of the whole run.
+    The part of a run in which links, queues and goodput are measured, so that slow start can be left out.
+    Events at `from` are included, events at `to` are not. The times, windows and counters of flows are those
+    of the whole run.
     """
 
     model_config = ConfigDict(
@@ -1070,7 +1125,7 @@ class Measure(Model):
 
 class MmptcpPaths(Model):
     """
-    Packets scattered first, subflows later.
+    One subflow that scatters its packets first, several subflows later.
     """
 
     model_config = ConfigDict(
@@ -1079,7 +1134,8 @@ class MmptcpPaths(Model):
     )
     duplicates: Annotated[int | None, Field(ge=1)] = None
     """
-    Duplicate acknowledgements that tell of a loss among scattered packets; left out, those of the profile times the paths.
+    Duplicate acknowledgements that indicate a loss among scattered packets; by default the profile's
+    threshold times the number of paths.
     """
     name: Literal["mmptcp"] = "mmptcp"
     """
@@ -1118,7 +1174,7 @@ class MultiHomedFatTreeTopology(Model):
     """
     homes: Annotated[int, Field(ge=1)] = 2
     """
-    Links of a host, each to another ToR of its pod; divides k/2.
+    Links of a host, each to a different ToR of its pod; must divide k/2.
     """
     k: Annotated[int, Field(ge=2, le=254, multiple_of=2)]
     """
@@ -1155,10 +1211,84 @@ class OliaCc(Model):
     """
 
 
+class OpnPaths(Model):
+    """
+    As many subflows as the loss rate suggests, on paths that answer; what was sent on others is sent again on these.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delta: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "200us"
+    """
+    A path is slow if data has been outstanding on it for so long and no acknowledgement has come: δ of Algorithm 1. Looked at as often; at
+    least 1us.
+    """
+    delta_rtts: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
+    """
+    It has to be so many of the subflow's smoothed round-trip times, too: 0 as in Algorithm 1, 2 as the text has it.
+    """
+    epsilon: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "200ms"
+    """
+    All paths count as fast again at multiples of this: ε.
+    """
+    memory: Literal["host", "connection"] = "host"
+    """
+    Who knows which paths are slow, and the loss rate: all connections of a host, or each of itself.
+    """
+    name: Literal["opn"] = "opn"
+    """
+    as many subflows as the loss rate suggests, on fast paths; what is outstanding on slow ones goes there, too
+    """
+    period: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "10ms"
+    """
+    The loss rate is measured over this.
+    """
+
+
+class PacketsProbe(Model):
+    """
+    Packets of links.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    at: Annotated[list[str], Field(examples=[["r0"], ["s0->r0"]], min_length=1)]
+    """
+    Hosts or switches, for all links from and to them; links by the names of their ends, "FROM->TO"; or all links of a layer,
+    such as "tor-agg".
+    """
+    kind: Literal["packets"] = "packets"
+    """
+    all packets of a link or a host, which `weft trace` writes as pcapng
+    """
+
+
 class ParetoSize(Model):
     """
-    Pareto: P(X > x) = (L / x)^shape from L on, where L is what gives the mean; below an upper bound if there is one. Draws
-    above 1 TB count as 1 TB.
+    Pareto: P(X > x) = (L / x)^shape from L on, truncated at an upper bound if there is one. L follows from
+    the mean. Draws above 1 TB count as 1 TB.
     """
 
     model_config = ConfigDict(
@@ -1167,7 +1297,7 @@ class ParetoSize(Model):
     )
     kind: Literal["pareto"] = "pareto"
     """
-    Pareto of a shape and a mean, with or without an upper bound
+    Pareto with a given shape and mean, with or without an upper bound
     """
     mean: Annotated[
         str,
@@ -1177,7 +1307,7 @@ class ParetoSize(Model):
         ),
     ]
     """
-    The mean, upper bound included.
+    The mean, with the upper bound taken into account.
     """
     most: Annotated[
         str | None,
@@ -1187,11 +1317,11 @@ class ParetoSize(Model):
         ),
     ] = None
     """
-    The upper bound; left out, there is none.
+    The upper bound; by default none.
     """
     shape: Annotated[float, Field(ge=0.01, le=100.0)]
     """
-    The tail's exponent; above 1 where there is no upper bound, for the mean to be finite.
+    The exponent of the tail; must be above 1 without an upper bound, or the mean would be infinite.
     """
 
 
@@ -1206,11 +1336,11 @@ class PinnedPaths(Model):
     )
     name: Literal["pinned"] = "pinned"
     """
-    the path of a given number, as where somebody lays out paths by hand
+    the path of a given number, for paths laid out by hand
     """
     path: Annotated[int, Field(ge=0)] = 0
     """
-    The path's number, from 0; beyond the last path the first one follows.
+    The path's number, from 0; the first path follows the last.
     """
 
 
@@ -1235,7 +1365,7 @@ class QueueProbe(Model):
         ),
     ] = None
     """
-    Sampling interval of the trace; left out, only the distribution is kept.
+    Sampling interval of the trace; by default only the distribution is kept.
     """
     kind: Literal["queue"] = "queue"
     """
@@ -1264,7 +1394,8 @@ class Queues(Model):
         ),
     ]
     """
-    A packet that finds so many waiting, without the one being sent, is dropped; in bytes: that would exceed them.
+    Capacity of the queue, without the packet being sent. A packet that finds this many packets waiting,
+    or would exceed this many bytes, is dropped.
     """
     mark: Annotated[
         str,
@@ -1274,7 +1405,8 @@ class Queues(Model):
         ),
     ] = "off"
     """
-    A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
+    Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
+    marks nothing.
     """
 
 
@@ -1325,7 +1457,7 @@ class SizeClass(Model):
         ),
     ]
     """
-    Flows of fewer bytes than this belong to it, but for those of an earlier class.
+    Flows of fewer bytes belong to this class, except those of an earlier class.
     """
     name: str
     """
@@ -1359,8 +1491,9 @@ class Staggered(Model):
 
 class Stop(Model):
     """
-    The experiment ends when so many flows of a class have all their data acknowledged: at the first whole millisecond of
-    simulated time (of a shorter interval where `duration` is below a second) at or after the last of them.
+    Ends the experiment once a number of flows of a class have all their data acknowledged: at the first whole
+    millisecond of simulated time at or after the last of them, or at a multiple of a shorter interval if
+    `duration` is below a second.
     """
 
     model_config = ConfigDict(
@@ -1373,13 +1506,13 @@ class Stop(Model):
     """
     flows: Annotated[int, Field(ge=1, le=9223372036854775807)]
     """
-    How many of its flows.
+    Number of its flows.
     """
 
 
 class StrideTraffic(Model):
     """
-    A flow from every host to the one so many further on.
+    A flow from every host to the host a fixed number of places further on.
     """
 
     model_config = ConfigDict(
@@ -1388,7 +1521,7 @@ class StrideTraffic(Model):
     )
     classes: list[SizeClass] | None = None
     """
-    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
     jitter: Annotated[
         str,
@@ -1402,7 +1535,7 @@ class StrideTraffic(Model):
     """
     kind: Literal["stride"] = "stride"
     """
-    a flow from every host to the one so many further on
+    a flow from every host to the host a fixed number of places further on
     """
     name: str | None = None
     """
@@ -1416,7 +1549,7 @@ class StrideTraffic(Model):
         ),
     ] = None
     """
-    Application bytes of each flow; left out, it sends until the end.
+    Application bytes of each flow; by default it sends until the end.
     """
     start: Annotated[
         str,
@@ -1430,11 +1563,31 @@ class StrideTraffic(Model):
     """
     stride: Annotated[int, Field(ge=1)]
     """
-    How many hosts further on; after the last host comes the first.
+    Number of places; the first host follows the last.
     """
     transport: str
     """
     Name of the transport.
+    """
+
+
+class Sweep(Model):
+    """
+    What `weft sweep` varies, unless its command says otherwise.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    over: list[str] | None = None
+    """
+    Fields and their values, as `--over` takes them: "transports.amp.cc=amp,xmp,dcm", "traffic[0].flows=10:40:10". Several make
+    all combinations, of which the last varies fastest.
+    """
+    seeds: Annotated[int, Field(ge=1, le=1000)] = 1
+    """
+    Runs of every combination, with seeds from the spec's own on.
     """
 
 
@@ -1538,7 +1691,7 @@ class TwoPathsTopology(Model):
 
 class UncoupledCc(Model):
     """
-    uncoupled: every subflow a Reno flow of its own (NSDI 2011, section 2)
+    uncoupled: every subflow is an independent Reno flow (NSDI 2011, section 2)
     """
 
     model_config = ConfigDict(
@@ -1547,7 +1700,7 @@ class UncoupledCc(Model):
     )
     name: Literal["uncoupled"] = "uncoupled"
     """
-    uncoupled: every subflow a Reno flow of its own (NSDI 2011, section 2)
+    uncoupled: every subflow is an independent Reno flow (NSDI 2011, section 2)
     """
 
 
@@ -1616,7 +1769,7 @@ class Vl2Topology(Model):
     """
     intermediate_ports: Annotated[int, Field(ge=2, le=256, multiple_of=2)]
     """
-    Ports of an intermediate switch, even: as many aggregation switches are there.
+    Ports of an intermediate switch, even; also the number of aggregation switches.
     """
     kind: Literal["vl2"] = "vl2"
     """
@@ -1659,6 +1812,37 @@ class VlbPaths(Model):
     """
 
 
+class WarpCc(Model):
+    """
+    Warp: one DCTCP window for a whole connection, spread over its subflows
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """
+    alpha of a new subflow
+    """
+    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
+    """
+    weight of the newest round in alpha
+    """
+    kappa: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
+    """
+    part of a share that moves away at each round per unit of marks in excess
+    """
+    name: Literal["warp"] = "warp"
+    """
+    Warp: one DCTCP window for a whole connection, spread over its subflows
+    """
+    tau: Annotated[int, Field(ge=1, le=1000000)] = 8
+    """
+    rounds in a row with room for one more subflow until it sends again
+    """
+
+
 class XmpCc(Model):
     """
     XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
@@ -1684,7 +1868,7 @@ class XmpCc(Model):
 
 class AllToAllTraffic(Model):
     """
-    A flow from each of some hosts to each other of them.
+    A flow from each host to each other, among some hosts.
     """
 
     model_config = ConfigDict(
@@ -1693,7 +1877,7 @@ class AllToAllTraffic(Model):
     )
     classes: list[SizeClass] | None = None
     """
-    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
     hosts: Annotated[
         str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
@@ -1727,7 +1911,7 @@ class AllToAllTraffic(Model):
         ),
     ] = None
     """
-    Application bytes of each flow; left out, it sends until the end.
+    Application bytes of each flow; by default it sends until the end.
     """
     start: Annotated[
         str,
@@ -1756,7 +1940,7 @@ class BulkTraffic(Model):
     )
     classes: list[SizeClass] | None = None
     """
-    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
     count: Annotated[int, Field(ge=1)] = 1
     """
@@ -1764,7 +1948,8 @@ class BulkTraffic(Model):
     """
     from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
     """
-    Senders. One sender sends to every receiver; as many as receivers send to one each, in order.
+    Senders. A single sender sends to every receiver; as many senders as receivers send to one each, in
+    order.
     """
     jitter: Annotated[
         str,
@@ -1788,9 +1973,9 @@ class BulkTraffic(Model):
         Literal["permutation", "random"] | Staggered | list[list[str | int]] | None
     ) = None
     """
-    Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one other, drawn by
-    the seed; or "random": each flow of every host goes to another drawn for it; or staggered probabilities by
-    distance, { tor, pod }.
+    Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one
+    other, drawn from the seed; or "random": each flow goes to a host that is drawn for it; or staggered
+    probabilities by distance, { tor, pod }.
     """
     rate: Annotated[
         str | None,
@@ -1800,8 +1985,8 @@ class BulkTraffic(Model):
         ),
     ] = None
     """
-    How fast each flow's application writes, as one that reads from a disk; left out, all its data is there at once. What the network
-    does not take at once waits.
+    Rate at which each flow's application writes, for instance from a disk; by default all its data is
+    available at once. Data that the network cannot take yet waits.
     """
     size: Annotated[
         str | None,
@@ -1811,7 +1996,7 @@ class BulkTraffic(Model):
         ),
     ] = None
     """
-    Application bytes of each flow; left out, it sends until `stop`.
+    Application bytes of each flow; by default it sends until `stop`.
     """
     start: Annotated[
         str,
@@ -1831,11 +2016,11 @@ class BulkTraffic(Model):
         ),
     ] = None
     """
-    When their applications stop producing data; left out, at the end of the experiment.
+    When their applications stop producing data; by default at the end of the experiment.
     """
     to: str | int | list[str | int] | None = None
     """
-    Receivers. One receiver receives from every sender.
+    Receivers. A single receiver receives from every sender.
     """
     transport: str
     """
@@ -1854,15 +2039,15 @@ class ClosedLoopTraffic(Model):
     )
     classes: list[SizeClass] | None = None
     """
-    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
     count: Annotated[int, Field(ge=1)] = 1
     """
-    Loops of a sender side by side.
+    Concurrent loops of each sender.
     """
     from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
     """
-    Senders; left out, all hosts.
+    Senders; by default all hosts.
     """
     jitter: Annotated[
         str,
@@ -1876,7 +2061,7 @@ class ClosedLoopTraffic(Model):
     """
     kind: Literal["closed-loop"] = "closed-loop"
     """
-    a flow ends, the sender's next one begins
+    closed loop: when a flow ends, the sender's next one begins
     """
     name: str | None = None
     """
@@ -1905,8 +2090,8 @@ class ClosedLoopTraffic(Model):
         ),
     ] = None
     """
-    How fast each flow's application writes, as one that reads from a disk; left out, all its data is there at once. What the network
-    does not take at once waits.
+    Rate at which each flow's application writes, for instance from a disk; by default all its data is
+    available at once. Data that the network cannot take yet waits.
     """
     size: (
         str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
@@ -1932,11 +2117,11 @@ class ClosedLoopTraffic(Model):
         ),
     ] = None
     """
-    No flow opens from here on; left out, to the end of the experiment.
+    No flow opens from this time on; by default the end of the experiment.
     """
     to: str | int | list[str | int] | None = None
     """
-    Receivers where pairs are random; left out, all hosts.
+    Receivers if pairs are random; by default all hosts.
     """
     transport: str
     """
@@ -1955,7 +2140,7 @@ class FlowListTraffic(Model):
     )
     classes: list[SizeClass] | None = None
     """
-    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
     file: str
     """
@@ -1963,7 +2148,7 @@ class FlowListTraffic(Model):
     """
     format: Literal["cm", "hpcc", "csv"] | None = None
     """
-    What it is; left out, its name's end says: `.cm`, `.csv`, otherwise HPCC's.
+    Format of the file; by default taken from the end of its name: `.cm`, `.csv`, otherwise HPCC's.
     """
     kind: Literal["flow-list"] = "flow-list"
     """
@@ -1981,14 +2166,25 @@ class FlowListTraffic(Model):
 
 class Hosts(Model):
     """
-    What hosts do beside their transports. What is left out is as in the profile of all transports; where they have different
-    ones, as in `linux`.
+    What hosts do apart from their transports. Fields that are left out are as in the profile of the
+    transports; if transports have different profiles, as in `linux`.
     """
 
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
     )
+    gro: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Generic receive offload: a receiver merges segments of a subflow, up to 64 KB, if each arrives within this
+    time of the one before, and acknowledges them once. `0s` in all profiles: none.
+    """
     jitter: Annotated[
         str | None,
         Field(
@@ -1997,13 +2193,15 @@ class Hosts(Model):
         ),
     ] = None
     """
-    A packet that finds its host's port idle is sent after a random time, uniform up to this: what a host takes to process a
-    packet is never quite the same. Packets keep their order. Profile `linux`: 500ns; `amp-2019`: none.
+    A packet that finds its host's port idle is sent after a random time, uniform up to this, because a
+    host's processing time varies. Packets keep their order. Profile `linux`: 500ns; `amp-2019`: none.
     """
     nic: Literal["switch", "fq", "fifo"] | None = None
     """
-    How a host's sockets share its port. Profile `linux`: `fq`, but `switch` where `queues.host` says what such a queue does;
-    `amp-2019`: `switch`.
+    How a host's sockets share its port. `switch`: they send into a queue like a switch's, which marks and
+    drops. `fq`: nothing is marked or dropped, and sockets wait while the port is full; waiting sockets
+    send two packets each in turn. `fifo`: likewise, but the socket that has waited longest sends all its
+    data first. Profile `linux`: `fq`, or `switch` if `queues.host` is stated; `amp-2019`: `switch`.
     """
     nic_limit: Annotated[
         str | None,
@@ -2013,14 +2211,19 @@ class Hosts(Model):
         ),
     ] = None
     """
-    What a port takes of its host's data before sockets wait for it, unless `nic` is `switch`: about what the card holds
-    (Linux's byte queue limits). 16KB in all profiles.
+    How much of its host's data a port holds before sockets wait, unless `nic` is `switch`. It corresponds
+    to Linux's byte queue limits. 16KB in all profiles.
+    """
+    tso: bool | None = None
+    """
+    TCP segmentation offload: a subflow hands its card bursts of up to 64 KB, and waits until a third of its
+    window is free (Linux's `tcp_tso_should_defer`). Off in all profiles.
     """
 
 
 class HotSpotTraffic(Model):
     """
-    Flows from every host, a part of which go to a few hosts and the others anywhere.
+    Flows from every host: a share goes to a few hosts, the rest to any others.
     """
 
     model_config = ConfigDict(
@@ -2029,7 +2232,7 @@ class HotSpotTraffic(Model):
     )
     classes: list[SizeClass] | None = None
     """
-    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
     count: Annotated[int, Field(ge=1)] = 1
     """
@@ -2047,7 +2250,7 @@ class HotSpotTraffic(Model):
     """
     kind: Literal["hot-spot"] = "hot-spot"
     """
-    flows from every host, a part of which go to a few hosts
+    flows from every host, a share of which goes to a few hosts
     """
     name: str | None = None
     """
@@ -2055,7 +2258,8 @@ class HotSpotTraffic(Model):
     """
     share: Annotated[float, Field(ge=0.0, le=1.0)]
     """
-    The probability that a flow goes to one of them; else it goes to any other host but these and its sender.
+    Probability that a flow goes to one of `spots`; otherwise it goes to any host except these and its
+    sender.
     """
     size: Annotated[
         str | None,
@@ -2065,13 +2269,13 @@ class HotSpotTraffic(Model):
         ),
     ] = None
     """
-    Application bytes of each flow; left out, it sends until the end.
+    Application bytes of each flow; by default it sends until the end.
     """
     spots: Annotated[
         str | int | list[str | int], Field(examples=["h0", "0..8", "all", ["h0", "h5"]])
     ]
     """
-    The hosts that get more.
+    The hosts that receive more.
     """
     start: Annotated[
         str,
@@ -2100,7 +2304,7 @@ class IncastTraffic(Model):
     )
     classes: list[SizeClass] | None = None
     """
-    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
     every: Annotated[
         str | None,
@@ -2110,7 +2314,7 @@ class IncastTraffic(Model):
         ),
     ] = None
     """
-    Time between the beginnings of two rounds; needed when there is more than one.
+    Time between the starts of two rounds; required if there is more than one.
     """
     flows: Annotated[int, Field(ge=1)]
     """
@@ -2118,7 +2322,7 @@ class IncastTraffic(Model):
     """
     from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
     """
-    Senders; left out, all hosts but the receiver. Flows are spread evenly over them.
+    Senders; by default all hosts except the receiver. Flows are spread evenly over them.
     """
     gap: Annotated[
         str,
@@ -2142,7 +2346,7 @@ class IncastTraffic(Model):
     """
     kind: Literal["incast"] = "incast"
     """
-    rounds of flows from many senders to one receiver, opened one shortly after the other
+    rounds of flows from many senders to one receiver, opened shortly after each other
     """
     name: str | None = None
     """
@@ -2174,7 +2378,7 @@ class IncastTraffic(Model):
     """
     to: str | int | None = None
     """
-    The receiver; left out, the last host.
+    The receiver; by default the last host.
     """
     transport: str
     """
@@ -2184,7 +2388,7 @@ class IncastTraffic(Model):
 
 class JobsTraffic(Model):
     """
-    Jobs of one client and several servers each, some side by side.
+    Jobs of one client and several servers each; several jobs may run concurrently.
     """
 
     model_config = ConfigDict(
@@ -2193,7 +2397,7 @@ class JobsTraffic(Model):
     )
     among: str | int | list[str | int] | None = None
     """
-    Hosts of which a job's servers are drawn, its client excepted; left out, all.
+    Hosts from which a job's servers are drawn, except its client; by default all.
     """
     block: (
         str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
@@ -2203,11 +2407,11 @@ class JobsTraffic(Model):
     """
     classes: list[SizeClass] | None = None
     """
-    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
     clients: str | int | list[str | int] | None = None
     """
-    Hosts of which a job's client is drawn; left out, all.
+    Hosts from which a job's client is drawn; by default all.
     """
     jitter: Annotated[
         str,
@@ -2221,7 +2425,7 @@ class JobsTraffic(Model):
     """
     kind: Literal["jobs"] = "jobs"
     """
-    a client asks servers, each answers with a block; when all are in, the next job begins
+    a client sends requests to servers, each answers with a block; when all blocks have arrived, the next job begins
     """
     name: str | None = None
     """
@@ -2243,7 +2447,7 @@ class JobsTraffic(Model):
     """
     slots: Annotated[int, Field(ge=1, le=1000000)] = 1
     """
-    Jobs side by side.
+    Number of concurrent jobs.
     """
     start: Annotated[
         str,
@@ -2263,7 +2467,7 @@ class JobsTraffic(Model):
         ),
     ] = None
     """
-    No job begins from here on; left out, to the end of the experiment.
+    No job begins from this time on; by default the end of the experiment.
     """
     transport: str
     """
@@ -2273,7 +2477,7 @@ class JobsTraffic(Model):
 
 class OneToManyTraffic(Model):
     """
-    A flow from each sender to each of some receivers drawn for it.
+    A flow from each sender to each of several receivers that are drawn for it.
     """
 
     model_config = ConfigDict(
@@ -2282,7 +2486,7 @@ class OneToManyTraffic(Model):
     )
     classes: list[SizeClass] | None = None
     """
-    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
     from_: Annotated[
         str | int | list[str | int],
@@ -2321,7 +2525,7 @@ class OneToManyTraffic(Model):
         ),
     ] = None
     """
-    Application bytes of each flow; left out, it sends until the end.
+    Application bytes of each flow; by default it sends until the end.
     """
     start: Annotated[
         str,
@@ -2341,7 +2545,8 @@ class OneToManyTraffic(Model):
 
 class PoissonTraffic(Model):
     """
-    Every sender opens flows at the times of a Poisson process of its own, whatever became of those before.
+    Every sender opens flows at the times of a Poisson process of its own, whether or not earlier flows have
+    ended.
     """
 
     model_config = ConfigDict(
@@ -2350,11 +2555,11 @@ class PoissonTraffic(Model):
     )
     classes: list[SizeClass] | None = None
     """
-    Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its size. What belongs to none is sent by the entry's own transport, in a class with its name.
+    Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
     from_: Annotated[str | int | list[str | int] | None, Field(alias="from")] = None
     """
-    Senders; left out, all hosts.
+    Senders; by default all hosts.
     """
     interval: Annotated[
         str | None,
@@ -2364,11 +2569,16 @@ class PoissonTraffic(Model):
         ),
     ] = None
     """
-    Mean time between the openings of one sender; or `rate`.
+    Mean time between two flows of one sender; `rate` and `load` are the alternatives.
     """
     kind: Literal["poisson"] = "poisson"
     """
-    open loop: every host opens flows at random times, whatever became of those before
+    open loop: every host opens flows at random times, whether or not earlier ones have ended
+    """
+    load: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """
+    Share of the capacity of a sender's own links that the application bytes of its flows take on average, without headers;
+    `interval` and `rate` are the alternatives. Pairs with the same sender share it.
     """
     name: str | None = None
     """
@@ -2381,7 +2591,7 @@ class PoissonTraffic(Model):
     """
     rate: float | None = None
     """
-    Flows a second of one sender; or `interval`.
+    Flows per second of one sender; `interval` and `load` are the alternatives.
     """
     size: (
         str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
@@ -2407,11 +2617,11 @@ class PoissonTraffic(Model):
         ),
     ] = None
     """
-    No flow opens from here on; left out, to the end of the experiment.
+    No flow opens from this time on; by default the end of the experiment.
     """
     to: str | int | list[str | int] | None = None
     """
-    Receivers where pairs are random; left out, all hosts.
+    Receivers if pairs are random; by default all hosts.
     """
     transport: str
     """
@@ -2444,8 +2654,8 @@ class ProfilePatch(Model):
     """
     confirmed_joins: bool | None = None
     """
-    Joins start once data of subflow 0 is acknowledged, and carry data once their own handshake's last acknowledgement is
-    (RFC 8684, sections 3.1 and 3.2).
+    Joins start once data of subflow 0 is acknowledged. A joined subflow carries data once the last
+    acknowledgement of its own handshake is acknowledged (RFC 8684, sections 3.1 and 3.2).
     """
     delayed_ack_timeout: Annotated[
         str | None,
@@ -2455,7 +2665,7 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    A delayed acknowledgement is sent after this at the latest.
+    Longest time by which an acknowledgement is delayed.
     """
     dupack_threshold: Annotated[int | None, Field(ge=1)] = None
     """
@@ -2463,12 +2673,13 @@ class ProfilePatch(Model):
     """
     ends_by_data_ack: bool | None = None
     """
-    A connection ends when acknowledgements cover its data, on whatever subflow (RFC 8684, section 3.3.2); else when each
-    subflow has all of its own acknowledged.
+    A connection ends when acknowledgements on any subflows cover its data (RFC 8684, section 3.3.2). If
+    this is off, it ends when all data of each subflow is acknowledged.
     """
     fct_from: Literal["open", "established"] | None = None
     """
-    Where FCT starts.
+    Where FCT starts: when the flow opens and sends its first SYN ("open"), or when subflow 0's SYN/ACK
+    arrives ("established"). It ends when the receiver has the last byte.
     """
     forward_rto: bool | None = None
     """
@@ -2482,13 +2693,15 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Bytes that each packet, data or not, takes on the wire beyond that. Ethernet's are 24B: preamble and start of frame 8, check
-    sequence 4, gap 12 (IEEE 802.3). Queues limited in bytes and bytes of links count them.
+    Bytes that each packet, with data or without, takes on the wire in addition to `header` or `ack_size`.
+    Ethernet's are 24B: preamble and start of frame 8, check sequence 4, gap 12 (IEEE 802.3). Queues
+    limited in bytes and bytes of links count them.
     """
     full_handshakes: bool | None = None
     """
-    Are the last acknowledgement of a subflow's handshake and, once all data has been handed out, its FIN, FIN/ACK and last
-    acknowledgement packets of their own? They change nothing, are not sent again, and take places in queues.
+    Are these sent as packets of their own: the last acknowledgement of a subflow's handshake and, once
+    all data has been handed out, its FIN, FIN/ACK and last acknowledgement? They have no effect and are
+    not retransmitted, but take places in queues.
     """
     grow_after_mark: bool | None = None
     """
@@ -2502,7 +2715,7 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Header bytes on the wire of a data packet, beside its payload.
+    Header bytes on the wire of a data packet, in addition to its payload.
     """
     initial_cwnd: Annotated[float | None, Field(ge=1.0)] = None
     """
@@ -2530,7 +2743,7 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Joins start after a uniformly random delay up to this from when they may.
+    Joins start after a uniformly random delay of up to this, counted from when they may start.
     """
     limited_transmit: bool | None = None
     """
@@ -2568,12 +2781,12 @@ class ProfilePatch(Model):
     """
     pacing: bool | None = None
     """
-    Packets of a subflow leave at a pace, as under Linux' fq: two windows a round trip in slow start, 1.2 afterwards, from the eleventh
-    packet on. A rate that congestion control asks for is kept without.
+    Packets of a subflow are paced as under Linux's fq: two windows per round trip in slow start, 1.2
+    afterwards, from the eleventh packet on. A rate set by congestion control applies even if this is off.
     """
     proportional_rate_reduction: bool | None = None
     """
-    RFC 6937: a fast recovery reduces what is in flight bit by bit, not by a pause.
+    RFC 6937: fast recovery reduces the data in flight gradually, not by a pause.
     """
     protect_handshake: bool | None = None
     """
@@ -2581,8 +2794,8 @@ class ProfilePatch(Model):
     """
     quick_acks: Annotated[int | None, Field(ge=0)] = None
     """
-    Segments acknowledged at once when a subflow starts, after none has come for the minimum RTO, and after a duplicate (Linux'
-    quick acknowledgements).
+    Number of segments acknowledged at once when a subflow starts, after a pause of the minimum RTO, and
+    after a duplicate (Linux's quick acknowledgements).
     """
     react_to_the_last: bool | None = None
     """
@@ -2600,16 +2813,16 @@ class ProfilePatch(Model):
     """
     recovery: Literal["newreno", "sack", "rack"] | None = None
     """
-    Loss recovery.
+    Loss recovery: "newreno" (RFC 6582), "sack" (RFC 6675) or "rack" (RFC 8985).
     """
     reinject: bool | None = None
     """
-    Give data outstanding on a subflow that timed out to the others too.
+    After a timeout of a subflow, send its outstanding data on the other subflows too.
     """
     round_ends_beyond: bool | None = None
     """
-    A round ends when more than what was sent before it began is acknowledged (RFC 8257, section 3.3, step 3), not
-    already when just that is (Linux's DCTCP).
+    A round ends when data sent after its start is acknowledged (RFC 8257, section 3.3, step 3). If this
+    is off, it ends once all data sent before its start is acknowledged (Linux's DCTCP).
     """
     sample_handshake_rtt: bool | None = None
     """
@@ -2617,9 +2830,9 @@ class ProfilePatch(Model):
     """
     stall_on_held_data: bool | None = None
     """
-    A fault of the simulator of AMP's authors, off in every profile: what arrived out of order on a subflow advances it
-    only when the connection's own order moves on. Sent again before that, it is acknowledged as a duplicate, and the
-    subflow waits for a further timeout.
+    A fault of the simulator of AMP's authors, off in every profile. Data that arrived out of order on a
+    subflow advances the subflow only when the connection's own order advances. A retransmission before
+    that is acknowledged as a duplicate, and the subflow waits for a further timeout.
     """
     syn_linear_timeouts: Annotated[int | None, Field(ge=0)] = None
     """
@@ -2627,8 +2840,8 @@ class ProfilePatch(Model):
     """
     tail_loss_probe: bool | None = None
     """
-    RFC 8985, section 7: with "rack", send a probe two RTTs after the last acknowledgement, so that a loss at the tail need
-    not wait for the RTO.
+    RFC 8985, section 7: with "rack", send a probe two RTTs after the last acknowledgement, so that a loss
+    at the tail does not wait for the RTO.
     """
     timer_slack: Annotated[
         str | None,
@@ -2638,28 +2851,29 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    What a probe and the end of a reordering window wait in addition: two ticks of Linux's clock.
+    Additional wait of a tail loss probe and of the reordering timer: two ticks of Linux's clock.
     """
     timestamps: bool | None = None
     """
-    RFC 7323: acknowledgements of what was sent again give RTT samples, and tell which copy they acknowledge, so that a spurious
-    timeout is undone (RFC 3522).
+    RFC 7323: acknowledgements of retransmissions give RTT samples and say which copy they acknowledge, so
+    that a spurious timeout is undone (RFC 3522).
     """
     turn_waits_for_join: bool | None = None
     """
-    With joins under way, new data waits when round-robin's turn comes to a subflow whose SYN/ACK has not arrived; else
-    that subflow is passed over.
+    When round-robin's turn comes to a subflow whose SYN/ACK has not arrived, new data waits for it. If
+    this is off, that subflow is skipped.
     """
 
 
 class Transport(Model):
     """
-    One way of sending.
+    A transport: congestion control, subflows, paths and a profile.
     """
 
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
+        arbitrary_types_allowed=True,
     )
     cc: (
         Literal[
@@ -2674,6 +2888,7 @@ class Transport(Model):
             "olia",
             "reno",
             "uncoupled",
+            "warp",
             "xmp",
             "kernel:amp",
             "kernel:dcm",
@@ -2692,12 +2907,14 @@ class Transport(Model):
         | OliaCc
         | RenoCc
         | UncoupledCc
+        | WarpCc
         | XmpCc
         | KernelAmpCc
         | KernelDcmCc
         | KernelDctcpCc
         | KernelLiaCc
         | KernelXmpCc
+        | OwnCc
     )
     """
     Congestion control: a name, or a table with the name and parameters.
@@ -2723,6 +2940,7 @@ class Transport(Model):
             "rps",
             "flowlet",
             "mmptcp",
+            "opn",
         ]
         | EcmpPaths
         | VlbPaths
@@ -2733,11 +2951,12 @@ class Transport(Model):
         | RpsPaths
         | FlowletPaths
         | MmptcpPaths
+        | OpnPaths
         | None
     ) = None
     """
-    Which of the paths between two hosts each packet takes: the name of a path policy, or a table with name and
-    parameters; by default what suits the topology, mostly "ecmp".
+    Which of the paths between two hosts each packet takes: the name of a path policy, or a table with
+    name and parameters; by default the topology's own, mostly "ecmp".
     """
     profile: Literal["linux", "amp-2019"] = "linux"
     """
@@ -2759,7 +2978,7 @@ class Transport(Model):
 
 class Experiment(Model):
     """
-    An experiment: a network, ways of sending, and who sends what when.
+    An experiment: a network, transports, and traffic.
     """
 
     model_config = ConfigDict(
@@ -2768,7 +2987,8 @@ class Experiment(Model):
     )
     controller: Annotated[FirstFitController | None, Field(discriminator="kind")] = None
     """
-    Who sees the whole network and gives subflows their paths at fixed times: its kind and that kind's own fields.
+    A controller, which sees the whole network and gives subflows their paths at fixed times: its kind and
+    that kind's own fields.
     """
     duration: Annotated[
         str,
@@ -2782,15 +3002,20 @@ class Experiment(Model):
     """
     events: list[Event] | None = None
     """
-    What happens to links while it runs. At one time, entries happen in their order.
+    Changes of links during the run. Entries of the same time take effect in their order.
     """
     hosts: Hosts | None = None
     """
-    What hosts do beside their transports.
+    What hosts do apart from their transports.
+    """
+    layers: dict[str, Layer] | None = None
+    """
+    Layers whose links differ, by their names in the table `links`, such as "agg-core". Each direction is a
+    layer of its own.
     """
     level: Literal["packet", "flow", "linux"] = "packet"
     """
-    Where it runs. "packet": the packet-level simulator (default); "flow": rates without packets: congestion control's equilibrium, max-min fair while flows of a size come and go; "linux": this machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd.
+    Where it runs. "packet": the packet-level simulator (default); "flow": rates without packets: the equilibrium of congestion control, or max-min fair while flows with a size come and go; "linux": this machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd.
     """
     measure: Measure | None = None
     """
@@ -2803,13 +3028,14 @@ class Experiment(Model):
     probes: Annotated[
         list[
             Annotated[
-                QueueProbe | FlowProbe | LatencyProbe, Field(discriminator="kind")
+                QueueProbe | FlowProbe | LatencyProbe | PacketsProbe,
+                Field(discriminator="kind"),
             ]
         ],
         Field(validate_default=True),
     ] = []
     """
-    What to record beside the tables that every run yields.
+    What to record in addition to the tables that every run yields.
     """
     queues: Queues
     """
@@ -2819,9 +3045,18 @@ class Experiment(Model):
     """
     Seed of everything random.
     """
+    sharing: Literal["equilibrium", "max-min"] | None = None
+    """
+    How flows share links at level "flow". By default rates are max-min fair where flows with a size come and
+    go over one subflow each, and the equilibrium of the congestion control otherwise.
+    """
     stop: Stop | None = None
     """
-    What ends the experiment before `duration`.
+    A condition that ends the experiment before `duration`.
+    """
+    sweep: Sweep | None = None
+    """
+    What `weft sweep` varies. A single run takes no notice of it.
     """
     topology: Annotated[
         ManyToOneTopology
@@ -2861,7 +3096,7 @@ class Experiment(Model):
     """
     transports: dict[str, Transport]
     """
-    Ways of sending, by name.
+    Transports, by name.
     """
 
 

@@ -6,9 +6,10 @@
 >>> flows.group_by("transport", maintain_order=True).agg(jain=statistics.jain("goodput_bps"))["jain"].to_list()
 [0.8, 1.0]
 
-Rows of several runs may be put together first (`polars.concat`), with columns for `by` that tell them apart. Null is
-what has not happened; nulls are left out everywhere. What a run's end cut off is the exception: it would have taken
-longer than most of what ended, so `percentiles` and `cdf` count it where `at_least` says how long it had taken by then.
+Rows of several runs may be concatenated first (`polars.concat`), with columns for `by` that distinguish the runs. Null
+means that something did not happen; nulls are ignored everywhere. Flows that the end of a run cut off are the
+exception. They would have taken longer than most others, so `percentiles` and `cdf` count them if `at_least` says how
+long they had taken by then.
 
 >>> flows = pl.DataFrame({"fct_s": [1.0, 2.0, 3.0, None], "unfinished_s": [None, None, None, 2.5]})
 >>> statistics.percentiles(flows, "fct_s", (50, 99), at_least="unfinished_s").row(0, named=True)
@@ -25,14 +26,14 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-LEVELS = ("host", "switch", "tor", "leaf", "agg", "spine", "core")
-"""What stands at the ends of a link, from the bottom of a topology up."""
+LEVELS = ("host", "switch", "tor", "leaf", "agg", "int", "spine", "core")
+"""Kinds of node at the ends of a link, from the bottom of a topology up."""
 
 
 def jain(column: str | pl.Expr) -> pl.Expr:
     """Jain's fairness index, (sum of x)^2 / (n * sum of x^2): an aggregation, for `select` and `agg`.
 
-    From 1/n (one has all) to 1 (all have the same); null where there is nothing to share.
+    It ranges from 1/n (one has all) to 1 (all have the same); it is null if there is nothing to share.
 
     Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness and Discrimination for Resource Allocation in
     Shared Computer Systems" (1984).
@@ -54,24 +55,24 @@ def percentiles(
     at_least: str | pl.Expr | None = None,
     apart: float = 0.01,
 ) -> pl.DataFrame:
-    """Percentiles of a column: one row a group, with the columns of `by`, then `p50`, `p90`, `p99` and so on.
+    """Percentiles of a column: one row per group, with the columns of `by`, then `p50`, `p90`, `p99` and so on.
 
     Without weights they are interpolated linearly between the nearest two values (definition 7 of Hyndman and Fan,
     "Sample Quantiles in Statistical Packages", 1996). With weights a percentile is the smallest value up to which at
     least that share of the weight lies (their definition 1).
 
-    With `at_least`, rows without a value count with what is known of them: no less than that. A percentile is then the
-    lowest that it can be, and `p50_at_least`, `p90_at_least` and so on tell where it could be higher by more than the
-    share `apart`; a last column, `unfinished`, tells how many such rows there are.
+    With `at_least`, a row without a value counts with its known lower bound. A percentile is then the lowest possible
+    one. `p50_at_least`, `p90_at_least` and so on say whether it could be higher by more than the share `apart`. A last
+    column, `unfinished`, is the number of such rows.
 
     Args:
         rows: Such as the table `flows`, or `queue_lengths` of the table `queues`.
         column: Values, such as `fct_s`.
         percents: From 0 to 100.
-        by: Columns that tell groups apart; none: all rows are one group.
+        by: Columns that distinguish groups; without any, all rows are one group.
         weight: Weights, none below 0, such as `seconds` of `queue_lengths`.
-        at_least: Of rows without a value the lowest that it can be, such as `unfinished_s` of `flows`.
-        apart: By how much more than told, as a share, a percentile may be without being marked.
+        at_least: Lower bounds for rows without a value, such as `unfinished_s` of `flows`.
+        apart: By how much a percentile may exceed the one returned, as a share, without being marked.
 
     Raises:
         ValueError: A percentage is outside 0 to 100, or both `weight` and `at_least` are given.
@@ -101,18 +102,18 @@ def cdf(
 ) -> pl.DataFrame:
     """Empirical distribution of a column: the columns of `by`, then `value` (each once, rising) and `fraction`.
 
-    `fraction` is the share of the rows, or of the weight, that has at most `value`; a group's last is 1. Values without
-    weight are left out. As steps (matplotlib's `where="post"`) it is exact.
+    `fraction` is the share of the rows, or of the weight, that has at most `value`; the last one of a group is 1.
+    Values without weight are left out. Drawn as steps (matplotlib's `where="post"`) the distribution is exact.
 
-    With `at_least`, rows without a value count among all, so that a group's last fraction is the share that has one.
-    The fraction is then the lowest that it can be, and exact up to the smallest `at_least`.
+    With `at_least`, rows without a value are included in the total, so a group's last fraction is the share of rows
+    with a value. The fraction is then the lowest possible one, and exact up to the smallest `at_least`.
 
     Args:
         rows: Such as the table `flows`, or `queue_lengths` of the table `queues`.
         column: Values, such as `fct_s`.
-        by: Columns that tell groups apart; none: all rows are one group.
+        by: Columns that distinguish groups; without any, all rows are one group.
         weight: Weights, none below 0, such as `seconds` of `queue_lengths`.
-        at_least: Of rows without a value the lowest that it can be, such as `unfinished_s` of `flows`.
+        at_least: Lower bounds for rows without a value, such as `unfinished_s` of `flows`.
     """
     names = _names(by)
     weights = pl.lit(1.0) if weight is None else _expression(weight).cast(pl.Float64)
@@ -131,9 +132,9 @@ def cdf(
 
 
 def queue_lengths(queues: pl.DataFrame, *, by: str | Iterable[str] = ("link", "from", "to", "layer")) -> pl.DataFrame:
-    """How long each queue had which length: the columns of `by`, then `packets` and `seconds`, one row a length.
+    """For how long each queue had each length: the columns of `by`, then `packets` and `seconds`, one row per length.
 
-    Queues, and those of several runs, with equal columns of `by` are put together. For the time-weighted distribution:
+    Queues with equal columns of `by` are combined, also across runs. For the time-weighted distribution:
     `cdf(queue_lengths(result.queues), "packets", by="link", weight="seconds")`.
 
     Args:
@@ -149,13 +150,13 @@ def queue_lengths(queues: pl.DataFrame, *, by: str | Iterable[str] = ("link", "f
 def utilisation(links: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFrame:
     """Utilisation of each stage of a network in each direction, from 0 to 1.
 
-    One row a stage and direction, with the columns of `by`, then `stage` (its two ends, the lower first: "host-tor",
-    "tor-agg", "agg-core"), `direction` ("up" or "down"; null between equals), `links` (how many), `mean` (weighted by
-    their rates: the share of the stage's capacity in use), `min`, `max` and `std` (over the links; null for one).
+    One row per stage and direction, with the columns of `by`, then `stage` (its two ends, the lower first: "host-tor",
+    "tor-agg", "agg-core"), `direction` ("up" or "down"; null between equals), `links` (their number), `mean` (weighted
+    by rate: the share of the stage's capacity in use), `min`, `max` and `std` (over the links; null for a single one).
 
     Args:
         links: The table `links`.
-        by: Columns that tell groups apart, such as a run's label.
+        by: Columns that distinguish groups, such as a run's label.
     """
     names = _names(by)
     level = {name: n for n, name in enumerate(LEVELS)}
@@ -182,13 +183,13 @@ def utilisation(links: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.Data
 def loss(rows: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFrame:
     """Share of packets dropped: the columns of `by`, then `packets` (dropped ones included), `drops` and `loss`.
 
-    Of the table `links` they are packets that came to a queue, by path such as `by="layer"`; of the table `subflows`
-    those that a sender sent, by `("flow", "subflow")`, each of which has a path of its own under ECMP. Null where there
-    were none.
+    For the table `links`, they are packets that came to a queue, for instance with `by="layer"`. For the table
+    `subflows`, they are packets that a sender sent, for instance by `("flow", "subflow")`, each of which has its own
+    path under ECMP. `loss` is null if there were none.
 
     Args:
         rows: The table `links` or `subflows`.
-        by: Columns that tell groups apart.
+        by: Columns that distinguish groups.
     """
     of_links = "drops" in rows.columns
     dropped = pl.col("drops" if of_links else "packets_dropped")
@@ -201,16 +202,17 @@ def loss(rows: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFrame:
 def reached(
     traces: pl.DataFrame, floor: float, *, after_s: float = 0.0, by: str | Iterable[str] = ("flow", "subflow")
 ) -> pl.DataFrame:
-    """When each subflow's cwnd reached its floor: the columns of `by`, then `time_s`, one row a subflow on record.
+    """When each subflow's cwnd reached its floor: the columns of `by`, then `time_s`, one row per recorded subflow.
 
-    `time_s` is the first time from `after_s` on at which cwnd was at most `floor`: `after_s` itself where it was then,
-    null where it never was. It is exact where the probe `flow` has no `every`, else late by up to that interval.
+    `time_s` is the first time from `after_s` on at which cwnd was at most `floor`. It is `after_s` if cwnd was there at
+    that time, and null if it never was. It is exact if the probe `flow` has no `every`; else it is late by up to that
+    interval.
 
     Args:
         traces: The table `traces`.
         floor: In packets.
         after_s: In seconds, such as when another flow started.
-        by: Columns that tell subflows apart.
+        by: Columns that distinguish subflows.
     """
     names = _names(by)
     windows = traces.drop_nulls("cwnd_packets").sort("time_s", maintain_order=True)
@@ -218,6 +220,70 @@ def reached(
     then = low.filter(time <= after_s).last()
     first = pl.when(then).then(pl.lit(after_s)).otherwise(time.filter(low & (time > after_s)).first())
     return _aggregate(windows, names, {"time_s": first})
+
+
+def interval(
+    rows: pl.DataFrame, column: str | pl.Expr, *, by: str | Iterable[str] = (), confidence: float = 0.95
+) -> pl.DataFrame:
+    """Mean of independent runs and its confidence interval: the columns of `by`, then `n`, `mean`, `low` and `high`.
+
+    Each row counts as one independent measurement, so that of each seed there should be one: a mean or a percentile of
+    its flows, not the flows themselves, which share a network. The interval is Student's: mean +- t * s / sqrt(n) with
+    n - 1 degrees of freedom. It is null for fewer than two rows.
+
+    Source: Student, "The Probable Error of a Mean" (1908).
+
+    Args:
+        rows: One row a seed and group.
+        column: Values.
+        by: Columns that tell groups apart; none: all rows are one group.
+        confidence: Between 0 and 1.
+
+    Raises:
+        ValueError: `confidence` is not between 0 and 1.
+    """
+    value = _expression(column).cast(pl.Float64)
+    spread = {"n": value.count(), "mean": value.mean(), "deviation": value.std()}
+    of_groups = _aggregate(rows, by, spread)
+    counts = of_groups["n"].unique().to_list()
+    factors = {n: student(n - 1, confidence) / math.sqrt(n) for n in counts if n > 1}
+    factor = pl.col("n").replace_strict(factors, default=None, return_dtype=pl.Float64)
+    half = factor * pl.col("deviation")
+    return of_groups.with_columns(low=pl.col("mean") - half, high=pl.col("mean") + half).drop("deviation")
+
+
+def student(freedom: int, confidence: float = 0.95) -> float:
+    """Student's t: the value within which, on both sides of 0, the share `confidence` of the distribution lies.
+
+    Args:
+        freedom: Degrees of freedom, at least 1.
+        confidence: Between 0 and 1.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+    if freedom < 1 or not 0 < confidence < 1:
+        raise ValueError(f"student: {freedom}, {confidence:g}; allowed: at least 1, and between 0 and 1")
+    # Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4: the share within t, a finite
+    # sum in the angle whose tangent is t / sqrt(freedom). It rises with the angle, which is found by bisection.
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        if _within(angle, freedom) < confidence:
+            low = angle
+        else:
+            high = angle
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _within(angle: float, freedom: int) -> float:
+    odd = freedom % 2 == 1
+    sine, cosine = math.sin(angle), math.cos(angle)
+    term, total = (cosine, 0.0) if odd else (1.0, 0.0)
+    for power in range(1 if odd else 0, freedom - 1, 2):
+        total += term
+        term *= cosine * cosine * (power + 1) / (power + 2)
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
 
 
 def _quantile(value: pl.Expr, percent: float) -> pl.Expr:

@@ -1,4 +1,4 @@
-"""Many runs side by side: each on one thread of a pool, measured and forgotten as soon as it ends."""
+"""Many runs in parallel: each on one thread of a pool. A run is measured and dropped from memory as soon as it ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Case:
     """One run of a sweep."""
 
     labels: Mapping[str, str | int | float]
-    """What sets this run apart; becomes columns of the sweep's table, beside `seed`."""
+    """What distinguishes this run; becomes columns of the sweep's table, next to `seed`."""
     experiment: Experiment
     seed: int
 
@@ -37,19 +37,19 @@ def sweep(
     workers: int | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> pl.DataFrame:
-    """Runs all cases and stacks what is measured of each.
+    """Runs all cases and stacks the rows that are measured of each.
 
     Args:
-        cases: What to run, at least one. The order of rows follows it, whatever ends first.
-        measure: Takes a finished run to the rows to keep of it.
-        workers: Runs side by side; as many as there are cores unless given. Runs at a level that is
-            exclusive have the machine to themselves.
-        on_progress: Told how much of the sweep is done, 0 to 1.
+        cases: What to run, at least one. Rows are in this order, whichever run ends first.
+        measure: Returns the rows to keep of a finished run.
+        workers: Number of concurrent runs, by default the number of cores. Runs at an exclusive level have the
+            machine to themselves.
+        on_progress: Called with the part of the sweep that is done, 0 to 1.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; the runs under way are stopped first.
+        KeyboardInterrupt: Ctrl-C; running experiments are stopped first.
         RunError: There are no cases.
-        WeftError: The first that a run raised.
+        WeftError: The first error that a run raised.
     """
     if not cases:
         raise RunError("sweep: no cases; allowed: at least one")

@@ -1,4 +1,4 @@
-"""What the command shows: a progress bar on standard error, tables and JSON on standard output."""
+"""Output of the command: a progress bar on standard error, tables and JSON on standard output."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 BAR_AFTER = 1.0
-"""Seconds before a bar appears; what is quicker needs none."""
+"""Seconds before a bar appears; shorter work needs none."""
 
 
 class NobodyReadsError(WeftError):
-    """The reader of standard output has gone. Not a BrokenPipeError, of which typer makes an exit code."""
+    """The reader of standard output is gone. Not a BrokenPipeError, which typer turns into an exit code."""
 
 
 class ProgressBar:
-    """A bar on standard error, only on a terminal, that appears when the work turns out to take a while."""
+    """A bar on standard error, only on a terminal, that appears if the work takes a while."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -45,7 +45,7 @@ class ProgressBar:
             self._bar.stop()
 
     def show(self, fraction: float, note: str = "") -> None:
-        """Shows how much is done, 0 to 1, and a word on where the work is."""
+        """Shows how much is done, 0 to 1, and a note on the current step."""
         if self._bar is None:
             if time.monotonic() - self._begun < BAR_AFTER or sys.stderr is None or not sys.stderr.isatty():
                 return
@@ -83,7 +83,7 @@ def print_json(document: object) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Prints a table; what is no text is set to the right."""
+    """Prints a table; columns without text are aligned to the right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -105,7 +105,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
 
 
 def print_paragraph(heading: str, rows: Mapping[str, str]) -> None:
-    """Prints a heading and, indented, a name and a text a row."""
+    """Prints a heading and, indented, a name and a text per row."""
     width = max(60, min(100, shutil.get_terminal_size().columns))
     print_line(heading)
     for name, text in rows.items():
@@ -142,7 +142,7 @@ def _write(text: str) -> None:
 
 
 def complain(line: str) -> None:
-    """Prints one line on standard error, whatever the text may hold."""
+    """Prints one line on standard error, whatever characters the text contains."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             sys.stderr.write(one_line(f"weft: {line}") + "\n")

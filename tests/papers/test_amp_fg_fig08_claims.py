@@ -8,7 +8,7 @@ import pytest
 from weft.papers.amp_fg import fig08
 from weft.papers.figure import Scale
 
-HIGHER, SLOWLY, HIGHEST, PERCENT, FEWER = range(5)
+HIGHER, SLOWLY, HIGHEST, MMPTCP, PERCENT, FEWER = range(6)
 PAPER: dict[tuple[str, int], float] = {
     ("dctcp", 1): 0.62,
     ("lia", 2): 0.60,
@@ -19,6 +19,10 @@ PAPER: dict[tuple[str, int], float] = {
     ("xmp", 4): 0.70,
     ("xmp", 6): 0.72,
     ("xmp", 8): 0.73,
+    ("mmptcp", 2): 0.69,
+    ("mmptcp", 4): 0.69,
+    ("mmptcp", 6): 0.69,
+    ("mmptcp", 8): 0.69,
     ("amp-fg", 2): 0.70,
     ("amp-fg", 4): 0.79,
     ("amp-fg", 6): 0.82,
@@ -60,6 +64,8 @@ def test_holds_for_what_the_paper_says() -> None:
         ({("xmp", 8): 0.80}, [SLOWLY, PERCENT]),
         ({("xmp", 2): 0.71}, [SLOWLY, HIGHEST, PERCENT, HIGHER]),
         ({("dctcp", 1): 0.40}, [PERCENT]),
+        ({("mmptcp", 2): 0.71}, [HIGHEST, MMPTCP]),
+        ({("mmptcp", 2): 0.60}, [MMPTCP]),
         ({("xmp", 8): 0.825, ("xmp", 4): 0.8, ("xmp", 6): 0.81}, [HIGHEST, PERCENT]),
         ({("lia", 8): 0.82, ("lia", 6): 0.82, ("lia", 4): 0.81}, [HIGHEST, PERCENT]),
     ],

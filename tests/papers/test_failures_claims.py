@@ -18,7 +18,7 @@ KEPT: dict[tuple[Failure, str], float] = {
     ((failures.CORE, 0, "mid-flow"), "lia"): 0.95,
 }
 """Goodput by failure and way of sending, in parts of that without failures."""
-AFTER_MS = {"ecmp": 40.0, "rps": 20.0, "flowlet": 30.0, "lia": 20.0, "amp": 15.0}
+AFTER_MS = {"ecmp": 40.0, "rps": 20.0, "flowlet": 30.0, "lia": 20.0, "amp": 15.0, "mmptcp": 25.0}
 
 
 def table(kept: dict[tuple[Failure, str], float] | None = None, after: dict[str, float] | None = None) -> pl.DataFrame:

@@ -42,7 +42,7 @@ PAPER = {2: 1.05, 3: 1.6, 4: 2.3, 5: 2.8, 6: 3.3, 7: 3.8, 8: 4.3}
 MIN1 = (1.1, 1.9)
 
 
-def verdicts(ratio_a: dict[int, float], ratio_b: float, min1: tuple[float, float] = MIN1) -> list[bool]:
+def verdicts(ratio_a: dict[int, float], ratio_b: float, min1: tuple[float, float] = MIN1) -> list[bool | None]:
     return [claim.holds for claim in fig04.claims(table(ratio_a, ratio_b, min1))]
 
 

@@ -41,7 +41,7 @@ def table(p90: dict[tuple[str, int], float]) -> pl.DataFrame:
     )
 
 
-def verdicts(p90: dict[tuple[str, int], float]) -> list[bool]:
+def verdicts(p90: dict[tuple[str, int], float]) -> list[bool | None]:
     return [claim.holds for claim in fig12.claims(table(p90))]
 
 

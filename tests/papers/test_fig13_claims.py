@@ -46,7 +46,7 @@ def table(
     return pl.concat(parts).with_columns(at_least=pl.lit(None, pl.Float64))
 
 
-def verdicts(**changes: dict[str, float]) -> list[bool]:
+def verdicts(**changes: dict[str, float]) -> list[bool | None]:
     values = {"body_ms": BODY_MS, "tail_ms": TAIL_MS, "gbps": GBPS, "used": USED}
     changed = {name: of | changes.get(name, {}) for name, of in values.items()}
     return [claim.holds for claim in fig13.claims(table(**changed, quick=False))]

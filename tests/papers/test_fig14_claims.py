@@ -53,7 +53,7 @@ def table(
     return pl.concat(parts, how="diagonal")
 
 
-def verdicts(fct_ms: dict[str, tuple[float, float]], gbps: dict[str, tuple[float, float, float]]) -> list[bool]:
+def verdicts(fct_ms: dict[str, tuple[float, float]], gbps: dict[str, tuple[float, float, float]]) -> list[bool | None]:
     return [claim.holds for claim in fig14.claims(table(fct_ms, gbps))]
 
 

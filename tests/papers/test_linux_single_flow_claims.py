@@ -8,12 +8,12 @@ import pytest
 from weft.papers.beyond import linux_single_flow as figure
 
 
-def table(goodput: float = 1.0, loss: float = 1.0, algorithm: str = "cubic") -> pl.DataFrame:
-    """The packet level's numbers over Linux's, of one algorithm at the faster rate."""
+def table(goodput: float = 1.0, loss: float = 1.0, algorithm: str = "cubic", level: str = "packet") -> pl.DataFrame:
+    """A level's numbers over Linux's, of one algorithm at the faster rate."""
     return pl.concat(
         pl.DataFrame(
             {
-                "level": level,
+                "level": at,
                 "algorithm": name,
                 "rate_mbps": rate,
                 "limit": limit,
@@ -23,23 +23,24 @@ def table(goodput: float = 1.0, loss: float = 1.0, algorithm: str = "cubic") -> 
                 "timeouts": 0,
             }
         )
-        for level in figure.LEVELS
+        for at in figure.LEVELS
         for name in figure.ALGORITHMS
         for rate in figure.RATES_MBPS
         for limit in figure.LIMITS
         for seed in (1, 2)
-        for other in [(level, name, rate) == ("packet", algorithm, 200)]
+        for other in [(at, name, rate) == (level, algorithm, 200)]
     )
 
 
 @pytest.mark.parametrize(
     ("rows", "holds"),
     [
-        (table(), [True, True]),
-        (table(goodput=1.08, loss=1.08), [True, True]),
-        (table(goodput=0.85), [False, True]),
-        (table(loss=1.2, algorithm="reno"), [True, False]),
-        (table(loss=0), [True, False]),
+        (table(), [True, True, True]),
+        (table(goodput=1.08, loss=1.08), [True, True, True]),
+        (table(goodput=0.85), [False, True, True]),
+        (table(loss=1.2, algorithm="reno"), [True, False, True]),
+        (table(loss=0), [True, False, True]),
+        (table(loss=1.2, level=figure.JITTERED), [True, True, False]),
     ],
 )
 def test_holds_and_can_fail(rows: pl.DataFrame, holds: list[bool]) -> None:
@@ -54,4 +55,4 @@ def test_measured_names_each_cell() -> None:
 
 def test_plot_has_a_bar_for_each_cell_and_level() -> None:
     axes = figure.plot(table()).axes
-    assert [len(panel.patches) for panel in axes] == [16, 16]
+    assert [len(panel.patches) for panel in axes] == [24, 24]

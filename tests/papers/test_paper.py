@@ -126,7 +126,7 @@ def test_interrupt_leaves_what_has_ended(monkeypatch: pytest.MonkeyPatch, capsys
     tiny.install(monkeypatch, "good", "long", "other")
     assert reproduce("tiny", "--json", "--quick", "--out", "out") == 130
     shown = capsys.readouterr()
-    assert shown.err == "weft: stopped; the figures that have ended are in out, marked partial\n"
+    assert shown.err == "weft: stopped; the finished figures are in out, marked partial\n"
     document = json.loads(shown.out)
     assert document["partial"] is True
     assert document["left_out"] == ["tiny/long", "tiny/other"]

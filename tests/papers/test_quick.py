@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,18 @@ EXACT = {level["name"] for level in registry()["levels"] if level["exact"]} | {E
 MEASURED = {figure.name for figure in FIGURES if figure.level not in EXACT}
 """By a kernel: no two runs are the same, so there is no snapshot."""
 CALCULATED = {figure.name for figure in FIGURES if figure.level == EQUATIONS}
+GALLERY = Path(__file__).parent.parent.parent / "target" / "gallery"
+"""Where the plots are left for the documentation site."""
 
 
-@pytest.fixture(scope="module", params=[figure.name for figure in FIGURES])
+def side_by_side(name: str) -> pytest.MarkDecorator:
+    """Those of a kernel need the machine for themselves; of the others several run at a time."""
+    return pytest.mark.kernel if name in MEASURED else pytest.mark.xdist_group(name)
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(figure.name, marks=side_by_side(figure.name)) for figure in FIGURES]
+)
 def figure(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -35,6 +45,9 @@ def folder(figure: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(ended.complaint(MISSING))
     assert (ended.code, ended.err) == (0, "")
     (place / "document.json").write_text(ended.out)
+    GALLERY.mkdir(parents=True, exist_ok=True)
+    for plot in place.rglob("*.png"):
+        shutil.copy(plot, GALLERY)
     return place
 
 
@@ -50,7 +63,7 @@ def test_document(figure: str, folder: Path, document: Any) -> None:
     assert len(document["claims"]) > 0
     for claim in document["claims"]:
         assert list(claim) == ["claim", "paper", "measured", "holds", "note", "by_seed", "table"]
-        assert isinstance(claim["holds"], bool)
+        assert claim["holds"] in (True, False, None)
         assert claim["table"] is None or all(
             len(row) == len(claim["table"]["columns"]) for row in claim["table"]["rows"]
         )

@@ -12,7 +12,7 @@
 //! subflow neither counts nor blocks; when the initial one closes, the others are released and the first
 //! established one takes its place. A subflow that times out twice with no round between is taken for dead
 //! until it ends a round: it neither counts nor blocks, and if it is the initial one the others are released.
-//! Release starts both counts anew.
+//! Release restarts both counts.
 //!
 //! Not the paper's, and off unless asked for: with `dctcp_cut` a subflow that is alone (all others suppressed, or no
 //! other there) is cut by DCTCP's alpha / 2 instead of 1 / beta. Alone it grows as one DCTCP flow does, so that it gets
@@ -36,7 +36,7 @@ parameters! {
     cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
     /// 0 switches subflow suppression and release off
     ssr: bool = 1.0, Allowed::Switch;
-    /// 1 cuts a subflow that is alone by DCTCP's alpha / 2; 0, the paper's, by 1 / beta
+    /// 1 cuts a subflow that sends alone by DCTCP's alpha / 2, 0 by 1 / beta as in the paper
     dctcp_cut: bool = 0.0, Allowed::Switch;
 }
 
@@ -64,7 +64,7 @@ impl Amp {
     /// One line about it.
     pub const ABOUT: &str = "AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(given: Parameters) -> Self {
         Self {
             given,
@@ -548,6 +548,10 @@ mod tests {
         crate::events::obeys("amp", |step| {
             step.moves_no_other_window();
             step.grows_at_acknowledgements_only();
+            assert!(
+                step.after[0].active || step.closed[0],
+                "the initial subflow is inactive: {step:?}"
+            );
             step.adds_at_most_a_packet_a_round();
             let total: f64 = step.live().map(|r| r.cwnd).sum();
             step.adds_for_each_packet(if step.own().0.active { 1.0 / total } else { 0.0 });

@@ -27,7 +27,7 @@ use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window};
 parameters! {
     /// floor of a cut by marks, in packets
     cwnd_min: f64 = 1.0, Allowed::Whole(1, 100);
-    /// 1 compares neighbours of one round, as Algorithm 1 does; 0 two rounds, as equation (3)
+    /// 1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
     neighbours: bool = 0.0, Allowed::Switch;
 }
 
@@ -103,9 +103,10 @@ impl State {
 
 impl AmpFg {
     /// One line about it.
-    pub const ABOUT: &str = "AMP-FG: fine-grained cuts by where in a round the marks are (Ye et al., 2019)";
+    pub const ABOUT: &str =
+        "AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(given: Parameters) -> Self {
         Self {
             given,
@@ -293,7 +294,7 @@ mod tests {
                 },
             );
         }
-        // The hole is filled: of three packets two have been told.
+        // The hole is filled: two of three packets have been reported.
         cc.on_ack(&mut w, 0, ack(3));
         let marks = &cc.subflows[0].marks;
         let told: Vec<bool> = (0..marks.packets).map(|j| marks.at(j)).collect();
@@ -339,6 +340,10 @@ mod tests {
         crate::events::obeys("amp-fg", |step| {
             step.moves_no_other_window();
             step.grows_at_acknowledgements_only();
+            assert!(
+                step.after[0].active || step.closed[0],
+                "the initial subflow is inactive: {step:?}"
+            );
         });
     }
 }

@@ -25,7 +25,7 @@ impl Balia {
     /// One line about it.
     pub const ABOUT: &str = "BALIA: balanced linked adaptation (draft-walid-mptcp-congestion-control)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(_: Parameters) -> Self {
         Self
     }

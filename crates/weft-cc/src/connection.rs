@@ -1,10 +1,10 @@
 //! The contract between congestion control and a transport.
 //!
-//! An algorithm sees the whole connection: a slice of subflow windows, subflow 0 first, any of which it
-//! may change at any event. It knows no packet and no I/O, and no time but what an acknowledgement tells. It
-//! allocates at most where a subflow opens or what it keeps of a window outgrows all windows before, and is
-//! deterministic, so the same file serves a simulator, a test with hand-computed values and a comparison with
-//! a kernel's implementation.
+//! An algorithm sees the whole connection: a slice of subflow windows, subflow 0 first, any of which it may
+//! change at any event. It sees no packets and no I/O, and the only time it knows is that of an
+//! acknowledgement. It allocates only when a subflow opens or when its state for a window outgrows all
+//! earlier windows. It is deterministic, so the same file serves a simulator, a test with hand-computed
+//! values and a comparison with a kernel's implementation.
 
 use crate::Response;
 
@@ -16,7 +16,7 @@ pub struct Window {
     pub cwnd: f64,
     /// Slow-start threshold in packets.
     pub ssthresh: f64,
-    /// May the scheduler give this subflow new data? Suppression clears it, release sets it.
+    /// May the scheduler give this subflow new data? Suppression clears this field, release sets it.
     pub active: bool,
     /// Has the subflow's handshake completed, and is the subflow not yet closed?
     pub established: bool,
@@ -49,15 +49,15 @@ impl Window {
 /// What one acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ack {
-    /// Packets newly delivered: those it acknowledges that no earlier one reported, and, with selective
-    /// acknowledgements, those it reports first. A plain duplicate brings 0.
+    /// Packets newly delivered: those that this acknowledgement, cumulative or selective, is the first to
+    /// report. 0 for a plain duplicate.
     pub acked: u32,
-    /// Packets that it reports as marked (CE): of those newly delivered, or, on a plain duplicate, of those that
-    /// made the receiver send it.
+    /// Packets reported as marked (CE), among those newly delivered or, for a plain duplicate, among those
+    /// that made the receiver send it.
     pub marked: u32,
-    /// May the window grow? Not in fast recovery, not on a duplicate, not where the application leaves more
-    /// than half of the window unused (RFC 7661), and, if the profile says so, not between a cut for a mark
-    /// and the end of that window.
+    /// May the window grow? Not in fast recovery, not on a duplicate, not if the application leaves more than
+    /// half of the window unused (RFC 7661), and, if the profile says so, not between a cut for a mark and
+    /// the end of that window.
     pub may_grow: bool,
     /// The RTT sample that it gave, in seconds; 0 if it gave none.
     pub rtt: f64,
@@ -65,7 +65,7 @@ pub struct Ack {
     pub now: Elapsed,
 }
 
-/// Time since the connection opened, in picoseconds. An algorithm that does not ask for seconds pays for no
+/// Time since the connection opened, in picoseconds. An algorithm that does not need seconds avoids the
 /// conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Elapsed(pub u64);
@@ -90,7 +90,7 @@ pub struct Round {
 /// How a receiver echoes CE marks to the sender, if the algorithm uses ECN at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
-    /// Not ECN capable: packets are sent Not-ECT and dropped where others are marked only at the limit.
+    /// Not ECN-capable: packets are sent Not-ECT. They are never marked, and dropped only at the limit.
     Off,
     /// RFC 3168: ECE on every acknowledgement until CWR is seen.
     Classic,
@@ -112,8 +112,8 @@ pub trait CongestionControl {
     fn on_open(&mut self, w: &mut [Window], s: usize) {
         let _ = (w, s);
     }
-    /// An acknowledgement arrived: any that acknowledges something, and every duplicate while data is
-    /// outstanding. Whether the window may grow is said ([`Ack::may_grow`]), not withheld.
+    /// An acknowledgement arrived: one that acknowledges something, or a duplicate while data is outstanding.
+    /// [`Ack::may_grow`] says whether the window may grow.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack);
     /// First mark of a window: at most one call until everything in flight at that moment is acknowledged.
     fn on_mark(&mut self, w: &mut [Window], s: usize);
@@ -131,19 +131,20 @@ pub trait CongestionControl {
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         let _ = (w, s);
     }
-    /// The rate at which subflow `s` asks to be paced, in packets per second; none to send as the window
-    /// allows. Built-in algorithms ask for none. Looked at whenever a packet leaves.
+    /// The pacing rate of subflow `s` in packets per second; none to send as the window allows. Built-in
+    /// algorithms return none. Called whenever a packet leaves.
     fn pacing_rate(&self, w: &[Window], s: usize) -> Option<f64> {
         let _ = (w, s);
         None
     }
     /// May acknowledgements, marks and fast retransmits change any `active`? The transport looks for a change
-    /// after every other event anyway, and after these only where this says so, because it costs a look at
-    /// all windows per packet. A user's own algorithm ([`Custom`](crate::Custom)) is always looked at.
+    /// after every other event in any case. After these events it looks only if this returns true, because
+    /// that costs a look at all windows per packet. User-defined algorithms ([`Custom`](crate::Custom)) are
+    /// always checked.
     fn suppresses_within_rounds(&self) -> bool {
         false
     }
-    /// Its response function, if it has one: without, a model of flows cannot run it.
+    /// Its response function, if it has one. Without it a model of flows cannot run the algorithm.
     fn response(&self) -> Option<&dyn Response> {
         None
     }

@@ -9,6 +9,11 @@
 //! `W_est`, never lowered to it, as in Linux. A mark, if asked for (`ecn`), is a congestion event as a loss is (section
 //! 4.6). Linux's fixed point (beta = 717/1024) is not copied.
 //!
+//! Growth is Linux's (`bictcp_update`) unless `rfc_growth` is set. `W_est` keeps alpha of section 4.3 for good. Equations
+//! (1) and (4) are evaluated when the window has changed by a packet, or after 1/32 s. Until then the window grows at
+//! the rate that was found, at most by half a packet for each packet acknowledged. So at RTTs well below 1/32 s `W_est` runs
+//! ahead of the window, which then catches up within a few RTTs.
+//!
 //! `HyStart` is Linux's, not `HyStart`++ (RFC 9406): slow start ends when a train of acknowledgements, none 2 ms after the
 //! one before, lasts half the smallest RTT and half of what segmentation offload may hold back (four bursts of 64 KB
 //! at the pacing rate, at most 1 ms), or when the smallest of more than 8 RTTs of a round exceeds the smallest of all
@@ -26,6 +31,8 @@ parameters! {
     beta: f64 = 0.7, Allowed::Number(0.1, 0.95);
     /// 0 switches fast convergence off
     fast_convergence: bool = 1.0, Allowed::Switch;
+    /// 1: grows at every acknowledgement by RFC 9438, sections 4.2 to 4.5; 0: as Linux does
+    rfc_growth: bool = 0.0, Allowed::Switch;
     /// 0 switches HyStart off
     hystart: bool = 1.0, Allowed::Switch;
     /// 1 asks for ECN (RFC 3168), and a mark counts as a loss does
@@ -37,6 +44,13 @@ parameters! {
 pub struct Cubic {
     given: Parameters,
     subflows: Vec<State>,
+}
+
+impl Parameters {
+    /// Alpha of section 4.3, which makes the Reno-friendly window's mean Reno's.
+    fn alpha(&self) -> f64 {
+        3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+    }
 }
 
 /// What is kept for each subflow.
@@ -52,6 +66,13 @@ struct State {
     t: f64,
     k: f64,
     w_est: f64,
+    /// Linux: packets acknowledged since equation (4) was last evaluated.
+    counted: f64,
+    /// Linux: the window in whole packets when growth was last evaluated, and when that was.
+    looked: (f64, Elapsed),
+    /// Linux: what each packet acknowledged adds, and the least that it does.
+    rate: f64,
+    least: f64,
     /// When the last acknowledgement came.
     last: Elapsed,
     hystart: HyStart,
@@ -85,7 +106,7 @@ impl Cubic {
     /// One line about it.
     pub const ABOUT: &str = "CUBIC with HyStart on each subflow, Linux's default (RFC 9438)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(given: Parameters) -> Self {
         Self {
             given,
@@ -116,14 +137,43 @@ impl Cubic {
 }
 
 impl State {
+    /// `HZ / 32`.
+    const STALE: Elapsed = Elapsed(1_000_000_000_000 / 32);
+    /// Linux, before the first loss: 5 % an RTT.
+    const UNKNOWN: f64 = 0.05;
+
+    /// Linux: `bictcp_update` and `tcp_cong_avoid_ai`, for `acked` packets.
+    fn grow(&mut self, w: &mut Window, acked: f64, now: Elapsed, given: &Parameters) {
+        let whole = w.cwnd.floor().max(1.0);
+        let unknown = self.w_max == 0.0;
+        self.counted += acked;
+        if !self.avoiding {
+            self.begin(w, given.c);
+            self.w_est = whole;
+            self.counted = acked;
+            self.least = if unknown { Self::UNKNOWN } else { 0.0 };
+        } else if self.looked.0 == whole && now.0 - self.looked.1.0 <= Self::STALE.0 {
+            w.cwnd += acked * self.rate;
+            return;
+        }
+        self.looked = (whole, now);
+        self.w_est += given.alpha() * self.counted / w.cwnd;
+        self.counted = 0.0;
+        let target = given.c * (self.t + w.min_rtt.min(w.srtt) - self.k).powi(3) + self.w_max;
+        let ahead = (target.floor() - whole).max(self.w_est.floor() - whole);
+        let slowest = self.least.max(0.01 / whole);
+        self.rate = (ahead / whole).clamp(slowest, 0.5);
+        w.cwnd += acked * self.rate;
+    }
+
     /// Sections 4.2 to 4.5, for `acked` packets.
-    fn grow(&mut self, w: &mut Window, acked: f64, given: &Parameters) {
+    fn grow_by_rfc(&mut self, w: &mut Window, acked: f64, given: &Parameters) {
         if !self.avoiding {
             self.begin(w, given.c);
         }
         // Equation (4), with alpha of section 4.3.
         let alpha = if self.w_est < self.cwnd_prior {
-            3.0 * (1.0 - given.beta) / (1.0 + given.beta)
+            given.alpha()
         } else {
             1.0
         };
@@ -212,7 +262,11 @@ impl CongestionControl for Cubic {
             state.t += silence.min(w.srtt);
             let left = avoidance(w, ack);
             if left > 0.0 {
-                state.grow(w, left, &self.given);
+                if self.given.rfc_growth {
+                    state.grow_by_rfc(w, left, &self.given);
+                } else {
+                    state.grow(w, left, ack.now, &self.given);
+                }
             }
         }
     }
@@ -247,15 +301,41 @@ impl CongestionControl for Cubic {
     }
 }
 
-/// Section 5.1, equation (5), and in the Reno-friendly region (section 4.3) Reno's.
+impl Parameters {
+    /// Section 4.3: Reno's window.
+    ///
+    /// Linux looks at `W_est` once in 1/32 s while the window stands still, which is every a round trips. Between two losses it
+    /// looks k times with probability `e^(-k x)`, where `x = w p a` are the losses to expect from one look to the next. So what
+    /// grows in between is `a / (e^x - 1)` in place of Reno's `1 / (w p)`, and `x (e^x - 1) = 3/2 p a^2`.
+    fn friendly_window(&self, path: Path) -> f64 {
+        let reno = pull(path.signal, 0.5).sqrt().recip();
+        if self.rfc_growth {
+            return reno;
+        }
+        let between = State::STALE.seconds() / path.rtt;
+        let most = 1.5 * path.signal * between * between;
+        // From above, by Newton's method: the function is convex.
+        let mut x = most.sqrt().min(most.ln_1p().max(1.0));
+        for _ in 0..20 {
+            let grown = x.exp_m1();
+            let step = (x * grown - most) / (grown + x * x.exp());
+            x -= step;
+            if step <= 1e-12 * x {
+                break;
+            }
+        }
+        x / (path.signal * between)
+    }
+}
+
+/// Section 5.1, equation (5), and in the Reno-friendly region what that has.
 impl Response for Cubic {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         let Parameters { c, beta, .. } = self.given;
         let factor = (c * (3.0 + beta) / (4.0 * (1.0 - beta))).powf(0.25);
         for (path, w) in paths.iter().zip(cwnd) {
             let cubic = factor * (path.rtt / path.signal).powf(0.75);
-            let reno = pull(path.signal, 0.5).sqrt().recip();
-            *w = cubic.max(reno);
+            *w = cubic.max(self.given.friendly_window(*path));
         }
     }
 }
@@ -283,6 +363,46 @@ mod tests {
         cc
     }
 
+    fn by_rfc(w: &mut [Window]) -> Cubic {
+        let mut cc = cubic(w);
+        cc.given.rfc_growth = true;
+        cc
+    }
+
+    /// `bictcp_update`: nothing is looked at for 1/32 s while the window stands still, then the window catches up with `W_est`,
+    /// half a packet for each one acknowledged at most.
+    #[test]
+    fn linux_evaluates_growth_every_32nd_of_a_second_or_when_the_window_has_changed() {
+        let mut w = avoiding_at(&[20.0], &[1e-3]);
+        let mut cc = cubic(&mut w);
+        cc.on_fast_retransmit(&mut w, 0);
+        assert_near(w[0].cwnd, 14.0);
+        // W_est is 14.5 at first: no whole packet more.
+        let mut now = 0.0;
+        for _ in 0..31 {
+            cc.on_ack(&mut w, 0, ack_at(now, 14));
+            now += 1e-3;
+        }
+        assert!((14.0..14.5).contains(&w[0].cwnd), "{}", w[0].cwnd);
+        // 32 rounds of 14 packets: W_est = 14.5 + 9/17 * 31 = 30.9.
+        now += 1e-3;
+        let before = w[0].cwnd;
+        cc.on_ack(&mut w, 0, ack_at(now, 14));
+        assert_near(w[0].cwnd, before + 7.0);
+        assert!(
+            (30.0..32.0).contains(&cc.subflows[0].w_est),
+            "{}",
+            cc.subflows[0].w_est
+        );
+        // It has caught up after a few rounds more, and goes on by alpha a round.
+        for _ in 0..10 {
+            now += 1e-3;
+            let cwnd = w[0].cwnd as u32;
+            cc.on_ack(&mut w, 0, ack_at(now, cwnd));
+        }
+        assert!((30.0..37.0).contains(&w[0].cwnd), "{}", w[0].cwnd);
+    }
+
     #[test]
     fn a_loss_leaves_seven_tenths_and_a_second_one_below_w_max_gives_way() {
         let mut w = avoiding_at(&[100.0], &[0.1]);
@@ -306,7 +426,7 @@ mod tests {
     fn equations_1_and_2_give_the_window_its_target() {
         // A large window at a long RTT, so that the Reno-friendly region is far away.
         let mut w = avoiding_at(&[1000.0], &[0.1]);
-        let mut cc = cubic(&mut w);
+        let mut cc = by_rfc(&mut w);
         cc.on_fast_retransmit(&mut w, 0);
         // K = cbrt((1000 - 700) / 0.4) = cbrt(750) = 9.0856.
         cc.on_ack(&mut w, 0, ack_at(0.0, 1));
@@ -340,7 +460,7 @@ mod tests {
     fn the_reno_friendly_region_is_equation_4() {
         // At an RTT of 1 ms the cubic function stands still.
         let mut w = avoiding_at(&[20.0], &[1e-3]);
-        let mut cc = cubic(&mut w);
+        let mut cc = by_rfc(&mut w);
         cc.on_fast_retransmit(&mut w, 0);
         cc.on_ack(&mut w, 0, ack_at(0.0, 14));
         // alpha = 3 (1 - 0.7) / (1 + 0.7) = 9/17; W_est = 14 + 9/17 * 14/14. W_cubic(0) = 14 is less.
@@ -355,7 +475,7 @@ mod tests {
     #[test]
     fn the_target_is_at_most_half_a_window_away() {
         let mut w = avoiding_at(&[4.0], &[1.0]);
-        let mut cc = cubic(&mut w);
+        let mut cc = by_rfc(&mut w);
         // K = 0 and W_max = 4, as no congestion event defines them; W_est = 4 + 1/4.
         cc.on_ack(&mut w, 0, ack_at(0.0, 1));
         assert_near(w[0].cwnd, 4.25);
@@ -479,9 +599,31 @@ mod tests {
     /// RFC 9438, section 5.1, equation (6): `1.054 rtt^0.75 / p^0.75`; and Reno's where that is more.
     #[test]
     fn its_response_is_equation_6() {
-        let w = crate::response::tests::windows_of("cubic", &[(1e-6, 0.1), (1e-3, 1e-3)]);
+        let w = crate::response::tests::windows_of("cubic", &[(1e-6, 0.1)]);
         // (0.1 / 1e-6)^0.75 = 5623.4; times 1.0537 (1.054 in the RFC)
         assert!((w[0] - 5925.4).abs() < 1.0, "{}", w[0]);
-        assert_near(w[1], 1500.0_f64.sqrt());
+        let rfc = Parameters {
+            rfc_growth: true,
+            ..Parameters::default()
+        };
+        let path = Path {
+            signal: 1e-3,
+            rtt: 1e-3,
+        };
+        assert_near(rfc.friendly_window(path), 1500.0_f64.sqrt());
+    }
+
+    /// With a look every 31.25 round trips and p = 0.001, x (e^x - 1) = 1.4648: x is 0.9396, w = x / 0.03125. Where looks are many to
+    /// a loss, they do not matter.
+    #[test]
+    fn at_short_round_trips_linux_looks_too_seldom_for_the_reno_friendly_window() {
+        let window = |signal, rtt| Parameters::default().friendly_window(Path { signal, rtt });
+        let w = window(1e-3, 1e-3);
+        let x = w * 0.03125;
+        assert!((x * x.exp_m1() - 1.464_843_75).abs() < 1e-9, "{w}");
+        assert!((w - 30.07).abs() < 0.01, "{w}");
+        assert!((window(1e-6, 0.05) / 1.5e6_f64.sqrt() - 1.0).abs() < 1e-3);
+        // Hardly any growth at all.
+        assert!(window(0.1, 1e-5) < 0.1);
     }
 }

@@ -1,4 +1,4 @@
-//! A user's own congestion control, from Rust or through another language's bridge: the one place where an
+//! User-defined congestion control, from Rust or through another language's bridge: the only place where an
 //! event is a boxed call.
 
 use std::fmt;
@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Ack, CongestionControl, Echo, Round, Window};
 
-/// Makes a user's congestion control, one for each connection.
+/// Makes a user-defined congestion control, one for each connection.
 pub trait Factory: fmt::Debug + Send + Sync {
-    /// What results call it.
+    /// Its name in results.
     fn name(&self) -> &str;
-    /// A fresh connection's state.
+    /// The state of a new connection.
     fn connection(&self) -> Box<dyn CongestionControl + Send>;
 }
 
-/// One connection's state of a user's congestion control. A clone is always a fresh connection's.
+/// A user-defined congestion control with the state of one connection. A clone always has the state of a new
+/// connection.
 pub struct Custom {
     factory: Arc<dyn Factory>,
     echo: Echo,
@@ -23,7 +24,7 @@ pub struct Custom {
 }
 
 impl Custom {
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(factory: Arc<dyn Factory>) -> Self {
         let connection = factory.connection();
         Self {

@@ -36,7 +36,7 @@ impl Dcm {
     /// One line about it.
     pub const ABOUT: &str = "DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(given: Parameters) -> Self {
         let Parameters {
             alpha0,

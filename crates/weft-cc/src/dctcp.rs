@@ -35,7 +35,7 @@ impl Dctcp {
     /// One line about it.
     pub const ABOUT: &str = "DCTCP on each subflow, uncoupled (RFC 8257)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(given: Parameters) -> Self {
         Self { given }
     }

@@ -24,7 +24,7 @@ impl FullyCoupled {
     /// One line about it.
     pub const ABOUT: &str = "fully coupled: the connection as one flow over all paths (NSDI 2011, section 2)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(_: Parameters) -> Self {
         Self
     }

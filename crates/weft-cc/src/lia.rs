@@ -6,7 +6,7 @@
 //! alpha = cwnd_total * max_r(cwnd_r / rtt_r^2) / (sum_r cwnd_r / rtt_r)^2
 //! ```
 //!
-//! What is kept here is `alpha / cwnd_total`, in which the total cancels.
+//! The state kept here is `alpha / cwnd_total`, in which the total cancels.
 //!
 //! Where the RFC leaves a choice: alpha need not be computed at every acknowledgement (section 4.1). By
 //! default it is when a round of any subflow ends and after every event that lowers a window; `per_ack = 1`
@@ -41,7 +41,7 @@ impl Lia {
     /// One line about it.
     pub const ABOUT: &str = "LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(given: Parameters) -> Self {
         Self {
             given,

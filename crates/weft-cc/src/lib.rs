@@ -1,8 +1,8 @@
-//! Congestion control of multipath connections: one file an algorithm, over the windows of a whole
+//! Congestion control of multipath connections: one file per algorithm, over the windows of a whole
 //! connection.
 //!
-//! [`Algorithm::build`] makes one by name; a clone that was never used serves a fresh connection. What an
-//! algorithm may see and do is [`CongestionControl`].
+//! [`Algorithm::build`] makes one by name; an unused clone serves a new connection. [`CongestionControl`]
+//! says what an algorithm may see and do.
 
 mod connection;
 mod custom;
@@ -30,6 +30,7 @@ pub mod lia;
 pub mod olia;
 pub mod reno;
 pub mod uncoupled;
+pub mod warp;
 pub mod xmp;
 
 pub use connection::{Ack, CongestionControl, Echo, Elapsed, Round, Window, slow_start};

@@ -11,7 +11,7 @@
 //! the last two losses and since the last one), M the paths with the largest window and R all paths, `alpha_r` is
 //! `1 / (|R| |B \ M|)` on the paths of `B \ M`, `-1 / (|R| |M|)` on those of M while `B \ M` is not empty, and else 0.
 //!
-//! Where they are silent: the sets are made anew at every acknowledgement, windows and qualities within a millionth of
+//! Where they are silent: the sets are recomputed at every acknowledgement, windows and qualities within a millionth of
 //! the largest belong to M and B; a timeout counts as a loss. Slow start is Reno's on each subflow (the draft's
 //! `ssthresh` of one packet for joins is a sender's setting, `initial_ssthresh`), cuts are Reno's, and a window is never
 //! below one packet. A subflow counts once it is established and has an RTT; before any has, growth is Reno's.
@@ -36,7 +36,7 @@ impl Olia {
     /// One line about it.
     pub const ABOUT: &str = "OLIA: opportunistic linked increases (Khalili et al., CoNEXT 2012)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(_: Parameters) -> Self {
         Self
     }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::test_windows::{ack, assert_near, avoiding, avoiding_at};
 
-    /// Windows in congestion avoidance with so many packets acknowledged since the last loss.
+    /// Windows in congestion avoidance with this many packets acknowledged since the last loss.
     fn with_quality(cwnd: &[f64], since: &[f64]) -> Vec<Window> {
         let mut w = avoiding(cwnd);
         for (r, &since) in w.iter_mut().zip(since) {

@@ -1,6 +1,6 @@
-//! What an algorithm takes: numbers, each a named field with its type, its default, the values it may have and
-//! one line about it. The registry's entry, so the schema, the Python models and the daemon's configuration,
-//! come from the field.
+//! Parameters of algorithms: numbers, each a named field with its type, its default, its allowed values and
+//! one line about it. The registry, and so the schema, the Python models and the daemon's configuration, take
+//! them from the field.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The congestion controls there are: what each is called, what it takes, and how one is made.
+//! The registry of congestion controls: the name of each, its parameters, and how to make one.
 
 use crate::{Ack, CongestionControl, Custom, Echo, Factory, Parameter, Response, Round, Window};
 
@@ -102,6 +102,7 @@ algorithms! {
     "olia" => olia::Olia,
     "reno" => reno::Reno,
     "uncoupled" => uncoupled::Uncoupled,
+    "warp" => warp::Warp,
     "xmp" => xmp::Xmp,
 }
 

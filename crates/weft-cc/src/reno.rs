@@ -21,7 +21,7 @@ impl Reno {
     /// One line about it.
     pub const ABOUT: &str = "Reno on each subflow, uncoupled, without ECN (RFC 5681)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(_: Parameters) -> Self {
         Self
     }

@@ -18,7 +18,7 @@ pub struct Path {
     pub rtt: f64,
 }
 
-/// What an algorithm with a response function has beside its events.
+/// What an algorithm with a response function has in addition to its events.
 pub trait Response: Sync {
     /// Writes to `cwnd`, in packets, the mean windows of a connection with a subflow on each of `paths`.
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]);

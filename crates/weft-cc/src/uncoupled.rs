@@ -17,9 +17,9 @@ pub struct Uncoupled(Reno);
 
 impl Uncoupled {
     /// One line about it.
-    pub const ABOUT: &str = "uncoupled: every subflow a Reno flow of its own (NSDI 2011, section 2)";
+    pub const ABOUT: &str = "uncoupled: every subflow is an independent Reno flow (NSDI 2011, section 2)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(_: Parameters) -> Self {
         Self(Reno::new(reno::Parameters {}))
     }

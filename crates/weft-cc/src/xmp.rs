@@ -45,7 +45,7 @@ impl Xmp {
     pub const ABOUT: &str =
         "XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)";
 
-    /// A fresh connection's state.
+    /// The state of a new connection.
     pub fn new(given: Parameters) -> Self {
         Self { given }
     }

@@ -51,7 +51,14 @@ fn sound(step: &Step, suppresses_within_rounds: bool) {
         }
         // XMP grows here, AMP-FG cuts.
         Event::Round(_) => {}
-        Event::Open | Event::Close | Event::RoundTrip(_) | Event::Recovered => {
+        // What opens may take its window from the others.
+        Event::Open => {
+            assert!(
+                after.cwnd <= before.cwnd && after.ssthresh <= before.ssthresh,
+                "{step:?}"
+            );
+        }
+        Event::Close | Event::RoundTrip(_) | Event::Recovered => {
             let same = (before.cwnd, before.ssthresh) == (after.cwnd, after.ssthresh);
             assert!(same, "{step:?}");
         }
@@ -61,10 +68,6 @@ fn sound(step: &Step, suppresses_within_rounds: bool) {
     assert!(
         suppresses_within_rounds || !within_round || step.before.iter().zip(step.after).all(same),
         "suppressed or released within a round, unseen: {step:?}"
-    );
-    assert!(
-        step.after[0].active || step.closed[0],
-        "the initial subflow is inactive"
     );
     assert!(
         step.after.iter().all(|r| !r.established) || step.after.iter().any(|r| r.established && r.active),

@@ -7,13 +7,14 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Elapsed, Path, Round, Window};
 
-/// Paths of equal RTT on which each packet is marked with probability `mark`, if it is ECN capable, and lost
+/// Paths of an RTT, in seconds, on which each packet is marked with probability `mark`, if it is ECN capable, and lost
 /// with probability `loss`, whatever the window.
 #[derive(Clone, Copy)]
 struct Paths {
     subflows: usize,
     mark: f64,
     loss: f64,
+    rtt: f64,
 }
 
 /// Means over all rounds.
@@ -37,8 +38,8 @@ impl Paths {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let window = Window {
             established: true,
-            srtt: 1.0,
-            min_rtt: 1.0,
+            srtt: self.rtt,
+            min_rtt: self.rtt,
             ..Window::new(10.0, 10.0)
         };
         let mut w = vec![window; self.subflows];
@@ -48,7 +49,7 @@ impl Paths {
         let mut last = vec![Round::default(); self.subflows];
         let (mut total, mut squares, mut suppressed) = (0.0, 0.0, 0.0);
         for at in 0..rounds {
-            let now = Elapsed(u64::from(at) * 1_000_000_000_000);
+            let now = Elapsed((f64::from(at) * self.rtt * 1e12) as u64);
             let active = || w.iter().filter(|r| r.active);
             total += active().map(|r| r.cwnd).sum::<f64>();
             squares += w[0].cwnd * w[0].cwnd;
@@ -95,7 +96,7 @@ impl Paths {
                 acked: 1,
                 marked,
                 may_grow: !lost && round.marked == 0,
-                rtt: 1.0,
+                rtt: self.rtt,
                 now,
             };
             cc.on_ack(w, s, ack);
@@ -131,6 +132,7 @@ fn single_paths_follow_the_square_root_law() {
         subflows: 1,
         mark: 0.0,
         loss: 0.001,
+        rtt: 1.0,
     };
     for algorithm in ["reno", "lia", "dctcp", "dcm", "xmp", "amp"] {
         let law = (1.0_f64 / (0.001 * 0.5)).sqrt();
@@ -140,6 +142,7 @@ fn single_paths_follow_the_square_root_law() {
         subflows: 1,
         mark: 0.001,
         loss: 0.0,
+        rtt: 1.0,
     };
     for beta in [2.0, 4.0, 8.0] {
         for algorithm in ["amp", "lia"] {
@@ -161,6 +164,7 @@ fn two_lia_subflows_take_what_one_reno_takes() {
         subflows,
         mark: 0.0,
         loss: 0.001,
+        rtt: 1.0,
     };
     let lia = paths(2).run("lia", &[], 200_000).total;
     let reno = paths(1).run("reno", &[], 200_000).total;
@@ -176,6 +180,7 @@ fn amp_without_suppression_settles_where_xmp_does_and_grows_more_than_linked_inc
         subflows: 4,
         mark: 0.002,
         loss: 0.0,
+        rtt: 1.0,
     };
     let amp = paths.run("amp", &[("ssr", 0.0)], 200_000).total;
     assert_within(paths.run("xmp", &[], 200_000).total / amp, 0.9, 1.1);
@@ -190,6 +195,7 @@ fn amp_suppresses_under_persistent_marks_only() {
         subflows: 4,
         mark,
         loss: 0.0,
+        rtt: 1.0,
     };
     // Four windows at the floor of 2 before and one after; some ten rounds until then.
     let always = marked(1.0).run("amp", &[], 20_000);
@@ -235,7 +241,13 @@ fn mean_window_by_marks_and_losses() {
                 if mark + loss == 0.0 {
                     table.push_str("        -");
                 } else {
-                    let settled = Paths { subflows, mark, loss }.run(algorithm, parameter.as_slice(), 5_000);
+                    let settled = Paths {
+                        subflows,
+                        mark,
+                        loss,
+                        rtt: 1.0,
+                    }
+                    .run(algorithm, parameter.as_slice(), 5_000);
                     write!(table, "{:>9.2}", settled.total).unwrap();
                 }
             }
@@ -266,7 +278,18 @@ fn windows_settle_where_response_functions_say() {
                 rtt: 1.0,
             };
             response.windows(&vec![path; subflows], &mut cwnd);
-            let settled = Paths { subflows, mark, loss }.run(entry.name, &[], 50_000).total;
+            // Response functions are those of the sources' equations.
+            let mut by_source = entry.parameters.iter().map(|it| it.name);
+            let by_source = by_source
+                .find(|&name| name == "rfc_growth")
+                .map(|name| (name, 1.0));
+            let paths = Paths {
+                subflows,
+                mark,
+                loss,
+                rtt: 1.0,
+            };
+            let settled = paths.run(entry.name, by_source.as_slice(), 50_000).total;
             let found = settled / cwnd.iter().sum::<f64>();
             assert!(
                 (0.95..most).contains(&found),
@@ -274,5 +297,25 @@ fn windows_settle_where_response_functions_say() {
                 entry.name
             );
         }
+    }
+}
+
+/// Linux's CUBIC in the Reno-friendly region, from round trips of which a hundred are between two looks at `W_est` to such of
+/// which it is one or two.
+#[test]
+fn cubic_of_linux_settles_where_its_response_function_says_at_short_round_trips() {
+    let cc = Algorithm::build("cubic", &[]).unwrap();
+    for (rtt, loss) in [(3e-4, 1e-4), (1e-3, 1e-4), (1e-3, 1e-3), (0.02, 1e-3)] {
+        let mut cwnd = [0.0];
+        let path = Path { signal: loss, rtt };
+        cc.response().unwrap().windows(&[path], &mut cwnd);
+        let paths = Paths {
+            subflows: 1,
+            mark: 0.0,
+            loss,
+            rtt,
+        };
+        let found = paths.run("cubic", &[], 50_000).total / cwnd[0];
+        assert!((0.95..1.1).contains(&found), "RTT {rtt}, loss {loss}: {found}");
     }
 }

@@ -5,9 +5,9 @@
 //! digits in base n; the switch at level l connects the n hosts that differ in digit l alone. Switches never meet: hosts
 //! forward.
 //!
-//! Between two hosts lead k+1 paths that share no node (section 3.3, `BuildPathSet`), the i-th by level i first: the digits are
-//! corrected from digit i downwards, cyclically (`DCRouting`); where digit i is right already, it is first changed to the next
-//! value and corrected last (`AltDCRouting`).
+//! k+1 paths that share no node lead from one host to another (section 3.3, `BuildPathSet`). The i-th takes level i first: it
+//! corrects the digits from digit i downwards, cyclically (`DCRouting`). If digit i is right already, it is first changed to the
+//! next value and corrected last (`AltDCRouting`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
 /// Ports of a switch.
 const MOST_PORTS: u32 = 64;
-/// Hosts, lest the network not fit into memory.
+/// Maximum hosts, so that the network fits into memory.
 const MOST_HOSTS: u64 = 1 << 18;
 /// Names of layers, up and down, by level.
 const LAYERS: [[&str; 2]; 5] = [
@@ -36,7 +36,7 @@ pub struct BCube {
     /// Ports of a switch.
     #[schemars(range(min = 2, max = MOST_PORTS))]
     pub n: u32,
-    /// The highest level, counted from 0: hosts have k + 1 ports.
+    /// The highest level, counted from 0; hosts have k + 1 ports.
     #[schemars(range(min = 0, max = LAYERS.len() - 1))]
     pub k: u32,
     /// Rate of every link.

@@ -1,6 +1,6 @@
 //! A built network: nodes, directed links with a queue at their head, and the paths between hosts.
 
-use weft_spec::{Amount, Rate, Time};
+use weft_spec::{Amount, Mark, Rate, Time};
 
 /// Index of a node (host or switch).
 pub type NodeId = u32;
@@ -12,6 +12,17 @@ pub struct Queue {
     pub limit: Amount,
     /// A packet that finds at least this length is marked if ECN-capable; `None` never marks.
     pub mark: Option<Amount>,
+}
+
+impl Queue {
+    /// As a spec states it.
+    pub fn new(limit: Amount, mark: Mark) -> Self {
+        let mark = match mark {
+            Mark::Off => None,
+            Mark::At(amount) => Some(amount),
+        };
+        Self { limit, mark }
+    }
 }
 
 /// A directed link from a port of `from` to `to`.

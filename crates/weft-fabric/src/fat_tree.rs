@@ -1,9 +1,9 @@
 //! The fat-tree: Al-Fares, Loukissas and Vahdat, "A Scalable, Commodity Data Center Network Architecture" (SIGCOMM 2008),
 //! section 3.
 //!
-//! k pods of k/2 ToR and k/2 aggregation switches, k/2 hosts at each ToR, (k/2)^2 core switches; all switches have k ports.
-//! Aggregation switch a of every pod leads to the k/2 core switches of group a. Oversubscribed, a ToR has more hosts than
-//! ports up.
+//! k pods of k/2 ToR and k/2 aggregation switches, k/2 hosts at each ToR, (k/2)^2 core switches; all switches
+//! have k ports. Aggregation switch a of every pod is connected to the k/2 core switches of group a. With
+//! oversubscription a ToR has more hosts than uplinks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub struct FatTree {
     pub rate: Rate,
     /// Propagation delay of every link.
     pub delay: Time,
-    /// Hosts of a ToR for each of its ports up: 1 is full bisection bandwidth, 4 has four times the hosts.
+    /// Hosts of a ToR per uplink: 1 gives full bisection bandwidth, 4 has four times the hosts.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = MAX_OVERSUBSCRIPTION))]
     pub oversubscription: u32,

@@ -1,8 +1,8 @@
 //! Any network: links listed in the spec, or read from a GraphML file.
 //!
-//! All shortest paths, by number of links, are of equal cost. They are counted and numbered when they are asked for, by
-//! a breadth-first search from the receiver that takes time in proportion to the links; nothing is stored per pair of hosts.
-//! Hosts do not forward.
+//! All shortest paths, by number of links, have equal cost. They are counted and numbered on demand, by a
+//! breadth-first search from the receiver whose time is proportional to the number of links; nothing is
+//! stored per pair of hosts. Hosts do not forward.
 
 mod graphml;
 mod topo;
@@ -24,9 +24,10 @@ const MOST_PORTS: usize = u16::MAX as usize;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
-    /// GraphML file with nodes and edges, instead of `switches` and `links`. Edges may have data `rate` and `delay`; hosts are the nodes
-    /// whose data `type` is "host", or if there is none those with a single edge, unless `hosts` names them. Or, where its name
-    /// ends in `.topo`, a file of htsim's with tiers of switches.
+    /// A file that replaces `switches` and `links`. If its name ends in `.topo`, it is htsim's format with
+    /// tiers of switches; otherwise it is GraphML with nodes and edges. GraphML edges may have data `rate`
+    /// and `delay`. Hosts are the nodes that `hosts` names, or else those whose data `type` is "host", or, if
+    /// there are none, those with a single edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Nodes that hold endpoints, in their order.
@@ -35,12 +36,12 @@ pub struct Graph {
     /// Nodes that forward.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<String>,
-    /// Cables, each a link in either direction. Two nodes may have several.
+    /// Cables, each with one link in each direction. Several may connect the same two nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Cable>,
-    /// Rate of links that say none of their own.
+    /// Rate of links that have none of their own.
     pub rate: Rate,
-    /// Propagation delay of links that say none of their own.
+    /// Propagation delay of links that have none of their own.
     pub delay: Time,
 }
 
@@ -76,7 +77,11 @@ impl Graph {
                 ("links", !self.links.is_empty()),
             ] {
                 if given {
-                    return Err(SpecError::new(field, "given beside a file", "one of the two"));
+                    return Err(SpecError::new(
+                        field,
+                        "given together with a file",
+                        "one of the two",
+                    ));
                 }
             }
             let is_topo = Path::new(file).extension().is_some_and(|it| it == "topo");
@@ -108,7 +113,7 @@ impl Topology for Graph {
                 return Err(SpecError::new(
                     field,
                     format!("{name:?} is given twice"),
-                    "a name of its own",
+                    "a unique name",
                 ));
             }
             hosts.extend(host.then_some(node));

@@ -30,7 +30,8 @@ pub struct LeafSpine {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = MOST_LINKS))]
     pub links: u32,
-    /// Rate of the hosts' links. A leaf is oversubscribed by `hosts_per_leaf` * `rate` to `spines` * `links` * `spine_rate`.
+    /// Rate of the hosts' links. The oversubscription of a leaf is `hosts_per_leaf` * `rate` to `spines` *
+    /// `links` * `spine_rate`.
     pub rate: Rate,
     /// Rate of the links between leaves and spines where it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,7 +19,7 @@ pub struct MultiHomedFatTree {
     /// Ports of every switch, even: k pods, k^3/4 hosts over `homes`.
     #[schemars(range(min = 2, max = MAX_K), extend("multipleOf" = 2))]
     pub k: u32,
-    /// Links of a host, each to another ToR of its pod; divides k/2.
+    /// Links of a host, each to a different ToR of its pod; must divide k/2.
     #[serde(default = "two")]
     #[schemars(range(min = 1))]
     pub homes: u32,

@@ -1,7 +1,8 @@
 //! Pods of racks below a core, of which fat-trees are made.
 //!
-//! Nodes are numbered pod by pod, in a pod rack by rack (hosts, then their ToRs), then aggregation switches. Core switches
-//! belong to no pod: they are dealt out to the pods' ends, so that equal ranges of nodes have about equal work.
+//! Nodes are numbered pod by pod, in a pod rack by rack (hosts, then their ToRs), then aggregation switches.
+//! Core switches belong to no pod. They are distributed over the ends of the pods, so that equal ranges of
+//! nodes have about equal work.
 
 use weft_spec::{Rate, SpecError, Time};
 

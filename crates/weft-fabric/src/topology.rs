@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Amount, Entry, Loaded, Mark, Queues, SpecError, from_table, to_table};
+use weft_spec::{Entry, Loaded, Queues, SpecError, from_table, to_table};
 
 use crate::{
     BCube, Fabric, FatTree, Graph, LeafSpine, ManyToOne, MultiHomedFatTree, Queue, TwoBottlenecks, TwoPaths,
@@ -57,13 +57,13 @@ pub trait Topology {
     /// # Errors
     /// The field that is out of range, by its path among the topology's own.
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError>;
-    /// The path policy of transports that name none.
+    /// The path policy for transports that name none.
     fn default_policy(&self) -> &'static str {
         "ecmp"
     }
 
-    /// How large a network this makes, known without building it; worth implementing where fields of a few digits make one
-    /// that no machine holds. Fields out of range are [`build`](Self::build)'s to refuse.
+    /// The size of the network, known without building it. Implement this if fields of a few digits can make
+    /// a network that no machine holds. [`build`](Self::build) refuses fields that are out of range.
     fn extent(&self) -> Extent {
         Extent::default()
     }
@@ -93,18 +93,10 @@ impl From<&Queues> for PortQueues {
     fn from(queues: &Queues) -> Self {
         let (host_limit, host_mark) = queues.host();
         Self {
-            switch: queue(queues.limit, queues.mark),
-            host: queue(host_limit, host_mark),
+            switch: Queue::new(queues.limit, queues.mark),
+            host: Queue::new(host_limit, host_mark),
         }
     }
-}
-
-fn queue(limit: Amount, mark: Mark) -> Queue {
-    let mark = match mark {
-        Mark::Off => None,
-        Mark::At(amount) => Some(amount),
-    };
-    Queue { limit, mark }
 }
 
 const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Topology>

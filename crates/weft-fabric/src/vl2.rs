@@ -5,7 +5,7 @@
 //! between switches have ten times the rate of the servers'.
 //!
 //! The paper leaves open which two: here switches 2i and 2i + 1 have the same ToRs. Traffic between racks goes over an
-//! intermediate switch (section 4.2.2), but between two racks of the same pair over one of the pair, lest it come back the way it went.
+//! intermediate switch (section 4.2.2), but between two racks of the same pair over one of the pair, so that it does not come back the way it went.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct Vl2 {
     /// Ports of an aggregation switch, even: half lead to ToRs, half to intermediate switches.
     #[schemars(range(min = 2, max = MOST), extend("multipleOf" = 2))]
     pub aggregation_ports: u32,
-    /// Ports of an intermediate switch, even: as many aggregation switches are there.
+    /// Ports of an intermediate switch, even; also the number of aggregation switches.
     #[schemars(range(min = 2, max = MOST), extend("multipleOf" = 2))]
     pub intermediate_ports: u32,
     /// Hosts of a ToR.

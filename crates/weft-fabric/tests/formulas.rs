@@ -299,6 +299,11 @@ fn bad_graphs_get_one_line() {
     );
     assert!(refusal("file = \"/nowhere.graphml\"").starts_with("file: /nowhere.graphml: "));
     assert_eq!(refusal("hosts = [\"a\"]"), "hosts: 1 hosts; allowed: at least 2");
+    // No more is read of what has no end.
+    assert_eq!(
+        refusal("file = \"/dev/zero\""),
+        "file: /dev/zero: is too long: more than 67108864 bytes; allowed: a GraphML file"
+    );
 }
 
 proptest! {

@@ -1,4 +1,5 @@
-//! Flows of a size that come, are served at max-min fair rates, and go: processor sharing on a network.
+//! Flows with a size that arrive, are served at max-min fair rates, and leave: processor sharing on a
+//! network.
 //!
 //! Time is in seconds. Between two changes rates are constant, so that the next departure is known.
 
@@ -113,7 +114,7 @@ impl Fluid {
         Some((time, flow))
     }
 
-    /// Serves whoever's rate has just changed up to now, at the rate before; and works out when they go. A `fresh` flow was not
+    /// Serves the flows whose rate has just changed up to now, at the previous rate, and computes when they leave. A `fresh` flow was not
     /// served yet.
     fn reschedule(&mut self, fresh: Option<u32>) {
         for at in 0..self.sharing.moved().len() {

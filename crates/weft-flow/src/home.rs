@@ -8,7 +8,7 @@ use weft_paths::{Changes, PathPolicy};
 use weft_run::{
     Error, FlowRecord, Home, LinkRecord, Options, Plan, Running, SubflowRecord, Transport, Untold,
 };
-use weft_spec::{Hosts, SpecError};
+use weft_spec::{Hosts, Sharing, SpecError};
 use weft_traffic::Flow;
 
 use crate::course::Course;
@@ -22,7 +22,7 @@ impl Home for FlowLevel {
     }
 
     fn about(&self) -> &'static str {
-        "rates without packets: congestion control's equilibrium, max-min fair while flows of a size come and go"
+        "rates without packets: the equilibrium of congestion control, or max-min fair while flows with a size come and go"
     }
 
     fn exact(&self) -> bool {
@@ -33,9 +33,13 @@ impl Home for FlowLevel {
         false
     }
 
+    fn shares_rates(&self) -> bool {
+        true
+    }
+
     fn untold(&self) -> Untold {
         Untold {
-            tables: &["queues", "traces", "suppressions", "latencies"],
+            tables: &["queues", "traces", "suppressions", "latencies", "packets"],
             columns: &[
                 (
                     "flows",
@@ -122,13 +126,16 @@ impl Home for FlowLevel {
             let allowed = "a rate above 0, or state = \"down\"";
             return Err(SpecError::new(format!("events[{i}].rate"), "0bps", allowed));
         }
+        let max_min = is_max_min(plan);
+        let asked = spec.sharing == Some(Sharing::MaxMin);
         let mut first: Option<(&str, &weft_spec::Cc)> = None;
         for ((name, given), transport) in spec.transports.iter().zip(&plan.transports) {
-            check_transport(given, transport).map_err(|error| error.under(&format!("transports.{name}")))?;
+            check_transport(given, transport, asked)
+                .map_err(|error| error.under(&format!("transports.{name}")))?;
             match first {
-                Some((other, cc)) if *cc != given.cc && !is_max_min(plan) => {
+                Some((other, cc)) if *cc != given.cc && !max_min => {
                     let problem = format!("{:?} beside another in transports.{other}", given.cc.name);
-                    let allowed = "one congestion control for all at level \"flow\": a link has one signal for everybody";
+                    let allowed = "one congestion control for all transports at level \"flow\": a link has one signal for all flows";
                     return Err(SpecError::new(format!("transports.{name}.cc"), problem, allowed));
                 }
                 Some(_) => {}
@@ -157,7 +164,16 @@ impl Home for FlowLevel {
         let [nodes, hosts, links] =
             [fabric.nodes.len(), fabric.hosts.len(), fabric.links.len()].map(|n| n as u64);
         let flow = |flow: &Flow| self.bytes_of_flow(&plan.transports[flow.transport as usize]);
-        self.bytes_of_network(Extent { nodes, hosts, links }) + plan.flows.iter().map(flow).sum::<u64>()
+        // The square of the links that fill, which may be all.
+        let several = plan.transports.iter().any(|transport| transport.subflows > 1);
+        let matrix = if is_max_min(plan) && several {
+            8 * links * links
+        } else {
+            0
+        };
+        self.bytes_of_network(Extent { nodes, hosts, links })
+            + plan.flows.iter().map(flow).sum::<u64>()
+            + matrix
     }
 
     fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn Running>, Error> {
@@ -165,21 +181,34 @@ impl Home for FlowLevel {
             return Err(Error::Option {
                 option: "trace_hash",
                 given: "true".to_owned(),
-                allowed: "false at level \"flow\": it has no events of packets",
+                allowed: "false at level \"flow\": it has no packet events",
             });
         }
         Ok(Box::new(Course::new(plan, options.threads)?))
     }
 }
 
-/// Are rates max-min fair? Where flows of a size come and go, over one subflow each.
+/// Are rates max-min fair? As the spec says, or else where flows of a size come and go over one subflow each.
 pub(crate) fn is_max_min(plan: &Plan) -> bool {
+    match plan.spec.sharing {
+        Some(sharing) => sharing == Sharing::MaxMin,
+        None => may_share(plan),
+    }
+}
+
+/// Do flows of a size come and go over one subflow each, so that max-min fair rates can follow each change?
+pub(crate) fn may_share(plan: &Plan) -> bool {
     let sized = !plan.programs.is_empty() || plan.flows.iter().any(|flow| flow.size.is_some());
     sized && plan.transports.iter().all(|transport| transport.subflows == 1)
 }
 
-fn check_transport(given: &weft_spec::Transport, transport: &Transport) -> Result<(), SpecError> {
-    if transport.cc.response().is_none() {
+fn check_transport(
+    given: &weft_spec::Transport,
+    transport: &Transport,
+    max_min: bool,
+) -> Result<(), SpecError> {
+    // Where max-min fair rates are asked for, congestion control is none of them.
+    if transport.cc.response().is_none() && !max_min {
         let known = Algorithm::BUILT_IN.iter().map(|entry| entry.name);
         let known = known.filter(|name| Algorithm::build(name, &[]).is_ok_and(|cc| cc.response().is_some()));
         let names: Vec<_> = known.map(|name| format!("{name:?}")).collect();
@@ -195,7 +224,7 @@ fn check_transport(given: &weft_spec::Transport, transport: &Transport) -> Resul
         .any(|&back| transport.paths.changes(0, back) != Changes::Never)
     {
         let name = given.paths.as_ref().map_or("", |paths| &paths.name);
-        let problem = format!("{name:?} chooses paths of single packets");
+        let problem = format!("{name:?} chooses paths for single packets, or by what becomes of them");
         let allowed = "a policy that keeps a subflow's path, such as \"ecmp\", at level \"flow\"";
         return Err(SpecError::new("paths", problem, allowed));
     }

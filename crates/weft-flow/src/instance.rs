@@ -1,4 +1,5 @@
-//! What a solver is given: links with capacities, connections with subflows, and the links that each subflow crosses.
+//! The input of a solver: links with capacities, connections with subflows, and the links that each subflow
+//! crosses.
 
 /// Why an instance cannot be solved.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -152,6 +153,11 @@ impl Instance {
     #[inline]
     pub fn path(&self, subflow: usize) -> &[u32] {
         &self.crossed[self.paths[subflow] as usize..self.paths[subflow + 1] as usize]
+    }
+
+    /// The links that all subflows cross, in a row.
+    pub(crate) fn crossed(&self) -> &[u32] {
+        &self.crossed
     }
 
     /// The subflows that cross a link, in ascending order. [`index`](Self::index) has to come first.

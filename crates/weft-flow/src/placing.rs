@@ -81,7 +81,7 @@ pub(crate) struct Ways {
 /// How many paths are drawn around dead links before all are looked at in order.
 const DRAWS: u64 = 64;
 
-/// How many are looked at in order, lest a search among millions of dead paths not end.
+/// How many paths are tried in order, so that a search among millions of dead paths ends.
 const LOOKS: u64 = 4096;
 
 impl Ways {
@@ -97,7 +97,7 @@ impl Ways {
         Self { first_link, dead }
     }
 
-    /// Takes notice of the death or return of one of so many links.
+    /// Notes that one of this many links is dead or alive.
     pub fn note(&mut self, link: u32, dead: bool, links: usize) {
         self.dead.resize(links, false);
         self.dead[link as usize] = dead;

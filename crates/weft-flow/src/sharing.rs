@@ -1,7 +1,7 @@
-//! Max-min fair rates while flows come and go. A change re-solves the flows that it touches, with the rates of all others
-//! held; then every bottleneck near them is looked at, and whoever lost theirs is solved too. It ends when everybody has a
-//! bottleneck, which is what max-min fairness means ([`certify`](crate::certify)), so that the rates are those that a solution
-//! from nothing would give.
+//! Max-min fair rates while flows come and go. A change re-solves the flows that it affects, with the rates
+//! of all others held. Then the bottlenecks near them are checked, and flows that lost their bottleneck are
+//! solved too. The solution is complete when every flow has a bottleneck, which is the definition of max-min
+//! fairness ([`certify`](crate::certify)). The rates are therefore those of a solution from scratch.
 
 use crate::Error;
 
@@ -326,7 +326,7 @@ mod tests {
                 for (_, path) in &present {
                     instance.connect([&path[..]]).unwrap();
                 }
-                let expected = max_min(&mut instance, None).unwrap();
+                let expected = max_min(&instance, None).unwrap();
                 for ((flow, _), expected) in present.iter().zip(expected) {
                     let rate = sharing.rate(*flow);
                     prop_assert!((rate - expected).abs() <= 1e-6 * expected, "{rate}, not {expected}");

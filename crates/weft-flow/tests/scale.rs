@@ -5,7 +5,10 @@ use std::time::Instant;
 
 use weft_cc::{Algorithm, CongestionControl};
 use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
-use weft_flow::{Connection, Placed, Settings, certify, equilibrium, max_min, place};
+use weft_flow::{
+    Connection, Delays, Placed, Settings, certify, certify_coupled, coupled_max_min, equilibrium, max_min,
+    place,
+};
 use weft_paths::{Policy, draw};
 use weft_spec::Amount;
 
@@ -39,6 +42,12 @@ fn permutation(fabric: &Fabric, subflows: u32, seed: u64) -> Placed {
     place(fabric, &Policy::named("ecmp").unwrap(), seed, pairs).unwrap()
 }
 
+/// 100 packets at every link.
+fn waits(fabric: &Fabric) -> Vec<f64> {
+    let rates = fabric.links.iter().map(|link| link.rate.0 as f64);
+    rates.map(|rate| 100.0 * 12_000.0 / rate).collect()
+}
+
 fn report(topology: &str, subflows: u32, threads: usize) {
     let start = Instant::now();
     let fabric = fabric(topology);
@@ -50,12 +59,11 @@ fn report(topology: &str, subflows: u32, threads: usize) {
         ..Settings::default()
     };
     let lia = Algorithm::build("lia", &[]).unwrap();
-    let found = equilibrium(
-        &mut placed.instance,
-        &placed.rtts,
-        lia.response().unwrap(),
-        settings,
-    );
+    let delays = Delays {
+        idle: &placed.rtts,
+        waits: &waits(&fabric),
+    };
+    let found = equilibrium(&mut placed.instance, delays, lia.response().unwrap(), settings);
     let seconds = start.elapsed().as_secs_f64();
     // A host cannot send more than over its own links.
     let host = |node: u32| fabric.links.iter().filter(move |l| l.from == node);
@@ -124,15 +132,50 @@ fn max_min_of_a_permutation() {
         let fabric = fabric(&format!(
             "kind = \"fat-tree\"\nk = {k}\nrate = \"1Gbps\"\ndelay = \"20us\""
         ));
-        let mut placed = permutation(&fabric, 1, 1);
+        let placed = permutation(&fabric, 1, 1);
         let start = Instant::now();
-        let rates = max_min(&mut placed.instance, None).unwrap();
+        let rates = max_min(&placed.instance, None).unwrap();
         println!(
             "k = {k}, {} hosts: {:.4} s",
             rates.len(),
             start.elapsed().as_secs_f64()
         );
         certify(&placed.instance, None, &rates, 1e-9).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn coupled_max_min_of_a_permutation() {
+    for k in [8, 12, 16] {
+        let fabric = fabric(&format!(
+            "kind = \"fat-tree\"\nk = {k}\nrate = \"1Gbps\"\ndelay = \"20us\""
+        ));
+        let placed = permutation(&fabric, 8, 1);
+        let start = Instant::now();
+        let found = coupled_max_min(&placed.instance);
+        println!(
+            "k = {k}, {} hosts x 8: {} events, {} bottlenecks in {:.3} s",
+            placed.instance.connections(),
+            found.events,
+            found.bottlenecks.len(),
+            start.elapsed().as_secs_f64()
+        );
+        assert!(found.reached);
+        certify_coupled(&placed.instance, &found.rates, &found.bottlenecks, 1e-9).unwrap();
+    }
+}
+
+#[test]
+fn several_paths_on_a_fat_tree_get_their_certificate() {
+    let fabric = fabric("kind = \"fat-tree\"\nk = 4\nrate = \"1Gbps\"\ndelay = \"20us\"");
+    for seed in 1..=20 {
+        for subflows in [2, 4] {
+            let placed = permutation(&fabric, subflows, seed);
+            let found = coupled_max_min(&placed.instance);
+            assert!(found.reached);
+            certify_coupled(&placed.instance, &found.rates, &found.bottlenecks, 1e-9).unwrap();
+        }
     }
 }
 
@@ -145,8 +188,12 @@ fn subflows_fill_a_fat_tree() {
         .into_iter()
         .map(|subflows| {
             let mut placed = permutation(&fabric, subflows, 3);
+            let delays = Delays {
+                idle: &placed.rtts,
+                waits: &waits(&fabric),
+            };
             let response = lia.response().unwrap();
-            let found = equilibrium(&mut placed.instance, &placed.rtts, response, Settings::default());
+            let found = equilibrium(&mut placed.instance, delays, response, Settings::default());
             assert!(found.reached);
             let of = |c| found.goodputs[placed.instance.subflows_of(c)].iter().sum::<f64>() / 1e9;
             let rates: Vec<f64> = (0..placed.instance.connections()).map(of).collect();

@@ -33,7 +33,7 @@ pub(crate) fn of(
         let least = below.last().map_or(weft_spec::Size(0), |&(size, _)| size);
         if class.below <= least {
             let path = format!("classes[{i}].below");
-            let allowed = format!("above {least}, as classes go by rising size");
+            let allowed = format!("above {least}: classes are in order of rising size");
             return Err(SpecError::new(path, class.below.to_string(), allowed));
         }
         let transport = transport(&class.transport, format!("classes[{i}].transport"))?;
@@ -79,7 +79,7 @@ impl ClassNames {
                         ""
                     };
                     let given = format!("{:?}{problem}", class.name);
-                    return Err(SpecError::new(format!("{path}.name"), given, "a name of its own"));
+                    return Err(SpecError::new(format!("{path}.name"), given, "a unique name"));
                 }
                 all.names.push(class.name.clone());
                 all.paths.push(path);
@@ -107,7 +107,7 @@ impl ClassNames {
         Ok((class as u32, stop.flows))
     }
 
-    /// A line for each class without a flow; `caught` tells of each whether it has one.
+    /// A line for each class without a flow; `caught` says for each class whether it has one.
     pub fn warnings(&self, caught: &[bool]) -> Vec<String> {
         let lines = self.names.iter().zip(&self.paths).zip(caught);
         lines

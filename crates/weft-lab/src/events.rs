@@ -5,6 +5,8 @@ use weft_paths::draw;
 use weft_run::{Change, LinkEvent};
 use weft_spec::{Event, LinkState, SpecError, Time};
 
+use crate::layers::unknown;
+
 /// The events in the order of their entries, each link by itself.
 ///
 /// # Errors
@@ -114,18 +116,7 @@ fn chosen(event: &Event, fabric: &Fabric) -> Result<Vec<u32>, SpecError> {
         let before = chosen.len();
         chosen.extend(in_it.map(|(link, _)| link));
         if chosen.len() == before {
-            let mut layers: Vec<_> = fabric
-                .links
-                .iter()
-                .map(|link| format!("{:?}", link.layer))
-                .collect();
-            layers.sort();
-            layers.dedup();
-            return Err(SpecError::new(
-                "layer",
-                format!("{layer:?} does not exist"),
-                layers.join(", "),
-            ));
+            return Err(unknown(fabric, layer).under("layer"));
         }
     }
     if chosen.is_empty() {

@@ -28,15 +28,16 @@ pub struct Experiment {
     room: Room,
 }
 
-/// What is known beside a spec's text when it is read.
+/// What is needed in addition to a spec's text to read it.
 #[derive(Clone, Copy, Default)]
 pub struct Reading<'a> {
     /// Changes made before the check, `"a.b[0].c=value"`, in order.
     pub overrides: &'a [String],
-    /// Congestion controls of one's own beside the built-in ones: a spec names them in `transports.NAME.cc`. They take
-    /// precedence and have no parameters there.
+    /// User-defined congestion controls, in addition to the built-in ones. A spec names them in
+    /// `transports.NAME.cc`; they take precedence and have no parameters there.
     pub own: &'a [Arc<dyn Factory>],
-    /// Where relative paths in the spec start; without one, and in overrides, in the working directory.
+    /// The folder at which relative paths in the spec start. By default, and in overrides, they start at the
+    /// working directory.
     pub folder: Option<&'a Path>,
     /// Run it even if it needs more memory than the machine has free.
     pub force: bool,
@@ -45,7 +46,7 @@ pub struct Reading<'a> {
 /// How to run; nothing here changes the tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// Worker threads, 1 to 1024. Without a number the run begins with one and goes over to more where that is faster.
+    /// Worker threads, 1 to 1024. Without a number the run starts with one and uses more if that is faster.
     pub threads: Option<usize>,
     /// Hash every event in order at each node (costs a little); the hash is in the manifest.
     pub trace_hash: bool,
@@ -76,7 +77,7 @@ impl Experiment {
         )
     }
 
-    /// As [`parse`](Self::parse), with congestion controls of one's own.
+    /// As [`parse`](Self::parse), with user-defined congestion controls.
     ///
     /// # Errors
     /// As for [`parse`](Self::parse).
@@ -91,10 +92,11 @@ impl Experiment {
         )
     }
 
-    /// As [`parse`](Self::parse), with all that may be known beside the text.
+    /// As [`parse`](Self::parse), with everything that may be given in addition to the text.
     ///
     /// # Errors
-    /// As for [`parse`](Self::parse); a network that needs more memory than the machine has free, unless forced.
+    /// As for [`parse`](Self::parse); a network that needs more memory than the machine has free, unless
+    /// forced.
     pub fn read(text: &str, reading: &Reading<'_>) -> Result<Self, SpecError> {
         let mut table = read_table(text)?;
         if let Some(folder) = reading.folder {
@@ -150,12 +152,14 @@ impl Experiment {
         Ok(run)
     }
 
-    /// Runs the experiment and leaves its tables and manifest in a new folder, as [`Run::write`] does. Rows are written
-    /// as soon as what they tell of is over, so that a long run needs no more memory than a short one; flows and jobs are
-    /// in the order in which they ended. The folder has its name once [`Written::keep`] is called.
+    /// Runs the experiment and writes its tables and manifest to a new folder, as [`Run::write`] does. Rows
+    /// are written as soon as their flow or job has ended, so that a long run needs no more memory than a
+    /// short one; flows and jobs are in the order in which they ended. The folder gets its name when
+    /// [`Written::keep`] is called.
     ///
     /// # Errors
-    /// As for [`run`](Self::run), and [`Error::Output`] if `dir` exists and is not an empty folder, or cannot be written.
+    /// As for [`run`](Self::run), and [`Error::Output`] if `dir` exists and is not an empty folder, or cannot
+    /// be written.
     pub fn run_into(
         &self,
         dir: &Path,
@@ -189,7 +193,7 @@ impl Experiment {
         })
     }
 
-    /// Runs it at its level. What went to the folder on the way is not in the tables.
+    /// Runs it at its level. Rows that were written to the folder during the run are not in the tables.
     fn go(
         &self,
         options: RunOptions,
@@ -305,13 +309,13 @@ struct Prepared {
     stop: Option<(u32, u64)>,
 }
 
-/// Refuses more traces than memory should hold; of changes, only the run tells how many there are.
+/// Refuses more traces than memory should hold. Only the run shows how many changes there are.
 fn check_traces(rows: usize) -> Result<(), Error> {
     if rows as u128 <= MAX_SAMPLES {
         return Ok(());
     }
     Err(Error::Refused(format!(
-        "probes: more than {MAX_SAMPLES} changes, samples and latencies of flows; allowed: fewer flows, an interval or a shorter run"
+        "probes: more than {MAX_SAMPLES} changes, samples, latencies and packets; allowed: fewer flows or links, an interval or a shorter run"
     )))
 }
 

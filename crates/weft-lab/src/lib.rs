@@ -27,7 +27,9 @@ mod classes;
 mod events;
 mod experiment;
 mod homes;
+mod layers;
 mod linux;
+mod max_min;
 pub mod measured;
 mod memory;
 mod probes;
@@ -39,6 +41,7 @@ mod threads;
 mod transports;
 
 pub use experiment::{Experiment, Reading, RunOptions};
+pub use max_min::{MaxMin, max_min};
 pub use registry::{Listing, Registry, registry};
 pub use schema::schema;
 pub use weft_run::{Error, Progress, RecordBatch, Run, Written};

@@ -1,5 +1,5 @@
-//! This machine's kernel as a home: a process of its own runs the experiment, for it needs root and the kernel's libraries. The
-//! checked spec goes there, tables and manifest come back.
+//! This machine's kernel as a home. A separate process runs the experiment, because that needs root and the
+//! kernel's libraries. It gets the checked spec and returns tables and manifest.
 
 use std::env;
 use std::ffi::OsString;
@@ -50,12 +50,20 @@ impl Home for Linux {
             let given = format!("{} entries", plan.spec.events.len());
             return Err(SpecError::new("events", given, "none at level \"linux\""));
         }
+        if let Some(name) = plan.spec.layers.keys().next() {
+            let path = format!("layers.{name}");
+            return Err(SpecError::new(path, "stated", "no layers at level \"linux\""));
+        }
         for (name, transport) in &plan.spec.transports {
             let known = |(known, _): (&str, _)| known == transport.cc.name;
             if !algorithms().any(known) {
                 let path = format!("transports.{name}.cc");
-                let given = format!("{:?} is one of your own", transport.cc.name);
-                return Err(SpecError::new(path, given, "built-in ones at level \"linux\""));
+                let given = format!("{:?} is a user-defined algorithm", transport.cc.name);
+                return Err(SpecError::new(
+                    path,
+                    given,
+                    "built-in algorithms at level \"linux\"",
+                ));
             }
         }
         Ok(())
@@ -141,7 +149,7 @@ impl Running for Testbed {
         Time((self.duration.0 / 1_000).max(1))
     }
 
-    /// Waits for a moment at most, so that a run can be stopped. Only a process that has told all is over.
+    /// Waits only for a moment, so that a run can be stopped. The run is over once the process has reported everything.
     fn run_until(&mut self, end: Time) -> Result<Time, Error> {
         let moment = Instant::now() + TELL;
         while self.now < end.min(Time(self.duration.0 - 1)) {
@@ -236,7 +244,7 @@ fn program() -> OsString {
 
 /// Exit codes of `weftd`: 2 bad input, 3 the machine lacks something.
 fn judge(status: ExitStatus, complaint: &str) -> Result<(), Error> {
-    let line = complaint.lines().last().unwrap_or("no word about why").trim();
+    let line = complaint.lines().last().unwrap_or("no reason given").trim();
     let line = line.strip_prefix("weftd: ").unwrap_or(line).to_owned();
     match status.code() {
         Some(0 | STOPPED) => Ok(()),
@@ -268,7 +276,7 @@ fn table(file: File) -> Result<RecordBatch, parquet::errors::ParquetError> {
     Ok(concat_batches(&schema, &batches)?)
 }
 
-/// Progress is told that often even when there is none, so that a run can be stopped.
+/// Progress is reported this often even if there is none, so that a run can be stopped.
 const TELL: Duration = Duration::from_millis(100);
 /// What `weftd testbed` exits with when it was stopped and left what there was.
 const STOPPED: i32 = 130;

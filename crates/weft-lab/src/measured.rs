@@ -1,5 +1,5 @@
-//! What a home that runs in a process of its own needs of the laboratory: a checked experiment as a plan, and tables and a
-//! manifest made of what it measured.
+//! What a home in a separate process needs from the laboratory: a checked experiment as a plan, and tables
+//! and a manifest made of its measurements.
 
 use serde_json::Value;
 use weft_run::{Ended, Error, Handover, Names, Outcome, Plan, Run, Unfinished, Untold, manifest};

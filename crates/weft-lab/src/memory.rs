@@ -9,7 +9,7 @@ use rustix::process::{Resource, getrlimit};
 pub(crate) enum Room {
     /// As much as the machine has free when it is looked at.
     Free,
-    /// Whatever it takes: somebody insists.
+    /// Any amount: the user forces the run.
     Any,
 }
 
@@ -29,7 +29,7 @@ impl Room {
         }
     }
 
-    /// Is there room for so many bytes?
+    /// Is there room for this many bytes?
     ///
     /// # Errors
     /// There is not.
@@ -52,7 +52,7 @@ impl fmt::Display for Full {
         let [needed, free] = [self.needed, self.free].map(|bytes| bytes as f64 / 1e9);
         write!(
             f,
-            "needs about {needed:.1} GB of memory, and {free:.1} GB are free (--force insists)"
+            "needs about {needed:.1} GB of memory, and {free:.1} GB are free (--force runs it anyway)"
         )
     }
 }

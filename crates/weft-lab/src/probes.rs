@@ -1,7 +1,8 @@
-//! The kinds of probe: what can be recorded beside the tables that every run yields.
+//! The kinds of probe: what can be recorded in addition to the tables that every run yields.
 
 mod choice;
 mod flows;
+mod packets;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use weft_spec::{Entry, Loaded, SpecError, Time, from_table, to_table};
 use weft_traffic::{Flow, Program};
 
 use flows::{FlowProbe, LatencyProbe};
+use packets::PacketProbe;
 
 /// All kinds of probe.
 pub(crate) const PROBES: &[Entry<dyn Probing>] = &[
@@ -28,7 +30,11 @@ pub(crate) const PROBES: &[Entry<dyn Probing>] = &[
     ),
     entry::<LatencyProbe>(
         "latency",
-        "one-way latency of all data of chosen flows: from first transmission to in-order delivery",
+        "one-way latency of all data of chosen flows, from first transmission to in-order delivery",
+    ),
+    entry::<PacketProbe>(
+        "packets",
+        "all packets of a link or a host, which `weft trace` writes as pcapng",
     ),
 ];
 
@@ -94,10 +100,13 @@ pub(crate) fn resolve(
         }
         for probe in loaded.it.place(at).map_err(|error| error.under(&path))? {
             let wide = match &probe {
-                // How much flows send only the run tells.
-                Probe::Queue { .. } | Probe::Latency { .. } | Probe::ProgramLatency { .. } => 0,
+                // Only the run shows how much flows send.
+                Probe::Queue { .. }
+                | Probe::Latency { .. }
+                | Probe::ProgramLatency { .. }
+                | Probe::Packets { .. } => 0,
                 Probe::Flow { flow, .. } => at.flows.get(*flow as usize).map_or(1, &subflows),
-                // How many flows a program will have, and how long, only the run tells.
+                // Only the run shows how many flows a program will have, and how long they last.
                 Probe::QueueTrace { .. } | Probe::Program { .. } => 1,
             };
             let every = loaded.it.every().unwrap_or(duration);
@@ -126,7 +135,7 @@ struct QueueProbe {
     /// Links by the names of their ends, "FROM->TO", or all links of a layer, such as "tor-agg".
     #[schemars(length(min = 1), extend("examples" = [["s0->r0"], ["tor-agg"]]))]
     at: Vec<String>,
-    /// Sampling interval of the trace; left out, only the distribution is kept.
+    /// Sampling interval of the trace; by default only the distribution is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     every: Option<Time>,
 }
@@ -206,7 +215,7 @@ fn links_at(place: &str, at: &Placement<'_>) -> Result<Vec<u32>, SpecError> {
         let layers: BTreeSet<_> = links.iter().map(|link| format!("{:?}", link.layer)).collect();
         let layers: Vec<_> = layers.into_iter().collect();
         return refuse(
-            format!("{place:?} is no layer"),
+            format!("{place:?} is not a layer"),
             format!("\"FROM->TO\", or a layer: {}", layers.join(", ")),
         );
     }

@@ -1,4 +1,4 @@
-//! What there is to choose from.
+//! Everything that a spec can choose from.
 
 use weft_fabric::TOPOLOGIES;
 use weft_paths::{CONTROLLERS, POLICIES};

@@ -7,13 +7,13 @@ use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Changes, Controller, PathPolicy};
 use weft_run::{Home, Plan, Transport};
-use weft_spec::{Amount, Kind, Nic, Size, Spec, SpecError, Time, Traffic, find};
+use weft_spec::{Amount, Kind, Nic, Rate, Size, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
 
 use crate::classes::{self, ClassNames};
 use crate::homes::home;
 use crate::memory::{Full, Room};
-use crate::{events, probes, transports};
+use crate::{events, layers, probes, transports};
 
 /// What a spec comes to.
 pub(crate) struct Resolved {
@@ -35,16 +35,17 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
     let mut queues = PortQueues::from(&spec.queues);
     let home = home(&spec.level)?;
     home.complete(&mut resolved)?;
-    if let None | Some(Nic::Switch) = resolved.hosts.nic {
-        let (host_limit, host_mark) = spec.queues.host();
-        resolved.queues.host.limit = Some(host_limit);
-        resolved.queues.host.mark = Some(host_mark);
-    } else {
+    let card = !matches!(resolved.hosts.nic, None | Some(Nic::Switch));
+    if card {
         // Sockets wait for room, so the card's queue neither drops nor marks.
         queues.host = Queue {
             limit: Amount::Packets(u32::MAX),
             mark: None,
         };
+    } else {
+        let (host_limit, host_mark) = spec.queues.host();
+        resolved.queues.host.limit = Some(host_limit);
+        resolved.queues.host.mark = Some(host_mark);
     }
 
     let kind = find(TOPOLOGIES, "topology.kind", &spec.topology.kind)?;
@@ -53,10 +54,11 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
     let extent = topology.it.extent();
     room.check(home.bytes_of_network(extent))
         .map_err(|full| SpecError::new("topology", full.to_string(), "a smaller network"))?;
-    let fabric = topology
+    let mut fabric = topology
         .it
         .build(&queues)
         .map_err(|error| error.under("topology"))?;
+    layers::apply(&spec.layers, card, &mut fabric)?;
     resolved.topology = Kind {
         kind: spec.topology.kind.clone(),
         params: topology.params,
@@ -105,6 +107,12 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
     });
     let events = events::resolve(&spec.events, &fabric, spec.seed, spec.duration)?;
     let controller = controller(&mut resolved, home, &transports)?;
+    if let Some(sharing) = spec.sharing
+        && !home.shares_rates()
+    {
+        let allowed = format!("none at level {:?}", home.name());
+        return Err(SpecError::new("sharing", sharing.to_string(), allowed));
+    }
     let plan = Plan {
         spec: resolved,
         fabric,
@@ -180,21 +188,21 @@ fn check_paths_differ(
     ))
 }
 
-/// Where the first subflow hands over to others there have to be some, and the policy says when they join.
+/// Where the first subflow hands over to others there have to be some, and the policy says when they join. Where paths are watched, there
+/// have to be others than a slow one.
 fn check_others_join(spec: &weft_spec::Transport, transport: &Transport) -> Result<(), SpecError> {
-    if transport.paths.scatters_until().is_none() {
-        return Ok(());
-    }
+    let hands_over = transport.paths.scatters_until().is_some();
+    let others = match transport.paths.watching() {
+        _ if hands_over => "the first, and those that take over",
+        Some(_) => "those of slow paths, and those that take over",
+        None => return Ok(()),
+    };
     let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
     if transport.subflows == 1 {
         let given = format!("1 beside paths = {name:?}");
-        return Err(SpecError::new(
-            "subflows",
-            given,
-            "at least 2: the first, and those that take over",
-        ));
+        return Err(SpecError::new("subflows", given, format!("at least 2: {others}")));
     }
-    if transport.join_after != Size(0) {
+    if hands_over && transport.join_after != Size(0) {
         let given = format!("{} beside paths = {name:?}", transport.join_after);
         return Err(SpecError::new(
             "join_after",
@@ -212,10 +220,13 @@ fn check_queues_hold(spec: &Spec, transport: &Transport, path: &str) -> Result<(
         .wire_size()
         .max(transport.profile.ack_wire_size());
     let (host_limit, _) = spec.queues.host();
-    for (field, limit) in [
-        ("queues.limit", spec.queues.limit),
-        ("queues.host.limit", host_limit),
-    ] {
+    let of_all = [
+        ("queues.limit".to_owned(), spec.queues.limit),
+        ("queues.host.limit".to_owned(), host_limit),
+    ];
+    let of_layers = spec.layers.iter();
+    let of_layers = of_layers.filter_map(|(name, it)| Some((format!("layers.{name}.limit"), it.limit?)));
+    for (field, limit) in of_all.into_iter().chain(of_layers) {
         if matches!(limit, Amount::Bytes(bytes) if bytes < packet.into()) {
             let given = format!("{limit} is less than a packet of {path} ({packet}B on the wire)");
             return Err(SpecError::new(field, given, format!("at least {packet}B")));
@@ -249,7 +260,7 @@ fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
             return Err(SpecError::new(
                 format!("traffic[{i}].name"),
                 given,
-                "a name of its own",
+                "a unique name",
             ));
         }
     }
@@ -284,6 +295,7 @@ fn flows(
         fabric.routing.path(from, to, 0, &mut ports);
         ports.len() as u32
     };
+    let capacities = capacities(fabric);
     let (mut all, mut programs, mut first_class) = (Vec::new(), Vec::new(), 0);
     for (i, entry) in spec.traffic.iter_mut().enumerate() {
         let path = format!("traffic[{i}]");
@@ -295,7 +307,8 @@ fn flows(
         let context = Context::new(&hosts, 0, i as u32, spec.seed)
             .lasting(spec.duration)
             .with_classes(classes)
-            .with_distance(&distance);
+            .with_distance(&distance)
+            .with_capacities(&capacities);
         fit(loaded.it.at_once())
             .map_err(|full| SpecError::new(&path, full.to_string(), "fewer flows at a time, or subflows"))?;
         let flows = loaded.it.flows(&context).map_err(|error| error.under(&path))?;
@@ -318,6 +331,16 @@ fn flows(
     Ok((all, programs))
 }
 
+/// Of each host the capacity of its own links into the network.
+fn capacities(fabric: &Fabric) -> Vec<Rate> {
+    let mut of_nodes = vec![0; fabric.nodes.len()];
+    for link in &fabric.links {
+        of_nodes[link.from as usize] += link.rate.0;
+    }
+    let of_host = |&host: &u32| Rate(of_nodes[host as usize]);
+    fabric.hosts.iter().map(of_host).collect()
+}
+
 /// Applications write at a rate only where the level knows of it. A program's flows are alike in this.
 fn check_rates(home: &dyn Home, flows: &[Flow], programs: &[Arc<dyn Program>]) -> Result<(), SpecError> {
     let firsts = programs.iter().map(|program| program.flow(0));
@@ -336,7 +359,7 @@ fn check_rates(home: &dyn Home, flows: &[Flow], programs: &[Arc<dyn Program>]) -
     }
 }
 
-/// Whoever may send reaches whoever may receive. Of very many pairs some are looked at.
+/// Checks that every possible sender reaches every possible receiver. Of very many pairs only some are checked.
 fn check_program(program: &dyn Program, fabric: &Fabric) -> Result<(), SpecError> {
     const MOST: usize = 1 << 22;
     let (senders, receivers) = program.ends();

@@ -25,8 +25,8 @@ pub fn schema() -> Value {
             "type": ["string", "null"],
         },
         "classes": {
-            "description": "Classes by size, thresholds rising: a flow belongs to the first one whose threshold is above its \
-                            size. What belongs to none is sent by the entry's own transport, in a class with its name.",
+            "description": "Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is \
+                            above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.",
             "type": "array",
             "items": generator.subschema_for::<SizeClass>(),
         },

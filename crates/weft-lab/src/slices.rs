@@ -1,5 +1,5 @@
-//! Cuts a run into slices of simulated time that take about as long as an eye blinks, so that progress can be shown and a
-//! run can be stopped. Where a run is cut does not change its results.
+//! Cuts a run into slices of simulated time that take a fraction of a second each, so that progress can be
+//! shown and a run can be stopped. The cuts do not change the results.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use weft_spec::Time;
 
 /// Wall-clock time that a slice should take.
 const TARGET: Duration = Duration::from_millis(75);
-/// Progress is told when at least so much wall-clock time has passed.
+/// Progress is reported when at least this much wall-clock time has passed.
 const TELL: Duration = Duration::from_millis(50);
-/// No slice is more than this part of the whole, lest a quiet stretch make one that runs far into what follows it.
+/// No slice is more than this part of the whole, so that a quiet stretch does not make one that extends far beyond it.
 const LARGEST: u64 = 100;
 
 /// The slices of one run.
@@ -64,7 +64,7 @@ impl Slices {
         self.now = now.0;
     }
 
-    /// Notes how long the slice took. Is it time to tell the progress?
+    /// Notes how long the slice took. Is it time to report progress?
     pub fn took(&mut self, elapsed: Duration) -> bool {
         let wanted = TARGET.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
         let largest = (self.whole / LARGEST).max(self.window);
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     /// Runs a whole of 10^9, windows of 1000, in which `cost` wall-clock seconds a unit pass; returns the slices'
-    /// wall-clock seconds and the times at which progress was told.
+    /// wall-clock seconds and the times at which progress was reported.
     fn run(cost: impl Fn(u64) -> f64) -> (Vec<f64>, Vec<u64>) {
         let mut slices = Slices::new(Time(1_000_000_000), Time(1_000));
         let (mut took, mut told, mut before) = (Vec::new(), Vec::new(), 0);

@@ -1,17 +1,17 @@
 //! How many threads make a run faster.
 //!
-//! How many have work depends on the traffic as much as on the network, so a run begins with one thread and its first moments
-//! tell.
+//! How many have work depends on the traffic as much as on the network. A run therefore starts with one thread, and its first
+//! moments decide.
 
 use std::fs;
 use std::thread::available_parallelism;
 
 use weft_run::Progress;
 
-/// A run that ends sooner than this many seconds is not begun anew.
+/// A run that ends sooner than this many seconds is not restarted.
 const LONG: f64 = 1.0;
 
-/// How many threads are worthwhile for a run that has come so far with one, of those that have work.
+/// How many threads are worthwhile, of the `busy` ones that have work, for a run that got this far with one.
 pub(crate) fn worthwhile(busy: usize, progress: &Progress) -> usize {
     let left = progress.wall_seconds * (1.0 / progress.fraction.max(1e-9) - 1.0);
     if left < LONG {

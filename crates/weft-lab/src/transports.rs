@@ -19,17 +19,17 @@ pub(crate) struct NamedScheduler {
 pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
     NamedScheduler {
         name: "round-robin",
-        about: "subflows with window space in turn (default of profile amp-2019)",
+        about: "subflows with window space, in turn (default of profile amp-2019)",
         scheduler: Scheduler::RoundRobin,
     },
     NamedScheduler {
         name: "lowest-rtt",
-        about: "of the subflows with window space the one with the lowest smoothed RTT",
+        about: "the subflow with the lowest smoothed RTT among those with window space",
         scheduler: Scheduler::LowestRtt,
     },
     NamedScheduler {
         name: "linux",
-        about: "bursts ahead of windows to the subflow that will be done first, as in Linux (default of profile linux)",
+        about: "bursts, ahead of windows, to the subflow that will finish first, as in Linux (default of profile linux)",
         scheduler: Scheduler::Linux,
     },
 ];

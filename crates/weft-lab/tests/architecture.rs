@@ -1,8 +1,13 @@
-//! Dependencies go only along the arrows of docs/architecture.md.
+//! Dependencies go only along the arrows of docs/architecture.md: those that Cargo knows of, and those that only the
+//! compilers know of, which write down every file that they read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use serde_json::Value;
 
 const BELOW_RUN: &[&str] = &[
     "weft-spec",
@@ -31,13 +36,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-run", BELOW_RUN),
     ("weft-packet", BELOW_HOMES),
     ("weft-flow", BELOW_HOMES),
-    ("weft-twin", &["weft-cc"]),
+    ("weft-bpf", &[]),
+    ("weft-twin", &["weft-cc", "weft-bpf"]),
     (
         "weft-linux",
         // Its program `weftd testbed` is to the laboratory what a home is, but over the border of a process.
         &[
             "weft-spec",
             "weft-cc",
+            "weft-bpf",
             "weft-twin",
             "weft-fabric",
             "weft-traffic",
@@ -59,50 +66,265 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-twin",
         ],
     ),
-    ("weft-py", &["weft-lab"]),
+    ("weft-py", &["weft-cc", "weft-lab"]),
 ];
 
-/// The workspace's crates and what each names in any table of dependencies, for building, testing or a platform.
-fn crates() -> BTreeMap<String, BTreeSet<String>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let manifests = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path().join("Cargo.toml"));
-    manifests
-        .filter(|path| path.exists())
-        .map(|path| {
-            let manifest: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
-            let mut known = BTreeSet::new();
-            collect(&manifest, &mut known);
-            (manifest["package"]["name"].as_str().unwrap().to_owned(), known)
-        })
-        .collect()
+/// A crate of the workspace, as Cargo reads its manifest.
+struct Package {
+    name: String,
+    folder: PathBuf,
+    /// Files at which the compiler begins.
+    roots: BTreeSet<PathBuf>,
+    /// What it depends on within the workspace: to be built, to be tested or for its build script, on any platform and
+    /// under any name.
+    known: BTreeSet<String>,
+    /// Of those what its build script depends on.
+    known_to_build: BTreeSet<String>,
 }
 
-fn collect(table: &toml::Table, known: &mut BTreeSet<String>) {
-    for (key, value) in table {
-        let Some(inner) = value.as_table() else { continue };
-        if key.ends_with("dependencies") {
-            known.extend(inner.keys().filter(|name| name.starts_with("weft-")).cloned());
-        } else {
-            collect(inner, known);
+struct Workspace {
+    root: PathBuf,
+    packages: Vec<Package>,
+}
+
+impl Workspace {
+    fn read() -> Self {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let arguments = ["metadata", "--no-deps", "--offline", "--format-version=1"];
+        let ended = Command::new(cargo).args(arguments).output().unwrap();
+        assert!(
+            ended.status.success(),
+            "{}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+        let metadata: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        let packages = metadata["packages"].as_array().unwrap();
+        let names: BTreeSet<&str> = packages.iter().map(|it| text(&it["name"])).collect();
+        let package = |package: &Value| {
+            let edges = package["dependencies"].as_array().unwrap();
+            let edges = edges.iter().filter(|edge| names.contains(text(&edge["name"])));
+            let known = |of: &dyn Fn(&Value) -> bool| {
+                let some = edges.clone().filter(|edge| of(&edge["kind"]));
+                some.map(|edge| text(&edge["name"]).to_owned()).collect()
+            };
+            let targets = package["targets"].as_array().unwrap().iter();
+            Package {
+                name: text(&package["name"]).to_owned(),
+                folder: parent(Path::new(text(&package["manifest_path"]))),
+                roots: targets.map(|it| text(&it["src_path"]).into()).collect(),
+                known: known(&|_| true),
+                known_to_build: known(&|kind| kind == "build"),
+            }
+        };
+        Self {
+            root: text(&metadata["workspace_root"]).into(),
+            packages: packages.iter().map(package).collect(),
         }
     }
+
+    fn package(&self, name: &str) -> &Package {
+        self.packages.iter().find(|it| it.name == name).unwrap()
+    }
+
+    /// Everything that compilers and build scripts are known to have read by the last time they ran.
+    fn units(&self) -> Vec<Unit<'_>> {
+        let profile = parent(&parent(&std::env::current_exe().unwrap()));
+        let rust = files(&profile.join("deps"), "d");
+        let mut units: Vec<Unit<'_>> = rust.iter().filter_map(|list| self.compiled(list)).collect();
+        for folder in folders(&profile.join("build")) {
+            let scripts = files(&folder, "d");
+            units.extend(scripts.iter().filter_map(|list| self.compiled(list)));
+            // The folder's name is the crate's with a hash.
+            let name = folder.file_name().unwrap().to_str().unwrap();
+            let owner = name.rsplit_once('-').map(|(name, _)| name);
+            let Some(owner) = self.packages.iter().find(|it| Some(it.name.as_str()) == owner) else {
+                continue;
+            };
+            units.extend(files(&folder.join("out"), "d").iter().filter_map(|list| {
+                let files = fresh(list, &owner.folder, listed(&fs::read_to_string(list).ok()?))?;
+                Some(Unit {
+                    owner,
+                    files,
+                    script: true,
+                })
+            }));
+            units.extend(watched(&folder.join("output"), owner));
+        }
+        units
+    }
+
+    /// What rustc read, by its list of a crate of the workspace.
+    fn compiled(&self, list: &Path) -> Option<Unit<'_>> {
+        let files = fresh(list, &self.root, listed(&fs::read_to_string(list).ok()?))?;
+        let mut owners = self.packages.iter();
+        let owner = owners.find(|it| !it.roots.is_disjoint(&files))?;
+        Some(Unit {
+            owner,
+            files,
+            script: false,
+        })
+    }
+
+    /// Files of the workspace that a unit must not read: all that are neither its crate's nor generated, and, for C that a build
+    /// script has compiled, of a crate that the script depends on.
+    fn foreign<'a>(&'a self, unit: &'a Unit<'_>, target: &'a Path) -> impl Iterator<Item = &'a PathBuf> {
+        let lent = self
+            .packages
+            .iter()
+            .filter(|it| unit.script && unit.owner.known_to_build.contains(&it.name));
+        // Clippy's settings, which are in the lists that it leaves.
+        let settings = ["Cargo.toml", "clippy.toml"].map(|name| self.root.join(name));
+        let allowed: Vec<&Path> = lent
+            .map(|it| &*it.folder)
+            .chain([&*unit.owner.folder, target])
+            .collect();
+        let inside = unit.files.iter().filter(|file| file.starts_with(&self.root));
+        inside.filter(move |file| {
+            !settings.contains(file) && !allowed.iter().any(|folder| file.starts_with(folder))
+        })
+    }
+}
+
+/// What was read to compile something, or what a build script watches.
+struct Unit<'a> {
+    owner: &'a Package,
+    files: BTreeSet<PathBuf>,
+    /// Is it by a build script?
+    script: bool,
+}
+
+/// The files behind the colon of a list in the manner of make, with a backslash before spaces and ends of lines.
+fn listed(list: &str) -> Vec<String> {
+    const SPACE: &str = "\0";
+    let list = list.replace("\\\n", " ").replace("\\ ", SPACE);
+    let rules = list.lines().filter(|line| !line.starts_with('#'));
+    let rules = rules.filter_map(|line| line.split_once(": "));
+    let files = rules.flat_map(|(_, files)| files.split_whitespace());
+    files.map(|file| file.replace(SPACE, " ")).collect()
+}
+
+/// Folders that a build script told Cargo to watch, if it has not changed since.
+fn watched<'a>(output: &Path, owner: &'a Package) -> Option<Unit<'a>> {
+    let lines = fs::read_to_string(output).ok()?;
+    let told = lines.lines().filter_map(|line| {
+        let directive = line.strip_prefix("cargo:")?;
+        directive
+            .trim_start_matches(':')
+            .strip_prefix("rerun-if-changed=")
+    });
+    fresh(output, &owner.folder, vec!["build.rs".to_owned()])?;
+    let files = told
+        .filter_map(|path| owner.folder.join(path).canonicalize().ok())
+        .collect();
+    Some(Unit {
+        owner,
+        files,
+        script: true,
+    })
+}
+
+/// The files of a list in full, unless one of them is gone or has changed since: then the list tells of a build long ago.
+fn fresh(list: &Path, base: &Path, files: Vec<String>) -> Option<BTreeSet<PathBuf>> {
+    let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
+    let made: SystemTime = changed(list)?;
+    let full = |file: String| {
+        let path = base.join(file).canonicalize().ok()?;
+        (changed(&path)? <= made).then_some(path)
+    };
+    files.into_iter().map(full).collect()
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let of_kind = |path: &PathBuf| path.extension().is_some_and(|it| it == extension);
+    entries(folder).filter(of_kind).collect()
+}
+
+fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    entries(folder).filter(|path| path.is_dir())
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path())
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+fn parent(path: &Path) -> PathBuf {
+    path.parent().unwrap().to_owned()
 }
 
 #[test]
 fn dependencies_go_along_the_arrows() {
-    let crates = crates();
-    assert!(crates.len() >= 7, "{:?}", crates.keys());
-    for (name, known) in &crates {
+    let workspace = Workspace::read();
+    for Package { name, known, .. } in &workspace.packages {
         let arrows = ARROWS.iter().find(|(from, _)| from == name);
         let (_, allowed) = arrows.unwrap_or_else(|| panic!("{name} has no place in the architecture"));
         let allowed: BTreeSet<_> = allowed.iter().map(|&name| name.to_owned()).collect();
         let forbidden: Vec<_> = known.difference(&allowed).collect();
         assert!(forbidden.is_empty(), "{name} must not know {forbidden:?}");
     }
+    let found = |from, to| workspace.package(from).known.contains(to);
+    assert!(found("weft-packet", "weft-cc") && found("weft-twin", "weft-bpf"));
+}
+
+#[test]
+fn nothing_is_read_behind_cargos_back() {
+    let workspace = Workspace::read();
+    let target = parent(&parent(&parent(&std::env::current_exe().unwrap())));
+    let units = workspace.units();
+    for unit in &units {
+        let foreign: Vec<_> = workspace.foreign(unit, &target).collect();
+        assert!(
+            foreign.is_empty(),
+            "{} must not read {foreign:?}",
+            unit.owner.name
+        );
+    }
+    // What this test itself is built from has been compiled, by rustc and by a build script.
+    let mut below = workspace.package("weft-lab").known.clone();
+    below.insert("weft-lab".to_owned());
+    for name in below {
+        let compiled = |unit: &Unit<'_>| unit.owner.name == name && !unit.script;
+        assert!(
+            units.iter().any(compiled),
+            "what {name} is built from is not found"
+        );
+    }
+    let header = workspace.package("weft-bpf").folder.join("src/amp.h");
+    let lent =
+        |unit: &Unit<'_>| unit.owner.name == "weft-twin" && unit.script && unit.files.contains(&header);
     assert!(
-        crates["weft-packet"].contains("weft-cc"),
-        "dependencies are found at all"
+        units.iter().any(lent),
+        "what weft-twin compiles in C is not found"
     );
+}
+
+#[test]
+fn a_file_of_another_crate_is_foreign() {
+    let workspace = Workspace::read();
+    let [twin, cc, bpf] = ["weft-twin", "weft-cc", "weft-bpf"].map(|name| workspace.package(name));
+    let foreign = |script, file: PathBuf| {
+        let unit = Unit {
+            owner: twin,
+            files: [file].into(),
+            script,
+        };
+        workspace.foreign(&unit, &workspace.root.join("target")).count() == 1
+    };
+    assert!(foreign(false, cc.folder.join("src/lib.rs")));
+    assert!(foreign(true, cc.folder.join("src/lib.rs")));
+    assert!(foreign(false, bpf.folder.join("src/amp.h")));
+    assert!(foreign(true, workspace.root.join("docs/linux.md")));
+    assert!(!foreign(true, bpf.folder.join("src/amp.h")));
+    assert!(!foreign(false, twin.folder.join("src/lib.rs")));
+    assert!(!foreign(true, "/usr/include/stdint.h".into()));
+    assert!(!foreign(
+        false,
+        workspace.root.join("target/debug/build/x/out/y.rs")
+    ));
+    let list = "out/a.o: src/twin.c \\\n ../a\\ b.h\n\nsrc/twin.c:\n# env-dep:OUT_DIR=x\n";
+    assert_eq!(listed(list), ["src/twin.c", "../a b.h"]);
 }

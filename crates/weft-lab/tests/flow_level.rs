@@ -140,6 +140,11 @@ fn what_it_cannot_do_is_refused_by_name() {
             "events[0].delay: a new delay; allowed: state or rate at level \"flow\"",
         ),
         (
+            &["level=packet", "sharing=max-min"],
+            "sharing: \"max-min\"; allowed: none at level \"packet\"",
+        ),
+        (&["sharing=fair"], "sharing: \"fair\""),
+        (
             &["level=fluid"],
             "level: \"fluid\" does not exist; allowed: \"packet\", \"flow\", \"linux\"",
         ),
@@ -212,6 +217,45 @@ fn the_number_of_threads_changes_nothing() {
             "{threads} threads"
         );
     }
+}
+
+/// What max-min fairness means: nobody could make the slowest connection faster.
+#[test]
+fn the_spec_says_how_links_are_shared() {
+    let slowest = |run: &Run| {
+        let goodputs = numbers(run, "flows", "goodput_bps");
+        goodputs.into_iter().fold(f64::INFINITY, f64::min)
+    };
+    let equilibrium = run(FAT_TREE, &["sharing=equilibrium"]);
+    let fair = run(FAT_TREE, &["sharing=max-min"]);
+    assert_eq!(equilibrium.tables, run(FAT_TREE, &[]).tables);
+    assert_eq!(fair.manifest["flow"]["rates"], "max-min");
+    let [fair, equilibrium] = [&fair, &equilibrium].map(slowest);
+    assert!(fair > equilibrium, "{fair} {equilibrium}");
+    // Congestion control has no say then, so that different ones may stand beside each other, and any.
+    let cc = r#"transports={one = {cc = "amp-fg"}, two = {cc = "cubic"}}"#;
+    let traffic = r#"traffic=[
+        {kind = "bulk", transport = "one", from = "h0", to = "r0"},
+        {kind = "bulk", transport = "two", pairs = [["h1", "r0"], ["h2", "r0"]]}]"#;
+    let mixed = run(BULK, &[cc, traffic, "sharing=max-min"]);
+    for goodput in numbers(&mixed, "flows", "goodput_bps") {
+        near(goodput, 1e9 / 3.0 * payload(&mixed), 1e-6);
+    }
+}
+
+/// The equilibrium of Reno on one link is an equal share too, so that sizes end at the same times, but for what is lost: whoever is
+/// left fills the link from its host as well, and what that link drops does not thin what the next one is offered.
+#[test]
+fn flows_of_a_size_may_have_the_equilibrium() {
+    let traffic = r#"traffic=[
+        {kind = "bulk", name = "small", transport = "reno", from = "h0", to = "r0", size = "5MB"},
+        {kind = "bulk", name = "large", transport = "reno", from = "h1", to = "r0", size = "15MB"}]"#;
+    let run = run(BULK, &[traffic, "sharing=equilibrium"]);
+    assert_eq!(run.manifest["flow"]["rates"], "equilibrium");
+    let seconds = |bytes: f64| 8.0 * bytes / payload(&run) / 1e9;
+    let fct = numbers(&run, "flows", "fct_s");
+    near(fct[0], seconds(10e6), 1e-2);
+    near(fct[1], seconds(20e6), 1e-2);
 }
 
 /// A dead core link takes paths away; the connections that had one there go round it.

@@ -46,6 +46,7 @@ fn tables_and_manifest_are_read_back() {
         "latencies.parquet",
         "links.parquet",
         "manifest.json",
+        "packets.parquet",
         "queues.parquet",
         "subflows.parquet",
         "suppressions.parquet",

@@ -235,7 +235,7 @@ fn suppressions_have_their_times() {
 const REFUSALS: &[(&str, &str)] = &[
     (
         "traffic[0].servers=16",
-        "traffic[0].servers: 16; allowed: 1 to 15, the hosts beside the client",
+        "traffic[0].servers: 16; allowed: 1 to 15, the number of hosts besides the client",
     ),
     (
         "traffic[1].size={kind=\"pareto\"}",
@@ -267,7 +267,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "stop={class=\"long\"}",
-        "stop.flows: missing; allowed: a value is required here: How many of its flows",
+        "stop.flows: missing; allowed: a value is required here: Number of its flows",
     ),
 ];
 

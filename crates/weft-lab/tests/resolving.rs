@@ -87,6 +87,18 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "transports.amp.paths: \"mmptcp\", and hosts have a single path to each other; allowed: ",
     ),
     (
+        &["transports.amp.paths=opn"],
+        "transports.amp.paths: \"opn\", and hosts have a single path to each other; allowed: ",
+    ),
+    (
+        &["transports.amp.paths={name = \"opn\", delta = \"1ns\"}"],
+        "transports.amp.paths.delta: 1ns; allowed: at least 1us",
+    ),
+    (
+        &["transports.amp.paths={name = \"opn\", memory = \"none\"}"],
+        "transports.amp.paths.memory: ",
+    ),
+    (
         &["transports.amp.paths=rps"],
         "transports.amp.paths: \"rps\", and hosts have a single path to each other; allowed: ",
     ),
@@ -109,6 +121,39 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     (
         &["events=[{at = \"1ms\", layer = \"core\", state = \"down\"}]"],
         "events[0].layer: \"core\" does not exist; allowed: \"host-switch\", \"switch-host\"",
+    ),
+    (
+        &["layers.agg-core.rate=1Gbps"],
+        "layers: \"agg-core\" does not exist; allowed: \"host-switch\", \"switch-host\"",
+    ),
+    (
+        &["layers.switch-host={}"],
+        "layers.switch-host.rate: missing; allowed: rate, limit or mark, or several",
+    ),
+    (
+        &["layers.switch-host.delay=1us"],
+        "layers.switch-host.delay: unknown field; allowed: rate, limit, mark",
+    ),
+    (
+        &["layers.switch-host.rate=0Gbps"],
+        "layers.switch-host.rate: \"0Gbps\"",
+    ),
+    (
+        &["layers.switch-host.limit=5 packets"],
+        "layers.switch-host.mark: 10 packets is above the limit of 5 packets; allowed: at most 5 packets",
+    ),
+    (
+        &["layers.switch-host={limit = \"1KB\", mark = \"off\"}"],
+        "layers.switch-host.limit: 1KB is less than a packet of transports.amp (1514B on the wire)",
+    ),
+    (
+        &["layers.host-switch.mark=off"],
+        "layers.host-switch.mark: stated for ports of hosts whose hosts.nic has no such queue; allowed: nothing, or \
+         hosts.nic = \"switch\"",
+    ),
+    (
+        &["level=linux", "layers.switch-host.rate=1Gbps"],
+        "layers.switch-host: stated; allowed: no layers at level \"linux\"",
     ),
     (
         &["events=[{at = \"1ms\", nodes = [\"s0\"], state = \"broken\"}]"],
@@ -162,11 +207,11 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     (&["hosts.nic_limit=0B"], "hosts.nic_limit: 0B; allowed: 1B to "),
     (
         &["hosts.nic=fq", "queues.host.limit=70 packets"],
-        "queues.host: stated beside a hosts.nic that has no such queue; allowed: nothing, or hosts.nic = \"switch\"",
+        "queues.host: stated together with a hosts.nic that has no such queue; allowed: nothing, or hosts.nic = \"switch\"",
     ),
     (
         &["hosts.jiter=1us"],
-        "hosts.jiter: unknown field; allowed: jitter, nic, nic_limit",
+        "hosts.jiter: unknown field; allowed: jitter, nic, nic_limit, tso, gro",
     ),
     (
         &["transports.amp.cc=amq"],
@@ -222,7 +267,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["traffic[1].name=incast"],
-        "traffic[1].name: \"incast\" is the name of traffic[0] too; allowed: a name of its own",
+        "traffic[1].name: \"incast\" is the name of traffic[0] too; allowed: a unique name",
     ),
     (
         &["traffic=[]"],
@@ -250,7 +295,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["probes[0].at=[\"core\"]"],
-        "probes[0].at[0]: \"core\" is no layer; allowed: \"FROM->TO\", or a layer: \"host-switch\", \"switch-host\"",
+        "probes[0].at[0]: \"core\" is not a layer; allowed: \"FROM->TO\", or a layer: \"host-switch\", \"switch-host\"",
     ),
     (
         &["probes[0].every=0s"],

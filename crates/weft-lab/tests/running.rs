@@ -247,6 +247,24 @@ fn traces_sample_queues_and_windows() {
     );
     // Every 100 us in 30 ms, the end excluded, on 12 queues.
     assert_eq!(link.iter().flatten().count(), 299 * 12);
+    let links = table(&run, "links");
+    for counter in ["marks", "drops"] {
+        let so_far = traces
+            .column_by_name(counter)
+            .unwrap()
+            .as_primitive::<UInt64Type>();
+        let mut last = vec![0; links.num_rows()];
+        for (link, count) in link.iter().zip(so_far) {
+            assert_eq!(link.is_some(), count.is_some());
+            if let (Some(link), Some(count)) = (link, count) {
+                assert!(count >= last[*link as usize], "{counter} of link {link}");
+                last[*link as usize] = count;
+            }
+        }
+        let total = counts(links, counter);
+        assert!(last.iter().zip(&total).all(|(sampled, total)| sampled <= total));
+        assert!(last.iter().sum::<u64>() > 0 || total.iter().sum::<u64>() == 0);
+    }
     let windows = numbers(traces, "cwnd_packets");
     let subflow = indices(traces, "subflow");
     assert!(

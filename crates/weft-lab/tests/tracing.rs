@@ -284,6 +284,6 @@ fn probes_that_fit_no_flow_are_refused() {
         .replace("rate", "senders = 3, rate");
     assert_eq!(
         Experiment::parse(&spec, &only).unwrap_err().to_string(),
-        "probes[0].flows[0]: there is no flow 0; allowed: none, for there are no flows before the run; `traffic` names an entry"
+        "probes[0].flows[0]: there is no flow 0; allowed: none: no flows are known before the run; name an entry with `traffic`"
     );
 }

@@ -13,7 +13,8 @@ use crate::config::Config;
 use crate::daemon::settings::Settings;
 use crate::daemon::{Lock, folder, settings_file};
 use crate::path_manager::Namespace;
-use crate::programs::{Error, Name, Options, Programs};
+use crate::programs::scope::{self, Scope};
+use crate::programs::{Error, HANDOVER, Name, Options, Programs};
 
 /// Where the BPF file system is.
 pub const BPF_FS: &str = "/sys/fs/bpf";
@@ -21,6 +22,8 @@ pub const BPF_FS: &str = "/sys/fs/bpf";
 const PINS: &str = "/sys/fs/bpf/weft";
 /// What the pin of an attached algorithm's registration begins with.
 const LINK: &str = "link_";
+/// The same of what is kept until a reload has ended.
+const KEPT: &str = "kept_";
 
 /// Loads what the configuration names.
 ///
@@ -47,9 +50,8 @@ pub fn load(config: &Config) -> Result<Programs, Failure> {
     if let Some(folder) = &options.pin
         && !Programs::can_take_over(folder, config.congestion.room)
     {
-        warn!("the maps of the last weftd have another size; its connections are not found again");
-        unpin();
-        pins();
+        warn!("the maps of the last weftd have another size; its connections cannot be found again");
+        Programs::forget_maps(folder);
     }
     Programs::load(&names(config), &options).map_err(failure)
 }
@@ -60,7 +62,19 @@ pub fn load(config: &Config) -> Result<Programs, Failure> {
 /// As [`load`], but that names may be registered.
 pub fn try_load(config: &Config) -> Result<(), Failure> {
     need_capabilities()?;
-    Programs::try_load(&names(config), &options(config)).map_err(failure)
+    Programs::try_load(&names(config), &options(config)).map_err(failure)?;
+    if config.rules.is_empty() {
+        return Ok(());
+    }
+    scope::try_load().map_err(failure)
+}
+
+/// Attaches what follows the configuration's rules, if there are any.
+///
+/// # Errors
+/// The kernel's.
+pub fn scope(config: &Config) -> Result<Option<Scope>, Failure> {
+    Scope::attach(config.rules(), pins().as_deref()).map_err(failure)
 }
 
 fn need_capabilities() -> Result<(), Failure> {
@@ -84,6 +98,7 @@ fn options(config: &Config) -> Options {
         parameters: config.parameters(),
         bulk: config.subflows.after.0,
         room: Some(config.congestion.room),
+        restricted: !config.congestion.unprivileged,
         pin: None,
     }
 }
@@ -98,11 +113,57 @@ fn failure(error: Error) -> Failure {
 }
 
 /// Keeps the names registered for the process that comes next.
-pub fn hand_over(programs: &mut Programs) {
+pub fn hand_over(programs: &mut Programs, scope: Option<&mut Scope>) {
     let Some(folder) = pins() else { return };
     if let Err(error) = programs.hand_over(&folder) {
         warn!(%error, "names are not registered for a moment");
     }
+    if let Some(Err(error)) = scope.map(|scope| scope.hand_over(&folder)) {
+        warn!(%error, "rules are not followed for a moment");
+    }
+}
+
+/// Keeps what was handed over also while another process has taken it over, so that it survives that one's crash.
+pub fn keep_pins() {
+    for (name, pin) in pins_of(HANDOVER) {
+        let kept = pin.with_file_name(format!("{KEPT}{name}"));
+        let _ = fs::remove_file(&kept);
+        if let Err(error) = fs::hard_link(&pin, kept) {
+            warn!(%error, name, "it is not registered for a moment if the reload fails");
+        }
+    }
+}
+
+/// What was kept is handed over to the next process once more.
+pub fn take_back_pins() {
+    for (name, kept) in pins_of(KEPT) {
+        let renamed = fs::rename(&kept, kept.with_file_name(format!("{HANDOVER}{name}")));
+        if let Err(error) = renamed {
+            warn!(%error, name, "it is not registered for a moment");
+        }
+    }
+}
+
+/// Nothing is kept any more.
+pub fn drop_kept_pins() {
+    for (_, kept) in pins_of(KEPT) {
+        let _ = fs::remove_file(kept);
+    }
+}
+
+/// The pins whose names begin so, with the rest of their names.
+fn pins_of(prefix: &str) -> Vec<(String, PathBuf)> {
+    if !is_ours(Path::new(PINS)) {
+        return Vec::new();
+    }
+    let pins = fs::read_dir(PINS).into_iter().flatten().flatten();
+    pins.filter_map(|entry| {
+        Some((
+            entry.file_name().to_str()?.strip_prefix(prefix)?.to_owned(),
+            entry.path(),
+        ))
+    })
+    .collect()
 }
 
 /// Registers algorithms for good: until [`detach`] or a reboot, without a process.
@@ -150,13 +211,7 @@ pub fn detach() -> Result<(), Failure> {
 
 /// Algorithms that `weftd attach` has registered.
 pub fn attached() -> Vec<String> {
-    if !is_ours(Path::new(PINS)) {
-        return Vec::new();
-    }
-    let names = fs::read_dir(PINS).into_iter().flatten().flatten();
-    let mut names: Vec<String> = names
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(LINK)?.to_owned()))
-        .collect();
+    let mut names: Vec<String> = pins_of(LINK).into_iter().map(|(name, _)| name).collect();
     names.sort();
     names
 }
@@ -196,7 +251,7 @@ fn pins() -> Option<PathBuf> {
                 return None;
             }
             Err(_) if !is_ours(path) => {
-                warn!("{PINS} is another user's, or others may write it; it is removed");
+                warn!("{PINS} belongs to another user or is writable by others; it is removed");
                 unpin();
             }
             _ => return Some(path.to_owned()),

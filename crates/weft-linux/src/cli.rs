@@ -19,18 +19,18 @@ pub struct Arguments {
     pub command: Command,
 }
 
-/// What `weftd` can be told to do.
+/// A command of `weftd`.
 #[derive(Subcommand)]
 pub enum Command {
     /// Run the daemon
     Run {
-        /// The configuration; /etc/weft/weftd.toml if it is there
+        /// The configuration; by default /etc/weft/weftd.toml, if that exists
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// Read the configuration, say what is wrong with it, and do nothing
+        /// Check the configuration, report errors, and exit
         #[arg(long)]
         check: bool,
-        /// With --check: try as well whether this kernel takes the programs
+        /// With --check: also test whether this kernel takes the programs
         #[arg(long, requires = "check")]
         load: bool,
     },
@@ -39,14 +39,14 @@ pub enum Command {
         /// As JSON
         #[arg(long)]
         json: bool,
-        /// Again every so many seconds, until Ctrl-C
+        /// Repeat every so many seconds, until Ctrl-C
         #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1",
               value_parser = clap::value_parser!(u64).range(1..=3600))]
         watch: Option<u64>,
     },
-    /// List connections, one a line
+    /// List connections, one per line
     List,
-    /// Say what is missing here, and the command that mends it
+    /// Report problems of this machine, and the command that fixes each
     Doctor {
         /// As JSON
         #[arg(long)]
@@ -57,7 +57,7 @@ pub enum Command {
     },
     /// Register congestion controls without a daemon, until `detach` or a reboot
     Attach {
-        /// Which; all if none is named
+        /// Which ones; by default all
         algorithms: Vec<String>,
         /// Make this one the default of the network namespace
         #[arg(long, value_name = "ALGORITHM")]
@@ -68,7 +68,7 @@ pub enum Command {
     },
     /// Run an experiment of level "linux" in network namespaces of its own
     Testbed(testbed::Arguments),
-    /// Take back what `attach` or a killed daemon has left
+    /// Undo what `attach` or a killed daemon has left
     Detach,
     /// Write manual pages and completions into a folder, for packages
     #[command(hide = true)]

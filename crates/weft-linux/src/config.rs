@@ -15,6 +15,11 @@ use weft_spec::{Size, SpecError, Time, from_table, read_table};
 use crate::Failure;
 use crate::path_manager::{Hysteresis, Joins, Namespace, Spread};
 use crate::programs::Name;
+use crate::programs::scope::{self, RULES};
+
+mod rules;
+
+pub use rules::Rule;
 
 /// Where the configuration is looked for.
 pub const PATH: &str = "/etc/weft/weftd.toml";
@@ -33,6 +38,8 @@ pub struct Config {
     pub metrics: Metrics,
     /// Logs.
     pub log: Log,
+    /// Sockets that get an algorithm without choosing one; the first rule that fits decides.
+    pub rules: Vec<Rule>,
     /// Network namespaces to serve, by name or path, as they come and go; none: the daemon's own; `"*"`: all that have a name.
     pub namespaces: Vec<String>,
 }
@@ -48,6 +55,9 @@ pub struct Congestion {
     pub parameters: BTreeMap<String, BTreeMap<String, f64>>,
     /// The namespaces' default algorithm while the daemon runs; without it the default is left alone.
     pub default: Option<String>,
+    /// May every user's sockets choose the algorithms? If not, that takes `CAP_NET_ADMIN`, and only the machine's own namespace
+    /// can have one of them as its default.
+    pub unprivileged: bool,
     /// Connections there is room for, TCP's that use one of the algorithms included: 16 to 1,048,576. Further ones are Reno and
     /// stay single-path.
     pub room: u32,
@@ -59,6 +69,7 @@ impl Default for Congestion {
             load: Name::ALL.iter().map(|name| name.kernel().to_owned()).collect(),
             parameters: BTreeMap::new(),
             default: None,
+            unprivileged: true,
             room: 1 << 16,
         }
     }
@@ -74,7 +85,8 @@ pub struct Subflows {
     pub after: Size,
     /// Between which addresses: `"same-pair"` or `"addresses"`.
     pub spread: SpreadName,
-    /// This host's addresses for `spread = "addresses"`: clients join from them, servers announce them.
+    /// This host's addresses for `spread = "addresses"`, of which each namespace uses those that it has: clients join from them,
+    /// servers announce them. None: the namespace's `ip mptcp endpoint`s, or if there are none all its addresses.
     pub addresses: Vec<IpAddr>,
 }
 
@@ -82,7 +94,7 @@ pub struct Subflows {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpreadName {
-    /// All between the first subflow's addresses, told apart by port.
+    /// All between the first subflow's addresses, with different ports.
     SamePair,
     /// Each between another pair of addresses.
     Addresses,
@@ -249,7 +261,11 @@ impl Config {
             let name = check_name(name).map_err(|error| error.under("congestion.parameters"))?;
             let parameters: Vec<_> = parameters.clone().into_iter().collect();
             if let Err(error) = weft_cc::Algorithm::build(name.algorithm(), &parameters) {
-                return given(&path, error.to_string(), "what `weft list` says of the algorithm");
+                return given(
+                    &path,
+                    error.to_string(),
+                    "the parameters of the algorithm, within their ranges",
+                );
             }
             let beta = parameters.iter().find(|(parameter, _)| parameter == "beta");
             if let (Name::Lia, Some((_, beta))) = (name, beta)
@@ -258,7 +274,7 @@ impl Config {
                 return given(
                     &format!("{path}.beta"),
                     beta.to_string(),
-                    "0: the kernel's has no ECN",
+                    "0: the kernel's LIA has no ECN",
                 );
             }
         }
@@ -270,6 +286,17 @@ impl Config {
                 format!("{name:?}"),
                 "a name in congestion.load",
             );
+        }
+        if config.congestion.default.is_some() && !congestion.unprivileged && !config.namespaces.is_empty() {
+            let allowed = "true, where congestion.default is set in other network namespaces";
+            return given("congestion.unprivileged", "false".to_owned(), allowed);
+        }
+        if config.rules.len() > RULES {
+            return given("rules", config.rules.len().to_string(), "32 at most");
+        }
+        for (i, rule) in config.rules.iter().enumerate() {
+            let read = rule.read(&congestion.load);
+            read.map_err(|error| error.under(&format!("rules[{i}]")))?;
         }
         if !(16..=1 << 20).contains(&congestion.room) {
             return given("congestion.room", congestion.room.to_string(), "16 to 1048576");
@@ -328,6 +355,14 @@ impl Config {
         parameters
             .iter()
             .filter_map(|(name, given)| Some((Name::parse(name)?, given.clone().into_iter().collect())))
+            .collect()
+    }
+
+    /// For the loader.
+    pub fn rules(&self) -> Vec<scope::Rule> {
+        let rules = self.rules.iter();
+        rules
+            .filter_map(|rule| rule.read(&self.congestion.load).ok())
             .collect()
     }
 
@@ -395,7 +430,7 @@ fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
     if metadata.mode() & OTHERS_WRITE != 0 {
         let mode = metadata.mode() & 0o7777;
         return Err(format!(
-            "mode {mode:o}, so that others may write it; allowed: no write permission for group or others (chmod go-w)"
+            "mode {mode:o}, so others can write to it; allowed: no write permission for group or others (chmod go-w)"
         ));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What the programs tell at once.
+//! What the programs report at once.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::RawFd;
@@ -26,7 +26,7 @@ pub enum Kind {
     /// The connection has carried [`Options::bulk`](crate::programs::Options::bulk) bytes on this subflow, its first one
     /// to do so.
     Bulk,
-    /// The subflow has no ECN and is Reno, which no entry of a connection tells of.
+    /// The subflow has no ECN and is Reno, so no entry has it.
     Deaf,
     /// The subflow is Reno because there was no room for it.
     NoRoom,

@@ -27,13 +27,13 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             check,
             load,
         } => {
-            let config = Config::read(path.as_deref())?;
-            if load {
-                attach::try_load(&config)?;
-            }
-            if !check {
-                log(&config.log);
-                daemon::run(&config, path.as_deref())?;
+            if check {
+                let config = Config::read(path.as_deref())?;
+                if load {
+                    attach::try_load(&config)?;
+                }
+            } else {
+                daemon::run(path.as_deref(), log)?;
             }
         }
         Command::Testbed(arguments) => return Ok(testbed::run_command(&arguments)),

@@ -44,9 +44,9 @@ pub struct Metrics {
     pub room: Gauge,
     /// Subflows asked for.
     pub joins: Counter,
-    /// Suppressions told.
+    /// Suppressions of which the kernel was notified.
     pub suppressions: Counter,
-    /// Releases told.
+    /// Releases of which the kernel was notified.
     pub releases: Counter,
     /// Commands the kernel refused.
     pub refusals: Counter,
@@ -85,12 +85,18 @@ const COUNTED: [(&str, &str); 5] = [
 const TOTALS: [(&str, &str); 5] = [
     (
         "opened_connections",
-        "Connections that were coupled, TCP's included",
+        "Connections that were coupled, including TCP connections",
     ),
     ("opened_subflows", "Subflows that were coupled"),
-    ("subflows_without_ecn", "Subflows that are reno for want of ECN"),
-    ("subflows_without_slot", "Subflows that are reno for want of room"),
-    ("lost_events", "Events of the programs that were not told"),
+    (
+        "subflows_without_ecn",
+        "Subflows that use Reno because they have no ECN",
+    ),
+    (
+        "subflows_without_slot",
+        "Subflows that use Reno because there is no room",
+    ),
+    ("lost_events", "Events of the BPF programs that were lost"),
 ];
 
 impl Metrics {
@@ -107,7 +113,7 @@ impl Metrics {
         let suppressed = gauge("suppressed_connections", "Connections with suppressed subflows");
         let entries = gauge(
             "entries",
-            "Connections in the map of the programs, TCP's included",
+            "Connections in the map of the programs, including TCP connections",
         );
         let room = gauge("entries_max", "Connections there is room for");
         let mut counter = |name: &str, help: &str| {
@@ -116,8 +122,8 @@ impl Metrics {
             counter
         };
         let joins = counter("joins", "Subflows asked for");
-        let suppressions = counter("suppressions", "Suppressions told to the kernel");
-        let releases = counter("releases", "Releases told to the kernel");
+        let suppressions = counter("suppressions", "Suppressions that the kernel was told of");
+        let releases = counter("releases", "Releases that the kernel was told of");
         let refusals = counter("refusals", "Commands the kernel refused");
         let overruns = counter("overruns", "Times that events of the kernel were lost");
         let totals = TOTALS.map(|(name, help)| counter(name, help));
@@ -129,7 +135,7 @@ impl Metrics {
         let decision = Histogram::new(exponential_buckets(10e-6, 2.0, 14));
         registry.register(
             "decision_seconds",
-            "From a decision until the kernel has been told",
+            "From a decision until the kernel has been notified",
             decision.clone(),
         );
         let metrics = Self {

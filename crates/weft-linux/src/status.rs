@@ -25,7 +25,7 @@ pub struct Status {
     pub entries: usize,
     /// Every connection.
     pub connections: Vec<ConnectionStatus>,
-    /// From an algorithm's decision until the kernel has been told.
+    /// From an algorithm's decision until the kernel has been notified.
     pub decisions: Decisions,
 }
 
@@ -53,7 +53,7 @@ pub struct ConnectionStatus {
     pub algorithm: Option<String>,
     /// Why not all of its subflows are coupled.
     pub uncoupled: Option<String>,
-    /// Has the kernel been told to suppress all subflows but one?
+    /// Has the kernel been notified to suppress all subflows but one?
     pub suppressed: bool,
     /// Times the algorithm decided for suppression.
     pub suppressions: u64,
@@ -130,9 +130,10 @@ pub fn answer(mut stream: &UnixStream, status: &Status) -> io::Result<()> {
 /// [`Failure::Failed`]: none runs; [`Failure::Missing`]: not allowed.
 pub fn ask(path: &Path) -> Result<Status, Failure> {
     let mut stream = UnixStream::connect(path).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            Failure::Missing(format!("{}: {error}; status is root's alone", path.display()))
-        }
+        io::ErrorKind::PermissionDenied => Failure::Missing(format!(
+            "{}: {error}; only root may read the status",
+            path.display()
+        )),
         _ => Failure::Failed(format!("no weftd runs: {}: {error}", path.display())),
     })?;
     let mut text = String::new();
@@ -155,7 +156,7 @@ impl fmt::Display for Status {
         if count > 0 {
             writeln!(
                 f,
-                "decisions   {count}, told after {p50_us:.0} us (median), {p99_us:.0} us (99 %)"
+                "decisions   {count}, kernel notified after {p50_us:.0} us (median), {p99_us:.0} us (99 %)"
             )?;
         }
         writeln!(f, "connections {}", self.connections.len())?;

@@ -1,5 +1,5 @@
-//! A controller gives subflows their paths at fixed simulated times, so that what it sees and does depends neither on threads nor on
-//! where a run is cut.
+//! Calls a controller, which gives subflows their paths, at fixed simulated times. What the controller sees
+//! and does therefore depends neither on threads nor on where a run is cut.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Simulation {
         self.controlling = Some(it);
     }
 
-    /// Leads subflows along their paths again after all hosts have chosen theirs anew. Those whose path is dead have lost it.
+    /// Puts subflows back on the controller's paths after all hosts have chosen new ones, unless their path is dead.
     pub(crate) fn keep_placed(&mut self) {
         let Some(mut it) = self.controlling.take() else {
             return;

@@ -1,4 +1,4 @@
-//! Links change at exact times, and routing takes notice.
+//! Changes of links at exact times, and their detection by routing.
 
 use weft_run::{Change, LinkEvent};
 
@@ -41,7 +41,7 @@ impl Agenda {
 }
 
 impl Simulation {
-    /// Takes all steps that are due at `now`. What routing learns makes all hosts choose their paths anew.
+    /// Takes all steps that are due at `now`. When routing learns of a change, all hosts choose new paths.
     pub(crate) fn take_steps(&mut self, now: u64) {
         let mut noticed = false;
         while let Some(&(time, step)) = self.agenda.steps.get(self.agenda.next) {

@@ -1,8 +1,9 @@
 //! How much memory a run takes, estimated before anything is built.
 //!
-//! What a run holds is known from its spec but for the number of flows that are open at once, which depends on the
-//! congestion that the run is to find out. The estimate has every link busy with its own flows alone: a flow lasts at
-//! least until its sender's and its receiver's links have carried it and what came before it.
+//! The memory of a run follows from its spec, except for the number of flows that are open at once, which
+//! depends on the congestion that the run is to determine. The estimate assumes that every link is busy only
+//! with its own flows: a flow lasts at least until its sender's and its receiver's links have carried it and
+//! everything before it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,6 +11,7 @@ use std::mem::size_of;
 
 use weft_cc::{Algorithm, Window};
 use weft_fabric::{Fabric, Link, Node};
+use weft_paths::PathPolicy;
 use weft_run::{FlowRecord, SubflowRecord, Transport};
 use weft_spec::Time;
 use weft_traffic::{Flow, Program};
@@ -20,7 +22,7 @@ use crate::transport::{self, Host};
 /// Bytes of heap that the allocator and the name of a node take.
 const NAME: usize = 32;
 
-/// Bytes of a network of so many nodes and links, the hosts among them idle.
+/// Bytes of a network with this many nodes and links, whose hosts are idle.
 pub fn of_network(nodes: u64, hosts: u64, links: u64) -> u64 {
     nodes * (size_of::<Node>() + NAME) as u64
         + hosts * size_of::<Host>() as u64
@@ -38,8 +40,12 @@ pub fn of_open_flow(transport: &Transport) -> u64 {
     } else {
         0
     };
-    (size_of::<Algorithm>() + transport::CONNECTION_BYTES + transport.subflows as usize * subflow + queues)
-        as u64
+    let watch = transport
+        .paths
+        .watching()
+        .map_or(0, |_| transport::watch_bytes(transport.subflows));
+    let subflows = transport.subflows as usize * subflow;
+    (size_of::<Algorithm>() + transport::CONNECTION_BYTES + subflows + queues + watch) as u64
 }
 
 /// Bytes of the rows of a flow that has ended, until they are written.

@@ -4,7 +4,7 @@ use weft_fabric::Extent;
 use weft_run::{Counters, Error, Found, Home, Options, Outcome, Plan, Running, Transport};
 use weft_spec::{HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
 
-use crate::{Nic, Setup, Simulation, footprint};
+use crate::{Nic, Offload, Setup, Simulation, footprint};
 
 /// The packet level.
 pub struct PacketLevel;
@@ -42,7 +42,7 @@ impl Home for PacketLevel {
             _ if spec.queues.host == HostQueues::default() => spec.hosts.nic.or(profile.hosts.nic),
             None | Some(weft_spec::Nic::Switch) => Some(weft_spec::Nic::Switch),
             Some(weft_spec::Nic::Fq | weft_spec::Nic::Fifo) => {
-                let given = "stated beside a hosts.nic that has no such queue";
+                let given = "stated together with a hosts.nic that has no such queue";
                 return Err(SpecError::new(
                     "queues.host",
                     given,
@@ -54,6 +54,7 @@ impl Home for PacketLevel {
             jitter: spec.hosts.jitter.or(profile.hosts.jitter),
             nic,
             nic_limit: spec.hosts.nic_limit.or(profile.hosts.nic_limit),
+            ..spec.hosts
         };
         Ok(())
     }
@@ -100,6 +101,10 @@ impl Setup {
             probes: plan.probes,
             jitter: plan.spec.hosts.jitter.unwrap_or_default(),
             nic: nic(&plan.spec.hosts),
+            offload: Offload {
+                tso: plan.spec.hosts.tso,
+                gro: plan.spec.hosts.gro,
+            },
             events: plan.events,
             controller: plan.controller,
             seed: plan.spec.seed,

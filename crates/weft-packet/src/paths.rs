@@ -11,7 +11,7 @@ use crate::transport::Shared;
 /// How many paths are drawn before all are looked at in order.
 const DRAWS: u64 = 64;
 
-/// How many are looked at in order, lest a search among millions of dead paths not end.
+/// How many paths are tried in order, so that a search among millions of dead paths ends.
 const LOOKS: u64 = 4096;
 
 /// Links that routing knows to be dead. It changes only while nothing is simulated.
@@ -22,7 +22,7 @@ pub struct Dead {
 }
 
 impl Dead {
-    /// None of so many links. A run in which no link dies needs room for none.
+    /// No dead link among this many. A run in which no link fails needs room for none.
     pub fn of(links: usize) -> Self {
         Self {
             count: AtomicU32::new(0),
@@ -65,7 +65,7 @@ impl Shared {
         self.along(number, paths, way, 0, [from, to], &mut Vec::with_capacity(8))
     }
 
-    /// The route along the path of this number, after so many changes of the path. Where it would take a link that is known to be
+    /// The route along the path of this number, after this many changes of the path. Where it would take a link that is known to be
     /// dead, other paths are drawn until one does not; if all do, it stays. `ports` is room to work in.
     ///
     /// # Errors

@@ -1,12 +1,12 @@
 //! Flows that have ended leave a record, and their memory is used again.
 //!
-//! The places of a connection's halves may be used again once nothing of it is left: no packet on its way to either end, no
-//! acknowledgement or join still due. That is looked for at fixed simulated times, so that which place a later flow gets
-//! depends neither on threads nor on where a run is cut.
+//! The places of a connection's halves may be used again once no packet is on its way to either end and no
+//! acknowledgement or join is due. The network is searched for such packets at fixed simulated times, so that
+//! the place of a later flow depends neither on threads nor on where a run is cut.
 
 use std::collections::{HashMap, HashSet};
 
-use weft_run::{FlowRecord, SuppressionRecord};
+use weft_run::{FlowRecord, PacketRecord, SuppressionRecord};
 use weft_spec::Time;
 
 use crate::engine::packet::{ACK, BARE, DATA, SYN};
@@ -23,6 +23,8 @@ pub(crate) struct Ended {
     /// Records, with the time at which the flow opened.
     pub flows: Vec<(FlowRecord, Time)>,
     pub suppressions: Vec<SuppressionRecord>,
+    /// Packets on record, though what they belong to may go on.
+    pub packets: Vec<PacketRecord>,
 }
 
 /// The ends that packets in the network are on their way to.
@@ -44,7 +46,7 @@ pub(crate) struct Searches {
 }
 
 impl Searches {
-    /// `window` is what the engine processes at a time, lest a search cut one; `busy` is when it first has something to do.
+    /// `window` is what the engine processes at a time, so that no search cuts one; `busy` is when it first has something to do.
     pub fn new(window: u64, busy: u64) -> Self {
         let every = EVERY.0.next_multiple_of(window.max(1));
         let mut it = Self { every, next: 0 };
@@ -98,7 +100,7 @@ impl Simulation {
     }
 
     /// Where a route leads from a node.
-    fn destination(&self, mut node: u32, mut route: Route) -> u32 {
+    pub(crate) fn destination(&self, mut node: u32, mut route: Route) -> u32 {
         let links = &self.shared.fabric.links;
         while !route.is_here() {
             let first = links.partition_point(|link| link.from < node);
@@ -147,7 +149,7 @@ mod tests {
 
     use super::*;
     use crate::transport::Host;
-    use crate::{Counters, Outcome, Probe, Scheduler, Setup, Transport};
+    use crate::{Counters, Offload, Outcome, Probe, Scheduler, Setup, Transport};
 
     const END: Time = Time::from_ms(40);
     const FLOWS: u32 = 1_600;
@@ -207,6 +209,7 @@ mod tests {
                 .collect(),
             jitter: Time(0),
             nic: None,
+            offload: Offload::default(),
             events: Vec::new(),
             controller: None,
             seed: 1,

@@ -1,4 +1,4 @@
-//! What a packet-level run is made from.
+//! The setup of a packet-level run.
 
 use std::sync::Arc;
 
@@ -17,6 +17,15 @@ pub struct Nic {
     pub in_turn: bool,
 }
 
+/// What hosts leave to their cards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offload {
+    /// Does data leave in bursts of up to 64 KB?
+    pub tso: bool,
+    /// Segments that arrive within this of each other are acknowledged together; 0: none are.
+    pub gro: Time,
+}
+
 /// A packet-level experiment. A run is a pure function of it; `threads` changes nothing but the time it takes.
 pub struct Setup {
     /// The network.
@@ -33,9 +42,11 @@ pub struct Setup {
     pub jitter: Time,
     /// What sockets know of their host's card; without, its queue takes what they send.
     pub nic: Option<Nic>,
+    /// What they leave to it.
+    pub offload: Offload,
     /// Changes of links, in any order; at one time they happen in the order given.
     pub events: Vec<LinkEvent>,
-    /// Who sees the whole network and gives subflows their paths.
+    /// The controller, which sees the whole network and gives subflows their paths.
     pub controller: Option<Arc<dyn Controller>>,
     /// Seed of all random streams.
     pub seed: u64,

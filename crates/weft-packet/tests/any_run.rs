@@ -7,7 +7,7 @@ use std::sync::Arc;
 use experiment::{cc, flow, run, setup, sized, transport};
 use proptest::prelude::*;
 use weft_fabric::{BCube, Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology, TwoBottlenecks};
-use weft_packet::{Change, LinkEvent, Nic, Probe, Scheduler, Setup, Transport};
+use weft_packet::{Change, LinkEvent, Nic, Offload, Probe, Scheduler, Setup, Transport};
 use weft_paths::{Controller, FirstFit, POLICIES, Policy};
 use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
@@ -283,6 +283,11 @@ fn any_nic() -> impl Strategy<Value = Option<Nic>> {
     prop::option::of((limit, any::<bool>()).prop_map(|(limit, in_turn)| Nic { limit, in_turn }))
 }
 
+fn any_offload() -> impl Strategy<Value = Offload> {
+    let gro = prop::sample::select(vec![0, 0, 1, 5_000_000, 200_000_000]);
+    (any::<bool>(), gro).prop_map(|(tso, gro)| Offload { tso, gro: Time(gro) })
+}
+
 /// Links by any number, taken modulo how many there are. What goes down comes back.
 fn any_events() -> impl Strategy<Value = Vec<LinkEvent>> {
     let change = prop_oneof![
@@ -340,6 +345,7 @@ proptest! {
         sent in prop::collection::vec(any_sent(), 1..12),
         jitter in prop::sample::select(vec![0, 0, 1, 500_000]),
         nic in any_nic(),
+        offload in any_offload(),
         mut events in any_events(),
         controlled in prop::option::of(100_u64..3_000),
         seed in any::<u64>(),
@@ -357,6 +363,7 @@ proptest! {
             probes: vec![Probe::Queue { link: 1 }],
             jitter: Time(jitter),
             nic,
+            offload,
             events: events.clone(),
             controller: controlled.map(first_fit),
             seed,

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PathPolicy, Paths, Way};
 
-/// Subflow s takes path s, in both directions; after the last path the first one follows.
+/// Subflow s takes path s, in both directions; the first path follows the last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ByInterface {}
 
 impl ByInterface {
-    pub(crate) const ABOUT: &str = "subflow s takes path s, as where every path has an interface of its own";
+    pub(crate) const ABOUT: &str = "subflow s takes path s, as if every path had an interface of its own";
 }
 
 impl PathPolicy for ByInterface {

@@ -1,5 +1,5 @@
-//! Controllers: whoever sees the whole network and gives subflows their paths at fixed times. A controller is one file and one
-//! line of the registry.
+//! Controllers, which see the whole network and give subflows their paths at fixed times. A controller is one
+//! file and one line of the registry.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct Seen {
     pub from: NodeId,
     /// The host that receives.
     pub to: NodeId,
-    /// Bits a second acknowledged since the controller last acted.
+    /// Bits per second acknowledged since the controller last acted.
     pub rate: f64,
     /// The path that the controller has given it, if it has.
     pub placed: Option<u64>,
@@ -30,11 +30,12 @@ pub struct Seen {
 
 /// A kind of controller with its fields set.
 pub trait Controller: Send + Sync {
-    /// It acts at multiples of this, above 0.
+    /// The interval at whose multiples it acts, above 0.
     fn interval(&self) -> Time;
 
-    /// Who gets which path: indices into `seen` with the numbers of paths. Others keep theirs. `dead` tells which links routing
-    /// knows to be dead. A pure function, so that runs do not depend on anything else.
+    /// Indices into `seen`, each with the number of the path that the subflow gets. Other subflows keep their
+    /// paths. `dead` says which links routing knows to be dead. It is a pure function, so that runs depend on
+    /// nothing else.
     fn place(&self, fabric: &Fabric, dead: &dyn Fn(usize) -> bool, seen: &[Seen]) -> Vec<(usize, u64)>;
 }
 

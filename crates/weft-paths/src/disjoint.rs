@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::draw::{below, draw};
 use crate::{PathPolicy, Paths, Way};
 
-/// No two subflows share a path before all paths have one.
+/// No two subflows share a path until every path has a subflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Disjoint {}
 
 impl Disjoint {
     pub(crate) const ABOUT: &str =
-        "subflows over distinct paths, spread as far apart as there are branches; where they begin is drawn";
+        "subflows over distinct paths, spread over as many branches as possible; the first path is drawn";
 }
 
 impl PathPolicy for Disjoint {

@@ -1,4 +1,4 @@
-//! Drawing by hash: what is drawn is a pure function of what it is drawn for.
+//! Draws by hash: each is a pure function of what it is drawn for.
 
 /// A hash of `words`, uniform in 64 bits.
 pub fn draw(words: &[u64]) -> u64 {

@@ -1,6 +1,6 @@
 //! Equal-cost multipath: Hopps, "Analysis of an Equal-Cost Multi-Path Algorithm" (RFC 2992), section 1.
 //!
-//! Switches hash what tells a subflow from others, its five-tuple, so that all its packets in one direction take the same
+//! Switches hash what identifies a subflow, its five-tuple, so that all its packets in one direction take the same
 //! path. Which one is random, and two subflows of a connection may share it.
 
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ impl Ecmp {
 impl PathPolicy for Ecmp {
     fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
         let hash = draw(&[seed, way.word()]);
-        // A switch's choice must not tell that of the next one.
+        // A switch's choice must not predict that of the next one.
         let each = paths.count / paths.branches;
         below((hash >> 32) as u32, paths.branches) * each + below(hash as u32, each)
     }

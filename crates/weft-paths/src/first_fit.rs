@@ -2,9 +2,9 @@
 //! 4.2.1, as Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 4, hold multipath against it: "If, during
 //! a scheduling period, a flow's average throughput is greater than 10% of the interface speed, it is explicitly scheduled."
 //!
-//! A large flow goes to the first path, in the order of their numbers, all of whose links have room for its natural demand,
-//! which is reserved there. It keeps the path as long as that has room for it. Where no path has, it stays where it is,
-//! and small flows are not looked at at all.
+//! A large flow goes to the first path, by number, all of whose links have room for its natural demand, which
+//! is reserved there. It keeps the path as long as the path has room for it. If no path has room, the flow
+//! stays where it is. Small flows are ignored.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::controller::Checked;
 use crate::demand::natural_demands;
 use crate::{Controller, Seen};
 
-/// How many paths are looked at, lest a search among millions not end.
+/// How many paths are tried, so that a search among millions ends.
 const LOOKS: u64 = 4096;
 
 /// Below this a run would consist of searches.
@@ -27,9 +27,10 @@ const SHORTEST: Time = Time::from_us(1);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FirstFit {
-    /// How often the network is looked at, at least 1 us; Hedera does every 5 s.
+    /// Time between two placements, at least 1 us; 5 s in Hedera.
     pub interval: Time,
-    /// A subflow is large if more than this part of its host's link was acknowledged, on average of the interval.
+    /// A subflow is large if its acknowledged rate, averaged over the interval, is above this part of its
+    /// host's link rate.
     #[serde(default = "a_tenth")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub threshold: f64,

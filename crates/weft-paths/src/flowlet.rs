@@ -1,7 +1,8 @@
 //! Flowlets: Vanini et al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching" (NSDI 2017), section 2.
 //!
-//! After a pause longer than the difference of the paths' delays a new path does not reorder packets, so one is drawn. The
-//! paper's switches keep the flowlets of each direction; here acknowledgements keep their path, for they come at all times.
+//! After a pause longer than the difference of the paths' delays a new path does not reorder packets, so one
+//! is drawn. In the paper, switches have flowlets in each direction; here acknowledgements keep their path,
+//! because they come without pauses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -15,7 +15,7 @@ pub struct InTurn {}
 
 impl InTurn {
     pub(crate) const ABOUT: &str =
-        "the first subflow's path is drawn, further subflows take the next ones; both directions the same";
+        "the first subflow's path is drawn, further subflows take the next ones; the same in both directions";
 }
 
 impl PathPolicy for InTurn {

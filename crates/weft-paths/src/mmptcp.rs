@@ -1,13 +1,16 @@
-//! MMPTCP: Kheirkhah, Wakeman and Parisis, "MMPTCP: A Multipath Transport Protocol for Data Centers" (INFOCOM 2016), section III. Short
-//! flows scatter their packets over all paths in one window; a flow that has grown large goes on with several subflows.
+//! MMPTCP: Kheirkhah, Wakeman and Parisis, "MMPTCP: A Multipath Transport Protocol for Data Centers" (INFOCOM
+//! 2016), section III. Short flows scatter their packets over all paths in one window; a flow that has grown
+//! large continues with several subflows.
 //!
-//! The first subflow scatters its packets. Once so many bytes of the connection are acknowledged the others join, with paths drawn
-//! by hash; with the first of them the scattering one takes no new data, and it closes when all it has sent is acknowledged.
+//! The first subflow scatters its packets. Once a number of bytes of the connection is acknowledged, the
+//! others join, with paths drawn by hash. When the first of them has joined, the scattering subflow takes no
+//! new data, and it closes when all its data is acknowledged.
 //!
-//! The paper adapts the threshold of duplicate acknowledgements to the number of paths. The usual one waits for three packets
-//! that were sent later on the same path; of scattered ones every n-th takes the same one of n paths, so that it is n times as
-//! high here. With RACK as many have to be overtaken, too, and by longer than a smoothed RTT, the most that its reordering window may
-//! be (RFC 8985, section 6.2, step 4), for while a first burst fills queues that alone is too short.
+//! The paper adapts the threshold of duplicate acknowledgements to the number of paths. The usual threshold
+//! waits for three later packets on the same path. If packets are scattered over n paths, every n-th takes
+//! the same path, so the threshold is n times as high here. With RACK, as many later packets must have
+//! arrived, and the segment must be overtaken by more than a smoothed RTT, the maximum of RACK's reordering
+//! window (RFC 8985, section 6.2, step 4). That window alone is too short while a first burst fills queues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,14 +19,15 @@ use weft_spec::Size;
 use crate::draw::draw;
 use crate::{Changes, Ecmp, PathPolicy, Paths, Way};
 
-/// Packets scattered first, subflows later.
+/// One subflow that scatters its packets first, several subflows later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mmptcp {
     /// Bytes after which the further subflows join: 100 kB in the paper's section IV.
     #[serde(default = "hundred_kilobytes")]
     pub threshold: Size,
-    /// Duplicate acknowledgements that tell of a loss among scattered packets; left out, those of the profile times the paths.
+    /// Duplicate acknowledgements that indicate a loss among scattered packets; by default the profile's
+    /// threshold times the number of paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub duplicates: Option<u32>,

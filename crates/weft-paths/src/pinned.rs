@@ -1,4 +1,4 @@
-//! Paths by hand: who lays out traffic says which path a transport's flows take.
+//! Paths by hand: the spec says which path a transport's flows take.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use crate::{PathPolicy, Paths, Way};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pinned {
-    /// The path's number, from 0; beyond the last path the first one follows.
+    /// The path's number, from 0; the first path follows the last.
     #[serde(default)]
     pub path: u32,
 }
 
 impl Pinned {
-    pub(crate) const ABOUT: &str = "the path of a given number, as where somebody lays out paths by hand";
+    pub(crate) const ABOUT: &str = "the path of a given number, for paths laid out by hand";
 }
 
 impl PathPolicy for Pinned {

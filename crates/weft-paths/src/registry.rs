@@ -1,4 +1,4 @@
-//! The policies there are.
+//! The registry of policies.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Loaded, Size, SpecError, from_table, to_table};
 
 use crate::{
-    ByInterface, Changes, Disjoint, Ecmp, Flowlet, InTurn, Mmptcp, PathPolicy, Paths, Pinned, Rps, Vlb, Way,
+    ByInterface, Changes, Disjoint, Ecmp, Flowlet, InTurn, Mmptcp, Opn, PathPolicy, Paths, Pinned, Rps, Vlb,
+    Watching, Way,
 };
 
 /// Declares [`Policy`] and [`POLICIES`], from one line for each.
@@ -33,6 +34,12 @@ macro_rules! policies {
         )+
 
         impl PathPolicy for Policy {
+            fn check(&self) -> Result<(), SpecError> {
+                match self {
+                    $(Self::$type(it) => it.check(),)+
+                }
+            }
+
             fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
                 match self {
                     $(Self::$type(it) => it.path(paths, seed, way),)+
@@ -62,6 +69,18 @@ macro_rules! policies {
                     $(Self::$type(it) => it.scatters_until(),)+
                 }
             }
+
+            fn watching(&self) -> Option<Watching> {
+                match self {
+                    $(Self::$type(it) => it.watching(),)+
+                }
+            }
+
+            fn subflows_at(&self, loss: f64) -> u32 {
+                match self {
+                    $(Self::$type(it) => it.subflows_at(loss),)+
+                }
+            }
         }
     };
 }
@@ -76,6 +95,7 @@ policies! {
     "rps" => Rps,
     "flowlet" => Flowlet,
     "mmptcp" => Mmptcp,
+    "opn" => Opn,
 }
 
 impl Policy {
@@ -91,7 +111,7 @@ impl Policy {
 
 const fn entry<T>(name: &'static str, about: &'static str) -> Entry<Policy>
 where
-    T: Into<Policy> + DeserializeOwned + Serialize + JsonSchema,
+    T: PathPolicy + Into<Policy> + DeserializeOwned + Serialize + JsonSchema,
 {
     Entry {
         name,
@@ -99,6 +119,7 @@ where
         schema: T::json_schema,
         load: |table| {
             let policy: T = from_table(table)?;
+            policy.check()?;
             Ok(Loaded {
                 params: to_table(&policy),
                 it: Box::new(policy.into()),

@@ -1,8 +1,8 @@
 //! Valiant load balancing, as Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 2, and Greenberg
 //! et al., "VL2" (2009), section 4.2.2, use it: the sender picks a path uniformly at random, whatever the switches would do.
 //!
-//! What it differs in from ECMP is who chooses: acknowledgements come back over a path of the same number, for the sender has
-//! picked the switch in the middle for both.
+//! In contrast to ECMP the sender chooses: acknowledgements come back over the path of the same number,
+//! because the sender has picked the switch in the middle for both directions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -17,6 +17,11 @@ pub fn spec_error(error: &SpecError) -> PyErr {
     python::SpecError::new_err(error.to_string())
 }
 
+/// An option of a run that it does not have.
+pub fn run_error(line: String) -> PyErr {
+    python::RunError::new_err(line)
+}
+
 /// Anything else.
 pub fn error(error: &Error) -> PyErr {
     let line = error.to_string();

@@ -2,11 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use weft_lab::{Reading, RunOptions};
+use pyo3::types::PyType;
+use weft_lab::{Reading, RunOptions, SpecError};
 
+use crate::congestion_control::{Raised, factory};
 use crate::error;
 use crate::run::Run;
 
@@ -27,32 +30,45 @@ pub struct Progress {
 #[pyclass(frozen, module = "weft._weft")]
 pub struct Experiment {
     inner: weft_lab::Experiment,
+    /// Of congestion control written in Python, if there is any.
+    raised: Option<Arc<Raised>>,
 }
 
 #[pymethods]
 impl Experiment {
     /// Reads a spec in TOML, or in JSON when the first character is `{`, applies the overrides `"a.b[0].c=value"` in
     /// order and checks everything. Relative paths in the text start at `folder`. With `force` it may need more memory than
-    /// the machine has free. Raises `SpecError`.
+    /// the machine has free. `algorithms` are congestion controls written in Python: class, name, echo, overridden methods.
+    /// Raises `SpecError`.
     #[staticmethod]
-    #[pyo3(signature = (text, overrides = Vec::new(), folder = None, force = false))]
+    #[pyo3(signature = (text, overrides = Vec::new(), folder = None, force = false, algorithms = Vec::new()))]
     fn parse(
         py: Python<'_>,
         text: &str,
         overrides: Vec<String>,
         folder: Option<PathBuf>,
         force: bool,
+        algorithms: Vec<(Py<PyType>, String, String, Vec<String>)>,
     ) -> PyResult<Self> {
+        let raised = Arc::new(Raised::default());
+        let own = algorithms
+            .into_iter()
+            .map(|(class, name, echo, overridden)| factory(class, name, &echo, &overridden, &raised))
+            .collect::<PyResult<Vec<_>>>()?;
         let reading = Reading {
             overrides: &overrides,
             folder: folder.as_deref(),
             force,
-            ..Reading::default()
+            own: &own,
         };
         let inner = py.detach(|| weft_lab::Experiment::read(text, &reading));
-        Ok(Self {
-            inner: inner.map_err(|e| error::spec_error(&e))?,
-        })
+        let inner = inner.map_err(|e| error::spec_error(&e))?;
+        if !own.is_empty() && inner.level() != "packet" {
+            let given = format!("{:?} beside congestion control in Python", inner.level());
+            return Err(error::spec_error(&SpecError::new("level", given, "\"packet\"")));
+        }
+        let raised = (!own.is_empty()).then_some(raised);
+        Ok(Self { inner, raised })
     }
 
     /// The resolved spec as JSON: every default filled in.
@@ -60,7 +76,8 @@ impl Experiment {
         self.inner.spec().to_string()
     }
 
-    /// Runs the experiment without holding the interpreter's lock. `on_progress` is called some ten times a second; when it
+    /// Runs the experiment without holding the interpreter's lock, unless congestion control is written in Python: then it keeps
+    /// the lock, on one thread. `on_progress` is called some ten times a second; when it
     /// returns `False`, and on Ctrl-C in the main thread, the run stops and yields its tables so far, marked partial.
     /// With threads None the run chooses their number. With a folder, tables and manifest go there while the experiment runs, and what is returned has no tables.
     /// Raises `RunError`, `OutputError`, `InternalError` and whatever `on_progress` raises.
@@ -73,14 +90,22 @@ impl Experiment {
         on_progress: Option<Py<PyAny>>,
         folder: Option<PathBuf>,
     ) -> PyResult<Run> {
+        let threads = match threads {
+            Some(1) | None if self.raised.is_some() => Some(1),
+            Some(given) if self.raised.is_some() => {
+                let line = format!("threads: {given} beside congestion control in Python; allowed: 1");
+                return Err(error::run_error(line));
+            }
+            other => other,
+        };
         let options = RunOptions { threads, trace_hash };
         let mut raised = None;
-        let outcome = py.detach(|| {
+        let simulate = || {
             let on_progress = |progress: &weft_lab::Progress| match Python::attach(|py| {
                 go_on(py, on_progress.as_ref(), progress)
             }) {
-                Ok(true) => ControlFlow::Continue(()),
-                Ok(false) => ControlFlow::Break(()),
+                Ok(true) if self.raised.as_ref().is_none_or(|own| !own.any()) => ControlFlow::Continue(()),
+                Ok(_) => ControlFlow::Break(()),
                 Err(error) => {
                     raised = Some(error);
                     ControlFlow::Break(())
@@ -93,7 +118,16 @@ impl Experiment {
                     .run_into(&folder, options, on_progress)
                     .map(Outcome::OnDisk),
             }
-        });
+        };
+        let outcome = match &self.raised {
+            // Handing the lock back and forth at every event would cost more than the events.
+            Some(own) => {
+                let outcome = simulate();
+                raised = own.take().or(raised);
+                outcome
+            }
+            None => py.detach(simulate),
+        };
         if let Some(error) = raised {
             return Err(error);
         }

@@ -1,14 +1,16 @@
-//! The Python face of the laboratory: `weft._weft`, which only translates. Texts cross the border as JSON, tables as
-//! Arrow; `_weft.pyi` types what is here and `weft.api` is what people use.
+//! The Python module `weft._weft`, which only translates for the laboratory. Texts cross the border as JSON,
+//! tables as Arrow. `_weft.pyi` has its types; people use `weft.api`.
 
 #![allow(clippy::needless_pass_by_value)] // pyo3 extracts owned arguments
 
+mod congestion_control;
 mod error;
 mod experiment;
 mod panic;
 mod run;
 mod table;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Set up for huge pages in `.cargo/config.toml`.
@@ -22,6 +24,8 @@ mod _weft {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::congestion_control::{Ack, Round, Window};
+    #[pymodule_export]
     use crate::experiment::{Experiment, Progress};
     #[pymodule_export]
     use crate::panic::{last_panic, record_panics};
@@ -30,7 +34,7 @@ mod _weft {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::{registry, schema};
+    use crate::{max_min, registry, schema};
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -48,4 +52,17 @@ fn registry() -> String {
 #[pyfunction]
 fn schema() -> String {
     weft_lab::schema().to_string()
+}
+
+/// Max-min fair rates of subflows on links of `capacities` bit/s, and the seconds that building the network took and that
+/// solving it took. A connection is a list of paths, one for each subflow, which are lists of links. Raises `ValueError`.
+#[pyfunction]
+fn max_min(
+    py: Python<'_>,
+    capacities: Vec<f64>,
+    connections: Vec<Vec<Vec<u32>>>,
+) -> PyResult<(Vec<f64>, f64, f64)> {
+    let found = py.detach(|| weft_lab::max_min(capacities, &connections));
+    let found = found.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((found.rates, found.building, found.solving))
 }

@@ -21,7 +21,7 @@ pub fn record_panics() {
             .or_else(|| payload.downcast_ref().copied())
             .unwrap_or("panic");
         if let Ok(mut last) = LAST.lock() {
-            // The first of several threads tells the cause; the others only notice.
+            // The first of several threads reports the cause; the others only notice.
             last.get_or_insert_with(|| format!("{place}{words}").replace('\n', " "));
         }
     }));

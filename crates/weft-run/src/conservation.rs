@@ -100,19 +100,12 @@ mod tests {
         Outcome {
             end: Time(1),
             flows: vec![flow],
-            opened: Vec::new(),
-            jobs: Vec::new(),
-            suppressions: Vec::new(),
-            latencies: Vec::new(),
             links: vec![link],
-            queues: Vec::new(),
-            measured: None,
-            samples: Vec::new(),
             counters: Counters {
                 drops: 3,
                 ..Counters::default()
             },
-            trace_hash: None,
+            ..Outcome::default()
         }
     }
 

@@ -46,7 +46,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Can the one who asked mend it? (A command's exit code is 2 then.)
+    /// Can the user correct it? (A command then exits with code 2.)
     pub fn is_bad_input(&self) -> bool {
         !matches!(self, Error::Internal(_))
     }

@@ -1,5 +1,5 @@
-//! A folder of results on disk: complete, or not there. Everything is written into a folder beside it, which takes its name at
-//! the end.
+//! A folder of results on disk, either complete or absent. Everything is written to another folder in the
+//! same place, which is renamed at the end.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,4 @@
-//! Hands over what the simulator yields: all of it at the end, or what is over on the way.
+//! Hands over the results of a home: all of them at the end, or flows and jobs as soon as they have ended.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A home: a level at which experiments run.
+//! The trait of a home: a level at which experiments run.
 
 use weft_fabric::Extent;
 use weft_spec::{Spec, SpecError, Time};
@@ -23,22 +23,26 @@ pub trait Home: Sync {
     fn has_rates(&self) -> bool {
         false
     }
-    /// What its tables do not tell, because it knows nothing of it.
+    /// Can a spec choose how rates are shared (`sharing`)?
+    fn shares_rates(&self) -> bool {
+        false
+    }
+    /// Tables and columns that it cannot provide.
     fn untold(&self) -> Untold {
         Untold::default()
     }
 
-    /// Fills in what a spec leaves to its level.
+    /// Fills in fields whose defaults depend on the level.
     ///
     /// # Errors
-    /// Fields that contradict each other, by their path in the spec.
+    /// Fields that contradict each other, by their paths in the spec.
     fn complete(&self, _spec: &mut Spec) -> Result<(), SpecError> {
         Ok(())
     }
-    /// Refuses what it cannot do, by name.
+    /// Refuses what this level cannot do, by the field's path.
     ///
     /// # Errors
-    /// The first thing that a spec asks for and that this level does not have, by its path in the spec.
+    /// The first field that asks for something that this level does not have, by its path in the spec.
     fn check(&self, _plan: &Plan) -> Result<(), SpecError> {
         Ok(())
     }
@@ -47,31 +51,31 @@ pub trait Home: Sync {
     fn bytes_of_network(&self, extent: Extent) -> u64;
     /// Bytes that an open flow takes.
     fn bytes_of_flow(&self, transport: &Transport) -> u64;
-    /// Bytes that a run takes, about. `room` is what there is: a run that fits anyway need not be looked at closely. Without
-    /// `streaming`, rows stay in memory until the end.
+    /// Estimated bytes that a run takes. `room` is the available memory: the estimate may be rough if the run
+    /// fits easily. Without `streaming`, rows stay in memory until the end.
     fn bytes_of_run(&self, plan: &Plan, streaming: bool, room: u64) -> u64;
 
     /// Begins a run.
     ///
     /// # Errors
-    /// [`Error::Refused`]: what only the whole run shows. [`Error::Option`]: an option that it does not have.
-    /// [`Error::Missing`]: this machine lacks what it takes.
+    /// [`Error::Refused`]: a problem that only the whole run shows. [`Error::Option`]: an option that this
+    /// level does not have. [`Error::Missing`]: this machine lacks something that the level needs.
     fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn Running>, Error>;
 }
 
 /// A run in progress.
 pub trait Running {
-    /// What is done at a time: slices that end at its multiples cost nothing.
+    /// The unit in which time advances: slices that end at its multiples cost nothing.
     fn window(&self) -> Time;
-    /// Goes on up to `end`, or as far as it comes in a moment. Returns the time reached; the results do not depend on where a run
-    /// is cut.
+    /// Continues up to `end`, or as far as it gets in a moment. Returns the time reached. The results do not
+    /// depend on where a run is cut.
     ///
     /// # Errors
     /// Whatever ends the run.
     fn run_until(&mut self, end: Time) -> Result<Time, Error>;
     /// The totals so far.
     fn counters(&self) -> Counters;
-    /// How many threads would have work, if it began anew with them.
+    /// How many threads would have work if the run started again with them.
     fn worthwhile_threads(&self) -> usize {
         1
     }
@@ -79,30 +83,31 @@ pub trait Running {
     fn samples(&self) -> usize {
         0
     }
-    /// How many rows [`take_ended`](Self::take_ended) would yield, but for those of subflows.
+    /// How many rows [`take_ended`](Self::take_ended) would return, without those of subflows.
     fn ended(&self) -> usize {
         0
     }
-    /// Hands over, and forgets, what is over. Links and queues are not told of.
+    /// Returns the records of flows and jobs that have ended, and drops them from memory. Links and queues
+    /// are not included.
     fn take_ended(&mut self) -> Outcome {
         Outcome::default()
     }
     /// Flows of this class that are complete.
     fn completed(&self, class: u32) -> u64;
-    /// When the `n`-th flow of this class (from 1) was complete, if so many are.
+    /// When the `n`-th flow of this class (from 1) was complete, if that many are.
     fn completion(&self, class: u32, n: u64) -> Option<Time>;
     /// Lines for a reader of the manifest.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
-    /// What the manifest says of this level beside what all have.
+    /// What the manifest says of this level in addition to what it says of all.
     fn facts(&self) -> Vec<(String, serde_json::Value)> {
         Vec::new()
     }
-    /// What it found by now, without what was taken before.
+    /// The results so far, without those already taken by [`take_ended`](Self::take_ended).
     ///
     /// # Errors
-    /// Whatever keeps it from telling.
+    /// Whatever prevents that.
     fn finish(self: Box<Self>) -> Result<Found, Error>;
 }
 

@@ -1,8 +1,8 @@
 //! What every home of an experiment has in common.
 //!
-//! A [`Home`] is a level at which an experiment runs. It is given a [`Plan`], in which names have become indices, and leaves an
-//! [`Outcome`]: records of flows, jobs, links and queues. Tables, conservation and the manifest are made of that here, so that they
-//! are the same at every level.
+//! A [`Home`] is a level at which an experiment runs. It gets a [`Plan`], in which names have become indices,
+//! and returns an [`Outcome`]: records of flows, jobs, links and queues. This crate makes tables and the
+//! manifest of an outcome and checks conservation, in the same way for every level.
 
 mod conservation;
 mod error;
@@ -25,8 +25,8 @@ pub use home::{Found, Home, MAX_THREADS, Options, Progress, Running};
 pub use manifest::{Ended, Rows, manifest};
 pub use measuring::{Counted, Measured, Measuring};
 pub use outcome::{
-    Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, QueueRecord, Sample, SubflowRecord,
-    SuppressionRecord,
+    Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, PacketKind, PacketRecord,
+    QueueRecord, Sample, SubflowRecord, SuppressionRecord,
 };
 pub use plan::{Change, LinkEvent, Plan, Probe, Scheduler, Transport};
 pub use reacting::{Next, Reacting, What};

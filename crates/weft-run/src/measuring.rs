@@ -1,7 +1,7 @@
-//! Measuring a part of a run: counters are read when it begins and when it ends, and what lies between is told.
+//! Measuring a part of a run: counters are read when it begins and when it ends, and the difference is reported.
 //!
-//! The engine stops at these two times, before their events. Nothing is counted twice or in another place, so a run that is
-//! not measured in part pays nothing.
+//! The engine stops at these two times, before their events. No separate counters exist, so a run that is
+//! measured as a whole pays nothing.
 
 use std::collections::HashMap;
 

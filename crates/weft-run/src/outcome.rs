@@ -1,11 +1,11 @@
-//! What a packet-level run yields.
+//! The results of a run.
 
 use weft_spec::Time;
 use weft_traffic::Flow;
 
 use crate::measuring::Measured;
 
-/// One flow's fate.
+/// The result of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowRecord {
     /// Its index: that in the setup, or that of a program's flow.
@@ -14,13 +14,12 @@ pub struct FlowRecord {
     pub established: Option<Time>,
     /// When the receiver had all of its data.
     pub finish: Option<Time>,
-    /// When the sender knew: all of it was acknowledged. None also where a level cannot tell.
+    /// When all of it was acknowledged at the sender. Also none if a level cannot know that.
     pub acked: Option<Time>,
     /// Application bytes the receiver has, each counted once.
     pub delivered_bytes: u64,
-    /// Those of them that arrived in the part of the run that is measured.
+    /// Those of them that arrived in the measured part of the run.
     pub measured_bytes: u64,
-    /// Sums over the subflows follow in [`SubflowRecord`]; here what belongs to the connection.
     /// Chunks given to a second subflow.
     pub reinjected: u64,
     /// Times the connection's set of active subflows shrank to fewer than its established ones.
@@ -90,7 +89,8 @@ pub struct JobRecord {
     pub end: Option<Time>,
 }
 
-/// An episode of suppression: from when fewer of a connection's subflows were active until as many were as before.
+/// An episode of suppression: from when fewer of a connection's subflows were active until as many as before
+/// were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuppressionRecord {
     /// Index of the flow.
@@ -104,7 +104,8 @@ pub struct SuppressionRecord {
 /// One link's counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkRecord {
-    /// Packets accepted by the queue, but for those that it lost when the link died, which count as dropped.
+    /// Packets accepted by the queue, without those that it lost when the link failed, which count as
+    /// dropped.
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,
@@ -140,6 +141,10 @@ pub enum Sample {
         link: u32,
         /// Packets waiting.
         length: u32,
+        /// Packets marked since the run began.
+        marks: u64,
+        /// Packets dropped since the run began.
+        drops: u64,
     },
     /// Of a subflow.
     Subflow {
@@ -158,7 +163,7 @@ pub enum Sample {
     },
 }
 
-/// One chunk of a flow's data, an MSS but for the last, on its way.
+/// The delivery of one chunk of a flow's data: an MSS, except for the last chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LatencyRecord {
     /// Index of the flow.
@@ -169,6 +174,83 @@ pub struct LatencyRecord {
     pub sent: Time,
     /// When the receiving application had it, and with it all data before.
     pub delivered: Time,
+}
+
+/// What a packet is. The first kind of each pair goes from a flow's sender to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketKind {
+    /// Opens a subflow.
+    Syn,
+    /// Answers it.
+    SynAck,
+    /// The last packet of a handshake, or of a close.
+    HandshakeAck,
+    /// The third packet of a join's handshake.
+    JoinAck,
+    /// Answers it.
+    JoinConfirmed,
+    /// Data.
+    Data,
+    /// Acknowledges data.
+    Ack,
+    /// Says that a stopped flow has no more data.
+    DataFin,
+    /// Closes a subflow.
+    Fin,
+    /// Answers it.
+    FinAck,
+}
+
+impl PacketKind {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Syn => "syn",
+            Self::SynAck => "syn-ack",
+            Self::HandshakeAck => "handshake-ack",
+            Self::JoinAck => "join-ack",
+            Self::JoinConfirmed => "join-confirmed",
+            Self::Data => "data",
+            Self::Ack => "ack",
+            Self::DataFin => "data-fin",
+            Self::Fin => "fin",
+            Self::FinAck => "fin-ack",
+        }
+    }
+}
+
+/// A packet that arrived over a link on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a bit of a header")]
+pub struct PacketRecord {
+    /// When.
+    pub time: Time,
+    /// Link index.
+    pub link: u32,
+    /// Index of the flow.
+    pub flow: u32,
+    /// Which of its subflows.
+    pub subflow: u32,
+    /// What it is.
+    pub kind: PacketKind,
+    /// Data: its first byte in the subflow, from 0, modulo 2^32. Acknowledgement: the next byte expected.
+    pub seq: u32,
+    /// Payload bytes.
+    pub bytes: u32,
+    /// Data: its chunk in the connection. Acknowledgement: the next chunk expected. End of data: chunks in all.
+    pub chunk: u32,
+    /// The selective acknowledgement that it carries, from and to.
+    pub sack: Option<(u32, u32)>,
+    /// ECN-capable transport?
+    pub ect: bool,
+    /// Marked?
+    pub ce: bool,
+    /// ECN echo?
+    pub ece: bool,
+    /// Congestion window reduced?
+    pub cwr: bool,
+    /// Sent before?
+    pub again: bool,
 }
 
 /// Totals of a run.
@@ -211,6 +293,8 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// Data delivered of flows whose latencies are probed, by flow and chunk.
     pub latencies: Vec<LatencyRecord>,
+    /// Packets on record, in order of time, then of link.
+    pub packets: Vec<PacketRecord>,
     /// Totals.
     pub counters: Counters,
     /// Hash of all events in order at each node, if asked for.

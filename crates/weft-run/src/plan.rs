@@ -1,4 +1,4 @@
-//! What a run is made from: a spec whose names have become indices.
+//! The plan of a run: a spec whose names have become indices.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ pub struct Plan {
     pub programs: Vec<Arc<dyn Program>>,
     /// The part of the run that is measured; none: all of it.
     pub measure: Option<(Time, Time)>,
-    /// What to record beside the tables that every run yields.
+    /// What to record in addition to the tables that every run yields.
     pub probes: Vec<Probe>,
     /// Changes of links, in any order; at one time they happen in the order given.
     pub events: Vec<LinkEvent>,
-    /// Who sees the whole network and gives subflows their paths.
+    /// The controller, which sees the whole network and gives subflows their paths.
     pub controller: Option<Arc<dyn Controller>>,
 }
 
@@ -35,13 +35,13 @@ pub struct Plan {
 pub enum Scheduler {
     /// Those with window space in turn.
     RoundRobin,
-    /// Of those with window space the one with the lowest smoothed round-trip time.
+    /// The one with the lowest smoothed round-trip time among those with window space.
     LowestRtt,
-    /// As Linux: in bursts of 64 KB, the one that would have sent all it was given first.
+    /// As in Linux: bursts of 64 KB go to the subflow that would have sent all its data first.
     Linux,
 }
 
-/// One way of sending: congestion control, number of subflows, their paths, and profile.
+/// A transport: congestion control, number of subflows, their paths, and profile.
 #[derive(Clone, Debug)]
 pub struct Transport {
     /// Congestion control with its parameters; every connection starts from a clone.
@@ -65,7 +65,7 @@ impl Transport {
     }
 }
 
-/// What to record beside the tables that every run yields.
+/// What to record in addition to the tables that every run yields.
 #[derive(Clone, Debug)]
 pub enum Probe {
     /// Time-weighted distribution of a queue's length, and its marks and drops: link index.
@@ -84,14 +84,14 @@ pub enum Probe {
     Flow {
         /// Index of the flow, as in [`Plan::flows`] and beyond.
         flow: u32,
-        /// Sampling interval; without one, every change is told.
+        /// Sampling interval; without one, every change is recorded.
         every: Option<Time>,
     },
     /// The same of all flows of a program.
     Program {
         /// Index into [`Plan::programs`].
         program: u32,
-        /// Sampling interval; without one, every change is told.
+        /// Sampling interval; without one, every change is recorded.
         every: Option<Time>,
     },
     /// One-way latency of all data of a flow.
@@ -104,30 +104,36 @@ pub enum Probe {
         /// Index into [`Plan::programs`].
         program: u32,
     },
+    /// All packets that arrive over a link.
+    Packets {
+        /// Index into the fabric's links.
+        link: u32,
+    },
 }
 
 /// A change of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
-    /// When, before anything else that happens then.
+    /// Time of the change. It takes effect before anything else at that time.
     pub at: Time,
     /// Index into the fabric's links.
     pub link: u32,
     /// What happens.
     pub change: Change,
-    /// How much later routing knows that the link is dead or alive. Until then packets are sent to a dead link, and lost.
+    /// Time until routing knows that the link is dead or alive. Until then packets are sent to a dead link
+    /// and lost.
     pub detect: Time,
 }
 
 /// What can happen to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It dies: what is queued or being sent is lost, what has left arrives.
+    /// It fails: packets that are queued or being sent are lost, packets on the wire arrive.
     Down,
-    /// It lives again, with an empty queue.
+    /// It works again, with an empty queue.
     Up,
     /// It has another rate from the next packet on.
     Rate(Rate),
-    /// It has another propagation delay: for what leaves from now on, and nothing takes longer than that from now on.
+    /// It has another propagation delay. Packets on the wire arrive at most this long after the change.
     Delay(Time),
 }

@@ -1,8 +1,9 @@
-//! Traffic that reacts, in homes whose senders and receivers live in one place: what opens next once a flow's last byte has
-//! arrived. No sockets, no clock.
+//! Traffic that reacts, for homes in which senders and receivers are in one place: what opens next once a
+//! flow's last byte has arrived. It has no sockets and no clock.
 //!
-//! What flow or job `n` of a program is, is the same as at the packet level. What follows an acknowledgement there follows the
-//! arrival here, half a round-trip time sooner, and a job that follows one of another client begins without a packet between them.
+//! Flow or job `n` of a program is the same as at the packet level. At the packet level the next flow opens
+//! after the last acknowledgement; here it opens when the last byte arrives, half a round-trip time sooner. A
+//! job that follows a job of another client starts without a packet between the clients.
 
 use std::collections::HashMap;
 use std::sync::Arc;

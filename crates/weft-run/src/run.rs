@@ -1,4 +1,4 @@
-//! What a run yields, in memory and on disk.
+//! The results of a run, in memory and on disk.
 
 use std::path::Path;
 

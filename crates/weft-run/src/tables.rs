@@ -7,6 +7,7 @@ mod flows;
 mod jobs;
 mod latencies;
 mod links;
+mod packets;
 mod traces;
 
 use std::sync::Arc;
@@ -28,9 +29,10 @@ pub const TABLES: &[&str] = &[
     "jobs",
     "suppressions",
     "latencies",
+    "packets",
 ];
 
-/// Tables and columns of tables that a level does not tell, because it knows nothing of what would be in them.
+/// Tables and columns that a level does not provide, because it does not model what would be in them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Untold {
     /// Whole tables.
@@ -190,6 +192,7 @@ impl<'a> Part<'a> {
             ("jobs", jobs::jobs(names, programs, outcome)?),
             ("suppressions", jobs::suppressions(names, outcome)?),
             ("latencies", latencies::latencies(names, outcome)?),
+            ("packets", packets::packets(names, outcome)?),
         ];
         let told = tables
             .into_iter()

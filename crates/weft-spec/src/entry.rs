@@ -1,4 +1,4 @@
-//! Registries: what can stand in a `kind` field, one line each.
+//! Registries: what a `kind` field can name, one line each.
 
 use schemars::{Schema, SchemaGenerator};
 use toml::Table;

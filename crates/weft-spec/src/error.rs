@@ -1,4 +1,4 @@
-//! The one shape of a complaint about a spec.
+//! Errors in a spec, which all have one form.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ impl SpecError {
 pub(crate) const UNKNOWN_FIELD: &str = "unknown field";
 
 impl SpecError {
-    /// The same complaint where the table has further fields, which whoever read the rest of it does not know of.
+    /// The same error, for a table with further fields that the reader of the rest does not know.
     #[must_use]
     pub fn beside(mut self, fields: &[&str]) -> Self {
         if self.given == UNKNOWN_FIELD && !self.path.contains(['.', '[']) {

@@ -1,4 +1,4 @@
-//! An experiment as a spec says it.
+//! The types of a spec.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,9 +9,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use crate::{Amount, Hosts, ProfilePatch, Rate, Size, SpecError, Time, from_table};
+use crate::{Amount, Hosts, Layer, ProfilePatch, Rate, Size, SpecError, Time, from_table};
 
-/// An experiment: a network, ways of sending, and who sends what when.
+/// An experiment: a network, transports, and traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -31,32 +31,79 @@ pub struct Spec {
     pub topology: Kind,
     /// The queues at the heads of all links.
     pub queues: Queues,
-    /// What hosts do beside their transports.
+    /// Layers whose links differ, by their names in the table `links`, such as "agg-core". Each direction is a
+    /// layer of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub layers: BTreeMap<String, Layer>,
+    /// What hosts do apart from their transports.
     #[serde(default, skip_serializing_if = "Hosts::is_empty")]
     pub hosts: Hosts,
-    /// Ways of sending, by name.
+    /// Transports, by name.
     pub transports: BTreeMap<String, Transport>,
     /// Who sends what when.
     pub traffic: Vec<Traffic>,
-    /// What to record beside the tables that every run yields.
+    /// What to record in addition to the tables that every run yields.
     #[serde(default)]
     pub probes: Vec<Kind>,
-    /// What happens to links while it runs. At one time, entries happen in their order.
+    /// How flows share links at level "flow". By default rates are max-min fair where flows with a size come and
+    /// go over one subflow each, and the equilibrium of the congestion control otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Sharing>,
+    /// Changes of links during the run. Entries of the same time take effect in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
-    /// Who sees the whole network and gives subflows their paths at fixed times: its kind and that kind's own fields.
+    /// A controller, which sees the whole network and gives subflows their paths at fixed times: its kind and
+    /// that kind's own fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<Kind>,
-    /// What ends the experiment before `duration`.
+    /// A condition that ends the experiment before `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
     /// The part of the run in which links, queues and goodput are measured; by default all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<Measure>,
+    /// What `weft sweep` varies. A single run takes no notice of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
 }
 
-/// The part of a run in which links, queues and goodput are measured, so that slow start can be left out. What happens at
-/// `from` belongs to it, what happens at `to` does not. The times, windows and counters of flows are those of the whole run.
+/// What `weft sweep` varies, unless its command says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// Fields and their values, as `--over` takes them: "transports.amp.cc=amp,xmp,dcm", "traffic[0].flows=10:40:10". Several make
+    /// all combinations, of which the last varies fastest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over: Vec<String>,
+    /// Runs of every combination, with seeds from the spec's own on.
+    #[serde(default = "one::<u32>")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub seeds: u32,
+}
+
+/// How flows share links where there are no packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Sharing {
+    /// Rates at which the congestion control is in equilibrium.
+    Equilibrium,
+    /// Max-min fair rates of connections, whatever the congestion control.
+    MaxMin,
+}
+
+impl fmt::Display for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Equilibrium => "\"equilibrium\"",
+            Self::MaxMin => "\"max-min\"",
+        })
+    }
+}
+
+/// The part of a run in which links, queues and goodput are measured, so that slow start can be left out.
+/// Events at `from` are included, events at `to` are not. The times, windows and counters of flows are those
+/// of the whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
@@ -83,24 +130,25 @@ impl Measure {
     }
 }
 
-/// The experiment ends when so many flows of a class have all their data acknowledged: at the first whole millisecond of
-/// simulated time (of a shorter interval where `duration` is below a second) at or after the last of them.
+/// Ends the experiment once a number of flows of a class have all their data acknowledged: at the first whole
+/// millisecond of simulated time at or after the last of them, or at a multiple of a shorter interval if
+/// `duration` is below a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
     /// Name of a class, or of a traffic entry for its flows outside its classes.
     pub class: String,
-    /// How many of its flows.
+    /// Number of its flows.
     #[schemars(range(min = 1, max = i64::MAX))]
     pub flows: u64,
 }
 
-/// A change of links: they go down, come back, or have another rate or delay. Links are chosen by name, by node or by layer; of those
-/// chosen, a fraction may be drawn.
+/// A change of links: they go down, come back, or get another rate or delay. Links are chosen by name, by
+/// node or by layer; a fraction of the chosen links may be drawn at random.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
-    /// When, before anything else that happens then.
+    /// Time of the change. It takes effect before anything else at that time.
     pub at: Time,
     /// Links by their ends, such as "tor0.1->agg0.0".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,25 +159,26 @@ pub struct Event {
     /// All links of a layer, such as "agg-core".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
-    /// The part of the chosen links to draw, above 0 and at most 1. The same links are drawn for every event of a run with the same seed, and
-    /// a smaller fraction draws some of those of a larger one.
+    /// The part of the chosen links to draw, above 0 and at most 1. With the same seed, every event of a run
+    /// draws the same links; a smaller fraction draws a subset of a larger one.
     #[serde(default = "one::<f64>")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub fraction: f64,
-    /// Does the same happen to the links in the other direction?
+    /// Does the change also apply to the links in the other direction?
     #[serde(default = "yes")]
     pub both_ways: bool,
-    /// "down": what is queued or being sent is lost, what has left arrives, and what comes is lost. "up": it works again.
+    /// "down": packets that are queued or being sent are lost, packets on the wire arrive, and packets that
+    /// come later are lost. "up": the link works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<LinkState>,
-    /// The rate from the next packet on.
+    /// The new rate, from the next packet on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// The propagation delay of what leaves from now on; nothing takes longer than that from now on.
+    /// The new propagation delay. Packets on the wire arrive at most this long after the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
-    /// How much later routing knows that links went down or came back, and gives flows paths that avoid dead links. Until
-    /// then packets are sent to them, and lost.
+    /// Time until routing knows that links went down or came back. From then on flows get paths that avoid
+    /// dead links; until then packets are sent to dead links and lost.
     #[serde(default)]
     pub detect: Time,
 }
@@ -160,9 +209,11 @@ pub struct Kind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {
-    /// A packet that finds so many waiting, without the one being sent, is dropped; in bytes: that would exceed them.
+    /// Capacity of the queue, without the packet being sent. A packet that finds this many packets waiting,
+    /// or would exceed this many bytes, is dropped.
     pub limit: Amount,
-    /// A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
+    /// Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
+    /// marks nothing.
     #[serde(default)]
     pub mark: Mark,
     /// Queues of the hosts' own ports, where they differ.
@@ -170,14 +221,16 @@ pub struct Queues {
     pub host: HostQueues,
 }
 
-/// What differs in the queues of the hosts' own ports. What is left out is as in the switches.
+/// The queues of the hosts' own ports. Fields that are left out are as in the switches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostQueues {
-    /// A packet that finds so many waiting, without the one being sent, is dropped; in bytes: that would exceed them.
+    /// Capacity of the queue, without the packet being sent. A packet that finds this many packets waiting,
+    /// or would exceed this many bytes, is dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Amount>,
-    /// A packet that finds at least so many waiting is marked if it is ECN-capable (K); "off" marks nothing.
+    /// Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
+    /// marks nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
 }
@@ -195,7 +248,7 @@ pub enum Mark {
 /// Most subflows of a connection: more than any path diversity uses, and the simulator numbers them in few bits.
 pub const MAX_SUBFLOWS: u32 = 64;
 
-/// One way of sending.
+/// A transport: congestion control, subflows, paths and a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transport {
@@ -205,8 +258,8 @@ pub struct Transport {
     #[serde(default = "one::<u32>")]
     #[schemars(range(min = 1, max = MAX_SUBFLOWS))]
     pub subflows: u32,
-    /// Which of the paths between two hosts each packet takes: the name of a path policy, or a table with name and
-    /// parameters; by default what suits the topology, mostly "ecmp".
+    /// Which of the paths between two hosts each packet takes: the name of a path policy, or a table with
+    /// name and parameters; by default the topology's own, mostly "ecmp".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathPolicy>,
     /// Application bytes that have to be acknowledged before the further subflows join.
@@ -270,7 +323,7 @@ pub struct Traffic {
 pub struct SizeClass {
     /// Name of the class, in the column `class`.
     pub name: String,
-    /// Flows of fewer bytes than this belong to it, but for those of an earlier class.
+    /// Flows of fewer bytes belong to this class, except those of an earlier class.
     pub below: Size,
     /// Name of their transport.
     pub transport: String,
@@ -320,7 +373,14 @@ impl Spec {
                 .check(spec.duration)
                 .map_err(|error| error.under("measure"))?;
         }
-        Ok(spec)
+        match &spec.sweep {
+            Some(sweep) if !(1..=1000).contains(&sweep.seeds) => Err(SpecError::new(
+                "sweep.seeds",
+                sweep.seeds.to_string(),
+                "1 to 1000",
+            )),
+            _ => Ok(spec),
+        }
     }
 }
 
@@ -341,7 +401,10 @@ impl Queues {
 }
 
 /// A limit above 0, a threshold not above the limit. Packets and bytes cannot be compared, so one of each passes.
-fn check_queue(limit: Amount, mark: Mark) -> Result<(), SpecError> {
+///
+/// # Errors
+/// The field, by its path.
+pub fn check_queue(limit: Amount, mark: Mark) -> Result<(), SpecError> {
     if matches!(limit, Amount::Packets(0) | Amount::Bytes(0)) {
         return Err(SpecError::new(
             "limit",

@@ -1,12 +1,14 @@
-//! What an experiment is: units, the spec's types, how a spec is read, overridden and complained about.
+//! What an experiment is: units, the spec's types, and how a spec is read, overridden and checked.
 //!
-//! What is open (kinds of topology, traffic and probe, congestion control, path policies) is a name and a table here; the crates that
-//! own them keep registries ([`Entry`]) from which the table gets its types.
+//! Kinds of topology, traffic and probe, congestion control and path policies are open: here each is a name
+//! and a table. The crates that own them keep registries ([`Entry`]), from which the table gets its types.
 
 mod entry;
 mod error;
 mod experiment;
+mod file;
 mod hosts;
+mod layer;
 mod profile;
 mod quantity;
 mod set;
@@ -16,10 +18,12 @@ mod units;
 pub use entry::{Entry, Loaded, find};
 pub use error::SpecError;
 pub use experiment::{
-    Cc, Event, HostQueues, Kind, LinkState, MAX_SUBFLOWS, Mark, Measure, PathPolicy, Queues, SizeClass, Spec,
-    Stop, Traffic, Transport,
+    Cc, Event, HostQueues, Kind, LinkState, MAX_SUBFLOWS, Mark, Measure, PathPolicy, Queues, Sharing,
+    SizeClass, Spec, Stop, Sweep, Traffic, Transport, check_queue,
 };
+pub use file::read_text;
 pub use hosts::{Hosts, Nic};
+pub use layer::Layer;
 pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery};
 pub use set::apply_override;
 pub use tree::{from_table, read_table, to_table};

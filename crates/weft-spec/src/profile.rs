@@ -9,7 +9,7 @@ use crate::{Hosts, Nic, Size, SpecError, Time, from_table, to_table};
 /// The largest packet on the wire, data or ACK: what IPv4's and IPv6's length fields allow.
 const MAX_WIRE_SIZE: u32 = 65_535;
 
-/// From which moment a flow's completion time is counted; it ends when the last data is acknowledged.
+/// Where a flow's completion time starts; it ends when the receiver has the last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FctFrom {
@@ -27,8 +27,8 @@ pub enum Recovery {
     NewReno,
     /// RFC 6675's pipe over RFC 2018's selective acknowledgements.
     Sack,
-    /// RFC 8985: by selective acknowledgements too, but lost is what something sent later has overtaken for longer than a
-    /// reordering window, retransmissions included.
+    /// RFC 8985: also with selective acknowledgements, but a segment or retransmission is lost once a later
+    /// one has overtaken it by more than a reordering window.
     Rack,
 }
 
@@ -42,7 +42,7 @@ pub struct Profile {
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub mss: u32,
-    /// Header bytes on the wire of a data packet, beside its payload.
+    /// Header bytes on the wire of a data packet, in addition to its payload.
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub header: u32,
@@ -50,8 +50,9 @@ pub struct Profile {
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub ack_size: u32,
-    /// Bytes that each packet, data or not, takes on the wire beyond that. Ethernet's are 24B: preamble and start of frame 8, check
-    /// sequence 4, gap 12 (IEEE 802.3). Queues limited in bytes and bytes of links count them.
+    /// Bytes that each packet, with data or without, takes on the wire in addition to `header` or `ack_size`.
+    /// Ethernet's are 24B: preamble and start of frame 8, check sequence 4, gap 12 (IEEE 802.3). Queues
+    /// limited in bytes and bytes of links count them.
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub framing: u32,
@@ -70,22 +71,22 @@ pub struct Profile {
     pub min_rto: Time,
     /// Upper bound of the RTO.
     pub max_rto: Time,
-    /// Loss recovery.
+    /// Loss recovery: "newreno" (RFC 6582), "sack" (RFC 6675) or "rack" (RFC 8985).
     pub recovery: Recovery,
-    /// RFC 8985, section 7: with "rack", send a probe two RTTs after the last acknowledgement, so that a loss at the tail need
-    /// not wait for the RTO.
+    /// RFC 8985, section 7: with "rack", send a probe two RTTs after the last acknowledgement, so that a loss
+    /// at the tail does not wait for the RTO.
     pub tail_loss_probe: bool,
-    /// What a probe and the end of a reordering window wait in addition: two ticks of Linux's clock.
+    /// Additional wait of a tail loss probe and of the reordering timer: two ticks of Linux's clock.
     pub timer_slack: Time,
-    /// Packets of a subflow leave at a pace, as under Linux' fq: two windows a round trip in slow start, 1.2 afterwards, from the eleventh
-    /// packet on. A rate that congestion control asks for is kept without.
+    /// Packets of a subflow are paced as under Linux's fq: two windows per round trip in slow start, 1.2
+    /// afterwards, from the eleventh packet on. A rate set by congestion control applies even if this is off.
     pub pacing: bool,
-    /// RFC 6937: a fast recovery reduces what is in flight bit by bit, not by a pause.
+    /// RFC 6937: fast recovery reduces the data in flight gradually, not by a pause.
     pub proportional_rate_reduction: bool,
     /// RFC 5682: with selective acknowledgements, try new data after a timeout, and undo it if it was spurious.
     pub forward_rto: bool,
-    /// RFC 7323: acknowledgements of what was sent again give RTT samples, and tell which copy they acknowledge, so that a spurious
-    /// timeout is undone (RFC 3522).
+    /// RFC 7323: acknowledgements of retransmissions give RTT samples and say which copy they acknowledge, so
+    /// that a spurious timeout is undone (RFC 3522).
     pub timestamps: bool,
     /// Duplicate acknowledgements that start fast retransmit.
     #[schemars(range(min = 1))]
@@ -95,47 +96,49 @@ pub struct Profile {
     /// Acknowledge every n-th full segment; 1 is no delay.
     #[schemars(range(min = 1))]
     pub ack_every: u32,
-    /// A delayed acknowledgement is sent after this at the latest.
+    /// Longest time by which an acknowledgement is delayed.
     pub delayed_ack_timeout: Time,
-    /// Segments acknowledged at once when a subflow starts, after none has come for the minimum RTO, and after a duplicate (Linux'
-    /// quick acknowledgements).
+    /// Number of segments acknowledged at once when a subflow starts, after a pause of the minimum RTO, and
+    /// after a duplicate (Linux's quick acknowledgements).
     pub quick_acks: u32,
     /// May the window grow between a cut for a mark and the end of that window?
     pub grow_after_mark: bool,
-    /// A round ends when more than what was sent before it began is acknowledged (RFC 8257, section 3.3, step 3), not
-    /// already when just that is (Linux's DCTCP).
+    /// A round ends when data sent after its start is acknowledged (RFC 8257, section 3.3, step 3). If this
+    /// is off, it ends once all data sent before its start is acknowledged (Linux's DCTCP).
     pub round_ends_beyond: bool,
     /// Do rounds and marks still count when all data of a connection has been handed to subflows?
     pub react_to_the_last: bool,
     /// SYN and SYN/ACK are neither dropped nor marked.
     pub protect_handshake: bool,
-    /// Are the last acknowledgement of a subflow's handshake and, once all data has been handed out, its FIN, FIN/ACK and last
-    /// acknowledgement packets of their own? They change nothing, are not sent again, and take places in queues.
+    /// Are these sent as packets of their own: the last acknowledgement of a subflow's handshake and, once
+    /// all data has been handed out, its FIN, FIN/ACK and last acknowledgement? They have no effect and are
+    /// not retransmitted, but take places in queues.
     pub full_handshakes: bool,
     /// Timeouts of a SYN that do not double the RTO (Linux since 6.5).
     pub syn_linear_timeouts: u32,
-    /// Joins start once data of subflow 0 is acknowledged, and carry data once their own handshake's last acknowledgement is
-    /// (RFC 8684, sections 3.1 and 3.2).
+    /// Joins start once data of subflow 0 is acknowledged. A joined subflow carries data once the last
+    /// acknowledgement of its own handshake is acknowledged (RFC 8684, sections 3.1 and 3.2).
     pub confirmed_joins: bool,
-    /// Joins start after a uniformly random delay up to this from when they may.
+    /// Joins start after a uniformly random delay of up to this, counted from when they may start.
     pub join_delay: Time,
     /// Shared receive buffer of a connection in bytes; limits the data in flight at connection level.
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub receive_buffer: u64,
-    /// Give data outstanding on a subflow that timed out to the others too.
+    /// After a timeout of a subflow, send its outstanding data on the other subflows too.
     pub reinject: bool,
-    /// A connection ends when acknowledgements cover its data, on whatever subflow (RFC 8684, section 3.3.2); else when each
-    /// subflow has all of its own acknowledged.
+    /// A connection ends when acknowledgements on any subflows cover its data (RFC 8684, section 3.3.2). If
+    /// this is off, it ends when all data of each subflow is acknowledged.
     pub ends_by_data_ack: bool,
-    /// With joins under way, new data waits when round-robin's turn comes to a subflow whose SYN/ACK has not arrived; else
-    /// that subflow is passed over.
+    /// When round-robin's turn comes to a subflow whose SYN/ACK has not arrived, new data waits for it. If
+    /// this is off, that subflow is skipped.
     pub turn_waits_for_join: bool,
-    /// A fault of the simulator of AMP's authors, off in every profile: what arrived out of order on a subflow advances it
-    /// only when the connection's own order moves on. Sent again before that, it is acknowledged as a duplicate, and the
-    /// subflow waits for a further timeout.
+    /// A fault of the simulator of AMP's authors, off in every profile. Data that arrived out of order on a
+    /// subflow advances the subflow only when the connection's own order advances. A retransmission before
+    /// that is acknowledged as a duplicate, and the subflow waits for a further timeout.
     pub stall_on_held_data: bool,
-    /// Where FCT starts.
+    /// Where FCT starts: when the flow opens and sends its first SYN ("open"), or when subflow 0's SYN/ACK
+    /// arrives ("established"). It ends when the receiver has the last byte.
     pub fct_from: FctFrom,
 }
 
@@ -167,17 +170,21 @@ pub const PROFILES: &[NamedProfile] = &[
             jitter: Some(Time::from_ns(500)),
             nic: Some(Nic::Fq),
             nic_limit: Some(NIC_LIMIT),
+            tso: false,
+            gro: Time(0),
         },
     },
     NamedProfile {
         name: "amp-2019",
-        about: "what the simulator of AMP's authors did: initial cwnd 1, NewReno, initial RTO 1.5 s, no handshake sample",
+        about: "the simulator of AMP's authors: initial cwnd 1, NewReno, initial RTO 1.5 s, no handshake sample",
         scheduler: "round-robin",
         make: Profile::amp_2019,
         hosts: Hosts {
             jitter: Some(Time(0)),
             nic: Some(Nic::Switch),
             nic_limit: Some(NIC_LIMIT),
+            tso: false,
+            gro: Time(0),
         },
     },
 ];

@@ -160,7 +160,7 @@ macro_rules! text_in_specs {
 }
 pub(crate) use text_in_specs;
 
-/// Visits a quantity, so that anything but a string is told what it lacks.
+/// Visits a quantity, so that anything other than a string gets a helpful error.
 pub(crate) struct Text<T>(pub &'static Dimension, pub std::marker::PhantomData<T>);
 
 impl<T: std::str::FromStr<Err = SpecError>> serde::de::Visitor<'_> for Text<T> {

@@ -9,13 +9,16 @@ const FORM: &str = "KEY=VALUE, with a KEY such as queues.mark or traffic[0].size
 /// No field of a spec is deeper, and what is nested without end could not be taken apart again.
 const MAX_STEPS: usize = 32;
 
+/// Where a name stands for a table with that name: `cc = "amp"` is `cc = { name = "amp" }`.
+const NAMED: [&str; 2] = [".cc", ".paths"];
+
 enum Step {
     Key(String),
     Index(usize),
 }
 
-/// Sets one field of a spec before it is given its types. Tables on the way are made where they are missing; lists do not
-/// grow. The value is read as a TOML value, and as text where it is none, so that units need no quotes:
+/// Sets one field of a spec before it is given its types. Tables on the way are made where they are missing, and from the
+/// name of an algorithm or a path policy; lists do not grow. The value is read as a TOML value, and as text where it is none, so that units need no quotes:
 /// `queues.limit=100 packets`.
 ///
 /// # Errors
@@ -40,6 +43,12 @@ pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecErro
     let mut at = spec.entry(first).or_insert_with(|| Value::Table(Table::new()));
     while let Some(step) = rest.next() {
         let last = rest.peek().is_none();
+        if let (Step::Key(_), Value::String(name)) = (&step, &mut *at)
+            && NAMED.iter().any(|field| path.ends_with(field))
+        {
+            let name = Value::String(std::mem::take(name));
+            *at = Value::Table(Table::from_iter([("name".to_owned(), name)]));
+        }
         match (step, at) {
             (Step::Key(key), Value::Table(table)) => {
                 path = format!("{path}.{key}");

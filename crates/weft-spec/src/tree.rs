@@ -1,4 +1,4 @@
-//! From text to a table, from a table to types, with complaints that know their field path.
+//! Reads text into a table and a table into types, with errors that know their field path.
 
 use schemars::JsonSchema;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Unexpected, Visitor};

@@ -31,7 +31,7 @@ impl Time {
     }
 }
 
-/// A link rate in bits per second; in a spec 10 kbps to 100 Tbps, so that a packet's serialisation can be told exactly.
+/// A link rate in bits per second; in a spec 10 kbps to 100 Tbps, so that a packet's serialisation time is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(pub u64);
 

@@ -83,7 +83,7 @@ fn a_spec_written_and_read_again_is_the_same() {
 const COMPLAINTS: &[(&[&str], &str)] = &[
     (
         &["duraton=1s"],
-        "duraton: unknown field; allowed: name, duration, level, seed, topology, queues, hosts, transports, traffic, probes",
+        "duraton: unknown field; allowed: name, duration, level, seed, topology, queues, layers, hosts, transports, traffic, probes",
     ),
     (
         &["duration=1"],
@@ -280,6 +280,22 @@ fn an_override_takes_toml_values_and_plain_text() {
         "the rest of the table stays"
     );
     assert_eq!(spec.name, "2020-01-01");
+}
+
+#[test]
+fn a_name_takes_parameters() {
+    let set = ["transports.dctcp.cc.g=0.5", "transports.dctcp.paths.rehash=3"];
+    let spec = read(INCAST, &["transports.dctcp.paths=ecmp", set[0], set[1]]).unwrap();
+    let transport = &spec.transports["dctcp"];
+    assert_eq!(transport.cc.name, "dctcp");
+    assert_eq!(transport.cc.parameters["g"], 0.5);
+    let paths = transport.paths.as_ref().unwrap();
+    assert_eq!(paths.name, "ecmp");
+    assert_eq!(paths.params["rehash"].as_integer(), Some(3));
+    assert_eq!(
+        complaint(&["transports.dctcp.cc[0]=1"]),
+        "transports.dctcp.cc: this is \"dctcp\", so it has no entry 0; allowed: an index into a list"
+    );
 }
 
 #[test]

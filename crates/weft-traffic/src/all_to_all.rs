@@ -8,14 +8,14 @@ use weft_spec::{Size, SpecError, Time};
 use crate::opening::Opening;
 use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern};
 
-/// A flow from each of some hosts to each other of them.
+/// A flow from each host to each other, among some hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllToAll {
     /// The hosts.
     #[serde(default = "all")]
     pub hosts: HostSet,
-    /// Application bytes of each flow; left out, it sends until the end.
+    /// Application bytes of each flow; by default it sends until the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// When the flows open.
@@ -43,7 +43,7 @@ impl Pattern for AllToAll {
             return Err(SpecError::new("hosts", format!("{n} hosts"), allowed));
         }
         let mut random = context.random();
-        // Each host begins with the next one, lest all begin with the first.
+        // Each host starts with the next one, so that not all start with the first.
         let count = hosts.len();
         let others = |i: usize| (1..count).map(move |step| (i + step) % count);
         let mut flows = Vec::with_capacity((n * (n - 1)) as usize);

@@ -11,35 +11,36 @@ use crate::{Context, Flow, HostSet, MAX_FLOWS, Pairs, Pattern, random};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
-    /// Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one other, drawn by
-    /// the seed; or "random": each flow of every host goes to another drawn for it; or staggered probabilities by
-    /// distance, { tor, pod }.
+    /// Pairs of hosts, [[FROM, TO], …]; or "permutation": every host sends to one other and receives from one
+    /// other, drawn from the seed; or "random": each flow goes to a host that is drawn for it; or staggered
+    /// probabilities by distance, { tor, pod }.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
-    /// Senders. One sender sends to every receiver; as many as receivers send to one each, in order.
+    /// Senders. A single sender sends to every receiver; as many senders as receivers send to one each, in
+    /// order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
-    /// Receivers. One receiver receives from every sender.
+    /// Receivers. A single receiver receives from every sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
     /// Flows of each pair.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub count: u32,
-    /// Application bytes of each flow; left out, it sends until `stop`.
+    /// Application bytes of each flow; by default it sends until `stop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// When the flows open.
     #[serde(default)]
     pub start: Time,
-    /// When their applications stop producing data; left out, at the end of the experiment.
+    /// When their applications stop producing data; by default at the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
     /// Each flow opens later than `start` by a random time up to this.
     #[serde(default)]
     pub jitter: Time,
-    /// How fast each flow's application writes, as one that reads from a disk; left out, all its data is there at once. What the network
-    /// does not take at once waits.
+    /// Rate at which each flow's application writes, for instance from a disk; by default all its data is
+    /// available at once. Data that the network cannot take yet waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }
@@ -58,7 +59,7 @@ impl Pattern for Bulk {
                 let field = if self.from.is_some() { "from" } else { "to" };
                 return Err(SpecError::new(
                     field,
-                    "given beside pairs",
+                    "given together with pairs",
                     "either pairs, or from and to",
                 ));
             }
@@ -115,7 +116,11 @@ impl Bulk {
             return Err(SpecError::new("size", "0B", "a size above 0"));
         }
         match (self.stop, self.size) {
-            (Some(_), Some(_)) => Err(SpecError::new("stop", "given beside size", "either stop or size")),
+            (Some(_), Some(_)) => Err(SpecError::new(
+                "stop",
+                "given together with size",
+                "either stop or size",
+            )),
             (Some(stop), None) if stop <= latest => {
                 let given = format!("{stop} is not after the start");
                 Err(SpecError::new(

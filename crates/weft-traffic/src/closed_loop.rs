@@ -1,4 +1,4 @@
-//! Closed loops: a flow ends, the sender's next one begins.
+//! Closed loops: when a flow ends, the sender's next one begins.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ pub struct ClosedLoop {
     /// Who sends to whom: "permutation", "random" (each flow to a host drawn for it), staggered probabilities
     /// { tor, pod }, or pairs [[FROM, TO], …], each of which has loops.
     pub pairs: Pairs,
-    /// Senders; left out, all hosts.
+    /// Senders; by default all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
-    /// Receivers where pairs are random; left out, all hosts.
+    /// Receivers if pairs are random; by default all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
-    /// Loops of a sender side by side.
+    /// Concurrent loops of each sender.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub count: u32,
@@ -38,11 +38,11 @@ pub struct ClosedLoop {
     /// Time between a flow's end and its successor's opening.
     #[serde(default)]
     pub pause: Time,
-    /// How fast each flow's application writes, as one that reads from a disk; left out, all its data is there at once. What the network
-    /// does not take at once waits.
+    /// Rate at which each flow's application writes, for instance from a disk; by default all its data is
+    /// available at once. Data that the network cannot take yet waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// No flow opens from here on; left out, to the end of the experiment.
+    /// No flow opens from this time on; by default the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }

@@ -1,7 +1,5 @@
 //! Empirical distributions of sizes: cumulative distributions as the literature tabulates them.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use rand::RngExt;
@@ -9,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
-use weft_spec::{Size, SpecError};
+use weft_spec::{Size, SpecError, read_text};
 
 use crate::sizes::{Checked, LARGEST, Sizes};
 
@@ -23,14 +21,16 @@ pub const WORKLOADS: &[(&str, &str)] = &[
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Empirical {
-    /// A workload, "data-mining" or "web-search", or the path of a file, from the spec's folder: a line a point, size and
-    /// cumulative probability (as a fraction or in percent), and a comment "# size in bytes" or "# size in packets of 1460 bytes".
+    /// A workload, "data-mining" or "web-search", or the path of a file, relative to the spec's folder. The
+    /// file has one point per line, a size and a cumulative probability (as a fraction or in percent), and a
+    /// comment "# size in bytes" or "# size in packets of 1460 bytes".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cdf: Option<String>,
-    /// What one unit of the file's sizes is, where the file does not say it: "1B", or "1460B" for packets.
+    /// The unit of the file's sizes, if the file does not say it: "1B", or "1460B" for packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<Size>,
-    /// Points instead of a file: [size in bytes, cumulative probability as a fraction]. A file's points are kept here.
+    /// Points instead of a file: [size in bytes, cumulative probability as a fraction]. A resolved spec has
+    /// the points of its file here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     points: Option<Vec<[f64; 2]>>,
     #[serde(skip)]
@@ -44,7 +44,7 @@ impl Checked for Empirical {
                 let field = if self.cdf.is_some() { "cdf" } else { "unit" };
                 return Err(SpecError::new(
                     field,
-                    "given beside points",
+                    "given together with points",
                     "either cdf or points",
                 ));
             }
@@ -75,7 +75,7 @@ impl Checked for Empirical {
             self.curve = read(text, self.unit).map_err(|error| error.at("cdf", name))?;
             return Ok(self);
         }
-        let text = read_file(name).map_err(|error| {
+        let text = read_text(name, LONGEST).map_err(|error| {
             let names: Vec<_> = WORKLOADS.iter().map(|(name, _)| format!("{name:?}")).collect();
             let allowed = format!(
                 "a file of at most {LONGEST} bytes of text, or a workload: {}",
@@ -96,16 +96,6 @@ impl Checked for Empirical {
 
 /// A curve of ten thousands of points is no longer.
 const LONGEST: u64 = 1 << 20;
-
-/// The text of a file that is not endless.
-fn read_file(name: &str) -> io::Result<String> {
-    let mut text = String::new();
-    let read = File::open(name)?.take(LONGEST + 1).read_to_string(&mut text)? as u64;
-    if read > LONGEST {
-        return Err(io::Error::other("is too long"));
-    }
-    Ok(text)
-}
 
 /// Lets the relative paths of files in a spec start at `folder`. Call it before overrides, whose paths are a command's.
 pub fn anchor_files(spec: &mut Table, folder: &Path) {
@@ -218,7 +208,7 @@ fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, Complaint> {
     Ok(points.into_iter().map(|[size, p]| [size, p / whole]).collect())
 }
 
-/// Bytes of a unit, if a comment tells it: "packets of N bytes", or "bytes".
+/// Bytes of a unit, if a comment gives it: "packets of N bytes", or "bytes".
 fn unit_in(comment: &str) -> Option<f64> {
     let words: Vec<&str> = comment
         .split(|c: char| !c.is_ascii_alphanumeric())

@@ -1,4 +1,4 @@
-//! A flow: what a traffic pattern asks of a connection.
+//! A flow: the data that a traffic pattern sends over a connection.
 
 use weft_spec::{Rate, Size, Time};
 

@@ -8,9 +8,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time, read_text};
 
 use crate::{Context, Flow, HostRef, MAX_FLOWS, Pattern};
+
+/// Enough for as many flows as there may be.
+const MOST_BYTES: u64 = 128 << 20;
 
 /// The flows of a file, in its order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,7 +21,7 @@ use crate::{Context, Flow, HostRef, MAX_FLOWS, Pattern};
 pub struct FlowList {
     /// The file.
     pub file: String,
-    /// What it is; left out, its name's end says: `.cm`, `.csv`, otherwise HPCC's.
+    /// Format of the file; by default taken from the end of its name: `.cm`, `.csv`, otherwise HPCC's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
 }
@@ -48,7 +51,7 @@ impl Pattern for FlowList {
             let place = line.map_or(String::new(), |line| format!("line {}: ", line + 1));
             SpecError::new("file", format!("{}: {place}{given}", self.file), allowed)
         };
-        let text = std::fs::read_to_string(&self.file)
+        let text = read_text(&self.file, MOST_BYTES)
             .map_err(|error| refuse(None, (error.to_string(), "a text file of flows".to_owned())))?;
         let parse = match self.format() {
             Format::Cm => connection,
@@ -74,7 +77,7 @@ impl FlowList {
     }
 }
 
-/// The flows of all lines; `parse` is told each line and its number from 0.
+/// The flows of all lines; `parse` is called with each line and its number from 0.
 fn collect<'a>(
     text: &'a str,
     context: &Context<'_>,

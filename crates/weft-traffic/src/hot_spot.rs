@@ -9,20 +9,21 @@ use weft_spec::{Size, SpecError, Time};
 use crate::opening::Opening;
 use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern};
 
-/// Flows from every host, a part of which go to a few hosts and the others anywhere.
+/// Flows from every host: a share goes to a few hosts, the rest to any others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HotSpot {
-    /// The hosts that get more.
+    /// The hosts that receive more.
     pub spots: HostSet,
-    /// The probability that a flow goes to one of them; else it goes to any other host but these and its sender.
+    /// Probability that a flow goes to one of `spots`; otherwise it goes to any host except these and its
+    /// sender.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
     /// Flows of each host.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub count: u32,
-    /// Application bytes of each flow; left out, it sends until the end.
+    /// Application bytes of each flow; by default it sends until the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// When the flows open.

@@ -19,7 +19,7 @@ pub struct Incast {
     /// Time between the openings of two flows of a round.
     #[serde(default)]
     pub gap: Time,
-    /// Time between the beginnings of two rounds; needed when there is more than one.
+    /// Time between the starts of two rounds; required if there is more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Time>,
     /// Number of rounds.
@@ -32,10 +32,10 @@ pub struct Incast {
     /// Each flow opens later by a random time up to this.
     #[serde(default)]
     pub jitter: Time,
-    /// Senders; left out, all hosts but the receiver. Flows are spread evenly over them.
+    /// Senders; by default all hosts except the receiver. Flows are spread evenly over them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
-    /// The receiver; left out, the last host.
+    /// The receiver; by default the last host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostRef>,
 }
@@ -151,12 +151,12 @@ impl Incast {
             return Err(SpecError::new(
                 "from",
                 "there are no senders",
-                "at least one host beside the receiver",
+                "at least one host besides the receiver",
             ));
         }
         if senders.contains(&to) {
             let name = context.hosts[to as usize];
-            let given = format!("the receiver {name:?} is among the senders");
+            let given = format!("the receiver {name:?} is also a sender");
             return Err(SpecError::new("from", given, "hosts other than the receiver"));
         }
         Ok((senders, to))

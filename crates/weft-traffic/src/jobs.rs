@@ -1,10 +1,11 @@
 //! Request/response jobs: a client asks several servers at once, as in a parallel read (Kheirkhah and Lee, AMP, section
 //! 5.3: 2 KB to each of 10 servers, 64 KB back from each, 8 jobs at a time).
 //!
-//! Requests and blocks are connections of their own; a server opens its own as soon as the whole request has arrived. A job's
-//! hosts are drawn when it begins, independently of those of other jobs. Where a job's client is another host than that of
-//! the job before in its slot, word of the end reaches it by a packet of an acknowledgement's size that is neither
-//! dropped nor marked: so there is a one-way delay between the two.
+//! Requests and blocks are separate connections; a server opens its connection as soon as the whole request
+//! has arrived. A job's hosts are drawn when it begins, independently of those of other jobs. If the client
+//! of a job is not the client of the previous job in its slot, a packet notifies it that the previous job has
+//! ended. This packet has the size of an acknowledgement and is neither dropped nor marked, so there is a
+//! one-way delay between the two jobs.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::closed_loop::check_stop;
 use crate::random::{self, Streams};
 use crate::{Classes, Context, Delivery, Flow, HostSet, Job, Pattern, Program, SizeDistribution, Step};
 
-/// Jobs of one client and several servers each, some side by side.
+/// Jobs of one client and several servers each; several jobs may run concurrently.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jobs {
@@ -29,14 +30,14 @@ pub struct Jobs {
     pub request: Size,
     /// Application bytes of a block: a size, or a distribution of sizes by its kind.
     pub block: SizeDistribution,
-    /// Jobs side by side.
+    /// Number of concurrent jobs.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = MAX_SLOTS))]
     pub slots: u32,
-    /// Hosts of which a job's client is drawn; left out, all.
+    /// Hosts from which a job's client is drawn; by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<HostSet>,
-    /// Hosts of which a job's servers are drawn, its client excepted; left out, all.
+    /// Hosts from which a job's servers are drawn, except its client; by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub among: Option<HostSet>,
     /// When the first jobs begin.
@@ -45,7 +46,7 @@ pub struct Jobs {
     /// Each first job begins later by a random time up to this.
     #[serde(default)]
     pub jitter: Time,
-    /// No job begins from here on; left out, to the end of the experiment.
+    /// No job begins from this time on; by default the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }
@@ -78,8 +79,8 @@ impl Pattern for Jobs {
         if !(1..=most).contains(&self.servers) {
             let given = self.servers.to_string();
             let allowed = match most {
-                0 => "more hosts: there is none beside the client".to_owned(),
-                most => format!("1 to {most}, the hosts beside the client"),
+                0 => "more hosts: there is none besides the client".to_owned(),
+                most => format!("1 to {most}, the number of hosts besides the client"),
             };
             return Err(SpecError::new("servers", given, allowed));
         }

@@ -117,15 +117,15 @@ impl Pairs {
         if let (Pairs::Listed(_), Some(_)) = (self, from) {
             return Err(SpecError::new(
                 "from",
-                "given beside a list of pairs",
+                "given together with a list of pairs",
                 "one of the two",
             ));
         }
         if to.is_some() && *self != Pairs::Random {
             return Err(SpecError::new(
                 "to",
-                "given beside these pairs",
-                "pairs = \"random\" beside it",
+                "given together with these pairs",
+                "only together with pairs = \"random\"",
             ));
         }
         let senders = match from {

@@ -9,7 +9,7 @@ use weft_spec::{Size, SpecError, Time};
 use crate::opening::Opening;
 use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern};
 
-/// A flow from each sender to each of some receivers drawn for it.
+/// A flow from each sender to each of several receivers that are drawn for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OneToMany {
@@ -19,7 +19,7 @@ pub struct OneToMany {
     /// Senders.
     #[serde(default = "all")]
     pub from: HostSet,
-    /// Application bytes of each flow; left out, it sends until the end.
+    /// Application bytes of each flow; by default it sends until the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// When the flows open.

@@ -1,4 +1,4 @@
-//! What flows have in common that open at about the same time.
+//! The common fields of flows that open at about the same time.
 
 use rand::Rng;
 use weft_spec::{Size, SpecError, Time};

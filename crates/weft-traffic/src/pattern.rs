@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Loaded, Size, SpecError, Time, from_table, to_table};
+use weft_spec::{Entry, Loaded, Rate, Size, SpecError, Time, from_table, to_table};
 
 use crate::random::Streams;
 use crate::{
@@ -23,26 +23,32 @@ pub const TRAFFIC: &[Entry<dyn Pattern>] = &[
     ),
     entry::<Incast>(
         "incast",
-        "rounds of flows from many senders to one receiver, opened one shortly after the other",
+        "rounds of flows from many senders to one receiver, opened shortly after each other",
     ),
     entry::<Poisson>(
         "poisson",
-        "open loop: every host opens flows at random times, whatever became of those before",
+        "open loop: every host opens flows at random times, whether or not earlier ones have ended",
     ),
-    entry::<ClosedLoop>("closed-loop", "a flow ends, the sender's next one begins"),
+    entry::<ClosedLoop>(
+        "closed-loop",
+        "closed loop: when a flow ends, the sender's next one begins",
+    ),
     entry::<Jobs>(
         "jobs",
-        "a client asks servers, each answers with a block; when all are in, the next job begins",
+        "a client sends requests to servers, each answers with a block; when all blocks have arrived, the next job begins",
     ),
     entry::<AllToAll>("all-to-all", "a flow from every host to every other: a shuffle"),
     entry::<OneToMany>(
         "one-to-many",
         "a flow from each sender to each of several receivers drawn for it",
     ),
-    entry::<Stride>("stride", "a flow from every host to the one so many further on"),
+    entry::<Stride>(
+        "stride",
+        "a flow from every host to the host a fixed number of places further on",
+    ),
     entry::<HotSpot>(
         "hot-spot",
-        "flows from every host, a part of which go to a few hosts",
+        "flows from every host, a share of which goes to a few hosts",
     ),
     entry::<FlowList>(
         "flow-list",
@@ -64,13 +70,13 @@ pub trait Pattern {
         Ok(Vec::new())
     }
 
-    /// How many flows are certainly open at a time, known without making them; worth implementing where a number in a spec
-    /// makes more than a machine holds.
+    /// A lower bound of the number of flows open at the same time, known without making them. Implement it if
+    /// a number in a spec can make more flows than a machine holds.
     fn at_once(&self) -> u64 {
         0
     }
 
-    /// What opens flows while the experiment runs, if the pattern does that.
+    /// The program that opens flows while the experiment runs, if the pattern has one.
     ///
     /// # Errors
     /// As for [`flows`](Self::flows).
@@ -80,7 +86,7 @@ pub trait Pattern {
     }
 }
 
-/// What a pattern knows beside its own fields.
+/// What a pattern knows in addition to its own fields.
 pub struct Context<'a> {
     /// Names of the fabric's hosts, in its order.
     pub hosts: &'a [&'a str],
@@ -91,6 +97,8 @@ pub struct Context<'a> {
     pub(crate) classes: Classes,
     /// Links from host to host, 0 where no path leads.
     pub(crate) distance: Option<&'a dyn Fn(u32, u32) -> u32>,
+    /// Capacity of each host's links into the network, in the order of `hosts`.
+    pub(crate) capacities: &'a [Rate],
     by_name: HashMap<&'a str, u32>,
     seed: u64,
 }
@@ -112,6 +120,7 @@ impl<'a> Context<'a> {
                 rest: Class { transport, class: 0 },
             },
             distance: None,
+            capacities: &[],
             by_name,
             seed,
         }
@@ -136,6 +145,12 @@ impl<'a> Context<'a> {
             distance: Some(distance),
             ..self
         }
+    }
+
+    /// With the capacity of each host's links into the network, summed over its links.
+    #[must_use]
+    pub fn with_capacities(self, capacities: &'a [Rate]) -> Self {
+        Self { capacities, ..self }
     }
 
     /// A flow of this entry that lasts until its data is sent.

@@ -7,31 +7,37 @@ use weft_spec::{SpecError, Time};
 
 use crate::{Context, Flow, HostSet, MAX_FLOWS, Pairs, Pattern, SizeDistribution};
 
-/// Every sender opens flows at the times of a Poisson process of its own, whatever became of those before.
+/// Every sender opens flows at the times of a Poisson process of its own, whether or not earlier flows have
+/// ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Poisson {
-    /// Mean time between the openings of one sender; or `rate`.
+    /// Mean time between two flows of one sender; `rate` and `load` are the alternatives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
-    /// Flows a second of one sender; or `interval`.
+    /// Flows per second of one sender; `interval` and `load` are the alternatives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
+    /// Share of the capacity of a sender's own links that the application bytes of its flows take on average, without headers;
+    /// `interval` and `rate` are the alternatives. Pairs with the same sender share it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub load: Option<f64>,
     /// Application bytes of each flow: a size, or a distribution of sizes by its kind.
     pub size: SizeDistribution,
     /// Who sends to whom: "permutation", "random", staggered probabilities { tor, pod }, or pairs [[FROM, TO], …], each of
     /// which opens flows.
     pub pairs: Pairs,
-    /// Senders; left out, all hosts.
+    /// Senders; by default all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
-    /// Receivers where pairs are random; left out, all hosts.
+    /// Receivers if pairs are random; by default all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
     /// When the processes begin.
     #[serde(default)]
     pub start: Time,
-    /// No flow opens from here on; left out, to the end of the experiment.
+    /// No flow opens from this time on; by default the end of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }
@@ -47,26 +53,26 @@ impl Pattern for Poisson {
                 format!("a time above {}", self.start),
             ));
         }
-        let mean = self.mean()?;
+        let pace = self.pace()?;
         let mut random = context.random();
         let matrix = self
             .pairs
             .resolve(self.from.as_ref(), self.to.as_ref(), context, &mut random)?;
+        let means = self.means(pace, &matrix.senders, context);
         let lasting = (stop.0 - self.start.0) as f64;
-        let expected = matrix.senders.len() as f64 * lasting / mean;
+        let expected: f64 = means.iter().map(|mean| lasting / mean).sum();
         let too_many = || {
             let given = format!("about {expected:.0} flows before {stop}");
-            let field = if self.rate.is_some() { "rate" } else { "interval" };
-            SpecError::new(field, given, format!("at most {MAX_FLOWS} flows in all"))
+            SpecError::new(pace.field(), given, format!("at most {MAX_FLOWS} flows in all"))
         };
         if expected > MAX_FLOWS as f64 {
             return Err(too_many());
         }
-        let Ok(gaps) = Exp::new(1.0 / mean) else {
-            return Err(too_many());
-        };
         let mut flows = Vec::with_capacity((expected * 1.1) as usize);
-        for (i, &from) in matrix.senders.iter().enumerate() {
+        for (i, (&from, mean)) in matrix.senders.iter().zip(means).enumerate() {
+            let Ok(gaps) = Exp::new(1.0 / mean) else {
+                return Err(too_many());
+            };
             let mut after = gaps.sample(&mut random);
             while after < lasting {
                 let to = matrix.to(i, &mut random);
@@ -83,23 +89,73 @@ impl Pattern for Poisson {
     }
 }
 
+/// How often a sender opens flows, as a spec says it.
+#[derive(Clone, Copy)]
+enum Pace {
+    /// Mean picoseconds between openings.
+    Interval(f64),
+    /// Flows a second.
+    Rate(f64),
+    /// Share of the sender's links.
+    Load(f64),
+}
+
+impl Pace {
+    fn field(self) -> &'static str {
+        match self {
+            Self::Interval(_) => "interval",
+            Self::Rate(_) => "rate",
+            Self::Load(_) => "load",
+        }
+    }
+}
+
 impl Poisson {
-    /// Mean picoseconds between openings of one sender.
-    fn mean(&self) -> Result<f64, SpecError> {
-        match (self.interval, self.rate) {
-            (Some(_), Some(_)) => Err(SpecError::new("rate", "given beside interval", "one of the two")),
-            (None, None) => Err(SpecError::new(
+    /// The one of the three fields that is given.
+    fn pace(&self) -> Result<Pace, SpecError> {
+        match (self.interval, self.rate, self.load) {
+            (None, None, None) => Err(SpecError::new(
                 "interval",
                 "missing",
-                "a time, or rate in its place",
+                "a time, or rate or load instead",
             )),
-            (Some(Time(0)), None) => Err(SpecError::new("interval", "0s", "a time above 0")),
-            (Some(interval), None) => Ok(interval.0 as f64),
-            (None, Some(rate)) if rate > 0.0 && rate <= 1e12 => Ok(1e12 / rate),
-            (None, Some(rate)) => {
+            (Some(Time(0)), None, None) => Err(SpecError::new("interval", "0s", "a time above 0")),
+            (Some(interval), None, None) => Ok(Pace::Interval(interval.0 as f64)),
+            (None, Some(rate), None) if rate > 0.0 && rate <= 1e12 => Ok(Pace::Rate(rate)),
+            (None, Some(rate), None) => {
                 let allowed = "flows a second, above 0 and at most 1000000000000";
                 Err(SpecError::new("rate", rate.to_string(), allowed))
             }
+            (None, None, Some(load)) if load > 0.0 && load <= 1.0 => Ok(Pace::Load(load)),
+            (None, None, Some(load)) => {
+                let allowed = "a share of the senders' links, above 0 and at most 1";
+                Err(SpecError::new("load", load.to_string(), allowed))
+            }
+            (interval, _, load) => {
+                let field = if load.is_some() { "load" } else { "rate" };
+                let beside = if interval.is_some() { "interval" } else { "rate" };
+                let given = format!("given together with {beside}");
+                Err(SpecError::new(field, given, "one of interval, rate and load"))
+            }
         }
+    }
+
+    /// Mean picoseconds between openings of each of the senders, who are named as often as they have pairs.
+    fn means(&self, pace: Pace, senders: &[u32], context: &Context<'_>) -> Vec<f64> {
+        let load = match pace {
+            Pace::Interval(mean) => return vec![mean; senders.len()],
+            Pace::Rate(rate) => return vec![1e12 / rate; senders.len()],
+            Pace::Load(load) => load,
+        };
+        let mut pairs = vec![0.0; context.hosts.len()];
+        for &sender in senders {
+            pairs[sender as usize] += 1.0;
+        }
+        let bits = 8.0 * self.size.mean();
+        let mean = |&sender: &u32| {
+            let capacity = context.capacities[sender as usize].0 as f64;
+            1e12 * bits * pairs[sender as usize] / (load * capacity)
+        };
+        senders.iter().map(mean).collect()
     }
 }

@@ -1,8 +1,9 @@
 //! Traffic that reacts: flows that open when others end.
 //!
-//! A program's flows are numbered from 0, its jobs likewise. What flow or job `n` is, is a pure function of the spec, the
-//! seed and `n`, so that either end of a connection works it out for itself; only when it opens depends on the run. Whatever
-//! makes something open happens at the host that opens it, but for a job that follows one of another client.
+//! A program's flows and jobs are numbered from 0. Flow or job `n` is a pure function of the spec, the seed
+//! and `n`, so that both ends of a connection compute it on their own; only its opening time depends on the
+//! run. The event that opens a flow happens at the host that opens it, except for a job that follows a job of
+//! another client.
 
 use std::fmt;
 

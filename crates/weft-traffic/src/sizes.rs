@@ -1,4 +1,4 @@
-//! How large flows are: a size, or a distribution of sizes.
+//! Sizes of flows: a single size, or a distribution.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ pub const SIZES: &[Entry<dyn Sizes>] = &[
         "uniform",
         "every whole number of bytes between two sizes equally likely",
     ),
-    entry::<Exponential>("exponential", "exponential of a mean"),
+    entry::<Exponential>("exponential", "exponential with a given mean"),
     entry::<BoundedPareto>(
         "pareto",
-        "Pareto of a shape and a mean, with or without an upper bound",
+        "Pareto with a given shape and mean, with or without an upper bound",
     ),
     entry::<Empirical>(
         "empirical",
@@ -174,17 +174,17 @@ impl Sizes for Exponential {
     }
 }
 
-/// Pareto: P(X > x) = (L / x)^shape from L on, where L is what gives the mean; below an upper bound if there is one. Draws
-/// above 1 TB count as 1 TB.
+/// Pareto: P(X > x) = (L / x)^shape from L on, truncated at an upper bound if there is one. L follows from
+/// the mean. Draws above 1 TB count as 1 TB.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BoundedPareto {
-    /// The tail's exponent; above 1 where there is no upper bound, for the mean to be finite.
+    /// The exponent of the tail; must be above 1 without an upper bound, or the mean would be infinite.
     #[schemars(range(min = 0.01, max = 100.0))]
     shape: f64,
-    /// The mean, upper bound included.
+    /// The mean, with the upper bound taken into account.
     mean: Size,
-    /// The upper bound; left out, there is none.
+    /// The upper bound; by default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     most: Option<Size>,
     /// The lower bound L in bytes.
@@ -205,7 +205,7 @@ impl Checked for BoundedPareto {
         self.least = match self.most {
             None if a <= 1.0 => {
                 let given = format!("{a} without an upper bound: the mean is infinite");
-                return Err(SpecError::new("shape", given, "above 1, or most beside it"));
+                return Err(SpecError::new("shape", given, "above 1, or together with most"));
             }
             None => mean * (a - 1.0) / a,
             Some(most) if most <= self.mean => {

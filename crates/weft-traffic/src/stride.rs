@@ -8,14 +8,14 @@ use weft_spec::{Size, SpecError, Time};
 use crate::opening::Opening;
 use crate::{Context, Flow, Pattern};
 
-/// A flow from every host to the one so many further on.
+/// A flow from every host to the host a fixed number of places further on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stride {
-    /// How many hosts further on; after the last host comes the first.
+    /// Number of places; the first host follows the last.
     #[schemars(range(min = 1))]
     pub stride: u32,
-    /// Application bytes of each flow; left out, it sends until the end.
+    /// Application bytes of each flow; by default it sends until the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// When the flows open.
@@ -31,7 +31,7 @@ impl Pattern for Stride {
         let opening = Opening::new(self.size, self.start, self.jitter)?;
         let hosts = context.hosts.len() as u32;
         if self.stride.is_multiple_of(hosts.max(1)) {
-            let given = format!("{} of {hosts} hosts, each to itself", self.stride);
+            let given = format!("{} of {hosts} hosts, so that each sends to itself", self.stride);
             return Err(SpecError::new(
                 "stride",
                 given,

@@ -34,6 +34,15 @@ fn told(flows: &[Flow]) -> Vec<(u32, u32, Option<u64>, u64)> {
 }
 
 #[test]
+fn a_file_without_an_end_is_refused() {
+    let error = flows("flow-list", "file = \"/dev/zero\"").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "file: /dev/zero: is too long: more than 268435456 bytes; allowed: a text file of flows"
+    );
+}
+
+#[test]
 fn a_connection_matrix_of_htsim() {
     let text = "Nodes 5\nConnections 3\n0->3 id 1 start 0 size 2000000\n# a comment\n3->1 size 15000 start 7000000\n\n4->0 start 5\n";
     let flows = listed(".cm", text).unwrap();

@@ -178,12 +178,12 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "incast",
         "+from = [0, \"r0\"]",
-        "from: the receiver \"r0\" is among the senders; allowed: hosts other than the receiver",
+        "from: the receiver \"r0\" is also a sender; allowed: hosts other than the receiver",
     ),
     (
         "incast",
         "+from = []",
-        "from: there are no senders; allowed: at least one host beside the receiver",
+        "from: there are no senders; allowed: at least one host besides the receiver",
     ),
     (
         "incast",
@@ -210,7 +210,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "bulk",
         "pairs = \"permutation\"\nto = 1",
-        "to: given beside pairs; allowed: either pairs, or from and to",
+        "to: given together with pairs; allowed: either pairs, or from and to",
     ),
     (
         "bulk",
@@ -260,7 +260,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "bulk",
         "from = 0\nto = 1\nsize = \"1KB\"\nstop = \"1s\"",
-        "stop: given beside size; allowed: either stop or size",
+        "stop: given together with size; allowed: either stop or size",
     ),
     (
         "bulk",
@@ -362,7 +362,7 @@ fn stride_goes_so_many_hosts_further() {
     let refused = flows("stride", "stride = 8", 4, 1).unwrap_err().to_string();
     assert_eq!(
         refused,
-        "stride: 8 of 4 hosts, each to itself; allowed: no multiple of the number of hosts"
+        "stride: 8 of 4 hosts, so that each sends to itself; allowed: no multiple of the number of hosts"
     );
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use weft_spec::{Size, SpecError, Time, find};
+use weft_spec::{Rate, Size, SpecError, Time, find};
 use weft_traffic::{Class, Classes, Context, Delivery, Flow, Program, Step, TRAFFIC};
 
 /// Runs `use_it` with a context of this many hosts in racks of 4 and pods of 8, for an experiment of 10 s.
@@ -36,11 +36,16 @@ fn with<T>(
             class: 5,
         },
     };
+    // The first host has a link of ten times the others' rate.
+    let capacities: Vec<_> = (0..hosts)
+        .map(|i| Rate(if i == 0 { 10 } else { 1 } * 1_000_000))
+        .collect();
     let loaded = (find(TRAFFIC, "kind", kind)?.load)(&fields.parse().unwrap())?;
     let context = Context::new(&names, 0, 5, seed)
         .lasting(Time::from_ms(10_000))
         .with_classes(classes)
-        .with_distance(&distance);
+        .with_distance(&distance)
+        .with_capacities(&capacities);
     Ok(use_it(loaded.it.as_ref(), &context))
 }
 
@@ -88,6 +93,35 @@ fn poisson_arrivals_have_rate_and_variance() {
     .unwrap();
     assert_eq!(made, by_rate);
     assert_ne!(made, flows("poisson", fields, 64, 2).unwrap());
+}
+
+/// Links of 1 Mbps, the first of 10 Mbps: half of them for 10 s is 625 kB, or 6.25 MB. Of 1,250 flows of 500 B on average, with a
+/// coefficient of variation of 0.58, the standard deviation of the sum is below 4 %.
+#[test]
+fn load_is_the_share_of_the_senders_links() {
+    let fields =
+        "load = 0.5\npairs = \"random\"\nsize = { kind = \"uniform\", from = \"1B\", to = \"999B\" }";
+    let bytes = |made: &[Flow], from: u32| -> u64 {
+        let own = made.iter().filter(|flow| flow.from == from);
+        own.map(|flow| flow.size.unwrap().0).sum()
+    };
+    let near = |bytes: u64, expected: f64| assert!((bytes as f64 / expected - 1.0).abs() < 0.12, "{bytes}");
+    let made = flows("poisson", fields, 16, 1).unwrap();
+    near(bytes(&made, 0), 6_250_000.0);
+    (1..16).for_each(|host| near(bytes(&made, host), 625_000.0));
+    // Two pairs of one sender share its link.
+    let listed = fields.replace("\"random\"", "[[1, 2], [1, 3], [2, 3]]");
+    let made = flows("poisson", &listed, 16, 1).unwrap();
+    (1..3).for_each(|host| near(bytes(&made, host), 625_000.0));
+    // Which is the same as the rate that it comes to.
+    let by_rate = fields
+        .replace("load = 0.5", "rate = 125")
+        .replace("\"random\"", "[[1, 2]]");
+    let by_load = fields.replace("\"random\"", "[[1, 2]]");
+    assert_eq!(
+        flows("poisson", &by_rate, 16, 1).unwrap(),
+        flows("poisson", &by_load, 16, 1).unwrap()
+    );
 }
 
 #[test]
@@ -188,7 +222,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"",
-        "interval: missing; allowed: a time, or rate in its place",
+        "interval: missing; allowed: a time, or rate or load instead",
     ),
     (
         "poisson",
@@ -203,7 +237,27 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = \"random\"\nsize = \"1KB\"\nrate = 1\ninterval = \"1s\"",
-        "rate: given beside interval",
+        "rate: given together with interval; allowed: one of interval, rate and load",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"1KB\"\nrate = 1\nload = 0.5",
+        "load: given together with rate; allowed: one of",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"1KB\"\nload = 1.01",
+        "load: 1.01; allowed: a share of the senders' links, above 0 and at most 1",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"1KB\"\nload = nan",
+        "load: NaN; allowed: a share",
+    ),
+    (
+        "poisson",
+        "pairs = \"random\"\nsize = \"1B\"\nload = 1",
+        "load: about 31250000 flows before 10s; allowed: at most",
     ),
     (
         "poisson",
@@ -243,7 +297,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = \"permutation\"\nto = 1\nsize = \"1KB\"\nrate = 1",
-        "to: given beside these pairs; allowed: pairs = \"random\"",
+        "to: given together with these pairs; allowed: only together with pairs = \"random\"",
     ),
     (
         "poisson",
@@ -253,7 +307,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "poisson",
         "pairs = [[0, 1]]\nfrom = 1\nsize = \"1KB\"\nrate = 1",
-        "from: given beside a list of pairs; allowed: one",
+        "from: given together with a list of pairs; allowed: one",
     ),
     (
         "poisson",
@@ -298,7 +352,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "jobs",
         "servers = 16\nrequest = \"2KB\"\nblock = \"64KB\"",
-        "servers: 16; allowed: 1 to 15, the hosts beside the client",
+        "servers: 16; allowed: 1 to 15, the number of hosts besides the client",
     ),
     (
         "jobs",

@@ -292,7 +292,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "kind = \"empirical\"\ncdf = \"web-search\"\npoints = [[1, 0], [2, 1]]",
-        "cdf: given beside points; allowed: either",
+        "cdf: given together with points; allowed: either",
     ),
 ];
 

@@ -119,6 +119,7 @@ mirrors! {
         releases: u64,
         changed: u64,
         opened: u64,
+        netns: u64,
     }
     /// `struct weft_event`.
     "weft_event" => Event {
@@ -135,6 +136,22 @@ mirrors! {
         reserved2: u32,
         local: [u8; 16],
         remote: [u8; 16],
+    }
+    /// `struct weft_rule`.
+    "weft_rule" => Rule {
+        cgroup: u64,
+        network: [u32; 4],
+        bits: u32,
+        destination: u32,
+        first_port: u32,
+        last_port: u32,
+        algorithm: [u8; 16],
+    }
+    /// `struct weft_lost`.
+    "weft_lost" => Lost {
+        key: u64,
+        slot: u32,
+        owner: u32,
     }
     /// `struct weft_totals`.
     "weft_totals" => Totals {

@@ -1,9 +1,9 @@
-//! The twin of the kernel's congestion control: the very C of the BPF programs (`crates/weft-linux/bpf`), compiled for
+//! The twin of the kernel's congestion control: the very C of the BPF programs (`weft-bpf`), compiled for
 //! user space, behind `weft-cc`'s contract.
 //!
-//! So it can be compared with `weft-cc` event by event, and take part in the packet simulator as
-//! `cc = "kernel:amp"`. What is the kernel's own and not the algorithm's is not here: when an event comes, who is
-//! idle, and the echo of marks.
+//! So it can be compared with `weft-cc` event by event, and used in the packet simulator as `cc =
+//! "kernel:amp"`. What the kernel does and the algorithm does not is missing here: the timing of events, the
+//! detection of idle subflows, and the echo of marks.
 
 pub mod layout;
 mod parameters;

@@ -1,4 +1,4 @@
-"""Fields that vary over a sweep, and the values that they take: `--over 'traffic[0].flows=10:40:10'`."""
+"""Fields that vary in a sweep, and their values: `--over 'traffic[0].flows=10:40:10'`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 MOST_RUNS = 100_000
-"""Of one sweep. Each is a folder of files, and all of them are planned before the first begins."""
+"""Maximum runs of one sweep. Each is a folder of files, and all are planned before the first begins."""
 
 _NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?", re.ASCII)
@@ -39,10 +39,12 @@ class Axis:
         field = field.strip()
         if not (field and equals and values.strip()):
             raise UsageError(f"--over {text!r:.100}: names no values; allowed: {_ALLOWED}")
+        if field == "sweep" or field.startswith("sweep."):
+            raise UsageError(f"--over {field}: says what varies; allowed: a field of the experiment")
         if field == "seed":
-            raise UsageError("--over seed: is not varied so; allowed: --seeds N, from the spec's seed on")
+            raise UsageError("--over seed: is no field to vary; allowed: --seeds N, from the spec's seed on")
         found: list[str] = []
-        for part in _split(values):
+        for part in split(values):
             span = _RANGE.fullmatch(part)
             found += [part] if span is None else _count(text, *span.groups(default="1"))
             if not part or len(found) > MOST_RUNS:
@@ -91,7 +93,7 @@ def label_names(axes: Sequence[Axis], taken: Collection[str]) -> list[str]:
     ]
 
 
-def _split(values: str) -> list[str]:
+def split(values: str) -> list[str]:
     """The parts between commas that are in no brackets and no quotes."""
     parts, depth, quote = [""], 0, ""
     for c in values:
@@ -113,7 +115,9 @@ def _split(values: str) -> list[str]:
 def _count(text: str, first: str, last: str, step: str) -> list[str]:
     low, high, by = Decimal(first), Decimal(last), Decimal(step)
     if by <= 0 or high < low:
-        raise UsageError(f"--over {text!r:.100}: goes nowhere; allowed: FIRST:LAST:STEP upwards, with a STEP above 0")
+        raise UsageError(
+            f"--over {text!r:.100}: is an empty range; allowed: FIRST:LAST:STEP upwards, with a STEP above 0"
+        )
     number = int((high - low) / by) + 1
     if number > MOST_RUNS:
         raise UsageError(f"--over {text!r:.100}: has {number:,} values; allowed: at most {MOST_RUNS:,}")

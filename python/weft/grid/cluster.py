@@ -1,38 +1,45 @@
-"""The runs of a sweep on a Dask cluster: one on this machine's cores, or any by its address.
+"""The runs of a sweep on a Dask cluster: one on this machine's cores, one of Slurm's jobs, or any by its address.
 
-Nothing but specs and complaints goes over the network: a worker writes a run's results to the sweep's folder.
+Only specs and errors go over the network: a worker writes a run's results to the sweep's folder.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import re
 import shutil
-from contextlib import contextmanager
-from dataclasses import dataclass
+import subprocess
+import tempfile
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from weft import _weft
-from weft.errors import MissingError, OutputError, UsageError
+from weft.errors import MissingError, OutputError
 from weft.grid.plan import build
 from weft.grid.store import is_complete, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
 
-    from distributed import Client, Future
+    from dask_jobqueue.slurm import SLURMCluster
+    from distributed import Client, Future, LocalCluster
 
     from weft.grid.plan import Planned
+    from weft.grid.where import Where
 
 AHEAD = 1000
 """Runs that a scheduler knows of at a time."""
 
 PATIENCE_S = 10
 """For a scheduler to answer."""
+
+SLURM_JOB = {"cores": "1", "memory": "2GB"}
+"""What a job has of these unless somebody says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -57,39 +64,56 @@ class Complaint:
     """Likewise: results cannot be written."""
 
 
-def run_all(
-    runs: Sequence[Planned],
-    folder: Path,
-    *,
-    address: str | None,
-    workers: int | None,
-    force: bool,
-    on_done: Callable[[Planned, Failure | None], None],
-) -> None:
-    """Runs what has no results yet.
-
-    Args:
-        runs: With keys of their own.
-        folder: The sweep's, which workers must see under the same path.
-        address: Of a scheduler; none: a cluster on this machine, for as long as this takes.
-        workers: Of that cluster: processes, of one thread each.
-        force: Run what needs more memory than a machine has free.
-        on_done: Told of each run that ends, in any order.
+class Runner:
+    """Runs specs on a cluster, which begins with the first that has no results and ends with the runner.
 
     Raises:
         MissingError: No scheduler answers, it has gone, or a worker is not fit.
         OutputError: Results cannot be written.
-        UsageError: `address` is none.
     """
-    from distributed import as_completed
 
-    folder = folder.absolute()
-    with _connected(address, min(workers or _cores(), len(runs)), folder) as client:
+    def __init__(self, folder: Path, where: Where, *, most: int, force: bool) -> None:
+        """Runs nothing yet.
+
+        Args:
+            folder: The sweep's, which workers must see under the same path.
+            where: The machines.
+            most: Runs that there may be at a time.
+            force: Run what needs more memory than a machine has free.
+        """
+        self._folder = folder.absolute()
+        self._where = replace(where, workers=min(where.workers or _cores(), most))
+        self._force = force
+        self._stack = ExitStack()
+        self._client: Client | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def run_all(self, runs: Sequence[Planned], on_done: Callable[[Planned, Failure | None], None]) -> None:
+        """Runs what has no results yet.
+
+        Args:
+            runs: With keys of their own.
+            on_done: Told of each run that ends, in any order.
+        """
+        from distributed import as_completed
+
+        if self._client is None:
+            self._client = self._stack.enter_context(_connected(self._where, self._folder))
+        client = self._client
         planned: dict[object, Planned] = {}
 
         def submit(run: Planned) -> Future[Complaint | None]:
-            place = str(place_of(folder, run.key))
-            future: Future[Complaint | None] = client.submit(perform, run.spec, place, build(), force=force, pure=False)
+            place = str(place_of(self._folder, run.key))
+            future: Future[Complaint | None] = client.submit(
+                perform, run.spec, place, build(), force=self._force, pure=False
+            )
             planned[future.key] = run
             return future
 
@@ -97,13 +121,13 @@ def run_all(
         under_way = as_completed([submit(run) for run in islice(waiting, AHEAD)], loop=client.loop)
         for future in under_way:
             run = planned.pop(future.key)
-            on_done(run, _judge(future, run, folder))
+            on_done(run, _judge(future, run, self._folder))
             for following in islice(waiting, 1):
                 under_way.add(submit(following))
 
 
 def perform(spec: str, place: str, wanted: str, *, force: bool) -> Complaint | None:
-    """One run, as a worker does it: its results are at `place` afterwards, or there is a complaint."""
+    """One run, as a worker does it: afterwards its results are at `place`, or an error is returned."""
     from weft.guard import describe
 
     _record_panics()
@@ -137,10 +161,12 @@ def _judge(future: Future[Complaint | None], run: Planned, folder: Path) -> Fail
             error = future.exception()
             raise MissingError(f"a worker cannot run weft: {type(error).__name__}: {error}")
         case status:
-            raise MissingError(f"the scheduler has gone ({status}); runs that have ended are kept")
+            raise MissingError(f"the scheduler is gone ({status}); finished runs are kept")
     if complaint is None:
         if not is_complete(place_of(folder, run.key)):
-            raise OutputError(f"{folder}: does not have what a worker wrote; allowed: a folder that all machines share")
+            raise OutputError(
+                f"{folder}: the results of a worker are missing; allowed: a folder that all machines share"
+            )
         return None
     if complaint.output or complaint.missing:
         raise (OutputError if complaint.output else MissingError)(complaint.line)
@@ -148,40 +174,108 @@ def _judge(future: Future[Complaint | None], run: Planned, folder: Path) -> Fail
 
 
 @contextmanager
-def _connected(address: str | None, workers: int, folder: Path) -> Iterator[Client]:
+def _connected(where: Where, folder: Path) -> Iterator[Client]:
     """A client of the cluster. Dask says nothing by itself; what goes wrong is said in one line."""
     import dask
-    from distributed import Client, LocalCluster
-
-    from weft.output import locked_folder
+    from distributed import Client
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    if address is not None:
-        if not re.fullmatch(r"(tcp|tls|ws|wss)://[^\s/]+:[0-9]{1,5}", address):
-            raise UsageError(f"--cluster {address!r:.100}: no scheduler's address; allowed: such as tcp://host:8786")
+    if where.address is not None:
         try:
-            client = Client(address, timeout=PATIENCE_S, set_as_default=False)
+            client = Client(where.address, timeout=PATIENCE_S, set_as_default=False)
         except (OSError, ValueError) as error:
             why = _terse(error)
-            raise MissingError(f"--cluster {address}: no scheduler answers within {PATIENCE_S} s: {why}") from None
+            raise MissingError(
+                f"--cluster {where.address}: no scheduler answers within {PATIENCE_S} s: {why}"
+            ) from None
         with client:
             yield client
         return
     quiet = {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10s"}
     with (
-        locked_folder(folder) as scratch,
         dask.config.set(quiet),
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            memory_limit=0,  # the simulator knows what it needs, and refuses what the machine has not got
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-            local_directory=str(scratch),
-        ) as cluster,
+        _on_slurm(where, folder) if where.slurm is not None else _here(where, folder) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@contextmanager
+def _here(where: Where, folder: Path) -> Iterator[LocalCluster]:
+    """A cluster of processes on this machine."""
+    from distributed import LocalCluster
+
+    from weft.output import locked_folder
+
+    with (
+        locked_folder(folder) as scratch,
+        LocalCluster(
+            n_workers=where.workers,
+            threads_per_worker=1,
+            memory_limit=0,  # the simulator knows what it needs, and refuses what the machine has not got
+            dashboard_address=":0",  # any port: the usual one may be taken, which Dask would report
+            silence_logs=logging.CRITICAL,
+            local_directory=str(scratch),
+        ) as cluster,
+    ):
+        yield cluster
+
+
+@contextmanager
+def _on_slurm(where: Where, folder: Path) -> Iterator[SLURMCluster]:
+    """Workers in jobs of Slurm; the scheduler is in this process. A job that ends before the sweep has a successor.
+
+    What the options do not say is taken from dask-jobqueue's own configuration, `jobqueue.slurm` of
+    ~/.config/dask/jobqueue.yaml, and what that does not say from `SLURM_JOB`.
+
+    Raises:
+        MissingError: There is no dask-jobqueue or no Slurm, or Slurm refuses a job.
+    """
+    try:
+        from dask_jobqueue.slurm import SLURMCluster
+    except ImportError:
+        raise MissingError("--cluster slurm: needs dask-jobqueue; allowed: after pip install 'weft[slurm]'") from None
+    from dask import config
+
+    if shutil.which("sbatch") is None:
+        raise MissingError("--cluster slurm: this machine has no sbatch; allowed: where Slurm's jobs are submitted")
+    given = where.slurm or {}
+    job: dict[str, Any] = {
+        name: given.get(name) or config.get(f"jobqueue.slurm.{name}", None) or default
+        for name, default in SLURM_JOB.items()
+    }
+    cores = int(job["cores"])
+    cluster = SLURMCluster(
+        **given | job | {"cores": cores},
+        processes=cores,  # of one thread each
+        log_directory=str(folder / "slurm"),
+        scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+        silence_logs=logging.CRITICAL,
+    )
+    try:
+        _check_job(cluster.job_script())
+        jobs = -(-(where.workers or 1) // cores)
+        cluster.scale(jobs=jobs)
+        cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
+        yield cluster
+    finally:
+        with suppress(AssertionError):  # a job that could not be submitted
+            cluster.close()
+
+
+def _check_job(script: str) -> None:
+    """Asks Slurm whether it takes such a job, for dask-jobqueue keeps trying without a word.
+
+    Raises:
+        MissingError: It does not.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
+        file.write(script)
+        file.flush()
+        asked = subprocess.run(["sbatch", "--test-only", file.name], capture_output=True, text=True, check=False)  # noqa: S607
+    if asked.returncode != 0:
+        why = next(iter(asked.stderr.splitlines()[-1:]), f"exit code {asked.returncode}")
+        raise MissingError(f"--cluster slurm: Slurm takes no such job: {why}")
 
 
 def _terse(error: BaseException) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from weft import api
@@ -16,27 +16,28 @@ if TYPE_CHECKING:
 
     from weft.grid.cluster import Failure
     from weft.grid.plan import Sweep
+    from weft.grid.where import Where
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What there is after a sweep."""
+    """The outcome of a sweep."""
 
     sweep: Sweep
     folder: Path
     tables: dict[str, Path]
     reused: int
-    """Runs that had results before."""
+    """Number of runs whose results existed before."""
     failures: tuple[Failure, ...]
     force: bool
 
     @property
     def exit_code(self) -> int:
-        """The highest of the failed runs'; 0 if none failed."""
+        """The highest exit code of the failed runs; 0 if none failed."""
         return max((failure.code for failure in self.failures), default=0)
 
     def failed(self) -> list[dict[str, str]]:
-        """Of each failed run what sets it apart, why it failed, and the command that runs it again."""
+        """For each failed run: its varied fields, why it failed, and the command that repeats it."""
         return [
             {
                 "run": " ".join([*self.sweep.changes(it.run), f"seed={it.run.seed}"]),
@@ -61,31 +62,25 @@ def run_sweep(
     sweep: Sweep,
     folder: Path,
     *,
-    address: str | None,
-    workers: int | None,
+    where: Where,
     force: bool,
     show: Callable[[float, str], None],
 ) -> Outcome:
-    """Runs what has no results in the folder yet, and makes tables of all that have.
+    """Runs everything that has no results in the folder yet, and writes tables of all results.
 
     Args:
         sweep: What to run.
-        folder: A new one, or one of a sweep.
-        address: Of a Dask scheduler; none: a cluster on this machine.
-        workers: Processes of that cluster; as many as there are cores unless given.
-        force: Run what needs more memory than a machine has free.
-        show: Told how much of what is to be run is done, 0 to 1, and how many runs that is.
+        folder: A new folder, or one of an earlier sweep.
+        where: The machines.
+        force: Run experiments that need more memory than a machine has free.
+        show: Called with the part of the work that is done, 0 to 1, and with the number of runs in words.
 
     Raises:
         StoppedError: Ctrl-C.
         WeftError: The sweep cannot go on.
     """
-    exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]} & sweep.level
-    if exclusive:
-        # Runs in real time need a quiet machine.
-        if address is not None:
-            raise UsageError(f"--cluster: given at level {min(exclusive)!r}; allowed: on this machine only")
-        workers = 1
+    if check_exclusive(sweep, where):
+        where = replace(where, workers=1)
     done = 0
     failures: list[Failure] = []
     with store.opened(folder):
@@ -102,23 +97,35 @@ def run_sweep(
             show(done / len(missing), f"{there + done} of {len(distinct)} runs{bad}")
 
         if missing:
-            from weft.grid.cluster import run_all
+            from weft.grid.cluster import Runner
 
             show(0, f"{there} of {len(distinct)} runs")
             try:
-                run_all(list(missing.values()), folder, address=address, workers=workers, force=force, on_done=on_done)
+                with Runner(folder, where, most=len(missing), force=force) as runner:
+                    runner.run_all(list(missing.values()), on_done)
             except KeyboardInterrupt:
-                # More than were reported: some ended while the others were stopped.
+                # More than were reported: some ended while others were being stopped.
                 kept = sum(store.is_complete(store.place_of(folder, key)) for key in distinct)
-                line = (
-                    f"stopped; {kept} of {len(distinct)} runs are in {folder}; the same command goes on with the others"
-                )
+                line = f"stopped; {kept} of {len(distinct)} runs are in {folder}; the same command runs the others"
                 raise StoppedError(line) from None
         failed = {failure.run.key for failure in failures}
         tables = store.write_tables(folder, sweep, [run for run in sweep.runs if run.key not in failed])
     order = list(distinct)
     failures.sort(key=lambda failure: order.index(failure.run.key))
     return Outcome(sweep, folder, tables, there, tuple(failures), force)
+
+
+def check_exclusive(sweep: Sweep, where: Where) -> bool:
+    """Does a run of these need a machine to itself?
+
+    Raises:
+        UsageError: It does, and is to go to another machine.
+    """
+    exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]} & sweep.level
+    if exclusive and (where.address is not None or where.slurm is not None):
+        # Runs in real time need a quiet machine.
+        raise UsageError(f"--cluster: given at level {min(exclusive)!r}; allowed: on this machine only")
+    return bool(exclusive)
 
 
 def _document(sweep: Sweep) -> dict[str, Any]:

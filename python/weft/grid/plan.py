@@ -1,4 +1,4 @@
-"""What a sweep has to run: each run's spec, checked in full, and the key under which its results are kept."""
+"""The runs of a sweep: each run's spec, checked in full, and the key under which its results are stored."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _weft, api
-from weft.errors import SpecError
+from weft.errors import SpecError, UsageError
 from weft.grid import axes as grid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from weft.grid.axes import Axis
 
@@ -27,7 +27,7 @@ class Planned:
     """One run of a sweep."""
 
     point: tuple[int, ...]
-    """For each axis the place of its value."""
+    """For each axis the index of its value."""
     seed: int
     spec: str
     """The resolved spec as JSON, with the seed."""
@@ -49,7 +49,7 @@ class Sweep:
     runs: tuple[Planned, ...]
 
     def changes(self, run: Planned) -> list[str]:
-        """What sets a run apart, as `--set` takes it."""
+        """The varied fields of a run, in the form that `--set` takes."""
         return [f"{axis.field}={axis.values[n]}" for axis, n in zip(self.axes, run.point, strict=True)]
 
     def command(self, run: Planned, *, force: bool) -> str:
@@ -59,36 +59,93 @@ class Sweep:
         return shlex.join(words)
 
 
-def plan(spec: Path, overrides: Sequence[str], axes: Sequence[Axis], seeds: int, *, force: bool) -> Sweep:
+def plan(
+    spec: Path,
+    overrides: Sequence[str],
+    axes: Sequence[Axis] | None = None,
+    seeds: int | None = None,
+    *,
+    force: bool,
+) -> Sweep:
     """Checks all runs of a sweep.
+
+    Args:
+        spec: The experiment's file.
+        overrides: Changes made in all runs, as `--set` takes them.
+        axes: What varies; None: what the spec's table `[sweep]` says.
+        seeds: Runs of each combination; None: likewise, or 1.
+        force: Run what needs more memory than a machine has free.
 
     Raises:
         SpecError: One of them is wrong.
         UsageError: The axes are, together.
     """
+    if axes is None or seeds is None:
+        said = json.loads(api._parse(spec, overrides, force=force).spec()).get("sweep", {})  # noqa: SLF001
+        axes = _axes(said.get("over", [])) if axes is None else axes
+        seeds = int(said.get("seeds", 1)) if seeds is None else seeds
     grid.check(axes, seeds)
+    return plan_points(spec, overrides, axes, grid.points(axes), seeds, force=force)
+
+
+def plan_points(
+    spec: Path,
+    overrides: Sequence[str],
+    axes: Sequence[Axis],
+    points: Iterable[tuple[int, ...]],
+    seeds: int,
+    *,
+    first: int = 0,
+    force: bool,
+) -> Sweep:
+    """Checks the runs of some combinations of values.
+
+    Args:
+        spec: The experiment's file.
+        overrides: Changes made in all runs, as `--set` takes them.
+        axes: Fields and their values.
+        points: For each axis the index of its value.
+        seeds: Runs of each combination, with seeds from the spec's own on.
+        first: The first of these after the spec's own.
+        force: Run what needs more memory than a machine has free.
+
+    Raises:
+        SpecError: One of them is wrong.
+    """
     sweep = Sweep(spec, tuple(overrides), tuple(axes), seeds, "", frozenset(), ())
     planned: list[Planned] = []
     levels: set[str] = set()
     name = ""
-    for point in grid.points(axes):
+    for point in points:
         changes = sweep.changes(Planned(point, 0, "", ""))
         document = json.loads(api._parse(spec, [*overrides, *changes], force=force).spec())  # noqa: SLF001
-        name, first = document["name"], document["seed"]
+        document.pop("sweep", None)  # which is not of a single run
+        name, start = document["name"], document["seed"] + first
         levels.add(document["level"])
-        if first + seeds - 1 > HIGHEST_SEED:
-            raise SpecError(f"seed: {first} and {seeds - 1} more; allowed: at most {HIGHEST_SEED}")
+        if start + seeds - 1 > HIGHEST_SEED:
+            more = first + seeds - 1
+            raise SpecError(f"seed: {document['seed']} and {more} more; allowed: at most {HIGHEST_SEED}")
         files = [_digest(path) for path in _files(document)]
-        for seed in range(first, first + seeds):
+        for seed in range(start, start + seeds):
             document["seed"] = seed
             text = json.dumps(document, sort_keys=True)
             planned.append(Planned(point, seed, text, _key(text, files)))
     return Sweep(spec, tuple(overrides), tuple(axes), seeds, name, frozenset(levels), tuple(planned))
 
 
+def _axes(over: Sequence[str]) -> list[Axis]:
+    axes = []
+    for place, text in enumerate(over):
+        try:
+            axes.append(grid.Axis.parse(text))
+        except UsageError as error:
+            raise SpecError(f"sweep.over[{place}]: {str(error).removeprefix('--over ')}") from None
+    return axes
+
+
 @cache
 def build() -> str:
-    """The version, and a hash of the compiled simulator: one changed and compiled anew gives results of its own."""
+    """The version, and a hash of the compiled simulator, so that a changed simulator has results of its own."""
     return f"{_weft.__version__}+{_digest(Path(_weft.__file__))[:16]}"
 
 
@@ -103,7 +160,7 @@ def _digest(path: Path) -> str:
 
 
 def _files(part: Any) -> list[Path]:  # noqa: ANN401 - any JSON
-    """The files that a spec names, which the simulator has read once already; their paths are made absolute."""
+    """The files that a spec names; the simulator has already read them once. Their paths are made absolute."""
     found: list[Path] = []
     if isinstance(part, list):
         for item in part:

@@ -1,8 +1,8 @@
 """The folder of a sweep: results of runs by key, and tables of all of them with labels.
 
-runs/KEY[:2]/KEY[2:]/      one run: its tables and manifest, complete or not there
-tables/TABLE/0.parquet     the rows of all runs of the sweep as it was last asked for, in its order
-sweep.json                 what was asked for, and which key is which run
+runs/KEY[:2]/KEY[2:]/       one run: its tables and manifest, complete or absent
+tables/TABLE/00000.parquet  the rows of all runs of the sweep as last requested, in its order
+sweep.json                  what was requested, and which key belongs to which run
 """
 
 from __future__ import annotations
@@ -30,42 +30,47 @@ if TYPE_CHECKING:
 DOCUMENT = "sweep.json"
 
 ROWS_A_PART = 4_000_000
-"""Rows in memory at most, but for those of one run, while tables are put together; then a file is full."""
+"""Maximum rows in memory, apart from those of one run, while tables are assembled; then a file is full."""
 
 
 def place_of(folder: Path, key: str) -> Path:
-    """Where the results of a run are. Folders with very many entries are slow."""
+    """Where the results of a run are: in a subfolder, because folders with very many entries are slow."""
     return folder / "runs" / key[:2] / key[2:]
 
 
 def is_complete(place: Path) -> bool:
-    """Are a run's results there, to its end?"""
+    """Are a run's results there, and complete?"""
     return (manifest := _manifest(place)) is not None and not manifest["partial"]
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[None]:
-    """Keeps other sweeps out of a folder, which is made if need be, and removes what killed ones left.
+def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
+    """Locks a folder against other sweeps, creates it if needed, and removes what killed sweeps left.
+
+    Args:
+        folder: A new folder, or one with a document `{what}.json`.
+        what: What the folder is of, such as a sweep.
 
     Raises:
-        OutputError: It holds something else, another sweep is at work there, or it cannot be written.
+        OutputError: It is not the folder of a sweep, another sweep is using it, or it cannot be written.
     """
+    allowed = f"allowed: a new folder, or a {what}'s"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise OutputError(f"--out {folder}: cannot be made: {reason}; allowed: a new folder, or a sweep's") from None
+        raise OutputError(f"--out {folder}: cannot be made: {reason}; {allowed}") from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(f"--out {folder}: another sweep is at work there; allowed: one at a time") from None
+            raise OutputError(f"--out {folder}: another {what} is using it; allowed: one at a time") from None
         except OSError:
             pass  # a file system without locks
         others = [path.name for path in folder.iterdir() if not path.name.startswith(PREFIX)]
-        if others and DOCUMENT not in others:
-            raise OutputError(f"--out {folder}: holds something else; allowed: a new folder, or a sweep's")
+        if others and f"{what}.json" not in others:
+            raise OutputError(f"--out {folder}: is not the folder of a {what}; {allowed}")
         for place in (folder, *folder.glob("runs/??")):
             remove_leftovers(place)
         yield
@@ -75,19 +80,19 @@ def opened(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def write_document(folder: Path, document: dict[str, Any]) -> None:
-    """Writes what the sweep is, in one step."""
+def write_document(folder: Path, document: dict[str, Any], name: str = DOCUMENT) -> None:
+    """Writes a document, such as what the sweep is, in one step."""
     with locked_folder(folder) as unfinished:
-        new = unfinished / DOCUMENT
+        new = unfinished / name
         new.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        new.replace(folder / DOCUMENT)
+        new.replace(folder / name)
 
 
 def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[str, Path]:
-    """Puts the tables of these runs together.
+    """Assembles the tables of these runs.
 
-    Before a table's own columns come those of the axes, `seed`, and `run`, the run's key. Rows follow the order of
-    the sweep.
+    A table's own columns follow those of the axes, `seed`, and `run`, the run's key. Rows are in the order of the
+    sweep.
 
     Returns:
         The folder of each table.
@@ -126,7 +131,7 @@ def _labels(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[Planned
 def _parts(
     folder: Path, table: str, runs: Sequence[Planned], labels: dict[Planned, list[pl.Expr]]
 ) -> Iterator[pl.DataFrame]:
-    """The rows of all runs, one file after the other; at least one file, which has the columns."""
+    """The rows of all runs, file by file; at least one file, which has the columns."""
     import polars as pl
 
     frames: list[pl.DataFrame] = []
@@ -136,7 +141,7 @@ def _parts(
         place = place_of(folder, run.key)
         manifest = _manifest(place)
         if manifest is None:
-            raise OutputError(f"{place}: has gone; allowed: nobody else changes the folder of a sweep")
+            raise OutputError(f"{place}: was removed; allowed: the folder of a sweep stays unchanged while it runs")
         if manifest["rows"][table] == 0 and empty is not None:
             continue
         new = pl.read_parquet(place / f"{table}.parquet").select(*labels[run], pl.all())

@@ -1,4 +1,4 @@
-"""What a figure of a paper is: cases to run, a plot, and claims that the numbers bear out or not."""
+"""A figure of a paper: cases to run, a plot, and claims that are judged by the numbers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from weft.sweep import Case
 
 EQUATIONS = "equations"
-"""The level of a figure that equations give: nothing runs, and there are neither seeds nor a quick version."""
+"""The level of a figure that follows from equations: nothing runs, and there are neither seeds nor a quick version."""
 CORES = 2
-"""Of the machine on which the registry's times were measured."""
+"""Cores of the machine on which the registry's times were measured."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Scale:
     """How much of a figure to run."""
 
     seeds: int = 5
-    """Runs of everything, each with a seed of its own."""
+    """Number of seeds; every case runs once with each."""
     quick: bool = False
-    """Less of it, as the figure's `QUICK` says."""
+    """A smaller version, as the figure's `QUICK` says."""
 
     def __str__(self) -> str:
         size = "quick" if self.quick else "full size"
@@ -37,7 +37,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers that are no sentence, such as a ratio for each algorithm and number of flows."""
+    """Numbers beside a claim, such as a ratio for each algorithm and number of flows."""
 
     columns: tuple[str, ...]
     """Headings."""
@@ -47,22 +47,22 @@ class Table:
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence of a paper beside what was measured."""
+    """One statement of a paper beside what was measured."""
 
     claim: str
-    """The sentence, in short."""
+    """The statement, in short."""
     paper: str
     """The paper's number."""
     measured: str
-    """Ours, with its spread over seeds where it has one."""
-    holds: bool
-    """Computed from the measured numbers with the tolerance that the note states."""
+    """The measured number, with its spread over seeds if there are several."""
+    holds: bool | None
+    """The verdict, computed from the measured numbers with the tolerance that the note states; None if none is due."""
     note: str
-    """What `holds` compares; where a claim fails, the best explanation known."""
+    """What `holds` compares and, if the claim does not hold, the best explanation known."""
     by_seed: tuple[bool, ...] = ()
-    """The verdict of each seed alone, in the order of the seeds; a figure's module leaves it empty."""
+    """The verdict of each seed alone, in the order of the seeds. A figure's module leaves it empty."""
     table: Table | None = None
-    """The numbers that `measured` sums up, where there are many."""
+    """The numbers that `measured` summarises, if there are many."""
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
@@ -73,19 +73,19 @@ class FigureModule(Protocol):
     """What a figure's module defines; at the level `EQUATIONS` no `QUICK`, `cases` and `measure`, but `rows`."""
 
     QUICK: str
-    """What `--quick` leaves out, as a sentence."""
+    """A sentence that says what `--quick` leaves out."""
 
     def cases(self, scale: Scale) -> Sequence[Case]:
         """The runs."""
 
     def measure(self, result: Result) -> pl.DataFrame:
-        """The rows to keep of one run; the case's labels and seed are set before them."""
+        """The rows to keep of one run. The case's labels and seed are added as first columns."""
 
     def rows(self) -> pl.DataFrame:
         """The numbers, at the level `EQUATIONS` only."""
 
     def claims(self, rows: pl.DataFrame) -> list[Claim]:
-        """The paper's claims, judged by the rows of all runs; called again with those of each seed alone."""
+        """The paper's claims, judged by the rows of all runs. Called again with the rows of each seed alone."""
 
     def plot(self, rows: pl.DataFrame) -> Plot:
         """The figure. The first line of its docstring is the caption."""
@@ -100,17 +100,17 @@ class Figure:
     title: str
     """One line."""
     seconds: float
-    """What the full size takes with the default number of seeds on `CORES` cores.
+    """Seconds that the full size takes with the default number of seeds on `CORES` cores.
 
-    Measured as processor time over cores, so that what else a machine does makes no difference; at level "linux", where
-    runs take real time one after the other, by the clock.
+    Measured as processor time over cores, so other work on the machine makes no difference. At level "linux", where
+    runs take real time one after the other, measured by the clock.
     """
     quick_seconds: float
-    """The same of the quick version, which has one seed."""
+    """The same for the quick version, which has one seed."""
     level: str = "packet"
     """The highest `level` of its experiments, or `EQUATIONS` where it has none.
 
-    What a kernel does is no function of the seed and has no snapshot.
+    The results of a kernel are not a function of the seed and have no snapshot.
     """
 
     @property

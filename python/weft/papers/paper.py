@@ -1,4 +1,4 @@
-"""Runs figures one after another and leaves one folder: a page, and beside it their plots, tables and claims."""
+"""Runs figures one after another and writes one folder: a page, and the figures' plots, tables and claims."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 @dataclass
 class Report:
-    """What became of the figures."""
+    """The results of the figures."""
 
     name: str
-    """What was asked for: a paper, or one of its figures."""
+    """What was requested: a paper, or one of its figures."""
     figures: Sequence[Figure]
     seconds: float = 0.0
     """Wall-clock seconds so far."""
     done: list[dict[str, Any]] = field(default_factory=list)
     """The documents of the figures that have been reproduced."""
     failed: list[dict[str, str]] = field(default_factory=list)
-    """The figures that failed: `figure` and `error`, a line."""
+    """The figures that failed: `figure` and `error`, one line."""
     skipped: list[dict[str, str]] = field(default_factory=list)
-    """Those that this machine cannot run, likewise. That is no failure."""
+    """Likewise the figures that this machine cannot run. That is not a failure."""
     exit_code: int = 0
-    """The highest of the failures."""
+    """The highest exit code of the failures."""
 
     @property
     def left_out(self) -> list[str]:
@@ -46,7 +46,7 @@ class Report:
         return [figure.name for figure in self.figures if figure.name not in ended]
 
     def document(self, folder: Path) -> dict[str, Any]:
-        """For JSON, with the files where they lie in `folder`: of one figure its own document, of a paper all."""
+        """For JSON, with the paths of the files in `folder`: one figure's document, or all documents of a paper."""
         about = {"version": _weft.__version__, "page": str(folder / "index.html")}
         figures = [
             it | {kind: [str(folder / name) for name in it[kind]] for kind in ("tables", "plots")} for it in self.done
@@ -59,8 +59,8 @@ class Report:
             **about,
             "partial": bool(self.left_out),
             "seconds": round(self.seconds, 1),
-            "claims": len(claims),
-            "hold": sum(claim["holds"] for claim in claims),
+            "claims": sum(claim["holds"] is not None for claim in claims),
+            "hold": sum(claim["holds"] is True for claim in claims),
             "figures": figures,
             "failed": self.failed,
             "skipped": self.skipped,
@@ -68,7 +68,7 @@ class Report:
         }
 
     def write(self, folder: Path) -> None:
-        """Writes the page and the claims beside the plots and tables."""
+        """Writes the page and the claims next to the plots and tables."""
         text = json.dumps(self.document(Path()), indent=2, ensure_ascii=False)
         (folder / "claims.json").write_text(text, encoding="utf-8")
         page = render("paper.html", report=self, about=title(self.figures[0].paper), version=_weft.__version__)
@@ -144,6 +144,6 @@ def reproduce_all(
 
 
 def _shares(figures: Sequence[Figure], *, quick: bool) -> list[float]:
-    """Of the time that all figures take, by the registry."""
+    """The share of the time that all figures take, by the registry."""
     seconds = [it.quick_seconds if quick else it.seconds for it in figures]
     return [each / sum(seconds) for each in seconds]

@@ -1,4 +1,4 @@
-"""Runs a figure: its cases side by side, its claims, its plot, and the files that hold them."""
+"""Runs a figure: its cases in parallel, its claims, its plot, and the files that hold them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.papers.figure import EQUATIONS
 from weft.sweep import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import polars as pl
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A figure as it came out here."""
+    """The results of a figure."""
 
     figure: Figure
     scale: str
-    """How much of it was run, in words."""
+    """The size of the run, in words."""
     seconds: float
     """Wall-clock seconds the runs took."""
     rows: pl.DataFrame
@@ -41,7 +41,7 @@ class Reproduction:
         self.plot.savefig(folder / self._file("pdf"))
 
     def document(self) -> dict[str, Any]:
-        """For JSON; the files are named as they lie in their folder."""
+        """For JSON; the files have their names in their folder."""
         return {
             "figure": self.figure.name,
             "title": self.figure.title,
@@ -77,14 +77,21 @@ def reproduce(figure: Figure, scale: Scale, on_progress: Callable[[float], None]
 
 
 def judge(module: FigureModule, rows: pl.DataFrame) -> list[Claim]:
-    """The claims by the rows of all seeds, each with its verdict by every seed alone where there are several."""
+    """The claims judged by the rows of all seeds and, if there are several, by each seed alone."""
     claims = module.claims(rows)
     by_seed = [part for _, part in rows.group_by("seed", maintain_order=True)] if _seeds(rows) > 1 else []
     alone = [{claim.claim: claim.holds for claim in module.claims(part)} for part in by_seed]
-    # Rows that only some seeds have may carry a claim of their own.
-    return [replace(it, by_seed=tuple(one[it.claim] for one in alone if it.claim in one)) for it in claims]
+    return [replace(it, by_seed=tuple(_verdicts(it, alone))) for it in claims]
+
+
+def _verdicts(claim: Claim, alone: list[dict[str, bool | None]]) -> Iterator[bool]:
+    for one in alone:
+        # Rows that only some seeds have may carry a claim of their own.
+        verdict = one.get(claim.claim)
+        if claim.holds is not None and verdict is not None:
+            yield verdict
 
 
 def _seeds(rows: pl.DataFrame) -> int:
-    """0 where equations give the numbers."""
+    """0 if the numbers come from equations."""
     return rows["seed"].n_unique() if "seed" in rows.columns else 0

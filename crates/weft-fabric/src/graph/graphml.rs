@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use roxmltree::{Document, Node};
-use weft_spec::SpecError;
+use weft_spec::{SpecError, read_text};
 
 use super::{Cable, Parts};
 
-/// Bytes of a file, lest one fill the memory.
+/// Maximum bytes of a file, so that none fills the memory.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The nodes and edges of a file. `hosts` says which nodes are hosts, unless it is empty.
@@ -17,11 +17,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// small files expand into large ones, are refused.
 pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
-    let size = std::fs::metadata(file).map_err(|error| refuse(error.to_string(), "a GraphML file"))?;
-    if size.len() > MOST_BYTES {
-        return Err(refuse(format!("{} bytes", size.len()), "at most 64 MiB"));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string(), "a GraphML file"))?;
+    let text = read_text(file, MOST_BYTES).map_err(|error| refuse(error.to_string(), "a GraphML file"))?;
     let document = Document::parse(&text)
         .map_err(|error| refuse(error.to_string(), "XML without a DTD, as GraphML is"))?;
     let line = |node: Node<'_, '_>| document.text_pos_at(node.range().start).row;

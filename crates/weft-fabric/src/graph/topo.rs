@@ -6,11 +6,11 @@
 
 use std::collections::HashMap;
 
-use weft_spec::{Rate, SpecError, Time};
+use weft_spec::{Rate, SpecError, Time, read_text};
 
 use super::{Cable, Parts};
 
-/// Hosts of a file, lest a number fill the memory.
+/// Maximum hosts of a file, so that no number fills the memory.
 const MOST_HOSTS: u64 = 1 << 20;
 
 /// Cables of a tier, likewise.
@@ -26,6 +26,9 @@ struct Tier {
 
 /// What may stand before the tiers.
 const OF_ALL: &[&str] = &["Nodes", "Tiers", "Podsize"];
+
+/// More than such a file has.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// What may stand in a tier. What says nothing of links and switches, such as lengths of queues, is a matter of the spec.
 const OF_A_TIER: &[&str] = &[
@@ -48,11 +51,11 @@ pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
     if !hosts.is_empty() {
         return Err(refuse(
-            "given beside hosts".to_owned(),
+            "given together with hosts".to_owned(),
             "one of the two: a .topo file says how many",
         ));
     }
-    let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string(), "a .topo file"))?;
+    let text = read_text(file, MOST_BYTES).map_err(|error| refuse(error.to_string(), "a .topo file"))?;
     let mut all: HashMap<&'static str, (u64, usize)> = HashMap::new();
     let mut tiers: Vec<Tier> = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {

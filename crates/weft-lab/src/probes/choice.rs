@@ -115,7 +115,7 @@ impl Choice<'_> {
         found.map(Chosen::Flow).ok_or_else(|| {
             let allowed = match most.checked_sub(1) {
                 Some(last) => format!("0 to {last}"),
-                None => "none, for there are no flows before the run; `traffic` names an entry".to_owned(),
+                None => "none: no flows are known before the run; name an entry with `traffic`".to_owned(),
             };
             SpecError::new("", format!("there is no flow {index}"), allowed)
         })

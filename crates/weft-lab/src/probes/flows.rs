@@ -12,14 +12,15 @@ use super::{Placement, Probing};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlowProbe {
-    /// Name of a traffic entry; left out, flows of all entries.
+    /// Name of a traffic entry; by default flows of all entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traffic: Option<String>,
-    /// Which of these flows, by index from 0; left out, all. Of a closed loop: of each loop the first, of each the second,
-    /// and so on; of jobs: a job's requests, then its blocks. To choose among those, `traffic` must name their entry.
+    /// Which of these flows, by index from 0; by default all. The order in a closed loop is the first flow of
+    /// each loop, then the second of each, and so on; in jobs, a job's requests, then its blocks. To choose
+    /// among flows of loops or jobs, `traffic` must name their entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flows: Option<Indices>,
-    /// Sampling interval; left out, every change is recorded.
+    /// Sampling interval; by default every change is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     every: Option<Time>,
 }
@@ -28,10 +29,10 @@ pub(super) struct FlowProbe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LatencyProbe {
-    /// Name of a traffic entry; left out, flows of all entries.
+    /// Name of a traffic entry; by default flows of all entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traffic: Option<String>,
-    /// Which of these flows, by index from 0; left out, all. Numbered as for the probe `flow`.
+    /// Which of these flows, by index from 0; by default all. Numbered as for the probe `flow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flows: Option<Indices>,
 }

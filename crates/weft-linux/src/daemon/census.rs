@@ -1,11 +1,15 @@
-//! What there is, looked up: after a start, after lost events, and where nobody tells.
+//! What there is, looked up: after a start, after lost events, and where nothing is reported.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
 
 use tracing::{debug, info, warn};
 
 use super::{Daemon, IDLE, LOOK, SWEEP, after_look, now};
-use crate::path_manager::Told;
+use crate::Failure;
+use crate::events::Event;
+use crate::path_manager::{Ends, Told};
 use crate::programs::ConnectionStats;
 
 impl Daemon {
@@ -23,6 +27,8 @@ impl Daemon {
         let mut tokens = Vec::new();
         for connection in self.windows().into_values() {
             self.connections.on_watched(connection.token);
+            self.connections
+                .on_carried(connection.token, carried(&connection), now, told);
             for subflow in &connection.subflows {
                 let ends = (subflow.local, subflow.remote);
                 if !connection.suppressed || !subflow.active {
@@ -35,7 +41,7 @@ impl Daemon {
         self.connections.settle(tokens, now, told);
     }
 
-    /// Forgets connections whose end the kernel has not told.
+    /// Forgets connections whose end the kernel has not reported.
     pub(super) fn forget_absent(&mut self) {
         let began = now();
         for namespace in 0..self.served.len() {
@@ -44,6 +50,15 @@ impl Daemon {
                 Err(error) => warn!(%error, "cannot look up connections"),
             }
         }
+        // The kernel does not report changes of endpoints.
+        let mut told = Vec::new();
+        for namespace in 0..self.served.len() {
+            self.learn_addresses(namespace, &mut told);
+        }
+        self.tell(told);
+        if let Err(error) = self.reap_subflows() {
+            warn!("cannot look for subflows that are gone: {error}");
+        }
         let known = |token| self.connections.get(token).is_some();
         match self.programs.reap(now() / 1000, IDLE, known) {
             Ok(0) => {}
@@ -51,6 +66,55 @@ impl Daemon {
             Err(error) => warn!(%error, "cannot look for entries that nobody uses"),
         }
         self.sweep = after_look(began, SWEEP);
+    }
+
+    /// Frees the slots of subflows of served namespaces that had no socket this time and the time before.
+    fn reap_subflows(&mut self) -> Result<(), Failure> {
+        let numbers = self.served.iter().map(|served| served.namespace.number());
+        let numbers: Vec<_> = numbers.collect();
+        let mut there = HashMap::new();
+        let mut lost = HashSet::new();
+        let mut reaped = 0;
+        let all = self.programs.connections().map_err(Failure::about("windows"))?;
+        for connection in &all {
+            let Some(place) = numbers.iter().position(|it| *it == Some(connection.netns)) else {
+                continue;
+            };
+            let known = self.connections.get(connection.token);
+            for subflow in &connection.subflows {
+                let ends = canonical((subflow.local, subflow.remote));
+                if known.is_some_and(|known| known.subflows.iter().any(|it| canonical(it.ends()) == ends)) {
+                    continue;
+                }
+                // Sockets are looked up only where the kernel has not reported one.
+                let sockets = match there.entry(place) {
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => {
+                        let ends = self.served[place].sockets();
+                        let ends = ends.map_err(Failure::about("sockets"))?;
+                        entry.insert(ends.into_iter().map(canonical).collect::<HashSet<_>>())
+                    }
+                };
+                if sockets.contains(&ends) {
+                    continue;
+                }
+                let id = (connection.netns, subflow.slot, subflow.owner);
+                if !self.lost_slots.contains(&id) {
+                    lost.insert(id);
+                } else if self
+                    .programs
+                    .reap_subflow(connection, subflow)
+                    .map_err(Failure::about("a slot"))?
+                {
+                    reaped += 1;
+                }
+            }
+        }
+        self.lost_slots = lost;
+        if reaped > 0 {
+            info!(reaped, "slots of subflows that are gone were freed");
+        }
+        Ok(())
     }
 
     /// Looks how much connections have carried that no program of ours watches.
@@ -97,18 +161,32 @@ impl Daemon {
         }
     }
 
-    /// Tells which way connections carry their data.
+    /// Learns which way connections carry their data.
     pub(super) fn learn_directions(&mut self, windows: &HashMap<u32, ConnectionStats>) {
         let mut told = Vec::new();
         for (token, connection) in windows {
-            let bytes = connection.subflows.iter();
-            let carried = bytes.fold((0, 0), |all, s| (all.0 + s.sent, all.1 + s.received));
-            self.connections.on_carried(*token, carried, now(), &mut told);
+            self.connections
+                .on_carried(*token, carried(connection), now(), &mut told);
         }
         self.tell(told);
     }
 
-    /// Looks up what the programs could not tell.
+    /// Looks which way a connection carries its data before it is suppressed.
+    pub(super) fn learn_direction(&mut self, event: &Event, told: &mut Vec<Told>) {
+        if self.connections.knows_direction(event.token, now()) {
+            return;
+        }
+        match self.programs.connection(event.algorithm, event.token) {
+            Ok(Some(connection)) => {
+                self.connections
+                    .on_carried(event.token, carried(&connection), now(), told);
+            }
+            Ok(None) => {}
+            Err(error) => warn!(%error, "cannot read windows"),
+        }
+    }
+
+    /// Looks up what the programs could not report.
     pub(super) fn make_up_for_events(&mut self) {
         debug!("events of the programs were lost; looking up what there is");
         let mut told = Vec::new();
@@ -117,4 +195,16 @@ impl Daemon {
         }
         self.tell(told);
     }
+}
+
+/// Bytes that have left and that have come.
+fn carried(connection: &ConnectionStats) -> (u64, u64) {
+    let subflows = connection.subflows.iter();
+    subflows.fold((0, 0), |all, s| (all.0 + s.sent, all.1 + s.received))
+}
+
+/// A socket of both families has IPv4 addresses in the form of IPv6.
+fn canonical((local, remote): Ends) -> Ends {
+    let of = |it: SocketAddr| SocketAddr::new(it.ip().to_canonical(), it.port());
+    (of(local), of(remote))
 }

@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::Failure;
 
@@ -32,7 +34,16 @@ impl Lock {
             .mode(0o600)
             .open(&path)
             .map_err(failed)?;
-        match file.try_lock() {
+        // One that was killed may have to end first.
+        let mut locked = file.try_lock();
+        for _ in 0..PATIENCE {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            sleep(PAUSE);
+            locked = file.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
@@ -51,6 +62,9 @@ impl Lock {
         Ok(Self(file))
     }
 }
+
+const PATIENCE: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests {

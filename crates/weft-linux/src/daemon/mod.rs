@@ -1,4 +1,4 @@
-//! The daemon: one loop around what the kernel and the programs tell.
+//! The daemon: one loop around what the kernel and the programs report.
 //!
 //! It waits for the ring of the programs' events, the kernel's path-manager events, signals and callers of `weftd status`,
 //! and sleeps otherwise. All decisions are [`Connections`]'s.
@@ -11,6 +11,7 @@ mod served;
 pub mod settings;
 mod successor;
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::net::UnixListener;
@@ -21,24 +22,26 @@ use mio::unix::SourceFd;
 use mio::{Interest, Poll, Registry, Token};
 use nix::errno::Errno;
 use nix::sys::inotify::Inotify;
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signal::Signal;
+use nix::sys::signalfd::SignalFd;
 use nix::time::{ClockId, clock_gettime};
 use sd_notify::NotifyState;
 use tracing::{debug, info, warn};
 
 use crate::Failure;
-use crate::config::Config;
+use crate::config::{Config, Log};
 use crate::events::{Events, Kind};
 use crate::metrics::{self, Metrics};
 use crate::path_manager::{Command, Connections, Refusal, Told, Uncoupled};
 use crate::programs::Programs;
+use crate::programs::scope::Scope;
 use crate::status;
 
 pub use lock::Lock;
-use namespaces::names_of_namespaces;
+use namespaces::{addresses_of, events_of, names_of_namespaces};
 use served::Served;
 use settings::Settings;
+use successor::{Stage, Trial};
 
 /// Where the daemon keeps its lock, its socket and what settings were; systemd says it in `RUNTIME_DIRECTORY`.
 pub fn folder() -> PathBuf {
@@ -55,31 +58,56 @@ pub fn settings_file(folder: &Path) -> PathBuf {
     folder.join("settings.json")
 }
 
-/// Runs until SIGTERM or SIGINT. At SIGHUP the program that is installed by then takes over, with the configuration as it is by
-/// then, if the two get along; `path` is where it was read.
+/// Runs with the configuration at `path` until SIGTERM or SIGINT. At SIGHUP the program that is installed by then takes over, with
+/// the configuration as it is by then, after a trial; if it fails, this one goes on. `log` receives how to log.
 ///
 /// # Errors
-/// Another runs, the kernel or the caller's privileges lack something, or the kernel fails.
-pub fn run(config: &Config, path: Option<&Path>) -> Result<(), Failure> {
-    // Before any thread begins, so that none of them takes a signal.
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGTERM);
-    signals.add(Signal::SIGINT);
-    signals.add(Signal::SIGHUP);
-    let failed = |errno: Errno| Failure::Failed(format!("signals: {errno}"));
-    signals.thread_block().map_err(failed)?;
-    let signals =
-        SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(failed)?;
+/// The configuration is wrong, another runs, the kernel or the caller's privileges lack something, or the kernel fails.
+pub fn run(path: Option<&Path>, log: impl FnOnce(&Log)) -> Result<(), Failure> {
+    let ended = run_stage(Stage::inherit(), path, log);
+    if let Err(failure) = &ended {
+        // For systemd, or for the program that this one was to follow.
+        notify(&[NotifyState::Status(&failure.to_string())]);
+    }
+    ended
+}
 
+fn run_stage(stage: Stage, path: Option<&Path>, log: impl FnOnce(&Log)) -> Result<(), Failure> {
+    // Before any thread begins, so that none of them takes a signal.
+    let signals = stage.signals().map_err(Failure::about("signals"))?;
     let folder = folder();
-    let lock = Lock::take(&folder)?;
+    let config = stage.configuration(path, &folder)?;
+    log(&config.log);
+    let signals = if stage == Stage::Tries {
+        match successor::try_out(&folder, &signals) {
+            Ok(Trial::Stopped) => return Ok(()),
+            Ok(Trial::Passed) => warn!("not reloaded: {}", successor::become_it()),
+            Err(why) => {
+                warn!("not reloaded: {why}; this program goes on, with the configuration that it had");
+            }
+        }
+        // As it was before the reload.
+        Stage::Started.signals().map_err(Failure::about("signals"))?
+    } else {
+        signals
+    };
     let mut poll = Poll::new().map_err(Failure::about("poll"))?;
     let registry = poll.registry().try_clone().map_err(Failure::about("poll"))?;
-    let mut daemon = Daemon::start(config, &folder, lock, registry)?;
+    let lock = Lock::take(&folder)?;
+    if stage == Stage::Started {
+        // A trial may have been killed.
+        crate::attach::take_back_pins();
+    }
+    let mut daemon = Daemon::start(&config, &folder, lock, registry, stage != Stage::Started)?;
+    successor::keep(&config, &folder);
     notify(&[NotifyState::Ready]);
-    let ended = daemon.serve(&mut poll, &signals, path);
+    let ended = daemon.serve(&mut poll, &signals, path, &folder);
     if let Ok(Ended::HandsOver) = ended {
-        return Err(daemon.hand_over());
+        daemon.hand_over(stage);
+        return match stage {
+            Stage::OnTrial => Ok(()),
+            _ => Err(successor::begin_trial()),
+        };
     }
     notify(&[NotifyState::Stopping]);
     daemon.stop(&folder);
@@ -94,11 +122,12 @@ enum Ended {
 
 struct Daemon {
     programs: Programs,
+    scope: Option<Scope>,
     ring: Events,
     served: Vec<Served>,
     /// Are all namespaces served that have a name?
     all_named: bool,
-    /// Tells that names of namespaces have come or gone, where the kernel can.
+    /// Readable when names of namespaces have come or gone, where the kernel can report that.
     names: Option<Inotify>,
     registry: Registry,
     connections: Connections,
@@ -116,25 +145,31 @@ struct Daemon {
     follow: u64,
     /// Subflows without room, as far as they have been complained about.
     without_slot: u64,
-    /// Events that the programs could not tell, as far as they have been made up for.
+    /// Events that the programs could not report, as far as they have been made up for.
     lost: u64,
     /// When connections that nobody watches are looked at next.
     look: u64,
     /// When connections that are gone are looked for next.
     sweep: u64,
+    /// Slots whose subflow had no socket the last time, with namespace and owner.
+    lost_slots: HashSet<(u64, usize, u32)>,
     _lock: Lock,
 }
 
 impl Daemon {
-    fn start(config: &Config, folder: &Path, lock: Lock, registry: Registry) -> Result<Self, Failure> {
+    /// `takes_over`: at a reload.
+    fn start(
+        config: &Config,
+        folder: &Path,
+        lock: Lock,
+        registry: Registry,
+        takes_over: bool,
+    ) -> Result<Self, Failure> {
         let settings =
             Settings::open(&settings_file(folder)).map_err(Failure::about("settings of the last run"))?;
-        if settings.left_over() && !successor::is_one() {
+        if settings.left_over() && !takes_over {
             warn!("the last weftd was killed; settings it changed will be put back when this one stops");
         }
-        let programs = crate::attach::load(config)?;
-        let ring = programs.events().map_err(Failure::about("events"))?;
-        let listener = status::listen(&socket(folder)).map_err(Failure::about(socket(folder).display()))?;
         let (metrics, counts) = Metrics::new();
         if config.metrics.enabled {
             metrics::serve(config.metrics.listen, counts).map_err(Failure::about(format_args!(
@@ -142,6 +177,11 @@ impl Daemon {
                 config.metrics.listen
             )))?;
         }
+        let listener = status::listen(&socket(folder)).map_err(Failure::about(socket(folder).display()))?;
+        // After what else may fail, for it takes the place of the last one's.
+        let programs = crate::attach::load(config)?;
+        let ring = programs.events().map_err(Failure::about("events"))?;
+        let scope = crate::attach::scope(config)?;
         metrics.room.set(programs.room().into());
         // The maps may be older.
         let totals = programs.totals().ok();
@@ -150,10 +190,11 @@ impl Daemon {
             lost: totals.map_or(0, |totals| totals.lost_events),
             without_slot: totals.map_or(0, |totals| totals.without_slot),
             programs,
+            names: names_of_namespaces(scope.iter().flat_map(Scope::folders)),
+            scope,
             ring,
             served: config.namespaces().into_iter().map(Served::new).collect(),
             all_named: config.serves_all_named(),
-            names: names_of_namespaces(),
             registry,
             connections: Connections::new(config.joins(), config.hysteresis()),
             default: config.congestion.default.clone(),
@@ -166,11 +207,14 @@ impl Daemon {
             follow: 0,
             look: 0,
             sweep: now() + SWEEP,
+            lost_slots: HashSet::new(),
             _lock: lock,
         };
         settings::renew_inherited(|it| daemon.serves(it), false);
         if let Err(failure) = daemon.follow(true) {
-            daemon.settings.put_back();
+            if !takes_over {
+                daemon.settings.put_back();
+            }
             return Err(failure);
         }
         info!(
@@ -181,7 +225,13 @@ impl Daemon {
         Ok(daemon)
     }
 
-    fn serve(&mut self, poll: &mut Poll, signals: &SignalFd, path: Option<&Path>) -> Result<Ended, Failure> {
+    fn serve(
+        &mut self,
+        poll: &mut Poll,
+        signals: &SignalFd,
+        path: Option<&Path>,
+        folder: &Path,
+    ) -> Result<Ended, Failure> {
         let names = self
             .names
             .as_ref()
@@ -198,11 +248,15 @@ impl Daemon {
         loop {
             self.wait(poll, &mut events)?;
             if let Ok(Some(signal)) = signals.read_signal() {
-                if signal.ssi_signo != Signal::SIGHUP as u32 {
-                    info!(signal = signal.ssi_signo, "stopping");
+                let signal = signal.ssi_signo;
+                if signal == successor::PASSED as u32 {
+                    return Ok(Ended::HandsOver);
+                }
+                if signal != Signal::SIGHUP as u32 {
+                    info!(signal, "stopping");
                     return Ok(Ended::Stops);
                 }
-                match successor::check(path) {
+                match successor::check(path, folder) {
                     Ok(()) => return Ok(Ended::HandsOver),
                     Err(failure) => warn!("not reloaded: {failure}"),
                 }
@@ -211,6 +265,11 @@ impl Daemon {
             // First the kernel's, so that the programs' find their connection.
             let ready = |i| events.iter().any(|event| event.token() == Token(i));
             self.kernel_events(ready, &mut told);
+            for namespace in 0..self.served.len() {
+                if ready(addresses_of(namespace)) {
+                    self.learn_addresses(namespace, &mut told);
+                }
+            }
             self.program_events(&mut told)?;
             self.connections.due(now(), &mut told);
             self.tell(told);
@@ -270,7 +329,7 @@ impl Daemon {
         for namespace in 0..self.served.len() {
             let Some(events) = self.served[namespace]
                 .events()
-                .filter(|_| ready(FIRST + namespace))
+                .filter(|_| ready(events_of(namespace)))
             else {
                 continue;
             };
@@ -319,11 +378,14 @@ impl Daemon {
                 }
                 Kind::Left => continue,
             };
-            self.connections
-                .on_wish(event.token, (event.local, event.remote), suppress, event.ktime_ns);
             if decided.last() != Some(&event.token) {
+                if suppress {
+                    self.learn_direction(&event, told);
+                }
                 decided.push(event.token);
             }
+            self.connections
+                .on_wish(event.token, (event.local, event.remote), suppress, event.ktime_ns);
         }
         self.connections.settle(decided, now(), told);
         Ok(())
@@ -343,8 +405,18 @@ impl Daemon {
                 Ok(refusals) => {
                     self.metrics.refusals.inc_by(refusals.len() as u64);
                     for Refusal { command, error } in refusals {
-                        // What closes just now cannot be told anything.
+                        // The connection may be closing just now.
                         info!(?command, %error, "refused by the kernel");
+                        if let Command::Prioritise {
+                            token,
+                            local,
+                            remote,
+                            backup,
+                        } = command
+                        {
+                            self.connections
+                                .on_not_flagged(token, (local, remote), backup, after);
+                        }
                         let Command::Create {
                             token, local, remote, ..
                         } = command
@@ -366,7 +438,7 @@ impl Daemon {
             self.metrics.joins.inc_by(joins.count() as u64);
             if let Some((suppress, due)) = suppression {
                 let seconds = after.saturating_sub(due) as f64 * 1e-9;
-                debug!(suppress, us = seconds * 1e6, "told");
+                debug!(suppress, us = seconds * 1e6, "notified");
                 self.metrics.decided(seconds);
                 if suppress {
                     self.metrics.suppressions.inc();
@@ -377,13 +449,16 @@ impl Daemon {
         }
     }
 
-    /// Becomes the program that is installed now; returns only if it cannot. Settings, names, maps and connections stay.
-    fn hand_over(mut self) -> Failure {
-        info!("reloading");
-        let now_us = i128::from(now() / 1000);
-        notify(&[NotifyState::Reloading, NotifyState::MonotonicUsec(now_us)]);
-        crate::attach::hand_over(&mut self.programs);
-        successor::become_it()
+    /// Leaves settings, names, maps and connections as they are for the next stage of a reload.
+    fn hand_over(mut self, stage: Stage) {
+        if stage != Stage::OnTrial {
+            info!("reloading");
+            let now_us = i128::from(now() / 1000);
+            notify(&[NotifyState::Reloading, NotifyState::MonotonicUsec(now_us)]);
+        }
+        crate::attach::hand_over(&mut self.programs, self.scope.as_mut());
+        // Where the kernel has no links, dropping the programs would take their names back.
+        std::mem::forget(self);
     }
 
     /// Leaves connections as they are: what is suppressed stays so until the next start, and as fair to others as it was.
@@ -418,7 +493,7 @@ fn now() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Tells systemd, if it is there.
+/// Notifies systemd, if it is there.
 fn notify(states: &[NotifyState]) {
     if let Err(error) = sd_notify::notify(states) {
         debug!(%error, "systemd");
@@ -427,7 +502,7 @@ fn notify(states: &[NotifyState]) {
 
 const EINVAL: i32 = Errno::EINVAL as i32;
 const MILLISECOND: u64 = 1_000_000;
-/// Places among what is waited for: the ring, names of namespaces, the first namespace.
+/// Places among what is waited for: the ring, names of namespaces, the first namespace's two.
 const RING: usize = 2;
 const NAMES: usize = 3;
 const FIRST: usize = 4;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use tracing::{debug, info, warn};
@@ -9,18 +10,23 @@ use tracing::{debug, info, warn};
 use super::served::{Change, Served};
 use super::{Daemon, FIRST, SECOND, now, settings};
 use crate::Failure;
-use crate::path_manager::{NAMED, Namespace, endpoints};
+use crate::path_manager::{NAMED, Namespace, Spread, Told, eligible, endpoints, present};
+use crate::programs::scope::Scope;
 
 impl Daemon {
     /// Serves namespaces that have come, and lets go of those that have gone. What cannot be served is an error at the start, and
     /// tried again later.
     pub(super) fn follow(&mut self, start: bool) -> Result<(), Failure> {
         self.follow = now() + SECOND;
+        if let Some(Err(error)) = self.scope.as_mut().map(Scope::follow) {
+            warn!(%error, "rules are not renewed");
+        }
         if self.all_named {
             self.find_named();
         }
+        let addresses = self.connections.joins().spread == Spread::Addresses;
         for namespace in 0..self.served.len() {
-            match self.served[namespace].follow() {
+            match self.served[namespace].follow(addresses) {
                 Ok(Change::Nothing) => {}
                 Ok(Change::Gone) => {
                     info!(namespace = %self.served[namespace].name(), "the namespace has gone");
@@ -50,6 +56,26 @@ impl Daemon {
             }
         }
         Ok(())
+    }
+
+    /// Looks up the addresses of a namespace, if they matter.
+    pub(super) fn learn_addresses(&mut self, namespace: usize, told: &mut Vec<Told>) {
+        let served = &self.served[namespace];
+        let Some(changes) = served.addresses() else {
+            return;
+        };
+        changes.forget();
+        let there =
+            present(&served.namespace).and_then(|present| Ok((present, endpoints(&served.namespace)?)));
+        match there {
+            Ok((present, endpoints)) => {
+                let addresses = eligible(&present, &self.connections.joins().addresses, &endpoints);
+                debug!(namespace = %served.name(), ?addresses, "addresses");
+                self.connections
+                    .on_addresses(namespace, addresses, &present, now(), told);
+            }
+            Err(error) => warn!(namespace = %served.name(), %error, "cannot look up addresses"),
+        }
     }
 
     pub(super) fn serves(&self, namespace: &Namespace) -> bool {
@@ -83,29 +109,49 @@ impl Daemon {
                 info!(namespace = %served.name(), key, value, "setting changed");
             }
         }
-        if let Ok(count @ 1..) = endpoints(&served.namespace) {
+        if served.addresses().is_none()
+            && let Ok(endpoints) = endpoints(&served.namespace)
+            && !endpoints.is_empty()
+        {
             warn!(
                 namespace = %served.name(),
-                count,
-                "`ip mptcp endpoint`s are not used while weftd serves; subflows.addresses stands for them"
+                count = endpoints.len(),
+                "`ip mptcp endpoint`s are not used while weftd serves, unless subflows.spread is \"addresses\""
             );
         }
-        if let Some(events) = served.events() {
-            let descriptor = events.as_fd().as_raw_fd();
-            self.watch(descriptor, FIRST + namespace)
-                .map_err(Failure::about("poll"))?;
+        let events = served
+            .events()
+            .map(|it| (it.as_fd().as_raw_fd(), events_of(namespace)));
+        let addresses = served.addresses();
+        let addresses = addresses.map(|it| (it.as_fd().as_raw_fd(), addresses_of(namespace)));
+        for (descriptor, token) in events.into_iter().chain(addresses) {
+            self.watch(descriptor, token).map_err(Failure::about("poll"))?;
         }
         let mut told = Vec::new();
+        self.learn_addresses(namespace, &mut told);
         self.resync(namespace, &mut told);
         self.tell(told);
         Ok(())
     }
 }
 
-/// Tells when names of namespaces come and go. None where there is no folder for them yet, and then they are looked for.
-pub(super) fn names_of_namespaces() -> Option<Inotify> {
+/// Places of a namespace among what is waited for.
+pub(super) fn events_of(namespace: usize) -> usize {
+    FIRST + 2 * namespace
+}
+
+pub(super) fn addresses_of(namespace: usize) -> usize {
+    FIRST + 2 * namespace + 1
+}
+
+/// Readable when names of namespaces come and go, and cgroups in these folders. None where there is no folder for them yet; then
+/// they are looked for.
+pub(super) fn names_of_namespaces(cgroups: impl Iterator<Item = PathBuf>) -> Option<Inotify> {
     let names = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
     let changes = AddWatchFlags::IN_CREATE | AddWatchFlags::IN_DELETE | AddWatchFlags::IN_MOVED_TO;
-    names.add_watch(NAMED, changes).ok()?;
-    Some(names)
+    let all = std::iter::once(PathBuf::from(NAMED)).chain(cgroups);
+    let watched = all
+        .filter(|folder| names.add_watch(folder, changes).is_ok())
+        .count();
+    (watched > 0).then_some(names)
 }

@@ -1,4 +1,4 @@
-//! What others are told: metrics, systemd, callers of `weftd status`.
+//! Reports: metrics, systemd, callers of `weftd status`.
 
 use std::collections::HashMap;
 use std::io;
@@ -38,7 +38,7 @@ impl Daemon {
         self.renew = after_look(began, SECOND);
     }
 
-    /// Reads what went another way than planned, and tells systemd that the daemon lives.
+    /// Reads what went another way than planned, and notifies systemd that the daemon lives.
     pub(super) fn read_totals(&mut self) {
         match self.programs.totals() {
             Ok(totals) => {

@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Display, Path};
 
 use crate::path_manager::{
-    Command, Commands, Connection, Ends, Events, Namespace, Refusal, Seen, Token, Uncoupled, census, open,
+    AddressChanges, Command, Commands, Connection, Ends, Events, Namespace, Refusal, Seen, Token, Uncoupled,
+    census, open, sockets,
 };
 use crate::programs::{ConnectionStats, Subflow as Window};
 use crate::status::{ConnectionStatus, SubflowStatus, WindowStatus};
@@ -19,6 +20,8 @@ struct Open {
     identity: (u64, u64),
     commands: Commands,
     events: Events,
+    /// None where no subflow has another address than the first one's.
+    addresses: Option<AddressChanges>,
 }
 
 /// What has become of a namespace.
@@ -38,8 +41,8 @@ impl Served {
         }
     }
 
-    /// Opens it if it has come, and lets go of it if it has gone.
-    pub fn follow(&mut self) -> io::Result<Change> {
+    /// Opens it if it has come, and lets go of it if it has gone. With `addresses` these are followed too.
+    pub fn follow(&mut self, addresses: bool) -> io::Result<Change> {
         let identity = self.namespace.identity();
         if self.open.as_ref().map(|open| open.identity) == identity {
             return Ok(Change::Nothing);
@@ -53,10 +56,13 @@ impl Served {
             return Ok(gone);
         };
         let (commands, events) = open(&self.namespace)?;
+        let watch = || AddressChanges::watch(&self.namespace);
+        let addresses = addresses.then(watch).transpose()?;
         self.open = Some(Open {
             identity,
             commands,
             events,
+            addresses,
         });
         Ok(Change::Came)
     }
@@ -73,9 +79,21 @@ impl Served {
         self.open.as_ref().map(|open| &open.events)
     }
 
+    pub fn addresses(&self) -> Option<&AddressChanges> {
+        self.open.as_ref()?.addresses.as_ref()
+    }
+
     pub fn send(&self, commands: &[Command]) -> io::Result<Vec<Refusal>> {
         match &self.open {
             Some(open) => open.commands.send(commands),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The ends of all that may have a window. None of one that is not there.
+    pub fn sockets(&self) -> io::Result<Vec<Ends>> {
+        match &self.open {
+            Some(_) => sockets(&self.namespace),
             None => Ok(Vec::new()),
         }
     }

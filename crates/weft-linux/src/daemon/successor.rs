@@ -1,23 +1,129 @@
-//! The program that takes over at a reload: what is installed under this one's name by then.
+//! A reload: what is installed under this program's name by then takes over in the same process, after a trial.
+//!
+//! 1. The program that runs asks the next one whether it accepts the configuration and the kernel its BPF programs ([`check`]).
+//! 2. It hands over and becomes itself once more, without threads or maps, only to run the next one as a child: the trial
+//!    ([`try_out`]). The child takes over everything, says that it is ready, and has to live for some seconds.
+//! 3. If it fails, crashes or hangs, the old program starts again, with the configuration that it had. The kernel's
+//!    registrations do not go with a child that crashes, because their pins are [kept](crate::attach::keep_pins) meanwhile.
+//! 4. Otherwise the child hands over and ends, and the process becomes the next program, with the configuration of the trial.
+//!
+//! The process stays the same throughout, as systemd and containers expect.
 
-use std::ffi::OsString;
+use std::env;
+use std::fs;
+use std::io;
+use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+use sd_notify::NotifyState;
+use tracing::{info, warn};
+
+use super::notify;
 use crate::Failure;
+use crate::config::Config;
 
-/// Set for a process that another weftd has become.
-const SUCCESSOR: &str = "WEFTD_SUCCESSOR";
+/// Which part of a reload a process has.
+const STAGE: &str = "WEFTD_STAGE";
+const OWN: &str = "/proc/self/exe";
 
-/// Has this process been another weftd before?
-pub(super) fn is_one() -> bool {
-    std::env::var_os(SUCCESSOR).is_some()
+/// Which part of a reload a process has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// None: it was started.
+    Started,
+    /// It is the old program and tries out the next one.
+    Tries,
+    /// It is the next program, on trial.
+    OnTrial,
+    /// It is the next program, after its trial.
+    Passed,
 }
 
-/// Does the successor understand the configuration, and does this kernel take its programs?
-pub(super) fn check(config: Option<&Path>) -> Result<(), Failure> {
-    let program = program();
+/// What has become of a trial that did not fail.
+pub(super) enum Trial {
+    Passed,
+    /// A signal has ended all.
+    Stopped,
+}
+
+impl Stage {
+    /// As the environment says.
+    pub fn inherit() -> Self {
+        let given = env::var(STAGE).unwrap_or_default();
+        let stages = [Self::Tries, Self::OnTrial, Self::Passed];
+        let stage = stages.into_iter().find(|stage| stage.name() == given);
+        stage.unwrap_or(Self::Started)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Started => "",
+            Self::Tries => "tries",
+            Self::OnTrial => "on-trial",
+            Self::Passed => "passed",
+        }
+    }
+
+    /// The configuration to run with.
+    pub fn configuration(self, path: Option<&Path>, folder: &Path) -> Result<Config, Failure> {
+        match self {
+            Self::Started | Self::OnTrial => Config::read(path),
+            Self::Tries | Self::Passed => kept(folder),
+        }
+    }
+
+    /// The signals that this process is controlled by; they are blocked from now on.
+    pub fn signals(self) -> nix::Result<SignalFd> {
+        let mut signals = SigSet::empty();
+        signals.add(Signal::SIGTERM);
+        signals.add(Signal::SIGINT);
+        signals.add(Signal::SIGHUP);
+        if self == Self::OnTrial {
+            signals.add(PASSED);
+            // No trial without its supervisor.
+            set_pdeathsig(Signal::SIGKILL)?;
+        }
+        signals.thread_block()?;
+        if self == Self::Tries {
+            // A reload that is requested meanwhile waits until the trial has ended.
+            signals.remove(Signal::SIGHUP);
+        }
+        SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+    }
+}
+
+/// Writes down the configuration with which a process runs, for the next stages.
+pub(super) fn keep(config: &Config, folder: &Path) {
+    let kept = serde_json::to_vec(config)
+        .map_err(io::Error::from)
+        .and_then(|text| fs::write(file(folder), text));
+    if let Err(error) = kept {
+        warn!(%error, "the configuration is not kept; there can be no reload");
+    }
+}
+
+fn kept(folder: &Path) -> Result<Config, Failure> {
+    let file = file(folder);
+    let text = fs::read(&file).map_err(Failure::about(file.display()))?;
+    serde_json::from_slice(&text).map_err(Failure::about(file.display()))
+}
+
+fn file(folder: &Path) -> PathBuf {
+    folder.join("running.json")
+}
+
+/// Does the next program understand the configuration, and does this kernel take its programs?
+pub(super) fn check(config: Option<&Path>, folder: &Path) -> Result<(), Failure> {
+    // What a rollback needs.
+    kept(folder)?;
+    let program = installed();
     let mut check = Command::new(&program);
     check.args(["run", "--check", "--load"]).stdin(Stdio::null());
     if let Some(config) = config {
@@ -36,19 +142,169 @@ pub(super) fn check(config: Option<&Path>) -> Result<(), Failure> {
     )))
 }
 
-/// Becomes it; returns only if that fails.
+/// Becomes this program once more, to try out the next one; returns only if that fails.
+pub(super) fn begin_trial() -> Failure {
+    Failure::about(OWN)(again(Path::new(OWN), Stage::Tries).exec())
+}
+
+/// Becomes the next program; returns only if that fails.
 pub(super) fn become_it() -> Failure {
-    let program = program();
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let error = Command::new(&program).args(arguments).env(SUCCESSOR, "1").exec();
-    Failure::about(program.display())(error)
+    let program = installed();
+    Failure::about(program.display())(again(&program, Stage::Passed).exec())
+}
+
+/// Runs the next program as a child. The error says why it did not pass; it has ended then.
+pub(super) fn try_out(folder: &Path, signals: &SignalFd) -> Result<Trial, Failure> {
+    let (program, words) = (installed(), folder.join("trial"));
+    info!(program = %program.display(), "on trial");
+    crate::attach::keep_pins();
+    let trial = begin(&program, &words)
+        .map_err(|error| error.to_string())
+        .and_then(|(mut child, socket)| {
+            let trial = supervise(&mut child, &socket, signals);
+            if trial.is_err() {
+                let _ = child.kill();
+            }
+            let _ = child.wait();
+            trial
+        });
+    let _ = fs::remove_file(&words);
+    match &trial {
+        Ok(_) => crate::attach::drop_kept_pins(),
+        Err(_) => crate::attach::take_back_pins(),
+    }
+    trial.map_err(Failure::about(program.display()))
+}
+
+/// Starts it, with a socket that receives what it says.
+fn begin(program: &Path, words: &Path) -> io::Result<(Child, UnixDatagram)> {
+    let _ = fs::remove_file(words);
+    let socket = UnixDatagram::bind(words)?;
+    socket.set_read_timeout(Some(TICK))?;
+    let child = again(program, Stage::OnTrial)
+        .env("NOTIFY_SOCKET", words)
+        .stdin(Stdio::null())
+        .spawn()?;
+    Ok((child, socket))
+}
+
+fn supervise(child: &mut Child, socket: &UnixDatagram, signals: &SignalFd) -> Result<Trial, String> {
+    let began = Instant::now();
+    let mut heard = Heard::default();
+    loop {
+        heard.listen(socket);
+        notify(&[NotifyState::Watchdog]);
+        let ended = child.try_wait().map_err(|error| error.to_string())?;
+        if matches!(signals.read_signal(), Ok(Some(_))) {
+            notify(&[NotifyState::Stopping]);
+            tell(child, Signal::SIGTERM);
+            let _ = child.wait();
+            return Ok(Trial::Stopped);
+        }
+        if let Some(status) = ended {
+            return Err(heard.why(status));
+        }
+        match heard.ready {
+            None if began.elapsed() > START => return Err(format!("it was not ready within {START:?}")),
+            Some(_) if heard.silent_for() > SILENCE => {
+                return Err(format!("it said nothing for {SILENCE:?}"));
+            }
+            Some(at) if at.elapsed() > PROBATION && heard.silent_for() < ALIVE => break,
+            _ => {}
+        }
+    }
+    tell(child, PASSED);
+    let handed_over = Instant::now();
+    loop {
+        heard.listen(socket);
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(Trial::Passed),
+            Ok(Some(status)) => return Err(heard.why(status)),
+            Err(error) => return Err(error.to_string()),
+            Ok(None) if handed_over.elapsed() > SILENCE => {
+                return Err("it did not hand over".to_owned());
+            }
+            Ok(None) => {}
+        }
+    }
+}
+
+fn tell(child: &Child, signal: Signal) {
+    if let Ok(process) = i32::try_from(child.id()) {
+        let _ = kill(Pid::from_raw(process), signal);
+    }
+}
+
+/// What the program on trial has said, in systemd's words (`sd_notify(3)`).
+#[derive(Default)]
+struct Heard {
+    ready: Option<Instant>,
+    last: Option<Instant>,
+    status: Option<String>,
+}
+
+impl Heard {
+    /// Takes in what it says, at most one message, and waits for it for a [`TICK`].
+    fn listen(&mut self, socket: &UnixDatagram) {
+        let mut buffer = [0; 4096];
+        let Ok(length) = socket.recv(&mut buffer) else {
+            return;
+        };
+        self.last = Some(Instant::now());
+        for line in String::from_utf8_lossy(&buffer[..length]).lines() {
+            if line == "READY=1" {
+                self.ready = self.last;
+            } else if let Some(status) = line.strip_prefix("STATUS=") {
+                self.status = Some(status.to_owned());
+            }
+        }
+    }
+
+    fn silent_for(&self) -> Duration {
+        self.last.map_or(Duration::ZERO, |last| last.elapsed())
+    }
+
+    fn why(&self, ended: ExitStatus) -> String {
+        let ended = match self.ready {
+            Some(at) => format!("it ended after {:.1?}, {ended}", at.elapsed()),
+            None => format!("it could not begin, {ended}"),
+        };
+        match &self.status {
+            Some(status) => format!("{ended}: {status}"),
+            None => ended,
+        }
+    }
+}
+
+/// This process's command line with another program.
+fn again(program: &Path, stage: Stage) -> Command {
+    let mut arguments = env::args_os();
+    let mut command = Command::new(program);
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    command.args(arguments);
+    command.env(STAGE, stage.name());
+    command
 }
 
 /// By the path that this one was started with, for the file may be another by now.
-fn program() -> PathBuf {
-    let started = std::env::args_os().next().map(PathBuf::from);
+fn installed() -> PathBuf {
+    let started = env::args_os().next().map(PathBuf::from);
     let started = started.filter(|path| path.is_absolute());
     started
-        .or_else(|| std::env::current_exe().ok())
-        .unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
+        .or_else(|| env::current_exe().ok())
+        .unwrap_or_else(|| PathBuf::from(OWN))
 }
+
+/// To a program on trial: hand over and end.
+pub(super) const PASSED: Signal = Signal::SIGUSR1;
+/// Until a program on trial must be ready.
+const START: Duration = Duration::from_secs(60);
+/// How long it has to live from then on.
+const PROBATION: Duration = Duration::from_secs(5);
+/// It says every second that it lives; one that says nothing for so long hangs.
+const SILENCE: Duration = Duration::from_secs(10);
+/// It has passed only if it was heard as recently as this.
+const ALIVE: Duration = Duration::from_secs(2);
+const TICK: Duration = Duration::from_millis(100);

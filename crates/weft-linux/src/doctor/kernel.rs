@@ -80,7 +80,7 @@ fn btf() -> Finding {
     } else {
         Finding::failure(
             CHECK,
-            "the kernel tells nothing of its types",
+            "the kernel has no type information",
             "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y",
         )
     }

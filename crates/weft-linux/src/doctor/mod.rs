@@ -104,7 +104,7 @@ impl fmt::Display for Report {
             };
             writeln!(f, "{state}  {check:<24} {found}")?;
             if let Some(mend) = mend {
-                writeln!(f, "      {:<24} mend: {mend}", "")?;
+                writeln!(f, "      {:<24} fix: {mend}", "")?;
             }
         }
         Ok(())

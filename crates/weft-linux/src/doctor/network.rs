@@ -49,15 +49,16 @@ fn configured_endpoints(namespace: &Namespace) -> Finding {
         endpoints(namespace),
         read(namespace, "net.mptcp.pm_type").as_deref(),
     ) {
-        (Ok(0), _) => Finding::good(CHECK, "none configured"),
-        (Ok(count), Ok("1")) => Finding::warning(
+        (Ok(endpoints), _) if endpoints.is_empty() => Finding::good(CHECK, "none configured"),
+        (Ok(endpoints), Ok("1")) => Finding::warning(
             CHECK,
             format!(
-                "{count} of `ip mptcp endpoint` are configured and not used, since the path manager is in user space"
+                "{} of `ip mptcp endpoint` are configured, and not used unless weftd spreads subflows over addresses",
+                endpoints.len()
             ),
-            "subflows.spread = \"addresses\" and subflows.addresses in /etc/weft/weftd.toml",
+            "subflows.spread = \"addresses\" in /etc/weft/weftd.toml, with subflows.addresses left empty",
         ),
-        (Ok(count), _) => Finding::good(CHECK, format!("{count}, which weftd does not use when it runs")),
+        (Ok(endpoints), _) => Finding::good(CHECK, format!("{} configured", endpoints.len())),
         (Err(error), _) => Finding::warning(CHECK, error.to_string(), "run as root on a kernel with MPTCP"),
     }
 }
@@ -138,7 +139,7 @@ fn other_ends(seen: &[Seen]) -> Finding {
     let deaf = |seen: &&&Seen| !seen.ecn && (echoes(&seen.congestion) || seen.congestion == "reno");
     let count = stand.iter().filter(deaf).count();
     let Some(first) = stand.iter().find(deaf) else {
-        return Finding::good(OTHER_ENDS, format!("{} subflows, none that is deaf", stand.len()));
+        return Finding::good(OTHER_ENDS, format!("{} subflows, all with ECN", stand.len()));
     };
     Finding::warning(
         OTHER_ENDS,

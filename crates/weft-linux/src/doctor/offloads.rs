@@ -20,7 +20,7 @@ pub(super) fn finding(namespace: &Namespace) -> Finding {
         NLM_F_REQUEST | NLM_F_DUMP,
     ) {
         Ok(features) => features,
-        Err(error) => return Finding::good(CHECK, format!("cannot be told: {error}")),
+        Err(error) => return Finding::good(CHECK, format!("unknown: {error}")),
     };
     judge(features.iter().filter_map(Features::device).collect())
 }

@@ -15,7 +15,7 @@ use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, 
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
 use super::channel::{append, connected, receive};
-use super::{Namespace, Subflow, Token};
+use super::{Ends, Namespace, Subflow, Token};
 
 /// A subflow that was seen.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
@@ -57,6 +57,24 @@ pub fn census(namespace: &Namespace) -> io::Result<Vec<Seen>> {
     let states = StateFlags::ESTABLISHED | StateFlags::SYN_SENT;
     dump(namespace, &states, |socket| {
         all.extend(seen(socket));
+    })?;
+    Ok(all)
+}
+
+/// The ends of every TCP socket of a namespace that may still send or hear something.
+///
+/// # Errors
+/// The namespace cannot be entered, or the kernel refuses.
+pub fn sockets(namespace: &Namespace) -> io::Result<Vec<Ends>> {
+    let mut all = Vec::new();
+    let states = StateFlags::all() - StateFlags::LISTEN - StateFlags::TIME_WAIT;
+    dump(namespace, &states, |socket| {
+        let id = &socket.header.socket_id;
+        let local = SocketAddr::new(id.source_address, id.source_port);
+        all.push((
+            local,
+            SocketAddr::new(id.destination_address, id.destination_port),
+        ));
     })?;
     Ok(all)
 }

@@ -15,7 +15,7 @@ use netlink_packet_generic::{GenlFamily, GenlHeader, GenlMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
 use nix::sys::socket::{MsgFlags, setsockopt, sockopt::RcvBufForce};
 
-use super::wire::{EVENTS_GROUP, Limits, Message};
+use super::wire::{EVENTS_GROUP, Endpoint, Limits, Message};
 use super::{Command, Event, Namespace};
 
 /// A command that the kernel refused.
@@ -152,21 +152,21 @@ pub fn limits(namespace: &Namespace) -> io::Result<Limits> {
     let answers = request(namespace, Message::limits_request(), NLM_F_REQUEST)?;
     match answers.first() {
         Some(answer) => answer.limits().map_err(io::Error::other),
-        None => Err(io::Error::other("the kernel does not tell its limits")),
+        None => Err(io::Error::other("the kernel does not report its limits")),
     }
 }
 
-/// How many addresses the kernel's own path manager has in a namespace.
+/// The addresses that the kernel's own path manager has in a namespace.
 ///
 /// # Errors
 /// The namespace cannot be entered, or the kernel has no MPTCP path manager.
-pub fn endpoints(namespace: &Namespace) -> io::Result<usize> {
-    request(
-        namespace,
-        Message::endpoints_request(),
-        NLM_F_REQUEST | NLM_F_DUMP,
-    )
-    .map(|answers| answers.len())
+pub fn endpoints(namespace: &Namespace) -> io::Result<Vec<Endpoint>> {
+    let flags = NLM_F_REQUEST | NLM_F_DUMP;
+    let answers = request(namespace, Message::endpoints_request(), flags)?;
+    let endpoints = answers.iter().filter_map(|answer| answer.endpoint().transpose());
+    endpoints
+        .map(|endpoint| endpoint.map_err(io::Error::other))
+        .collect()
 }
 
 impl Events {
@@ -273,7 +273,7 @@ fn resolve(socket: &Socket, name: &str) -> io::Result<(u16, Vec<Group>)> {
         }
         Ok(())
     })
-    .and_then(|()| family.ok_or_else(|| io::Error::other("the kernel does not tell its number")))
+    .and_then(|()| family.ok_or_else(|| io::Error::other("the kernel does not report its number")))
     .map(|family| (family, all))
     .map_err(|error| {
         let why = format!("the kernel's generic netlink family {name}: {error}");

@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
+mod addresses;
 mod connection;
 mod joins;
 mod suppression;
@@ -13,7 +14,7 @@ use connection::asked;
 
 use super::hysteresis::{Hysteresis, Past};
 use super::peers::Peers;
-use super::{Command, Event, Seen, Subflow, Token};
+use super::{Address, Command, Event, Seen, Subflow, Token};
 
 /// When subflows are opened, how many, and between which addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +25,8 @@ pub struct Joins {
     pub after: u64,
     /// Between which addresses.
     pub spread: Spread,
-    /// This host's further addresses: a client joins from them, a server announces them.
+    /// This host's further addresses: a client joins from them, a server announces them. For namespaces of which nothing else is
+    /// given to [`on_addresses`](Connections::on_addresses).
     pub addresses: Vec<IpAddr>,
     /// So many connections at once find out how many subflows a peer takes.
     pub probes: usize,
@@ -33,13 +35,13 @@ pub struct Joins {
 /// Between which addresses subflows are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// All between the first subflow's addresses, told apart by port.
+    /// All between the first subflow's addresses, with different ports.
     SamePair,
     /// Each between another pair of this host's addresses and the peer's.
     Addresses,
 }
 
-/// What tells a subflow from others: local and remote address and port.
+/// What distinguishes a subflow from others: local and remote address and port.
 pub type Ends = (SocketAddr, SocketAddr);
 
 /// A connection.
@@ -52,7 +54,7 @@ pub struct Connection {
     pub server: bool,
     /// Its subflows, the oldest first.
     pub subflows: Vec<Subflow>,
-    /// Has the kernel been told to suppress all subflows but one?
+    /// Has the kernel been notified to suppress all subflows but one?
     pub suppressed: bool,
     /// Has it carried enough for joins?
     pub bulk: bool,
@@ -60,14 +62,17 @@ pub struct Connection {
     absent: bool,
     /// Why its first subflow is Reno, if it is. Then it stays single-path.
     pub uncoupled: Option<Uncoupled>,
+    /// The peer's further addresses.
     announced: Vec<(u8, SocketAddr)>,
+    /// This host's further addresses, as announced to the peer.
+    announced_here: Vec<(IpAddr, u8)>,
     /// Joins that the kernel is at.
     pending: Vec<(IpAddr, SocketAddr)>,
     /// Subflows that may be rejected yet, and since when they stand.
     young: Vec<(Ends, u64)>,
-    /// Joined as Reno, as the programs told before the kernel told of them.
+    /// Joined as Reno, as the programs reported before the kernel did.
     early_uncoupled: Vec<Ends>,
-    /// Subflows that were closed here, until the kernel tells that they have gone.
+    /// Subflows that were closed here, until the kernel reports that they have gone.
     closed: Vec<Ends>,
     /// Backups whatever the algorithm asks for.
     aside: Vec<Ends>,
@@ -87,10 +92,13 @@ pub struct Connection {
     keeper: Ends,
     /// Does the algorithm ask for suppression, and since when is it of that opinion?
     wish: (bool, u64),
-    /// Bytes that have left and that have come.
-    carried: (u64, u64),
+    /// Bytes that have left and that have come, as last looked up, and when that was.
+    carried: Option<((u64, u64), u64)>,
     /// Does more come than leaves, and since when?
     receives: (bool, u64),
+    /// How often the kernel has refused a flag since the last change, and when it is tried again.
+    refusals: u32,
+    flag_at: Option<u64>,
     past: Past,
 }
 
@@ -108,7 +116,7 @@ pub enum Uncoupled {
 pub struct Told {
     /// Which namespace's kernel.
     pub namespace: usize,
-    /// What it is told.
+    /// The commands.
     pub commands: Vec<Command>,
     /// Is it a suppression (true) or a release (false), and since when is it due?
     pub suppression: Option<(bool, u64)>,
@@ -120,9 +128,11 @@ pub struct Connections {
     joins: Joins,
     hysteresis: Hysteresis,
     all: HashMap<Token, Connection>,
-    /// What was reported of connections before the kernel told of them.
+    /// What was reported of connections before the kernel reported them.
     early: HashMap<Token, Early>,
     peers: Peers,
+    /// What subflows of each namespace may have, and all that the namespace has.
+    addresses: HashMap<usize, (Vec<Address>, Vec<IpAddr>)>,
     /// When to look at which connection again.
     deadlines: BTreeSet<(u64, Token)>,
 }
@@ -141,10 +151,16 @@ impl Connections {
             peers: Peers::new(joins.probes),
             joins,
             hysteresis,
+            addresses: HashMap::new(),
             all: HashMap::new(),
             early: HashMap::new(),
             deadlines: BTreeSet::new(),
         }
+    }
+
+    /// Its configuration of joins.
+    pub fn joins(&self) -> &Joins {
+        &self.joins
     }
 
     /// Every connection.
@@ -172,7 +188,7 @@ impl Connections {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// The kernel told of something in one of the namespaces.
+    /// The kernel reported something in one of the namespaces.
     pub fn on_event(&mut self, namespace: usize, event: &Event, now: u64, told: &mut Vec<Told>) {
         match *event {
             Event::Established {
@@ -209,6 +225,13 @@ impl Connections {
             }
             Event::Removed { token, id } => {
                 if let Some(connection) = self.all.get_mut(&token) {
+                    let gone = connection.announced.iter().find(|(known, _)| *known == id);
+                    // Subflows that end with it are not rejected.
+                    if let Some(gone) = gone.map(|(_, address)| address.ip()) {
+                        connection
+                            .young
+                            .retain(|(ends, _)| ends.1.ip().to_canonical() != gone);
+                    }
                     connection.announced.retain(|(known, _)| *known != id);
                 }
             }
@@ -226,20 +249,31 @@ impl Connections {
         for token in there {
             let mut of: Vec<&Seen> = seen.iter().filter(|seen| seen.token == token).collect();
             of.sort_by_key(|seen| !seen.initial);
-            // Without its first subflow a connection does not tell who opened it; opening none is the safe guess.
+            // Without its first subflow it is unknown who opened a connection; opening none is the safe guess.
             let server = !of[0].initial || of[0].server;
             // What is on its way is no subflow yet.
             let (of, pending): (Vec<_>, Vec<_>) = of.into_iter().partition(|seen| seen.established);
             if of.is_empty() {
                 continue;
             }
+            let joined = of.iter().filter(|seen| !seen.initial);
+            let aside = joined.filter(|seen| self.is_backup(namespace, seen.subflow.local.ip()));
+            let aside: Vec<Ends> = aside.map(|seen| seen.subflow.ends()).collect();
             let connection = self
                 .all
                 .entry(token)
                 .or_insert_with(|| Connection::new(namespace, of[0].subflow, server, now));
+            connection.aside.extend(aside);
             connection.subflows = of.iter().map(|seen| seen.subflow).collect();
             connection.pending = pending.iter().map(|seen| asked(&seen.subflow)).collect();
-            connection.suppressed = of.iter().any(|seen| seen.subflow.backup);
+            let aside = |seen: &&Seen| connection.aside.contains(&seen.subflow.ends());
+            connection.suppressed = of.iter().any(|seen| seen.subflow.backup && !aside(seen));
+            if server && connection.announced_here.is_empty() {
+                let joined = of.iter().filter(|seen| seen.subflow.local_id != 0);
+                let ids = joined.map(|seen| (asked(&seen.subflow).0, seen.subflow.local_id));
+                connection.announced_here = ids.collect();
+                connection.announced_here.dedup();
+            }
             // What the programs do where there is no ECN.
             if of.iter().all(|seen| seen.congestion == FALLBACK && !seen.ecn) {
                 connection.uncoupled = Some(Uncoupled::NoEcn);
@@ -254,10 +288,11 @@ impl Connections {
     /// Forgets a namespace's connections: it is gone.
     pub fn forget_namespace(&mut self, namespace: usize) {
         self.all.retain(|_, connection| connection.namespace != namespace);
+        self.addresses.remove(&namespace);
     }
 
     /// Forgets connections that are not among those seen in a namespace, this time and the time before, and joins that the
-    /// kernel is no longer at. It tells now and then that a connection is established after it has told that it is closed.
+    /// kernel is no longer at. It sometimes reports that a connection is established after it has reported that it is closed.
     pub fn forget_absent(&mut self, namespace: usize, seen: &[Seen], now: u64) {
         let mut there: HashMap<Token, Vec<&Seen>> = HashMap::new();
         for seen in seen {
@@ -301,6 +336,7 @@ impl Connections {
         {
             self.deadlines.pop_first();
             self.obey(token, now, told);
+            self.flag_again(token, now, told);
             self.learn(token, now);
             self.let_grow_old(token, now);
             if let Some(connection) = self.all.get_mut(&token)
@@ -326,7 +362,7 @@ impl Early {
 
 /// What the programs make of a socket without ECN.
 const FALLBACK: &str = "reno";
-/// How long reports of a connection that the kernel has not told of are kept: it may live in another namespace.
+/// How long reports of a connection that the kernel has not reported are kept: it may live in another namespace.
 const EARLY: u64 = 10_000_000_000;
 
 #[cfg(test)]

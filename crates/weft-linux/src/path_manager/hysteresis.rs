@@ -1,8 +1,8 @@
 //! What keeps suppression and release from following each other at the pace of a bursty load.
 //!
-//! Suppression is told at once, since others suffer until then. Release can wait: it costs nobody but the connection itself.
+//! The kernel is notified of suppression at once, since others suffer until then. Release can wait: it costs nobody but the connection itself.
 
-/// When release is told. Times are nanoseconds.
+/// When the kernel is notified of a release. Times are nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hysteresis {
     /// The algorithm must have asked for release so long without interruption.
@@ -21,7 +21,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Suppression is told now.
+    /// The kernel is notified of suppression now.
     pub fn suppressed(&mut self, now: u64, hysteresis: &Hysteresis) {
         let soon = self.released.is_some_and(|at| now < at + hysteresis.cycle);
         self.doublings = if soon {
@@ -32,12 +32,12 @@ impl Past {
         self.suppressed = Some(now);
     }
 
-    /// Release is told now.
+    /// The kernel is notified of the release now.
     pub fn released(&mut self, now: u64) {
         self.released = Some(now);
     }
 
-    /// When a release that is asked for since then may be told.
+    /// When the kernel may be notified of a release that is asked for since then.
     pub fn release_at(&self, since: u64, hysteresis: &Hysteresis) -> u64 {
         let held = self
             .suppressed

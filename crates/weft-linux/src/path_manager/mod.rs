@@ -1,8 +1,9 @@
-//! The path manager: opens subflows, and tells the kernel which are suppressed.
+//! The path manager: opens subflows, and informs the kernel which are suppressed.
 //!
 //! It is the kernel's userspace path manager (`net.mptcp.pm_type=1`), spoken to in generic netlink. `connections` decides
 //! and knows neither sockets nor clocks; `channel` and `census` speak with the kernel.
 
+mod addresses;
 mod census;
 mod channel;
 mod connections;
@@ -13,12 +14,13 @@ mod wire;
 
 use std::net::{IpAddr, SocketAddr};
 
-pub use census::{Listener, Seen, census, listeners};
+pub use addresses::{Address, AddressChanges, eligible, present};
+pub use census::{Listener, Seen, census, listeners, sockets};
 pub use channel::{Commands, Events, Refusal, endpoints, limits, open, request};
 pub use connections::{Connection, Connections, Ends, Joins, Spread, Told, Uncoupled};
 pub use hysteresis::Hysteresis;
 pub use namespace::{NAMED, Namespace};
-pub use wire::Limits;
+pub use wire::{Endpoint, Limits};
 
 /// What the kernel calls a connection by: unique on the machine while it lives.
 pub type Token = u32;
@@ -44,13 +46,13 @@ impl Subflow {
         self.ends() == other.ends()
     }
 
-    /// What tells it from others: its local and remote address and port.
+    /// What distinguishes it from others: its local and remote address and port.
     pub fn ends(&self) -> (SocketAddr, SocketAddr) {
         (self.local, self.remote)
     }
 }
 
-/// What the kernel tells.
+/// What the kernel reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A connection can take further subflows.
@@ -101,7 +103,7 @@ pub enum Event {
     },
 }
 
-/// What the kernel is told.
+/// A command to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Open a further subflow.
@@ -144,6 +146,15 @@ pub enum Command {
         /// The address.
         address: IpAddr,
         /// Its identifier.
+        id: u8,
+        /// Are subflows of it to be backups?
+        backup: bool,
+    },
+    /// Tell the peer that an address that was announced has gone.
+    Withdraw {
+        /// The connection.
+        token: Token,
+        /// The address's identifier.
         id: u8,
     },
 }

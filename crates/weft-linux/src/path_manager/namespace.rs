@@ -38,13 +38,19 @@ impl Namespace {
         self.0.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// What tells a namespace from another one that has its name later; none while there is no such.
+    /// Distinguishes a namespace from another one that has its name later; none while there is no such.
     pub fn identity(&self) -> Option<(u64, u64)> {
         let Some(path) = &self.0 else {
             return Some((0, 0));
         };
         let metadata = std::fs::metadata(path).ok()?;
         Some((metadata.dev(), metadata.ino()))
+    }
+
+    /// The number by which the kernel knows it.
+    pub fn number(&self) -> Option<u64> {
+        let path = self.0.as_deref().unwrap_or(Path::new("/proc/self/ns/net"));
+        Some(std::fs::metadata(path).ok()?.ino())
     }
 
     /// Runs `work` inside, on a thread of its own, since a thread's namespace is its own affair.

@@ -24,6 +24,19 @@ pub struct Limits {
     pub subflows: u32,
 }
 
+/// An address of the kernel's own path manager (`ip mptcp endpoint`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The address.
+    pub ip: IpAddr,
+    /// Flag `subflow`: connections join from it.
+    pub joins: bool,
+    /// Flag `signal`: it is announced.
+    pub announced: bool,
+    /// Flag `backup`.
+    pub backup: bool,
+}
+
 /// A command to the kernel or an event from it, with its attributes as they stand on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -123,12 +136,17 @@ impl From<&Command> for Message {
                 token: of,
                 address: ip,
                 id,
+                backup,
             } => Message {
                 command: CMD_ANNOUNCE,
                 attributes: vec![
                     token(of),
-                    address(ATTR_ADDR, ip, None, Some(id), Some(FLAG_SIGNAL)),
+                    address(ATTR_ADDR, ip, None, Some(id), Some(flags(FLAG_SIGNAL, backup))),
                 ],
+            },
+            Command::Withdraw { token: of, id } => Message {
+                command: CMD_REMOVE,
+                attributes: vec![token(of), DefaultNla::new(ATTR_LOC_ID, vec![id])],
             },
         }
     }
@@ -141,6 +159,35 @@ impl Message {
             command: CMD_GET_ADDR,
             attributes: Vec::new(),
         }
+    }
+
+    /// The answer: an address, if it is one.
+    ///
+    /// # Errors
+    /// An attribute has the wrong length.
+    pub fn endpoint(&self) -> Result<Option<Endpoint>, DecodeError> {
+        let address = self
+            .attributes
+            .iter()
+            .find(|it| it.kind() & NLA_TYPE_MASK == ATTR_ADDR);
+        let Some(address) = address.map(value) else {
+            return Ok(None);
+        };
+        let (mut found, mut flags) = (None, 0);
+        for attribute in NlasIterator::new(address.as_slice()) {
+            let attribute = attribute?;
+            match attribute.kind() & NLA_TYPE_MASK {
+                ADDR_ADDR4 | ADDR_ADDR6 => found = Some(ip(attribute.value())?),
+                ADDR_FLAGS => flags = parse_u32(attribute.value())?,
+                _ => {}
+            }
+        }
+        Ok(found.map(|ip| Endpoint {
+            ip,
+            joins: flags & FLAG_SUBFLOW != 0,
+            announced: flags & FLAG_SIGNAL != 0,
+            backup: flags & FLAG_BACKUP != 0,
+        }))
     }
 
     /// Asks for the limits of the kernel's own path manager.
@@ -311,6 +358,7 @@ const CMD_GET_ADDR: u8 = 3;
 const CMD_GET_LIMITS: u8 = 6;
 const CMD_SET_FLAGS: u8 = 7;
 const CMD_ANNOUNCE: u8 = 8;
+const CMD_REMOVE: u8 = 9;
 const CMD_SUBFLOW_CREATE: u8 = 10;
 const CMD_SUBFLOW_DESTROY: u8 = 11;
 
@@ -318,6 +366,7 @@ const ATTR_ADDR: u16 = 1;
 const ATTR_RCV_ADD_ADDRS: u16 = 2;
 const ATTR_SUBFLOWS: u16 = 3;
 const ATTR_TOKEN: u16 = 4;
+const ATTR_LOC_ID: u16 = 5;
 const ATTR_ADDR_REMOTE: u16 = 6;
 
 const ADDR_FAMILY: u16 = 1;

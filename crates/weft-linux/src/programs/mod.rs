@@ -17,7 +17,7 @@
 //! - [`Programs::load`] registers `weft_NAME` for each name given, on the whole machine, usable in every network
 //!   namespace. A socket chooses it by `TCP_CONGESTION`, a namespace by `net.ipv4.tcp_congestion_control`.
 //! - [`Programs::connections`] is a snapshot of all connections, MPTCP's and TCP's, with their subflows' windows.
-//! - [`Programs::events`] tells what the path manager must do at once: [`Kind`](crate::events::Kind).
+//! - [`Programs::events`] reports what the path manager must do at once: [`Kind`](crate::events::Kind).
 //! - With [`Options::pin`] the connections outlive the process: the next one that loads with the same folder sees
 //!   those that are still open, and their events.
 
@@ -25,21 +25,21 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
 
 use crate::events::Events;
 use crate::layout;
 
+mod reap;
+mod registration;
+pub mod scope;
 mod stats;
 
+pub use registration::HANDOVER;
+use registration::Registrar;
 pub use stats::{ConnectionStats, Subflow, Totals};
 
-/// What pins of registrations begin with, on kernels that have no links for them.
-const REGISTRATION: &str = "registration_";
-/// What pins of links begin with that wait for the next process.
-const HANDOVER: &str = "handover_";
 /// The maps that all programs share.
 const SHARED: [&str; 3] = ["connections", "events", "totals"];
 
@@ -98,10 +98,12 @@ names! {
 pub struct Options {
     /// Values of `weft-cc`'s parameters that differ from their defaults, by algorithm.
     pub parameters: Vec<(Name, Vec<(String, f64)>)>,
-    /// Bytes acknowledged and received on a subflow from which on an MPTCP connection is told to be bulk.
+    /// Bytes acknowledged and received on a subflow from which on an MPTCP connection is reported as bulk.
     pub bulk: u64,
     /// How many connections there is room for; 65,536 if nothing is said.
     pub room: Option<u32>,
+    /// May only privileged processes choose the algorithms? Then no namespace but the first one can have one as its default.
+    pub restricted: bool,
     /// A folder on a BPF file system in which connections outlive the process.
     pub pin: Option<PathBuf>,
 }
@@ -137,7 +139,7 @@ pub struct RunTime {
 /// Why the programs cannot be loaded or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel tells nothing of its types.
+    /// The kernel does not describe its types.
     #[error("the kernel has no BTF (/sys/kernel/btf/vmlinux); it needs CONFIG_DEBUG_INFO_BTF")]
     Btf,
     /// Capabilities are missing.
@@ -173,6 +175,13 @@ impl Error {
         }
     }
 
+    fn missing(what: &str) -> Self {
+        Self::Kernel {
+            what: what.to_owned(),
+            why: "not in its file".to_owned(),
+        }
+    }
+
     fn io(what: &str, why: &io::Error) -> Self {
         Self::Kernel {
             what: what.to_owned(),
@@ -191,32 +200,12 @@ impl Programs {
         if !fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
             return Err(Error::Btf);
         }
-        let linked = has_links();
-        let pin_of = |name: Name| {
-            let folder = options.pin.as_ref().filter(|_| !linked);
-            folder.map(|folder| folder.join(format!("{REGISTRATION}{}", name.kernel())))
-        };
-        // What a process that was killed has left.
-        for pin in names.iter().filter_map(|name| pin_of(*name)) {
-            Self::take_back(&pin);
-            let _ = fs::remove_file(pin);
-        }
-        let handed_over = |name: Name| {
-            let folder = options.pin.as_ref();
-            folder
-                .map(|folder| handover(folder, name))
-                .filter(|pin| pin.exists())
-        };
-        let registered = registered()?;
-        let taken =
-            |name: &&Name| registered.iter().any(|r| r == name.kernel()) && handed_over(**name).is_none();
-        if let Some(name) = names.iter().find(taken) {
-            return Err(Error::Registered(name.kernel()));
-        }
+        let registrar = Registrar::new(options.pin.as_deref());
+        registrar.check(names)?;
         let mut objects = Vec::new();
         let mut shared: Vec<MapHandle> = Vec::new();
         for &name in names {
-            let object = open(name, options, linked, &shared)?
+            let object = open(name, options, registrar.linked(), &shared)?
                 .load()
                 .map_err(|error| Error::kernel(name.kernel(), &error))?;
             if shared.is_empty() {
@@ -225,16 +214,14 @@ impl Programs {
             objects.push((name, object));
         }
         // Nothing is taken from the last weftd before all have loaded.
-        let loaded = objects
+        let mut loaded = objects
             .into_iter()
-            .map(|(name, object)| {
-                if let Some(pin) = handed_over(name) {
-                    let _ = fs::remove_file(pin);
-                    wait_until_free(name)?;
-                }
-                register(name, object, pin_of(name))
+            .map(|(name, mut object)| {
+                let link = registrar.register(name, &mut object)?;
+                Ok(Loaded { name, link, object })
             })
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, Error>>()?;
+        registrar.finish(loaded.iter_mut().map(|loaded| (loaded.name, &mut loaded.link)));
         let [connections, events, totals] = shared.try_into().map_err(|_| Error::Kernel {
             what: "the programs".to_owned(),
             why: "none was named".to_owned(),
@@ -257,7 +244,7 @@ impl Programs {
             ..options.clone()
         };
         for &name in names {
-            let loaded = open(name, &options, has_links(), &[])?.load();
+            let loaded = open(name, &options, registration::has_links(), &[])?.load();
             loaded.map_err(|error| Error::kernel(name.kernel(), &error))?;
         }
         Ok(())
@@ -269,17 +256,19 @@ impl Programs {
     /// The kernel's.
     pub fn hand_over(&mut self, folder: &Path) -> Result<(), Error> {
         // Without links the registration stays anyway.
-        if !has_links() {
+        if !registration::has_links() {
             return Ok(());
         }
-        self.keep(|name| handover(folder, name))
+        for Loaded { name, link, .. } in &mut self.loaded {
+            registration::hand_over(*name, link, folder)?;
+        }
+        Ok(())
     }
 
     /// Ends the registration that is pinned there, if one is. Before Linux 6.4 there are no links that would end it with
     /// its process or its pin. Whether it did.
     pub fn take_back(pin: &Path) -> bool {
-        MapHandle::from_pinned_path(pin)
-            .is_ok_and(|map| map.map_type() == MapType::StructOps && map.delete(&[0; 4]).is_ok())
+        registration::take_back(pin)
     }
 
     /// Are the maps that are pinned in a folder, if any are, of this version, with room for so many connections?
@@ -290,6 +279,13 @@ impl Programs {
                 map.value_size() as usize == size && (*name != SHARED[0] || map.max_entries() == room)
             })
         })
+    }
+
+    /// Removes the pins of maps that [cannot be taken over](Self::can_take_over). Sockets that use them keep them.
+    pub fn forget_maps(folder: &Path) {
+        for name in SHARED {
+            let _ = fs::remove_file(folder.join(name));
+        }
     }
 
     /// What is loaded.
@@ -322,39 +318,34 @@ impl Programs {
                 .lookup(&key, MapFlags::ANY)
                 .map_err(|error| Error::kernel("the map of connections", &error))?;
             // One that has closed meanwhile is left out.
-            connections.extend(value.as_deref().and_then(ConnectionStats::read));
+            connections.extend(
+                value
+                    .as_deref()
+                    .and_then(|value| ConnectionStats::read(&key, value)),
+            );
         }
         Ok(connections)
+    }
+
+    /// One MPTCP connection, by its token. None: it has closed, or another algorithm controls it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn connection(&self, algorithm: Name, token: u32) -> Result<Option<ConnectionStats>, Error> {
+        let key = u64::from(algorithm as u32) << 56 | u64::from(token);
+        let key = key.to_ne_bytes();
+        let value = self
+            .connections
+            .lookup(&key, MapFlags::ANY)
+            .map_err(|error| Error::kernel("the map of connections", &error))?;
+        Ok(value
+            .as_deref()
+            .and_then(|value| ConnectionStats::read(&key, value)))
     }
 
     /// How many connections there is room for.
     pub fn room(&self) -> u32 {
         self.connections.max_entries()
-    }
-
-    /// Removes what nobody has used for so many microseconds, but for connections that are `known` by their token: entries of
-    /// sockets that the kernel closed without telling their congestion control. Should one be of a socket that lives, it
-    /// gets another with its next acknowledgement. How many.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn reap(&self, now_us: u64, idle_us: u64, known: impl Fn(u32) -> bool) -> Result<usize, Error> {
-        let wrong = |error| Error::kernel("the map of connections", &error);
-        let mut reaped = 0;
-        let keys: Vec<_> = self.connections.keys().collect();
-        for key in keys {
-            let value = self.connections.lookup(&key, MapFlags::ANY).map_err(wrong)?;
-            let Some(connection) = value.as_deref().and_then(ConnectionStats::read) else {
-                continue;
-            };
-            let used = connection.subflows.iter().map(|s| s.last_ack_us).max();
-            let idle = now_us.saturating_sub(used.unwrap_or(0)) > idle_us;
-            let counts = connection.token == 0 || !known(connection.token);
-            if idle && counts && self.connections.delete(&key).is_ok() {
-                reaped += 1;
-            }
-        }
-        Ok(reaped)
     }
 
     /// The events' ring. Several readers would each get a part of the events.
@@ -403,36 +394,6 @@ impl Programs {
     }
 }
 
-/// The congestion controls that the machine has, whatever the namespace.
-fn registered() -> Result<Vec<String>, Error> {
-    const LIST: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let list = fs::read_to_string(LIST).map_err(|error| Error::io(LIST, &error))?;
-    Ok(list.split_whitespace().map(str::to_owned).collect())
-}
-
-fn handover(folder: &Path, name: Name) -> PathBuf {
-    folder.join(format!("{HANDOVER}{}", name.kernel()))
-}
-
-/// The kernel takes a name back some time after its link's pin has gone.
-fn wait_until_free(name: Name) -> Result<(), Error> {
-    for _ in 0..1000 {
-        if registered()?.iter().all(|registered| registered != name.kernel()) {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Ok(())
-}
-
-/// Does the kernel tie a registration to a link (6.4)?
-fn has_links() -> bool {
-    libbpf_rs::btf::Btf::from_vmlinux().is_ok_and(|btf| {
-        btf.type_by_name::<libbpf_rs::btf::types::Struct<'_>>("bpf_struct_ops_link")
-            .is_some()
-    })
-}
-
 fn open(name: Name, options: &Options, linked: bool, shared: &[MapHandle]) -> Result<OpenObject, Error> {
     /// Of a `struct_ops` map with a link.
     const BPF_F_LINK: u32 = 1 << 13;
@@ -446,9 +407,15 @@ fn open(name: Name, options: &Options, linked: bool, shared: &[MapHandle]) -> Re
         if map_name.ends_with(".parameters") {
             map.set_initial_value(zerocopy::IntoBytes::as_bytes(&parameters))
                 .map_err(wrong)?;
-        } else if map_name == name.kernel() && !linked {
-            let flags = map.map_flags() & !BPF_F_LINK;
-            map.set_map_flags(flags).map_err(wrong)?;
+        } else if map_name == name.kernel() {
+            if !linked {
+                let flags = map.map_flags() & !BPF_F_LINK;
+                map.set_map_flags(flags).map_err(wrong)?;
+            }
+            if options.restricted {
+                let operations = map.initial_value_mut().unwrap_or_default();
+                restrict(name, operations).ok_or_else(|| Error::missing("the operations"))?;
+            }
         } else if let Some(i) = SHARED.iter().position(|shared| *shared == map_name) {
             if let (0, Some(room)) = (i, options.room) {
                 map.set_max_entries(room).map_err(wrong)?;
@@ -461,6 +428,18 @@ fn open(name: Name, options: &Options, linked: bool, shared: &[MapHandle]) -> Re
         }
     }
     Ok(object)
+}
+
+/// Takes the leave to choose a congestion control from those who are not privileged, in `struct tcp_congestion_ops` of
+/// `kernel.h`.
+fn restrict(name: Name, operations: &mut [u8]) -> Option<()> {
+    const NAME: usize = 40;
+    const FLAGS: usize = 56;
+    const NON_RESTRICTED: u8 = 1;
+    let known = operations.get(NAME..)?.starts_with(name.kernel().as_bytes());
+    let flags = operations.get_mut(FLAGS).filter(|_| known)?;
+    *flags &= !NON_RESTRICTED;
+    Some(())
 }
 
 fn parameters(name: Name, options: &Options) -> Result<layout::Parameters, Error> {
@@ -498,23 +477,7 @@ fn handles(object: &Object) -> Result<Vec<MapHandle>, Error> {
         .collect()
 }
 
-fn register(name: Name, mut object: Object, pin: Option<PathBuf>) -> Result<Loaded, Error> {
-    let wrong = |error| Error::kernel(name.kernel(), &error);
-    let mut map = object
-        .maps_mut()
-        .find(|map| map.name() == name.kernel())
-        .ok_or_else(|| Error::Kernel {
-            what: name.kernel().to_owned(),
-            why: "not among the maps".to_owned(),
-        })?;
-    if let Some(pin) = pin {
-        map.pin(pin).map_err(wrong)?;
-    }
-    let link = map.attach_struct_ops().map_err(wrong)?;
-    Ok(Loaded { name, link, object })
-}
-
-/// A number of `/proc/self/fdinfo`; 0 where the kernel does not tell it.
+/// A number of `/proc/self/fdinfo`; 0 where the kernel does not have it.
 fn field(info: &str, name: &str) -> u64 {
     info.lines()
         .find_map(|line| line.strip_prefix(name)?.trim().parse().ok())

@@ -11,6 +11,10 @@ use crate::layout::{self, PACKET, SUBFLOWS};
 /// One connection: MPTCP's, or a TCP socket's, which has one subflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionStats {
+    /// Of its entry.
+    pub(super) key: u64,
+    /// The number of its network namespace, as `stat` of the namespace's file has it.
+    pub netns: u64,
     /// MPTCP's token, as `mptcp_pm` netlink and `ss -M` call the connection; 0 of a TCP socket.
     pub token: u32,
     /// Its algorithm.
@@ -36,6 +40,8 @@ pub struct ConnectionStats {
 pub struct Subflow {
     /// Its place in the connection.
     pub slot: usize,
+    /// Random: distinguishes it from another that has its slot later.
+    pub owner: u32,
     /// Its end here.
     pub local: SocketAddr,
     /// Its other end.
@@ -70,7 +76,7 @@ pub struct Subflow {
     pub last_ack_us: u64,
     /// Bytes acknowledged, as of the last round.
     pub sent: u64,
-    /// Bytes received, as of the last round.
+    /// Bytes received; some 64 KB of the newest may be missing.
     pub received: u64,
 }
 
@@ -91,7 +97,7 @@ pub struct Totals {
 }
 
 impl ConnectionStats {
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn read(key: &[u8], bytes: &[u8]) -> Option<Self> {
         let c = layout::Connection::read_from_bytes(bytes).ok()?;
         let algorithm = Name::of_number(c.algorithm)?;
         let subflows: Vec<Subflow> = (0..SUBFLOWS)
@@ -99,6 +105,8 @@ impl ConnectionStats {
             .map(|s| Subflow::read(&c, algorithm, s))
             .collect();
         (!subflows.is_empty()).then_some(Self {
+            key: u64::from_ne_bytes(key.try_into().ok()?),
+            netns: c.netns,
             token: c.token,
             algorithm,
             suppressed: c.suppressed != 0,
@@ -121,6 +129,7 @@ impl Subflow {
         let (w, subflow) = (&c.w[s], &c.subflow[s]);
         Self {
             slot: s,
+            owner: subflow.owner,
             local: address(subflow.family, subflow.local, subflow.local_port),
             remote: address(subflow.family, subflow.remote, subflow.remote_port),
             cwnd: w.cwnd as f64 / PACKET,

@@ -45,7 +45,7 @@ pub fn agree(plan: &Plan) -> Result<(), SpecError> {
                 "{:?} with other parameters than in transports.{first}",
                 transport.cc.name
             );
-            let allowed = "one set of parameters an algorithm at level \"linux\"";
+            let allowed = "one set of parameters per algorithm at level \"linux\"";
             return Err(SpecError::new(format!("transports.{name}.cc"), given, allowed));
         }
         if transport.join_after.0 > 0 {

@@ -28,7 +28,7 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
         return refuse(
             "duration",
             spec.duration,
-            format!("at most {LONGEST}, for it runs in real time"),
+            format!("at most {LONGEST}, because it runs in real time"),
         );
     }
     if !TOPOLOGIES.contains(&spec.topology.kind.as_str()) {
@@ -49,13 +49,24 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     links(plan)?;
     queues(plan)?;
     if let Some(jitter) = spec.hosts.jitter {
-        return refuse("hosts.jitter", jitter, "nothing: the kernel takes what it takes");
+        return refuse(
+            "hosts.jitter",
+            jitter,
+            "nothing: the kernel's own processing time applies",
+        );
     }
     if spec.hosts.nic_limit.is_some() || !matches!(spec.hosts.nic, None | Some(Nic::Switch)) {
         return refuse(
             "hosts.nic",
             "a card that pushes back",
             "\"switch\": hosts' ports mark and drop as switches do",
+        );
+    }
+    if spec.hosts.tso || spec.hosts.gro.0 > 0 {
+        return refuse(
+            if spec.hosts.tso { "hosts.tso" } else { "hosts.gro" },
+            "stated",
+            "nothing: the testbed's devices take one packet at a time",
         );
     }
     for (name, transport) in &spec.transports {
@@ -221,17 +232,18 @@ fn probes(plan: &Plan) -> Result<(), SpecError> {
             Probe::ProgramLatency { .. } => {
                 return refuse(
                     "probes",
-                    "latencies of flows that open because of others",
+                    "latencies of flows that other flows open",
                     "flows of other traffic",
                 );
             }
             Probe::Latency { flow } if *flow as usize >= plan.flows.len() => {
                 return refuse(
                     "probes",
-                    "latencies of flows that open because of others",
+                    "latencies of flows that other flows open",
                     "flows of other traffic",
                 );
             }
+            Probe::Packets { .. } => return refuse("probes", "packets", "probes of other kinds"),
             Probe::Queue { .. } | Probe::Latency { .. } => continue,
         };
         match every {

@@ -46,7 +46,7 @@ impl Layout {
     /// For a fabric whose hosts do not forward.
     ///
     /// # Errors
-    /// In words: a cable that leads one way only, or two paths that routing by destination cannot tell apart.
+    /// In words: a cable that leads one way only, or two paths that routing by destination cannot distinguish.
     pub fn new(fabric: &Fabric) -> Result<Self, String> {
         let back = (0..fabric.links.len())
             .map(|i| reverse(fabric, i).ok_or_else(|| format!("link {i} has none in the other direction")))
@@ -131,7 +131,7 @@ pub fn path(fabric: &Fabric, from: NodeId, to: NodeId, number: u32) -> Vec<Inter
         .collect()
 }
 
-/// A host with several interfaces is told its paths by them, one with a single interface by number.
+/// A host with several interfaces chooses its paths by them, one with a single interface by number.
 fn number_at(fabric: &Fabric, host: NodeId, number: u32) -> u32 {
     let interfaces = fabric.links.iter().filter(|link| link.from == host).count();
     if interfaces > 1 { 0 } else { number }

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weft_lab::Experiment;
 use weft_run::{
-    Counted, Counters, Error, JobRecord, Measuring, Outcome, Plan, Probe, Reacting, Run, SuppressionRecord,
+    Counted, Error, JobRecord, Measuring, Outcome, Plan, Probe, Reacting, Run, SuppressionRecord,
 };
 use weft_spec::{Profile, SpecError, Time};
 use weft_traffic::Flow;
@@ -281,13 +281,9 @@ impl Bench {
             opened: parts.drain(plan.flows.len()..).map(|part| part.flow).collect(),
             jobs,
             suppressions,
-            links: Vec::new(),
-            queues: Vec::new(),
-            measured: None,
             samples: played.samples,
             latencies,
-            counters: Counters::default(),
-            trace_hash: None,
+            ..Outcome::default()
         };
         let counted = self.counted(plan, outcome.end).map_err(Error::Internal)?;
         for record in &counted.links {

@@ -222,7 +222,7 @@ fn end(end: &End<'_>, mtu: u32) -> LinkMessage {
 }
 
 /// `struct tc_tbf_qopt`: two rates of 12 bytes, limit, buffer, mtu. The bucket's own FIFO is replaced at once, and its size is
-/// told in bytes by another attribute.
+/// given in bytes by another attribute.
 fn bucket_parameters(shaper: &Shaper) -> Vec<u8> {
     let mut bytes = vec![0; 36];
     bytes[1] = TC_LINKLAYER_ETHERNET;

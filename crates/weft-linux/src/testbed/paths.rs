@@ -1,4 +1,4 @@
-//! The path manager of an experiment, on a thread of its own: loads the programs, opens subflows, and tells the kernel which are
+//! The path manager of an experiment, on a thread of its own: loads the programs, opens subflows, and informs the kernel which are
 //! suppressed, as the daemon does.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -26,14 +26,14 @@ use crate::path_manager::{
 };
 use crate::programs::Programs;
 
-/// A time in which the kernel was told not to use all subflows of a connection. Nanoseconds of `CLOCK_MONOTONIC`.
+/// A time in which the kernel did not use all subflows of a connection. Nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Episode {
     /// The connection.
     pub token: u32,
-    /// Told to suppress.
+    /// When the kernel was notified of the suppression.
     pub start: u64,
-    /// Told to release.
+    /// When the kernel was notified of the release.
     pub end: Option<u64>,
 }
 
@@ -329,7 +329,7 @@ impl<'a> Manager<'a> {
         {
             let host = &self.hosts[self.groups[group].host];
             match host.commands.send(&commands) {
-                // A connection that closes just now cannot be told anything.
+                // The connection may be closing just now.
                 Ok(refusals) => self.report.refused += refusals.len() as u64,
                 Err(_) => self.report.refused += commands.len() as u64,
             }
@@ -378,7 +378,8 @@ fn token_of(command: &Command) -> u32 {
         Command::Create { token, .. }
         | Command::Prioritise { token, .. }
         | Command::Close { token, .. }
-        | Command::Announce { token, .. } => token,
+        | Command::Announce { token, .. }
+        | Command::Withdraw { token, .. } => token,
     }
 }
 

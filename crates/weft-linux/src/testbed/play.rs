@@ -36,7 +36,7 @@ enum Act {
     Sample(u32),
     /// The part that is measured begins or ends.
     Measure,
-    /// Progress is told.
+    /// Progress is reported.
     Tell,
     /// The experiment ends.
     End,
@@ -436,10 +436,13 @@ impl Stage<'_, '_> {
         match self.play.probes[probe as usize] {
             Probe::QueueTrace { link, every } => {
                 if let Ok(port) = self.play.switch.read(link) {
+                    let counters = port.link();
                     self.played.samples.push(Sample::Queue {
                         time,
                         link,
                         length: port.length(),
+                        marks: counters.marks,
+                        drops: counters.drops,
                     });
                 }
                 every
@@ -459,7 +462,10 @@ impl Stage<'_, '_> {
                 }
                 every.unwrap_or(Time::MAX)
             }
-            Probe::Queue { .. } | Probe::Latency { .. } | Probe::ProgramLatency { .. } => Time::MAX,
+            Probe::Queue { .. }
+            | Probe::Latency { .. }
+            | Probe::ProgramLatency { .. }
+            | Probe::Packets { .. } => Time::MAX,
         }
     }
 
@@ -492,7 +498,7 @@ impl Stage<'_, '_> {
 
 /// How long the event queue is waited for before the wish to stop is looked at.
 const LOOK_UP: u16 = 100;
-/// How often progress is told.
+/// How often progress is reported.
 const TELL: Time = Time::from_ms(100);
 /// Bytes read at a time.
 const ROOM: usize = 1 << 18;

@@ -1,7 +1,7 @@
 //! One-way latency of a flow's data: from a record's first transmission until the receiver's application has read it in order.
 //!
 //! A record is what a packet carries. A byte stream has one order at both ends, so that a record is known by its place
-//! in the stream: the sender's packets tell theirs, and the receiver has read so many bytes.
+//! in the stream: the sender's packets contain theirs, and the receiver has read so many bytes.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use super::tap::{Place, Seen};
 pub struct Records {
     /// Bytes of a record; the last of a flow may be shorter.
     length: u64,
-    /// Where the byte stream begins, by the numbers that packets tell.
+    /// Where the byte stream begins, by the numbers in packets.
     first: Option<Place>,
     /// Number of the first record that has not been read whole.
     next: u32,
@@ -115,7 +115,7 @@ impl Records {
     }
 }
 
-/// Bytes of a flow, as far as TCP's sequence numbers can tell: an MPTCP connection's begin somewhere in 64 bits.
+/// Bytes of a flow, as far as TCP's sequence numbers show: an MPTCP connection's begin somewhere in 64 bits.
 const MOST_AHEAD: u64 = u32::MAX as u64;
 
 #[cfg(test)]

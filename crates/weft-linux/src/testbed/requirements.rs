@@ -8,7 +8,7 @@ use nix::unistd::geteuid;
 pub fn check() -> Result<(), String> {
     let mut missing = Vec::new();
     if !geteuid().is_root() {
-        missing.push("root, for it makes network namespaces and loads BPF programs");
+        missing.push("root, because it makes network namespaces and loads BPF programs");
     }
     for (path, what) in NEEDED {
         if !Path::new(path).exists() {

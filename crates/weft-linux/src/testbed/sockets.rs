@@ -1,4 +1,4 @@
-//! TCP and MPTCP sockets, and what the kernel tells about them.
+//! TCP and MPTCP sockets, and what the kernel reports about them.
 
 use std::io;
 use std::mem::MaybeUninit;

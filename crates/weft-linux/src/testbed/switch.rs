@@ -1,4 +1,4 @@
-//! The marking switch: `bpf/weft_switch.bpf.c` at the head of every link, and what it counted.
+//! The marking switch: `weft_switch.bpf.c` of `weft-bpf` at the head of every link, and what it counted.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -127,8 +127,8 @@ impl Port {
     }
 
     /// The distribution of the queue's length over `elapsed`: before the first arrival and after the last one it was empty
-    /// but for what it takes to drain. What came since the last arrival is told as the program will tell it at the next one,
-    /// so that a later record never takes back what an earlier one told.
+    /// but for what it takes to drain. What came since the last arrival is counted as the program will count it at the next one,
+    /// so that a later record never takes back what an earlier one has.
     pub fn queue(&self, link: Interface, elapsed: Duration) -> QueueRecord {
         let mut time_at: Vec<Time> = self.value[TIME_AT..]
             .chunks_exact(8)
@@ -182,7 +182,7 @@ fn put(value: &mut [u8], at: usize, number: u32) {
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weft_switch.o"));
 
-/// Queue lengths that the program tells apart: no limit reaches it.
+/// Queue lengths that the program distinguishes: no limit reaches it.
 pub const LENGTHS: u32 = 1024;
 /// Ports of one experiment that the program's map has room for.
 pub const PORTS: usize = 1024;

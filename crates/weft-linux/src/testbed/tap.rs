@@ -54,7 +54,7 @@ impl Tap {
         Ok(tap)
     }
 
-    /// Tells of every packet since the last call, with when it left.
+    /// Every packet since the last call, with when it left.
     pub fn drain(&self, mut tell: impl FnMut(&Seen, Instant)) {
         let mut headers = [0; HEADERS];
         // What is longer is cut off.

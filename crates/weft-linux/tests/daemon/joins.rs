@@ -74,7 +74,7 @@ fn joins_that_take_long_are_not_asked_for_twice() {
     assert_eq!((most, scene.subflows().len()), (4, 4), "{:#?}", scene.subflows());
 }
 
-/// The kernel's path manager takes two further subflows unless it is told otherwise, and rejects a third one only after
+/// The kernel's path manager accepts two further subflows by default, and rejects a third one only after
 /// this end has seen it established.
 #[test]
 fn what_a_peer_rejects_is_not_asked_for_again_and_again() {

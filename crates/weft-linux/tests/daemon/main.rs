@@ -2,10 +2,13 @@
 //!
 //! Without root or on a kernel that lacks something these tests are skipped by name, with the reason.
 
+mod addresses;
+mod entries;
 mod joins;
 mod others;
 mod restart;
 mod scene;
+mod scope;
 mod share;
 mod soak;
 
@@ -33,7 +36,7 @@ macro_rules! scene_or_skip {
 }
 use scene_or_skip;
 
-/// What a measurement is told by the environment.
+/// A setting of a measurement, from the environment.
 fn number(name: &str, default: u64) -> u64 {
     let given = std::env::var(name).ok();
     given.map_or(default, |given| given.parse().expect("a number"))
@@ -136,7 +139,7 @@ fn suppression_and_release_reach_the_kernel_within_200_us() {
     assert!(medians[2] < 200.0, "{medians:?}");
 }
 
-/// The median from a decision until the kernel had been told.
+/// The median from a decision until the kernel had been notified.
 fn decision_us(scene: &Scene) -> f64 {
     let daemon = scene.daemon("[suppression]\nrelease_after = \"0s\"\ncycle = \"0s\"");
     let server = scene.serve();
@@ -430,7 +433,7 @@ fn a_configuration_that_is_not_understood_or_not_safe_is_refused() {
         0o644,
         "allowed: a loopback address",
     );
-    refused("", 0o666, "others may write it");
+    refused("", 0o666, "others can write to it");
     let absent = weftd(&["run", "--config", "/nowhere.toml"]).output().unwrap();
     assert_eq!(absent.status.code(), Some(2));
 }

@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
@@ -66,20 +66,26 @@ fn a_namespace_is_served_when_it_comes_and_let_go_when_it_goes() {
 
 /// The kernel takes a backup out of use in both directions.
 #[test]
-#[ignore = "in two runs of ten it is suppressed again for a moment, for a cause not yet known"]
 fn a_download_is_not_suppressed_for_the_sake_of_an_upload() {
     let scene = scene_or_skip!("a_download_is_not_suppressed_for_the_sake_of_an_upload");
     let _daemon = scene.daemon("");
     let server = scene.serve_both_ways();
     let stream = scene.connect(server.address);
     let mut reader = stream.try_clone().unwrap();
+    let received = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&received);
     let drain = spawn(move || {
         let mut buffer = vec![0; 1 << 16];
-        while reader.read(&mut buffer).is_ok_and(|n| n > 0) {}
+        while let Ok(n @ 1..) = reader.read(&mut buffer) {
+            counter.fetch_add(n as u64, Ordering::Relaxed);
+        }
     });
     // As much as 200 Mbit/s carry, against what comes without a limit.
     let upload = load(stream.try_clone().unwrap());
     until("three joins", || scene.subflows().len() == 4);
+    until("the download is under way", || {
+        received.load(Ordering::Relaxed) > 1 << 28
+    });
     scene.mark(true);
     let client = || {
         let status = scene.status();
@@ -97,7 +103,7 @@ fn a_download_is_not_suppressed_for_the_sake_of_an_upload() {
     drain.join().unwrap();
 }
 
-/// What no event tells is looked up.
+/// What no event reports is looked up.
 #[test]
 fn a_flood_of_one_users_events_keeps_nobody_from_joins() {
     let scene = scene_or_skip!("a_flood_of_one_users_events_keeps_nobody_from_joins");
@@ -172,7 +178,7 @@ fn ten_thousand_idle_connections_cost_little() {
     let address = server.local_addr().unwrap();
     let _idle: Vec<_> = (0..10_000).map(|_| scene.connect(address)).collect();
     let known = || scene.status().connections.len();
-    // The end that accepts tells of a connection when it has received something.
+    // The end that accepts reports a connection when it has received something.
     assert!(wait(60, || known() == 10_000), "{} are known", known());
     let seconds = 30;
     let before = daemon.cpu_seconds();

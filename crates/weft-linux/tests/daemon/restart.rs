@@ -2,8 +2,13 @@
 
 use std::fs;
 use std::io::Write;
-use std::thread::sleep;
-use std::time::Duration;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::scene::{Scene, load, missing, until};
 use crate::scene_or_skip;
@@ -80,10 +85,7 @@ fn a_reload_takes_the_configuration_and_leaves_connections_and_names() {
     assert!(scene.status().uptime_s > 0.5);
 
     scene.configure("subflows.count = 2");
-    daemon.reload();
-    until("the next one runs", || {
-        scene.try_status().is_some_and(|status| status.uptime_s < 0.4)
-    });
+    scene.reload(&daemon);
     assert_eq!(scene.status().process, process);
     assert_eq!(backups(), 3);
     let available = scene.setting("net.ipv4.tcp_available_congestion_control");
@@ -100,5 +102,180 @@ fn a_reload_takes_the_configuration_and_leaves_connections_and_names() {
         subflows.iter().all(|s| s.congestion == "weft_amp"),
         "{subflows:#?}"
     );
+    daemon.stop();
+}
+
+/// The programs of the next weftd take the place of the last one's, and the name stays.
+#[test]
+fn the_names_are_registered_throughout_reloads() {
+    let scene = scene_or_skip!("the_names_are_registered_throughout_reloads");
+    let daemon = scene.daemon("");
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let choosing = spawn(move || {
+        let (mut tries, mut refused) = (0_u64, 0_u64);
+        while !stopped.load(Ordering::Relaxed) {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).unwrap();
+            tries += 1;
+            refused += u64::from(socket.set_tcp_congestion(b"weft_amp").is_err());
+        }
+        (tries, refused)
+    });
+    for _ in 0..3 {
+        scene.reload(&daemon);
+    }
+    stop.store(true, Ordering::Relaxed);
+    let (tries, refused) = choosing.join().unwrap();
+    assert!(tries > 1000, "{tries}");
+    assert_eq!(refused, 0, "of {tries}");
+    daemon.stop();
+    let available = scene.setting("net.ipv4.tcp_available_congestion_control");
+    assert!(!available.contains("weft_"), "{available}");
+}
+
+/// The programs load and the configuration is understood, so that only the successor itself finds out.
+#[test]
+fn where_the_next_program_cannot_begin_the_one_before_goes_on_as_it_was() {
+    let scene = scene_or_skip!("where_the_next_program_cannot_begin_the_one_before_goes_on_as_it_was");
+    let program = scene.install();
+    let daemon = scene.daemon_at(&program, "");
+    let server = scene.serve();
+    let _load = load(scene.connect(server.address));
+    until("three joins", || scene.subflows().len() == 4);
+    let backups = || scene.subflows().iter().filter(|s| s.subflow.backup).count();
+    scene.mark(true);
+    until("suppression", || backups() == 3);
+
+    scene.install();
+    let busy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = busy.local_addr().unwrap().port();
+    let next = format!("subflows.count = 2\nmetrics.listen = \"127.0.0.1:{port}\"");
+    scene.configure(&next);
+    scene.reload(&daemon);
+    assert!(daemon.program().ends_with("(deleted)"), "{}", daemon.program());
+    assert_eq!(backups(), 3);
+    let available = scene.setting("net.ipv4.tcp_available_congestion_control");
+    assert!(available.contains("weft_amp"), "{available}");
+    scene.mark(false);
+    until("release", || backups() == 0);
+    // As it was configured before.
+    let mut stream = scene.connect(server.address);
+    stream.write_all(&vec![0; 1_000_000]).unwrap();
+    until("three joins more", || scene.subflows().len() == 4 + 4);
+
+    drop((busy, stream));
+    until("one connection", || scene.subflows().len() == 4);
+    scene.reload(&daemon);
+    assert_eq!(daemon.program(), program.to_string_lossy());
+    let mut stream = scene.connect(server.address);
+    stream.write_all(&vec![0; 1_000_000]).unwrap();
+    until("one join", || scene.subflows().len() == 4 + 2);
+    daemon.stop();
+}
+
+/// It passes the check, begins, serves for two seconds and crashes.
+#[test]
+fn a_successor_that_crashes_soon_after_its_start_is_rolled_back() {
+    let scene = scene_or_skip!("a_successor_that_crashes_soon_after_its_start_is_rolled_back");
+    let program = scene.install();
+    let daemon = scene.daemon_at(&program, "");
+    let server = scene.serve();
+    let _load = load(scene.connect(server.address));
+    until("three joins", || scene.subflows().len() == 4);
+    let backups = || scene.subflows().iter().filter(|s| s.subflow.backup).count();
+    scene.mark(true);
+    until("suppression", || backups() == 3);
+
+    let weftd = env!("CARGO_BIN_EXE_weftd");
+    scene.install_script(&format!(
+        "#!/bin/sh\ncase \"$*\" in *--check*) exit 0;; esac\n(sleep 2; kill -ABRT $$) &\nexec {weftd} \"$@\"\n"
+    ));
+    scene.configure("subflows.count = 2");
+    let began = Instant::now();
+    daemon.reload();
+    let process = || scene.try_status().map(|status| status.process);
+    until("the successor runs", || {
+        process().is_some_and(|process| process != daemon.process())
+    });
+    let named = || {
+        let available = scene.setting("net.ipv4.tcp_available_congestion_control");
+        available.contains("weft_amp")
+    };
+    until("the one before runs again", || {
+        assert!(named(), "after {:?}", began.elapsed());
+        process() == Some(daemon.process())
+    });
+    assert!(daemon.program().ends_with("(deleted)"), "{}", daemon.program());
+    assert_eq!(backups(), 3);
+    scene.mark(false);
+    until("release", || backups() == 0);
+    // As it was configured before.
+    let mut stream = scene.connect(server.address);
+    stream.write_all(&vec![0; 1_000_000]).unwrap();
+    until("three joins more", || scene.subflows().len() == 4 + 4);
+    daemon.stop();
+    assert!(!named());
+}
+
+#[test]
+fn a_stop_during_a_reload_stops_both() {
+    let scene = scene_or_skip!("a_stop_during_a_reload_stops_both");
+    let before = scene.setting("net.ipv4.tcp_congestion_control");
+    let daemon = scene.daemon("");
+    daemon.reload();
+    until("the successor is on trial", || {
+        scene
+            .try_status()
+            .is_some_and(|status| status.process != daemon.process())
+    });
+    daemon.stop();
+    assert!(scene.try_status().is_none());
+    assert_eq!(scene.setting("net.ipv4.tcp_congestion_control"), before);
+    // The next one starts, though the kernel may not have taken all names back yet.
+    scene.daemon("").stop();
+    until("the names are taken back", || {
+        let available = scene.setting("net.ipv4.tcp_available_congestion_control");
+        !available.contains("weft_")
+    });
+}
+
+/// Nor does the next start find names that are registered already.
+#[test]
+fn a_kill_during_a_reload_kills_both() {
+    let scene = scene_or_skip!("a_kill_during_a_reload_kills_both");
+    let daemon = scene.daemon("");
+    daemon.reload();
+    until("the successor is on trial", || {
+        scene
+            .try_status()
+            .is_some_and(|status| status.process != daemon.process())
+    });
+    daemon.kill();
+    let daemon = scene.daemon("");
+    assert_eq!(scene.status().process, daemon.process());
+    // A reload that is requested during another one follows it.
+    daemon.reload();
+    sleep(Duration::from_millis(300));
+    scene.configure("subflows.count = 2");
+    scene.reload(&daemon);
+    let server = scene.serve();
+    let _load = load(scene.connect(server.address));
+    let joined = || scene.subflows().len();
+    until("a join", || joined() == 2);
+    sleep(Duration::from_secs(1));
+    assert_eq!(joined(), 2);
+    daemon.stop();
+}
+
+#[test]
+fn a_program_that_does_not_take_the_configuration_changes_nothing() {
+    let scene = scene_or_skip!("a_program_that_does_not_take_the_configuration_changes_nothing");
+    let program = scene.install();
+    let daemon = scene.daemon_at(&program, "");
+    scene.install_script("#!/bin/sh\necho the programs do not load >&2\nexit 1\n");
+    sleep(Duration::from_millis(500));
+    daemon.reload();
+    sleep(Duration::from_millis(500));
+    assert!(scene.status().uptime_s > 0.5);
     daemon.stop();
 }

@@ -3,24 +3,27 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, TC_INGRESS, TcHookBuilder};
 use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use socket2::{Domain, Protocol, Socket, Type};
 use tempfile::TempDir;
 use weft_linux::path_manager::{Namespace, Seen, census};
 use weft_linux::status::{Status, ask};
+
+mod daemon;
+mod network;
+
+pub use daemon::Daemon;
+pub use network::{Disorder, Joins, StockPeer};
 
 /// The server's addresses.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
@@ -28,7 +31,6 @@ pub const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2);
 /// Further ones, which nobody knows until they are announced.
 pub const SERVER_TOO: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 4);
 pub const CLIENT_TOO: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);
-const CABLE: &str = "cable";
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1);
 
@@ -123,91 +125,6 @@ impl Scene {
         scene
     }
 
-    /// From now on every packet of the client is marked, or none any more.
-    pub fn mark(&self, on: bool) {
-        let name = &self.names[0];
-        if !on {
-            tc(&["-n", name, "qdisc", "del", "dev", "v0", "clsact"]);
-            return;
-        }
-        self.filter(concat!(env!("OUT_DIR"), "/tests_mark_all.o"));
-    }
-
-    /// From now on packets of the client are marked that find ten others waiting, each a packet of its own.
-    pub fn mark_queue(&self) {
-        for name in &self.names {
-            ip(&["-n", name, "link", "set", "v0", "gso_max_segs", "1"]);
-        }
-        self.filter(concat!(env!("OUT_DIR"), "/tests_mark_queue.o"));
-    }
-
-    /// Puts a program before the client's queue.
-    fn filter(&self, object: &str) {
-        let name = &self.names[0];
-        tc(&["-n", name, "qdisc", "add", "dev", "v0", "clsact"]);
-        let program = ["bpf", "da", "obj", object, "sec", "tc"];
-        tc(&[
-            &["-n", name, "filter", "add", "dev", "v0", "egress"],
-            &program[..],
-        ]
-        .concat());
-    }
-
-    /// Packets that have found no room in the client's queue.
-    pub fn dropped(&self) -> u64 {
-        let shown =
-            run(Command::new("tc").args(["-n", &self.names[0], "-s", "-j", "qdisc", "show", "dev", "v0"]));
-        let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("what tc shows");
-        let queues = shown.as_array().into_iter().flatten();
-        queues.filter_map(|queue| queue["drops"].as_u64()).sum()
-    }
-
-    /// The further addresses of both ends.
-    pub fn add_addresses(&self) {
-        for (name, address) in self.names.iter().zip([CLIENT_TOO, SERVER_TOO]) {
-            ip(&[
-                "-n",
-                name,
-                "address",
-                "add",
-                &format!("{address}/24"),
-                "dev",
-                "v0",
-            ]);
-        }
-    }
-
-    /// What happens from now on to the SYNs of joins that reach the server.
-    pub fn joins(&self) -> Joins {
-        let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/tests_joins.o"));
-        let object = ObjectBuilder::default()
-            .open_memory(bytes)
-            .and_then(OpenObject::load)
-            .expect("the program loads");
-        let shown = run(Command::new("ip").args(["-n", &self.names[1], "-o", "link", "show", "v0"]));
-        let shown = String::from_utf8_lossy(&shown.stdout);
-        let index: i32 = shown
-            .split(':')
-            .next()
-            .and_then(|n| n.parse().ok())
-            .expect("an index");
-        let attached = self.server.within(|| {
-            let program = object.progs().next().expect("a program");
-            let mut hook = TcHookBuilder::new(program.as_fd())
-                .ifindex(index)
-                .replace(true)
-                .handle(1)
-                .priority(1)
-                .hook(TC_INGRESS);
-            hook.create()
-                .and_then(|mut hook| hook.attach())
-                .map(|_| ())
-                .map_err(std::io::Error::other)
-        });
-        attached.expect("clsact at the server");
-        Joins { object }
-    }
-
     /// Starts the daemon for both namespaces with further lines of configuration, and waits until it is ready.
     pub fn daemon(&self, more: &str) -> Daemon {
         self.daemon_of(&self.names, more)
@@ -222,22 +139,6 @@ impl Scene {
     pub fn daemon_of_these(&self, namespaces: &[&str], more: &str) -> Daemon {
         let namespaces: Vec<String> = namespaces.iter().map(|name| (*name).to_owned()).collect();
         self.daemon_of(&namespaces, more)
-    }
-
-    /// From now on the client's connections to an address have this congestion control.
-    pub fn route(&self, to: Ipv4Addr, cc: &str) {
-        let to = format!("{to}/32");
-        ip(&[
-            "-n",
-            &self.names[0],
-            "route",
-            "replace",
-            &to,
-            "dev",
-            "v0",
-            "congctl",
-            cc,
-        ]);
     }
 
     pub fn client_name(&self) -> String {
@@ -255,20 +156,6 @@ impl Scene {
             .len()
     }
 
-    /// A cable between the client and another namespace.
-    pub fn cable_to(&self, namespace: &str) {
-        let (here, there) = (["-n", &self.names[0]], ["netns", namespace]);
-        let cable = ["link", "add", CABLE, "type", "veth", "peer", "name", CABLE];
-        ip(&[&here[..], &cable[..], &there[..]].concat());
-    }
-
-    pub fn has_cable(&self) -> bool {
-        let shown = Command::new("ip")
-            .args(["-n", &self.names[0], "link", "show", CABLE])
-            .output();
-        shown.expect("ip").status.success()
-    }
-
     /// Writes the configuration anew, for both namespaces.
     pub fn configure(&self, more: &str) {
         self.configured(&self.names, more);
@@ -276,18 +163,52 @@ impl Scene {
 
     fn configured(&self, namespaces: &[String], more: &str) -> PathBuf {
         let config = self.folder.path().join("weftd.toml");
+        let metrics = if more.contains("metrics.") {
+            ""
+        } else {
+            "metrics.enabled = false\n"
+        };
+        // WEFTD_LOG=debug shows all that a daemon does.
+        let level = std::env::var("WEFTD_LOG").unwrap_or_else(|_| "info".to_owned());
         let text = format!(
-            "namespaces = {namespaces:?}\ncongestion.default = \"weft_amp\"\nmetrics.enabled = false\nlog.format = \"json\"\n{more}",
+            "namespaces = {namespaces:?}\ncongestion.default = \"weft_amp\"\nlog.format = \"json\"\nlog.level = {level:?}\n{metrics}{more}",
         );
         fs::write(&config, text).expect("a configuration");
         config
     }
 
     fn daemon_of(&self, namespaces: &[String], more: &str) -> Daemon {
+        self.daemon_by(Path::new(env!("CARGO_BIN_EXE_weftd")), namespaces, more)
+    }
+
+    /// Another program, of which each call makes another file, in the place of the one before.
+    pub fn install(&self) -> PathBuf {
+        let (program, new) = (self.folder.path().join("weftd"), self.folder.path().join("new"));
+        fs::copy(env!("CARGO_BIN_EXE_weftd"), &new).expect("a program");
+        fs::rename(new, &program).expect("a program");
+        program
+    }
+
+    /// The same with a script.
+    pub fn install_script(&self, text: &str) {
+        let (program, new) = (self.folder.path().join("weftd"), self.folder.path().join("new"));
+        fs::write(&new, text).expect("a script");
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).expect("a script");
+        fs::rename(new, program).expect("a script");
+    }
+
+    /// Starts the daemon that is installed there.
+    pub fn daemon_at(&self, program: &Path, more: &str) -> Daemon {
+        self.daemon_by(program, &self.names, more)
+    }
+
+    fn daemon_by(&self, program: &Path, namespaces: &[String], more: &str) -> Daemon {
         let config = self.configured(namespaces, more);
         // The priority that its unit gives it.
         let mut child = Command::new("chrt")
-            .args(["-f", "1", env!("CARGO_BIN_EXE_weftd"), "run", "--config"])
+            .args(["-f", "1"])
+            .arg(program)
+            .args(["run", "--config"])
             .arg(config)
             .env("RUNTIME_DIRECTORY", self.folder.path())
             .stderr(Stdio::piped())
@@ -300,11 +221,24 @@ impl Scene {
             assert!(read > 0, "weftd ended at once: {lines}");
         }
         thread::spawn(move || {
-            let mut rest = String::new();
-            let _ = log.read_to_string(&mut rest);
-            eprint!("{rest}");
+            for line in log.lines().map_while(Result::ok) {
+                eprintln!("{line}");
+            }
         });
         Daemon { child }
+    }
+
+    /// Reloads, and waits until the reload has ended: the next one runs in this process, or the one before again.
+    pub fn reload(&self, daemon: &Daemon) {
+        let began = Instant::now();
+        daemon.reload();
+        let ended = wait(30, || {
+            let status = self.try_status();
+            status.is_some_and(|status| {
+                status.process == daemon.process() && status.uptime_s < began.elapsed().as_secs_f64()
+            })
+        });
+        assert!(ended, "the reload never ended");
     }
 
     pub fn weftd(&self, arguments: &[&str]) -> Command {
@@ -345,65 +279,22 @@ impl Scene {
 
     /// A server that sends to everybody as much as it can, too.
     pub fn serve_both_ways(&self) -> Server {
-        self.served(SERVER.into(), None, true)
+        served(listener(&self.server, SERVER.into(), None), true)
     }
 
     /// The same with a congestion control of its own.
     pub fn serve_with(&self, address: IpAddr, cc: Option<&str>) -> Server {
-        self.served(address, cc, false)
+        served(listener(&self.server, address, cc), false)
     }
 
     /// A server that accepts nothing: what connects stands, and takes none of this process's descriptors.
     pub fn serve_idle(&self, connections: i32) -> TcpListener {
         let most = || fs::write("/proc/sys/net/core/somaxconn", connections.to_string());
         self.server.within(most).expect("a setting");
-        let listener = self.listener(SERVER.into(), None);
+        let listener = listener(&self.server, SERVER.into(), None);
         let waiting = socket2::SockRef::from(&listener).listen(connections);
         waiting.expect("a longer queue");
         listener
-    }
-
-    fn listener(&self, address: IpAddr, cc: Option<&str>) -> TcpListener {
-        let address = SocketAddr::from((address, 0));
-        self.server
-            .within(|| {
-                let domain = Domain::for_address(address);
-                let socket = Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))?;
-                if let Some(cc) = cc {
-                    socket.set_tcp_congestion(cc.as_bytes())?;
-                }
-                socket.bind(&address.into())?;
-                socket.listen(1024)?;
-                Ok(socket)
-            })
-            .expect("a listener")
-            .into()
-    }
-
-    fn served(&self, address: IpAddr, cc: Option<&str>, sends: bool) -> Server {
-        let listener = self.listener(address, cc);
-        let address = listener.local_addr().expect("an address");
-        let read = Arc::new(AtomicU64::new(0));
-        let counter = Arc::clone(&read);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let Ok(mut stream) = stream else { return };
-                if sends {
-                    let mut stream = stream.try_clone().expect("a handle");
-                    thread::spawn(move || while stream.write_all(&vec![0; 1 << 16]).is_ok() {});
-                }
-                let counter = Arc::clone(&counter);
-                thread::spawn(move || {
-                    let mut buffer = vec![0; 1 << 16];
-                    while let Ok(n) = stream.read(&mut buffer)
-                        && n > 0
-                    {
-                        counter.fetch_add(n as u64, Ordering::Relaxed);
-                    }
-                });
-            }
-        });
-        Server { address, read }
     }
 
     pub fn connect(&self, to: SocketAddr) -> TcpStream {
@@ -444,47 +335,6 @@ impl Drop for Scene {
     }
 }
 
-/// What happens to the SYNs of joins, by the program `tests/joins`.
-pub struct Joins {
-    object: Object,
-}
-
-impl Joins {
-    /// So many of the next ones are lost.
-    pub fn lose(&self, count: u32) {
-        self.plan(0, count);
-    }
-
-    /// So many of the next ones ask for no ECN when they arrive.
-    pub fn bleach(&self, count: u32) {
-        self.plan(1, count);
-    }
-
-    /// So many of 100 SYNs are lost from now on, whatever they are for.
-    pub fn lose_percent(&self, percent: u32) {
-        self.plan(3, percent);
-    }
-
-    /// How many of joins have come, lost ones included.
-    pub fn seen(&self) -> u32 {
-        let seen = self
-            .map()
-            .lookup(&2_u32.to_ne_bytes(), MapFlags::ANY)
-            .expect("a map");
-        u32::from_ne_bytes(seen.expect("an entry").try_into().expect("a number"))
-    }
-
-    fn plan(&self, which: u32, count: u32) {
-        let (key, value) = (which.to_ne_bytes(), count.to_ne_bytes());
-        self.map().update(&key, &value, MapFlags::ANY).expect("a map");
-    }
-
-    fn map(&self) -> libbpf_rs::Map<'_> {
-        let mut maps = self.object.maps();
-        maps.find(|map| map.name() == "plan").expect("a map")
-    }
-}
-
 pub struct Server {
     pub address: SocketAddr,
     read: Arc<AtomicU64>,
@@ -496,87 +346,93 @@ impl Server {
     }
 }
 
-/// Writes into a connection until it is told to stop.
+fn listener(namespace: &Namespace, address: IpAddr, cc: Option<&str>) -> TcpListener {
+    let address = SocketAddr::from((address, 0));
+    namespace
+        .within(|| {
+            let domain = Domain::for_address(address);
+            let socket = Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))?;
+            if let Some(cc) = cc {
+                socket.set_tcp_congestion(cc.as_bytes())?;
+            }
+            socket.bind(&address.into())?;
+            socket.listen(1024)?;
+            Ok(socket)
+        })
+        .expect("a listener")
+        .into()
+}
+
+/// Counts what comes on every connection to a listener.
+fn served(listener: TcpListener, sends: bool) -> Server {
+    let address = listener.local_addr().expect("an address");
+    let read = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&read);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            if sends {
+                let mut stream = stream.try_clone().expect("a handle");
+                thread::spawn(move || while stream.write_all(&vec![0; 1 << 16]).is_ok() {});
+            }
+            let counter = Arc::clone(&counter);
+            thread::spawn(move || {
+                let mut buffer = vec![0; 1 << 16];
+                while let Ok(n) = stream.read(&mut buffer)
+                    && n > 0
+                {
+                    counter.fetch_add(n as u64, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    Server { address, read }
+}
+
+/// Writes into a connection until it is dropped.
 pub fn load(mut stream: TcpStream) -> Load {
     let handle = stream.try_clone().expect("a handle");
+    let paused = Arc::new(AtomicBool::new(false));
+    let waits = Arc::clone(&paused);
     let writer = thread::spawn(move || {
         let buffer = vec![0; 1 << 14];
-        while stream.write_all(&buffer).is_ok() {}
+        while stream.write_all(&buffer).is_ok() {
+            while waits.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
     });
     Load {
         handle,
+        paused,
         writer: Some(writer),
     }
 }
 
 pub struct Load {
     handle: TcpStream,
+    paused: Arc<AtomicBool>,
     writer: Option<thread::JoinHandle<()>>,
+}
+
+impl Load {
+    /// Writes nothing until [`resume`](Self::resume).
+    pub fn pause(&self) {
+        self.paused.store(true, Ordering::Relaxed);
+    }
+
+    pub fn resume(&self) {
+        self.paused.store(false, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Load {
     fn drop(&mut self) {
+        self.resume();
         let _ = self.handle.shutdown(std::net::Shutdown::Both);
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
-    }
-}
-
-/// A daemon; it is stopped, and has to end well, when this is dropped.
-pub struct Daemon {
-    child: Child,
-}
-
-impl Daemon {
-    pub fn kill(mut self) {
-        self.child.kill().expect("SIGKILL");
-        self.child.wait().expect("its end");
-    }
-
-    /// How many it has open.
-    pub fn descriptors(&self) -> usize {
-        let open = fs::read_dir(format!("/proc/{}/fd", self.child.id()));
-        open.expect("its descriptors").count()
-    }
-
-    /// Of memory that it really has.
-    pub fn megabytes(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("its status");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        kilobytes.expect("a size") / 1024
-    }
-
-    /// Of a processor that it has used.
-    pub fn cpu_seconds(&self) -> f64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("its times");
-        // After the name, which is in parentheses, the 12th and 13th number are ticks of 10 ms.
-        let after = stat.rsplit(')').next().unwrap_or_default();
-        let ticks = after.split_whitespace().skip(11).take(2);
-        ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
-    }
-
-    pub fn reload(&self) {
-        self.signal(Signal::SIGHUP);
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a process"));
-        kill(pid, signal).expect("a signal");
-    }
-
-    pub fn stop(mut self) {
-        self.signal(Signal::SIGTERM);
-        let end = self.child.wait().expect("its end");
-        assert!(end.success(), "{end}");
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

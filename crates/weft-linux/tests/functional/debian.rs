@@ -32,6 +32,7 @@ export PATH=/bin WEFT_EMULATED=1 RUST_BACKTRACE=0
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
 for module in /modules/*; do insmod $module; done
 echo KERNEL $(uname -r)
 functional --test-threads=1 --nocapture

@@ -9,6 +9,7 @@ mod guest;
 mod machine;
 mod marks;
 mod peers;
+mod rules;
 
 use std::time::Duration;
 
@@ -67,6 +68,72 @@ fn names_left_behind_are_taken_back() {
         let pin = folder.join("registration_weft_xmp");
         assert_eq!(pin.exists(), !has_links());
         assert!(!Programs::take_back(&pin), "its registration has ended");
+    });
+}
+
+/// As one process hands over to the next.
+#[test]
+fn programs_take_the_place_of_others_under_their_name() {
+    in_namespace("programs_take_the_place_of_others_under_their_name", || {
+        let folder = machine::bpf_file_system();
+        let options = |bulk| Options {
+            pin: Some(folder.clone()),
+            bulk,
+            ..Options::default()
+        };
+        let registered = |name: Name| {
+            let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+            list.expect("the kernel's list").contains(name.kernel())
+        };
+        let both = [Name::Amp, Name::Xmp];
+        let mut programs = Programs::load(&both, &options(1)).expect("the programs load");
+        // A process that becomes another one drops nothing.
+        let hand_over = |mut programs: Programs| {
+            programs.hand_over(&folder).expect("pins");
+            if machine::is_emulated() {
+                std::mem::forget(programs);
+            }
+        };
+        for bulk in 2..5 {
+            hand_over(programs);
+            assert!(both.into_iter().all(registered));
+            let wrong = Options {
+                parameters: vec![(Name::Xmp, vec![("tau".to_owned(), 8.0)])],
+                ..options(bulk)
+            };
+            assert!(Programs::load(&both, &wrong).is_err());
+            assert!(both.into_iter().all(registered), "the next one did not load");
+            programs = Programs::load(&both, &options(bulk)).expect("the programs load");
+            assert!(both.into_iter().all(registered));
+        }
+        // What the next one does not load is let go.
+        hand_over(programs);
+        let programs = Programs::load(&both[..1], &options(5)).expect("the program loads");
+        eventually("the other name is free", || !registered(Name::Xmp));
+        assert!(registered(Name::Amp));
+        drop(programs);
+        eventually("both names are free", || !registered(Name::Amp));
+    });
+}
+
+#[test]
+fn names_can_be_kept_from_those_who_are_not_privileged() {
+    in_namespace("names_can_be_kept_from_those_who_are_not_privileged", || {
+        let listed = |list: &str| {
+            let list = std::fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{list}_congestion_control"));
+            list.expect("the kernel's list").contains("weft_amp")
+        };
+        let options = Options {
+            restricted: true,
+            ..Options::default()
+        };
+        drop(load(&[Name::Amp]));
+        let programs = Programs::load(&[Name::Amp], &options).expect("the program loads");
+        assert!(listed("available") && !listed("allowed"));
+        drop(programs);
+        let programs = load(&[Name::Amp]);
+        assert!(listed("available") && listed("allowed"));
+        drop(programs);
     });
 }
 

@@ -16,7 +16,8 @@ use guest::{Guest, files_below, find};
 use tempfile::TempDir;
 
 /// Beside what is essential: the package's dependencies, what boots, and what the checks call.
-const PACKAGES: &str = "libelf1,zlib1g,systemd,systemd-sysv,dbus,kmod,iproute2,procps,iperf3,mptcpize";
+const PACKAGES: &str =
+    "apparmor,libelf1,zlib1g,systemd,systemd-sysv,dbus,kmod,iproute2,procps,iperf3,mptcpize";
 /// Where installing and removing leave traces by design.
 const RECORDS: [&str; 6] = [
     "dev",
@@ -53,9 +54,19 @@ WantedBy=multi-user.target
 const SCRIPT: &str = r#"#!/bin/sh
 say() { echo "CHECK $*"; }
 available() { cat /proc/sys/net/ipv4/tcp_available_congestion_control; }
+# Once at each start, on trial or not.
+runs() { journalctl -u weftd --no-pager -o cat | grep -c "weftd runs"; }
+wait_for() {
+	for i in $(seq 60); do
+		[ $(runs) -ge $1 ] && break
+		sleep 1
+	done
+	sleep 2
+}
 say kernel $(uname -r)
 say first $(systemctl is-active weftd)
 journalctl -u weftd --no-pager -o cat
+say confined $(cat /proc/$(systemctl show -P MainPID weftd)/attr/current)
 say capabilities $(grep CapEff /proc/$(systemctl show -P MainPID weftd)/status)
 say default $(cat /proc/sys/net/ipv4/tcp_congestion_control) $(cat /proc/sys/net/mptcp/pm_type)
 ip link set lo up
@@ -73,12 +84,27 @@ say doctor $(weftd doctor > /run/doctor.log; echo $?)
 cat /run/doctor.log
 wait
 say iperf $(grep -c receiver /run/iperf.log)
+main=$(systemctl show -P MainPID weftd)
+before=$(runs)
+systemctl reload weftd
+wait_for $((before + 2))
+say reloaded $(systemctl is-active weftd) $(($(systemctl show -P MainPID weftd) - main)) $(($(runs) - before))
+cp /usr/bin/weftd /usr/bin/weftd.new
+mv /usr/bin/weftd.new /usr/bin/weftd
+sed -i 's/^listen = .*/listen = "127.0.0.1:5201"/' /etc/weft/weftd.toml
+before=$(runs)
+systemctl reload weftd
+wait_for $((before + 1))
+say back $(systemctl is-active weftd) $(($(systemctl show -P MainPID weftd) - main)) $(readlink /proc/$main/exe)
+journalctl -u weftd --no-pager -o cat | tail -20
 pkill iperf3
 sleep 2
 systemctl stop weftd
 say stopped $(systemctl is-active weftd)
 say names $(available | tr ' ' '\n' | grep -c weft_)
 say setting $(cat /proc/sys/net/mptcp/pm_type)
+say denied $(dmesg | grep -c 'apparmor="DENIED".*profile="weftd"')
+dmesg | grep 'apparmor="DENIED"'
 say failed $(systemctl list-units --failed --plain --no-legend | grep -c weftd)
 say ended
 echo o > /proc/sysrq-trigger
@@ -151,6 +177,7 @@ fn the_package_installs_and_goes_without_a_trace() {
         "usr/lib/systemd/system/weftd.service",
         "usr/share/weftd/grafana.json",
         "usr/share/weftd/alerts.yml",
+        "etc/apparmor.d/weftd",
     ] {
         assert!(added.contains(expected), "{expected}");
     }
@@ -182,6 +209,35 @@ fn the_package_installs_and_goes_without_a_trace() {
     let changed: Vec<_> = after.symmetric_difference(&before).collect();
     assert!(changed.is_empty(), "{changed:?}");
     assert!(!root.join("etc/weft").exists() && !root.join("run/weft").exists());
+}
+
+#[test]
+fn the_profile_is_what_apparmor_understands() {
+    let name = "the_profile_is_what_apparmor_understands";
+    let Some(parser) = find("apparmor_parser") else {
+        return println!("{name}: skipped, it needs the Debian package apparmor");
+    };
+    let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/weftd.apparmor");
+    let parse = |profile: &Path| {
+        let arguments = ["--skip-kernel-load", "--skip-cache"];
+        Command::new(&parser)
+            .args(arguments)
+            .arg(profile)
+            .output()
+            .expect("the parser")
+    };
+    let understood = parse(Path::new(profile));
+    assert!(
+        understood.status.success(),
+        "{}",
+        String::from_utf8_lossy(&understood.stderr)
+    );
+    // A word that it does not know is an error.
+    let folder = tempfile::tempdir().expect("a folder");
+    let wrong = folder.path().join("weftd");
+    let text = fs::read_to_string(profile).expect("the profile");
+    fs::write(&wrong, text.replace("capability bpf", "capability bfp")).expect("a profile");
+    assert!(!parse(&wrong).status.success());
 }
 
 #[test]
@@ -231,6 +287,7 @@ fn the_unit_runs_under_systemd() {
     };
     assert!(said("kernel").starts_with("6.1."));
     assert_eq!(said("first"), "active");
+    assert_eq!(said("confined"), "weftd (enforce)");
     assert_eq!(said("default"), "weft_amp 1");
     let status: serde_json::Value = serde_json::from_str(&said("status")).expect("a status");
     let connections = status["connections"].as_array().expect("connections");
@@ -244,6 +301,11 @@ fn the_unit_runs_under_systemd() {
     assert_eq!(said("again"), "active restarts 1");
     assert_eq!(said("doctor"), "0");
     assert_eq!(said("iperf"), "1");
+    // The same process, after a start on trial and another one.
+    assert_eq!(said("reloaded"), "active 0 2");
+    // The port of the metrics is taken.
+    assert_eq!(said("back"), "active 0 /usr/bin/weftd (deleted)");
+    assert_eq!(said("denied"), "0");
     assert_eq!(said("stopped"), "inactive");
     assert_eq!(said("names"), "0");
     assert_eq!(said("setting"), "0");

@@ -1,8 +1,8 @@
 //! Which rings have arrivals in which window.
 //!
-//! A ring with packets is filed once: under the window of its first arrival. The near future is a circle of bitmaps,
-//! one a window with one bit a ring, so that filing is setting a bit and a window's rings come out sorted; what lies
-//! beyond waits in a heap.
+//! A ring with packets is filed once: under the window of its first arrival. The near future is a circle of
+//! bitmaps, one per window with one bit per ring, so filing a ring sets a bit, and a window's rings come out
+//! sorted. Later windows are in a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,7 +23,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// For so many rings.
+    /// For this many rings.
     pub fn new(rings: usize) -> Self {
         let words = rings.div_ceil(64);
         Self {

@@ -413,6 +413,7 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
         trace: true,
         distributions: case.probes.clone(),
         samples,
+        captures: (0..case.links.len() as u32).collect(),
         changes: case
             .changes
             .iter()
@@ -427,6 +428,7 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
         engine.set_timer(host, node, time, key);
         reference.set_timer(node, time, key);
     }
+    let mut captured = vec![0; case.links.len()];
     let mut end = 0;
     let slices = case.slices.iter().map(|slice| slice * lookahead / 16 + slice % 3);
     for (i, slice) in slices.chain([300 * lookahead, 3_000 * lookahead]).enumerate() {
@@ -445,6 +447,20 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
             prop_assert_eq!(found.len(), expected.len(), "events at host {}", host);
         }
         compare_links(&engine, &reference)?;
+        let mut before = 0;
+        for (link, packet) in engine.take_captured() {
+            prop_assert!(
+                (before..end).contains(&packet.time),
+                "packets on record go by time"
+            );
+            before = packet.time;
+            captured[link as usize] += 1;
+        }
+        let delivered = reference.wires.iter().map(|wire| wire.delivered);
+        prop_assert!(
+            delivered.eq(captured.iter().copied()),
+            "all that arrives is on record"
+        );
         prop_assert_eq!(engine.events(), reference.events_so_far);
         let mut trace = 0;
         reference.trace.iter().for_each(|&node| mix(&mut trace, node));
@@ -459,14 +475,14 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
             let expected = reference.wires[link as usize].fifo.distribution(end);
             prop_assert_eq!(trimmed(found), trimmed(expected), "distribution of link {}", link);
         }
-        let mut lengths: Vec<_> = engine
+        let mut queues: Vec<_> = engine
             .queue_samples()
-            .map(|s| (s.time, s.probe, s.length))
+            .map(|s| (s.time, s.probe, s.length, s.marks, s.drops))
             .collect();
-        let mut expected = reference.lengths.clone();
-        lengths.sort_unstable();
+        let mut expected = reference.sampled.clone();
+        queues.sort_unstable();
         expected.sort_unstable();
-        prop_assert_eq!(lengths, expected, "samples");
+        prop_assert_eq!(queues, expected, "samples");
     }
     Ok(reference.ties)
 }
@@ -475,7 +491,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     /// Every event at every host: the same packet, mark included, or timer, at the same picosecond in the same order;
-    /// counters of every link, sampled lengths and times at each length; cut into any slices.
+    /// counters of every link, samples of queues and times at each length; cut into any slices.
     #[test]
     fn the_window_engine_equals_a_heap_of_events(case in any_case()) {
         compare(&case, 1)?;
@@ -492,7 +508,7 @@ proptest! {
     }
 }
 
-/// Six hosts around a switch, all links and packets alike: packets meet all the time, and then either link goes first as often.
+/// Six hosts around a switch, all links and packets alike: packets meet all the time, and then either link goes first equally often.
 #[test]
 fn ties_are_many_and_favour_nobody() {
     let queue = Queue {
@@ -575,6 +591,7 @@ fn windows_are_short_enough_for_what_arrives() {
             trace: false,
             distributions: Vec::new(),
             samples: Vec::new(),
+            captures: Vec::new(),
             changes: Vec::new(),
         };
         let toy = |_| Hasher {

@@ -1,4 +1,4 @@
-//! Hashes: of events, for traces; of what is to look random and yet depends on nothing but the seed.
+//! Hashes of events, for traces, and of choices that must look random and yet depend only on the seed.
 
 /// Mixes a word into a running hash.
 pub fn mix(hash: &mut u64, word: u64) {

@@ -11,6 +11,7 @@
 //!   depend on how many there are.
 
 mod calendar;
+mod captures;
 #[cfg(test)]
 mod exactness;
 mod hash;
@@ -69,6 +70,8 @@ pub struct Plan {
     pub distributions: Vec<u32>,
     /// Links whose queue is sampled: (link, picoseconds).
     pub samples: Vec<(u32, u64)>,
+    /// Links whose packets are on record.
+    pub captures: Vec<u32>,
     /// All changes that links will undergo, since the fastest links bound a window.
     pub changes: Vec<(u32, Change)>,
 }
@@ -83,6 +86,7 @@ pub struct Engine<E> {
     now: u64,
     windows: u64,
     trace: bool,
+    captures: bool,
 }
 
 impl<E: Endpoint> Engine<E> {
@@ -120,13 +124,19 @@ impl<E: Endpoint> Engine<E> {
                 queue_probes,
             ));
         }
+        let links = layout.places_of_links();
+        for &link in &plan.captures {
+            let (partition, ring) = links[link as usize][1];
+            partitions[partition as usize].capture(ring, link);
+        }
         Self {
             partitions,
-            links: layout.places_of_links(),
+            links,
             hosts,
             now: 0,
             windows: 0,
             trace: plan.trace,
+            captures: !plan.captures.is_empty(),
         }
     }
 
@@ -168,7 +178,7 @@ impl<E: Endpoint> Engine<E> {
 
     /// Processes all events before `end`, in picoseconds.
     pub fn run_until(&mut self, end: u64) {
-        self.windows += if self.trace {
+        self.windows += if self.trace || self.captures {
             threads::run::<E, true>(&mut self.partitions, end)
         } else {
             threads::run::<E, false>(&mut self.partitions, end)
@@ -258,6 +268,18 @@ impl<E: Endpoint> Engine<E> {
         for partition in &mut self.partitions {
             partition.queue_samples = Vec::new();
         }
+    }
+
+    /// Hands over what arrived over links on record: link and packet, in order of time.
+    pub fn take_captured(&mut self) -> Vec<(u32, Packet)> {
+        if !self.captures {
+            return Vec::new();
+        }
+        let taken = self.partitions.iter_mut().flat_map(|p| p.captures.take());
+        let mut taken: Vec<_> = taken.collect();
+        // Of one link all are of one partition, in order.
+        taken.sort_by_key(|(link, packet)| (packet.time, *link));
+        taken
     }
 
     /// The packets in the network, each with the node that it reaches next.

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::captures::Captures;
 use super::hash::{mix, rank};
 use super::network::{Network, Timer};
 use super::order::sort_spread;
@@ -76,7 +77,7 @@ pub struct Place {
 /// Bits of a sort key that number a packet in its batch. The rest is time within the window: up to 17 s.
 pub const INDEX_BITS: u32 = 20;
 
-/// Partitions with at least so many links read ahead. A busy link has about a KiB in use, and the nearer caches hold
+/// Partitions with at least this many links read ahead. A busy link has about a KiB in use, and the nearer caches hold
 /// some 2 MiB; in a smaller network reading ahead only costs.
 const READ_AHEAD_LINKS: usize = if cfg!(test) { 8 } else { 2048 };
 
@@ -101,6 +102,10 @@ pub struct QueueSample {
     pub probe: u32,
     /// Packets waiting.
     pub length: u32,
+    /// Packets marked so far.
+    pub marks: u64,
+    /// Packets dropped so far.
+    pub drops: u64,
 }
 
 /// A queue sampled at an interval.
@@ -138,6 +143,8 @@ pub struct Partition<E> {
     pub timers_fired: u64,
     /// Running hash of each node's events, if traced.
     pub trace: Vec<u64>,
+    /// Packets on record.
+    pub captures: Captures,
     batch: Vec<Packet>,
     /// Where each ring's packets begin in the batch, and which ring: as many as the batch has rings.
     begins: Box<[(u32, u32)]>,
@@ -177,6 +184,7 @@ impl<E: Endpoint> Partition<E> {
             arrivals: 0,
             timers_fired: 0,
             trace,
+            captures: Captures::default(),
             batch: Vec::new(),
             begins,
             keys: Vec::new(),
@@ -185,6 +193,11 @@ impl<E: Endpoint> Partition<E> {
             due: Vec::new(),
             reads_ahead,
         }
+    }
+
+    /// Puts what arrives over the link of `ring` on record.
+    pub fn capture(&mut self, ring: u32, link: u32) {
+        self.captures.add(self.ring_node.len(), ring, link);
     }
 
     /// Processes all events of `window` before `end`. Nodes are independent within a window, so their order is free;
@@ -358,9 +371,11 @@ impl<E: Endpoint> Partition<E> {
                     self.network.expect_push(port);
                 }
             }
-            let packet = &self.batch[(key & ((1 << INDEX_BITS) - 1)) as usize];
+            let index = key & ((1 << INDEX_BITS) - 1);
+            let packet = &self.batch[index as usize];
             if TRACE {
                 trace_packet(&mut self.trace[node as usize], packet);
+                self.captures.note(&self.begins[..rings], index as u32, packet);
             }
             let (hop, rest) = packet.route.next(self.network.hops);
             let port = (place.first_port + hop) as usize;
@@ -394,7 +409,8 @@ impl<E: Endpoint> Partition<E> {
         }
         let place = self.places[node as usize];
         for i in 0..self.keys.len() {
-            let packet = self.batch[(self.keys[i] & ((1 << INDEX_BITS) - 1)) as usize];
+            let index = self.keys[i] & ((1 << INDEX_BITS) - 1);
+            let packet = self.batch[index as usize];
             while let Some(&Reverse(timer)) = self.network.due.peek() {
                 if timer.time >= packet.time {
                     break;
@@ -403,6 +419,7 @@ impl<E: Endpoint> Partition<E> {
             }
             if TRACE {
                 trace_packet(&mut self.trace[node as usize], &packet);
+                self.captures.note(&self.begins[..rings], index as u32, &packet);
             }
             if packet.route.is_here() {
                 let mut at = At {
@@ -442,11 +459,13 @@ impl<E: Endpoint> Partition<E> {
         self.timers_fired += 1;
         if timer.key & SAMPLE != 0 {
             let probe = self.queue_probes[(timer.key & !SAMPLE) as usize];
-            let length = self.network.ports[probe.port as usize].length(timer.time);
+            let port = probe.port as usize;
             self.queue_samples.push(QueueSample {
                 time: timer.time,
                 probe: probe.probe,
-                length,
+                length: self.network.ports[port].length(timer.time),
+                marks: self.network.rules[port].marks,
+                drops: self.network.rules[port].drops,
             });
             self.network.set_timer(Timer {
                 time: timer.time + probe.every,

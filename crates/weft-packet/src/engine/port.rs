@@ -319,7 +319,7 @@ impl Port {
         rules.distribution.map(|d| d.time_at)
     }
 
-    /// Bytes waiting. At the usual rates a byte takes whole picoseconds, and the time until all have left tells them.
+    /// Bytes waiting. At the usual rates a byte takes whole picoseconds, so they follow from the time until all have left.
     fn waiting_bytes(&self) -> u64 {
         if self.len == 0 {
             return 0;

@@ -1,5 +1,6 @@
-//! Reading ahead. In a large network nearly everything that a packet touches has left the nearer caches since the window
-//! before; asked for early, it comes while other packets are processed (`docs/decisions/0002` has the measurements).
+//! Reading ahead. In a large network nearly everything that a packet touches has left the nearer caches since
+//! the previous window. If it is prefetched, it arrives while other packets are processed
+//! (`docs/decisions/0002` has the measurements).
 
 /// Bytes of a cache line.
 const LINE: usize = 64;

@@ -1,5 +1,5 @@
-//! A plain simulator to hold the window engine against: one heap of all events, one event at a time, and queues that are
-//! served event by event. Slow, and too simple to be wrong in the same way.
+//! A plain simulator with which the window engine is compared: one heap of all events, one event at a time,
+//! and queues that are served event by event. It is slow, and too simple to have the same faults.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -64,7 +64,7 @@ impl Fifo {
         }
     }
 
-    /// A packet arrives. `Err` gives it back dropped; `Ok` tells its flags and whether service of it begins.
+    /// A packet arrives. `Err` gives it back dropped; `Ok` returns its flags and whether its service begins.
     pub fn offer(&mut self, mut packet: Packet, now: u64) -> Result<(u16, bool), Packet> {
         self.spend(now);
         if packet.flags & PROTECTED == 0 {
@@ -213,8 +213,8 @@ pub struct Reference<'a, T> {
     pub toys: Vec<T>,
     /// Sampled queues: (link, interval).
     samples: Vec<(u32, u64)>,
-    /// Lengths found: (time, probe, length).
-    pub lengths: Vec<(u64, u32, u32)>,
+    /// What was found: (time, probe, length, marks so far, drops so far).
+    pub sampled: Vec<(u64, u32, u32, u64, u64)>,
     /// Data packets dropped, by (`lo`, `hi`).
     pub drops: HashMap<(u32, u32), u64>,
     /// Packets that reached a node, and timers that fired.
@@ -251,7 +251,7 @@ impl<'a, T: Toy> Reference<'a, T> {
             wires: fabric.links.iter().map(wire).collect(),
             toys,
             samples: plan.samples.clone(),
-            lengths: Vec::new(),
+            sampled: Vec::new(),
             drops: HashMap::new(),
             events_so_far: (0, 0),
             last: vec![(u64::MAX, 0); fabric.nodes.len()],
@@ -306,8 +306,9 @@ impl<'a, T: Toy> Reference<'a, T> {
                 Event::Sample { probe } => {
                     self.events_so_far.1 += 1;
                     let (link, every) = self.samples[probe as usize];
-                    let length = self.wires[link as usize].fifo.length();
-                    self.lengths.push((now, probe, length));
+                    let fifo = &self.wires[link as usize].fifo;
+                    self.sampled
+                        .push((now, probe, fifo.length(), fifo.marks, fifo.drops));
                     self.events.push(Reverse((now + every, Event::Sample { probe })));
                 }
             }

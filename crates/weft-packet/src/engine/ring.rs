@@ -44,7 +44,7 @@ impl Ring {
         self.len == 1
     }
 
-    /// Moves the packets that arrive before `end` to the back of `batch`, and tells when the next one arrives.
+    /// Moves the packets that arrive before `end` to the back of `batch`, and returns when the next one arrives.
     #[inline(always)]
     pub fn take_before(&mut self, end: u64, batch: &mut Vec<Packet>) -> Option<u64> {
         let mask = self.packets.len().wrapping_sub(1);

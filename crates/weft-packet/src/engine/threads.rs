@@ -1,8 +1,8 @@
-//! Partitions on threads: one barrier a window, mail between partitions at its end.
+//! Partitions on threads: one barrier per window, and mail between partitions at its end.
 //!
-//! A round of the loop is: agree on the next window, take the mail, process, hand over mail, say what comes next, wait
-//! for the others. What is written in one round is read in the next while the other parity is written, so that one
-//! barrier a window is enough.
+//! A round of the loop is: agree on the next window, take the mail, process, hand over mail, report the next
+//! event, wait for the others. Mail written in one round is read in the next, while the mail boxes of the
+//! other parity are written. So one barrier per window is enough.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

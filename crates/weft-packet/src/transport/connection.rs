@@ -8,6 +8,7 @@ use weft_spec::Time;
 
 use super::scheduling::Queues;
 use super::subflow::{State, Subflow};
+use super::watching::Watch;
 
 /// Chunks of a connection that sends until it is stopped.
 pub const UNLIMITED: u32 = u32::MAX;
@@ -35,13 +36,15 @@ pub struct Connection {
     pub total: u32,
     /// Chunks that the application has written so far: those that there are to send.
     pub written: u32,
+    /// Payload bytes of a chunk.
+    pub mss: u32,
     /// Payload bytes of the last chunk.
     pub last_len: u16,
     /// Next chunk never sent.
     pub next: u32,
     /// First chunk not acknowledged.
     pub una: u32,
-    /// The further subflows join once so many chunks are acknowledged; `u32::MAX` when they have.
+    /// The further subflows join once this many chunks are acknowledged; `u32::MAX` when they have.
     pub join_at: u32,
     /// When they did; `u64::MAX` if they did not.
     pub joined: u64,
@@ -51,6 +54,8 @@ pub struct Connection {
     pub reinject: VecDeque<(u32, u32)>,
     /// What subflows were given ahead of their windows, where the scheduler does so.
     pub queues: Option<Box<Queues>>,
+    /// How it watches its subflows' paths, if its policy has it do so.
+    pub watch: Option<Box<Watch>>,
     /// The subflow whose turn it is.
     pub turn: u32,
     /// Might another subflow than the one just acknowledged send?
@@ -117,7 +122,14 @@ impl Connection {
                     self.turn = s as u32;
                     return None;
                 }
-                self.turn = ((s + 1) % n) as u32;
+                // The turn goes round those that have been opened.
+                let unopened = |s: usize| self.awaits_join && subflows[s].state == State::Closed;
+                let next = s + 1;
+                self.turn = if next == n || unopened(next) {
+                    0
+                } else {
+                    next as u32
+                };
                 Some(s)
             }
             // Of a single subflow: several are given data before they have room.
@@ -152,6 +164,20 @@ impl Connection {
             }
         }
         None
+    }
+
+    /// Gives the others, too, what subflow `s` has sent from byte `from` on and is outstanding.
+    pub fn reinject_outstanding(&mut self, s: u32, subflow: &Subflow, from: u64) {
+        let una = self.una;
+        let waiting = &mut self.reinject;
+        let sent = subflow
+            .segments
+            .unsacked_chunks_from(from.max(subflow.una) as u32);
+        for chunk in sent.filter(|&chunk| chunk >= una) {
+            if !waiting.iter().any(|&(c, _)| c == chunk) {
+                waiting.push_back((chunk, s));
+            }
+        }
     }
 
     /// Payload bytes of chunk `chunk`.

@@ -1,5 +1,6 @@
-//! The packets of handshakes that change nothing at either end (`full_handshakes`): the last one of opening a subflow and those
-//! of closing it. No half of a connection knows of them, so that they outlive it.
+//! The packets of handshakes that have no effect at either end (`full_handshakes`): the last one of opening a
+//! subflow and those of closing it. The halves of a connection do not know them, so they can outlive the
+//! connection.
 
 use weft_paths::Way;
 

@@ -1,4 +1,4 @@
-//! How further subflows join a connection (RFC 8684, section 3.2), and how a stopped flow tells its end.
+//! How further subflows join a connection (RFC 8684, section 3.2), and how a stopped flow announces its end.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use crate::engine::At;
 use crate::engine::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
 
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::State;
+use super::subflow::{ASIDE, State};
 
 /// Flags of the third packet of a join's handshake. Its acknowledgement has [`ACK`] too.
 pub const CONFIRM: u16 = SYN | CWR;
-/// Flags of the packet that tells how much data a stopped flow has: a `DATA_FIN` without data.
+/// Flags of the packet that announces how much data a stopped flow has: a `DATA_FIN` without data.
 pub const END: u16 = SYN | ECE;
 
 /// Acknowledged chunks from which on the further subflows join: those of `after` bytes, but at least the first one if a connection
@@ -28,9 +28,20 @@ impl Host {
         connection.join_at = u32::MAX;
         connection.joined = at.now;
         let (flow, first, subflows) = (connection.flow, connection.first, connection.windows.len() as u32);
-        for other in 1..subflows {
-            let delay = self.join_delay(flow, other, 0x6A6F_696E);
+        // Numbered in the order in which they start, which is that of turns.
+        let delays = (1..subflows).map(|other| self.join_delay(flow, other, 0x6A6F_696E));
+        let mut delays: Vec<u64> = delays.collect();
+        delays.sort_unstable();
+        for (other, delay) in (1..subflows).zip(delays) {
             at.set_timer(at.now + delay, timer_key(TimerKind::Join, first + other));
+        }
+    }
+
+    /// A join is due, unless its subflow is set aside: it then joins when it is wanted.
+    pub(super) fn join(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &self.subflows[slot as usize];
+        if subflow.held & ASIDE == 0 && subflow.state == State::Closed {
+            self.send_syn(slot, at);
         }
     }
 
@@ -102,7 +113,7 @@ impl Host {
         });
     }
 
-    /// A stopped flow tells its end: what waits for its acknowledgement waits no longer, and what completes the data will not.
+    /// A stopped flow announces its end: delayed acknowledgements are sent, and the one that completes the data is not delayed.
     pub(super) fn on_end(&mut self, packet: &Packet, at: &mut At<'_>) {
         let shared = Arc::clone(&self.shared);
         let Some(&assembly) = self.received.get(&packet.lo) else {

@@ -1,6 +1,7 @@
-//! One-way latency on record: from a chunk's first transmission until the receiving application has it in order.
+//! Records of one-way latency: from a chunk's first transmission until the receiving application has it in
+//! order.
 //!
-//! Hosts share nothing but the network, so each end writes down the times that it knows. The simulation puts them together
+//! Hosts share only the network, so each end records the times that it knows. The simulation combines them
 //! between slices.
 
 use std::collections::{HashMap, VecDeque};
@@ -50,7 +51,7 @@ impl Times {
 struct Delivered {
     /// When the application had each chunk.
     times: Times,
-    /// Bytes at which the flow's program is told, as it would be without a record; `u64::MAX` if it is not, or was.
+    /// Bytes at which the flow's program is notified, as it would be without a record; `u64::MAX` if it is not, or was.
     due: u64,
 }
 

@@ -4,12 +4,16 @@
 //! handshake is the first data packet, but for joins that are confirmed, and nothing is torn down, unless a profile has
 //! `full_handshakes`.
 
+mod acknowledgements;
 mod connection;
+mod ending;
 mod handshakes;
 mod host;
 mod joining;
 mod latency;
 mod nic;
+mod offload;
+mod opening;
 mod pacing;
 mod programs;
 mod prr;
@@ -25,12 +29,13 @@ mod rules;
 mod scattering;
 mod scheduling;
 mod segments;
-mod sender;
+mod sending;
 mod subflow;
 mod timers;
 mod tracing;
 mod undo;
 mod wandering;
+mod watching;
 mod writing;
 
 /// Bytes of an entry of a hash table: key and value, a control byte, and a quarter of all places empty.
@@ -51,6 +56,8 @@ const FIRST_SEGMENTS: usize = 16;
 
 pub use connection::Connection;
 pub use host::{Host, Shared, TimerKind, timer_key};
+pub use joining::{CONFIRM, END};
 pub use programs::HANDOVER;
 pub use scheduling::bytes as queue_bytes;
 pub use tracing::FlowProbes;
+pub use watching::bytes as watch_bytes;

@@ -1,9 +1,10 @@
-//! A host's network card that pushes back: while a port holds enough, subflows that want to send wait in a line, and nothing is
-//! marked or dropped.
+//! A host's network card that pushes back: while a port holds more than a limit, subflows that want to send
+//! wait in a line, and nothing is marked or dropped.
 //!
-//! Linux does so with TCP small queues (a socket may have little below itself), byte queue limits (so may the card) and fq (those
-//! that wait take turns). Here the card's limit stands for both limits: what waits has not been sent yet, so that no RTT sample
-//! contains it. Packets without data are not held back.
+//! Linux does so with TCP small queues (which limit a socket's packets below TCP), byte queue limits (which
+//! limit the card's) and fq (which serves waiting sockets in turns). Here the card's limit stands for both
+//! limits. A waiting packet has not been sent yet, so no RTT sample contains the wait. Packets without data
+//! are not held back.
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,7 @@ use crate::setup::Nic;
 
 use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::{Subflow, WAITS};
+use super::subflow::{DEFERS, Subflow, WAITS};
 
 /// Packets that a subflow sends when it is its turn (fq's quantum).
 const QUANTUM: u32 = 2;
@@ -22,7 +23,9 @@ pub struct Lines {
     nic: Option<Nic>,
     /// Might any subflow be paced?
     paces: bool,
-    /// Does any of the two hold packets back?
+    /// Does data leave in bursts?
+    tso: bool,
+    /// Does any of the three hold packets back?
     gates: bool,
     /// By port.
     ports: Vec<Line>,
@@ -40,11 +43,12 @@ struct Line {
 
 impl Lines {
     /// Nobody waits.
-    pub fn new(nic: Option<Nic>, paces: bool) -> Self {
+    pub fn new(nic: Option<Nic>, tso: bool, paces: bool) -> Self {
         Self {
             nic,
             paces,
-            gates: paces || nic.is_some(),
+            tso,
+            gates: paces || tso || nic.is_some(),
             ports: Vec::new(),
         }
     }
@@ -68,14 +72,43 @@ impl Lines {
         slot: u32,
         at: &mut At<'_>,
     ) -> bool {
+        if subflow.burst > 0 {
+            // It was handed over whole.
+            subflow.burst -= 1;
+            if self.paces {
+                connection.pace(subflow, at.now);
+            }
+            return true;
+        }
+        let burst = if self.tso {
+            connection.burst(subflow, at.now)
+        } else {
+            Some(1)
+        };
+        let Some(burst) = burst else {
+            subflow.held |= DEFERS;
+            return false;
+        };
         if self.paces && !subflow.keeps_pace(slot, at) {
             return false;
         }
         let passes = self.nic.is_none_or(|nic| self.has_room(nic, subflow, slot, at));
-        if passes && self.paces {
-            connection.pace(subflow, at.now);
+        if passes {
+            subflow.burst = burst - 1;
+            if self.paces {
+                connection.pace(subflow, at.now);
+            }
         }
         passes
+    }
+
+    /// An acknowledgement of `subflow`: whether it has room for a burst is looked at anew.
+    #[inline(always)]
+    pub fn on_ack(&self, subflow: &mut Subflow) {
+        if self.tso {
+            subflow.held &= !DEFERS;
+            subflow.burst = 0;
+        }
     }
 
     fn has_room(&mut self, nic: Nic, subflow: &mut Subflow, slot: u32, at: &mut At<'_>) -> bool {
@@ -106,7 +139,7 @@ impl Lines {
         subflow.held |= WAITS;
         if !line.woken {
             line.woken = true;
-            // Woken for half of what fits, not for each packet, as a card's completions are told together.
+            // Woken for half of what fits, not for each packet, as a card reports completions together.
             let half = at.held_until(subflow.route, nic.limit / 2);
             at.set_timer(half, timer_key(TimerKind::Nic, port));
         }
@@ -115,7 +148,7 @@ impl Lines {
 }
 
 impl Host {
-    /// Port `port` has room again: whoever waits for it sends in turn until it is full.
+    /// Port `port` has room again: waiting subflows send in turn until it is full.
     pub(super) fn nic_has_room(&mut self, port: u32, at: &mut At<'_>) {
         let (port, Some(nic)) = (port as usize, self.lines.nic) else {
             return;

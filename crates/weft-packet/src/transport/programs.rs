@@ -1,4 +1,5 @@
-//! What a host does for traffic that reacts: it opens flows when others end, and keeps the jobs of which it is the client.
+//! What a host does for traffic that reacts: it opens flows when others end, and keeps the jobs whose client
+//! it is.
 
 use weft_paths::Way;
 use weft_run::JobRecord;
@@ -10,7 +11,7 @@ use crate::engine::packet::{LAST, PROTECTED, Packet, SYN};
 
 use super::host::{Host, Shared, TimerKind, timer_key};
 
-/// Flags of the packet that tells a job's client that the job before in its slot has ended.
+/// Flags of the packet that notifies a job's client that the previous job in its slot has ended.
 pub const HANDOVER: u16 = SYN | LAST | PROTECTED;
 
 /// A job at its client that has not ended.

@@ -1,4 +1,5 @@
-//! Proportional rate reduction (RFC 6937): how much a recovery sends, so that its window falls to the target bit by bit.
+//! Proportional rate reduction (RFC 6937): how much a recovery sends, so that its window falls gradually to
+//! the target.
 
 /// The state of one recovery, in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +28,7 @@ impl Prr {
         }
     }
 
-    /// An acknowledgement told that `delivered` more packets have arrived; `pipe` are believed to be in the network.
+    /// An acknowledgement reported that `delivered` more packets have arrived; `pipe` are believed to be in the network.
     ///
     /// While `pipe > ssthresh`, `sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out`; else slow start up to the target:
     /// by as many as were delivered, and one more if the acknowledgement made `progress`, that is, it advanced and told of no

@@ -1,6 +1,7 @@
-//! RACK's reordering window (RFC 8985, section 6.2, steps 3 and 4): how long something overtaken may still be only late.
+//! RACK's reordering window (RFC 8985, section 6.2, steps 3 and 4): for how long an overtaken segment counts
+//! as late and not as lost.
 
-/// Recoveries without a duplicate told of, after which the window is as at first.
+/// Recoveries without a reported duplicate, after which the window is as at the start.
 const PERSIST: u32 = 16;
 
 /// The most quarters of the minimum RTT.
@@ -45,7 +46,7 @@ impl Rack {
         self.least == WIDEST
     }
 
-    /// The receiver told of a duplicate: something was sent again in vain. "Grow the reordering window per round that sees
+    /// The receiver reported a duplicate: something was retransmitted needlessly. "Grow the reordering window per round that sees
     /// DSACK."
     pub fn on_duplicate(&mut self, una: u64, nxt: u64) {
         if una >= self.round_end {

@@ -17,13 +17,13 @@ pub struct Assembly {
     pub transport: u32,
     /// Chunks held.
     pub chunks: Chunks,
-    /// Chunks there are in all; `u32::MAX` until the last one or the end of a stopped flow tells.
+    /// Number of chunks; `u32::MAX` until the last one or the end of a stopped flow shows it.
     pub end: u32,
     /// Payload bytes held, each counted once.
     pub bytes: u64,
     /// When the newest of them arrived.
     pub newest: u64,
-    /// Bytes at which the flow's program is told; `u64::MAX` if it is not, or was; 0 while latencies are on record.
+    /// Bytes at which the flow's program is notified; `u64::MAX` if it is not, or was; 0 while latencies are recorded.
     pub due: u64,
 }
 
@@ -61,6 +61,8 @@ pub struct Receiver {
     pub deadline: u64,
     /// The earliest timer set with the engine that has not fired; `u64::MAX` if there is none.
     pub timer: u64,
+    /// The one after it; `u64::MAX` if there is none.
+    pub later: u64,
     /// Data packets that arrived.
     pub packets: u64,
 }
@@ -70,6 +72,8 @@ pub struct Receiver {
 pub enum Reaction {
     /// Wait for more.
     Delay,
+    /// Acknowledge, now or together with what arrives right behind it.
+    Due,
     /// Acknowledge now; the range is the island to report, empty if there is none.
     Acknowledge(u64, u64),
 }
@@ -139,12 +143,20 @@ impl Receiver {
                 self.unacked += 1;
                 if self.quick > 0 {
                     self.quick -= 1;
+                    return if at_once {
+                        Reaction::Acknowledge(0, 0)
+                    } else {
+                        Reaction::Due
+                    };
+                }
+                if at_once {
                     return Reaction::Acknowledge(0, 0);
                 }
-                if at_once || self.unacked >= profile.ack_every {
-                    return Reaction::Acknowledge(0, 0);
-                }
-                return Reaction::Delay;
+                return if self.unacked >= profile.ack_every {
+                    Reaction::Due
+                } else {
+                    Reaction::Delay
+                };
             }
         }
         if profile.stall_on_held_data {

@@ -1,5 +1,5 @@
-//! How a loss is found and repaired: fast recovery (RFC 5681, RFC 6582, RFC 6675, RFC 8985), what follows a timeout (RFC 5682), and what is
-//! taken back.
+//! How a loss is found and repaired: fast recovery (RFC 5681, RFC 6582, RFC 6675, RFC 8985), recovery after a
+//! timeout (RFC 5682), and undoing.
 
 use weft_cc::CongestionControl;
 use weft_spec::{Profile, Recovery};
@@ -119,7 +119,7 @@ pub fn on_news(connection: &mut Connection, subflow: &mut Subflow, profile: &Pro
     } else if news.ack >= subflow.recover {
         leave(connection, subflow);
     } else if subflow.state == State::Recovery && profile.recovery == Recovery::NewReno && news.advanced {
-        // A partial acknowledgement tells of the next hole (RFC 6582, section 3.2).
+        // A partial acknowledgement reveals the next hole (RFC 6582, section 3.2).
         subflow.segments.lose_first();
         subflow.urgent = true;
     }
@@ -154,7 +154,7 @@ fn try_new_data(subflow: &mut Subflow, news: &News<'_>) -> bool {
     true
 }
 
-/// The receiver told of a duplicate (RFC 2883).
+/// The receiver reported a duplicate (RFC 2883).
 #[cold]
 pub fn on_duplicate(connection: &mut Connection, subflow: &mut Subflow, packet: &Packet) {
     debug_assert!(packet.flags & DUPLICATE != 0);

@@ -1,4 +1,4 @@
-//! Hosts choose their paths anew when routing has learnt of a change, and take those that a controller gives them.
+//! New paths of a host's subflows: when routing has learnt of a change, and when a controller gives one.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Host {
         true
     }
 
-    /// Chooses all paths anew, after routing has learnt of a change.
+    /// Chooses new paths after routing has learnt of a change.
     pub fn reroute(&mut self) {
         let shared = Arc::clone(&self.shared);
         let node = |host: u32| shared.fabric.hosts[host as usize];

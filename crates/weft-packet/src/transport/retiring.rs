@@ -1,8 +1,8 @@
-//! Places of connections that have ended are used again.
+//! Reuse of the places of connections that have ended.
 //!
 //! Only the simulation, which sees both ends and the network, knows when nothing can reach a place any more
-//! ([`crate::retiring`]). A timer of retransmission or of a delayed acknowledgement may still fire: it finds that its time is
-//! not the one that whoever has the place then waits for.
+//! ([`crate::retiring`]). A timer of the old connection may still fire; its time then differs from the
+//! deadline of the connection that has the place.
 
 use std::collections::HashMap;
 

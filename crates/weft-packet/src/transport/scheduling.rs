@@ -1,8 +1,9 @@
-//! Linux' MPTCP packet scheduler (`mptcp_subflow_get_send` in net/mptcp/protocol.c, kernel 6.x), beside those that hand out a packet
-//! where a window has room.
+//! Linux's MPTCP packet scheduler (`mptcp_subflow_get_send` in net/mptcp/protocol.c, kernel 6.x). The other
+//! schedulers hand out a packet when a window has room.
 //!
-//! Data is given to subflows' send queues before their windows have room for it, and what a subflow was given stays with it: short
-//! flows are spread before suppression can act, and what others carry may wait for it.
+//! This one gives data to subflows' send queues before their windows have room for it, and data stays with
+//! its subflow. Short flows are therefore spread before suppression can act, and data of other subflows may
+//! wait for a slow one.
 
 use std::collections::VecDeque;
 
@@ -13,8 +14,8 @@ use crate::engine::At;
 use super::connection::Connection;
 use super::host::Host;
 use super::pacing::rate;
-use super::sender::{resend, send_new};
-use super::subflow::{DRAINS, State, Subflow, WAITS};
+use super::sending::{resend, send_new};
+use super::subflow::{ASIDE, DRAINS, State, Subflow, WAITS};
 
 /// Bytes given to one subflow at a time (`MPTCP_SEND_BURST_SIZE`), in two fragments, between which its memory is looked at
 /// (`__subflow_push_pending`).
@@ -30,7 +31,7 @@ const LEAST_WINDOW: f64 = 10.0;
 const LARGEST_BUFFER: f64 = 4_194_304.0;
 const OWN_BUFFER: u32 = 4096;
 
-/// After so many timeouts in a row another subflow gets what this one holds. Linux counts periods of the connection's own timer, of some
+/// After this many timeouts in a row another subflow gets the data that this one holds. Linux counts periods of the connection's own timer, of some
 /// 200 ms each, and does so at the fifth without an answer (`mptcp_pm_subflow_chk_stale`).
 const STALE: u32 = 3;
 
@@ -38,7 +39,7 @@ const STALE: u32 = 3;
 pub struct Queues {
     /// Chunks before this are in the connection's own send buffer, or were.
     written: u32,
-    /// Chunks to be given anew, for a subflow held them that does not answer (`__mptcp_retransmit_pending_data`).
+    /// Chunks to be given again, because the subflow that held them does not answer (`__mptcp_retransmit_pending_data`).
     returned: VecDeque<u32>,
     /// A subflow's each.
     of: Vec<Queue>,
@@ -127,6 +128,24 @@ impl Queues {
     pub fn written(&self) -> u32 {
         self.written
     }
+
+    /// Is a chunk to be given, or was it given and not sent?
+    fn waits(&self, chunk: u32) -> bool {
+        let runs = self.of.iter().flat_map(|queue| &queue.runs);
+        self.returned.contains(&chunk) || runs.into_iter().any(|&(from, to)| (from..to).contains(&chunk))
+    }
+
+    /// What subflow `s` holds is to be given anew, and what it has sent, unless a copy of that waits already.
+    fn take_back(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
+        for chunk in sent {
+            if !self.waits(chunk) {
+                self.returned.push_back(chunk);
+            }
+        }
+        while let Some(chunk) = self.of[s as usize].pop() {
+            self.returned.push_back(chunk);
+        }
+    }
 }
 
 impl Connection {
@@ -142,9 +161,14 @@ impl Connection {
         let given = self.queues.as_deref().is_some_and(|it| it.of[s as usize].len > 0);
         given
             && window.established
-            && subflow.held & WAITS == 0
+            && subflow.held & (WAITS | ASIDE) == 0
             && subflow.may_send(window)
             && (!subflow.segments.any_to_resend() || subflow.hold)
+    }
+
+    /// Chunks that subflow `s` was given and has not sent.
+    pub fn given(&self, s: usize) -> u32 {
+        self.queues.as_deref().map_or(0, |it| it.of[s].len)
     }
 
     /// Was subflow `s` given something that it has not sent?
@@ -172,7 +196,7 @@ impl Connection {
         let mut buffer = OWN_BUFFER;
         for (s, queue) in queues.of.iter_mut().enumerate() {
             let (window, subflow) = (&self.windows[s], &subflows[s]);
-            if !window.established || subflow.held & DRAINS != 0 {
+            if !window.established || subflow.held & (DRAINS | ASIDE) != 0 {
                 continue;
             }
             queue.expand(subflow, window, mss);
@@ -248,16 +272,21 @@ impl Connection {
                 && !queues.of[other].is_stale(&subflows[other])
         };
         if queues.of[s as usize].timeouts == STALE && (0..subflows.len()).any(answers) {
-            let queue = &mut queues.of[s as usize];
-            let una = self.una;
-            queues
-                .returned
-                .extend(subflow.segments.unsacked_chunks().filter(|&chunk| chunk >= una));
-            while let Some(chunk) = queue.pop() {
-                queues.returned.push_back(chunk);
-            }
             self.reinject.clear();
+            self.return_given(s, subflow, 0);
         }
+    }
+
+    /// What subflow `s` was given is to be given anew, if it was sent from byte `from` on or not at all.
+    pub fn return_given(&mut self, s: u32, subflow: &Subflow, from: u64) {
+        let Some(queues) = self.queues.as_deref_mut() else {
+            return;
+        };
+        let una = self.una;
+        let sent = subflow
+            .segments
+            .unsacked_chunks_from(from.max(subflow.una) as u32);
+        queues.take_back(s, sent.filter(|&chunk| chunk >= una));
     }
 
     /// A subflow that holds nothing takes what another timed out on; a suppressed one only if all are.
@@ -319,5 +348,24 @@ impl Host {
         for chunk in sent {
             self.note_chunk_sent(flow, chunk, at.now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_chunk_waits_twice() {
+        let mut queues = Queues::new(3);
+        queues.returned.push_back(7);
+        queues.of[1].push(5);
+        queues.of[1].push(6);
+        queues.take_back(0, [4, 5, 6, 7, 8].into_iter());
+        assert_eq!(queues.returned, [7, 4, 8]);
+        queues.take_back(1, [4, 9].into_iter());
+        assert_eq!(queues.returned, [7, 4, 8, 9, 5, 6]);
+        queues.take_back(2, [5, 9].into_iter());
+        assert_eq!(queues.returned, [7, 4, 8, 9, 5, 6]);
     }
 }

@@ -1,5 +1,7 @@
-//! A sender's outstanding segments and what is known of each (RFC 6675's scoreboard), and which of them RACK takes for lost
-//! (RFC 8985).
+//! A sender's outstanding segments and what is known of each (RFC 6675's scoreboard), and which of them RACK
+//! considers lost (RFC 8985).
+
+mod losses;
 
 use std::collections::VecDeque;
 
@@ -164,6 +166,20 @@ impl Segments {
             .map_or(u64::MAX, |head| head.sent_at)
     }
 
+    /// When the last of the first `n` segments was sent; none if fewer are outstanding.
+    pub fn first_sent_at(&self, n: u32) -> Option<u64> {
+        let sent = self.iter().take(n as usize).map(|segment| segment.sent_at);
+        sent.max().filter(|_| self.len >= n)
+    }
+
+    /// When the last segment was last sent; 0 if none is outstanding.
+    pub fn tail_sent_at(&self) -> u64 {
+        let mask = self.ring.len().wrapping_sub(1);
+        let last = self.head.wrapping_add(self.len).wrapping_sub(1);
+        let tail = self.ring.get(last as usize & mask);
+        tail.filter(|_| self.len > 0).map_or(0, |tail| tail.sent_at)
+    }
+
     /// Reads ahead what an acknowledgement and sending a segment will touch.
     #[inline(always)]
     pub fn expect(&self) {
@@ -218,6 +234,12 @@ impl Segments {
     /// Chunks outstanding that the receiver is not known to hold.
     pub fn unsacked_chunks(&self) -> impl Iterator<Item = u32> {
         self.iter().filter(|s| s.flags & SACKED == 0).map(|s| s.chunk)
+    }
+
+    /// Those of them from a sequence number on.
+    pub fn unsacked_chunks_from(&self, seq: u32) -> impl Iterator<Item = u32> {
+        let unsacked = self.iter().filter(|s| s.flags & SACKED == 0);
+        unsacked.filter(move |s| !before(s.seq, seq)).map(|s| s.chunk)
     }
 
     /// Removes what the cumulative acknowledgement `ack` (low 32 bits) covers, which arrived at `now`. `min_rtt` tells an
@@ -331,57 +353,6 @@ impl Segments {
         acked
     }
 
-    /// Takes for lost what was sent before the newest delivered segment and has been under way for longer than its RTT and
-    /// `window` (RFC 8985, section 6.2, step 5). Returns when the next one will have been; `u64::MAX` if there is none.
-    ///
-    /// Segments sent once were sent in the order of their positions, and those sent again in that of a queue, so that nothing
-    /// is looked at twice.
-    pub fn lose_overtaken(&mut self, window: u64, now: u64) -> u64 {
-        let Newest { sent: newest, rtt } = self.newest;
-        let patience = rtt.saturating_add(window);
-        let mut due = u64::MAX;
-        let mut position = self.judged.max(self.base);
-        let end = self.end();
-        while position < end {
-            let segment = self.at(position);
-            if segment.flags & SACKED != 0 {
-                position = segment.sent_at;
-                continue;
-            }
-            if segment.flags & (LOST | AMBIGUOUS) == 0 {
-                if (segment.sent_at, position) >= newest {
-                    break;
-                }
-                if segment.sent_at.saturating_add(patience) > now {
-                    due = segment.sent_at.saturating_add(patience);
-                    break;
-                }
-                self.lose(position);
-            }
-            position += 1;
-        }
-        self.judged = position;
-        while let Some(&(sent_at, position)) = self.again.front() {
-            if position >= self.base
-                && self.at(position).flags & RESENT != 0
-                && self.at(position).sent_at == sent_at
-            {
-                if (sent_at, position) >= newest {
-                    break;
-                }
-                if sent_at.saturating_add(patience) > now {
-                    due = due.min(sent_at.saturating_add(patience));
-                    break;
-                }
-                self.at(position).flags &= !RESENT;
-                self.resent -= 1;
-                self.next_lost = self.next_lost.min(position);
-            }
-            self.again.pop_front();
-        }
-        due
-    }
-
     /// Position of the first segment that begins at or after `seq`.
     fn find(&mut self, seq: u32) -> u64 {
         let (mut low, mut high) = (0, self.len);
@@ -394,74 +365,6 @@ impl Segments {
             }
         }
         self.base + u64::from(low)
-    }
-
-    /// Takes for lost every segment that `threshold` sacked segments have overtaken (RFC 6675, `IsLost`).
-    pub fn judge(&mut self, threshold: u32) {
-        let mut bound = self.sacked_end.max(self.base);
-        let mut above = 0;
-        let start = self.judged.max(self.base);
-        while above < threshold && start < bound {
-            bound -= 1;
-            above += u32::from(self.at(bound).flags & SACKED != 0);
-        }
-        if above < threshold {
-            return;
-        }
-        let mut position = start;
-        while position < bound {
-            self.lose(position);
-            position += 1;
-        }
-        self.judged = bound;
-    }
-
-    fn lose(&mut self, position: u64) {
-        let segment = self.at(position);
-        if segment.flags & (SACKED | LOST) == 0 {
-            segment.flags |= LOST;
-            self.lost += 1;
-            self.next_lost = self.next_lost.min(position);
-        }
-    }
-
-    /// Takes the first segment for lost (third duplicate acknowledgement, partial acknowledgement).
-    pub fn lose_first(&mut self) {
-        if self.len > 0 && self.at(self.base).flags & SACKED == 0 {
-            self.lose(self.base);
-        }
-    }
-
-    /// Takes for lost what is not sacked, what was sent again too (timeout): the first segment, and all that were sent until
-    /// `since`.
-    pub fn lose_all(&mut self, since: u64) {
-        self.judged = self.end();
-        let mut position = self.base;
-        while position != self.end() {
-            let head = position == self.base;
-            let segment = self.at(position);
-            if segment.flags & SACKED == 0 && (head || segment.sent_at <= since) {
-                let flags = segment.flags;
-                segment.flags = flags & !RESENT | LOST;
-                self.lost += u32::from(flags & LOST == 0);
-                self.resent -= u32::from(flags & RESENT != 0);
-            } else if segment.flags & (SACKED | LOST) == 0 {
-                self.judged = self.judged.min(position);
-            }
-            position += 1;
-        }
-        self.next_lost = self.base;
-    }
-
-    /// Takes nothing for lost any more: it was only late.
-    pub fn find_again(&mut self) {
-        for i in 0..self.len {
-            let mask = self.ring.len() - 1;
-            self.ring[(self.head + i) as usize & mask].flags &= !(LOST | RESENT);
-        }
-        (self.lost, self.resent) = (0, 0);
-        self.again.clear();
-        self.judged = self.base;
     }
 
     /// The last segment, to be sent at `now` once more as a probe (RFC 8985, section 7.3), unless the receiver holds it.
@@ -515,166 +418,4 @@ pub fn before(a: u32, b: u32) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS: u32 = 1000;
-
-    fn queue(n: u32) -> Segments {
-        let mut q = Segments::default();
-        for i in 0..n {
-            q.push(i * MSS, i, MSS as u16, u64::from(i));
-        }
-        q
-    }
-
-    #[test]
-    fn cumulative_acknowledgement_tells_of_the_first_and_the_last() {
-        let mut q = queue(4);
-        assert_eq!(
-            q.acknowledge(MSS * 2 + 1, 9, 0),
-            Acked {
-                packets: 2,
-                delivered: 2,
-                first: 0,
-                last: 1,
-                ..Acked::default()
-            }
-        );
-        assert_eq!(q.pipe(), 2);
-        assert_eq!(q.acknowledge(MSS * 2, 9, 0), Acked::default());
-    }
-
-    #[test]
-    fn three_segments_above_a_hole_make_it_lost() {
-        let mut q = queue(6);
-        assert_eq!(q.sack(MSS, 3 * MSS, 9, 0).delivered, 2);
-        q.judge(3);
-        assert!(!q.any_lost());
-        assert_eq!(q.sack(MSS, 4 * MSS, 9, 0).delivered, 1);
-        q.judge(3);
-        assert!(q.any_to_resend());
-        // 6 outstanding, 3 sacked, 1 lost.
-        assert_eq!(q.pipe(), 2);
-        assert_eq!(q.resend(50).map(|s| s.chunk), Some(0));
-        assert_eq!(q.pipe(), 3);
-        assert!(q.resend(50).is_none());
-        // The retransmission gives no sample, and segments that were sacked before count no more.
-        assert_eq!(
-            q.acknowledge(4 * MSS, 60, 0),
-            Acked {
-                packets: 4,
-                delivered: 1,
-                again: true,
-                head_again: 50,
-                ..Acked::default()
-            }
-        );
-        assert_eq!(q.pipe(), 2);
-        assert!(!q.reordered());
-    }
-
-    #[test]
-    fn two_holes_are_both_found() {
-        let mut q = queue(10);
-        q.sack(MSS, 2 * MSS, 9, 0);
-        q.sack(3 * MSS, 5 * MSS, 9, 0);
-        q.judge(3);
-        // Above segment 0: 1, 3, 4. Above segment 2: 3, 4 only.
-        assert_eq!(q.resend(0).map(|s| s.chunk), Some(0));
-        assert!(q.resend(0).is_none());
-        q.sack(3 * MSS, 6 * MSS, 9, 0);
-        q.judge(3);
-        assert_eq!(q.resend(0).map(|s| s.chunk), Some(2));
-    }
-
-    /// RFC 8985, section 6.2, step 5: lost is what was sent before the newest delivered segment and is out for longer than its
-    /// RTT and the window. Segments are sent at 0, 1, 2, ...
-    #[test]
-    fn what_is_overtaken_is_lost_after_the_window() {
-        let mut q = queue(6);
-        // Segment 2 took 100.
-        q.sack(2 * MSS, 3 * MSS, 102, 0);
-        assert_eq!(q.lose_overtaken(25, 102), 125);
-        assert!(!q.any_lost());
-        // Segment 0 is due, 1 a little later; 3 was sent later than what was delivered.
-        assert_eq!(q.lose_overtaken(25, 125), 126);
-        assert_eq!(q.resend(125).map(|s| s.chunk), Some(0));
-        assert_eq!(q.lose_overtaken(0, 125), u64::MAX);
-        assert_eq!(q.resend(125).map(|s| s.chunk), Some(1));
-        assert!(q.resend(125).is_none());
-        assert!(!q.reordered());
-    }
-
-    /// A retransmission lost again hides nothing: those sent after it are found in the order of sending, not of sequence.
-    #[test]
-    fn retransmissions_are_overtaken_in_the_order_of_sending() {
-        let mut q = queue(8);
-        q.sack(7 * MSS, 8 * MSS, 100, 0);
-        q.lose_overtaken(0, 100);
-        for (now, chunk) in [(100, 0), (110, 1), (120, 2), (130, 3)] {
-            assert_eq!(q.resend(now).map(|s| s.chunk), Some(chunk));
-        }
-        // 1 arrives: 0 is lost again, and sent last.
-        q.sack(MSS, 2 * MSS, 210, 0);
-        q.lose_overtaken(0, 210);
-        assert_eq!(q.resend(210).map(|s| s.chunk), Some(0));
-        // 3 arrives: 2 is lost again, although 0, before it in sequence, was sent later.
-        q.sack(3 * MSS, 4 * MSS, 230, 0);
-        assert_eq!(q.lose_overtaken(0, 230), u64::MAX);
-        assert_eq!(q.resend(230).map(|s| s.chunk), Some(2));
-    }
-
-    #[test]
-    fn a_hole_filled_by_what_was_sent_once_is_reordering() {
-        let mut q = queue(6);
-        q.sack(3 * MSS, 4 * MSS, 9, 0);
-        assert!(!q.reordered());
-        q.sack(MSS, 2 * MSS, 9, 0);
-        assert!(q.reordered());
-        let mut q = queue(6);
-        q.sack(3 * MSS, 4 * MSS, 9, 0);
-        q.acknowledge(MSS, 9, 0);
-        assert!(q.reordered());
-    }
-
-    #[test]
-    fn a_timeout_takes_everything_unsacked_for_lost() {
-        let mut q = queue(5);
-        q.sack(2 * MSS, 3 * MSS, 9, 0);
-        q.lose_all(u64::MAX);
-        assert_eq!(q.pipe(), 0);
-        let again: Vec<u32> = std::iter::from_fn(|| q.resend(9).map(|s| s.chunk)).collect();
-        assert_eq!(again, [0, 1, 3, 4]);
-        assert_eq!(q.pipe(), 4);
-        q.lose_all(u64::MAX);
-        assert_eq!(q.resend(10).map(|s| s.chunk), Some(0));
-    }
-
-    /// RFC 8985, section 6.3: what was sent just now is not taken for lost, but for the first segment.
-    #[test]
-    fn a_timeout_spares_what_was_sent_just_now() {
-        let mut q = queue(5);
-        q.lose_all(2);
-        assert_eq!(q.pipe(), 2);
-        let again: Vec<u32> = std::iter::from_fn(|| q.resend(9).map(|s| s.chunk)).collect();
-        assert_eq!(again, [0, 1, 2]);
-        q.find_again();
-        assert_eq!((q.pipe(), q.any_lost()), (5, false));
-    }
-
-    #[test]
-    fn sequence_numbers_wrap() {
-        let mut q = Segments::default();
-        let start = u32::MAX - 3 * MSS;
-        for i in 0..8 {
-            q.push(start.wrapping_add(i * MSS), i, MSS as u16, 0);
-        }
-        q.sack(start.wrapping_add(2 * MSS), start.wrapping_add(7 * MSS), 9, 0);
-        q.judge(3);
-        let again: Vec<u32> = std::iter::from_fn(|| q.resend(9).map(|s| s.chunk)).collect();
-        assert_eq!(again, [0, 1]);
-        assert_eq!(q.acknowledge(start.wrapping_add(8 * MSS), 9, 0).packets, 8);
-        assert_eq!(q.pipe(), 0);
-    }
-}
+mod tests;

@@ -17,6 +17,10 @@ use super::wandering::Wandering;
 pub const WAITS: u8 = 1;
 /// Others have taken over from a subflow, which closes when all it has sent is acknowledged.
 pub const DRAINS: u8 = 2;
+/// A subflow waits until its window has room for a longer burst.
+pub const DEFERS: u8 = 4;
+/// The path of a subflow is slow, or others are enough.
+pub const ASIDE: u8 = 8;
 
 /// Where a subflow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +44,7 @@ pub enum State {
 pub struct Subflow {
     /// Connection at this host.
     pub connection: u32,
-    /// Which of the connection's subflows.
+    /// Number of the subflow in its connection.
     pub index: u32,
     /// The receiving half at the other host.
     pub peer: u32,
@@ -50,7 +54,7 @@ pub struct Subflow {
     pub send_cwr: bool,
     /// Is the next retransmission to go whatever the window?
     pub urgent: bool,
-    /// Do retransmissions wait for what new data tells (F-RTO)?
+    /// Do retransmissions wait for the acknowledgements of new data (F-RTO)?
     pub hold: bool,
     /// Is the window reduced bit by bit?
     pub reducing: bool,
@@ -60,8 +64,10 @@ pub struct Subflow {
     pub probe_again: bool,
     /// What the timer is for.
     pub alarm: Alarm,
-    /// Why it takes no new data: [`WAITS`], [`DRAINS`].
+    /// Why it takes no new data: [`WAITS`], [`DRAINS`], [`DEFERS`], [`ASIDE`].
     pub held: u8,
+    /// Packets of the burst that its card was handed which have not left yet.
+    pub burst: u32,
     /// When its pace lets the next packet leave; 0 if it is not paced.
     pub may_leave: u64,
     /// Ports to the other host.
@@ -82,9 +88,9 @@ pub struct Subflow {
     pub round: Round,
     /// Duplicate acknowledgements in a row.
     pub dupacks: u32,
-    /// How many of them tell of a loss.
+    /// How many of them indicate a loss.
     pub dupack_threshold: u32,
-    /// Segments that duplicate acknowledgements tell have left the network (no SACK).
+    /// Segments that have left the network according to duplicate acknowledgements (no SACK).
     pub departed: u32,
     /// What is outstanding.
     pub segments: Segments,
@@ -147,6 +153,7 @@ impl Subflow {
             probe_again: false,
             alarm: Alarm::Retransmit,
             held: 0,
+            burst: 0,
             may_leave: 0,
             route,
             wandering: None,

@@ -9,7 +9,7 @@ use crate::engine::At;
 use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
 use super::recovery::lose_overtaken;
-use super::sender::{send_new, transmit};
+use super::sending::{send_new, transmit};
 use super::subflow::{State, Subflow};
 use super::undo::Undo;
 
@@ -27,7 +27,7 @@ pub enum Alarm {
 }
 
 impl Subflow {
-    /// Starts the timer anew: for a probe while nothing is missing, if the profile has them, else for the RTO.
+    /// Restarts the timer: for a probe while nothing is missing, if the profile has probes, else for the RTO.
     #[inline(always)]
     pub fn arm(&mut self, slot: u32, at: &mut At<'_>) {
         let mut wait = self.rtt.rto();
@@ -137,13 +137,7 @@ impl Host {
             let subflows = &self.subflows[first..][..connection.windows.len()];
             connection.reinject_given(s, subflows, repeated, profile.mss);
         } else if profile.reinject && connection.windows.len() > 1 {
-            let una = connection.una;
-            let waiting = &mut connection.reinject;
-            for chunk in subflow.segments.unsacked_chunks().filter(|&chunk| chunk >= una) {
-                if !waiting.iter().any(|&(c, _)| c == chunk) {
-                    waiting.push_back((chunk, s));
-                }
-            }
+            connection.reinject_outstanding(s, subflow, 0);
         }
         connection.look_at_all = true;
         self.pump(index, slot, at);

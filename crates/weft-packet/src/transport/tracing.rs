@@ -1,4 +1,5 @@
-//! Flows on record: windows of chosen flows at intervals or at every change, and which of them have latencies.
+//! Recorded flows: the windows of chosen flows at intervals or at every change, and which flows have
+//! latencies.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,7 +37,7 @@ impl FlowProbes {
                 Probe::ProgramLatency { program } => {
                     it.program_latencies.insert(program);
                 }
-                Probe::Queue { .. } | Probe::QueueTrace { .. } => {}
+                Probe::Queue { .. } | Probe::QueueTrace { .. } | Probe::Packets { .. } => {}
             }
         }
         it
@@ -60,7 +61,7 @@ pub struct Tracing {
     samplings: Vec<Sampling>,
     /// Those whose flows have ended.
     idle: Vec<u32>,
-    /// What was last told of each subflow of a flow of which every change is.
+    /// What was last recorded of each subflow of a flow whose every change is recorded.
     told: HashMap<u32, Vec<State>>,
 }
 
@@ -130,7 +131,7 @@ impl Host {
         self.note_changes(index, at.now);
     }
 
-    /// Tells which windows of a connection differ from what was last told.
+    /// Returns the windows of a connection that differ from what was last recorded.
     #[cold]
     pub(super) fn note_changes(&mut self, index: u32, now: u64) {
         let Connection { flow, windows, .. } = &self.connections[index as usize];

@@ -1,4 +1,4 @@
-//! What is taken back once a loss turns out to have been none: Eifel (RFC 3522, RFC 4015), F-RTO (RFC 5682), D-SACK (RFC 3708).
+//! Undoing recoveries that proved spurious: Eifel (RFC 3522, RFC 4015), F-RTO (RFC 5682), D-SACK (RFC 3708).
 
 use weft_cc::Window;
 
@@ -13,7 +13,7 @@ pub struct Undo {
     pub end: u64,
     /// When the first segment, which timed out, was sent first; `u64::MAX` if it had been sent again before.
     pub head_sent_at: u64,
-    /// Copies sent that the receiver has not told to be duplicates.
+    /// Copies sent that the receiver has not reported as duplicates.
     pub copies: u32,
     /// Has one been sent?
     pub sent: bool,
@@ -39,7 +39,7 @@ impl Undo {
         self.sent = true;
     }
 
-    /// The receiver told of a duplicate. Returns whether all that was sent again was sent in vain.
+    /// The receiver reported a duplicate. Returns whether all retransmissions were needless.
     pub fn on_duplicate(&mut self) -> bool {
         self.copies = self.copies.saturating_sub(1);
         self.armed && self.sent && self.copies == 0

@@ -55,6 +55,27 @@ impl Wandering {
         }))
     }
 
+    /// Turns to the path after `n` changes in all, by a policy that has it told. Returns its route.
+    pub fn turn(&mut self, n: u64) -> Option<Route> {
+        self.n = n;
+        self.route()
+    }
+
+    /// What the other end needs to turn as well: 0 if its policy tells.
+    pub fn turns(&self) -> u32 {
+        if self.changes == Changes::WhenTold {
+            self.n as u32
+        } else {
+            0
+        }
+    }
+
+    /// The number of the path, as the policy has it.
+    pub fn number(&self) -> u64 {
+        let policy = &self.shared.transports[self.transport as usize].paths;
+        policy.path_after(self.paths, self.shared.seed, self.way, self.n)
+    }
+
     /// The paths that there are.
     pub fn paths(&self) -> Paths {
         self.paths
@@ -64,7 +85,7 @@ impl Wandering {
     pub fn next(&mut self, now: u64) -> Option<Route> {
         let last = std::mem::replace(&mut self.last, now);
         let change = match self.changes {
-            Changes::Never => false,
+            Changes::Never | Changes::WhenTold => false,
             Changes::EveryPacket => true,
             Changes::AfterGap(gap) => last != u64::MAX && now.saturating_sub(last) > gap.0,
         };
@@ -78,8 +99,7 @@ impl Wandering {
     /// The route as it stands.
     #[cold]
     pub fn route(&mut self) -> Option<Route> {
-        let policy = &self.shared.transports[self.transport as usize].paths;
-        let number = policy.path_after(self.paths, self.shared.seed, self.way, self.n);
+        let number = self.number();
         self.shared
             .along(number, self.paths, self.way, self.n, self.ends, &mut self.ports)
             .ok()

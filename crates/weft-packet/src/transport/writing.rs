@@ -9,12 +9,12 @@ use super::host::{Host, TimerKind, timer_key};
 /// Bits of a second's worth, times picoseconds of a second.
 const BITS: u128 = 8 * 1_000_000_000_000;
 
-/// Chunks of `mss` bytes that an application of this rate has written after so many picoseconds.
+/// Chunks of `mss` bytes that an application with this rate has written after this many picoseconds.
 fn written_after(elapsed: u64, rate: Rate, mss: u32) -> u64 {
     (u128::from(elapsed) * u128::from(rate.0) / (BITS * u128::from(mss))) as u64
 }
 
-/// Picoseconds that it takes to write so many.
+/// Picoseconds that it takes to write this many chunks.
 fn time_of(chunks: u64, rate: Rate, mss: u32) -> u64 {
     let bits = u128::from(chunks) * u128::from(mss) * BITS;
     u64::try_from(bits.div_ceil(u128::from(rate.0))).unwrap_or(u64::MAX)

@@ -5,7 +5,7 @@
 
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, ManyToOne, PortQueues, Queue, Topology};
-use weft_packet::{FlowRecord, Outcome, Scheduler, Setup, Simulation, SubflowRecord, Transport};
+use weft_packet::{FlowRecord, Offload, Outcome, Scheduler, Setup, Simulation, SubflowRecord, Transport};
 use weft_paths::Ecmp;
 use weft_spec::{Amount, Profile, Rate, Size, Time};
 use weft_traffic::Flow;
@@ -95,6 +95,7 @@ pub fn setup(fabric: Fabric, transports: Vec<Transport>, flows: Vec<Flow>) -> Se
         probes: Vec::new(),
         jitter: Time(0),
         nic: None,
+        offload: Offload::default(),
         events: Vec::new(),
         controller: None,
         seed: 1,

@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, Schema};
 use super::Untold;
 use crate::Error;
 
-/// Columns so far, all of `rows` rows, without those that are not told.
+/// Columns so far, all of `rows` rows, without those that the level does not provide.
 pub(super) struct Columns {
     table: &'static str,
     untold: Untold,
@@ -69,6 +69,12 @@ impl Columns {
 
     pub fn number_or_null(self, name: &str, values: impl Iterator<Item = Option<f64>>) -> Self {
         self.add(name, true, || Arc::new(values.collect::<Float64Array>()))
+    }
+
+    pub fn flag(self, name: &str, values: impl Iterator<Item = bool>) -> Self {
+        self.add(name, false, || {
+            Arc::new(values.map(Some).collect::<BooleanArray>())
+        })
     }
 
     pub fn flag_or_null(self, name: &str, values: impl Iterator<Item = Option<bool>>) -> Self {

@@ -8,9 +8,15 @@ use crate::{Error, Outcome, Sample};
 
 pub(super) fn traces(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let samples = &outcome.samples;
-    // (link, length) of a queue's sample, (flow, subflow, cwnd, ssthresh, active) of a subflow's.
+    // (link, length, marks, drops) of a queue's sample, (flow, subflow, cwnd, ssthresh, active) of a subflow's.
     let queue = |sample: &Sample| match *sample {
-        Sample::Queue { link, length, .. } => Some((link, length)),
+        Sample::Queue {
+            link,
+            length,
+            marks,
+            drops,
+            ..
+        } => Some((link, length, marks, drops)),
         Sample::Subflow { .. } => None,
     };
     let subflow = |sample: &Sample| match *sample {
@@ -31,13 +37,25 @@ pub(super) fn traces(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Er
         .number("time_s", samples.iter().map(time))
         .index_or_null(
             "link",
-            samples.iter().map(|sample| queue(sample).map(|(link, _)| link)),
+            samples.iter().map(|sample| queue(sample).map(|(link, ..)| link)),
         )
         .index_or_null(
             "length_packets",
             samples
                 .iter()
-                .map(|sample| queue(sample).map(|(_, length)| length)),
+                .map(|sample| queue(sample).map(|(_, length, ..)| length)),
+        )
+        .count_or_null(
+            "marks",
+            samples
+                .iter()
+                .map(|sample| queue(sample).map(|(_, _, marks, _)| marks)),
+        )
+        .count_or_null(
+            "drops",
+            samples
+                .iter()
+                .map(|sample| queue(sample).map(|(.., drops)| drops)),
         )
         .index_or_null(
             "flow",

@@ -42,6 +42,7 @@ def experiment(
     transports: Mapping[str, Mapping[str, Any]],
     traffic: Sequence[Mapping[str, Any]],
     probes: Sequence[Mapping[str, Any]] = (),
+    measure_from: str | None = None,
 ) -> Experiment:
     """The same experiment at either level."""
     from weft import Experiment
@@ -51,6 +52,7 @@ def experiment(
             "name": name,
             "level": level,
             "duration": duration,
+            "measure": {"from": measure_from} if measure_from else None,
             "topology": {"rate": RATE, "delay": DELAY, **topology},
             "queues": {"limit": LIMIT, "mark": f"{K} packets"},
             # The testbed's hosts send through ports like its switches'.

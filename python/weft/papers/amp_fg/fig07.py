@@ -2,8 +2,8 @@
 
 One job follows the other, its client and its servers drawn anew. "The size of objects obeys the uniform distribution
 from 10KB to 128MB", by which not one object in a hundred is below 1 MB, and that one waits beside far larger ones. In
-another reading all objects of a job have one size; both are run. A request is 2 KB. MMPTCP, which the paper shows as
-well, is not compared with here.
+another reading all objects of a job have one size; both are run. A request is 2 KB. How many subflows MMPTCP has is not
+said; here it is 4, as of the others.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from weft.api import Result
     from weft.papers.figure import Scale
 
-SUBFLOWS = {"dctcp": 1, "lia": 4, "xmp": 4, "amp-fg": 4}
-OTHERS = ("dctcp", "lia", "xmp")
+SUBFLOWS = {"dctcp": 1, "mmptcp": 4, "lia": 4, "xmp": 4, "amp-fg": 4}
+OTHERS = ("dctcp", "mmptcp", "lia", "xmp")
 SERVERS = 8
 UNIFORM, EQUAL = "uniform", "equal"
 LEAST_KB, SMALL_MB, LARGE_MB, MOST_MB = 10, 1.0, 100.0, 128.0
@@ -40,8 +40,8 @@ QUICK = (
     f"instead of {JOBS}"
 )
 PAPER = {
-    "small": {"dctcp": 8.9, "lia": 19.5, "xmp": 16.3},
-    "large": {"dctcp": 21.2, "lia": 24.9, "xmp": 12.8},
+    "small": {"dctcp": 8.9, "mmptcp": 26.2, "lia": 19.5, "xmp": 16.3},
+    "large": {"dctcp": 21.2, "mmptcp": 38.3, "lia": 24.9, "xmp": 12.8},
 }
 """Percent by which AMP-FG's mean FCT is below the others'."""
 WORDS = {"small": "Between 10 KB and 1 MB", "large": "Above 100 MB"}
@@ -79,7 +79,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     """Mean FCT of small and of large objects, uniform sizes, and the range of the seeds."""
     from matplotlib.figure import Figure
 
-    plot = Figure(figsize=(7, 3.6), layout="constrained")
+    plot = Figure(figsize=(9, 3.6), layout="constrained")
     for axes, kind in zip(plot.subplots(1, len(PAPER)), PAPER, strict=True):
         means = [_mean(rows, kind, name) for name in SUBFLOWS]
         below = [max(0.0, it.mean - min(it.values)) for it in means]

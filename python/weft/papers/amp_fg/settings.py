@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from weft.papers.plain_tcp import PLAIN_TCP
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -34,21 +36,13 @@ K_OF_BUFFER = 5
 NS3: dict[str, Any] = {
     "initial_cwnd": 1,
     "recovery": "newreno",
-    "tail_loss_probe": False,
-    "proportional_rate_reduction": False,
-    "forward_rto": False,
-    "timestamps": False,
-    "limited_transmit": False,
-    "ack_every": 1,
-    "quick_acks": 0,
-    "confirmed_joins": False,
-    "reinject": False,
-    "receive_buffer": "1GB",
+    **PLAIN_TCP,
 }
 """The paper's TCP, as changes of the profile `linux`."""
 
 ALGORITHMS: dict[str, str | dict[str, Any]] = {
     "dctcp": "dctcp",
+    "mmptcp": "lia",
     "lia": "lia",
     "xmp": "xmp",
     "amp-fg": "amp-fg",
@@ -57,6 +51,8 @@ ALGORITHMS: dict[str, str | dict[str, Any]] = {
     "amp-fg-neighbours": {"name": "amp-fg", "neighbours": 1},
     "amp-fg-floor-2": {"name": "amp-fg", "cwnd_min": 2},
 }
+PATHS = {"mmptcp": "mmptcp"}
+"""Where it is not ECMP."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +66,7 @@ class Shown:
 
 SHOWN = {
     "dctcp": Shown("DCTCP", "#444444", "D"),
+    "mmptcp": Shown("MMPTCP", "#e69f00", "<"),
     "lia": Shown("LIA", "#cc79a7", "v"),
     "xmp": Shown("XMP", "#d55e00", "s"),
     "amp-fg": Shown("AMP-FG", "#0072b2", "o"),
@@ -80,8 +77,9 @@ SHOWN = {
 
 
 def transport(algorithm: str, subflows: int = 1) -> dict[str, Any]:
-    """One of `ALGORITHMS`, each subflow on a path by hash."""
-    return {"cc": ALGORITHMS[algorithm], "subflows": subflows, "paths": "ecmp", "tcp": dict(NS3)}
+    """One of `ALGORITHMS`, each subflow on a path by hash; MMPTCP, which grows by LIA, has its own rule."""
+    paths = PATHS.get(algorithm, "ecmp")
+    return {"cc": ALGORITHMS[algorithm], "subflows": subflows, "paths": paths, "tcp": dict(NS3)}
 
 
 def fat_tree(ports: int = PORTS) -> dict[str, Any]:

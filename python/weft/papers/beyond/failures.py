@@ -5,7 +5,8 @@ part, drawn by the seed, goes down or falls to a tenth of its rate: before the f
 Routing knows of dead links at once from the beginning, and after `DETECT_MS` in mid-flow; of slow ones it never knows.
 
 What was chosen: hosts of 1 Gbps; K of 20 packets and 100 packets a queue; DCTCP wherever there is a single path, over
-ECMP, sprayed packet by packet, or by flowlets. Linux's TCP, with the RTO's floor at 10 ms and delayed acknowledgements
+ECMP, sprayed packet by packet, or by flowlets. MMPTCP sprays the first 100 kB of a flow over one subflow; then eight
+take over by LIA, as in its paper. Linux's TCP, with the RTO's floor at 10 ms and delayed acknowledgements
 of at most 5 ms, as routes in data centres set them.
 """
 
@@ -51,9 +52,24 @@ POLICIES: dict[str, dict[str, Any]] = {
     "flowlet": {"cc": "dctcp", "paths": "flowlet"},
     "lia": {"cc": "lia", "subflows": 8, "paths": "ecmp"},
     "amp": {"cc": "amp", "subflows": 8, "paths": "ecmp"},
+    "mmptcp": {"cc": "lia", "subflows": 9, "paths": "mmptcp"},
 }
-LABELS = {"ecmp": "ECMP", "rps": "RPS", "flowlet": "flowlets", "lia": "LIA x 8", "amp": "AMP x 8"}
-COLOURS = {"ecmp": "#444444", "rps": "#d55e00", "flowlet": "#e69f00", "lia": "#cc79a7", "amp": "#0072b2"}
+LABELS = {
+    "ecmp": "ECMP",
+    "rps": "RPS",
+    "flowlet": "flowlets",
+    "lia": "LIA x 8",
+    "amp": "AMP x 8",
+    "mmptcp": "MMPTCP",
+}
+COLOURS = {
+    "ecmp": "#444444",
+    "rps": "#d55e00",
+    "flowlet": "#e69f00",
+    "lia": "#cc79a7",
+    "amp": "#0072b2",
+    "mmptcp": "#009e73",
+}
 KINDS = {"down": "down", "slow": "at a tenth of their rate"}
 PERCENTS = (1, 10)
 """Of the links."""

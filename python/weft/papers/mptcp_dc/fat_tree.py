@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from weft.papers.plain_tcp import PLAIN_TCP
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -36,16 +38,7 @@ NS2: dict[str, Any] = {
     "initial_rto": "3s",
     "protect_handshake": True,
     "recovery": "newreno",
-    "tail_loss_probe": False,
-    "proportional_rate_reduction": False,
-    "forward_rto": False,
-    "timestamps": False,
-    "limited_transmit": False,
-    "ack_every": 1,
-    "quick_acks": 0,
-    "confirmed_joins": False,
-    "reinject": False,
-    "receive_buffer": "1GB",
+    **PLAIN_TCP,
 }
 """Section 3's TCP, as changes of the profile `linux`."""
 LINUX_2010 = {"recovery": "sack", "tail_loss_probe": False, "proportional_rate_reduction": False}

@@ -1,9 +1,9 @@
-//! What one connection is told, and between which addresses it lacks subflows.
+//! The commands for one connection, and between which addresses it lacks subflows.
 
 use std::net::{IpAddr, SocketAddr};
 
 use super::super::peers::Peer;
-use super::super::{Command, Subflow, Token};
+use super::super::{Address, Command, Subflow, Token};
 use super::{Connection, Ends, Joins, Past, Spread, Told};
 
 /// A join by what it was asked for with: its local port is the kernel's choice.
@@ -27,6 +27,7 @@ impl Connection {
             absent: false,
             uncoupled: None,
             announced: Vec::new(),
+            announced_here: Vec::new(),
             pending: Vec::new(),
             young: Vec::new(),
             early_uncoupled: Vec::new(),
@@ -39,8 +40,10 @@ impl Connection {
             foreign: false,
             keeper: initial.ends(),
             wish: (false, now),
-            carried: (0, 0),
+            carried: None,
             receives: (false, now),
+            refusals: 0,
+            flag_at: None,
             past: Past::default(),
         }
     }
@@ -69,7 +72,7 @@ impl Connection {
         found.is_some()
     }
 
-    /// Closes a subflow, and forgets it before the kernel tells that it has gone.
+    /// Closes a subflow, and forgets it before the kernel reports that it has gone.
     pub(super) fn close(&mut self, token: Token, subflow: Ends) -> Option<Told> {
         self.young.retain(|(other, _)| *other != subflow);
         let known = self.subflows.iter().position(|other| other.ends() == subflow)?;
@@ -124,11 +127,23 @@ impl Connection {
 
     /// Flags all subflows but the keeper, which carries on.
     pub(super) fn tell(&mut self, token: Token, suppress: bool, due: u64) -> Told {
+        if self.suppressed != suppress {
+            self.refusals = 0;
+        }
         self.suppressed = suppress;
+        Told {
+            namespace: self.namespace,
+            commands: self.flag(token),
+            suppression: Some((suppress, due)),
+        }
+    }
+
+    /// Flags what has another flag than it should have.
+    pub(super) fn flag(&mut self, token: Token) -> Vec<Command> {
         let mut commands = Vec::new();
         for subflow in &mut self.subflows {
             let ends = subflow.ends();
-            let backup = (suppress && ends != self.keeper) || self.aside.contains(&ends);
+            let backup = (self.suppressed && ends != self.keeper) || self.aside.contains(&ends);
             if subflow.backup != backup {
                 subflow.backup = backup;
                 commands.push(Command::Prioritise {
@@ -141,15 +156,11 @@ impl Connection {
         }
         // First the one that carries on, so that there always is one.
         commands.sort_by_key(|command| matches!(command, Command::Prioritise { backup: true, .. }));
-        Told {
-            namespace: self.namespace,
-            commands,
-            suppression: Some((suppress, due)),
-        }
+        commands
     }
 
     /// Address pairs between which subflows are missing.
-    pub(super) fn missing(&self, joins: &Joins) -> Vec<(IpAddr, SocketAddr)> {
+    pub(super) fn missing(&self, joins: &Joins, addresses: &[Address]) -> Vec<(IpAddr, SocketAddr)> {
         let Some(first) = self.subflows.first() else {
             return Vec::new();
         };
@@ -159,7 +170,8 @@ impl Connection {
         match joins.spread {
             Spread::SamePair => vec![initial; count],
             Spread::Addresses => {
-                let locals = with_first(initial.0, joins.addresses.iter().copied());
+                let from = addresses.iter().filter(|address| address.joins);
+                let locals = with_first(initial.0, from.map(|address| address.ip));
                 let remotes = with_first(initial.1, self.announced.iter().map(|(_, remote)| *remote));
                 // Diagonals first: pairs that share no address with one another.
                 (0..remotes.len())
@@ -177,11 +189,15 @@ impl Connection {
     }
 
     /// The identifier of each local address: the kernel refuses a second one for the same address.
-    pub(super) fn local_ids(&self, joins: &Joins) -> Vec<(IpAddr, u8)> {
+    pub(super) fn local_ids(&self, addresses: &[Address]) -> Vec<(IpAddr, u8)> {
         let known = self.subflows.iter().skip(1).filter(|s| s.local_id != 0);
-        let mut ids: Vec<(IpAddr, u8)> = known.map(|s| (asked(s).0, s.local_id)).collect();
+        let known = known.map(|s| (asked(s).0, s.local_id));
+        let mut ids: Vec<(IpAddr, u8)> = known.chain(self.announced_here.iter().copied()).collect();
         let initial = self.subflows.first().map(|s| asked(s).0);
-        for local in initial.into_iter().chain(joins.addresses.iter().copied()) {
+        for local in initial
+            .into_iter()
+            .chain(addresses.iter().map(|address| address.ip))
+        {
             if ids.iter().all(|(known, _)| *known != local) {
                 let free = (1..=u8::MAX).find(|id| ids.iter().all(|(_, taken)| taken != id));
                 ids.push((local, free.unwrap_or(u8::MAX)));

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::super::peers::PROBATION;
 use super::super::{Command, Subflow, Token};
 use super::connection::asked;
-use super::{Connections, Early, Ends, Spread, Told, Uncoupled};
+use super::{Connections, Early, Ends, Told, Uncoupled};
 
 impl Connections {
     /// The kernel refused a join as such: the connection was opened before its path manager was ours.
@@ -71,6 +71,8 @@ impl Connections {
     }
 
     pub(super) fn on_joined(&mut self, token: Token, subflow: Subflow, now: u64, told: &mut Vec<Told>) {
+        let namespace = self.all.get(&token).map(|connection| connection.namespace);
+        let aside = namespace.is_some_and(|namespace| self.is_backup(namespace, subflow.local.ip()));
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
@@ -84,6 +86,9 @@ impl Connections {
             backup: false,
             ..subflow
         });
+        if aside {
+            told.extend(connection.set_aside(token, subflow.ends()));
+        }
         connection.young.push((subflow.ends(), now));
         self.deadlines.insert((now + PROBATION, token));
         let uncoupled = connection
@@ -136,7 +141,7 @@ impl Connections {
         let known = connection.subflows.len();
         connection.subflows.retain(|other| other.ends() != ends);
         let young = connection.young.iter().position(|(other, _)| *other == ends);
-        // The kernel does not tell of a reset that takes one along, but a join that is not answered at all takes longer.
+        // The kernel does not report a reset that takes one along, but a join that is not answered at all takes longer.
         let (failed, rejected) = if let Some(i) = young {
             connection.young.remove(i);
             (true, true)
@@ -187,43 +192,21 @@ impl Connections {
         }
     }
 
-    pub(super) fn announce(&self, token: Token, told: &mut Vec<Told>) {
-        let Some(connection) = self.all.get(&token) else {
-            return;
-        };
-        if !connection.server || self.joins.spread == Spread::SamePair {
-            return;
-        }
-        // A listener of both families has IPv4 addresses in the form of IPv6.
-        let initial = connection.subflows[0].local.ip().to_canonical();
-        let commands: Vec<_> = (1..)
-            .zip(&self.joins.addresses)
-            .filter(|(_, address)| **address != initial && address.is_ipv4() == initial.is_ipv4())
-            .map(|(id, address)| Command::Announce {
-                token,
-                address: *address,
-                id,
-            })
-            .collect();
-        if !commands.is_empty() {
-            told.push(Told {
-                namespace: connection.namespace,
-                commands,
-                suppression: None,
-            });
-        }
-    }
-
     /// Opens the subflows that are missing. Only the side that connected can: the other has no port that listens.
     pub(super) fn join(&mut self, token: Token, now: u64, told: &mut Vec<Told>) {
-        let Some(connection) = self.all.get_mut(&token) else {
+        let Some(connection) = self.all.get(&token) else {
             return;
         };
         let early = connection.join_at.is_some_and(|at| at > now);
         if !connection.may_join() || early {
             return;
         }
-        let mut pairs = connection.missing(&self.joins);
+        let namespace = connection.namespace;
+        let addresses = self.addresses_of(namespace);
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        let mut pairs = connection.missing(&self.joins, &addresses);
         if pairs.is_empty() {
             return;
         }
@@ -241,8 +224,9 @@ impl Connections {
         }
         connection.pending.extend(&pairs);
         connection.asked = now;
-        let backup = connection.suppressed;
-        let ids = connection.local_ids(&self.joins);
+        let suppressed = connection.suppressed;
+        let ids = connection.local_ids(&addresses);
+        let aside = |ip: IpAddr| addresses.iter().any(|it| it.ip == ip && it.backup);
         let commands = pairs
             .into_iter()
             .map(|(local, remote)| Command::Create {
@@ -253,7 +237,7 @@ impl Connections {
                     .find(|(known, _)| *known == local)
                     .map_or(1, |(_, id)| *id),
                 remote,
-                backup,
+                backup: suppressed || aside(local),
             })
             .collect();
         told.push(Told {

@@ -1,5 +1,7 @@
 use super::*;
 
+mod addresses;
+
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
 const TOKEN: Token = 9;
@@ -37,7 +39,7 @@ fn established(server: bool) -> Event {
     }
 }
 
-/// What the kernel is told for one thing that happens.
+/// The commands that one event causes.
 fn told(act: impl FnOnce(&mut Vec<Told>)) -> Vec<Command> {
     let mut told = Vec::new();
     act(&mut told);
@@ -141,6 +143,7 @@ fn across_addresses_each_pair_is_used_once_and_a_server_announces() {
     let mut server = connections(Spread::Addresses);
     let commands = told(|t| server.on_event(0, &established(true), 0, t));
     let other = Command::Announce {
+        backup: false,
         token: TOKEN,
         address: "10.0.1.1".parse().unwrap(),
         id: 2,
@@ -234,7 +237,7 @@ fn a_connection_that_closes_at_once_teaches_nothing_of_its_peer() {
 
 #[test]
 fn a_join_without_ecn_is_closed_and_tried_again() {
-    // The programs tell before or after the kernel.
+    // The programs report before or after the kernel.
     for kernel_first in [false, true] {
         let mut all = with_subflows(3);
         assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 1);
@@ -257,7 +260,7 @@ fn a_join_without_ecn_is_closed_and_tried_again() {
     }
 }
 
-/// The kernel tells that the first one has gone while it is still at the others, between the same addresses.
+/// The kernel reports that the first one has gone while it is still at the others, between the same addresses.
 #[test]
 fn joins_without_ecn_that_are_closed_teach_nothing_of_the_peer() {
     let mut all = with_subflows(1);
@@ -426,6 +429,41 @@ fn a_late_joiner_is_flagged_too() {
     );
 }
 
+/// The kernel reports a join some time before it finds the subflow.
+#[test]
+fn a_flag_that_the_kernel_refuses_is_tried_again() {
+    let mut all = with_subflows(3);
+    let late = subflow(1002).ends();
+    let is_of_it = |commands: &[Command], backup: bool| matches!(commands, [Command::Prioritise { local, backup: it, .. }] if local.port() == 1002 && *it == backup);
+    assert_eq!(told(|t| wish(&mut all, true, 0, t)).len(), 2);
+    let mut now = 0;
+    for pause in [5, 10, 20] {
+        all.on_not_flagged(TOKEN, late, true, now);
+        assert!(told(|t| all.due(now + (pause - 1) * MS, t)).is_empty());
+        now += pause * MS;
+        let again = told(|t| all.due(now, t));
+        assert!(is_of_it(&again, true), "{again:?}");
+    }
+    assert!(
+        told(|t| all.due(now + 2000 * MS, t)).is_empty(),
+        "it was accepted"
+    );
+    // A release too.
+    now += 3000 * MS;
+    assert_eq!(
+        told(|t| wish(&mut all, false, now, t)).len() + told(|t| all.due(now + 1000 * MS, t)).len(),
+        2
+    );
+    now += 1000 * MS;
+    all.on_not_flagged(TOKEN, late, false, now);
+    let again = told(|t| all.due(now + 5 * MS, t));
+    assert!(is_of_it(&again, false), "{again:?}");
+    // One that has gone is left alone.
+    all.on_not_flagged(TOKEN, late, false, now + 10 * MS);
+    told(|t| all.on_event(0, &left(1002), now + 11 * MS, t));
+    assert!(told(|t| all.due(now + 100 * MS, t)).is_empty());
+}
+
 #[test]
 fn joins_of_a_suppressed_connection_are_backups() {
     let mut all = with_subflows(2);
@@ -516,4 +554,24 @@ fn what_receives_more_than_it_sends_is_not_suppressed() {
     assert!(told(|t| all.on_carried(TOKEN, (1200, 9000), 3 * SECOND, t)).is_empty());
     let suppressed = told(|t| all.on_carried(TOKEN, (9000, 9000), 4 * SECOND, t));
     assert_eq!(suppressed.len(), 3, "{suppressed:?}");
+}
+
+#[test]
+fn the_first_wish_of_a_connection_that_receives_is_not_obeyed() {
+    let mut all = with_subflows(4);
+    assert!(!all.knows_direction(TOKEN, 10));
+    assert!(told(|t| all.on_carried(TOKEN, (1000, 2000), 10, t)).is_empty());
+    assert!(all.knows_direction(TOKEN, 11) && !all.knows_direction(TOKEN, SECOND));
+    assert!(told(|t| wish(&mut all, true, 10, t)).is_empty());
+    assert!(pass(&mut all, 3 * SECOND).is_empty());
+}
+
+/// What it receives while it is suppressed does not count against its release.
+#[test]
+fn a_connection_that_receives_is_released_although_it_receives_little_meanwhile() {
+    let mut all = with_subflows(4);
+    told(|t| wish(&mut all, true, 0, t));
+    assert!(told(|t| all.on_carried(TOKEN, (0, 5000), SECOND, t)).is_empty());
+    assert!(told(|t| all.on_carried(TOKEN, (5000, 5100), SECOND + 1, t)).is_empty());
+    assert_eq!(pass(&mut all, 3 * SECOND).len(), 3);
 }

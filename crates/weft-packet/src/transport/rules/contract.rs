@@ -1,4 +1,4 @@
-//! What congestion control is told, and when what it answers is noticed.
+//! What is reported to congestion control, and when its changes take effect.
 
 use weft_cc::Elapsed;
 

@@ -80,7 +80,7 @@ proptest! {
         prop_assert_eq!(&told[..pattern.len()], &pattern);
     }
 
-    /// XMP's count: each acknowledgement tells of up to three marks, and what is left over by the next.
+    /// XMP's count: each acknowledgement reports up to three marks, and the next one the rest.
     #[test]
     fn xmp_counts_every_mark(pattern in prop::collection::vec(any::<bool>(), 1..60), ack_every in 1_u32..7) {
         let (mut wire, script) = echoing(Echo::Count, 60.0, pattern.len() as u64 + MORE);
@@ -170,7 +170,7 @@ fn growth_after_a_mark_is_the_profiles_choice() {
         wire.profile.grow_after_mark = grow_after_mark;
         wire.run(100 * MS, mark(|chunk| chunk == 20));
         assert_eq!(script.count(|event| *event == Event::Mark(0)), 1);
-        // The fraction of marks is told in full either way.
+        // The fraction of marks is reported in full either way.
         let rounds = script.events().into_iter().filter_map(|event| match event {
             Event::Round(_, round) => Some(round),
             _ => None,

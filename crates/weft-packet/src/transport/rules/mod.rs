@@ -7,6 +7,7 @@ mod acknowledgements;
 mod connections;
 mod contract;
 mod marks;
+mod offload;
 mod pacing;
 mod recovery;
 mod script;
@@ -29,6 +30,7 @@ use crate::engine::packet::{ACK, BARE, CE, DATA, Packet, SYN};
 use crate::engine::route::{HopBits, Route};
 use crate::engine::{At, Endpoint, Engine, MOST_ARRIVALS, Plan};
 use crate::paths::Dead;
+use crate::setup::Offload;
 
 use super::connection::Connection;
 use super::host::{Host, Shared, TimerKind, timer_key};
@@ -275,6 +277,7 @@ struct Wire {
     /// Delay of the four links of each path.
     delays: Vec<u64>,
     seed: u64,
+    offload: Offload,
 }
 
 impl Wire {
@@ -301,6 +304,7 @@ impl Wire {
             stop: None,
             delays: vec![DELAY],
             seed: 1,
+            offload: Offload::default(),
         }
     }
 
@@ -339,6 +343,7 @@ impl Wire {
             trace: false,
             distributions: Vec::new(),
             samples: Vec::new(),
+            captures: Vec::new(),
             changes: Vec::new(),
         };
         let shared = Arc::new(Shared {
@@ -368,6 +373,7 @@ impl Wire {
             }],
             programs: Vec::new(),
             nic: None,
+            offload: self.offload,
             seed: self.seed,
         });
         let rule: Rule = Arc::new(Mutex::new(rule));

@@ -78,7 +78,7 @@ fn an_episode_is_told_once_and_ends_when_all_is_acknowledged() {
     }
 }
 
-/// `NewReno` finds a hole each round trip, by partial acknowledgements; selective acknowledgements tell of all at once.
+/// `NewReno` finds a hole each round trip, by partial acknowledgements; selective acknowledgements report all at once.
 #[test]
 fn newreno_repairs_a_hole_a_round_trip_and_sack_all_at_once() {
     for recovery in ALL {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Factory, Round, Window};
 
-/// What congestion control was told.
+/// What was reported to congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
     Open(usize),
@@ -19,7 +19,7 @@ pub enum Event {
 /// What a script does to the windows at an event, of which `n` came before.
 type Act = Arc<dyn Fn(&mut [Window], Event, usize) + Send + Sync>;
 
-/// A congestion control that writes down what it is told and does what a test says.
+/// A congestion control that records its events and does what a test says.
 #[derive(Clone)]
 pub struct Script {
     echo: Echo,

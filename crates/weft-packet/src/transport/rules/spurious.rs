@@ -1,4 +1,4 @@
-//! What is taken back because nothing was lost: by timestamps (RFC 3522), F-RTO (RFC 5682) and duplicates told of (RFC 2883, RFC 3708).
+//! What is taken back because nothing was lost: by timestamps (RFC 3522), F-RTO (RFC 5682) and reported duplicates (RFC 2883, RFC 3708).
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn halving() -> Script {
 /// late goes again.
 #[test]
 fn a_spurious_timeout_is_undone() {
-    // timestamps, F-RTO, most that is sent again, is the window restored? RACK listens to duplicates told of as well.
+    // timestamps, F-RTO, most that is sent again, is the window restored? RACK also uses reported duplicates.
     for (recovery, timestamps, forward_rto, most, restored) in [
         (Recovery::Rack, true, false, 1, true),
         (Recovery::Rack, false, true, 1, true),

@@ -34,7 +34,7 @@ fn last_acknowledgement(run: &Run, time: u64) -> u64 {
 #[test]
 fn a_lost_tail_is_found_by_a_probe() {
     for (lost, probe, again, lone) in [
-        // The whole last window: its last segment is the probe, and tells of the rest.
+        // The whole last window: its last segment is the probe, and reveals the loss of the others.
         (6..10, 9, 4, false),
         (8..10, 9, 2, false),
         (9..10, 9, 1, true),

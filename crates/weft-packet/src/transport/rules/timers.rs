@@ -96,7 +96,7 @@ fn timeouts_back_off_until_a_sample() {
     assert_eq!(run.subflow(0).rtt.srtt(), (7 * first + second) / 8);
 }
 
-/// Rule 5.3: an acknowledgement of new data starts the timer anew. Nothing but the timer tells of a loss at the tail.
+/// Rule 5.3: an acknowledgement of new data starts the timer anew. Only the timer detects a loss at the tail.
 #[test]
 fn a_lost_tail_times_out_an_rto_after_the_last_acknowledgement() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {

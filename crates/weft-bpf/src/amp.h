@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
+/*
+ * AMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020), section
+ * 4.2, Algorithm 1, whose line numbers stand below. Event by event the same as amp.rs of weft-cc, which says what was
+ * chosen where the paper is silent.
+ *
+ * Deviations: w_total is summed at each acknowledgement instead of kept, because subflows run on several CPUs and
+ * none may write what another adds to. A subflow on its way does not block suppression, because the kernel reports
+ * none before it is established. A subflow that had nothing acknowledged of late (c->idle) neither counts nor blocks,
+ * and has no part in the total window: its path manager may release it later than it is asked to. The simulator's
+ * transport never says so.
+ *
+ * Who writes what: a subflow its own window; the initial subflow, in its own events, also `suppressed`, `n_round` and
+ * `active` of all. A subflow that joins at that very moment may read the old `suppressed`, so `active` is read from
+ * it anew at each acknowledgement.
+ */
+#ifndef WEFT_AMP_H
+#define WEFT_AMP_H
+
+#include "dctcp.h"
+
+/* Slot: 1 once the subflow has closed. */
+#define AMP_CLOSED 0
+/* Slot: timeouts since the subflow last ended a round. */
+#define AMP_TIMEOUTS 1
+/* Slot: with dctcp_cut, the estimated fraction of marked packets, in 2^-30. */
+#define AMP_ALPHA 2
+/* Weight of the newest round in it, 1 / 16, in 2^-24: DCTCP's default. */
+#define AMP_G (1U << (DCTCP_G_BITS - 4))
+
+/* Is the subflow there, and neither closed nor taken for dead? */
+static inline int amp_lives(const struct weft_connection *c, __u32 s)
+{
+	return c->open >> s & 1 && !c->w[s].slot[AMP_CLOSED] && c->w[s].slot[AMP_TIMEOUTS] < 2;
+}
+
+/* May the subflow send new data, and does it? */
+static inline int amp_sends(const struct weft_connection *c, __u32 r)
+{
+	return c->w[r].established && c->w[r].active && !(c->idle >> r & 1);
+}
+
+/* Is `s` the only subflow that sends new data? */
+static inline int amp_alone(const struct weft_connection *c, __u32 s)
+{
+	__u32 r;
+
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		if (r != s && amp_sends(c, r))
+			return 0;
+	}
+	return c->w[s].active;
+}
+
+/* Sets `active` of all subflows but the initial one, which always is. */
+static inline void amp_set_active(struct weft_connection *c, __u8 active)
+{
+	__u32 s;
+
+	for (s = 0; s < WEFT_SUBFLOWS; s++)
+		c->w[s].active = active || s == c->initial;
+	c->suppressed = !active;
+	c->n_round = 0;
+}
+
+/* Lines 2 to 13. */
+static inline void amp_suppress_subflows(struct weft_connection *c, const volatile struct weft_parameters *p)
+{
+	__u32 s, n = 0, n_sf = 0;
+
+	for (s = 0; s < WEFT_SUBFLOWS; s++) {
+		struct weft_window *r = &c->w[s];
+
+		if (!amp_lives(c, s) || c->idle >> s & 1)
+			continue;
+		n++;
+		n_sf += r->cwnd >> WEFT_PACKET_BITS == p->cwnd_min >> WEFT_PACKET_BITS && r->established &&
+			!r->in_recovery;
+	}
+	c->n_round = n_sf == n && n > 1 ? c->n_round + 1 : 0;
+	if (c->n_round >= p->gamma)
+		amp_set_active(c, 0);
+}
+
+/* Lines 14 to 21. */
+static inline void amp_release_subflows(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+					__u32 marked)
+{
+	struct weft_window *r = &c->w[s];
+
+	if (!marked && r->cwnd >> WEFT_PACKET_BITS > p->cwnd_min >> WEFT_PACKET_BITS && !r->in_recovery)
+		c->n_round++;
+	else
+		c->n_round = 0;
+	if (c->n_round >= p->tau)
+		amp_set_active(c, 1);
+}
+
+static inline void amp_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	c->w[s].slot[AMP_CLOSED] = 0;
+	c->w[s].slot[AMP_TIMEOUTS] = 0;
+	c->w[s].slot[AMP_ALPHA] = 1ULL << DCTCP_ALPHA_BITS;
+	if (!c->w[c->initial % WEFT_SUBFLOWS].established)
+		c->initial = s;
+	c->w[s].active = !c->suppressed || s == c->initial;
+}
+
+/* Lines 23 to 25. */
+static inline void amp_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+			      __u32 acked, __u32 marked)
+{
+	struct weft_window *w = &c->w[s];
+	__u64 left, w_total = 0;
+	__u32 r;
+
+	w->active = !c->suppressed || s == c->initial;
+	if (!w->active)
+		return;
+	left = weft_avoidance(w, acked);
+	if (!left)
+		return;
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		if (r == s || amp_sends(c, r))
+			w_total += c->w[r].cwnd;
+	}
+	w->cwnd += ((left << WEFT_PACKET_BITS) + w_total / 2) / w_total;
+}
+
+/* Lines 27 to 29; with dctcp_cut, DCTCP's equation (2) for a subflow that is alone. */
+static inline void amp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	if (p->dctcp_cut && amp_alone(c, s))
+		dctcp_cut(&c->w[s], c->w[s].slot[AMP_ALPHA], p);
+	else
+		weft_cut(&c->w[s], p);
+}
+
+static inline void amp_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				__u32 acked, __u32 marked)
+{
+	c->w[s].slot[AMP_TIMEOUTS] = 0;
+	if (p->dctcp_cut)
+		c->w[s].slot[AMP_ALPHA] = dctcp_estimate(c->w[s].slot[AMP_ALPHA], AMP_G, acked, marked);
+	if (!c->w[c->initial % WEFT_SUBFLOWS].established) {
+		/* Should two subflows have closed at once, each leaving the connection to the other. */
+		c->initial = s;
+		amp_set_active(c, 1);
+	}
+	if (s != c->initial || !p->ssr)
+		return;
+	if (c->suppressed)
+		amp_release_subflows(c, p, s, marked);
+	else
+		amp_suppress_subflows(c, p);
+}
+
+/* Lines 31 and 32. */
+static inline void amp_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	struct weft_window *w = &c->w[s];
+
+	w->cwnd /= 2;
+	if (w->cwnd < p->cwnd_min)
+		w->cwnd = p->cwnd_min;
+	w->ssthresh = w->cwnd;
+}
+
+static inline void amp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	weft_collapse(&c->w[s]);
+	c->w[s].slot[AMP_TIMEOUTS]++;
+	if (s == c->initial && !amp_lives(c, s))
+		amp_set_active(c, 1);
+}
+
+static inline void amp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	__u32 r;
+
+	c->w[s].slot[AMP_CLOSED] = 1;
+	if (s != c->initial)
+		return;
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		if (c->w[r].established)
+			break;
+	}
+	if (r < WEFT_SUBFLOWS)
+		c->initial = r;
+	amp_set_active(c, 1);
+}
+
+#endif

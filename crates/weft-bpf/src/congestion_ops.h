@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
+/*
+ * The kernel's congestion control operations for the algorithm that ALGORITHM names, which has ALGORITHM_on_open and
+ * its neighbours (weft-cc's events). Included once by each program, after its algorithm, with
+ *
+ *   ALGORITHM        its name, without the prefix
+ *   ALGORITHM_ID     its number
+ *   ALGORITHM_ECN    1 if it asks for ECN
+ *   ALGORITHM_ACTIVE 1 if it suppresses and releases subflows
+ *
+ * Events come from cong_control, which sees each acknowledgement and every kernel has. 6.10 gave it more arguments, so
+ * nothing but the socket is read; packets and marks are what `delivered` and `delivered_ce` gained, as in the kernel's
+ * own DCTCP. The order of events and what hinders growth are the packet simulator's (weft-packet,
+ * acknowledgements.rs), but that growth asks whether the window was used as tcp_is_cwnd_limited() does.
+ *
+ * A loss that proves spurious is undone, which weft-cc has no event for.
+ */
+#include "socket.h"
+
+#define WEFT_PASTE_(a, b) a##b
+#define WEFT_PASTE(a, b) WEFT_PASTE_(a, b)
+#define WEFT_TEXT_(a) #a
+#define WEFT_TEXT(a) WEFT_TEXT_(a)
+#define ON(event) WEFT_PASTE(ALGORITHM, _on_##event)
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline struct weft_connection *weft_attach(struct sock *sk)
+{
+	struct weft_connection *c = weft_take_slot(sk, ALGORITHM_ID);
+	__u32 s;
+
+	if (!c)
+		return NULL;
+	s = weft_private(sk)->slot % WEFT_SUBFLOWS;
+	ON(open)(c, &parameters, s);
+	if (c->token)
+		weft_tell_limited(sk, c, s, WEFT_JOINED);
+	return c;
+}
+
+/* Neither sends ECT nor is coupled any more. */
+static __always_inline void weft_fall_back(struct sock *sk)
+{
+	char reno[] = "reno";
+
+	bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno));
+}
+
+/* The algorithm loses a subflow. */
+static __always_inline void weft_close(struct weft_connection *c, __u32 s)
+{
+	__u32 before = c->suppressed;
+
+	c->w[s].established = 0;
+	ON(close)(c, &parameters, s);
+	if (ALGORITHM_ACTIVE)
+		weft_tell_suppression(c, before);
+}
+
+/* The socket gives its slot back, if it has one. */
+static __always_inline void weft_detach(struct sock *sk)
+{
+	struct weft_connection *c = weft_find(sk);
+	struct weft_private *ca = weft_private(sk);
+	__u32 s = ca->slot % WEFT_SUBFLOWS;
+
+	if (c) {
+		weft_close(c, s);
+		if (c->token)
+			weft_tell_limited(sk, c, s, WEFT_LEFT);
+		weft_give_back(c, ca->key, s);
+	}
+	ca->key = 0;
+}
+
+/* Takes a slot, or falls back: both ends have agreed on ECN or not. */
+static __always_inline void weft_begin(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (ALGORITHM_ECN && !(tp->ecn_flags & TCP_ECN_OK)) {
+		weft_count(without_ecn);
+		weft_tell_uncoupled(sk, ALGORITHM_ID, WEFT_DEAF);
+		weft_fall_back(sk);
+	} else if (!weft_attach(sk)) {
+		weft_count(without_slot);
+		weft_tell_uncoupled(sk, ALGORITHM_ID, WEFT_NO_ROOM);
+		weft_fall_back(sk);
+	}
+}
+
+/* The connection of a socket that has no slot yet, or not any more. One without a key began before its SYN was answered, or its
+ * beginning was not reported: it would keep its first window.
+ */
+static __always_inline struct weft_connection *weft_resume(struct sock *sk)
+{
+	if (sk->__sk_common.skc_state == TCP_SYN_SENT)
+		return NULL;
+	/* Should another's last subflow have removed the connection just as this one joined it. */
+	if (weft_private(sk)->key)
+		return weft_attach(sk);
+	weft_begin(sk);
+	return weft_find(sk);
+}
+
+SEC("struct_ops")
+void BPF_PROG(weft_init, struct sock *sk)
+{
+	struct weft_private *ca = weft_private(sk);
+
+	ca->key = 0;
+	ca->prior_rcv_nxt = ((struct tcp_sock *)sk)->rcv_nxt;
+	ca->ce_state = 0;
+	ca->bulk = 0;
+	ca->received = 0;
+	/* Chosen while the SYN is on its way, as weft_scope does: the kernel does not call again when it has been answered. */
+	if (sk->__sk_common.skc_state != TCP_SYN_SENT)
+		weft_begin(sk);
+}
+
+SEC("struct_ops")
+void BPF_PROG(weft_release, struct sock *sk)
+{
+	weft_detach(sk);
+}
+
+/* Frees the slot of a socket that the kernel has closed without a call of weft_release. Should the socket live, it finds
+ * that the slot is not its own any more, and takes another with its next acknowledgement. 0: the slot is free.
+ */
+SEC("syscall")
+int weft_reap(struct weft_lost *lost)
+{
+	__u32 s = lost->slot % WEFT_SUBFLOWS, owner = lost->owner;
+	__u64 key = lost->key;
+	struct weft_connection *c;
+
+	c = bpf_map_lookup_elem(&connections, &key);
+	if (!c || __sync_val_compare_and_swap(&c->subflow[s].owner, owner, 0) != owner)
+		return 1;
+	weft_close(c, s);
+	weft_give_back(c, key, s);
+	return 0;
+}
+
+#if ALGORITHM_ACTIVE
+/* Which subflows had nothing acknowledged for two of the longer round-trip times? Those neither count nor block. */
+static __always_inline void weft_find_idle(struct weft_connection *c, __u64 now)
+{
+	__u32 s, srtt, idle = 0, own = c->w[c->initial % WEFT_SUBFLOWS].srtt;
+
+	for (s = 0; s < WEFT_SUBFLOWS; s++) {
+		srtt = c->w[s].srtt > own ? c->w[s].srtt : own;
+		/* A smoothed time is in 1/8 us. */
+		if ((__s64)(now - c->subflow[s].last_ack) > (srtt >> 2))
+			idle |= 1U << s;
+	}
+	c->idle = idle;
+}
+#endif
+
+SEC("struct_ops")
+void BPF_PROG(weft_cong_control, struct sock *sk)
+{
+	struct weft_private *ca = weft_private(sk);
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct weft_connection *c = weft_find(sk);
+	__u32 acked, marked, una, before, s;
+	struct weft_subflow *subflow;
+	struct weft_window *w;
+	bool forward, after_cut;
+	__u8 state;
+
+	if (!c) {
+		c = weft_resume(sk);
+		if (!c)
+			return;
+	}
+	s = ca->slot % WEFT_SUBFLOWS;
+	w = &c->w[s];
+	subflow = &c->subflow[s];
+	state = weft_ca_state(sk);
+
+	acked = tp->delivered - ca->delivered;
+	marked = tp->delivered_ce - ca->delivered_ce;
+	una = tp->snd_una;
+	forward = una != ca->una;
+	ca->delivered = tp->delivered;
+	ca->delivered_ce = tp->delivered_ce;
+	ca->una = una;
+	ca->round_acked += acked;
+	ca->round_marked += marked;
+	subflow->acked += acked;
+	subflow->marked += marked;
+	if (acked)
+		subflow->last_ack = tp->tcp_mstamp;
+	w->srtt = tp->srtt_us;
+	w->in_recovery = state >= TCP_CA_Recovery;
+
+	if (forward && !weft_before(una, ca->round_end)) {
+		before = c->suppressed;
+		subflow->rounds++;
+		subflow->sent = tp->bytes_acked;
+		subflow->received = tp->bytes_received;
+#if ALGORITHM_ACTIVE
+		if (s == c->initial)
+			weft_find_idle(c, tp->tcp_mstamp);
+#endif
+		ON(round)(c, &parameters, s, ca->round_acked, ca->round_marked);
+		if (ALGORITHM_ACTIVE)
+			weft_tell_suppression(c, before);
+		ca->round_acked = 0;
+		ca->round_marked = 0;
+		ca->round_end = tp->snd_nxt;
+	}
+	/* What was sent before a cut neither grows the window nor cuts it again. */
+	after_cut = weft_before(ca->cut_end, una);
+	if (after_cut)
+		/* Never so far behind that sequence numbers wrap around. */
+		ca->cut_end = una - 1;
+	if (forward && after_cut && acked && state != TCP_CA_Recovery &&
+	    (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) ||
+	     (w->cwnd < w->ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out)))
+		ON(ack)(c, &parameters, s, acked, marked);
+	if (marked && after_cut && state < TCP_CA_Recovery) {
+		ca->cut_end = tp->snd_nxt;
+		subflow->marks++;
+		ON(mark)(c, &parameters, s);
+	}
+	weft_publish(sk, w);
+	weft_tell_bulk(sk);
+}
+
+SEC("struct_ops")
+void BPF_PROG(weft_set_state, struct sock *sk, __u8 state)
+{
+	struct weft_connection *c = weft_find(sk);
+	__u32 s = weft_private(sk)->slot % WEFT_SUBFLOWS;
+	__u8 old = weft_ca_state(sk);
+	struct weft_subflow *subflow;
+	struct weft_window *w;
+	__u32 before;
+
+	if (!c || state < TCP_CA_Recovery)
+		return;
+	w = &c->w[s];
+	subflow = &c->subflow[s];
+	before = c->suppressed;
+	if (old < TCP_CA_Recovery) {
+		subflow->prior_cwnd = w->cwnd;
+		subflow->prior_ssthresh = w->ssthresh;
+	}
+	w->in_recovery = 1;
+	if (state == TCP_CA_Loss) {
+		subflow->timeouts++;
+		ON(timeout)(c, &parameters, s);
+		if (ALGORITHM_ACTIVE)
+			weft_tell_suppression(c, before);
+	} else if (old < TCP_CA_Recovery) {
+		subflow->fast_retransmits++;
+		ON(fast_retransmit)(c, &parameters, s);
+	}
+	weft_publish(sk, w);
+}
+
+/* The window itself is set by set_state and cong_control. */
+SEC("struct_ops")
+__u32 BPF_PROG(weft_ssthresh, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_ssthresh;
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(weft_undo_cwnd, struct sock *sk)
+{
+	struct weft_connection *c = weft_find(sk);
+	__u32 s = weft_private(sk)->slot % WEFT_SUBFLOWS;
+
+	if (!c)
+		return ((struct tcp_sock *)sk)->snd_cwnd;
+	if (c->w[s].cwnd < c->subflow[s].prior_cwnd) {
+		c->w[s].cwnd = c->subflow[s].prior_cwnd;
+		c->w[s].ssthresh = c->subflow[s].prior_ssthresh;
+	}
+	return c->w[s].cwnd >> WEFT_PACKET_BITS;
+}
+
+#if ALGORITHM_ECN
+SEC("struct_ops")
+void BPF_PROG(weft_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+{
+	if (event == CA_EVENT_ECN_IS_CE || event == CA_EVENT_ECN_NO_CE) {
+		weft_echo(sk, event == CA_EVENT_ECN_IS_CE);
+		/* A socket that sends nothing has nothing acknowledged. */
+		if (!weft_private(sk)->key)
+			weft_resume(sk);
+		weft_tell_bulk(sk);
+		weft_note_received(sk);
+	}
+}
+#endif
+
+/* User space takes the link away where the kernel has none (before 6.4). */
+SEC(".struct_ops.link")
+struct tcp_congestion_ops WEFT_PASTE(weft_, ALGORITHM) = {
+	.init = (void *)weft_init,
+	.release = (void *)weft_release,
+	.ssthresh = (void *)weft_ssthresh,
+	.set_state = (void *)weft_set_state,
+	.cong_control = (void *)weft_cong_control,
+	.undo_cwnd = (void *)weft_undo_cwnd,
+#if ALGORITHM_ECN
+	.cwnd_event = (void *)weft_cwnd_event,
+	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
+#else
+	.flags = TCP_CONG_NON_RESTRICTED,
+#endif
+	.name = WEFT_TEXT(WEFT_PASTE(weft_, ALGORITHM)),
+};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
+/*
+ * The little that the programs use of the kernel's own types. CO-RE finds each field by name in the BTF of the kernel
+ * that loads them, so order, size and neighbours do not matter here.
+ */
+#ifndef WEFT_KERNEL_H
+#define WEFT_KERNEL_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#define AF_INET6 10
+#define SOL_TCP 6
+#define TCP_CONGESTION 13
+#define TCP_CONG_NON_RESTRICTED 1
+#define TCP_CONG_NEEDS_ECN 2
+#define TCP_ECN_OK 1
+#define TCP_SYN_SENT 2
+#define TCP_ECN_DEMAND_CWR 4
+#define ICSK_ACK_TIMER 2
+#define ICSK_ACK_NOW 16
+#define TCP_INFINITE_SSTHRESH 0x7fffffff
+
+enum tcp_ca_state {
+	TCP_CA_Open = 0,
+	TCP_CA_Disorder = 1,
+	TCP_CA_CWR = 2,
+	TCP_CA_Recovery = 3,
+	TCP_CA_Loss = 4,
+};
+
+enum tcp_ca_event {
+	CA_EVENT_ECN_NO_CE = 4,
+	CA_EVENT_ECN_IS_CE = 5,
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct in6_addr {
+	__u8 bytes[16];
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct sock_common {
+	__u32 skc_daddr;
+	__u32 skc_rcv_saddr;
+	__u16 skc_dport;
+	__u16 skc_num;
+	__u16 skc_family;
+	volatile unsigned char skc_state;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+	possible_net_t skc_net;
+};
+
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct sock {
+	struct sock_common __sk_common;
+	kuid_t sk_uid;
+	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
+};
+
+struct inet_sock {
+	struct sock sk;
+};
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	void *icsk_ulp_data;
+	__u8 icsk_ca_state : 5;
+	struct {
+		__u8 pending;
+	} icsk_ack;
+	__u64 icsk_ca_priv[13];
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	__u32 rcv_nxt;
+	__u32 snd_nxt;
+	__u32 snd_una;
+	__u32 mss_cache;
+	__u32 snd_cwnd;
+	__u32 snd_cwnd_clamp;
+	__u32 snd_ssthresh;
+	__u32 srtt_us;
+	__u32 packets_out;
+	__u32 max_packets_out;
+	__u32 delivered;
+	__u32 delivered_ce;
+	__u64 bytes_acked;
+	__u64 bytes_received;
+	__u64 tcp_mstamp;
+	__u8 ecn_flags;
+	__u8 is_cwnd_limited : 1;
+	bool is_mptcp;
+};
+
+struct mptcp_subflow_context {
+	struct sock *conn;
+};
+
+struct mptcp_sock {
+	__u32 token;
+};
+
+struct rate_sample;
+
+/* libbpf matches the members with the kernel's by name, and leaves out what is not named here. */
+struct tcp_congestion_ops {
+	__u32 (*ssthresh)(struct sock *sk);
+	void (*set_state)(struct sock *sk, __u8 state);
+	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+	void (*cong_control)(struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs);
+	__u32 (*undo_cwnd)(struct sock *sk);
+	char name[16];
+	__u32 flags;
+	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
+};
+
+#pragma clang attribute pop
+
+#endif

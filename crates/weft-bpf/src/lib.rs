@@ -1,0 +1,23 @@
+//! The C of the BPF programs, for build scripts.
+//!
+//! `weft-linux` compiles the programs for the kernel, `weft-twin` the algorithms for user space. What each file holds
+//! is in this crate's README.
+
+/// The folder of the sources.
+pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+
+/// All programs: `{program}.bpf.c` in [`SOURCES`].
+pub const PROGRAMS: [&str; 12] = [
+    "weft_amp",
+    "weft_dcm",
+    "weft_dctcp",
+    "weft_lia",
+    "weft_xmp",
+    "weft_scope",
+    "weft_switch",
+    "tests/disorder",
+    "tests/joins",
+    "tests/mark",
+    "tests/mark_all",
+    "tests/mark_queue",
+];

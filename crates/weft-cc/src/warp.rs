@@ -1,0 +1,506 @@
+//! Warp: one DCTCP window for a whole connection, spread over its subflows.
+//!
+//! `W`, the sum of the shares `f_r` of the subflows that send, obeys DCTCP's law (RFC 8257, section 3.3), so that a
+//! connection is one DCTCP flow wherever its subflows meet one bottleneck, at any number of subflows:
+//!
+//! 1. *Growth*: a round adds one packet to `W`, in equal parts: `f_s += 1 / (m f_s)` for a packet acknowledged, with m
+//!    subflows sending.
+//! 2. *Cut*: once in a round-trip time at most, the first mark on any subflow cuts every `f_r` by `alpha_r / 2`.
+//!    Windows of few packets are marked in different rounds, so that cuts subflow by subflow would
+//!    take less than DCTCP's from the sum.
+//! 3. *Shift*: at the end of a subflow's round its share moves to the others, where its marks exceed the connection's: it
+//!    loses the part `kappa (F_s - F)`, F being the mean of the last rounds weighted by shares. It moves nothing where all
+//!    paths are marked alike, and the sum stays as it is.
+//! 4. *Rest*: m falls until each subflow that sends has two packets on average, the least that keeps acknowledgements
+//!    coming; the subflow with the most marks rests, and its share goes to the others. One more sends again once there is room for
+//!    it at the end of `tau` rounds in a row.
+//! 5. *Joins*: a subflow that opens takes its share from the others.
+//!
+//! Windows are whole packets: `floor(W)` packets are apportioned by largest remainder, because rounding down each share alone
+//! would send less than a DCTCP flow. A loss halves the share of its own path. A timeout is Reno's. A subflow that times out twice
+//! with no round between rests.
+
+use crate::dctcp::estimate;
+use crate::parameters::parameters;
+use crate::{Ack, Allowed, CongestionControl, Echo, Elapsed, Round, Window, slow_start};
+
+parameters! {
+    /// alpha of a new subflow
+    alpha0: f64 = 1.0, Allowed::Number(0.0, 1.0);
+    /// weight of the newest round in alpha
+    g: f64 = 1.0 / 16.0, Allowed::Number(0.001, 1.0);
+    /// part of a share that moves away at each round per unit of marks in excess
+    kappa: f64 = 0.25, Allowed::Number(0.0, 1.0);
+    /// rounds in a row with room for one more subflow until it sends again
+    tau: u32 = 8.0, Allowed::Whole(1, 1_000_000);
+}
+
+/// Least packets of a subflow that sends, on average, and of the connection: the receiver delays the acknowledgement of a lone one.
+const LEAST: f64 = 2.0;
+
+/// Slot: the share of the connection's window, in packets; 0 while the subflow rests.
+const SHARE: usize = 0;
+/// Slot: the estimated fraction of marked packets, 0 to 1.
+const ALPHA: usize = 1;
+/// Slot: the fraction of marked packets in the last round.
+const MARKED: usize = 2;
+/// Slot: timeouts since the subflow last ended a round.
+const TIMEOUTS: usize = 3;
+
+/// Warp.
+#[derive(Clone, Debug)]
+pub struct Warp {
+    given: Parameters,
+    /// Has the connection had its first mark or loss?
+    avoids: bool,
+    /// Time of the newest acknowledgement.
+    now: Elapsed,
+    /// The subflow whose mark brought the last cut, and until when marks on others belong to the same round-trip time.
+    cutter: usize,
+    cut_until: Elapsed,
+    /// Consecutive rounds of the first sending subflow with room for one more.
+    roomy: u32,
+}
+
+/// May the subflow send?
+fn sends(r: &Window) -> bool {
+    r.established && r.active
+}
+
+/// Established and not taken for dead?
+fn lives(r: &Window) -> bool {
+    r.established && r.slot[TIMEOUTS] < 2.0
+}
+
+/// The least window: one packet after a timeout, else two.
+fn least(r: &Window) -> f64 {
+    if r.slot[TIMEOUTS] > 0.0 { 1.0 } else { LEAST }
+}
+
+/// How many subflows send, and the sum of their shares.
+fn sum(w: &[Window]) -> (f64, f64) {
+    w.iter()
+        .filter(|r| sends(r))
+        .fold((0.0, 0.0), |(m, total), r| (m + 1.0, total + r.slot[SHARE]))
+}
+
+impl Warp {
+    /// One line about it.
+    pub const ABOUT: &str = "Warp: one DCTCP window for a whole connection, spread over its subflows";
+
+    /// The state of a new connection.
+    pub fn new(given: Parameters) -> Self {
+        Self {
+            given,
+            avoids: false,
+            now: Elapsed(0),
+            cutter: 0,
+            cut_until: Elapsed(0),
+            roomy: 0,
+        }
+    }
+
+    /// Gives out `floor(W)` packets by largest remainder.
+    fn apportion(w: &mut [Window]) {
+        let mut left = sum(w).1.floor();
+        for r in w.iter_mut().filter(|r| sends(r)) {
+            r.cwnd = least(r).max(r.slot[SHARE].floor());
+            left -= r.cwnd;
+        }
+        while left > 0.0 {
+            let remainder = |r: &Window| r.slot[SHARE] - r.cwnd;
+            let Some(next) = w
+                .iter_mut()
+                .filter(|r| sends(r) && remainder(r) > 0.0)
+                .max_by(|a, b| remainder(a).total_cmp(&remainder(b)))
+            else {
+                break;
+            };
+            next.cwnd += 1.0;
+            left -= 1.0;
+        }
+    }
+
+    /// The same where the window of `s` must not rise.
+    fn apportion_down(w: &mut [Window], s: usize) {
+        let before = w[s].cwnd;
+        Self::apportion(w);
+        w[s].cwnd = w[s].cwnd.min(before);
+    }
+
+    /// Ends slow start everywhere.
+    fn avoid(&mut self, w: &mut [Window]) {
+        self.avoids = true;
+        for r in w {
+            r.ssthresh = r.cwnd.max(1.0);
+        }
+    }
+
+    /// Multiplies the shares of those that send.
+    fn scale(w: &mut [Window], by: f64) {
+        for r in w.iter_mut().filter(|r| sends(r)) {
+            r.slot[SHARE] *= by;
+        }
+    }
+
+    /// Lets `s` rest, whose share goes to the others.
+    fn rest(w: &mut [Window], s: usize) {
+        let total = sum(w).1;
+        w[s].active = false;
+        w[s].slot[SHARE] = 0.0;
+        let left = sum(w).1;
+        if left > 0.0 {
+            Self::scale(w, total / left);
+        }
+    }
+
+    /// Lets `s` send, with an equal part of the whole.
+    fn wake(w: &mut [Window], s: usize) {
+        let (m, total) = sum(w);
+        Self::scale(w, m / (m + 1.0));
+        w[s].active = true;
+        w[s].slot[SHARE] = total / (m + 1.0);
+    }
+
+    /// Makes `m` fit `W`.
+    fn rest_or_wake(&mut self, w: &mut [Window], s: usize) {
+        let (mut m, total) = sum(w);
+        while m > 1.0 && total < m * LEAST {
+            let worst = (0..w.len())
+                .filter(|&r| sends(&w[r]))
+                .max_by(|&a, &b| w[a].slot[ALPHA].total_cmp(&w[b].slot[ALPHA]));
+            Self::rest(w, worst.expect("m subflows send"));
+            m -= 1.0;
+            self.roomy = 0;
+        }
+        if w.iter().position(sends) != Some(s) {
+            return;
+        }
+        let resting = (0..w.len())
+            .filter(|&r| lives(&w[r]) && !w[r].active)
+            .min_by(|&a, &b| w[a].slot[ALPHA].total_cmp(&w[b].slot[ALPHA]));
+        if let Some(best) = resting
+            && total >= (m + 1.0) * 2.0 * LEAST
+        {
+            self.roomy += 1;
+            if self.roomy >= self.given.tau {
+                Self::wake(w, best);
+                self.roomy = 0;
+            }
+        } else {
+            self.roomy = 0;
+        }
+    }
+
+    /// Moves a part of the share of `s` to the others, or to it from them.
+    fn shift(&self, w: &mut [Window], s: usize) {
+        let (m, total) = sum(w);
+        if m < 2.0 || !sends(&w[s]) || !self.avoids {
+            return;
+        }
+        let mean = w
+            .iter()
+            .filter(|r| sends(r))
+            .map(|r| r.slot[SHARE] * r.slot[MARKED])
+            .sum::<f64>()
+            / total;
+        let share = w[s].slot[SHARE];
+        let moved = self.given.kappa * share * (w[s].slot[MARKED] - mean).max(0.0);
+        w[s].slot[SHARE] -= moved;
+        let others = total - share;
+        if others > 0.0 {
+            for (r, window) in w.iter_mut().enumerate() {
+                if r != s && sends(window) {
+                    window.slot[SHARE] *= 1.0 + moved / others;
+                }
+            }
+        }
+    }
+
+    /// Keeps `W` at its floor.
+    fn hold_floor(w: &mut [Window]) {
+        let total = sum(w).1;
+        if total > 0.0 && total < LEAST {
+            Self::scale(w, LEAST / total);
+        }
+    }
+
+    /// Someone must send.
+    fn keep_one(w: &mut [Window]) {
+        if !w.iter().any(sends)
+            && let Some(s) = w
+                .iter()
+                .position(lives)
+                .or_else(|| w.iter().position(|r| r.established))
+        {
+            w[s].active = true;
+            w[s].slot[SHARE] = w[s].cwnd;
+        }
+    }
+}
+
+impl CongestionControl for Warp {
+    fn echo(&self) -> Echo {
+        Echo::Dctcp
+    }
+
+    fn on_open(&mut self, w: &mut [Window], s: usize) {
+        w[s].slot = [0.0; 4];
+        w[s].slot[ALPHA] = self.given.alpha0;
+        w[s].active = false;
+        let (m, total) = sum(w);
+        if m == 0.0 {
+            w[s].active = true;
+            w[s].slot[SHARE] = w[s].cwnd;
+        } else if total >= (m + 1.0) * LEAST {
+            Self::wake(w, s);
+            Self::apportion_down(w, s);
+            if self.avoids {
+                w[s].ssthresh = w[s].cwnd;
+            }
+        }
+    }
+
+    fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
+        self.now = ack.now;
+        let pauses = s != self.cutter && self.now < self.cut_until;
+        if !ack.may_grow || !w[s].active || pauses {
+            return;
+        }
+        let m = sum(w).0;
+        let r = &mut w[s];
+        // Slow start works on the share, of which the window is the whole part.
+        let whole = r.cwnd;
+        r.cwnd = r.slot[SHARE];
+        let left = f64::from(slow_start(r, ack.acked)).min(r.cwnd);
+        r.slot[SHARE] = r.cwnd + left / (m * r.cwnd);
+        r.cwnd = whole;
+        if m == 1.0 {
+            r.cwnd = least(r).max(r.slot[SHARE].floor());
+        } else {
+            Self::apportion(w);
+        }
+        // After a cut a window may be further below its share.
+        w[s].cwnd = w[s].cwnd.min(whole + f64::from(ack.acked));
+    }
+
+    fn on_mark(&mut self, w: &mut [Window], s: usize) {
+        if s != self.cutter && self.now < self.cut_until {
+            return;
+        }
+        self.cutter = s;
+        self.cut_until = Elapsed(self.now.0 + (w[s].srtt * 1e12) as u64);
+        for r in w.iter_mut().filter(|r| sends(r)) {
+            r.slot[SHARE] *= 1.0 - r.slot[ALPHA] / 2.0;
+        }
+        Self::hold_floor(w);
+        Self::apportion_down(w, s);
+        self.avoid(w);
+    }
+
+    fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
+        w[s].slot[TIMEOUTS] = 0.0;
+        estimate(&mut w[s].slot[ALPHA], self.given.g, round);
+        if round.acked > 0 {
+            w[s].slot[MARKED] = f64::from(round.marked) / f64::from(round.acked);
+        }
+        self.shift(w, s);
+        self.rest_or_wake(w, s);
+        Self::apportion(w);
+    }
+
+    fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
+        if sends(&w[s]) {
+            w[s].slot[SHARE] /= 2.0;
+            Self::hold_floor(w);
+            Self::apportion_down(w, s);
+        } else {
+            w[s].cwnd = least(&w[s]).max((w[s].cwnd / 2.0).floor());
+        }
+        self.avoid(w);
+    }
+
+    fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
+        let half = (w[s].cwnd / 2.0).max(2.0);
+        let held = w[s].ssthresh;
+        self.avoid(w);
+        w[s].cwnd = 1.0;
+        w[s].slot[TIMEOUTS] += 1.0;
+        w[s].ssthresh = if first { half } else { held };
+        if w[s].active {
+            w[s].slot[SHARE] = 1.0;
+            if w[s].slot[TIMEOUTS] >= 2.0 && w.iter().enumerate().any(|(r, it)| r != s && lives(it)) {
+                w[s].active = false;
+                w[s].slot[SHARE] = 0.0;
+                Self::keep_one(w);
+            }
+        }
+    }
+
+    fn on_close(&mut self, w: &mut [Window], s: usize) {
+        w[s].active = false;
+        w[s].slot[SHARE] = 0.0;
+        Self::keep_one(w);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dctcp::{self, Dctcp};
+    use crate::test_windows::{ack, avoiding, cwnds, round};
+
+    /// A connection in congestion avoidance whose subflows all send, with these shares, and alpha of 1/2 on each.
+    fn sending(shares: &[f64]) -> (Warp, Vec<Window>) {
+        let mut w = avoiding(shares);
+        for r in &mut w {
+            r.slot = [r.cwnd, 0.5, 0.0, 0.0];
+        }
+        Warp::apportion(&mut w);
+        let mut cc = Warp::new(Parameters::default());
+        cc.avoids = true;
+        (cc, w)
+    }
+
+    fn shares(w: &[Window]) -> Vec<f64> {
+        w.iter().map(|r| r.slot[SHARE]).collect()
+    }
+
+    fn at(seconds: f64, acked: u32) -> Ack {
+        let now = Elapsed((seconds * 1e12) as u64);
+        Ack { now, ..ack(acked) }
+    }
+
+    #[test]
+    fn one_subflow_is_dctcp() {
+        let mut warp = Warp::new(Parameters::default());
+        let mut dctcp = Dctcp::new(dctcp::Parameters::default());
+        let mut w = [avoiding(&[10.0]), avoiding(&[10.0])];
+        for window in &mut w {
+            window[0].ssthresh = f64::INFINITY;
+        }
+        warp.on_open(&mut w[0], 0);
+        dctcp.on_open(&mut w[1], 0);
+        let both: [&mut dyn CongestionControl; 2] = [&mut warp, &mut dctcp];
+        let mut cuts = 0;
+        for (cc, w) in both.into_iter().zip(&mut w) {
+            for n in 0..400_u32 {
+                cc.on_round(w, 0, round(7, n % 5));
+                cc.on_ack(w, 0, at(f64::from(n), 1 + n % 2));
+                if n % 11 == 3 {
+                    cc.on_mark(w, 0);
+                    cuts += 1;
+                }
+                if n % 97 == 50 {
+                    cc.on_fast_retransmit(w, 0);
+                }
+            }
+        }
+        assert!(cuts > 50);
+        assert_eq!(w[0][0].slot[SHARE], w[1][0].cwnd);
+        assert_eq!(w[0][0].cwnd, w[1][0].cwnd.floor());
+    }
+
+    #[test]
+    fn a_round_of_all_subflows_adds_one_packet_in_equal_parts() {
+        let (mut cc, mut w) = sending(&[8.0, 4.0]);
+        cc.on_ack(&mut w, 0, ack(8)); // 8 / (2 x 8)
+        cc.on_ack(&mut w, 1, ack(4)); // 4 / (2 x 4)
+        assert_eq!(shares(&w), [8.5, 4.5]);
+        assert_eq!(cwnds(&w).iter().sum::<f64>(), 13.0);
+    }
+
+    #[test]
+    fn the_first_mark_of_a_round_trip_cuts_each_by_its_alpha_and_others_wait() {
+        let (mut cc, mut w) = sending(&[8.0, 8.0, 8.0]);
+        w[2].slot[ALPHA] = 0.0;
+        cc.on_ack(&mut w, 0, at(5.0, 0));
+        cc.on_mark(&mut w, 0); // 8 (1 - 1/4)
+        assert_eq!(shares(&w), [6.0, 6.0, 8.0]);
+        // The RTT is 1 s.
+        cc.on_ack(&mut w, 1, at(5.5, 6));
+        cc.on_mark(&mut w, 1);
+        assert_eq!(shares(&w), [6.0, 6.0, 8.0], "the same round-trip time");
+        cc.on_ack(&mut w, 1, at(6.0, 6)); // 6 / (3 x 6)
+        cc.on_mark(&mut w, 1);
+        assert_eq!(w[0].slot[SHARE], 4.5);
+    }
+
+    #[test]
+    fn a_share_moves_to_where_fewer_packets_are_marked() {
+        let (mut cc, mut w) = sending(&[8.0, 8.0]);
+        // All marked here, none there: the mean is 1/2, and 8 x 1/4 x 1/2 moves.
+        cc.on_round(&mut w, 0, round(8, 8));
+        assert_eq!(shares(&w), [7.0, 9.0]);
+        // Marked alike, nothing moves.
+        cc.on_round(&mut w, 1, round(9, 9));
+        assert_eq!(shares(&w), [7.0, 9.0]);
+    }
+
+    #[test]
+    fn the_most_marked_rests_below_two_packets_each_and_wakes_after_tau_rounds_with_room() {
+        let (mut cc, mut w) = sending(&[2.0, 1.5, 2.0]);
+        w[1].slot[ALPHA] = 0.9;
+        cc.on_round(&mut w, 0, round(2, 0));
+        assert!(!w[1].active && w[0].active && w[2].active);
+        assert_eq!(sum(&w), (2.0, 5.5), "its share went to the others");
+        // Room for three is 2 x 2 packets each.
+        w[0].slot[SHARE] = 10.0;
+        let mut rounds = 0;
+        while !w[1].active {
+            cc.on_round(&mut w, 0, round(10, 0));
+            rounds += 1;
+        }
+        assert_eq!(rounds, cc.given.tau);
+        let (m, total) = sum(&w);
+        assert_eq!(m, 3.0);
+        assert!((w[1].slot[SHARE] - total / 3.0).abs() < 1e-12 && (total - 12.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_subflow_that_joins_takes_its_share_from_the_others() {
+        let mut cc = Warp::new(Parameters::default());
+        let mut w = vec![Window::new(10.0, f64::INFINITY); 2];
+        w[0].established = true;
+        cc.on_open(&mut w, 0);
+        w[1].established = true;
+        cc.on_open(&mut w, 1);
+        assert_eq!(cwnds(&w), [5.0, 5.0]);
+        // Too little for two: it rests.
+        let (mut cc, mut w) = sending(&[3.0, 10.0]);
+        w[1].slot[SHARE] = 0.0;
+        cc.on_open(&mut w, 1);
+        assert!(!w[1].active);
+    }
+
+    #[test]
+    fn packets_are_apportioned_by_largest_remainder() {
+        let (_, w) = sending(&[2.9, 2.5, 2.7]); // 8.1
+        assert_eq!(cwnds(&w), [3.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn a_loss_halves_its_own_path_and_two_timeouts_let_it_rest() {
+        let (mut cc, mut w) = sending(&[8.0, 8.0]);
+        cc.on_fast_retransmit(&mut w, 0);
+        assert_eq!(shares(&w), [4.0, 8.0]);
+        cc.on_timeout(&mut w, 1, true);
+        assert_eq!((w[1].cwnd, w[1].ssthresh, w[1].active), (1.0, 4.0, true));
+        cc.on_timeout(&mut w, 1, false);
+        assert!(!w[1].active && w[0].active);
+    }
+
+    #[test]
+    fn its_laws_hold_whatever_is_reported() {
+        crate::events::obeys("warp", |step| {
+            // Whole packets, no more than the sum of the shares but for those of which the least window is more.
+            for r in step.after {
+                assert_eq!(r.cwnd, r.cwnd.floor(), "{step:?}");
+                assert!(
+                    r.slot[SHARE] >= 0.0 && (r.active || r.slot[SHARE] == 0.0),
+                    "{step:?}"
+                );
+            }
+        });
+    }
+}

@@ -1,0 +1,64 @@
+//! Layers of a fabric, and what a spec says of their links.
+
+use std::collections::BTreeMap;
+
+use weft_fabric::{Fabric, Link, Queue};
+use weft_spec::{Layer, Mark, SpecError, check_queue};
+
+/// Gives the links of each layer that the spec names their rates and queues. `card` says that hosts' own ports are those of
+/// a card that pushes back, whose queues neither drop nor mark.
+///
+/// # Errors
+/// The first thing found wrong, by its path in the spec.
+pub(crate) fn apply(
+    layers: &BTreeMap<String, Layer>,
+    card: bool,
+    fabric: &mut Fabric,
+) -> Result<(), SpecError> {
+    for (name, layer) in layers {
+        if !fabric.links.iter().any(|link| link.layer == name) {
+            return Err(unknown(fabric, name).under("layers"));
+        }
+        let Fabric { nodes, links, .. } = &mut *fabric;
+        for link in links.iter_mut().filter(|link| link.layer == name) {
+            let without_queue = card && nodes[link.from as usize].host;
+            change(link, layer, without_queue).map_err(|error| error.under(&format!("layers.{name}")))?;
+        }
+    }
+    Ok(())
+}
+
+fn change(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<(), SpecError> {
+    if *layer == Layer::default() {
+        return Err(SpecError::new(
+            "rate",
+            "missing",
+            "rate, limit or mark, or several",
+        ));
+    }
+    link.rate = layer.rate.unwrap_or(link.rate);
+    if layer.limit.is_none() && layer.mark.is_none() {
+        return Ok(());
+    }
+    if without_queue {
+        let field = if layer.limit.is_some() { "limit" } else { "mark" };
+        let given = "stated for ports of hosts whose hosts.nic has no such queue";
+        return Err(SpecError::new(field, given, "nothing, or hosts.nic = \"switch\""));
+    }
+    let limit = layer.limit.unwrap_or(link.queue.limit);
+    let mark = layer
+        .mark
+        .unwrap_or_else(|| link.queue.mark.map_or(Mark::Off, Mark::At));
+    check_queue(limit, mark)?;
+    link.queue = Queue::new(limit, mark);
+    Ok(())
+}
+
+/// The complaint about a layer that the fabric does not have.
+pub(crate) fn unknown(fabric: &Fabric, name: &str) -> SpecError {
+    let mut layers: Vec<_> = fabric.links.iter().map(|link| link.layer).collect();
+    layers.sort_unstable();
+    layers.dedup();
+    let layers: Vec<_> = layers.into_iter().map(|layer| format!("{layer:?}")).collect();
+    SpecError::new("", format!("{name:?} does not exist"), layers.join(", "))
+}

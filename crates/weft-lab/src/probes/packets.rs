@@ -1,0 +1,57 @@
+//! The probe of packets: what crosses a link, or what a node sends and gets.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_run::Probe;
+use weft_spec::{SpecError, Time};
+
+use super::{Placement, Probing, links_at};
+
+/// Packets of links.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PacketProbe {
+    /// Hosts or switches, for all links from and to them; links by the names of their ends, "FROM->TO"; or all links of a layer,
+    /// such as "tor-agg".
+    #[schemars(length(min = 1), extend("examples" = [["r0"], ["s0->r0"]]))]
+    at: Vec<String>,
+}
+
+impl Probing for PacketProbe {
+    fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError> {
+        if self.at.is_empty() {
+            return Err(SpecError::new(
+                "at",
+                "an empty list",
+                "at least one node, link or layer",
+            ));
+        }
+        let mut links = BTreeSet::new();
+        for (i, place) in self.at.iter().enumerate() {
+            if let Some(node) = at.fabric.nodes.iter().position(|node| node.name == *place) {
+                let ends_here = |from: u32, to: u32| from as usize == node || to as usize == node;
+                let own = at.fabric.links.iter().zip(0..);
+                links.extend(
+                    own.filter(|(link, _)| ends_here(link.from, link.to))
+                        .map(|(_, i)| i),
+                );
+            } else if place.contains("->") || at.fabric.links.iter().any(|link| link.layer == place) {
+                let found = links_at(place, at).map_err(|error| error.under(&format!("at[{i}]")))?;
+                links.extend(found);
+            } else {
+                let given = format!("{place:?} is no node and no layer");
+                let nodes = &at.fabric.nodes;
+                let (first, last) = (&nodes[0].name, &nodes[nodes.len() - 1].name);
+                let allowed = format!("a node, from {first:?} to {last:?}, a layer, or a link \"FROM->TO\"");
+                return Err(SpecError::new(format!("at[{i}]"), given, allowed));
+            }
+        }
+        Ok(links.into_iter().map(|link| Probe::Packets { link }).collect())
+    }
+
+    fn every(&self) -> Option<Time> {
+        None
+    }
+}

@@ -1,0 +1,113 @@
+//! What an entry of `layers` does to the links of a layer, and to no others.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use weft_lab::{Experiment, Run, RunOptions};
+
+/// Hosts of either leaf send to one host of the other.
+const SPEC: &str = r#"
+    name = "layers"
+    duration = "20ms"
+    hosts.nic = "switch"
+    topology = { kind = "leaf-spine", leaves = 2, spines = 2, hosts_per_leaf = 6, rate = "1Gbps", delay = "5us" }
+    queues = { limit = "50 packets" }
+    transports.dctcp.cc = "dctcp"
+    traffic = [
+        { kind = "bulk", transport = "dctcp", from = "0..6", to = "h6" },
+        { kind = "bulk", transport = "dctcp", from = "7..11", to = "h1" },
+    ]
+"#;
+
+fn run(overrides: &[&str]) -> Run {
+    let overrides: Vec<_> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    let experiment = Experiment::parse(SPEC, &overrides).unwrap();
+    // What it resolves to is the same experiment.
+    let again = Experiment::parse(&experiment.spec().to_string(), &[]).unwrap();
+    assert_eq!(again.spec(), experiment.spec());
+    let options = RunOptions {
+        trace_hash: experiment.spec()["level"] == "packet",
+        ..RunOptions::default()
+    };
+    experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// A count of the table `links` by layer, where it is not zero.
+fn by_layer(run: &Run, column: &str) -> BTreeMap<String, u64> {
+    let (_, links) = run.tables.iter().find(|(name, _)| *name == "links").unwrap();
+    let layers = links.column_by_name("layer").unwrap().as_string::<i32>();
+    let counts = links.column_by_name(column).unwrap().as_primitive::<UInt64Type>();
+    let mut found = BTreeMap::new();
+    for i in 0..links.num_rows() {
+        *found.entry(layers.value(i).to_owned()).or_default() += counts.value(i);
+    }
+    found.retain(|_, count| *count > 0);
+    found
+}
+
+#[test]
+fn only_the_queues_of_the_layer_mark() {
+    assert!(by_layer(&run(&[]), "marks").is_empty());
+    let marked = by_layer(&run(&["layers.leaf-host.mark=10 packets"]), "marks");
+    assert_eq!(marked.keys().collect::<Vec<_>>(), ["leaf-host"]);
+    // A layer's threshold goes before that of all queues.
+    let rest = by_layer(
+        &run(&["queues.mark=10 packets", "layers.leaf-host.mark=off"]),
+        "marks",
+    );
+    assert!(!rest.contains_key("leaf-host") && !rest.is_empty(), "{rest:?}");
+}
+
+#[test]
+fn only_the_queues_of_the_layer_have_the_limit() {
+    let roomy = ["queues.limit=5000 packets", "queues.mark=10 packets"];
+    assert!(by_layer(&run(&roomy), "drops").is_empty());
+    let [limit, mark] = roomy;
+    let dropped = by_layer(
+        &run(&[
+            limit,
+            mark,
+            "layers.leaf-host={limit = \"4 packets\", mark = \"off\"}",
+        ]),
+        "drops",
+    );
+    assert_eq!(dropped.keys().collect::<Vec<_>>(), ["leaf-host"]);
+}
+
+/// A layer's rate is that of the topology's own field, and a layer's queue that of `queues.host`, to the last event.
+#[test]
+fn it_is_what_other_fields_say() {
+    let hash = |overrides: &[&str]| run(overrides).manifest["trace_hash"].clone();
+    let slow = hash(&["topology.spine_rate=300Mbps"]);
+    assert_ne!(slow, hash(&[]));
+    let layers = ["layers.leaf-spine.rate=300Mbps", "layers.spine-leaf.rate=300Mbps"];
+    assert_eq!(slow, hash(&layers));
+    // What was stated goes on to where it was not.
+    let host = hash(&["queues.host={limit = \"20 packets\", mark = \"5 packets\"}"]);
+    assert_ne!(host, hash(&[]));
+    assert_eq!(
+        host,
+        hash(&["layers.host-leaf={limit = \"20 packets\", mark = \"5 packets\"}"])
+    );
+    assert_eq!(
+        host,
+        hash(&["queues.host.mark=5 packets", "layers.host-leaf.limit=20 packets"])
+    );
+}
+
+/// Without packets there are rates still.
+#[test]
+fn rates_count_at_the_flow_level() {
+    let delivered = |overrides: &[&str]| {
+        // Round trips in which more than the smallest windows fit.
+        let level = ["level=flow", "hosts={}", "topology.delay=200us"];
+        let run = run(&level.iter().chain(overrides).copied().collect::<Vec<_>>());
+        let (_, flows) = run.tables.iter().find(|(name, _)| *name == "flows").unwrap();
+        let bytes = flows.column_by_name("delivered_bytes").unwrap();
+        bytes.as_primitive::<UInt64Type>().values().iter().sum::<u64>()
+    };
+    let (all, slow) = (delivered(&[]), delivered(&["layers.leaf-spine.rate=100Mbps"]));
+    assert!(slow > 0 && slow < all / 4, "{slow} bytes, without it {all}");
+}

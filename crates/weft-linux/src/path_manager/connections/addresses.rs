@@ -1,0 +1,121 @@
+//! Addresses that come and go: what is announced, what is withdrawn, which subflows end with their address.
+
+use std::net::IpAddr;
+
+use super::super::{Address, Command, Subflow, Token};
+use super::{Connections, Spread, Told};
+
+impl Connections {
+    /// From now on subflows of a namespace may have these addresses; `present` are all that it has. Subflows whose address has
+    /// gone are closed, unless the connection would end with them.
+    pub fn on_addresses(
+        &mut self,
+        namespace: usize,
+        addresses: Vec<Address>,
+        present: &[IpAddr],
+        now: u64,
+        told: &mut Vec<Told>,
+    ) {
+        let known = (addresses, present.to_vec());
+        if self.addresses.get(&namespace) == Some(&known) {
+            return;
+        }
+        self.addresses.insert(namespace, known);
+        let of_it = self.all.iter().filter(|(_, it)| it.namespace == namespace);
+        let tokens: Vec<Token> = of_it.map(|(token, _)| *token).collect();
+        for token in tokens {
+            // First, for the kernel forgets an announced address with its subflow.
+            self.announce(token, told);
+            self.close_gone(token, present, told);
+            self.join(token, now, told);
+        }
+    }
+
+    /// What subflows of a namespace may have.
+    pub(super) fn addresses_of(&self, namespace: usize) -> Vec<Address> {
+        match self.addresses.get(&namespace) {
+            Some((addresses, _)) => addresses.clone(),
+            None => self.joins.addresses.iter().copied().map(Address::new).collect(),
+        }
+    }
+
+    /// Are subflows of this address backups?
+    pub(super) fn is_backup(&self, namespace: usize, ip: IpAddr) -> bool {
+        let known = self.addresses.get(&namespace);
+        known.is_some_and(|(all, _)| all.iter().any(|it| it.ip == ip.to_canonical() && it.backup))
+    }
+
+    fn close_gone(&mut self, token: Token, present: &[IpAddr], told: &mut Vec<Told>) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        let is_there = |ip: IpAddr| present.contains(&ip.to_canonical());
+        let (stay, gone): (Vec<_>, Vec<_>) = connection
+            .subflows
+            .iter()
+            .map(Subflow::ends)
+            .partition(|ends| is_there(ends.0.ip()));
+        connection.pending.retain(|(local, _)| is_there(*local));
+        if stay.is_empty() {
+            return;
+        }
+        for ends in gone {
+            told.extend(connection.close(token, ends));
+        }
+    }
+
+    /// Announces addresses that have come to the peer, and withdraws those that have gone.
+    pub(super) fn announce(&mut self, token: Token, told: &mut Vec<Told>) {
+        let Some(namespace) = self.all.get(&token).map(|it| it.namespace) else {
+            return;
+        };
+        let addresses = self.addresses_of(namespace);
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        if !connection.server || self.joins.spread == Spread::SamePair {
+            return;
+        }
+        // A listener of both families has IPv4 addresses in the form of IPv6.
+        let initial = connection.subflows[0].local.ip().to_canonical();
+        let announced =
+            |it: &&Address| it.announced && it.ip != initial && it.ip.is_ipv4() == initial.is_ipv4();
+        let wanted: Vec<&Address> = addresses.iter().filter(announced).collect();
+        let mut commands = Vec::new();
+        connection.announced_here.retain(|(known, id)| {
+            let stays = wanted.iter().any(|it| it.ip == *known);
+            if !stays {
+                commands.push(Command::Withdraw { token, id: *id });
+            }
+            stays
+        });
+        let ids = connection.local_ids(&addresses);
+        for address in wanted {
+            if connection
+                .announced_here
+                .iter()
+                .any(|(known, _)| *known == address.ip)
+            {
+                continue;
+            }
+            let id = ids
+                .iter()
+                .find(|(known, _)| *known == address.ip)
+                .map_or(1, |(_, id)| *id);
+            connection.announced_here.push((address.ip, id));
+            commands.push(Command::Announce {
+                token,
+                address: address.ip,
+                id,
+                backup: address.backup,
+            });
+        }
+        if !commands.is_empty() {
+            told.push(Told {
+                namespace,
+                commands,
+                suppression: None,
+            });
+        }
+    }
+}

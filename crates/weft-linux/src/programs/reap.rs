@@ -1,0 +1,67 @@
+//! What is left of sockets that the kernel has closed without a call of `release`.
+
+use libbpf_rs::{MapCore, MapFlags, ProgramInput};
+use zerocopy::IntoBytes;
+
+use super::{ConnectionStats, Error, Programs, Subflow};
+use crate::layout;
+
+/// The program that frees a slot; each algorithm has one, for it has to hear of it.
+const REAP: &str = "weft_reap";
+
+impl Programs {
+    /// Removes what nobody has used for so many microseconds, but for connections that are `known` by their token. Should one
+    /// be of a socket that lives, it gets another with its next acknowledgement. How many.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn reap(&self, now_us: u64, idle_us: u64, known: impl Fn(u32) -> bool) -> Result<usize, Error> {
+        let wrong = |error| Error::kernel("the map of connections", &error);
+        let mut reaped = 0;
+        let keys: Vec<_> = self.connections.keys().collect();
+        for key in keys {
+            let value = self.connections.lookup(&key, MapFlags::ANY).map_err(wrong)?;
+            let Some(connection) = value
+                .as_deref()
+                .and_then(|value| ConnectionStats::read(&key, value))
+            else {
+                continue;
+            };
+            let used = connection.subflows.iter().map(|s| s.last_ack_us).max();
+            let idle = now_us.saturating_sub(used.unwrap_or(0)) > idle_us;
+            let counts = connection.token == 0 || !known(connection.token);
+            if idle && counts && self.connections.delete(&key).is_ok() {
+                reaped += 1;
+            }
+        }
+        Ok(reaped)
+    }
+
+    /// Frees the slot of a subflow that has no socket any more, unless it is another's by now; the algorithm is informed that the
+    /// subflow has closed. Whether it did.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn reap_subflow(&self, connection: &ConnectionStats, subflow: &Subflow) -> Result<bool, Error> {
+        let name = connection.algorithm;
+        let wrong = |error| Error::kernel(name.kernel(), &error);
+        let Some(loaded) = self.loaded.iter().find(|loaded| loaded.name == name) else {
+            return Ok(false);
+        };
+        let mut programs = loaded.object.progs_mut();
+        let Some(program) = programs.find(|program| program.name() == REAP) else {
+            return Ok(false);
+        };
+        let mut lost = layout::Lost {
+            key: connection.key,
+            slot: subflow.slot as u32,
+            owner: subflow.owner,
+        };
+        let input = ProgramInput {
+            context_in: Some(lost.as_mut_bytes()),
+            ..ProgramInput::default()
+        };
+        let output = program.test_run(input).map_err(wrong)?;
+        Ok(output.return_value == 0)
+    }
+}

@@ -1,0 +1,148 @@
+//! What cannot be simulated is refused before a run begins.
+
+use std::collections::HashMap;
+
+use weft_fabric::{Fabric, Link};
+use weft_run::{Change, LinkEvent};
+use weft_spec::{Rate, Time};
+use weft_traffic::Flow;
+
+use crate::engine::MOST_ARRIVALS;
+use crate::transport::Shared;
+
+/// Refuses links that [`check_link`] refuses, and nodes with more links than can be numbered.
+pub fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
+    let mut links_into = vec![0_u64; fabric.nodes.len()];
+    for link in &fabric.links {
+        links_into[link.to as usize] += 1;
+        if links_into[link.to as usize] > MOST_ARRIVALS {
+            let to = &fabric.nodes[link.to as usize].name;
+            return Err(format!(
+                "more than {MOST_ARRIVALS} links to {to}; allowed: at most that many"
+            ));
+        }
+        check_link(fabric, link, min_packet)?;
+    }
+    Ok(())
+}
+
+/// Refuses a link onto which the smallest packet goes in no time, which leaves no order of cause and effect, or which it crosses
+/// in more than a window can be long.
+fn check_link(fabric: &Fabric, link: &Link, min_packet: u32) -> Result<(), String> {
+    const LONGEST: Time = Time::from_ms(10_000);
+    let [from, to] = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
+    let sending = u128::from(min_packet) * 8_000_000_000_000 / u128::from(link.rate.0);
+    let crossing = Time(link.delay.0.saturating_add(sending as u64));
+    // Of what is simulated up to a picosecond is cut off.
+    if sending < 2 {
+        return Err(format!(
+            "link from {from} to {to}: a packet of {min_packet}B is sent in {}; allowed: at least 2ps",
+            Time(sending as u64)
+        ));
+    }
+    if crossing > LONGEST {
+        return Err(format!(
+            "link from {from} to {to}: a packet of {min_packet}B takes {crossing}; allowed: at most {LONGEST}"
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses events of links that do not exist or that no link could be after. A job's end is told to the next client by a packet that
+/// must not be lost, so that jobs do without dead links.
+pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> Result<(), String> {
+    let links = &shared.fabric.links;
+    for event in events {
+        let link = links.get(event.link as usize);
+        let link = link.ok_or(format!(
+            "an event of link {}; allowed: below {}",
+            event.link,
+            links.len()
+        ))?;
+        let changed = match event.change {
+            Change::Down if shared.programs.iter().any(|program| program.job(0).is_some()) => {
+                return Err(
+                    "a link goes down in an experiment with jobs; allowed: other kinds of traffic".to_owned(),
+                );
+            }
+            Change::Down | Change::Up => continue,
+            Change::Rate(rate) => Link { rate, ..link.clone() },
+            Change::Delay(delay) => Link {
+                delay,
+                ..link.clone()
+            },
+        };
+        check_link(&shared.fabric, &changed, min_packet)?;
+    }
+    Ok(())
+}
+
+/// The most packets that a node gets at once because the delay of links to it is cut: those that were under way for longer than they
+/// are from then on.
+pub fn burst(fabric: &Fabric, events: &[LinkEvent], min_packet: u32) -> Result<u64, String> {
+    const MOST: u64 = MOST_ARRIVALS / 2;
+    // Of each link whose delay changes: the shortest and the longest that it ever has, and the highest rate.
+    let mut changing: HashMap<u32, (Time, Time, Rate)> = HashMap::new();
+    for event in events {
+        let link = &fabric.links[event.link as usize];
+        let (least, most, rate) = changing
+            .entry(event.link)
+            .or_insert((link.delay, link.delay, link.rate));
+        match event.change {
+            Change::Delay(delay) => (*least, *most) = ((*least).min(delay), (*most).max(delay)),
+            Change::Rate(changed) => *rate = (*rate).max(changed),
+            Change::Down | Change::Up => {}
+        }
+    }
+    let mut at_once: HashMap<u32, u64> = HashMap::new();
+    for (&link, &(least, most, rate)) in &changing {
+        let bits = u128::from(most.0 - least.0) * u128::from(rate.0) / 1_000_000_000_000;
+        let packets = u64::try_from(bits / (8 * u128::from(min_packet))).unwrap_or(u64::MAX);
+        let sum = at_once.entry(fabric.links[link as usize].to).or_default();
+        *sum = sum.saturating_add(packets);
+    }
+    let worst = at_once.into_iter().max_by_key(|&(node, packets)| (packets, node));
+    match worst {
+        Some((node, packets)) if packets > MOST => {
+            let to = &fabric.nodes[node as usize].name;
+            Err(format!(
+                "events cut the delay of links to {to}, so that up to {packets} packets arrive at once; allowed: {MOST}, with \
+                 a smaller cut or rate"
+            ))
+        }
+        worst => Ok(worst.map_or(0, |(_, packets)| packets)),
+    }
+}
+
+/// Refuses what cannot be simulated. Of a program's flows the first stands for all, whose sizes have a bound.
+pub fn check(shared: &Shared) -> Result<(), String> {
+    let hosts = &shared.fabric.hosts;
+    let firsts: Vec<Flow> = shared.programs.iter().map(|program| program.flow(0)).collect();
+    for (flow, spec) in (0_u32..).zip(shared.flows.iter().chain(&firsts)) {
+        let node = |host: u32| {
+            hosts
+                .get(host as usize)
+                .ok_or(format!("flow {flow}: no host {host}"))
+        };
+        let (from, to) = (*node(spec.from)?, *node(spec.to)?);
+        if from == to {
+            return Err(format!("flow {flow}: from a host to itself"));
+        }
+        let transport = shared
+            .transports
+            .get(spec.transport as usize)
+            .ok_or(format!("flow {flow}: no transport {}", spec.transport))?;
+        let chunks = spec
+            .size
+            .map_or(0, |s| s.0.div_ceil(u64::from(transport.profile.mss)));
+        if spec.size.is_some() && !(1..1 << 31).contains(&chunks) {
+            return Err(format!(
+                "flow {flow}: {chunks} segments; allowed: 1 to 2147483647"
+            ));
+        }
+        for (a, b) in [(from, to), (to, from)] {
+            shared.check_routes(a, b)?;
+        }
+    }
+    Ok(())
+}

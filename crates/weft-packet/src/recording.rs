@@ -1,0 +1,103 @@
+//! Packets on record: from what crosses a link to which flow it belongs to and what it is.
+
+use std::collections::HashMap;
+
+use weft_run::{PacketKind, PacketRecord};
+use weft_spec::Time;
+
+use crate::engine::packet::{ACK, AGAIN, BARE, CE, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, SYN};
+use crate::simulation::Simulation;
+use crate::transport::{CONFIRM, END, HANDOVER};
+
+impl Simulation {
+    /// Takes what arrived over links on record. To be called before flows leave their places to others, for an acknowledgement
+    /// names nothing but the place that it is for.
+    pub(crate) fn note_packets(&mut self) {
+        let captured = self.engine.take_captured();
+        if captured.is_empty() {
+            return;
+        }
+        let hosts: HashMap<u32, u32> = self.shared.fabric.hosts.iter().copied().zip(0..).collect();
+        let records = captured
+            .iter()
+            .filter_map(|(link, packet)| self.packet_record(*link, packet, &hosts));
+        let records: Vec<_> = records.collect();
+        self.ended.packets.extend(records);
+    }
+
+    /// A packet that has crossed a link; none if it has no counterpart in TCP. `hosts` are those at nodes.
+    fn packet_record(&self, link: u32, packet: &Packet, hosts: &HashMap<u32, u32>) -> Option<PacketRecord> {
+        let kind = kind(packet.flags)?;
+        let mut record = PacketRecord {
+            time: Time(packet.time),
+            link,
+            flow: packet.lo,
+            subflow: packet.hi,
+            kind,
+            seq: packet.seq,
+            bytes: 0,
+            chunk: packet.chunk,
+            sack: None,
+            ect: packet.flags & ECT != 0,
+            ce: packet.flags & CE != 0,
+            ece: false,
+            cwr: false,
+            again: packet.flags & AGAIN != 0,
+        };
+        match kind {
+            PacketKind::Data => {
+                let transport = self.shared.flow(packet.lo).transport;
+                let header = self.shared.transports[transport as usize].profile.header;
+                record.bytes = u32::from(packet.size) - header;
+                record.cwr = packet.flags & CWR != 0;
+            }
+            PacketKind::Ack => {
+                let to = self.shared.fabric.links[link as usize].to;
+                let node = self.destination(to, packet.route);
+                let host = self.engine.endpoint(*hosts.get(&node)?);
+                (record.flow, record.subflow) = host.subflow_at(packet.slot)?;
+                record.sack = (packet.lo != packet.hi).then_some((packet.lo, packet.hi));
+                record.ece = packet.flags & ECE != 0;
+                // Of what it acknowledges, not of itself.
+                record.again = false;
+            }
+            // What else is in these fields is not TCP's.
+            _ => {
+                record.seq = 0;
+                if kind != PacketKind::DataFin {
+                    record.chunk = 0;
+                }
+            }
+        }
+        Some(record)
+    }
+}
+
+/// What a packet is, by its flags.
+fn kind(flags: u16) -> Option<PacketKind> {
+    const FIN: u16 = SYN | BARE | LAST;
+    const FIN_ACK: u16 = FIN | ACK;
+    const HANDSHAKE_ACK: u16 = SYN | BARE;
+    const SYN_ACK: u16 = SYN | ACK;
+    const CONFIRMED: u16 = CONFIRM | ACK;
+    if flags & DATA != 0 {
+        return Some(PacketKind::Data);
+    }
+    if flags & SYN == 0 {
+        return Some(PacketKind::Ack);
+    }
+    if flags == HANDOVER {
+        return None;
+    }
+    match flags & !PROTECTED {
+        SYN => Some(PacketKind::Syn),
+        SYN_ACK => Some(PacketKind::SynAck),
+        HANDSHAKE_ACK => Some(PacketKind::HandshakeAck),
+        CONFIRM => Some(PacketKind::JoinAck),
+        CONFIRMED => Some(PacketKind::JoinConfirmed),
+        END => Some(PacketKind::DataFin),
+        FIN => Some(PacketKind::Fin),
+        FIN_ACK => Some(PacketKind::FinAck),
+        _ => None,
+    }
+}

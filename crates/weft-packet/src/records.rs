@@ -1,0 +1,219 @@
+//! What a run has come to: the records of its flows, links, samples and jobs.
+
+use std::collections::HashMap;
+
+use weft_run::{FlowRecord, JobRecord, LatencyRecord, Measuring, Outcome, Sample, SubflowRecord};
+use weft_spec::Time;
+use weft_traffic::Flow;
+
+use crate::engine::packet::DATA;
+use crate::retiring::Ended;
+use crate::simulation::Simulation;
+use crate::transport::{Connection, Host};
+
+impl Simulation {
+    /// The tables as they stand, without what was taken before.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome_with(self.ended.clone())
+    }
+
+    /// The tables at the end, without what was taken before.
+    pub fn into_outcome(mut self) -> Outcome {
+        let ended = std::mem::take(&mut self.ended);
+        self.outcome_with(ended)
+    }
+
+    /// How many rows [`take_ended`](Self::take_ended) would return, without those of subflows.
+    pub fn ended(&self) -> usize {
+        let jobs: usize = self.hosts().map(|host| host.jobs.len()).sum();
+        self.ended.flows.len() + self.ended.suppressions.len() + jobs + self.samples()
+    }
+
+    /// Hands over, and forgets, the flows of which nothing is left and the jobs that have ended, and the samples so far. Links
+    /// and queues are not told of.
+    pub fn take_ended(&mut self) -> Outcome {
+        let ended = std::mem::take(&mut self.ended);
+        let (flows, opened) = self.sorted(ended.flows);
+        let mut outcome = Outcome {
+            end: Time(self.engine.now()),
+            measured: self.measuring.as_ref().map(Measuring::whole),
+            flows,
+            opened,
+            suppressions: ended.suppressions,
+            samples: self.sorted_samples(),
+            latencies: self.latencies(),
+            packets: ended.packets,
+            ..Outcome::default()
+        };
+        self.engine.forget_queue_samples();
+        self.forget_latencies();
+        for host in 0..self.shared.fabric.hosts.len() as u32 {
+            let host = self.engine.endpoint_mut(host);
+            host.samples = Vec::new();
+            outcome.jobs.append(&mut host.jobs);
+        }
+        outcome.jobs.sort_by_key(|job| (job.program, job.job));
+        outcome
+            .suppressions
+            .sort_by_key(|episode| (episode.flow, episode.start));
+        outcome
+    }
+
+    fn outcome_with(&self, ended: Ended) -> Outcome {
+        let Ended {
+            mut flows,
+            mut suppressions,
+            packets,
+        } = ended;
+        let in_flight = self.data_in_flight();
+        for host in self.hosts() {
+            for connection in host.connections() {
+                let record = self.record(host, connection, &in_flight);
+                flows.push((record, Time(connection.opened)));
+                suppressions.extend(connection.episodes());
+            }
+        }
+        let unopened = (0_u32..).zip(&self.shared.flows);
+        let unopened = unopened.filter(|(_, flow)| flow.start.0 >= self.engine.now());
+        flows.extend(unopened.map(|(flow, spec)| (FlowRecord::unopened(flow), spec.start)));
+        suppressions.sort_by_key(|episode| (episode.flow, episode.start));
+        let (flows, opened) = self.sorted(flows);
+        let running = |host: &Host| {
+            host.running
+                .values()
+                .map(|job| job.record.clone())
+                .collect::<Vec<_>>()
+        };
+        let jobs = self.hosts().flat_map(|host| [host.jobs.clone(), running(host)]);
+        let mut jobs: Vec<JobRecord> = jobs.flatten().collect();
+        jobs.sort_by_key(|job| (job.program, job.job));
+        let end = Time(self.engine.now());
+        let measured = self.measuring.as_ref();
+        Outcome {
+            end,
+            flows,
+            opened,
+            jobs,
+            suppressions,
+            links: self.engine.link_records(),
+            queues: self.queues(),
+            measured: measured.map(|it| it.measured(end, self.counted())),
+            samples: self.sorted_samples(),
+            latencies: self.latencies(),
+            packets,
+            counters: self.counters(),
+            trace_hash: self.engine.trace_hash(),
+        }
+    }
+
+    /// Records in the order of their flows, and those among the flows that programs opened.
+    fn sorted(&self, mut flows: Vec<(FlowRecord, Time)>) -> (Vec<FlowRecord>, Vec<Flow>) {
+        flows.sort_by_key(|(record, _)| record.flow);
+        let statics = self.shared.flows.len() as u32;
+        let opened = flows.iter().filter(|(record, _)| record.flow >= statics);
+        let opened = opened.map(|(record, start)| Flow {
+            start: *start,
+            ..self.shared.flow(record.flow)
+        });
+        let opened = opened.collect();
+        (flows.into_iter().map(|(record, _)| record).collect(), opened)
+    }
+
+    fn sorted_samples(&self) -> Vec<Sample> {
+        let mut samples: Vec<Sample> = self.hosts().flat_map(|h| h.samples.iter().cloned()).collect();
+        let covers = |time| self.measuring.as_ref().is_none_or(|it| it.covers(time));
+        let queues = self.engine.queue_samples().filter(|s| covers(Time(s.time)));
+        samples.extend(queues.map(|s| Sample::Queue {
+            time: Time(s.time),
+            link: self.sampled[s.probe as usize],
+            length: s.length,
+            marks: s.marks,
+            drops: s.drops,
+        }));
+        samples.sort_by_key(|s| match *s {
+            Sample::Queue { time, link, .. } => (time, 0, link, 0),
+            Sample::Subflow {
+                time, flow, subflow, ..
+            } => (time, 1, flow, subflow),
+        });
+        samples
+    }
+
+    fn latencies(&self) -> Vec<LatencyRecord> {
+        let flows = self.hosts().zip(0..);
+        let flows = flows.flat_map(|(host, to)| host.flows_with_latencies().map(move |flow| (flow, to)));
+        let mut flows: Vec<(u32, u32)> = flows.collect();
+        flows.sort_unstable();
+        let of = |(flow, to): (u32, u32)| {
+            let sender = self.engine.endpoint(self.shared.flow(flow).from);
+            self.engine.endpoint(to).latencies_of(flow, sender)
+        };
+        flows.into_iter().flat_map(of).collect()
+    }
+
+    fn forget_latencies(&mut self) {
+        for host in 0..self.shared.fabric.hosts.len() as u32 {
+            for (flow, chunks) in self.engine.endpoint_mut(host).forget_delivered() {
+                let sender = self.shared.flow(flow).from;
+                self.engine.endpoint_mut(sender).forget_sent(flow, chunks);
+            }
+        }
+    }
+
+    fn data_in_flight(&self) -> HashMap<(u32, u32), u64> {
+        let mut in_flight = HashMap::new();
+        for (_, packet) in self.engine.in_flight().filter(|(_, p)| p.flags & DATA != 0) {
+            *in_flight.entry((packet.lo, packet.hi)).or_default() += 1;
+        }
+        in_flight
+    }
+
+    /// A flow's record as it stands.
+    pub(crate) fn record(
+        &self,
+        sender: &Host,
+        connection: &Connection,
+        in_flight: &HashMap<(u32, u32), u64>,
+    ) -> FlowRecord {
+        let flow = connection.flow;
+        let receiver = self.engine.endpoint(self.shared.flow(flow).to);
+        let time = |t: u64| (t != u64::MAX).then_some(Time(t));
+        let subflows = (0_u32..)
+            .zip(sender.subflows_of(connection))
+            .map(|(s, subflow)| SubflowRecord {
+                established: time(subflow.stats.established),
+                packets_sent: subflow.stats.packets_sent,
+                retransmitted: subflow.stats.retransmitted,
+                packets_received: receiver.receiver(flow, s).map_or(0, |r| r.packets),
+                packets_dropped: self.engine.drops_of((flow, s)),
+                packets_in_flight: in_flight.get(&(flow, s)).copied().unwrap_or(0),
+                marked: subflow.stats.marked,
+                fast_retransmits: subflow.stats.fast_retransmits,
+                timeouts: subflow.stats.timeouts,
+                syn_timeouts: subflow.stats.syn_timeouts,
+                acked_bytes: subflow.una,
+                cwnd: connection.windows[s as usize].cwnd,
+                srtt: connection.windows[s as usize].srtt,
+            });
+        let assembly = receiver.assembly(flow);
+        let finish = match assembly {
+            // stopped before it had sent a byte: over when the sender says so
+            _ if connection.total == 0 => time(connection.finished),
+            Some(assembly) if assembly.chunks.next() == connection.total => Some(Time(assembly.newest)),
+            _ => None,
+        };
+        let delivered = assembly.map_or(0, |a| a.bytes);
+        let measuring = self.measuring.as_ref();
+        FlowRecord {
+            flow,
+            established: time(connection.established),
+            finish,
+            acked: time(connection.finished),
+            delivered_bytes: delivered,
+            measured_bytes: measuring.map_or(delivered, |it| it.bytes(flow, delivered)),
+            reinjected: connection.reinjected,
+            suppressions: connection.suppressions,
+            subflows: subflows.collect(),
+        }
+    }
+}

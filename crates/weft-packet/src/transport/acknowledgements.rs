@@ -1,0 +1,364 @@
+//! What a sender does on acknowledgements.
+
+use weft_cc::{Ack, CongestionControl, Echo, Elapsed};
+use weft_spec::{Profile, Recovery};
+
+use crate::engine::At;
+use crate::engine::packet::{AGAIN, COUNT_MASK, COUNT_SHIFT, DUPLICATE, ECE, Packet};
+
+use super::connection::Connection;
+use super::host::Host;
+use super::recovery::{News, enter_if_lost, lose_overtaken, on_duplicate, on_news};
+use super::scattering::close_drained;
+use super::segments::Acked;
+use super::subflow::{DRAINS, State, Subflow};
+use super::timers::on_probe_acknowledged;
+
+/// Packets that an acknowledgement reports as marked, of `acked` that it acknowledges.
+#[inline(always)]
+fn marked(echo: Echo, flags: u16, acked: u32) -> u32 {
+    match echo {
+        _ if flags & ECE == 0 => 0,
+        Echo::Off => 0,
+        Echo::Classic | Echo::Dctcp => acked,
+        Echo::Count => u32::from(flags >> COUNT_SHIFT & COUNT_MASK).min(acked),
+    }
+}
+
+/// Packets that a duplicate reports as marked: the one that made the receiver send it, or as many as it counts.
+#[inline(always)]
+fn marked_by_duplicate(echo: Echo, flags: u16) -> u32 {
+    marked(
+        echo,
+        flags,
+        if echo == Echo::Count { COUNT_MASK.into() } else { 1 },
+    )
+}
+
+impl Host {
+    /// An acknowledgement arrived.
+    #[inline(always)]
+    pub(super) fn on_ack(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let slot = packet.slot;
+        let subflow = &mut self.subflows[slot as usize];
+        let index = subflow.connection;
+        let connection = &mut self.connections[index as usize];
+        if matches!(subflow.state, State::Closed | State::SynSent | State::Confirming) {
+            return;
+        }
+        self.lines.on_ack(subflow);
+        let mut joins = false;
+        if packet.chunk > connection.una {
+            // A full receive window may have held back any subflow.
+            connection.look_at_all |= connection.next - connection.una >= connection.receive_window;
+            connection.una = packet.chunk;
+            joins = connection.una >= connection.join_at;
+        }
+        let ack = subflow.widen(packet.seq);
+        if ack > subflow.una && ack <= subflow.nxt {
+            self.on_new_ack(packet, ack, at);
+        } else if ack == subflow.una && !subflow.segments.is_empty() {
+            self.on_duplicate_ack(packet, at);
+        }
+        if joins {
+            self.open_joins(index, at);
+        }
+        let connection = &self.connections[index as usize];
+        if connection.una != connection.total || !self.finish_if_done(index, at) {
+            self.pump(index, slot, at);
+            let subflow = &mut self.subflows[slot as usize];
+            if subflow.hold && subflow.nxt == subflow.recover {
+                // There was no new data to try: the conventional recovery goes on (RFC 5682, section 3.1, step 2b).
+                subflow.hold = false;
+                subflow.frto = false;
+                self.pump(index, slot, at);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn on_new_ack(&mut self, packet: &Packet, ack: u64, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[packet.slot as usize];
+        let connection = &mut self.connections[subflow.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let s = subflow.index as usize;
+        let used = subflow.pipe();
+        let missing = subflow.segments.missing();
+        let acked = subflow
+            .segments
+            .acknowledge(packet.seq, at.now, subflow.rtt.least_or_none());
+        subflow.una = ack;
+        let sacked = if packet.lo == packet.hi {
+            Acked::default()
+        } else {
+            sack(subflow, packet, profile, at.now)
+        };
+        let rtt = sample(connection, subflow, profile, packet, &acked, &sacked, at.now);
+        subflow.dupacks = 0;
+        let departed = subflow.departed;
+        subflow.departed = departed
+            .saturating_sub(acked.packets - 1)
+            .min(subflow.segments.len());
+        if subflow.probe_end != 0 {
+            let duplicate = packet.flags & DUPLICATE != 0;
+            on_probe_acknowledged(connection, subflow, ack, duplicate, at.now);
+        }
+        if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
+            on_duplicate(connection, subflow, packet);
+        }
+        let recovering = subflow.state;
+        if recovering != State::Open {
+            let news = News {
+                packet,
+                ack,
+                advanced: true,
+                acked: &acked,
+                sacked: &sacked,
+            };
+            on_news(connection, subflow, profile, &news);
+        }
+        let mut drained = false;
+        if subflow.segments.is_empty() {
+            subflow.deadline = u64::MAX;
+            drained = subflow.held & DRAINS != 0 && !connection.holds(s);
+        } else {
+            subflow.arm(packet.slot, at);
+        }
+        if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
+            lose_overtaken(connection, subflow, profile, packet.slot, at);
+        }
+        // What was sacked before has been counted (RFC 6675 has it leave the pipe then). Without selective acknowledgements one that
+        // fills a hole counts as one segment (RFC 5681, equation 2; RFC 3465, section 2.3).
+        let delivered = acked.delivered + sacked.delivered;
+        let counted = if profile.recovery == Recovery::NewReno && recovering != State::Open {
+            1
+        } else {
+            delivered
+        };
+        let marked = marked(connection.echo, packet.flags, delivered);
+        subflow.round.acked += delivered;
+        subflow.round.marked += marked;
+        subflow.stats.marked += u64::from(marked);
+        let reacts = profile.react_to_the_last || connection.has_more();
+        if ack >= subflow.round_end + u64::from(profile.round_ends_beyond) {
+            end_round(connection, subflow, reacts, at.now);
+        }
+        // A window far from used is not grown (RFC 7661).
+        let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
+        let after_cut = profile.grow_after_mark || ack > subflow.cut_end;
+        let report = Ack {
+            acked: counted,
+            marked,
+            may_grow: counted > 0 && subflow.state != State::Recovery && limited && after_cut,
+            rtt,
+            now: Elapsed(at.now - connection.opened),
+        };
+        connection.report(at.now, |cc, windows| cc.on_ack(windows, s, report));
+        if reacts {
+            cut_if_marked(connection, subflow, packet, ack, at.now);
+        }
+        enter_if_lost(connection, subflow, profile, packet.slot, at);
+        if subflow.reducing {
+            let delivered = if profile.recovery == Recovery::NewReno {
+                acked.packets.saturating_sub(departed).max(1)
+            } else {
+                delivered
+            };
+            let progress = subflow.segments.missing() <= missing;
+            subflow.reduce(delivered, progress);
+        }
+        if drained {
+            close_drained(connection, subflow, at.now);
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let now = at.now;
+        let subflow = &mut self.subflows[packet.slot as usize];
+        let connection = &mut self.connections[subflow.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let s = subflow.index as usize;
+        let mut sacked = Acked::default();
+        if packet.lo != packet.hi {
+            sacked = sack(subflow, packet, profile, now);
+            // Sent before the first segment was sent last, so that the timer runs for that.
+            if sacked.first < subflow.segments.head_sent_at() && profile.recovery == Recovery::Rack {
+                sample(
+                    connection,
+                    subflow,
+                    profile,
+                    packet,
+                    &Acked::default(),
+                    &sacked,
+                    now,
+                );
+                subflow.arm(packet.slot, at);
+            }
+        }
+        if subflow.probe_end != 0 && sacked.delivered == 0 {
+            // Both copies of the probe have arrived (RFC 8985, section 7.4.2).
+            on_probe_acknowledged(connection, subflow, subflow.una, true, now);
+        }
+        if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
+            on_duplicate(connection, subflow, packet);
+        }
+        // Only an acknowledgement with new information counts (RFC 6675, section 2, "DupAck").
+        let counts = profile.recovery == Recovery::NewReno || sacked.delivered > 0;
+        subflow.dupacks += u32::from(counts);
+        if subflow.state != State::Open {
+            let news = News {
+                packet,
+                ack: subflow.una,
+                advanced: false,
+                acked: &Acked::default(),
+                sacked: &sacked,
+            };
+            on_news(connection, subflow, profile, &news);
+        }
+        if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
+            lose_overtaken(connection, subflow, profile, packet.slot, at);
+        }
+        let marked = marked_by_duplicate(connection.echo, packet.flags);
+        subflow.round.acked += sacked.delivered;
+        subflow.round.marked += marked.min(sacked.delivered);
+        let report = Ack {
+            acked: sacked.delivered,
+            marked,
+            may_grow: false,
+            rtt: 0.0,
+            now: Elapsed(now - connection.opened),
+        };
+        connection.report(now, |cc, windows| cc.on_ack(windows, s, report));
+        if profile.react_to_the_last || connection.has_more() {
+            let ack = subflow.una;
+            cut_if_marked(connection, subflow, packet, ack, now);
+        }
+        match profile.recovery {
+            Recovery::NewReno => count_duplicate(subflow, profile),
+            Recovery::Sack if subflow.state == State::Open && subflow.dupacks >= subflow.dupack_threshold => {
+                subflow.segments.lose_first();
+            }
+            Recovery::Sack | Recovery::Rack => {}
+        }
+        enter_if_lost(connection, subflow, profile, packet.slot, at);
+        if subflow.reducing {
+            let delivered = if profile.recovery == Recovery::NewReno {
+                1
+            } else {
+                sacked.delivered
+            };
+            subflow.reduce(delivered, false);
+        }
+    }
+}
+
+/// A round ended: congestion control may suppress or release, unless nobody `reacts` any more.
+fn end_round(connection: &mut Connection, subflow: &mut Subflow, reacts: bool, now: u64) {
+    let round = std::mem::take(&mut subflow.round);
+    subflow.round_end = subflow.nxt;
+    if !reacts {
+        return;
+    }
+    let s = subflow.index as usize;
+    connection.report_and_look(now, |cc, windows| cc.on_round(windows, s, round));
+    connection.look_at_all = true;
+}
+
+/// The first mark of what was sent after the last cut makes the algorithm cut. What was sent before saw the queue as it was
+/// before, to the last segment (RFC 8257, section 3.3, step 3), and RFC 3168's echo lasts until CWR has arrived.
+#[inline(always)]
+fn cut_if_marked(connection: &mut Connection, subflow: &mut Subflow, packet: &Packet, ack: u64, now: u64) {
+    let echoed = packet.flags & ECE != 0;
+    if echoed && ack > subflow.cut_end && !matches!(subflow.state, State::Recovery | State::Loss) {
+        subflow.cut_end = subflow.nxt;
+        subflow.send_cwr = true;
+        let s = subflow.index as usize;
+        connection.report(now, |cc, windows| cc.on_mark(windows, s));
+    }
+}
+
+/// A duplicate without selective acknowledgements. The third one starts fast retransmit, but not where the acknowledgement covers
+/// no more than what was sent when the last recovery began: it may answer what was sent again (RFC 6582, section 3.2, step 1).
+fn count_duplicate(subflow: &mut Subflow, profile: &Profile) {
+    let beyond = subflow.recover == 0 || subflow.una > subflow.recover;
+    if subflow.state == State::Open && subflow.dupacks >= subflow.dupack_threshold && beyond {
+        subflow.segments.lose_first();
+        subflow.departed = subflow.dupack_threshold - 1;
+    }
+    if (subflow.state == State::Recovery || subflow.segments.any_lost() || profile.limited_transmit && beyond)
+        && subflow.state != State::Loss
+    {
+        subflow.departed = (subflow.departed + 1).min(subflow.segments.len());
+    }
+}
+
+/// Notes what an acknowledgement reports beyond a hole.
+#[cold]
+fn sack(subflow: &mut Subflow, packet: &Packet, profile: &Profile, now: u64) -> Acked {
+    let sacked = subflow
+        .segments
+        .sack(packet.lo, packet.hi, now, subflow.rtt.least_or_none());
+    if sacked.delivered > 0 && profile.recovery == Recovery::Sack {
+        subflow.segments.judge(subflow.dupack_threshold);
+    }
+    sacked
+}
+
+/// Takes an RTT sample if the acknowledgement allows one, and returns it in seconds, else 0. The estimator's is that of the first
+/// segment newly acknowledged (RFC 7323, section 4.3), the minimum's and congestion control's that of the last.
+///
+/// Where something acknowledged was sent again it gives none (Karn), because what follows may have waited behind it, unless
+/// timestamps show which copy it was.
+#[inline(always)]
+fn sample(
+    connection: &mut Connection,
+    subflow: &mut Subflow,
+    profile: &Profile,
+    packet: &Packet,
+    acked: &Acked,
+    sacked: &Acked,
+    now: u64,
+) -> f64 {
+    let (first, last) = if acked.first != u64::MAX && !acked.again {
+        (acked.first, acked.last)
+    } else {
+        let Some(it) = sent_again(subflow, profile, packet, acked, sacked, now) else {
+            return 0.0;
+        };
+        it
+    };
+    subflow.rtt.sample(now - first);
+    subflow.rtt.note(now - last);
+    let window = &mut connection.windows[subflow.index as usize];
+    window.srtt = subflow.rtt.srtt() as f64 * 1e-12;
+    window.min_rtt = subflow.rtt.least() as f64 * 1e-12;
+    (now - last) as f64 * 1e-12
+}
+
+/// When what an acknowledgement covers was sent first and last, although some of it was sent again.
+#[cold]
+fn sent_again(
+    subflow: &Subflow,
+    profile: &Profile,
+    packet: &Packet,
+    acked: &Acked,
+    sacked: &Acked,
+    now: u64,
+) -> Option<(u64, u64)> {
+    if sacked.first != u64::MAX && !sacked.again {
+        return Some((sacked.first, sacked.last));
+    }
+    if !profile.timestamps || !acked.again {
+        return None;
+    }
+    let undo = &subflow.undo;
+    let sent = if packet.flags & AGAIN != 0 {
+        // Of several copies it may be an earlier one; sooner than ever it cannot be the last.
+        let last = acked.head_again;
+        (last != u64::MAX && now - last >= subflow.rtt.least_or_none()).then_some(last)
+    } else {
+        let first_copy = subflow.state == State::Loss && undo.armed && subflow.una <= undo.end;
+        (first_copy && undo.head_sent_at != u64::MAX).then_some(undo.head_sent_at)
+    };
+    sent.map(|sent| (sent, sent))
+}

@@ -1,0 +1,75 @@
+//! How a connection ends: its application stops, or all of its data is acknowledged.
+
+use weft_cc::CongestionControl;
+
+use crate::engine::At;
+
+use super::connection::UNLIMITED;
+use super::host::Host;
+use super::subflow::{State, Subflow};
+
+impl Host {
+    /// The application has no more data.
+    pub(super) fn stop(&mut self, flow: u32, at: &mut At<'_>) {
+        let Some(&index) = self.sent.get(&flow) else {
+            return;
+        };
+        let connection = &mut self.connections[index as usize];
+        if connection.next < connection.total {
+            let mss = self.shared.transports[connection.transport as usize].profile.mss;
+            // What it has handed over goes still.
+            connection.total = connection
+                .queues
+                .as_ref()
+                .map_or(connection.next, |it| it.written().max(connection.next));
+            connection.written = connection.total;
+            connection.last_len = mss as u16;
+            connection.start_to_close(at);
+            self.send_end(index, at);
+        }
+        self.finish_if_done(index, at);
+    }
+
+    /// Closes a connection whose data is all acknowledged. Is it over?
+    pub(super) fn finish_if_done(&mut self, index: u32, at: &mut At<'_>) -> bool {
+        let connection = &self.connections[index as usize];
+        if connection.una != connection.total || connection.total == UNLIMITED {
+            return false;
+        }
+        if connection.finished != u64::MAX {
+            return true;
+        }
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let outstanding = |s: &Subflow| !s.segments.is_empty();
+        if !profile.ends_by_data_ack && self.subflows_of(connection).iter().any(outstanding) {
+            return false;
+        }
+        let connection = &mut self.connections[index as usize];
+        if connection.traced {
+            self.end_trace(index, at.now);
+        }
+        let connection = &mut self.connections[index as usize];
+        connection.finished = at.now;
+        connection.note_suppression(at.now);
+        connection.reinject = std::collections::VecDeque::new();
+        connection.queues = None;
+        let first = connection.first as usize;
+        for s in 0..connection.windows.len() {
+            let subflow = &mut self.subflows[first + s];
+            subflow.state = State::Closed;
+            subflow.deadline = u64::MAX;
+            subflow.segments.clear();
+            if connection.windows[s].established {
+                connection.windows[s].established = false;
+                connection.cc.on_close(&mut connection.windows, s);
+            }
+        }
+        let (flow, watches) = (connection.flow, connection.watch.is_some());
+        if watches {
+            self.end_watch(index);
+        }
+        self.ended.push(index);
+        self.acknowledged(flow, at);
+        true
+    }
+}

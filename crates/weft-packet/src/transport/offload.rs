@@ -1,0 +1,86 @@
+//! Segmentation and receive offload: data leaves in bursts, and what arrives in a row is acknowledged once.
+//!
+//! Linux hands its card up to 64 KB of a socket at once (TSO) and waits a little for that much (`tcp_tso_autosize`,
+//! `tcp_tso_should_defer`, `net/ipv4/tcp_output.c`); its receivers merge what a card's interrupt finds (GRO), which TCP answers with
+//! one acknowledgement. Here an interrupt comes a stated time after the last packet. Packets on links stay packets.
+
+use weft_spec::Time;
+
+use crate::engine::At;
+
+use super::connection::Connection;
+use super::host::{TimerKind, timer_key};
+use super::pacing;
+use super::receiver::Receiver;
+use super::subflow::{State, Subflow};
+
+/// Bytes that a card takes of a socket at once (`GSO_LEGACY_MAX_SIZE`), and that a receiver merges at most.
+const MOST: u32 = 65_536;
+/// A window that has room for this part of itself waits no longer (`tcp_tso_win_divisor`).
+const DIVISOR: u32 = 3;
+/// A socket that has been silent so long waits no longer: 1 ms.
+const SILENT: u64 = 1_000_000_000;
+
+impl Connection {
+    /// Packets that `subflow`, whose window has room, hands its card now; none: it waits for more room.
+    pub fn burst(&self, subflow: &Subflow, now: u64) -> Option<u32> {
+        // What is repaired goes at once, packet by packet.
+        if subflow.state != State::Open || subflow.reducing {
+            return Some(1);
+        }
+        let window = &self.windows[subflow.index as usize];
+        let room = self.room(subflow);
+        let most = self.longest(subflow).min(self.ready(subflow.index as usize));
+        let sent = subflow.segments.head_sent_at().min(now);
+        let waits = room < most
+            && f64::from(room * DIVISOR) < window.cwnd
+            // Nobody waits for an acknowledgement that will not come, or not for long.
+            && !subflow.segments.is_empty()
+            && now - subflow.segments.tail_sent_at() < SILENT
+            && (now - sent) as f64 * 1e-12 >= window.srtt / 2.0;
+        (!waits).then_some(room.min(most).max(1))
+    }
+
+    /// Packets for which the window has room.
+    fn room(&self, subflow: &Subflow) -> u32 {
+        (self.windows[subflow.index as usize].cwnd as u32).saturating_sub(subflow.pipe())
+    }
+
+    /// Packets that subflow `s` could be sending.
+    fn ready(&self, s: usize) -> u32 {
+        if self.queues.is_some() {
+            return self.given(s);
+        }
+        let window = self.receive_window.saturating_sub(self.next - self.una);
+        (self.written - self.next).min(window) + self.reinject.len() as u32
+    }
+
+    /// The longest burst (`tcp_tso_autosize`): what the pacing rate sends in a millisecond, and more on short ways.
+    fn longest(&self, subflow: &Subflow) -> u32 {
+        let window = &self.windows[subflow.index as usize];
+        let mss = f64::from(self.mss);
+        let by_rate = pacing::rate(window, subflow.segments.len()) * mss / 1024.0;
+        let near = MOST.checked_shr((window.min_rtt * 1e6) as u32 >> 9).unwrap_or(0);
+        let bytes = (by_rate + f64::from(near)).min(f64::from(MOST));
+        ((bytes / mss) as u32).max(2)
+    }
+}
+
+impl Receiver {
+    /// May what has arrived be acknowledged with what comes right behind it?
+    #[inline(always)]
+    pub fn merges(&self, within: Time, mss: u32) -> bool {
+        within.0 > 0 && self.unacked < MOST / mss
+    }
+
+    /// An acknowledgement is due by then.
+    #[inline(always)]
+    pub fn acknowledge_by(&mut self, deadline: u64, slot: u32, at: &mut At<'_>) {
+        self.deadline = deadline;
+        if self.timer > deadline {
+            self.later = self.timer;
+            self.timer = deadline;
+            at.set_timer(deadline, timer_key(TimerKind::DelayedAck, slot));
+        }
+    }
+}

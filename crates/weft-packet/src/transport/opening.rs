@@ -1,0 +1,294 @@
+//! How a connection and its subflows open: SYNs, their answers, and what is known from then on.
+
+use std::sync::Arc;
+
+use weft_cc::{CongestionControl, Window};
+use weft_paths::{PathPolicy, Way, draw};
+
+use crate::engine::At;
+use crate::engine::packet::{ACK, PROTECTED, Packet, SYN};
+
+use super::connection::{Connection, UNLIMITED};
+use super::handshakes::HANDSHAKE_DONE;
+use super::host::Host;
+use super::joining::join_at;
+use super::reassembly::{Chunks, Islands};
+use super::receiver::{Assembly, Receiver};
+use super::retiring::put;
+use super::scattering::{expect_reordering, join_after};
+use super::scheduling::Queues;
+use super::subflow::{State, Subflow};
+use super::wandering::Wandering;
+
+impl Host {
+    /// A flow starts: subflow 0's SYN is sent.
+    pub(super) fn open(&mut self, flow: u32, at: &mut At<'_>) {
+        let shared = &self.shared;
+        let spec = shared.flow(flow);
+        let transport = &shared.transports[spec.transport as usize];
+        let profile = &transport.profile;
+        let mss = u64::from(profile.mss);
+        let (total, last_len) = match spec.size {
+            // A size beyond what chunks can number was refused when the run was set up.
+            Some(size) => (size.0.div_ceil(mss) as u32, ((size.0 + mss - 1) % mss + 1) as u16),
+            None => (UNLIMITED, profile.mss as u16),
+        };
+        let nodes = &shared.fabric.hosts;
+        let (from, to) = (nodes[self.index as usize], nodes[spec.to as usize]);
+        let first = self.free.run(transport.subflows);
+        let first = first.unwrap_or(self.subflows.len() as u32);
+        let cc = transport.cc.clone();
+        let connection = Connection {
+            flow,
+            transport: spec.transport,
+            first,
+            echo: cc.echo(),
+            suppresses_within_rounds: cc.suppresses_within_rounds(),
+            cc,
+            windows: vec![
+                Window::new(profile.initial_cwnd, profile.initial_ssthresh);
+                transport.subflows as usize
+            ],
+            total,
+            written: if spec.rate.is_none() { total } else { 0 },
+            mss: profile.mss,
+            last_len,
+            next: 0,
+            una: 0,
+            join_at: join_at(join_after(transport).0, profile.mss, profile.confirmed_joins),
+            joined: u64::MAX,
+            receive_window: (profile.receive_buffer / mss).clamp(1, u64::from(u32::MAX)) as u32,
+            reinject: std::collections::VecDeque::new(),
+            queues: transport
+                .gives_ahead()
+                .then(|| Box::new(Queues::new(transport.subflows))),
+            watch: None,
+            turn: 0,
+            look_at_all: false,
+            awaits_join: false,
+            closes_until: if profile.full_handshakes { u64::MAX } else { 0 },
+            opened: at.now,
+            established: u64::MAX,
+            finished: u64::MAX,
+            reinjected: 0,
+            suppressions: 0,
+            suppressed_since: u64::MAX,
+            episodes: Vec::new(),
+            paced: profile.pacing,
+            traced: false,
+        };
+        let index = put(&mut self.connections, &mut self.free.connections, connection);
+        for s in 0..transport.subflows {
+            // Whether routes fit was checked when the run was set up.
+            let way = Way {
+                flow,
+                subflow: s,
+                subflows: transport.subflows,
+                back: false,
+            };
+            let route = shared.route(spec.transport, way, from, to).unwrap_or_default();
+            let mut subflow = Subflow::new(index, s, route, profile);
+            subflow.wandering = Wandering::new(shared, spec.transport, way, from, to);
+            if let Some(wandering) = &subflow.wandering {
+                let paths = wandering.paths();
+                expect_reordering(&mut subflow, transport, paths, way);
+            }
+            match self.subflows.get_mut((first + s) as usize) {
+                Some(place) => *place = subflow,
+                None => self.subflows.push(subflow),
+            }
+        }
+        self.sent.insert(flow, index);
+        let (paced, watching) = (spec.rate.is_some(), transport.paths.watching());
+        self.place_probes(index, at);
+        if let Some(watching) = watching {
+            self.begin_to_watch(index, &watching, at);
+        }
+        self.send_syn(first, at);
+        if paced {
+            self.write(flow, at);
+        }
+    }
+
+    /// Sends a subflow's SYN, the first time or again.
+    pub(super) fn send_syn(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        let connection = &self.connections[subflow.connection as usize];
+        if connection.finished != u64::MAX {
+            return;
+        }
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        subflow.syn_sent = at.now;
+        subflow.state = State::SynSent;
+        subflow.arm(slot, at);
+        at.send(&Packet {
+            route: subflow.route,
+            slot,
+            seq: subflow.wandering.as_ref().map_or(0, |it| it.turns()),
+            chunk: subflow.stats.syn_timeouts as u32,
+            lo: connection.flow,
+            hi: subflow.index,
+            size: profile.ack_size as u16,
+            flags: SYN | if profile.protect_handshake { PROTECTED } else { 0 },
+            ..Packet::default()
+        });
+    }
+
+    /// A subflow is opened, or its SYN/ACK was late or lost.
+    pub(super) fn on_syn(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let (flow, index) = (packet.lo, packet.hi);
+        let shared = Arc::clone(&self.shared);
+        let spec = shared.flow(flow);
+        let transport = &shared.transports[spec.transport as usize];
+        let profile = &transport.profile;
+        let assembly = if let Some(&known) = self.received.get(&flow) {
+            known
+        } else {
+            let it = Assembly {
+                flow,
+                transport: spec.transport,
+                chunks: Chunks::default(),
+                end: u32::MAX,
+                bytes: 0,
+                newest: 0,
+                due: self.record_delivered(flow, shared.due(flow, &spec)),
+            };
+            let new = put(&mut self.assemblies, &mut self.free.assemblies, it);
+            self.received.insert(flow, new);
+            new
+        };
+        let (receivers, free) = (&mut self.receivers, &mut self.free.receivers);
+        let receiver = *self.accepted.entry((flow, index)).or_insert_with(|| {
+            let nodes = &shared.fabric.hosts;
+            let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
+            let way = Way {
+                flow,
+                subflow: index,
+                subflows: transport.subflows,
+                back: true,
+            };
+            let mut it = Receiver {
+                assembly,
+                peer: packet.slot,
+                route: shared.route(spec.transport, way, here, there).unwrap_or_default(),
+                wandering: Wandering::new(&shared, spec.transport, way, here, there),
+                next: 0,
+                islands: Islands::default(),
+                joined_at: 0,
+                unacked: 0,
+                quick: profile.quick_acks,
+                echo: transport.cc.echo(),
+                ce: false,
+                marks: 0,
+                tells: 0,
+                last: 0,
+                deadline: u64::MAX,
+                timer: u64::MAX,
+                later: u64::MAX,
+                packets: 0,
+            };
+            if packet.seq != 0
+                && let Some(wandering) = &mut it.wandering
+            {
+                it.route = wandering.turn(packet.seq.into()).unwrap_or(it.route);
+            }
+            put(receivers, free, it)
+        });
+        at.send(&Packet {
+            route: self.receivers[receiver as usize].route,
+            slot: packet.slot,
+            seq: receiver,
+            chunk: packet.chunk,
+            lo: flow,
+            hi: index,
+            size: profile.ack_size as u16,
+            flags: SYN | ACK | if profile.protect_handshake { PROTECTED } else { 0 },
+            ..Packet::default()
+        });
+    }
+
+    /// A SYN/ACK arrived. Which SYN it answers its number tells, as a timestamp would; without those, an answer to a SYN sent twice
+    /// gives no sample (Karn).
+    pub(super) fn on_syn_ack(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[packet.slot as usize];
+        if subflow.state != State::SynSent {
+            return;
+        }
+        let connection = &mut self.connections[subflow.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let s = subflow.index as usize;
+        subflow.peer = packet.seq;
+        let last = u64::from(packet.chunk) == subflow.stats.syn_timeouts;
+        if profile.sample_handshake_rtt && last && (profile.timestamps || packet.chunk == 0) {
+            subflow.rtt.sample(at.now - subflow.syn_sent);
+            let rtt = subflow.rtt.srtt() as f64 * 1e-12;
+            connection.windows[s].srtt = rtt;
+            connection.windows[s].min_rtt = rtt;
+        }
+        if s > 0 && profile.confirmed_joins {
+            self.confirm(packet.slot, at);
+        } else {
+            self.establish(packet.slot, at);
+        }
+    }
+
+    /// A subflow may carry data; after subflow 0 the others join.
+    pub(super) fn establish(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        let index = subflow.connection;
+        let connection = &mut self.connections[index as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let full_handshakes = profile.full_handshakes;
+        let s = subflow.index as usize;
+        subflow.state = State::Open;
+        subflow.deadline = u64::MAX;
+        subflow.stats.established = at.now;
+        connection.windows[s].established = true;
+        connection.cc.on_open(&mut connection.windows, s);
+        connection.note_suppression(at.now);
+        connection.look_at_all = true;
+        connection.awaits_join =
+            profile.turn_waits_for_join && connection.windows.iter().any(|w| !w.established);
+        if s == 0 {
+            connection.established = at.now;
+            if connection.join_at == 0 {
+                self.open_joins(index, at);
+            }
+        } else {
+            self.take_over(index, at.now);
+        }
+        if full_handshakes {
+            let flow = self.connections[index as usize].flow;
+            self.send_bare(flow, s as u32, HANDSHAKE_DONE, at);
+        }
+        self.pump(index, slot, at);
+    }
+
+    /// A SYN, or the confirmation of a join, was not answered. The first SYNs are sent again at equal intervals if the profile says
+    /// so, as by Linux since 6.5.
+    pub(super) fn syn_timed_out(&mut self, slot: u32, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[slot as usize];
+        if subflow.state == State::Confirming {
+            subflow.rtt.back_off();
+            self.confirm(slot, at);
+            return;
+        }
+        let connection = &self.connections[subflow.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        subflow.stats.syn_timeouts += 1;
+        if subflow.stats.syn_timeouts > profile.syn_linear_timeouts.into() {
+            subflow.rtt.back_off();
+        }
+        self.send_syn(slot, at);
+    }
+
+    /// A uniformly random time up to `join_delay`, of a stream for each purpose.
+    pub(super) fn join_delay(&self, flow: u32, subflow: u32, purpose: u64) -> u64 {
+        let spec = self.shared.flow(flow);
+        let profile = &self.shared.transports[spec.transport as usize].profile;
+        let which = u64::from(flow) << 32 | u64::from(subflow);
+        let hash = draw(&[self.shared.seed, which, purpose]);
+        let range = u128::from(profile.join_delay.0) + 1;
+        ((u128::from(hash) * range) >> 64) as u64
+    }
+}

@@ -1,0 +1,118 @@
+//! Bursts, and acknowledgements of several segments.
+
+use super::*;
+
+fn acknowledged(run: &Run) -> Vec<u32> {
+    run.acks().iter().map(|seen| seen.packet.seq / 1448).collect()
+}
+
+/// What arrives in a row is acknowledged once, up to 64 KB; the connection's last segment at once.
+#[test]
+fn segments_in_a_row_are_acknowledged_once() {
+    let apart = serialisation(1514);
+    let table: [(u64, u32, u64, &[u32]); 6] = [
+        (2 * apart, 2, 20, &[20]),
+        (2 * apart, 2, 60, &[45, 60]),
+        (2 * apart, 1, 20, &[20]),
+        // Nothing comes so soon.
+        (apart / 2, 2, 6, &[2, 4, 6]),
+        (0, 2, 6, &[2, 4, 6]),
+        (0, 1, 3, &[1, 2, 3]),
+    ];
+    for (gro, ack_every, segments, expected) in table {
+        let mut wire = Wire::of(100.0, segments);
+        wire.profile.ack_every = ack_every;
+        wire.offload.gro = Time(gro);
+        let run = wire.run(100 * MS, pass);
+        assert_eq!(acknowledged(&run), expected, "{gro} ps, every {ack_every}");
+        assert!(run.finished());
+    }
+}
+
+/// A gap ends the row, and the acknowledgement comes when it is over. A lone segment waits for the timer, as without offload.
+#[test]
+fn a_gap_ends_the_row() {
+    let gro = 3 * US;
+    let mut wire = Wire::of(100.0, 14);
+    wire.profile.ack_every = 2;
+    wire.offload.gro = Time(gro);
+    let run = wire.run(100 * MS, |seen| match (seen.kind, seen.nth) {
+        (Kind::Data, 8..=12) => Fate::Late(50 * US),
+        (Kind::Data, 13) => Fate::Late(90 * US),
+        _ => Fate::Pass,
+    });
+    assert_eq!(acknowledged(&run), [8, 13, 14]);
+    let (data, acks) = (run.data(), run.acks());
+    let way = 2 * DELAY + serialisation(1514) + serialisation(66);
+    assert_eq!(acks[0].time - data[7].time, way + gro);
+    let mut wire = Wire::of(1.0, 3);
+    wire.profile.ack_every = 2;
+    wire.offload.gro = Time(gro);
+    let run = wire.run(1_000 * MS, pass);
+    assert_eq!(run.acks()[0].time - run.data()[0].time, way + 40 * MS);
+}
+
+/// RFC 8257, section 3.2: what has another mark is not merged with what came before.
+#[test]
+fn a_mark_ends_the_row() {
+    let mut wire = Wire::of(100.0, 20);
+    wire.cc = Script::steady(100.0).echoing(Echo::Dctcp).algorithm();
+    wire.profile.ack_every = 2;
+    wire.offload.gro = Time(3 * US);
+    let run = wire.run(100 * MS, |seen| {
+        if seen.kind == Kind::Data && seen.nth == 9 {
+            Fate::Mark
+        } else {
+            Fate::Pass
+        }
+    });
+    assert_eq!(acknowledged(&run), [9, 10, 11, 20]);
+}
+
+/// `tcp_tso_should_defer`: data waits until a third of the window has room.
+#[test]
+fn data_leaves_in_bursts_of_a_third_of_the_window() {
+    let bursts = |tso| {
+        let mut wire = Wire::of(12.0, 600);
+        wire.offload.tso = tso;
+        let run = wire.run(100 * MS, |seen| match (seen.kind, seen.nth) {
+            // The first window is spread over the round trip.
+            (Kind::Data, nth) if nth < 12 => Fate::Late(u64::from(nth) * 3 * US),
+            _ => Fate::Pass,
+        });
+        assert!(run.finished() && run.delivered() == 600 * 1448);
+        let times: Vec<u64> = run.data().iter().map(|seen| seen.time).collect();
+        let mut lengths = vec![1];
+        for pair in times[12..580].windows(2) {
+            if pair[1] - pair[0] > serialisation(1514) {
+                lengths.push(1);
+            } else {
+                *lengths.last_mut().unwrap() += 1;
+            }
+        }
+        lengths
+    };
+    let (with, without) = (bursts(true), bursts(false));
+    assert!(without.iter().all(|&length| length <= 3), "{without:?}");
+    let whole = &with[1..with.len() - 1];
+    assert!(whole.iter().all(|&length| length >= 4), "{with:?}");
+}
+
+/// A lost burst is repaired and nobody waits for ever, with and without merging.
+#[test]
+fn what_is_lost_is_repaired() {
+    for gro in [0, 5 * US] {
+        let mut wire = Wire::of(20.0, 300);
+        wire.profile.ack_every = 2;
+        wire.offload = Offload {
+            tso: true,
+            gro: Time(gro),
+        };
+        let run = wire.run(2_000 * MS, |seen| {
+            let lost = seen.kind == Kind::Data && (40..50).contains(&seen.nth) && seen.again == 0;
+            if lost { Fate::Drop } else { Fate::Pass }
+        });
+        assert!(run.finished() && run.delivered() == 300 * 1448);
+        assert_eq!(run.subflow(0).stats.timeouts, 0);
+    }
+}

@@ -1,0 +1,124 @@
+//! Which of the outstanding segments are taken for lost.
+
+use super::{AMBIGUOUS, LOST, Newest, RESENT, SACKED, Segments};
+
+impl Segments {
+    /// Takes for lost what was sent before the newest delivered segment and has been under way for longer than its RTT and
+    /// `window` (RFC 8985, section 6.2, step 5). Returns when the next one will have been; `u64::MAX` if there is none.
+    ///
+    /// Segments sent once were sent in the order of their positions, and those sent again in that of a queue, so that nothing
+    /// is looked at twice.
+    pub fn lose_overtaken(&mut self, window: u64, now: u64) -> u64 {
+        let Newest { sent: newest, rtt } = self.newest;
+        let patience = rtt.saturating_add(window);
+        let mut due = u64::MAX;
+        let mut position = self.judged.max(self.base);
+        let end = self.end();
+        while position < end {
+            let segment = self.at(position);
+            if segment.flags & SACKED != 0 {
+                position = segment.sent_at;
+                continue;
+            }
+            if segment.flags & (LOST | AMBIGUOUS) == 0 {
+                if (segment.sent_at, position) >= newest {
+                    break;
+                }
+                if segment.sent_at.saturating_add(patience) > now {
+                    due = segment.sent_at.saturating_add(patience);
+                    break;
+                }
+                self.lose(position);
+            }
+            position += 1;
+        }
+        self.judged = position;
+        while let Some(&(sent_at, position)) = self.again.front() {
+            if position >= self.base
+                && self.at(position).flags & RESENT != 0
+                && self.at(position).sent_at == sent_at
+            {
+                if (sent_at, position) >= newest {
+                    break;
+                }
+                if sent_at.saturating_add(patience) > now {
+                    due = due.min(sent_at.saturating_add(patience));
+                    break;
+                }
+                self.at(position).flags &= !RESENT;
+                self.resent -= 1;
+                self.next_lost = self.next_lost.min(position);
+            }
+            self.again.pop_front();
+        }
+        due
+    }
+
+    /// Takes for lost every segment that `threshold` sacked segments have overtaken (RFC 6675, `IsLost`).
+    pub fn judge(&mut self, threshold: u32) {
+        let mut bound = self.sacked_end.max(self.base);
+        let mut above = 0;
+        let start = self.judged.max(self.base);
+        while above < threshold && start < bound {
+            bound -= 1;
+            above += u32::from(self.at(bound).flags & SACKED != 0);
+        }
+        if above < threshold {
+            return;
+        }
+        let mut position = start;
+        while position < bound {
+            self.lose(position);
+            position += 1;
+        }
+        self.judged = bound;
+    }
+
+    fn lose(&mut self, position: u64) {
+        let segment = self.at(position);
+        if segment.flags & (SACKED | LOST) == 0 {
+            segment.flags |= LOST;
+            self.lost += 1;
+            self.next_lost = self.next_lost.min(position);
+        }
+    }
+
+    /// Takes the first segment for lost (third duplicate acknowledgement, partial acknowledgement).
+    pub fn lose_first(&mut self) {
+        if self.len > 0 && self.at(self.base).flags & SACKED == 0 {
+            self.lose(self.base);
+        }
+    }
+
+    /// Takes for lost what is not sacked, what was sent again too (timeout): the first segment, and all that were sent until
+    /// `since`.
+    pub fn lose_all(&mut self, since: u64) {
+        self.judged = self.end();
+        let mut position = self.base;
+        while position != self.end() {
+            let head = position == self.base;
+            let segment = self.at(position);
+            if segment.flags & SACKED == 0 && (head || segment.sent_at <= since) {
+                let flags = segment.flags;
+                segment.flags = flags & !RESENT | LOST;
+                self.lost += u32::from(flags & LOST == 0);
+                self.resent -= u32::from(flags & RESENT != 0);
+            } else if segment.flags & (SACKED | LOST) == 0 {
+                self.judged = self.judged.min(position);
+            }
+            position += 1;
+        }
+        self.next_lost = self.base;
+    }
+
+    /// Takes nothing for lost any more: it was only late.
+    pub fn find_again(&mut self) {
+        for i in 0..self.len {
+            let mask = self.ring.len() - 1;
+            self.ring[(self.head + i) as usize & mask].flags &= !(LOST | RESENT);
+        }
+        (self.lost, self.resent) = (0, 0);
+        self.again.clear();
+        self.judged = self.base;
+    }
+}

@@ -1,0 +1,161 @@
+use super::*;
+
+const MSS: u32 = 1000;
+
+fn queue(n: u32) -> Segments {
+    let mut q = Segments::default();
+    for i in 0..n {
+        q.push(i * MSS, i, MSS as u16, u64::from(i));
+    }
+    q
+}
+
+#[test]
+fn cumulative_acknowledgement_tells_of_the_first_and_the_last() {
+    let mut q = queue(4);
+    assert_eq!(
+        q.acknowledge(MSS * 2 + 1, 9, 0),
+        Acked {
+            packets: 2,
+            delivered: 2,
+            first: 0,
+            last: 1,
+            ..Acked::default()
+        }
+    );
+    assert_eq!(q.pipe(), 2);
+    assert_eq!(q.acknowledge(MSS * 2, 9, 0), Acked::default());
+}
+
+#[test]
+fn three_segments_above_a_hole_make_it_lost() {
+    let mut q = queue(6);
+    assert_eq!(q.sack(MSS, 3 * MSS, 9, 0).delivered, 2);
+    q.judge(3);
+    assert!(!q.any_lost());
+    assert_eq!(q.sack(MSS, 4 * MSS, 9, 0).delivered, 1);
+    q.judge(3);
+    assert!(q.any_to_resend());
+    // 6 outstanding, 3 sacked, 1 lost.
+    assert_eq!(q.pipe(), 2);
+    assert_eq!(q.resend(50).map(|s| s.chunk), Some(0));
+    assert_eq!(q.pipe(), 3);
+    assert!(q.resend(50).is_none());
+    // The retransmission gives no sample, and segments that were sacked before count no more.
+    assert_eq!(
+        q.acknowledge(4 * MSS, 60, 0),
+        Acked {
+            packets: 4,
+            delivered: 1,
+            again: true,
+            head_again: 50,
+            ..Acked::default()
+        }
+    );
+    assert_eq!(q.pipe(), 2);
+    assert!(!q.reordered());
+}
+
+#[test]
+fn two_holes_are_both_found() {
+    let mut q = queue(10);
+    q.sack(MSS, 2 * MSS, 9, 0);
+    q.sack(3 * MSS, 5 * MSS, 9, 0);
+    q.judge(3);
+    // Above segment 0: 1, 3, 4. Above segment 2: 3, 4 only.
+    assert_eq!(q.resend(0).map(|s| s.chunk), Some(0));
+    assert!(q.resend(0).is_none());
+    q.sack(3 * MSS, 6 * MSS, 9, 0);
+    q.judge(3);
+    assert_eq!(q.resend(0).map(|s| s.chunk), Some(2));
+}
+
+/// RFC 8985, section 6.2, step 5: lost is what was sent before the newest delivered segment and is out for longer than its
+/// RTT and the window. Segments are sent at 0, 1, 2, ...
+#[test]
+fn what_is_overtaken_is_lost_after_the_window() {
+    let mut q = queue(6);
+    // Segment 2 took 100.
+    q.sack(2 * MSS, 3 * MSS, 102, 0);
+    assert_eq!(q.lose_overtaken(25, 102), 125);
+    assert!(!q.any_lost());
+    // Segment 0 is due, 1 a little later; 3 was sent later than what was delivered.
+    assert_eq!(q.lose_overtaken(25, 125), 126);
+    assert_eq!(q.resend(125).map(|s| s.chunk), Some(0));
+    assert_eq!(q.lose_overtaken(0, 125), u64::MAX);
+    assert_eq!(q.resend(125).map(|s| s.chunk), Some(1));
+    assert!(q.resend(125).is_none());
+    assert!(!q.reordered());
+}
+
+/// A retransmission lost again hides nothing: those sent after it are found in the order of sending, not of sequence.
+#[test]
+fn retransmissions_are_overtaken_in_the_order_of_sending() {
+    let mut q = queue(8);
+    q.sack(7 * MSS, 8 * MSS, 100, 0);
+    q.lose_overtaken(0, 100);
+    for (now, chunk) in [(100, 0), (110, 1), (120, 2), (130, 3)] {
+        assert_eq!(q.resend(now).map(|s| s.chunk), Some(chunk));
+    }
+    // 1 arrives: 0 is lost again, and sent last.
+    q.sack(MSS, 2 * MSS, 210, 0);
+    q.lose_overtaken(0, 210);
+    assert_eq!(q.resend(210).map(|s| s.chunk), Some(0));
+    // 3 arrives: 2 is lost again, although 0, before it in sequence, was sent later.
+    q.sack(3 * MSS, 4 * MSS, 230, 0);
+    assert_eq!(q.lose_overtaken(0, 230), u64::MAX);
+    assert_eq!(q.resend(230).map(|s| s.chunk), Some(2));
+}
+
+#[test]
+fn a_hole_filled_by_what_was_sent_once_is_reordering() {
+    let mut q = queue(6);
+    q.sack(3 * MSS, 4 * MSS, 9, 0);
+    assert!(!q.reordered());
+    q.sack(MSS, 2 * MSS, 9, 0);
+    assert!(q.reordered());
+    let mut q = queue(6);
+    q.sack(3 * MSS, 4 * MSS, 9, 0);
+    q.acknowledge(MSS, 9, 0);
+    assert!(q.reordered());
+}
+
+#[test]
+fn a_timeout_takes_everything_unsacked_for_lost() {
+    let mut q = queue(5);
+    q.sack(2 * MSS, 3 * MSS, 9, 0);
+    q.lose_all(u64::MAX);
+    assert_eq!(q.pipe(), 0);
+    let again: Vec<u32> = std::iter::from_fn(|| q.resend(9).map(|s| s.chunk)).collect();
+    assert_eq!(again, [0, 1, 3, 4]);
+    assert_eq!(q.pipe(), 4);
+    q.lose_all(u64::MAX);
+    assert_eq!(q.resend(10).map(|s| s.chunk), Some(0));
+}
+
+/// RFC 8985, section 6.3: what was sent just now is not taken for lost, but for the first segment.
+#[test]
+fn a_timeout_spares_what_was_sent_just_now() {
+    let mut q = queue(5);
+    q.lose_all(2);
+    assert_eq!(q.pipe(), 2);
+    let again: Vec<u32> = std::iter::from_fn(|| q.resend(9).map(|s| s.chunk)).collect();
+    assert_eq!(again, [0, 1, 2]);
+    q.find_again();
+    assert_eq!((q.pipe(), q.any_lost()), (5, false));
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let mut q = Segments::default();
+    let start = u32::MAX - 3 * MSS;
+    for i in 0..8 {
+        q.push(start.wrapping_add(i * MSS), i, MSS as u16, 0);
+    }
+    q.sack(start.wrapping_add(2 * MSS), start.wrapping_add(7 * MSS), 9, 0);
+    q.judge(3);
+    let again: Vec<u32> = std::iter::from_fn(|| q.resend(9).map(|s| s.chunk)).collect();
+    assert_eq!(again, [0, 1]);
+    assert_eq!(q.acknowledge(start.wrapping_add(8 * MSS), 9, 0).packets, 8);
+    assert_eq!(q.pipe(), 0);
+}

@@ -1,0 +1,206 @@
+//! What a sender puts on the wire: what was lost again, then new data, as windows allow.
+
+use weft_cc::Echo;
+
+use crate::engine::At;
+use crate::engine::packet::{AGAIN, CWR, DATA, ECT, LAST, Packet};
+
+use super::connection::Connection;
+use super::host::Host;
+use super::nic::Lines;
+use super::segments::Segment;
+use super::subflow::Subflow;
+
+impl Host {
+    /// Sends what windows allow: subflow `slot`'s lost segments, then new data by the scheduler.
+    ///
+    /// Only `slot` can have gained room, unless `look_at_all` says otherwise: at the end of a round, when algorithms
+    /// change other subflows' windows, when a subflow opens or times out, and when the receive window was full.
+    #[inline(always)]
+    pub(super) fn pump(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
+        if self.connections[index as usize].traced {
+            self.pump_on_record(index, slot, at);
+        } else {
+            self.send_what_may_go(index, slot, at);
+        }
+    }
+
+    #[cold]
+    fn pump_on_record(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
+        self.note_changes(index, at.now);
+        self.send_what_may_go(index, slot, at);
+        let connection = &self.connections[index as usize];
+        if !connection.gives() {
+            let &Connection { flow, next, .. } = connection;
+            self.note_sent(flow, next, at.now);
+        }
+    }
+
+    #[inline(always)]
+    fn send_what_may_go(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
+        let connection = &mut self.connections[index as usize];
+        if connection.gives() {
+            self.send_what_was_given(index, slot, at);
+            return;
+        }
+        if self.subflows[slot as usize].segments.any_to_resend() {
+            resend(
+                &mut self.lines,
+                connection,
+                &mut self.subflows[slot as usize],
+                self.shared.transports[connection.transport as usize]
+                    .profile
+                    .header,
+                slot,
+                at,
+            );
+        }
+        let transport = &self.shared.transports[connection.transport as usize];
+        let profile = &transport.profile;
+        let first = connection.first as usize;
+        if connection.look_at_all {
+            let n = connection.windows.len();
+            connection.look_at_all = connection.awaits_join;
+            for s in 0..n {
+                if self.subflows[first + s].segments.any_to_resend() {
+                    resend(
+                        &mut self.lines,
+                        connection,
+                        &mut self.subflows[first + s],
+                        profile.header,
+                        (first + s) as u32,
+                        at,
+                    );
+                }
+            }
+            while connection.has_data() {
+                let Some(s) = connection.pick(transport.scheduler, &self.subflows[first..first + n]) else {
+                    break;
+                };
+                let subflow = &mut self.subflows[first + s];
+                if !self.lines.admit(connection, subflow, (first + s) as u32, at) {
+                    continue;
+                }
+                let Some(chunk) = connection.take_chunk(s as u32) else {
+                    break;
+                };
+                send_new(
+                    connection,
+                    subflow,
+                    chunk,
+                    profile.mss,
+                    profile.header,
+                    (first + s) as u32,
+                    at,
+                );
+            }
+            return;
+        }
+        let s = slot as usize - first;
+        while connection.has_data() && connection.has_room(s, &self.subflows[slot as usize]) {
+            let subflow = &mut self.subflows[slot as usize];
+            if !self.lines.admit(connection, subflow, slot, at) {
+                break;
+            }
+            let Some(chunk) = connection.take_chunk(s as u32) else {
+                break;
+            };
+            connection.turn = if s + 1 == connection.windows.len() {
+                0
+            } else {
+                s as u32 + 1
+            };
+            send_new(connection, subflow, chunk, profile.mss, profile.header, slot, at);
+        }
+    }
+}
+
+/// Sends lost segments again as far as the window allows. The first one of a recovery goes at once (RFC 6675, section 5,
+/// step 4.3), and so does the one that a partial acknowledgement asks for (RFC 6582).
+pub fn resend(
+    lines: &mut Lines,
+    connection: &mut Connection,
+    subflow: &mut Subflow,
+    header: u32,
+    slot: u32,
+    at: &mut At<'_>,
+) {
+    if subflow.hold {
+        return;
+    }
+    while subflow.urgent || subflow.may_send(&connection.windows[subflow.index as usize]) {
+        if subflow.segments.any_to_resend() && !lines.admit(connection, subflow, slot, at) {
+            return;
+        }
+        subflow.urgent = false;
+        let Some(segment) = subflow.segments.resend(at.now) else {
+            return;
+        };
+        subflow.stats.retransmitted += 1;
+        transmit(connection, subflow, &segment, header, slot, at);
+    }
+}
+
+/// Sends a chunk for the first time on this subflow.
+#[inline(always)]
+pub fn send_new(
+    connection: &mut Connection,
+    subflow: &mut Subflow,
+    chunk: u32,
+    mss: u32,
+    header: u32,
+    slot: u32,
+    at: &mut At<'_>,
+) {
+    let len = connection.chunk_len(chunk, mss);
+    let seq = subflow.nxt as u32;
+    let segment = subflow.segments.push(seq, chunk, len, at.now);
+    subflow.nxt += u64::from(len);
+    transmit(connection, subflow, &segment, header, slot, at);
+}
+
+/// Puts a segment on the wire.
+#[inline(always)]
+pub fn transmit(
+    connection: &mut Connection,
+    subflow: &mut Subflow,
+    segment: &Segment,
+    header: u32,
+    slot: u32,
+    at: &mut At<'_>,
+) {
+    let mut flags = DATA;
+    if connection.echo != Echo::Off {
+        flags |= ECT;
+        if subflow.send_cwr {
+            flags |= CWR;
+            subflow.send_cwr = false;
+        }
+    }
+    if segment.chunk + 1 == connection.total {
+        flags |= LAST;
+        connection.start_to_close(at);
+    }
+    if segment.was_sent_before() {
+        flags |= AGAIN;
+        subflow.undo.on_copy();
+    }
+    subflow.stats.packets_sent += 1;
+    if subflow.deadline == u64::MAX {
+        subflow.arm(slot, at);
+    }
+    if let Some(wandering) = &mut subflow.wandering {
+        subflow.route = wandering.next(at.now).unwrap_or(subflow.route);
+    }
+    at.send(&Packet {
+        time: 0,
+        route: subflow.route,
+        slot: subflow.peer,
+        seq: segment.seq,
+        chunk: segment.chunk,
+        lo: connection.flow,
+        hi: subflow.index,
+        size: (u32::from(segment.len) + header) as u16,
+        flags,
+    });
+}

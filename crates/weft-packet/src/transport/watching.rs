@@ -1,0 +1,302 @@
+//! Connections that watch the paths of their subflows: nothing new goes to slow ones, and what is outstanding there goes to fast ones, too.
+//!
+//! An acknowledgement costs nothing beside its usual work: what came is seen when a path is looked at, by a timer of each connection.
+
+use std::collections::{HashMap, HashSet};
+
+use weft_paths::{PathPolicy, Paths, Watching, Way, draw};
+use weft_spec::Profile;
+
+use crate::engine::At;
+
+use super::connection::Connection;
+use super::host::{Host, TimerKind, timer_key};
+use super::subflow::{ASIDE, State, Subflow};
+
+/// A path, by how many there are to the other host, and its number: where there are as many, equal numbers begin alike.
+type Path = (u64, u64);
+
+/// What is known of paths and losses, by one connection or by all of a host's of one transport.
+#[derive(Default)]
+pub struct Knowledge {
+    slow: HashSet<Path>,
+    /// When `slow` was last emptied, in multiples of [`Watching::forgets`].
+    epoch: u64,
+    /// Data packets, and those of them that were sent again, in the period.
+    sent: u64,
+    lost: u64,
+    /// Which period that is, in multiples of [`Watching::measures`].
+    period: u64,
+    /// Loss rate of the one before.
+    loss: f64,
+}
+
+impl Knowledge {
+    /// Time goes on.
+    fn move_on(&mut self, watching: &Watching, now: u64) {
+        let epoch = now / watching.forgets.0;
+        if epoch != self.epoch {
+            self.epoch = epoch;
+            self.slow.clear();
+        }
+        let period = now / watching.measures.0;
+        if period != self.period {
+            let measured = period == self.period + 1 && self.sent > 0;
+            self.loss = if measured {
+                self.lost as f64 / self.sent as f64
+            } else {
+                0.0
+            };
+            (self.sent, self.lost, self.period) = (0, 0, period);
+        }
+    }
+}
+
+/// A connection that watches its paths.
+pub struct Watch {
+    /// When they are looked at next.
+    due: u64,
+    /// Its subflows in the order in which they are wanted, the first one first.
+    subflows: Box<[Watched]>,
+    /// Data packets, and those of them that were sent again, that have been counted.
+    counted: (u64, u64),
+    /// What it knows, if its host's others do not.
+    own: Option<Knowledge>,
+}
+
+/// A subflow as it was when it was last looked at.
+struct Watched {
+    index: u32,
+    path: Path,
+    una: u64,
+    dupacks: u32,
+    sacked: u32,
+    /// When acknowledgements were last seen to have come.
+    heard: u64,
+    /// What was sent before this byte was given to the others, too.
+    moved: u64,
+}
+
+impl Watched {
+    /// Has what is outstanding been without an acknowledgement for too long? A receiver that acknowledges every other segment owes
+    /// none before the second, and may delay that of a single one (RFC 8985, section 7.2, allows for the same).
+    fn is_silent(&mut self, subflow: &Subflow, watching: &Watching, profile: &Profile, now: u64) -> bool {
+        let sacked = subflow.segments.sacked();
+        if subflow.una != self.una || subflow.dupacks > self.dupacks || sacked != self.sacked {
+            self.heard = now;
+        }
+        (self.una, self.dupacks, self.sacked) = (subflow.una, subflow.dupacks, sacked);
+        if subflow.segments.is_empty() || subflow.state == State::Closed {
+            return false;
+        }
+        let delayed = || subflow.segments.head_sent_at() + profile.delayed_ack_timeout.0;
+        let owed = subflow.segments.first_sent_at(profile.ack_every);
+        let since = self.heard.max(owed.unwrap_or_else(delayed));
+        let rtts = (watching.patience_rtts * subflow.rtt.srtt() as f64) as u64;
+        now >= since.saturating_add(watching.patience.0.max(rtts))
+    }
+}
+
+/// Bytes of a connection's watch.
+pub fn bytes(subflows: u32) -> usize {
+    size_of::<Watch>() + subflows as usize * size_of::<Watched>()
+}
+
+impl Watch {
+    fn knowledge<'a>(
+        &'a mut self,
+        hosts: &'a mut HashMap<u32, Knowledge>,
+        transport: u32,
+    ) -> (&'a mut [Watched], &'a mut Knowledge) {
+        let knowledge = match &mut self.own {
+            Some(own) => own,
+            None => hosts.entry(transport).or_default(),
+        };
+        (&mut self.subflows, knowledge)
+    }
+
+    /// Adds what was sent, and sent again, since it was last counted.
+    fn count(&mut self, subflows: &[Subflow], hosts: &mut HashMap<u32, Knowledge>, transport: u32) {
+        let counted = subflows.iter().fold((0, 0), |(sent, lost), it| {
+            (sent + it.stats.packets_sent, lost + it.stats.retransmitted)
+        });
+        let before = std::mem::replace(&mut self.counted, counted);
+        let (_, knowledge) = self.knowledge(hosts, transport);
+        knowledge.sent += counted.0 - before.0;
+        knowledge.lost += counted.1 - before.1;
+    }
+}
+
+impl Host {
+    /// A connection opens: its first subflow takes a fast path, if there is one, the others those that follow.
+    #[cold]
+    pub(super) fn begin_to_watch(&mut self, index: u32, watching: &Watching, at: &mut At<'_>) {
+        let connection = &mut self.connections[index as usize];
+        let (flow, transport, n) = (
+            connection.flow,
+            connection.transport,
+            connection.windows.len() as u32,
+        );
+        let subflows = &mut self.subflows[connection.first as usize..][..n as usize];
+        let Some(paths) = subflows[0].wandering.as_ref().map(|it| it.paths()) else {
+            return;
+        };
+        if paths.count == 1 {
+            return;
+        }
+        let mut watch = Box::new(Watch {
+            due: 0,
+            subflows: Box::default(),
+            counted: (0, 0),
+            own: (!watching.shared).then(Knowledge::default),
+        });
+        let (_, knowledge) = watch.knowledge(&mut self.knowledge, transport);
+        knowledge.move_on(watching, at.now);
+        let policy = &self.shared.transports[transport as usize].paths;
+        let first = Way {
+            flow,
+            subflow: 0,
+            subflows: n,
+            back: false,
+        };
+        let slow = |turns: &u64| {
+            let number = policy.path_after(paths, self.shared.seed, first, *turns);
+            knowledge.slow.contains(&(paths.count, number))
+        };
+        let turns = (0..paths.count).find(|turns| !slow(turns)).unwrap_or(0);
+        for subflow in &mut *subflows {
+            if let Some(wandering) = &mut subflow.wandering {
+                subflow.route = wandering.turn(turns).unwrap_or(subflow.route);
+            }
+        }
+        watch.subflows = in_drawn_order(subflows, self.shared.seed, flow, paths, at.now);
+        connection.watch = Some(watch);
+        self.choose(index, watching, at);
+    }
+
+    /// A connection's paths are looked at.
+    pub(super) fn look_at_paths(&mut self, index: u32, at: &mut At<'_>) {
+        let connection = &mut self.connections[index as usize];
+        let due = connection.watch.as_ref().is_some_and(|it| it.due == at.now);
+        let transport = &self.shared.transports[connection.transport as usize];
+        let Some(watching) = transport.paths.watching().filter(|_| due) else {
+            return;
+        };
+        self.choose(index, &watching, at);
+        let first = self.connections[index as usize].first;
+        self.pump(index, first, at);
+    }
+
+    /// Looks which paths are slow, and decides which subflows carry data until the next look.
+    fn choose(&mut self, index: u32, watching: &Watching, at: &mut At<'_>) {
+        let connection = &mut self.connections[index as usize];
+        let Some(mut watch) = connection.watch.take() else {
+            return;
+        };
+        watch.due = at.now + watching.patience.0;
+        at.set_timer(watch.due, timer_key(TimerKind::Watch, index));
+        let (first, transport) = (connection.first, connection.transport);
+        let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
+        watch.count(subflows, &mut self.knowledge, transport);
+        let (watched, knowledge) = watch.knowledge(&mut self.knowledge, transport);
+        knowledge.move_on(watching, at.now);
+        let profile = &self.shared.transports[transport as usize].profile;
+        let silent: Vec<Path> = watched
+            .iter_mut()
+            .filter_map(|it| {
+                let subflow = &subflows[it.index as usize];
+                it.is_silent(subflow, watching, profile, at.now)
+                    .then_some(it.path)
+            })
+            .collect();
+        knowledge.slow.extend(&silent);
+        if watched.iter().all(|it| knowledge.slow.contains(&it.path)) {
+            // What answers now is better than what does not, whatever it was before.
+            for it in &*watched {
+                knowledge.slow.remove(&it.path);
+            }
+            knowledge.slow.extend(&silent);
+        }
+        let is_slow = |it: &Watched| knowledge.slow.contains(&it.path);
+        let any_fast = !watched.iter().all(is_slow);
+        let most = self.shared.transports[transport as usize]
+            .paths
+            .subflows_at(knowledge.loss);
+        let fast = watched.iter().filter(|it| !any_fast || !is_slow(it));
+        let mut wanted = fast
+            .take(most.max(1) as usize)
+            .fold(0_u64, |all, it| all | 1 << it.index);
+        let established = (0..).zip(&connection.windows).filter(|(_, w)| w.established);
+        let established = established.fold(0_u64, |all, (s, _)| all | 1 << s);
+        let answer = wanted & established != 0;
+        if !answer {
+            // Until one of them has joined.
+            wanted |= established;
+        }
+        let mut joins = Vec::new();
+        for it in watched.iter_mut() {
+            let subflow = &mut subflows[it.index as usize];
+            if wanted >> it.index & 1 == 1 {
+                connection.look_at_all |= subflow.held & ASIDE != 0;
+                subflow.held &= !ASIDE;
+                if subflow.state == State::Closed && connection.joined != u64::MAX {
+                    joins.push(first + it.index);
+                }
+                continue;
+            }
+            subflow.held |= ASIDE;
+            if any_fast && answer && it.moved < subflow.nxt && knowledge.slow.contains(&it.path) {
+                connection.share(it.index, subflow, it.moved);
+                it.moved = subflow.nxt;
+            }
+        }
+        connection.watch = Some(watch);
+        for slot in joins {
+            self.send_syn(slot, at);
+        }
+    }
+
+    /// A connection has ended.
+    #[cold]
+    pub(super) fn end_watch(&mut self, index: u32) {
+        let connection = &mut self.connections[index as usize];
+        if let Some(mut watch) = connection.watch.take() {
+            let subflows = &self.subflows[connection.first as usize..][..connection.windows.len()];
+            watch.count(subflows, &mut self.knowledge, connection.transport);
+        }
+    }
+}
+
+impl Connection {
+    /// Gives the others, too, what a subflow has sent from a byte on and is outstanding, and what it holds.
+    fn share(&mut self, s: u32, subflow: &Subflow, from: u64) {
+        if self.gives() {
+            self.return_given(s, subflow, from);
+        } else {
+            self.reinject_outstanding(s, subflow, from);
+        }
+        self.look_at_all = true;
+    }
+}
+
+/// The subflows of a connection that opens: the first one, which opens it, and the others in an order drawn for it.
+fn in_drawn_order(subflows: &[Subflow], seed: u64, flow: u32, paths: Paths, now: u64) -> Box<[Watched]> {
+    let path = |subflow: &Subflow| subflow.wandering.as_ref().map_or(0, |it| it.number());
+    let mut watched: Box<[Watched]> = subflows
+        .iter()
+        .map(|subflow| Watched {
+            index: subflow.index,
+            path: (paths.count, path(subflow)),
+            una: 0,
+            dupacks: 0,
+            sacked: 0,
+            heard: now,
+            moved: 0,
+        })
+        .collect();
+    watched[1..].sort_unstable_by_key(|it| draw(&[seed, u64::from(flow) << 32 | u64::from(it.index), ORDER]));
+    watched
+}
+
+/// Tells these draws from others for the same subflow.
+const ORDER: u64 = 0x6F72_6465;

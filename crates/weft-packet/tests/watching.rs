@@ -1,0 +1,242 @@
+//! Connections that watch the paths of their subflows.
+
+mod experiment;
+
+use experiment::{cc, everywhere, queue, run, setup, sized, sum, transport};
+use weft_fabric::{Fabric, LeafSpine, Topology};
+use weft_packet::{Change, FlowRecord, LinkEvent, Nic, Outcome, Scheduler, Setup, Simulation, Transport};
+use weft_paths::{InTurn, Memory, Opn, Policy};
+use weft_spec::{PROFILES, Profile, Rate, Time};
+use weft_traffic::Flow;
+
+const SPINES: u32 = 4;
+
+/// Two leaves of 4 hosts, 4 paths between them, 1 Gbps, a round trip of 100 us.
+fn fabric() -> Fabric {
+    LeafSpine {
+        leaves: 2,
+        spines: SPINES,
+        hosts_per_leaf: 4,
+        links: 1,
+        rate: Rate(1_000_000_000),
+        spine_rate: None,
+        delay: Time(12_500_000),
+    }
+    .build(&everywhere(queue(256, None)))
+    .unwrap()
+}
+
+/// From time 0 on spines lose whatever comes: routing never learns of it.
+fn dead(fabric: &Fabric, spines: &[u32]) -> Vec<LinkEvent> {
+    let names: Vec<String> = spines.iter().map(|spine| format!("spine{spine}")).collect();
+    let touches = |node: u32| names.contains(&fabric.nodes[node as usize].name);
+    (0..)
+        .zip(&fabric.links)
+        .filter(|(_, link)| touches(link.from) || touches(link.to))
+        .map(|(link, _)| LinkEvent {
+            at: Time(0),
+            link,
+            change: Change::Down,
+            detect: Time::from_ms(10_000),
+        })
+        .collect()
+}
+
+fn watches(memory: Memory) -> Policy {
+    Opn {
+        delta: Time::from_us(200),
+        delta_rtts: 0.0,
+        epsilon: Time::from_ms(200),
+        period: Time::from_ms(10),
+        memory,
+    }
+    .into()
+}
+
+fn sends(paths: Policy, scheduler: Scheduler) -> Transport {
+    Transport {
+        paths,
+        scheduler,
+        ..transport(cc("lia", &[]), SPINES, Profile::linux())
+    }
+}
+
+/// Spines fail under one flow that is large enough to use all of them.
+fn with_dead(transport: Transport, spines: &[u32], flows: Vec<Flow>, threads: usize) -> Setup {
+    let fabric = fabric();
+    Setup {
+        // As by default in the profile, so that little waits at the host itself.
+        nic: Some(Nic {
+            limit: PROFILES[0].hosts.nic_limit.unwrap().0 as u32,
+            in_turn: true,
+        }),
+        events: dead(&fabric, spines),
+        threads,
+        trace_hash: true,
+        ..setup(fabric, vec![transport], flows)
+    }
+}
+
+/// Spines die 2 ms after the beginning.
+fn dying(transport: Transport) -> Outcome {
+    let mut setup = with_dead(transport, &[1], vec![sized(0, 4, 2_000_000)], 1);
+    for event in &mut setup.events {
+        event.at = Time::from_ms(2);
+    }
+    run(setup, Time::from_ms(2_000))
+}
+
+fn milliseconds(flow: &FlowRecord) -> f64 {
+    flow.finish.unwrap().seconds() * 1e3
+}
+
+/// What a dead path holds goes on others within a millisecond; without it waits for the RTO of 200 ms.
+#[test]
+fn a_dead_path_costs_no_timeout() {
+    for scheduler in [Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux] {
+        let watched = dying(sends(watches(Memory::Host), scheduler));
+        let unwatched = dying(sends(InTurn {}.into(), scheduler));
+        let (watched, unwatched) = (&watched.flows[0], &unwatched.flows[0]);
+        // 2 MB take 16.5 ms at 1 Gbps.
+        assert!(milliseconds(watched) < 25.0, "{scheduler:?}: {watched:?}");
+        assert!(milliseconds(unwatched) > 200.0, "{scheduler:?}: {unwatched:?}");
+    }
+}
+
+/// A host's later flows know which path was slow, and open on another. What does not know opens on it, and is never heard of.
+#[test]
+fn a_host_remembers_slow_paths() {
+    let flow = |n: u64| Flow {
+        start: Time::from_ms(15 * n),
+        ..sized(0, 4, 300_000)
+    };
+    let with = |memory| {
+        let flows = (0..12).map(flow).collect();
+        let mut setup = with_dead(sends(watches(memory), Scheduler::RoundRobin), &[2], flows, 1);
+        // A handshake is not watched: the first one is over by then.
+        for event in &mut setup.events {
+            event.at = Time::from_us(1_500);
+        }
+        run(setup, Time::from_ms(190))
+    };
+    let took = |flow: &FlowRecord| Some(flow.finish?.seconds() - flow.established?.seconds());
+    let outcome = with(Memory::Host);
+    assert!(
+        outcome
+            .flows
+            .iter()
+            .all(|flow| took(flow).is_some_and(|s| s < 0.01))
+    );
+    let not_joined = |flow: &FlowRecord| flow.subflows.iter().filter(|s| s.established.is_none()).count();
+    assert!(outcome.flows[1..].iter().all(|flow| not_joined(flow) >= 1));
+    let unheard = with(Memory::Connection)
+        .flows
+        .iter()
+        .filter(|flow| flow.established.is_none())
+        .count();
+    assert!((1..=6).contains(&unheard), "{unheard} of 11, a quarter expected");
+}
+
+/// All paths of a congested network are slow: then all are used, and everything arrives.
+#[test]
+fn all_are_used_where_all_are_slow() {
+    let flows: Vec<Flow> = (0..4)
+        .flat_map(|from| (4..8).map(move |to| sized(from, to, 1_000_000)))
+        .collect();
+    let policy = Opn {
+        delta: Time::from_us(20),
+        ..match watches(Memory::Host) {
+            Policy::Opn(it) => it,
+            other => panic!("{other:?}"),
+        }
+    };
+    let outcome = run(
+        setup(fabric(), vec![sends(policy.into(), Scheduler::RoundRobin)], flows),
+        Time::from_ms(2_000),
+    );
+    for flow in &outcome.flows {
+        assert_eq!(flow.delivered_bytes, 1_000_000);
+        assert!(sum(flow, |s| s.packets_sent) >= 691);
+    }
+}
+
+/// Nothing is slow and nothing is lost: it is what the same paths give without.
+#[test]
+fn an_idle_network_is_used_as_without() {
+    let with = |paths| {
+        let mut transport = sends(paths, Scheduler::RoundRobin);
+        // What a first window makes wait at the host would be slow.
+        transport.profile.initial_cwnd = 2.0;
+        let setup = setup(fabric(), vec![transport], vec![sized(0, 4, 30_000)]);
+        run(setup, Time::from_ms(500))
+    };
+    let [watched, unwatched] = [watches(Memory::Host), InTurn {}.into()].map(with);
+    let of = |outcome: &Outcome| {
+        (
+            milliseconds(&outcome.flows[0]),
+            sum(&outcome.flows[0], |s| s.packets_sent),
+        )
+    };
+    let ((ms, packets), (other_ms, other_packets)) = (of(&watched), of(&unwatched));
+    assert_eq!(packets, other_packets);
+    assert!((ms - other_ms).abs() < 0.5, "{ms} ms beside {other_ms} ms");
+}
+
+/// The acknowledgement of a single segment may be late, by 40 ms in profile `linux`: that makes no path slow. The application writes one
+/// every 5.8 ms.
+#[test]
+fn delayed_acknowledgements_make_no_path_slow() {
+    for scheduler in [Scheduler::RoundRobin, Scheduler::Linux] {
+        let policy = Opn {
+            delta: Time::from_ms(2),
+            ..match watches(Memory::Host) {
+                Policy::Opn(it) => it,
+                other => panic!("{other:?}"),
+            }
+        };
+        let flows = vec![Flow {
+            rate: Some(Rate(2_000_000)),
+            ..sized(0, 4, 300_000)
+        }];
+        let setup = with_dead(sends(policy.into(), scheduler), &[], flows, 1);
+        let flow = &run(setup, Time::from_ms(2_000)).flows[0];
+        let chunks = 300_000_u64.div_ceil(u64::from(Profile::linux().mss));
+        assert_eq!(sum(flow, |s| s.packets_sent), chunks, "{scheduler:?}");
+    }
+}
+
+const END: Time = Time::from_ms(12);
+
+#[test]
+fn threads_change_nothing() {
+    let flows = || -> Vec<Flow> {
+        let flow = |i: u64| Flow {
+            start: Time::from_us(40 * i),
+            ..sized((i % 4) as u32, 4 + (i * 7 % 4) as u32, 1 + i * 7_919 % 200_000)
+        };
+        (0..200).map(flow).collect()
+    };
+    for memory in [Memory::Host, Memory::Connection] {
+        for scheduler in [Scheduler::RoundRobin, Scheduler::Linux] {
+            let of = |threads| {
+                let setup = with_dead(sends(watches(memory), scheduler), &[3], flows(), threads);
+                run(setup, END)
+            };
+            let one = of(1);
+            assert!(one.flows.iter().any(|flow| flow.reinjected > 0) || scheduler == Scheduler::Linux);
+            for threads in [2, 3] {
+                let many = of(threads);
+                assert_eq!(many.trace_hash, one.trace_hash, "{threads} threads");
+                assert_eq!(many, one, "{threads} threads");
+            }
+            // Nor do slices.
+            let mut simulation =
+                Simulation::new(with_dead(sends(watches(memory), scheduler), &[3], flows(), 1)).unwrap();
+            for ms in [1, 5, 6] {
+                simulation.run_until(Time::from_ms(ms));
+            }
+            simulation.run_until(END);
+            assert_eq!(simulation.outcome().trace_hash, one.trace_hash);
+        }
+    }
+}

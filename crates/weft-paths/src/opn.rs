@@ -1,0 +1,255 @@
+//! `MPTCP_OPN`: Huang et al. on the number of MPTCP's subflows, Journal of Cloud Computing 9:13 (2020), sections "Concurrency tuning" and
+//! "Traffic shifting": as many subflows as the measured loss rate suggests, on paths that answer.
+//!
+//! **Traffic shifting** (Algorithm 1, lines 1 to 12). A path on which no acknowledgement came for δ is slow; what is outstanding on
+//! it is sent again on fast ones, and nothing new is sent on it until all paths count as fast again, at multiples of ε.
+//! **Concurrency tuning** (lines 14 to 20, figure 9). Every 10 ms a sender's loss rate is what it sent again over what it sent; of the
+//! fast paths so many carry data as the table says, drawn for each connection.
+//!
+//! Where the paper is silent or says two things:
+//!
+//! - A path on which nothing is outstanding for as long is not slow, although no acknowledgement came on it.
+//! - If all are slow, those that answer count as fast again; if none does, all are used.
+//! - δ is 200 us in Algorithm 1, and "2 times of the average round trip time" in the text: `delta_rtts` asks for the latter.
+//! - A new flow finds what its host learnt from those before ("on receiving a new flow ... obtain the optimal number of subflows"), and the
+//!   number is adjusted while a flow lasts (figure 9), too. With `memory = "connection"` every flow begins with all paths fast.
+//! - The number of subflows at the beginning, "the number of spine switches", is the transport's `subflows`. They take paths in turn
+//!   from one drawn, which is another if that is slow; acknowledgements come back the same way.
+//!
+//! **The table.** With x = p^sqrt(2/p), equation (11) is n* = |W0(x - 1) / log(1 - x)|. W0 is real from -1/e on only; x - 1 lies below that, and
+//! W0 is complex, for p up to 0.75, so that the paper takes the modulus. There n* is no root of (10) for any real n: the modulus
+//! of a complex root is a number by convention alone. As p goes to 0, x does faster than any power and n* grows without bound; the cap of 32
+//! holds up to p = 0.29. At p = 1 the logarithm is infinite and n* is 0, here 1. A loss rate is rounded to whole percents.
+
+use std::sync::LazyLock;
+
+use lambert_w::lambert_w;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_spec::{SpecError, Time};
+
+use crate::draw::{below, draw};
+use crate::{Changes, PathPolicy, Paths, Watching, Way};
+
+/// As many subflows as the loss rate suggests, on paths that answer; what was sent on others is sent again on these.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Opn {
+    /// A path is slow if data has been outstanding on it for so long and no acknowledgement has come: δ of Algorithm 1. Looked at as often; at
+    /// least 1us.
+    #[serde(default = "two_hundred_us")]
+    pub delta: Time,
+    /// It has to be so many of the subflow's smoothed round-trip times, too: 0 as in Algorithm 1, 2 as the text has it.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub delta_rtts: f64,
+    /// All paths count as fast again at multiples of this: ε.
+    #[serde(default = "two_hundred_ms")]
+    pub epsilon: Time,
+    /// The loss rate is measured over this.
+    #[serde(default = "ten_ms")]
+    pub period: Time,
+    /// Who knows which paths are slow, and the loss rate: all connections of a host, or each of itself.
+    #[serde(default)]
+    pub memory: Memory,
+}
+
+/// Who knows of paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Memory {
+    /// What a host's connections learn holds for its others, and for later ones.
+    #[default]
+    Host,
+    /// Every connection learns for itself.
+    Connection,
+}
+
+fn two_hundred_us() -> Time {
+    Time::from_us(200)
+}
+
+fn two_hundred_ms() -> Time {
+    Time::from_ms(200)
+}
+
+fn ten_ms() -> Time {
+    Time::from_ms(10)
+}
+
+impl Opn {
+    pub(crate) const ABOUT: &str = "as many subflows as the loss rate suggests, on fast paths; what is outstanding on slow ones goes there, too";
+}
+
+impl PathPolicy for Opn {
+    fn check(&self) -> Result<(), SpecError> {
+        for (field, given) in [
+            ("delta", self.delta),
+            ("epsilon", self.epsilon),
+            ("period", self.period),
+        ] {
+            if given < SHORTEST {
+                return Err(SpecError::new(
+                    field,
+                    given.to_string(),
+                    format!("at least {SHORTEST}"),
+                ));
+            }
+        }
+        if !(0.0..=1000.0).contains(&self.delta_rtts) {
+            return Err(SpecError::new(
+                "delta_rtts",
+                self.delta_rtts.to_string(),
+                "0 to 1000",
+            ));
+        }
+        Ok(())
+    }
+
+    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
+        self.path_after(paths, seed, way, 0)
+    }
+
+    fn changes(&self, _: u32, _: bool) -> Changes {
+        Changes::WhenTold
+    }
+
+    fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
+        let hash = draw(&[seed, u64::from(way.flow) << 32, OPN]);
+        let first = below((hash >> 32) as u32, paths.count);
+        (first + (u64::from(way.subflow) + n) % paths.count) % paths.count
+    }
+
+    fn watching(&self) -> Option<Watching> {
+        Some(Watching {
+            patience: self.delta,
+            patience_rtts: self.delta_rtts,
+            forgets: self.epsilon,
+            measures: self.period,
+            shared: self.memory == Memory::Host,
+        })
+    }
+
+    fn subflows_at(&self, loss: f64) -> u32 {
+        TABLE[(loss.clamp(0.0, 1.0) * 100.0).round() as usize]
+    }
+}
+
+/// The most often that paths are looked at.
+const SHORTEST: Time = Time::from_us(1);
+
+/// "Due to the constraint of the OS kernel, the maximum number of n* is 32."
+const MOST: u32 = 32;
+
+/// n* by loss rate in percent.
+static TABLE: LazyLock<[u32; 101]> =
+    LazyLock::new(|| std::array::from_fn(|percent| best(percent as f64 / 100.0)));
+
+/// Equation (11), in whole subflows from 1 to [`MOST`].
+fn best(p: f64) -> u32 {
+    let x = p.powf((2.0 / p).sqrt());
+    let (re, im) = lambert_w(0, x - 1.0, 0.0, f64::EPSILON);
+    // 0 / 0 where x is too small to be told from nothing: the limit is infinite.
+    let n = (re.hypot(im) / (1.0 - x).ln()).abs();
+    if n.is_nan() {
+        MOST
+    } else {
+        n.round().clamp(1.0, MOST.into()) as u32
+    }
+}
+
+/// Tells these draws from others for the same flow.
+const OPN: u64 = 0x6F_706E;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> Opn {
+        toml::Table::new().try_into().unwrap()
+    }
+
+    /// By `scipy.special.lambertw`, version 1.17, for loss rates from 0.01 to 0.99:
+    /// `round(abs(lambertw(x - 1) / log1p(-x)))`, at most 32, where x is p**sqrt(2 / p).
+    #[test]
+    fn the_table_is_that_of_scipy() {
+        const RUNS: &[(u32, u32)] = &[
+            (29, 32),
+            (1, 30),
+            (1, 26),
+            (1, 23),
+            (1, 20),
+            (1, 18),
+            (1, 16),
+            (1, 14),
+            (1, 13),
+            (1, 12),
+            (2, 10),
+            (1, 9),
+            (1, 8),
+            (2, 7),
+            (2, 6),
+            (3, 5),
+            (4, 4),
+            (5, 3),
+            (10, 2),
+            (31, 1),
+        ];
+        let found: Vec<u32> = (1..100)
+            .map(|percent| policy().subflows_at(f64::from(percent) / 100.0))
+            .collect();
+        let expected: Vec<u32> = RUNS
+            .iter()
+            .flat_map(|&(times, n)| vec![n; times as usize])
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_ends_of_the_table_are_bounded() {
+        let at = |loss| policy().subflows_at(loss);
+        assert_eq!(
+            [0.0, 0.005, 1.0, 2.0, -1.0, f64::NAN].map(at),
+            [32, 32, 1, 1, 32, 32]
+        );
+    }
+
+    #[test]
+    fn subflows_take_paths_in_turn_from_one_drawn() {
+        let paths = Paths {
+            count: 20,
+            branches: 20,
+        };
+        let way = |flow, subflow, back| Way {
+            flow,
+            subflow,
+            subflows: 20,
+            back,
+        };
+        let mut firsts = std::collections::HashSet::new();
+        for flow in 0..200 {
+            let mut taken: Vec<u64> = (0..20)
+                .map(|s| policy().path(paths, 7, way(flow, s, false)))
+                .collect();
+            firsts.insert(taken[0]);
+            assert_eq!(taken[3], policy().path(paths, 7, way(flow, 3, true)));
+            assert_eq!(policy().path_after(paths, 7, way(flow, 0, false), 5), taken[5]);
+            taken.sort_unstable();
+            assert_eq!(taken, (0..20).collect::<Vec<_>>());
+        }
+        assert_eq!(firsts.len(), 20);
+    }
+
+    #[test]
+    fn times_have_a_least() {
+        let refused = |change: &str| {
+            let table: toml::Table = change.parse().unwrap();
+            let policy: Opn = table.try_into().unwrap();
+            policy.check().unwrap_err().to_string()
+        };
+        assert_eq!(refused("delta = \"0s\""), "delta: 0s; allowed: at least 1us");
+        assert!(refused("epsilon = \"10ns\"").starts_with("epsilon: "));
+        assert!(refused("period = \"0s\"").starts_with("period: "));
+        assert!(refused("delta_rtts = -1.0").starts_with("delta_rtts: "));
+    }
+}

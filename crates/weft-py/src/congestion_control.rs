@@ -1,0 +1,358 @@
+//! Congestion control written in Python: the events of `weft-cc` become calls of a user's methods.
+//!
+//! What a class does not override costs no call, because the base class is Reno and Reno is native. A call gets copies of the
+//! connection's windows, of which `cwnd`, `ssthresh` and `active` are taken back.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
+use weft_cc::{Algorithm, CongestionControl, Echo, Factory, slow_start};
+
+/// A subflow's window during an event.
+#[pyclass(module = "weft._weft")]
+pub struct Window {
+    of: weft_cc::Window,
+}
+
+#[pymethods]
+impl Window {
+    /// Congestion window in packets of one MSS. The transport sends while fewer than `floor(cwnd)` are in flight.
+    #[getter]
+    fn cwnd(&self) -> f64 {
+        self.of.cwnd
+    }
+
+    #[setter]
+    fn set_cwnd(&mut self, packets: f64) -> PyResult<()> {
+        // A window below a packet lets nothing go, and no acknowledgement would ever open it again.
+        if !(packets >= 1.0 && packets.is_finite()) {
+            let line = format!("cwnd: {packets}; allowed: a number of packets, at least 1");
+            return Err(PyValueError::new_err(line));
+        }
+        self.of.cwnd = packets;
+        Ok(())
+    }
+
+    /// Slow-start threshold in packets; infinite before the first cut, unless the profile says otherwise.
+    #[getter]
+    fn ssthresh(&self) -> f64 {
+        self.of.ssthresh
+    }
+
+    #[setter]
+    fn set_ssthresh(&mut self, packets: f64) -> PyResult<()> {
+        if packets.is_nan() || packets < 0.0 {
+            let line = format!("ssthresh: {packets}; allowed: a number of packets, from 0 on");
+            return Err(PyValueError::new_err(line));
+        }
+        self.of.ssthresh = packets;
+        Ok(())
+    }
+
+    /// May the scheduler give this subflow new data?
+    #[getter]
+    fn active(&self) -> bool {
+        self.of.active
+    }
+
+    #[setter]
+    fn set_active(&mut self, active: bool) {
+        self.of.active = active;
+    }
+
+    /// Has the subflow's handshake completed, and is the subflow not yet closed?
+    #[getter]
+    fn established(&self) -> bool {
+        self.of.established
+    }
+
+    /// Is the subflow in fast recovery or recovering from a timeout?
+    #[getter]
+    fn in_recovery(&self) -> bool {
+        self.of.in_recovery
+    }
+
+    /// Smoothed round-trip time in seconds; 0 before the first sample.
+    #[getter]
+    fn srtt(&self) -> f64 {
+        self.of.srtt
+    }
+
+    /// Smallest round-trip time seen, in seconds; 0 before the first sample.
+    #[getter]
+    fn min_rtt(&self) -> f64 {
+        self.of.min_rtt
+    }
+
+    /// Slow start (RFC 5681, section 3.1): `cwnd` grows by a packet for each of `acked`, up to `ssthresh`. Returns the packets
+    /// that are left for congestion avoidance, at most a window of them.
+    fn slow_start(&mut self, acked: u32) -> f64 {
+        f64::from(slow_start(&mut self.of, acked)).min(self.of.cwnd)
+    }
+
+    fn __repr__(&self) -> String {
+        let active = if self.of.active { "" } else { ", suppressed" };
+        format!(
+            "<Window cwnd={}, ssthresh={}{active}>",
+            self.of.cwnd, self.of.ssthresh
+        )
+    }
+}
+
+/// What an acknowledgement brought.
+#[pyclass(frozen, get_all, module = "weft._weft")]
+pub struct Ack {
+    /// Packets newly delivered; a plain duplicate brings 0.
+    acked: u32,
+    /// Packets that it reports as marked.
+    marked: u32,
+    /// May the window grow? Not in fast recovery, not on a duplicate, not where most of the window is unused.
+    may_grow: bool,
+    /// The RTT sample that it gave, in seconds; 0 if it gave none.
+    rtt: f64,
+    /// Seconds since the connection opened.
+    now: f64,
+}
+
+/// A round of a subflow.
+#[pyclass(frozen, get_all, module = "weft._weft")]
+pub struct Round {
+    /// Packets acknowledged in the round.
+    acked: u32,
+    /// How many of them were marked.
+    marked: u32,
+}
+
+/// What a class overrides.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a method")]
+struct Overrides {
+    open: bool,
+    ack: bool,
+    mark: bool,
+    round: bool,
+    loss: bool,
+    timeout: bool,
+    close: bool,
+    pacing: bool,
+}
+
+/// The first exception of a run, after which no further event is told.
+#[derive(Debug, Default)]
+pub struct Raised {
+    any: AtomicBool,
+    first: Mutex<Option<PyErr>>,
+}
+
+impl Raised {
+    /// Has a method raised an exception?
+    pub fn any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+
+    /// The exception, with its traceback; from now on events are told again.
+    pub fn take(&self) -> Option<PyErr> {
+        self.any.store(false, Ordering::Relaxed);
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn set(&self, error: PyErr) {
+        self.any.store(true, Ordering::Relaxed);
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(error);
+    }
+}
+
+/// A user's class.
+#[derive(Debug)]
+struct Class {
+    name: String,
+    echo: Echo,
+    overrides: Overrides,
+    object: Py<PyType>,
+    raised: Arc<Raised>,
+}
+
+/// A factory of a user's class, which `weft.congestion_control` has checked: its name, the echo that it asks for, and the methods
+/// that it overrides.
+///
+/// # Errors
+/// There is no such echo.
+pub fn factory(
+    class: Py<PyType>,
+    name: String,
+    echo: &str,
+    overridden: &[String],
+    raised: &Arc<Raised>,
+) -> PyResult<Arc<dyn Factory>> {
+    let echo = match echo {
+        "off" => Echo::Off,
+        "classic" => Echo::Classic,
+        "dctcp" => Echo::Dctcp,
+        "count" => Echo::Count,
+        _ => return Err(PyValueError::new_err(format!("{echo:?} is no echo"))),
+    };
+    let has = |method: &str| overridden.iter().any(|name| name == method);
+    let overrides = Overrides {
+        open: has("on_open"),
+        ack: has("on_ack"),
+        mark: has("on_mark"),
+        round: has("on_round"),
+        loss: has("on_loss"),
+        timeout: has("on_timeout"),
+        close: has("on_close"),
+        pacing: has("pacing_rate"),
+    };
+    Ok(Arc::new(Classes(Arc::new(Class {
+        name,
+        echo,
+        overrides,
+        object: class,
+        raised: Arc::clone(raised),
+    }))))
+}
+
+/// Connections of a user's class.
+#[derive(Debug)]
+struct Classes(Arc<Class>);
+
+impl Factory for Classes {
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The user's object is made at the connection's first event, so that there is one for each connection and no other.
+    fn connection(&self) -> Box<dyn CongestionControl + Send> {
+        Box::new(Connection {
+            class: Arc::clone(&self.0),
+            native: Algorithm::build("reno", &[]).ok(),
+            object: None,
+        })
+    }
+}
+
+/// A connection's state.
+struct Connection {
+    class: Arc<Class>,
+    /// What happens at events that the class does not override.
+    native: Option<Algorithm>,
+    object: Option<Object>,
+}
+
+/// A user's object, and the windows that its methods get: a tuple of them, and each.
+struct Object {
+    it: Py<PyAny>,
+    tuple: Py<PyTuple>,
+    windows: Vec<Py<Window>>,
+}
+
+impl Object {
+    fn new(py: Python<'_>, class: &Py<PyType>, w: &[weft_cc::Window]) -> PyResult<Self> {
+        let window = |of: &weft_cc::Window| Py::new(py, Window { of: of.clone() });
+        let windows: Vec<_> = w.iter().map(window).collect::<PyResult<_>>()?;
+        Ok(Self {
+            it: class.call0(py)?,
+            tuple: PyTuple::new(py, &windows)?.unbind(),
+            windows,
+        })
+    }
+
+    fn show(&self, py: Python<'_>, w: &[weft_cc::Window]) {
+        for (window, of) in self.windows.iter().zip(w) {
+            window.borrow_mut(py).of.clone_from(of);
+        }
+    }
+
+    fn take_back(&self, py: Python<'_>, w: &mut [weft_cc::Window]) {
+        for (window, of) in self.windows.iter().zip(w) {
+            let window = &window.borrow(py).of;
+            of.cwnd = window.cwnd;
+            of.ssthresh = window.ssthresh;
+            of.active = window.active;
+        }
+    }
+}
+
+impl Connection {
+    /// Has `call` call a method of the user's object with the windows. A connection's subflows are as many from its first event
+    /// to its last.
+    fn tell(
+        &mut self,
+        w: &mut [weft_cc::Window],
+        call: impl for<'py> FnOnce(&Bound<'py, PyAny>, &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>>,
+    ) {
+        if self.class.raised.any() {
+            return;
+        }
+        let called = Python::attach(|py| {
+            let object = match &mut self.object {
+                Some(object) => object,
+                none => none.insert(Object::new(py, &self.class.object, w)?),
+            };
+            object.show(py, w);
+            call(object.it.bind(py), object.tuple.bind(py))?;
+            object.take_back(py, w);
+            Ok(())
+        });
+        if let Err(error) = called {
+            self.class.raised.set(error);
+        }
+    }
+}
+
+/// An event of [`CongestionControl`]: told to the user's object if its class overrides the method, and else Reno's.
+macro_rules! event {
+    ($event:ident, $overrides:ident, $method:literal $(, $argument:ident: $kind:ty => $shown:expr)*) => {
+        fn $event(&mut self, w: &mut [weft_cc::Window], s: usize $(, $argument: $kind)*) {
+            if self.class.overrides.$overrides {
+                self.tell(w, |it, w| it.call_method1(intern!(it.py(), $method), (w, s $(, $shown)*)));
+            } else if let Some(native) = &mut self.native {
+                native.$event(w, s $(, $argument)*);
+            }
+        }
+    };
+}
+
+impl CongestionControl for Connection {
+    fn echo(&self) -> Echo {
+        self.class.echo
+    }
+
+    event!(on_open, open, "on_open");
+    event!(on_ack, ack, "on_ack", ack: weft_cc::Ack => Ack {
+        acked: ack.acked,
+        marked: ack.marked,
+        may_grow: ack.may_grow,
+        rtt: ack.rtt,
+        now: ack.now.seconds(),
+    });
+    event!(on_mark, mark, "on_mark");
+    event!(on_round, round, "on_round", round: weft_cc::Round => Round {
+        acked: round.acked,
+        marked: round.marked,
+    });
+    event!(on_fast_retransmit, loss, "on_loss");
+    event!(on_timeout, timeout, "on_timeout", first: bool => first);
+    event!(on_close, close, "on_close");
+
+    fn pacing_rate(&self, w: &[weft_cc::Window], s: usize) -> Option<f64> {
+        let object = self.object.as_ref()?;
+        if !self.class.overrides.pacing || self.class.raised.any() {
+            return None;
+        }
+        let asked = Python::attach(|py| {
+            object.show(py, w);
+            let it = object.it.bind(py);
+            it.call_method1(intern!(py, "pacing_rate"), (object.tuple.bind(py), s))?
+                .extract()
+        });
+        asked.unwrap_or_else(|error| {
+            self.class.raised.set(error);
+            None
+        })
+    }
+}

@@ -1,0 +1,135 @@
+"""Pages of the documentation site that are not in `docs`: MkDocs calls these functions (`mkdocs.yml`, `make site`)."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markdown.extensions.toc import slugify
+from mkdocs.structure.files import File
+
+from weft.papers import FIGURES
+from weft.papers.paper import title
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+    from weft.papers.figure import Figure
+
+ROOT = Path(__file__).parent.parent
+PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+"""Pages outside `docs`, by their path in the repository."""
+PLOTS = ROOT / "target" / "gallery"
+"""Where the tests of the figures' quick versions leave the plots."""
+CLAIMS = ROOT / "docs" / "claims"
+ICON = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#4051b5" stroke-width="3">
+<path d="M4 20V14L20 8V4M20 20V14L4 8V4"/></svg>
+"""
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Lists the decisions, so that a new one needs no line in `mkdocs.yml`."""
+    decisions = sorted(f"decisions/{file.name}" for file in (ROOT / "docs" / "decisions").glob("*.md"))
+    assert config.nav is not None  # noqa: S101 - mkdocs.yml has one
+    inside = next(section["Inside"] for section in config.nav if "Inside" in section)
+    next(entry for entry in inside if "Decisions" in entry)["Decisions"] = decisions
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages outside `docs`, the generated ones, and the plots."""
+    for path, uri in PAGES.items():
+        files.append(File.generated(config, uri, content=(ROOT / path).read_text(encoding="utf-8")))
+    files.append(File.generated(config, "command.md", content=_command()))
+    files.append(File.generated(config, "gallery.md", content="\n".join(_gallery())))
+    files.append(File.generated(config, "favicon.svg", content=ICON))
+    for figure in FIGURES:
+        if _plot(figure).exists():
+            files.append(File.generated(config, f"gallery/{_file(figure)}", abs_src_path=str(_plot(figure))))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Turns links between files of the repository into links between pages, and indents lists as MkDocs wants it."""
+    del config, files
+    uri = page.file.src_uri
+    path = next((path for path, of in PAGES.items() if of == uri), f"docs/{uri}")
+    return _indented(_linked(markdown, posixpath.dirname(path), posixpath.dirname(uri)))
+
+
+def _linked(markdown: str, folder: str, at: str) -> str:
+    def link(match: re.Match[str]) -> str:
+        text, target, anchor = match.groups()
+        place = posixpath.normpath(posixpath.join(folder, target))
+        inside = place.removeprefix("docs/") if place.startswith("docs/") else None
+        uri = PAGES.get(place, inside)
+        # What is no page is a file of the repository.
+        return text if uri is None else f"[{text}]({posixpath.relpath(uri, at or '.')}{anchor or ''})"
+
+    return re.sub(r"\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]+)?\)", link, markdown)
+
+
+def _indented(markdown: str) -> str:
+    parts = re.split(r"^(```.*?^```)$", markdown, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if part.startswith("```") else re.sub(r"(?m)^ {2,3}(?=\S)", "    ", part) for part in parts)
+
+
+def _command() -> str:
+    import typer
+    from typer.cli import get_docs_for_click
+
+    from weft.cli import app
+
+    command = typer.main.get_command(app)
+    text: str = get_docs_for_click(obj=command, ctx=typer.Context(command), name="weft", title="The command `weft`")
+    return text
+
+
+def _gallery() -> Iterator[str]:
+    yield "# Gallery\n"
+    yield (
+        "All figures that `weft reproduce` makes. The plots here are those of the quick versions, one seed and less "
+        "time, as the tests draw them. The verdicts are those of the full size, which [Claims](claims.md) lists one by "
+        "one.\n"
+    )
+    for paper in dict.fromkeys(figure.paper for figure in FIGURES):
+        yield f"## {title(paper)}\n"
+        for figure in (figure for figure in FIGURES if figure.paper == paper):
+            yield from _shown(figure)
+
+
+def _shown(figure: Figure) -> Iterator[str]:
+    yield f"### {figure.title}\n"
+    if _plot(figure).exists():
+        yield f"[![{figure.title}](gallery/{_file(figure)})](gallery/{_file(figure)})\n"
+    else:
+        yield f"*Not drawn where this page was made.* `weft reproduce {figure.name} --quick` draws it.\n"
+    verdicts = CLAIMS / f"{_name(figure)}.json"
+    if not verdicts.exists():
+        yield f"`weft reproduce {figure.name}`. There are no verdicts of the full size yet.\n"
+        return
+    document: dict[str, Any] = json.loads(verdicts.read_text(encoding="utf-8"))
+    judged = [claim["holds"] for claim in document["claims"] if claim["holds"] is not None]
+    anchor = slugify(f"{figure.name}: {document['title']}", "-")
+    yield f"{document['caption']}\n"
+    verdict = f"[{sum(judged)} of {len(judged)} claims hold](claims.md#{anchor}), {document['scale']}"
+    yield f"`weft reproduce {figure.name}`: {verdict}.\n"
+
+
+def _name(figure: Figure) -> str:
+    return figure.name.replace("/", "-")
+
+
+def _file(figure: Figure) -> str:
+    return f"{_name(figure)}.png"
+
+
+def _plot(figure: Figure) -> Path:
+    return PLOTS / _file(figure)

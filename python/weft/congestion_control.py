@@ -1,0 +1,148 @@
+"""Congestion control written in Python.
+
+>>> class Gentle(weft.CongestionControl):
+...     echo = "dctcp"
+...
+...     def on_mark(self, w, s):
+...         w[s].cwnd = max(w[s].cwnd * 0.9, 2.0)
+...         w[s].ssthresh = w[s].cwnd
+>>> experiment = weft.load("incast.toml")  # doctest: +SKIP
+>>> experiment.transports["amp"].cc = Gentle  # doctest: +SKIP
+>>> weft.run(experiment)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from weft.errors import SpecError, UsageError
+
+if TYPE_CHECKING:
+    from weft._weft import Ack, Round, Window
+
+Echo = Literal["off", "classic", "dctcp", "count"]
+
+EVENTS = ("on_open", "on_ack", "on_mark", "on_round", "on_loss", "on_timeout", "on_close", "pacing_rate")
+"""What a class can override."""
+
+
+class CongestionControl:
+    """One connection's congestion control, over the windows of all of its subflows.
+
+    Subclass it and override what you need. What is not overridden is Reno (RFC 5681) on each subflow, in native code.
+    Pass the class itself wherever a spec has `cc`. Each connection gets an object of its own, made without arguments at
+    the connection's first event, so parameters are attributes of the class. Only the packet level runs it, on one
+    thread.
+
+    An event names the subflow `s` on which it happened. `w` holds the windows of all subflows. An algorithm may change
+    `cwnd`, `ssthresh` and `active` of any of them during an event. On one acknowledgement the order is `on_round`,
+    `on_ack`, then `on_mark` or `on_loss`.
+
+    An exception ends the run and reaches the caller of `weft.run` with its own traceback.
+    """
+
+    name: ClassVar[str] = "CongestionControl"
+    """What tables and manifest call it; unless a class says otherwise, the class's own name."""
+
+    echo: ClassVar[Echo] = "classic"
+    """How receivers echo marks: `off`, not ECN-capable; `classic`, RFC 3168; `dctcp`, RFC 8257; `count`, XMP's."""
+
+    def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 - as a class statement has them
+        super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
+        if not (isinstance(cls.name, str) and cls.name.isprintable() and cls.name.strip()):
+            raise UsageError(f"{cls.__name__}.name: {cls.name!r}; allowed: a name that is not empty")
+        if cls.echo not in get_args(Echo):
+            raise UsageError(f"{cls.__name__}.echo: {cls.echo!r}; allowed: {', '.join(get_args(Echo))}")
+        for method in EVENTS:
+            if not callable(getattr(cls, method)):
+                raise UsageError(f"{cls.__name__}.{method}: is no method; allowed: a method, or nothing")
+
+    def on_open(self, w: tuple[Window, ...], s: int) -> None:
+        """The handshake of subflow `s` is complete; `w[s].established` is set already."""
+
+    def on_ack(self, w: tuple[Window, ...], s: int, ack: Ack) -> None:
+        """An acknowledgement arrived; windows grow here, where `ack.may_grow`."""
+        if ack.may_grow:
+            left = w[s].slow_start(ack.acked)
+            w[s].cwnd += left / w[s].cwnd
+
+    def on_mark(self, w: tuple[Window, ...], s: int) -> None:
+        """The first mark of a window: at most one call until all that was in flight then is acknowledged."""
+        _halve(w[s])
+
+    def on_round(self, w: tuple[Window, ...], s: int, round: Round) -> None:  # noqa: A002 - it is one
+        """A round of subflow `s` ended: what was in flight when it began is acknowledged."""
+
+    def on_loss(self, w: tuple[Window, ...], s: int) -> None:
+        """Acknowledgements tell of a loss; once a recovery. Sets `ssthresh` and `cwnd`."""
+        _halve(w[s])
+
+    def on_timeout(self, w: tuple[Window, ...], s: int, first: bool) -> None:  # noqa: FBT001 - Weft calls it
+        """The retransmission timer expired, for the `first` time for this segment.
+
+        Sets `cwnd` and, if `first`, `ssthresh`.
+        """
+        if first:
+            w[s].ssthresh = max(w[s].cwnd / 2.0, 2.0)
+        w[s].cwnd = 1.0
+
+    def on_close(self, w: tuple[Window, ...], s: int) -> None:
+        """Subflow `s` closed; `w[s].established` is cleared already."""
+
+    def pacing_rate(self, w: tuple[Window, ...], s: int) -> float | None:  # noqa: ARG002 - for those who override it
+        """The rate at which subflow `s` is to be paced, in packets per second, or None. Asked whenever a packet leaves.
+
+        What it changes in `w` is not taken back.
+        """
+        return None
+
+
+def _halve(window: Window) -> None:
+    window.ssthresh = max(window.cwnd / 2.0, 2.0)
+    window.cwnd = window.ssthresh
+
+
+Own = tuple[type[CongestionControl], str, str, list[str]]
+
+
+def is_own(value: object) -> bool:
+    """Is it a class of congestion control?"""
+    return isinstance(value, type) and issubclass(value, CongestionControl)
+
+
+def own_algorithms(values: Iterable[object]) -> list[Own]:
+    """Of the values of `cc` in a spec those that are classes, as the simulator takes them.
+
+    Raises:
+        SpecError: Two classes have the same name, or one that of a built-in algorithm.
+    """
+    classes = list(dict.fromkeys(value for value in values if is_own(value)))
+    if not classes:
+        return []
+    from weft.api import registry
+
+    taken: dict[str, str] = {listing["name"]: "an algorithm that is built in" for listing in registry()["algorithms"]}
+    found: list[Own] = []
+    for it in classes:
+        assert isinstance(it, type)  # noqa: S101 - is_own has looked
+        assert issubclass(it, CongestionControl)  # noqa: S101
+        if it.name in taken:
+            line = f"cc: {it.__qualname__} has the name {it.name!r} of {taken[it.name]}; allowed: a `name` of its own"
+            raise SpecError(line)
+        taken[it.name] = "another class"
+        overridden = [event for event in EVENTS if getattr(it, event) is not getattr(CongestionControl, event)]
+        found.append((it, it.name, it.echo, overridden))
+    return found
+
+
+def in_document(document: Mapping[str, Any]) -> list[Own]:
+    """The classes in a spec that is a dictionary, whose parts may be models."""
+    transports = document.get("transports")
+    return own_algorithms(_cc(it) for it in transports.values()) if isinstance(transports, Mapping) else []
+
+
+def _cc(transport: object) -> object:
+    return transport.get("cc") if isinstance(transport, Mapping) else getattr(transport, "cc", None)

@@ -1,0 +1,113 @@
+"""What `weft doctor` looks at: does the simulator work here, and what does this machine have for the rest?"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from weft import _weft
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+State = Literal["ok", "absent", "broken"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    state: State
+    """`absent`: something does without; `broken`: Weft does not work as it should."""
+    found: str
+    remedy: str = ""
+
+
+TINY = """
+name = "doctor"
+duration = "1ms"
+topology = { kind = "many-to-one", senders = 2, rate = "10Gbps", delay = "2us" }
+queues = { limit = "100 packets", mark = "10 packets" }
+transports.dctcp.cc = "dctcp"
+traffic = [{ kind = "incast", transport = "dctcp", flows = 2, size = "100KB" }]
+"""
+
+
+def examine() -> Iterator[Finding]:
+    """Looks at everything, most important first."""
+    yield Finding(
+        "weft", "ok", f"{_weft.__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}"
+    )
+    yield from _packages()
+    yield _simulator()
+    yield _machine()
+    yield _place(Path.cwd())
+    yield _program("weftd", 'level "linux"', "make build-linux", os.environ.get("WEFTD"))
+    yield _program("tshark", "reading what weft trace writes", "sudo apt-get install tshark")
+    yield _optional("pandas", "result.flows.to_pandas()", also="pyarrow")
+
+
+def _packages() -> Iterator[Finding]:
+    """What Weft requires, as its own metadata say."""
+    missing = []
+    for requirement in metadata.requires("weft") or []:
+        name, _, condition = requirement.partition(";")
+        if "extra" in condition:
+            continue
+        try:
+            metadata.version(name.strip())
+        except metadata.PackageNotFoundError:
+            missing.append(name.strip())
+    if missing:
+        yield Finding("Python packages", "broken", f"missing: {', '.join(missing)}", f"pip install {' '.join(missing)}")
+    else:
+        yield Finding("Python packages", "ok", "all there")
+
+
+def _simulator() -> Finding:
+    """A run of a millisecond, which checks conservation by itself."""
+    try:
+        run = _weft.Experiment.parse(TINY).run()
+        rows = len(run.tables()["flows"])
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is to be shown
+        return Finding("simulator", "broken", str(error), "install weft anew")
+    return Finding("simulator", "ok" if rows == 2 else "broken", f"a run of {rows} flows")
+
+
+def _machine() -> Finding:
+    cores = len(os.sched_getaffinity(0))
+    memory = "memory unknown"
+    try:
+        lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
+        memory = f"{int(lines['MemAvailable'].split()[0]) / 1e6:.1f} GB of memory free"
+    except (OSError, LookupError, ValueError):
+        pass
+    return Finding("machine", "ok", f"{cores} cores, load {os.getloadavg()[0]:.1f}, {memory}")
+
+
+def _place(folder: Path) -> Finding:
+    free = f"{shutil.disk_usage(folder).free / 1e9:.1f} GB free in {folder}"
+    if os.access(folder, os.W_OK | os.X_OK):
+        return Finding("results", "ok", free)
+    return Finding("results", "absent", f"{folder} cannot be written to", "--out with a folder elsewhere")
+
+
+def _program(name: str, purpose: str, remedy: str, given: str | None = None) -> Finding:
+    found = given or shutil.which(name)
+    if found is not None and Path(found).is_file():
+        return Finding(name, "ok", found)
+    return Finding(name, "absent", f"needed for {purpose}", remedy)
+
+
+def _optional(name: str, purpose: str, *, also: str) -> Finding:
+    try:
+        versions = [f"{it} {metadata.version(it)}" for it in (name, also)]
+    except metadata.PackageNotFoundError as error:
+        return Finding(name, "absent", f"needed for {purpose}: no {error.name}", f'pip install "weft[{name}]"')
+    return Finding(name, "ok", ", ".join(versions))

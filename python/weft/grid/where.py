@@ -1,0 +1,70 @@
+"""The machines on which the runs of a sweep take place: `--cluster` and `--workers`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from weft.errors import UsageError
+
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss)://[^\s/]+:[0-9]{1,5}", re.ASCII)
+_ALLOWED = "an address such as tcp://host:8786, or slurm, such as slurm:queue=long,walltime=04:00:00"
+
+_ONE_LINE = r"[^\s\x00-\x1f'\"\\;&|<>$`]{1,100}"
+SLURM_OPTIONS = {
+    "account": _ONE_LINE,
+    "cores": r"[1-9][0-9]{0,3}",
+    "interface": r"[\w.:-]{1,50}",
+    "memory": r"[1-9][0-9]{0,5} ?[KMGT]i?B",
+    "queue": _ONE_LINE,
+    "walltime": r"(?:[0-9]{1,3}-)?[0-9]{1,3}:[0-5][0-9]:[0-5][0-9]",
+}
+"""Options after `slurm:`, and the form of their values; each becomes a line of a job's script."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """The machines of a sweep."""
+
+    address: str | None = None
+    """Address of a Dask scheduler that is there already."""
+    slurm: dict[str, str] | None = None
+    """Options of the jobs that Slurm is asked for."""
+    workers: int | None = None
+    """Concurrent runs: processes of one thread each. None: one per core of this machine."""
+
+    @classmethod
+    def parse(cls, cluster: str | None, workers: int | None) -> Self:
+        """Reads what was given as `--cluster` and `--workers`.
+
+        Raises:
+            UsageError: It names no machines, or says two things at once.
+        """
+        if cluster is None:
+            return cls(workers=workers)
+        name, colon, options = cluster.partition(":")
+        if name == "slurm":
+            if workers is None:
+                raise UsageError("--workers: missing; allowed: with --cluster slurm, how many runs to have at a time")
+            return cls(slurm=_slurm(options) if colon else {}, workers=workers)
+        if _ADDRESS.fullmatch(cluster) is None:
+            raise UsageError(f"--cluster {cluster!r:.100}: is not a scheduler's address; allowed: {_ALLOWED}")
+        if workers is not None:
+            raise UsageError("--workers: given with --cluster tcp://...; allowed: one of the two")
+        return cls(address=cluster)
+
+
+def _slurm(text: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, value = (word.strip() for word in part.partition("="))
+        if name not in SLURM_OPTIONS or name in options:
+            why = "is given twice" if name in options else "is no option of slurm"
+            raise UsageError(f"--cluster slurm: {name!r:.50} {why}; allowed: {', '.join(SLURM_OPTIONS)}, once each")
+        if re.fullmatch(SLURM_OPTIONS[name], value, re.ASCII) is None:
+            examples = {"cores": "8", "memory": "4GB", "walltime": "04:00:00", "interface": "ib0"}
+            allowed = examples.get(name, "a name")
+            raise UsageError(f"--cluster slurm: {name} is {value!r:.50}; allowed: such as {allowed}")
+        options[name] = value
+    return options

@@ -1,0 +1,103 @@
+"""Figure 13 (section "Performance under realistic workload"): four workloads on the leaf-spine.
+
+What the paper leaves open is in `weft.papers.opn.workloads`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.papers.figure import Claim
+from weft.papers.opn import workloads
+from weft.papers.opn.settings import LABELS, OPNS, SCHEMES, WITH
+from weft.papers.opn.workloads import (
+    NAMES,
+    QUICK_NAMES,
+    SHARES,
+    WORDS,
+    best,
+    cause,
+    compared,
+    measure,
+    of,
+    panels,
+    table,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure as Plot
+
+    from weft.papers.figure import Scale
+    from weft.sweep import Case
+
+QUICK = workloads.QUICK
+LIKE = 0.1
+"""Throughputs that close, as a part, are similar."""
+
+__all__ = ["QUICK", "cases", "claims", "measure", "plot"]
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Each scheme under each workload."""
+    return [
+        workloads.case({}, workload, name, seed, quick=scale.quick)
+        for workload in SHARES
+        for name in (QUICK_NAMES if scale.quick else NAMES)
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """The section's sentences about (a) to (d)."""
+    worst = {name: max((of(rows, it, name, "short").mean, it) for it in SHARES)[1] for name in SCHEMES}
+    return [
+        *lead(rows, "short", "OPN has the least mean FCT of short flows", "least", with_table=True),
+        *lead(rows, "tail", "OPN has the least 99th percentile of short flows' FCT", "least"),
+        Claim(
+            "Short flows' mean FCT is longest under Data Mining, with all schemes",
+            "all five",
+            ", ".join(f"{LABELS[name]} {WORDS[it]}" for name, it in worst.items()),
+            set(worst.values()) == {"data-mining"},
+            "the workload with the longest, of each scheme",
+        ),
+        *(_similar(rows, name) for name in OPNS),
+        *lead(rows, "all", "OPN has the highest overall throughput", "highest"),
+    ]
+
+
+def lead(rows: pl.DataFrame, panel: str, words: str, number: str, *, with_table: bool = False) -> list[Claim]:
+    """OPN is better than the others under all workloads, with either timer."""
+    found = {name: best(rows, panel, name) for name in OPNS}
+    return [
+        Claim(
+            f"{words}, {WITH[name]}",
+            number,
+            compared(rows, panel),
+            set(leads.values()) == {name},
+            "beside the other schemes; holds when it does under all four workloads; best: "
+            + ", ".join(f"{WORDS[it]} {LABELS[which]}" for it, which in leads.items())
+            + f". {cause(rows, panel)}",
+            table=table(rows) if with_table and name == OPNS[0] else None,
+        )
+        for name, leads in found.items()
+    ]
+
+
+def _similar(rows: pl.DataFrame, name: str) -> Claim:
+    long = {(it, to): of(rows, it, name, "long") / of(rows, it, to, "long") for it in SHARES for to in OTHER}
+    return Claim(
+        f"OPN's throughput of long flows is similar to that of MPTCP and MMPTCP, {WITH[name]}",
+        "similar",
+        ", ".join(f"{WORDS[it]} {ratio} of {LABELS[to]}'s" for (it, to), ratio in long.items()),
+        all(ratio.near(1, LIKE) for ratio in long.values()),
+        f"mean goodput of a flow; holds within {LIKE:.0%}",
+    )
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Short flows' FCT and throughput by workload: means and the range of the seeds."""
+    return panels(rows, "Figure 13: four workloads")
+
+
+OTHER = ("mptcp", "mmptcp")

@@ -1,0 +1,51 @@
+"""Figure 15 (section "Performance in asymmetric scenario"): the workloads of figure 13 with 8 of 20 paths at 100 Mbps.
+
+All links of 8 spines have that rate from the beginning, and routing does not know. "The ToR switch connected to the
+sending hosts is overloaded" says how much is sent no better than figure 13 does: the load in bits a second is the
+same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.papers.opn import workloads
+from weft.papers.opn.fig13 import lead
+from weft.papers.opn.workloads import NAMES, QUICK_NAMES, SHARES, failed, measure, panels
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure as Plot
+
+    from weft.papers.figure import Claim, Scale
+    from weft.sweep import Case
+
+QUICK = workloads.QUICK
+FAILED, MBPS = 8, 100.0
+
+__all__ = ["QUICK", "cases", "claims", "measure", "plot"]
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Each scheme under each workload."""
+    return [
+        workloads.case({}, workload, name, seed, quick=scale.quick, more=failed(FAILED, MBPS))
+        for workload in SHARES
+        for name in (QUICK_NAMES if scale.quick else NAMES)
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """The section's sentences about (a) to (d)."""
+    return [
+        *lead(rows, "short", "OPN has the least mean FCT of short flows", "least", with_table=True),
+        *lead(rows, "tail", "OPN has the least 99th percentile of short flows' FCT", "least"),
+        *lead(rows, "long", "OPN has the highest throughput of long flows", "highest"),
+        *lead(rows, "all", "OPN has the highest overall throughput", "highest"),
+    ]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Short flows' FCT and throughput by workload, 8 of 20 paths at 100 Mbps: means and the range of the seeds."""
+    return panels(rows, f"Figure 15: {FAILED} of 20 paths at {MBPS:g} Mbps")

@@ -1,0 +1,121 @@
+"""What figures 10 and 11 share: flows from one rack to another over 20 paths, all at once or spread over some time.
+
+When the flows open is not said. Two readings are run: all within a millisecond, and spread over as long as 80 % of the
+paths' rate takes to carry them. The first is the one judged: in the other little is ever lost, and the paper explains
+its numbers by losses.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from weft import reordering
+from weft.papers.opn.settings import (
+    COLOURS,
+    GBPS,
+    HOSTS_PER_LEAF,
+    LABELS,
+    MORE,
+    MSS,
+    SCHEMES,
+    SPINES,
+    experiment,
+)
+from weft.papers.spread import Spread, over_seeds
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from matplotlib.axes import Axes
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+
+AT_ONCE, SPREAD = "at once", "spread"
+WITHIN_MS = 1.0
+LOAD = 0.8
+AT_MOST_S = 30.0
+"""Simulated; the last flow ends before."""
+QUICK = "the schemes of the plot only"
+ARRIVALS = {"probes": [{"kind": "packets", "at": ["leaf-host"]}]}
+"""What `reordered` needs of a spec."""
+NAMES = (*SCHEMES, *MORE)
+
+
+def opens_ms(packets: float) -> dict[str, float]:
+    """For how long flows of so many packets in all open, by reading."""
+    return {AT_ONCE: WITHIN_MS, SPREAD: round(packets * (MSS + 40) * 8 / (SPINES * GBPS * 1e6) / LOAD)}
+
+
+def cases(
+    sizes: Callable[[int], Sequence[int]], opens: dict[str, float], scale: Scale, more: dict[str, Any] | None = None
+) -> list[Case]:
+    """Each scheme, and each reading of when flows open. The seed draws flows' packets; `more` are fields of a spec."""
+    return [
+        _case(sizes(seed), opening, opens[opening], name, seed, more)
+        for opening in opens
+        for name in (SCHEMES if scale.quick else NAMES)
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def between_racks(sizes: Iterable[int], seed: int) -> list[tuple[int, int, int]]:
+    """Flows of so many packets: the first rack's hosts in turn, each to a host of the second rack drawn for it."""
+    draw = random.Random(seed)  # noqa: S311 - no secret
+    hosts = HOSTS_PER_LEAF
+    return [(place % hosts, hosts + draw.randrange(hosts), size) for place, size in enumerate(sizes)]
+
+
+def reordered(result: Result) -> pl.DataFrame:
+    """Of each flow the packets that arrived and those reordered (RFC 4737), within its subflows and in its data."""
+    found = []
+    for within in ("subflow", "connection"):
+        told = reordering.summary(reordering.arrivals(result.packets, within), by="flow")
+        found.append(told.select("flow", pl.col("packets", "reordered").name.suffix(f"_{within}")))
+    return found[0].join(found[1], on="flow")
+
+
+def names(rows: pl.DataFrame) -> list[str]:
+    """The schemes of which there are rows."""
+    found = set(rows["scheme"].unique())
+    return [name for name in NAMES if name in found]
+
+
+def late(rows: pl.DataFrame) -> Spread:
+    """Flows with a timeout, in percent."""
+    return over_seeds(rows, 100 * (pl.col("timeouts") > 0).mean(), "%")
+
+
+def out_of_order(rows: pl.DataFrame, within: str) -> Spread:
+    """Packets that arrive reordered, in percent."""
+    return over_seeds(rows, 100 * pl.col(f"reordered_{within}").sum() / pl.col(f"packets_{within}").sum(), "%")
+
+
+def bars(axes: Axes, title: str, of: dict[str, Spread]) -> None:
+    """A bar a scheme, and the range of the seeds."""
+    below = [max(0.0, it.mean - min(it.values)) for it in of.values()]
+    above = [max(0.0, max(it.values) - it.mean) for it in of.values()]
+    labels, colours = [LABELS[name] for name in of], [COLOURS[name] for name in of]
+    axes.bar(labels, [it.mean for it in of.values()], yerr=[below, above], color=colours, capsize=3)
+    axes.set_title(title, fontsize="medium")
+    axes.tick_params(axis="x", labelsize="small")
+    axes.grid(visible=True, axis="y", alpha=0.3)
+
+
+def _case(sizes: Sequence[int], opening: str, opens: float, name: str, seed: int, more: dict[str, Any] | None) -> Case:
+    by_size: dict[int, list[list[str]]] = {}
+    for sender, receiver, packets in between_racks(sizes, seed):
+        by_size.setdefault(packets, []).append([f"h{sender}", f"h{receiver}"])
+    flows: dict[str, Any] = {"kind": "bulk", "transport": name, "jitter": f"{opens:g}ms"}
+    spec = experiment(
+        f"{name}-{opening.replace(' ', '-')}",
+        seconds=AT_MOST_S,
+        transports=[name],
+        traffic=[flows | {"size": f"{packets * MSS}B", "pairs": pairs} for packets, pairs in sorted(by_size.items())],
+        more=more,
+    )
+    return Case({"opens": opening, "scheme": name}, spec, seed)

@@ -1,0 +1,231 @@
+"""Plots of one run as Altair charts: `result.plot.altair.fct()` and so on; and the same from rows, for the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import altair as alt
+import polars as pl
+
+from weft.errors import UsageError
+from weft.plots import drawn
+from weft.plots.drawn import MOST_LINES
+
+if TYPE_CHECKING:
+    from weft.api import Result
+
+# Readable on white and on near black alike.
+COLOURS = ("#2f7ed8", "#d0660a", "#1f9254", "#c2479b", "#8465d1", "#148f99", "#d6434b", "#877c1c")
+"""Of categories; each has at least three times the luminance of a dark page, or a third of that of a white one."""
+SEEN = 0.25
+"""Utilisation from which on an axis goes to 1."""
+HEAT = ("#848d97", "#cf7a14", "#d1242f")
+"""From nothing to all."""
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Of a plot over time."""
+
+    time: alt.Scale
+    value: alt.Scale
+    axis: alt.Axis
+    """That of time."""
+
+
+PLAIN = Scales(alt.Scale(zero=False, nice=False), alt.Scale(), alt.Axis(title="time (s)", labelOverlap="greedy"))
+
+
+class Charts:
+    """Plots of a run's tables. What each shows and raises is said at `weft.plots.Plots`."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def fct(self, by: str = "class") -> alt.Chart:
+        """Distribution of flow completion times, one line a group."""
+        return fct(drawn.fct(self._result.flows, by))
+
+    def slowdown(self, by: str = "transport") -> alt.LayerChart:
+        """Median and 99th percentile of the FCT slowdown by size of flow."""
+        from weft.slowdown import with_slowdown
+
+        return slowdown(drawn.slowdown(with_slowdown(self._result), by))
+
+    def windows(self, flow: int | None = None) -> alt.LayerChart:
+        """Congestion windows over time, one line a subflow, shaded while it is suppressed."""
+        chosen, rows = drawn.windows(self._result.traces, flow)
+        return windows(inline(rows), inline(drawn.suppressed(rows))).properties(title=f"flow {chosen}")
+
+    def queues(self) -> alt.LayerChart:
+        """Lengths of sampled queues over time, one line a link."""
+        rows = drawn.queues(self._result.traces, self._result.links)
+        links = rows["link"].n_unique()
+        if links > MOST_LINES:
+            raise UsageError(f"plot.queues: {links} links; allowed: at most {MOST_LINES} in a plot")
+        return layered(queues(inline(rows.drop("link"))))
+
+    def jain(self, by: str = "transport") -> alt.Chart:
+        """Jain's fairness index of the flows' goodputs, one bar a group."""
+        return jain(drawn.jain(self._result.flows, by), by)
+
+    def utilisation(self) -> alt.LayerChart:
+        """Utilisation of each stage of the network, and its links' range."""
+        return utilisation(drawn.utilisation(self._result.links))
+
+
+def layered(*charts: alt.Chart | alt.LayerChart) -> alt.LayerChart:
+    """One chart over the other, on the same axes."""
+    return alt.LayerChart(layer=list(charts))
+
+
+def inline(rows: pl.DataFrame) -> alt.InlineData:
+    """Rows as a part of the chart, however many they are."""
+    return alt.InlineData(values=rows.to_dicts())
+
+
+def fct(steps: pl.DataFrame) -> alt.Chart:
+    """Draws what `drawn.fct` returns."""
+    size, unit = _unit(steps["value"])
+    chart: alt.Chart = (
+        alt.Chart(inline(steps.with_columns(pl.col("value") / size)))
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=alt.X("value:Q", title=f"flow completion time ({unit})", scale=alt.Scale(type="log", nice=False)),
+            y=alt.Y("fraction:Q", title="share of flows", scale=alt.Scale(domain=[0, 1])),
+            color=colour("group"),
+            tooltip=[
+                alt.Tooltip("group:N"),
+                alt.Tooltip("value:Q", title=f"FCT ({unit})", format=".5~g"),
+                alt.Tooltip("fraction:Q", title="share", format=".4~f"),
+            ],
+        )
+    )
+    return chart
+
+
+def _unit(seconds: pl.Series) -> tuple[float, str]:
+    """The unit in which most of these are short numbers."""
+    middle = seconds.median()
+    size = middle if isinstance(middle, float) else 1.0
+    return next((unit for unit in ((1.0, "s"), (1e-3, "ms")) if size >= unit[0]), (1e-6, "us"))
+
+
+def slowdown(rows: pl.DataFrame) -> alt.LayerChart:
+    """Draws what `drawn.slowdown` returns."""
+    sizes = rows.select("place", "size").unique().sort("place")["size"].to_list()
+    base = alt.Chart(inline(rows)).encode(
+        x=alt.X("size:O", title="size of flow", sort=sizes, axis=alt.Axis(labelAngle=-30)),
+        y=alt.Y("value:Q", title="FCT over that on an idle path", scale=alt.Scale(type="log", nice=False)),
+        color=colour("group"),
+    )
+    lines = base.mark_line(strokeWidth=2).encode(
+        strokeDash=alt.StrokeDash("percentile:N", legend=alt.Legend(title=None))
+    )
+    marks = base.mark_point(filled=True, size=70, opacity=1).encode(
+        shape=alt.Shape(
+            "at_least:N",
+            legend=None,
+            scale=alt.Scale(domain=[False, True], range=["circle", "triangle-up"]),
+        ),
+        tooltip=[
+            alt.Tooltip("group:N"),
+            alt.Tooltip("size:O"),
+            alt.Tooltip("percentile:N"),
+            alt.Tooltip("value:Q", title="slowdown", format=".4~g"),
+            alt.Tooltip("at_least:N", title="may be higher"),
+            alt.Tooltip("flows:Q", format=","),
+        ],
+    )
+    return layered(lines, marks)
+
+
+def windows(
+    rows: alt.InlineData | alt.NamedData, spans: alt.InlineData | alt.NamedData, scales: Scales = PLAIN
+) -> alt.LayerChart:
+    """Draws what `drawn.windows` and `drawn.suppressed` return."""
+    shade = (
+        alt.Chart(spans)
+        .mark_rect(opacity=0.18, clip=True)
+        .encode(x=_over_time("from_s", scales), x2="to_s:Q", color=colour("subflow", sort="ascending"))
+    )
+    lines = series(rows, "cwnd_packets", "cwnd (packets)", "subflow", scales)
+    return layered(shade, lines)
+
+
+def queues(rows: alt.InlineData | alt.NamedData, scales: Scales = PLAIN) -> alt.Chart:
+    """Draws what `drawn.queues` returns."""
+    return series(rows, "length_packets", "queue (packets)", "queue", scales)
+
+
+def series(rows: alt.InlineData | alt.NamedData, value: str, title: str, by: str, scales: Scales = PLAIN) -> alt.Chart:
+    """Values that change in time, as steps, one line each of `by`."""
+    chart: alt.Chart = (
+        alt.Chart(rows)
+        .mark_line(interpolate="step-after", clip=True, strokeWidth=1.5)
+        .encode(
+            x=_over_time("time_s", scales),
+            y=alt.Y(f"{value}:Q", title=title, scale=scales.value),
+            color=colour(by, sort="ascending"),
+        )
+    )
+    return chart
+
+
+def _over_time(column: str, scales: Scales) -> alt.X:
+    return alt.X(f"{column}:Q", scale=scales.time, axis=scales.axis)
+
+
+def jain(rows: pl.DataFrame, by: str) -> alt.Chart:
+    """Draws what `drawn.jain` returns."""
+    chart: alt.Chart = (
+        alt.Chart(inline(rows))
+        .mark_bar(color=COLOURS[0])
+        .encode(
+            x=alt.X("jain:Q", title="Jain's index of goodputs", scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("group:N", title=None if by == "group" else by, sort=None, axis=alt.Axis(labelLimit=140)),
+            tooltip=[
+                alt.Tooltip("group:N", title=by),
+                alt.Tooltip("jain:Q", format=".4f"),
+                alt.Tooltip("flows:Q", format=","),
+            ],
+        )
+    )
+    return chart
+
+
+def utilisation(rows: pl.DataFrame) -> alt.LayerChart:
+    """Draws what `drawn.utilisation` returns, perhaps of several runs, which a column `group` tells apart."""
+    grouped = "group" in rows.columns
+    stages = rows["stage"].unique(maintain_order=True).to_list()
+    where: dict[str, Any] = {"y": alt.Y("stage:N", title=None, sort=stages, axis=alt.Axis(labelLimit=140))}
+    if grouped:
+        where |= {"yOffset": alt.YOffset("group:N", sort=None)}
+    base = alt.Chart(inline(rows)).encode(**where)
+    most = rows["max"].max()
+    # Little use would not be seen on an axis to 1.
+    share = alt.Scale(domain=[0, 1]) if isinstance(most, float) and most >= SEEN else alt.Scale(zero=True)
+    bars = base.mark_bar(color=alt.Undefined if grouped else COLOURS[0]).encode(
+        x=alt.X("mean:Q", title="utilisation", scale=share),
+        **({"color": colour("group", symbol="square")} if grouped else {}),
+        tooltip=[
+            *([alt.Tooltip("group:N")] if grouped else []),
+            alt.Tooltip("stage:N"),
+            alt.Tooltip("links:Q"),
+            *(alt.Tooltip(f"{name}:Q", format=".4f") for name in ("mean", "min", "max")),
+        ],
+    )
+    ranges = base.mark_rule(strokeWidth=1.5).encode(x=alt.X("min:Q", scale=share), x2="max:Q")
+    return layered(bars, ranges)
+
+
+def colour(by: str, *, sort: Literal["ascending"] | None = None, symbol: str = "stroke") -> alt.Color:
+    """A colour for each value of a column."""
+    legend = alt.Legend(
+        title=None,
+        labelLimit=260,
+        symbolType=symbol,
+        symbolOpacity=1,
+    )
+    return alt.Color(f"{by}:N", scale=alt.Scale(range=list(COLOURS)), sort=sort, legend=legend)

@@ -1,0 +1,271 @@
+"""What plots draw: frames made of a run's tables, for Matplotlib, Altair and the report alike.
+
+All values are measured ones. Where there are more than a plot can show, `thinned` leaves some of them out and makes up
+none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft import statistics
+from weft.errors import UsageError
+from weft.slowdown import EDGES_BYTES, by_size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_LINES = 20
+"""More lines in one plot are told apart by nobody."""
+
+
+def fct(flows: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Distribution of flow completion times: `group`, `value` in seconds and `fraction`, as steps.
+
+    The name of a group says how many of its flows have ended.
+
+    Raises:
+        UsageError: There is no such column, or no flow has ended.
+    """
+    ended = has(flows, by).drop_nulls("fct_s")
+    if ended.is_empty():
+        raise UsageError("plot.fct: no flow has ended; allowed: a run in which at least one does")
+    counts = flows.group_by(by).agg(ended=pl.col("fct_s").count(), all=pl.len())
+    names = {row[by]: f"{_name(row[by])}: {row['ended']:,} of {row['all']:,}" for row in counts.iter_rows(named=True)}
+    return statistics.cdf(ended, "fct_s", by=by).select(
+        pl.col(by).replace_strict(names, return_dtype=pl.String).alias("group"), "value", "fraction"
+    )
+
+
+def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99)) -> pl.DataFrame:
+    """Slowdown by size of flow: `group`, `size`, `place` of the size's class from 0, `flows`, `percentile`, `value`.
+
+    `at_least` tells where a percentile reaches into flows that the run's end cut off, so that it may be higher.
+
+    Args:
+        flows: With the columns of `weft.slowdown.with_slowdown`.
+        by: Column that tells groups apart.
+        percents: From 0 to 100.
+
+    Raises:
+        UsageError: There is no such column, or no flow has a slowdown.
+    """
+    told = by_size(has(flows, by), percents, by=by)
+    if told.is_empty():
+        raise UsageError("plot.slowdown: no flow has a size; allowed: a run with flows of a size")
+    edges = [*EDGES_BYTES, None]
+    names = dict(zip(edges, _size_classes(), strict=True))
+    rows = [
+        {
+            "group": _name(row[by]),
+            "size": names[row["below_bytes"]],
+            "place": edges.index(row["below_bytes"]),
+            "flows": row["flows"],
+            "percentile": f"p{percent:g}",
+            "value": row[f"p{percent:g}"],
+            "at_least": row[f"p{percent:g}_at_least"],
+        }
+        for row in told.iter_rows(named=True)
+        for percent in percents
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def windows(traces: pl.DataFrame, flow: int | None = None) -> tuple[int, pl.DataFrame]:
+    """Windows of a flow: its index, and `time_s`, `subflow` (such as "subflow 0"), `cwnd_packets` and `active`.
+
+    Args:
+        traces: The table of that name.
+        flow: Index of a flow on record; the first one unless given.
+
+    Raises:
+        UsageError: No probe has put that flow on record.
+    """
+    traced = traces.drop_nulls("cwnd_packets")
+    if traced.is_empty():
+        raise UsageError('plot.windows: no flow is recorded; allowed: a run with a probe of kind "flow"')
+    chosen = int(traced["flow"][0]) if flow is None else flow
+    rows = traced.filter(pl.col("flow") == chosen)
+    if rows.is_empty():
+        raise UsageError(f"plot.windows: flow {chosen} is not recorded; allowed: flows with a probe")
+    return chosen, rows.select("time_s", pl.format("subflow {}", "subflow").alias("subflow"), "cwnd_packets", "active")
+
+
+def suppressed(rows: pl.DataFrame) -> pl.DataFrame:
+    """When subflows were suppressed: `subflow`, `from_s` and `to_s`, at most until the flow's last sample.
+
+    A probe without an interval records changes, so a subflow that stays suppressed has no later sample of its own.
+
+    Args:
+        rows: What `windows` yields.
+    """
+    changed = rows.filter((pl.col("active") != pl.col("active").shift(1)).over("subflow").fill_null(value=True))
+    spans = changed.with_columns(to_s=pl.col("time_s").shift(-1).over("subflow"), last=pl.lit(rows["time_s"].max()))
+    return (
+        spans.filter(~pl.col("active"))
+        .select("subflow", pl.col("time_s").alias("from_s"), pl.coalesce("to_s", "last").alias("to_s"))
+        .sort("subflow", "from_s")
+    )
+
+
+def queues(traces: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """Lengths of sampled queues: `time_s`, `queue` (such as "s0 to r0"), `link` and `length_packets`.
+
+    Raises:
+        UsageError: None is sampled.
+    """
+    sampled = traces.drop_nulls("length_packets")
+    if sampled.is_empty():
+        raise UsageError(
+            'plot.queues: no queue is sampled; allowed: a run with a probe of kind "queue" that sets every'
+        )
+    names = links.select("link", pl.format("{} to {}", "from", "to").alias("queue"))
+    return sampled.join(names, on="link", how="left", maintain_order="left").select(
+        "time_s", pl.coalesce("queue", pl.col("link").cast(pl.String)), "link", "length_packets"
+    )
+
+
+def losses(traces: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """Marks and drops of sampled queues: `time_s`, `of` (such as "s0 to r0: marked") and `count`, since the run began.
+
+    A queue that never marked a packet has no series of marks, and likewise for drops.
+    """
+    sampled = traces.drop_nulls("length_packets")
+    queue = pl.coalesce(pl.format("{} to {}", "from", "to"), pl.col("link").cast(pl.String))
+    named = sampled.join(links.select("link", "from", "to"), on="link", how="left", maintain_order="left")
+    kinds = [
+        named.filter((pl.col(column).max() > 0).over("link")).select(
+            "time_s", of=pl.format("{}: {}", queue, pl.lit(kind)), count=column
+        )
+        for column, kind in (("marks", "marked"), ("drops", "dropped"))
+    ]
+    return pl.concat(kinds).sort("time_s", maintain_order=True)
+
+
+def jain(flows: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Jain's index of the flows' goodputs: `group`, `jain` and `flows`.
+
+    Raises:
+        UsageError: There is no such column, or no flow has a goodput.
+    """
+    having = has(flows, by).drop_nulls("goodput_bps")
+    if having.is_empty():
+        raise UsageError("plot.jain: no flow has a goodput; allowed: a run in which at least one does")
+    rows = having.group_by(by).agg(jain=statistics.jain("goodput_bps"), flows=pl.len()).sort(by, nulls_last=True)
+    return rows.select(pl.col(by).cast(pl.String).fill_null("none").alias("group"), "jain", "flows")
+
+
+def utilisation(links: pl.DataFrame) -> pl.DataFrame:
+    """Utilisation by stage and direction: `stage`, `links`, `mean` (of its capacity), `min` and `max` over links."""
+    rows = statistics.utilisation(links)
+    stage = pl.concat_str("stage", "direction", separator=" ", ignore_nulls=True)
+    return rows.select(stage.alias("stage"), "links", "mean", "min", "max")
+
+
+def in_progress(rows: pl.DataFrame, begins: str, ends: str) -> pl.DataFrame:
+    """How many of the rows have begun and not ended: `time_s` and `count`, one row a change.
+
+    Args:
+        rows: Such as the table `flows` or `suppressions`.
+        begins: Column of times.
+        ends: Likewise; null is never.
+    """
+    changes = pl.concat(
+        [
+            rows.select(time_s=begins, change=pl.lit(1)),
+            rows.select(time_s=ends, change=pl.lit(-1)).drop_nulls("time_s"),
+        ]
+    )
+    at_once = changes.group_by("time_s").agg(pl.col("change").sum()).sort("time_s")
+    return at_once.select("time_s", count=pl.col("change").cum_sum())
+
+
+def thinned(
+    rows: pl.DataFrame, value: str, span: tuple[float, float], bins: int, by: str | None = None
+) -> pl.DataFrame:
+    """Keeps the first, last, smallest and largest row of each interval of a series in time.
+
+    A line through these covers the same pixels as a line through all rows, if the plot is `bins` pixels wide. An
+    interval includes its end but not its beginning, so the value that holds at the end of each interval is exact.
+
+    Source: Jugel, Jerzak, Hackenbroich and Markl, "M4: A Visualization-Oriented Time Series Data Aggregation" (2014).
+
+    Args:
+        rows: In order of `time_s`.
+        value: The column that is drawn.
+        span: First and last time.
+        bins: Intervals between the two.
+        by: Column that tells series apart.
+    """
+    if rows.height <= 4 * bins:
+        return rows
+    low, high = span
+    width = (high - low) / bins or 1.0
+    groups = ["bin"] if by is None else [by, "bin"]
+    numbered = rows.with_row_index("row").with_columns(bin=((pl.col("time_s") - low) / width - 1e-9).ceil())
+    row = pl.col("row")
+    kept = numbered.group_by(groups).agg(
+        first=row.first(),
+        last=row.last(),
+        least=row.get(pl.col(value).arg_min()),
+        most=row.get(pl.col(value).arg_max()),
+    )
+    chosen = pl.concat([kept[name] for name in ("first", "last", "least", "most")]).unique()
+    return numbered.filter(row.is_in(chosen.implode())).drop("row", "bin")
+
+
+def thinned_steps(steps: pl.DataFrame, most: int, by: str = "group") -> pl.DataFrame:
+    """Keeps at most about `most` steps of each distribution, evenly by fraction, and all of the last ones.
+
+    Args:
+        steps: With `fraction`, rising in each group.
+        most: Steps to keep.
+        by: Column that tells distributions apart.
+    """
+    half = max(1, most // 2)
+    place = (pl.col("fraction") * half).floor()
+    first = (place != place.shift(1)).over(by).fill_null(value=True)
+    end = pl.int_range(pl.len()).reverse().over(by) < half
+    return steps.filter(first | end)
+
+
+def has(rows: pl.DataFrame, by: str) -> pl.DataFrame:
+    """The rows, after a look whether they have the column.
+
+    Raises:
+        UsageError: They have not.
+    """
+    if by not in rows.columns:
+        raise UsageError(f"by: {by!r} is no column of flows; allowed: {', '.join(rows.columns)}")
+    return rows
+
+
+def size_name(size: float) -> str:
+    """Such as "128 KB" or "1.5 MB"."""
+    for power, unit in ((9, "GB"), (6, "MB"), (3, "KB")):
+        if size >= 10**power:
+            return f"{size / 10**power:.3g} {unit}"
+    return f"{size:.0f} B"
+
+
+def seconds_name(seconds: float) -> str:
+    """Such as "1.5 ms"."""
+    if seconds == 0 or not math.isfinite(seconds):
+        return f"{seconds:g} s"
+    scale = next(((power, unit) for power, unit in ((0, "s"), (3, "ms"), (6, "us")) if seconds * 10**power >= 1), None)
+    power, unit = scale or (9, "ns")
+    return f"{seconds * 10**power:.4g} {unit}"
+
+
+def _size_classes() -> list[str]:
+    edges = [size_name(edge) for edge in EDGES_BYTES]
+    between = [f"{low} to {high}" for low, high in itertools.pairwise(edges)]
+    return [f"below {edges[0]}", *between, f"from {edges[-1]}"]
+
+
+def _name(value: object) -> str:
+    return "none" if value is None else str(value)

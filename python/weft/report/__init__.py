@@ -1,0 +1,1 @@
+"""`weft report`: runs and sweeps as one page that needs no network."""

@@ -1,0 +1,57 @@
+"""What a run has not recorded, by name, so that nobody takes an empty place for a zero."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.api import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weft.report.study import Run
+
+_PROBES = {
+    "traces": 'windows, queues, marks and drops over time: no probe of kind "flow" or of kind "queue" with every',
+    "queues": 'distributions of queue lengths: no probe of kind "queue"',
+    "latencies": 'one-way latencies: no probe of kind "latency"',
+    "packets": 'single packets: no probe of kind "packets"',
+}
+ALWAYS = "timeouts over time: no probe records them; their totals are here, by flow"
+
+
+def absent(runs: Sequence[Run]) -> list[str]:
+    """What the runs lack, in sentences, with the number of runs where it is not all of them."""
+    of: dict[str, int] = {}
+    for run in runs:
+        for line in _of(run):
+            of[line] = of.get(line, 0) + 1
+    return [line if count == len(runs) else f"{line} ({count} of {len(runs)} runs)" for line, count in of.items()]
+
+
+def _of(run: Run) -> list[str]:
+    manifest = run.manifest
+    level, rows, spec = manifest["level"], manifest["rows"], manifest["spec"]
+    lines = []
+    if manifest["partial"]:
+        lines.append(f"what came after {manifest['end_s']:g} s: the run was stopped before its end, {spec['duration']}")
+    unknown = [name for name in TABLES if name not in rows]
+    if unknown:
+        lines.append(f"the tables {', '.join(unknown)}: level {level} knows nothing of them")
+    lines += [line for name, line in _PROBES.items() if rows.get(name) == 0]
+    probes = spec.get("probes", [])
+    if rows.get("traces"):
+        kinds = {probe["kind"] for probe in probes if probe["kind"] == "flow" or probe.get("every")}
+        if "flow" not in kinds:
+            lines.append('windows over time: no probe of kind "flow"')
+        if "queue" not in kinds:
+            lines.append('queue lengths, marks and drops over time: no probe of kind "queue" with every')
+    missing = [name for name in ("drops", "marks", "timeouts") if name not in manifest["counters"]]
+    if missing:
+        lines.append(f"{', '.join(missing)}: level {level} does not count them")
+    else:
+        lines.append(ALWAYS)
+    for what, time in (("flows", "FCT"), ("jobs", "JCT")):
+        if count := manifest["unfinished"].get(what):
+            lines.append(f"the {time} of {count:,} of {rows[what]:,} {what}, which had not ended when the run did")
+    return lines

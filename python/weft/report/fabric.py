@@ -1,0 +1,182 @@
+"""The network as a picture: hosts below, switches above by their distance from hosts, links with what they carried."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+MOST_NODES = 64
+"""In a row. Of more, neighbours are drawn as one."""
+MOST_LINKS = 1500
+"""In the picture."""
+MOST_NAMES = 12
+"""Nodes in a row that still have room for their names."""
+STAGGER = (0.0, 0.3, -0.3, 0.15, -0.15)
+"""Heights of nodes in a row where links run within it, so that they do not hide one another."""
+
+HEATS = {
+    "utilisation": "utilisation",
+    "marked": "share of packets marked",
+    "dropped": "share of packets dropped",
+}
+"""What a link's colour can tell."""
+
+
+def picture(links: pl.DataFrame, hosts: Iterable[str]) -> dict[str, Any]:
+    """Nodes and links to draw.
+
+    Each row of nodes is drawn with at most `MOST_NODES`; where there are more, neighbours by name are one, and a line
+    stands for all links between two of these: the mean over their capacity, with the least and the largest.
+
+    Args:
+        links: The table of that name.
+        hosts: Nodes that stand below; where none is known, those with the fewest neighbours do.
+
+    Returns:
+        `nodes`, `links`, `tiers` (a name for each row, from below), `heats` (what colours can tell) and `note` (what
+        stands for several).
+    """
+    tiers = _tiers(links, set(hosts))
+    for most in (MOST_NODES, MOST_NODES // 2, MOST_NODES // 4, 8):
+        places, sizes = _places(tiers, links, most)
+        lines = _lines(links, places)
+        if lines.height <= MOST_LINKS:
+            break
+    heats = [name for name in HEATS if name in lines.columns and lines[name].count() > 0]
+    bundled = {tier: size for tier, size in sizes.items() if size > 1}
+    names = [_tier_name(tier, members) for tier, members in sorted(tiers.items())]
+    note = " ".join(f"A point in the row of {names[tier]} stands for {size} of them." for tier, size in bundled.items())
+    if note:
+        note += " A line stands for all links between two points; its colour is the mean over their capacity."
+    return {
+        "nodes": _nodes(places, tiers, bundled),
+        "links": lines.to_dicts(),
+        "tiers": [f"{name} ({len(tiers[n])})" for n, name in enumerate(names)],
+        "heats": heats,
+        "note": note,
+    }
+
+
+def ends(links: pl.DataFrame, drawn: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
+    """Where each link begins in a picture, by its index: there its queue is."""
+    at = {name: (node["x"], node["y"]) for node in drawn["nodes"] for name in node["members"]}
+    return {link: at[name] for link, name in links.select("link", "from").iter_rows()}
+
+
+def _tiers(links: pl.DataFrame, hosts: set[str]) -> dict[int, list[str]]:
+    """Nodes by their distance from the nearest host, by name."""
+    beside: dict[str, set[str]] = defaultdict(set)
+    named = set(hosts)
+    for one, other, layer in links.select("from", "to", "layer").iter_rows():
+        beside[one].add(other)
+        beside[other].add(one)
+        below, _, above = layer.partition("-")
+        named |= {name for name, kind in ((one, below), (other, above)) if kind == "host"}
+    bottom = named & beside.keys()
+    if not bottom and beside:
+        fewest = min(len(others) for others in beside.values())
+        bottom = {name for name, others in beside.items() if len(others) == fewest}
+    distance = dict.fromkeys(bottom, 0)
+    queue = deque(bottom)
+    while queue:
+        node = queue.popleft()
+        for other in beside[node]:
+            if other not in distance:
+                distance[other] = distance[node] + 1
+                queue.append(other)
+    tiers: dict[int, list[str]] = defaultdict(list)
+    for name in sorted(beside, key=_natural):
+        tiers[distance.get(name, 1)].append(name)
+    return dict(tiers)
+
+
+def _places(
+    tiers: Mapping[int, Sequence[str]], links: pl.DataFrame, most: int
+) -> tuple[dict[str, tuple[int, float, float]], dict[int, int]]:
+    """Of each node the number of its point, x from 0 to 1 and y; and for each row how many nodes share a point."""
+    tier_of = {name: tier for tier, names in tiers.items() for name in names}
+    level = {tier_of[one] for one, other in links.select("from", "to").iter_rows() if tier_of[one] == tier_of[other]}
+    places: dict[str, tuple[int, float, float]] = {}
+    sizes: dict[int, int] = {}
+    number = 0
+    for tier, names in sorted(tiers.items()):
+        size = -(-len(names) // most)
+        count = -(-len(names) // size)
+        for n in range(count):
+            y = tier + (STAGGER[n % len(STAGGER)] if tier in level else 0.0)
+            for name in names[n * size : (n + 1) * size]:
+                places[name] = (number, round((n + 0.5) / count, 5), y)
+            number += 1
+        sizes[tier] = size
+    return places, sizes
+
+
+def _lines(links: pl.DataFrame, places: Mapping[str, tuple[int, float, float]]) -> pl.DataFrame:
+    """One row for all links from one point to another."""
+    points = pl.DataFrame(
+        [(name, *place) for name, place in places.items()], schema=["name", "point", "x", "y"], orient="row"
+    )
+    placed = links.join(points, left_on="from", right_on="name", maintain_order="left").join(
+        points, left_on="to", right_on="name", suffix="2", maintain_order="left"
+    )
+    rate, use = pl.col("rate_bps").cast(pl.Float64), pl.col("utilisation")
+    about = {
+        "name": pl.format("{} to {}", pl.col("from").first(), pl.col("to").first()),
+        "count": pl.len(),
+        "utilisation": pl.when(use.count() > 0).then((use * rate).sum() / rate.filter(use.is_not_null()).sum()),
+        "least": use.min(),
+        "most": use.max(),
+    }
+    shares = {"marked": "marks", "dropped": "drops"}
+    for name, column in shares.items():
+        if {column, "packets"} <= set(links.columns):
+            came = pl.col("packets").sum() + (pl.col("drops").sum() if column == "drops" else 0)
+            about[name] = pl.when(came > 0).then(pl.col(column).sum() / came)
+            about[column] = pl.col(column).sum()
+    lines = placed.group_by("point", "x", "y", "point2", "x2", "y2", maintain_order=True).agg(**about)
+    # The two directions of a cable lie side by side: each keeps to its right.
+    aside = 0.09 / max(8, lines["point"].n_unique() ** 0.5 * 4)
+    up = pl.when(pl.col("y2") >= pl.col("y")).then(aside).otherwise(-aside)
+    return lines.with_columns(
+        pl.col("x") + up,
+        pl.col("x2") + up,
+        pl.when(pl.col("count") > 1)
+        .then(pl.format("{}, and {} more", "name", pl.col("count") - 1))
+        .otherwise("name")
+        .alias("name"),
+        *(pl.col(name).round(6) for name in ("utilisation", "least", "most", *shares) if name in lines.columns),
+    ).drop("point", "point2")
+
+
+def _nodes(
+    places: Mapping[str, tuple[int, float, float]], tiers: Mapping[int, Sequence[str]], bundled: Mapping[int, int]
+) -> list[dict[str, Any]]:
+    tier_of = {name: tier for tier, names in tiers.items() for name in names}
+    nodes = []
+    for _, together in groupby(places, key=lambda name: places[name][0]):
+        members = list(together)
+        tier = tier_of[members[0]]
+        name = members[0] if len(members) == 1 else f"{members[0]} to {members[-1]}"
+        room = tier not in bundled and len(tiers[tier]) <= MOST_NAMES
+        _, x, y = places[members[0]]
+        nodes.append({"name": name, "short": name if room else "", "x": x, "y": y, "members": members})
+    return nodes
+
+
+def _tier_name(tier: int, names: Sequence[str]) -> str:
+    if tier == 0:
+        return "hosts"
+    kinds = {found.group() for name in names if (found := re.match("[A-Za-z]+", name))}
+    return kinds.pop() if len(kinds) == 1 and len(min(kinds)) > 2 else "switches"
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Orders "h2" before "h10"."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"[0-9]+|[^0-9]+", name)]

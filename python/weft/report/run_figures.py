@@ -1,0 +1,189 @@
+"""The part of the page about one run: its fabric, its timeline, its spec. The script fills in what is chosen."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from weft.output import file_name
+from weft.papers.spread import digits
+from weft.plots import charts
+from weft.report import fabric, timeline
+from weft.report.figures import INK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weft.report.figures import Figures
+    from weft.report.study import Group, Run
+
+
+def label(group: Group, run: Run) -> str:
+    """What a run is called on the page."""
+    return f"{group.name}, seed {run.seed}"
+
+
+def detail(group: Group, run: Run, rows: int) -> dict[str, Any]:
+    """One run: what the script draws, and what the template prints."""
+    result = run.result()
+    flows = result.flows
+    hosts = set(flows["from"].to_list()) | set(flows["to"].to_list())
+    picture = fabric.picture(result.links, hosts)
+    scenes, notes = timeline.scenes(result, rows)
+    begins = fabric.ends(result.links, picture)
+    names = {f"{row['from']} to {row['to']}": begins[row["link"]] for row in result.links.iter_rows(named=True)}
+    sampled = {name for scene in scenes if scene["queues"] for name in scene["queues"]["names"]}
+    for node in picture["nodes"]:
+        del node["members"]
+    if not result.links["utilisation"].count():
+        notes.append("No link has a utilisation, for no time passed.")
+    busiest = result.links.drop_nulls("utilisation").sort("utilisation", descending=True, maintain_order=True).head(10)
+    columns = [name for name in ("utilisation", "packets", "marks", "drops") if name in busiest.columns]
+    name = label(group, run)
+    spec = json.dumps(run.manifest["spec"], indent=2, ensure_ascii=False)
+    file = f"{_file_name(group, run)}.json"
+    mark = run.manifest["spec"].get("queues", {}).get("mark")
+    return {
+        "label": name,
+        "notes": [note for note in (*notes, picture["note"]) if note],
+        "busiest": {
+            "heads": ["link", *columns],
+            "rows": [
+                [f"{row['from']} to {row['to']}", *(_cell(row[name]) for name in columns)]
+                for row in busiest.iter_rows(named=True)
+            ],
+        },
+        "spec": spec,
+        "file": file,
+        "command": f"weft run {file}",
+        "scenes": [scene["about"] for scene in scenes],
+        "drawn": {
+            "label": name,
+            "fabric": {name: picture[name] for name in ("nodes", "links", "tiers", "heats")},
+            "heads": {name: at for name, at in names.items() if name in sampled},
+            "scenes": scenes,
+            "mark": _packets(mark),
+        },
+    }
+
+
+def _file_name(group: Group, run: Run) -> str:
+    return file_name(f"{group.name}-seed-{run.seed}") or "spec"
+
+
+def _packets(text: object) -> float | None:
+    """Of a threshold in packets."""
+    number, _, unit = str(text).partition(" ")
+    return float(number) if unit.startswith("packet") and number.replace(".", "", 1).isdigit() else None
+
+
+def _cell(value: object) -> str:
+    return digits(value) if isinstance(value, float) else f"{value:,}"
+
+
+def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
+    """Plots whose rows the script fills in for the run and the scene that are chosen."""
+    # What some run does not count must not look like a zero.
+    told = [set(link) for detail in details for link in detail["drawn"]["fabric"]["links"][:1]]
+    chart = _fabric_chart(set.intersection(*told) if told else set())
+    signals = {"tiers": [], "highest": 1, "hottest": 1, "longest": 1, "thin": 1, "thick": 3}
+    figures.add("fabric", "The fabric", "", chart, height=320, params=signals)
+    label = "format(datum.value / unit, '.6~f') + ' ' + suffix"
+    axis = alt.Axis(title=None, labelExpr=label, labelOverlap="greedy", tickCount=alt.ExprRef("width / 90"))
+    scales = charts.Scales(_scale("low", "high"), _scale(0, "top"), axis)
+    now = alt.Chart(alt.InlineData(values=[{}])).mark_rule(strokeWidth=1.5, clip=True)
+    now = now.encode(x=alt.XDatum(alt.ExprRef("now"), type="quantitative"))
+    time = {"low": 0, "high": 1, "now": 0, "top": 1, "unit": 1, "suffix": "s"}
+    plots: tuple[tuple[str, str, str, alt.Chart | alt.LayerChart], ...] = (
+        (
+            "windows",
+            "Congestion windows",
+            "One line a subflow, shaded while it is suppressed.",
+            charts.windows(alt.NamedData("windows"), alt.NamedData("spans"), scales=scales),
+        ),
+        (
+            "queues",
+            "Queues",
+            "One line a sampled queue. The dotted line is the marking threshold K.",
+            charts.layered(
+                charts.queues(alt.NamedData("queues"), scales=scales),
+                alt.Chart(alt.NamedData("mark"))
+                .mark_rule(strokeDash=[2, 3], opacity=0.7, clip=True)
+                .encode(y=alt.Y("mark:Q", scale=scales.value)),
+            ),
+        ),
+        (
+            "losses",
+            "Marks and drops",
+            "Packets that sampled queues have marked and dropped since the beginning of what is shown.",
+            charts.series(alt.NamedData("losses"), "count", "packets", "of", scales=scales),
+        ),
+        (
+            "counts",
+            "Flows",
+            "Flows that were open, and connections of which a subflow was suppressed.",
+            charts.series(alt.NamedData("counts"), "count", "number", "of", scales=scales),
+        ),
+    )
+    for name, title, caption, plot in plots:
+        figures.add(name, title, caption, charts.layered(plot, now), height=200, params=time)
+
+
+def _scale(low: float | str, high: float | str, **how: Any) -> alt.Scale:  # noqa: ANN401 - what Altair takes
+    """A scale between numbers and signals, which the script sets."""
+    domain = [alt.ExprRef(it) if isinstance(it, str) else it for it in (low, high)]
+    return alt.Scale(domain=domain, nice=False, zero=False, **how)
+
+
+def _fabric_chart(columns: set[str]) -> alt.LayerChart:
+    formats = {"utilisation": ".4~f", "least": ".4~f", "most": ".4~f", "marks": ",", "drops": ","}
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1]))
+    rows = alt.Axis(
+        title=None,
+        grid=False,
+        domain=False,
+        ticks=False,
+        tickMinStep=1,
+        labelExpr="tiers[datum.value] || ''",
+    )
+    y = alt.Y("y:Q", axis=rows, scale=_scale(-0.4, "highest"))
+    heat = alt.Color(
+        "heat:Q",
+        scale=alt.Scale(domain=[0, 1], range=list(charts.HEAT), interpolate="rgb"),
+        legend=alt.Legend(
+            title=None, orient="top", gradientLength=180, labelExpr="format(datum.value * hottest, '.3~g')"
+        ),
+    )
+    links = (
+        alt.Chart(alt.NamedData("links"))
+        .mark_rule(strokeCap="round", strokeWidth=alt.ExprRef("thin + thick * datum.heat"))
+        .encode(
+            x=x,
+            y=y,
+            x2="x2:Q",
+            y2="y2:Q",
+            color=heat,
+            tooltip=[
+                alt.Tooltip("name:N", title="link"),
+                *(alt.Tooltip(f"{name}:Q", format=how) for name, how in formats.items() if name in columns),
+            ],
+        )
+    )
+    base = alt.Chart(alt.NamedData("nodes")).encode(x=x, y=y)
+    nodes = base.mark_point(filled=True, size=50, opacity=1, color=INK).encode(
+        tooltip=alt.Tooltip("name:N", title="node")
+    )
+    names = base.mark_text(dy=14, fontSize=11).encode(text="short:N")
+    queued = (
+        alt.Chart(alt.NamedData("queued"))
+        .mark_point(filled=True, opacity=0.75, color=charts.COLOURS[0])
+        .encode(
+            x=x,
+            y=y,
+            size=alt.Size("length:Q", legend=None, scale=_scale(0, "longest", range=[0, 900])),
+            tooltip=[alt.Tooltip("name:N", title="queue"), alt.Tooltip("length:Q", title="packets")],
+        )
+    )
+    return charts.layered(links, queued, nodes, names)

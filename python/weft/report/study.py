@@ -1,0 +1,195 @@
+"""What a report is about: folders of runs and sweeps, put in groups of runs that differ by their seed alone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from weft import api
+from weft.api import Result
+from weft.errors import UsageError
+from weft.grid.axes import Axis, label_names
+from weft.grid.store import DOCUMENT, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+MOST_FIELDS = 3
+"""More fields than these make no name of a group; its folder does."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return int(self.manifest["seed"])
+
+    def result(self) -> Result:
+        """Its tables, which are read anew."""
+        return Result.read(self.folder)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ by their seed alone."""
+
+    labels: dict[str, str | int | float]
+    """Of each field that sets it apart the value; none: there is nothing to set apart."""
+    runs: tuple[Run, ...]
+    """At least one, by seed."""
+
+    @property
+    def name(self) -> str:
+        """Such as "cc = amp, flows = 10"."""
+        if list(self.labels) == ["run"]:
+            return str(self.labels["run"])
+        return ", ".join(f"{name} = {value}" for name, value in self.labels.items()) or self.manifest["name"] or "run"
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Of its first run."""
+        return self.runs[0].manifest
+
+
+@dataclass
+class Study:
+    """All that was given."""
+
+    groups: list[Group] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    """That make the sweeps again."""
+    absent: list[str] = field(default_factory=list)
+    """Runs of sweeps that have no results."""
+
+    @property
+    def axes(self) -> list[str]:
+        """The fields that set groups apart."""
+        return list(dict.fromkeys(name for group in self.groups for name in group.labels))
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs."""
+        return [run for group in self.groups for run in group.runs]
+
+
+def read(folders: Sequence[Path]) -> Study:
+    """Reads the folders of runs and sweeps.
+
+    Raises:
+        UsageError: One is neither, is incomplete, or holds what another holds as well.
+    """
+    study = Study()
+    single: list[Run] = []
+    sweeps = [folder for folder in folders if (folder / DOCUMENT).is_file()]
+    for folder in folders:
+        if folder in sweeps:
+            groups = _sweep(folder, study)
+            apart: dict[str, str | int | float] = {"sweep": folder.name} if len(folders) > 1 else {}
+            study.groups += [Group(apart | group.labels, group.runs) for group in groups]
+        else:
+            single.append(Run(folder, Result.read(folder).manifest))
+    study.groups += _grouped(single, alone=not sweeps)
+    _check_distinct(study.runs)
+    return study
+
+
+def _sweep(folder: Path, study: Study) -> list[Group]:
+    allowed = "allowed: the folder of a run, or of a sweep, as weft leaves it"
+    file = folder / DOCUMENT
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        axes = [Axis(name, tuple(values)) for name, values in document["over"].items()]
+        planned = [(str(it["run"]), int(it["seed"]), tuple(it["set"])) for it in document["runs"]]
+        study.commands.append(_sweep_command(document))
+        values = dict(zip((axis.field for axis in axes), (axis.labels() for axis in axes), strict=True))
+        names = dict(zip(values, label_names(axes, {"seed", "run", "sweep"}), strict=True))
+        points = [
+            {
+                names[axis.field]: values[axis.field][axis.values.index(change.partition("=")[2])]
+                for axis, change in zip(axes, changes, strict=True)
+            }
+            for _, _, changes in planned
+        ]
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}; {allowed}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UsageError(f"{file}: is not what weft has written; {allowed}") from None
+    groups: dict[tuple[str, ...], tuple[dict[str, str | int | float], list[Run]]] = {}
+    for (key, seed, changes), point in zip(planned, points, strict=True):
+        place = place_of(folder, key)
+        if not (place / "manifest.json").is_file():
+            study.absent.append(f"{' '.join([*changes, f'seed={seed}'])}: has no results in {folder}")
+            continue
+        groups.setdefault(changes, (point, []))[1].append(Run(place, Result.read(place).manifest))
+    if not groups:
+        raise UsageError(f"{folder}: no run of this sweep has results; allowed: a sweep in which one has")
+    return [Group(point, tuple(sorted(runs, key=lambda run: run.seed))) for point, runs in groups.values()]
+
+
+def _sweep_command(document: dict[str, Any]) -> str:
+    words = ["weft", "sweep", document["spec"]]
+    words += [word for change in document["set"] for word in ("--set", change)]
+    words += [word for name, values in document["over"].items() for word in ("--over", f"{name}={','.join(values)}")]
+    return shlex.join([*words, "--seeds", str(document["seeds"])])
+
+
+def _grouped(runs: Sequence[Run], *, alone: bool) -> list[Group]:
+    """Runs by what they ran, apart from the seed; named by the fields in which they differ, or else by folder."""
+    by_spec: dict[str, list[Run]] = {}
+    for run in runs:
+        by_spec.setdefault(json.dumps(run.manifest["spec"] | {"seed": 0}, sort_keys=True), []).append(run)
+    members = [tuple(sorted(of, key=lambda run: run.seed)) for of in by_spec.values()]
+    if not members or (len(members) == 1 and alone):
+        return [Group({}, of) for of in members]
+    return [Group(labels, of) for labels, of in zip(_labels(members), members, strict=True)]
+
+
+def _labels(members: Sequence[tuple[Run, ...]]) -> list[dict[str, str | int | float]]:
+    flat = [_flat(of[0].manifest["spec"]) for of in members]
+    differing = [
+        name
+        for name in flat[0]
+        if name not in {"seed", "name"} and all(name in it for it in flat) and len({str(it[name]) for it in flat}) > 1
+    ]
+    points = [tuple(it[name] for name in differing) for it in flat]
+    if 0 < len(differing) <= MOST_FIELDS and len({str(point) for point in points}) == len(members):
+        names = label_names([Axis(name.removesuffix(".name"), ()) for name in differing], {"seed", "run", "sweep"})
+        return [dict(zip(names, point, strict=True)) for point in points]
+    for kind in ([str(of[0].manifest["name"]) for of in members], [of[0].folder.name for of in members]):
+        if len(set(kind)) == len(members) and all(kind):
+            return [{"run": name} for name in kind]
+    return [{"run": str(of[0].folder)} for of in members]
+
+
+def _flat(part: Any, at: str = "") -> dict[str, str | int | float]:  # noqa: ANN401 - any JSON
+    """A spec's values by their path."""
+    items = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else None
+    if items is None:
+        return {at: part if isinstance(part, str | int | float) else json.dumps(part)}
+    found: dict[str, str | int | float] = {}
+    for name, value in items:
+        inner = f"{at}[{name}]" if isinstance(part, list) else f"{at}.{name}".lstrip(".")
+        found |= _flat(value, inner)
+    return found
+
+
+def _check_distinct(runs: Sequence[Run]) -> None:
+    """A run that counted twice would make intervals narrower than they are."""
+    exact = {level["name"] for level in api.registry()["levels"] if level["exact"]}
+    seen: dict[str, Run] = {}
+    for run in runs:
+        key = str(run.folder.resolve())
+        if run.manifest["level"] in exact:
+            key = json.dumps([run.manifest[name] for name in ("spec", "seed", "version", "end_s")], sort_keys=True)
+        if key in seen:
+            raise UsageError(f"{run.folder}: is the same run as {seen[key].folder}; allowed: each run once")
+        seen[key] = run

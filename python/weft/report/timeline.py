@@ -1,0 +1,186 @@
+"""What there is to scrub through: scenes, each with windows, queues, marks and counts at any time within it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from weft.plots import drawn
+
+if TYPE_CHECKING:
+    from weft.api import Result
+
+MOST_FLOWS = 8
+"""Recorded flows that get a scene of their own."""
+MOST_QUEUES = 8
+"""Queues in one plot."""
+MOST_SPANS = 400
+"""Times of suppression in one scene."""
+STEPS = 400
+"""Of the slider, at most."""
+FEWEST_STEPS = 40
+SERIES = {
+    "windows": ("subflow", "cwnd_packets"),
+    "queues": ("queue", "length_packets"),
+    "losses": ("of", "count"),
+    "counts": ("of", "count"),
+}
+"""What changes in time: the column that tells its series apart, and that of their values."""
+
+
+def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """Scenes of a run: the life of each of its first recorded flows, and all of it.
+
+    Args:
+        result: The run.
+        rows: About how many rows all scenes together may have.
+
+    Returns:
+        The scenes, and what is left out of them, in sentences.
+    """
+    notes: list[str] = []
+    has = result.manifest["rows"]
+    traces = result.traces if has.get("traces") else None
+    windows = None if traces is None else traces.drop_nulls("cwnd_packets")
+    flows = [] if windows is None else windows["flow"].unique(maintain_order=True).sort().to_list()
+    if len(flows) > MOST_FLOWS:
+        notes.append(f"The timeline has the first {MOST_FLOWS} of {len(flows):,} recorded flows, by index.")
+        flows = flows[:MOST_FLOWS]
+    queues = losses = None
+    if traces is not None and traces["length_packets"].count() > 0:
+        queues = _most(
+            drawn.queues(traces, result.links), "queue", "length_packets", "sampled queues that grew longest", notes
+        )
+        losses = _losses(traces, result.links, notes)
+    counts = _counts(result)
+    parts = {"queues": queues, "losses": losses, "counts": counts}
+    share = rows // (len(flows) + 1)
+    whole = (0.0, float(result.manifest["end_s"]))
+    found = []
+    for flow in flows:
+        assert windows is not None  # noqa: S101 - there are no flows without
+        _, of_flow = drawn.windows(windows, flow)
+        low, high = float(of_flow["time_s"][0]), float(of_flow["time_s"][-1])
+        edge = 0.02 * (high - low)
+        life = (max(whole[0], low - edge), min(whole[1], high + edge)) if high > low else whole
+        found.append(_scene(_about(result, flow), life, {"windows": of_flow, **parts}, share))
+    found.append(_scene("the whole run", whole, parts, share))
+    if any(scene["thinned"] for scene in found):
+        notes.append(
+            "Where there are more samples than a plot can show, it has the first, last, smallest and largest of each "
+            "step of the slider. The values at the slider are exact."
+        )
+    if any(scene["cut"] for scene in found):
+        notes.append(f"Where a flow was suppressed more than {MOST_SPANS} times, the longest {MOST_SPANS} are shaded.")
+    # The whole run without anything to see is no scene.
+    return [scene for scene in found if any(scene[name] for name in SERIES)], notes
+
+
+def _about(result: Result, flow: int) -> str:
+    row = result.flows.filter(pl.col("flow") == flow)
+    if row.is_empty():
+        return f"flow {flow}"
+    it = row.row(0, named=True)
+    size = "" if it["size_bytes"] is None else f", {drawn.size_name(it['size_bytes'])}"
+    return f"flow {flow}: {it['transport']}, {it['from']} to {it['to']}{size}"
+
+
+def _most(rows: pl.DataFrame, by: str, value: str, what: str, notes: list[str]) -> pl.DataFrame:
+    """The series that reach the largest values, where there are many."""
+    largest = rows.group_by(by, maintain_order=True).agg(pl.col(value).max())
+    if largest.height <= MOST_QUEUES:
+        return rows
+    notes.append(f"The timeline has the {MOST_QUEUES} of {largest.height:,} {what}.")
+    chosen = largest.sort(value, descending=True, maintain_order=True).head(MOST_QUEUES)
+    return rows.join(chosen.select(by), on=by, how="semi", maintain_order="left")
+
+
+def _losses(traces: pl.DataFrame, links: pl.DataFrame, notes: list[str]) -> pl.DataFrame | None:
+    """Marks and drops, if the level counts them."""
+    if "marks" not in traces.columns:
+        return None
+    rows = drawn.losses(traces, links)
+    if rows.is_empty():
+        notes.append("No sampled queue marked or dropped a packet.")
+        return None
+    return _most(rows, "of", "count", "largest counts of marks and drops", notes)
+
+
+def _counts(result: Result) -> pl.DataFrame | None:
+    """How many flows were open, and of how many connections a subflow was suppressed."""
+    kinds = []
+    flows = result.flows
+    if flows.height > 0:
+        over = pl.coalesce("finish_s", "stop_s") if "stop_s" in flows.columns else pl.col("finish_s")
+        opened = flows.with_columns(over=over).filter(pl.col("start_s") <= result.manifest["end_s"])
+        kinds.append(drawn.in_progress(opened, "start_s", "over").with_columns(of=pl.lit("flows in progress")))
+    if result.manifest["rows"].get("suppressions"):
+        episodes = drawn.in_progress(result.suppressions, "start_s", "end_s")
+        kinds.append(episodes.with_columns(of=pl.lit("connections with a suppressed subflow")))
+    return pl.concat(kinds) if kinds else None
+
+
+def _scene(about: str, span: tuple[float, float], parts: dict[str, pl.DataFrame | None], rows: int) -> dict[str, Any]:
+    within = {name: _within(frame, SERIES[name][0], span) for name, frame in parts.items() if frame is not None}
+    # Each change of a window or a count has a row, so the last value holds until the end. Queues are only sampled.
+    windows = parts.get("windows")
+    for name, end in (("windows", None if windows is None else windows["time_s"].max()), ("counts", span[1])):
+        if name in within:
+            held = within[name].group_by(SERIES[name][0], maintain_order=True).last().select(within[name].columns)
+            within[name] = pl.concat([within[name], held.with_columns(time_s=pl.lit(end, pl.Float64))])
+    if "losses" in within and span[0] > 0:
+        since = pl.col("count") - pl.col("count").first().over("of")
+        within["losses"] = within["losses"].with_columns(count=since)
+    lines = sum(frame[SERIES[name][0]].n_unique() for name, frame in within.items())
+    steps = min(STEPS, max(FEWEST_STEPS, rows // (4 * max(1, lines))))
+    scene: dict[str, Any] = {
+        "about": about,
+        "low": span[0],
+        "high": span[1],
+        "steps": steps,
+        "thinned": False,
+        "cut": False,
+        "spans": None,
+        **dict.fromkeys(SERIES),
+    }
+    # A millionth of a scene is less than a pixel however far one looks into it.
+    decimals = 6 - math.floor(math.log10(max(span[1] - span[0], 1e-12)))
+    for name, frame in within.items():
+        by, value = SERIES[name]
+        kept = drawn.thinned(frame, value, span, steps, by)
+        scene["thinned"] |= kept.height < frame.height
+        scene[name] = _columns(kept, by, decimals)
+    if "windows" in within:
+        spans = drawn.suppressed(within["windows"])
+        if spans.height > MOST_SPANS:
+            scene["cut"] = True
+            spans = spans.sort(pl.col("to_s") - pl.col("from_s"), descending=True).head(MOST_SPANS)
+        scene["spans"] = _columns(spans, "subflow", decimals)
+    return scene
+
+
+def _within(frame: pl.DataFrame, by: str, span: tuple[float, float]) -> pl.DataFrame:
+    """Rows of that time, and of each series the last before it, which is what held when it began."""
+    time = pl.col("time_s")
+    before = frame.filter(time < span[0]).group_by(by, maintain_order=True).last().select(frame.columns)
+    return pl.concat([before, frame.filter((time >= span[0]) & (time <= span[1]))])
+
+
+def _columns(rows: pl.DataFrame, by: str, decimals: int) -> dict[str, Any]:
+    """Rows as lists by column, which are half as long as text; `by` as places in `names`."""
+    names = rows[by].unique(maintain_order=True).to_list()
+    columns: dict[str, Any] = {"by": by, "names": names, "rows": {}}
+    for name in rows.columns:
+        values = rows[name]
+        if name == by:
+            place = {value: n for n, value in enumerate(names)}
+            columns["rows"][name] = [place[value] for value in values]
+        elif name.endswith("_s"):
+            columns["rows"][name] = values.round(decimals).to_list()
+        elif values.dtype == pl.Boolean:
+            columns["rows"][name] = values.cast(pl.Int8).to_list()
+        else:
+            columns["rows"][name] = values.round(3).to_list() if values.dtype.is_float() else values.to_list()
+    return columns

@@ -1,0 +1,119 @@
+"""Packets of a run as a pcapng file, which Wireshark and tshark read.
+
+>>> import weft
+>>> result = weft.run(experiment)  # doctest: +SKIP
+>>> weft.trace.write(result, "r0.pcapng")  # doctest: +SKIP
+
+The experiment needs a probe of kind `packets`. Each of its places becomes an interface of the file. A node's interface
+has what the node sends and receives; the times are those at which a packet has left or has arrived. A link's interface
+has what arrives over the link.
+
+Headers are those of TCP over IPv4. Where a transport has several subflows they are those of multipath TCP (RFC 8684):
+MP_CAPABLE, MP_JOIN with HMACs that fit the keys, DSS, and, where a probe of kind `flow` is on record too, MP_PRIO. The
+simulator suppresses a subflow without a packet, so MP_PRIO is on the subflow's next one. Timestamps are read from a
+clock of one millisecond where the packet is captured. Payload is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weft import _weft
+from weft.errors import UsageError
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import polars as pl
+
+    from weft.api import Result
+    from weft.trace.pcapng import Writer
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is in a file."""
+
+    file: Path
+    packets: dict[str, int]
+    """By place of capture."""
+
+
+def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> Written:
+    """Writes the packets on record.
+
+    Args:
+        run: A result, or the folder of one.
+        file: A file that does not exist yet.
+
+    Raises:
+        OutputError: The file exists, or cannot be written.
+        UsageError: The folder holds no run, or the run has no packets on record, or links whose delay changes.
+    """
+    from weft.api import Result
+    from weft.output import new_file
+    from weft.trace.pcapng import Writer
+
+    result = run if isinstance(run, Result) else Result.read(run)
+    spec = result.manifest["spec"]
+    named = [place for probe in spec["probes"] if probe["kind"] == "packets" for place in probe["at"]]
+    if not named:
+        raise UsageError('trace: no packets are on record; allowed: a run with a probe of kind "packets"')
+    if any(event.get("delay") for event in spec.get("events", [])):
+        # When a packet has left is when it arrives less the delay.
+        raise UsageError("trace: events change the delay of links; allowed: events that change rate or state")
+    path = Path(file)
+    with new_file(path) as new, new.open("wb") as to:
+        writer = Writer(to, f"weft {_weft.__version__}")
+        counts = _write(writer, result, list(dict.fromkeys(named)))
+    return Written(path, counts)
+
+
+def _write(writer: Writer, result: Result, places: list[str]) -> dict[str, int]:
+    import polars as pl
+
+    from weft.trace.pcapng import INBOUND, OUTBOUND
+    from weft.trace.segments import Segments, packets
+
+    segments = Segments(result)
+    writer.names({address: name for name, address in segments.hosts.items()})
+    views, names = _views(result.links, places)
+    numbers = [writer.interface(name) for name in names]
+    seen = (
+        result.packets.join(views, on="link")
+        .with_columns(time_ns=((pl.col("time_s") - pl.col("before_s")) * 1e9).round().cast(pl.Int64))
+        .sort("time_ns", "place", maintain_order=True)
+    )
+    directions = {True: OUTBOUND, False: INBOUND, None: None}
+    for packet, outbound in zip(packets(seen), seen["outbound"], strict=True):
+        head, length = segments.make(packet)
+        writer.packet(numbers[packet.place], packet.time_ns, head, length, directions[outbound])
+    counts = dict(seen.group_by("place").len().iter_rows())
+    return {name: counts.get(number, 0) for number, name in enumerate(names)}
+
+
+def _views(links: pl.DataFrame, named: list[str]) -> tuple[pl.DataFrame, list[str]]:
+    """Which links each place of capture sees, how long before its arrival a packet, and whether outbound; their names.
+
+    A node is one place; a layer is as many as it has links.
+    """
+    import polars as pl
+
+    rows: list[tuple[int, int, float, bool | None]] = []
+    names: list[str] = []
+    ends = links.select("link", "from", "to", "layer", "delay_s").rows()
+    for name in named:
+        at_node = [(link, delay, name == start) for link, start, end, _, delay in ends if name in (start, end)]
+        if at_node:
+            rows += [(len(names), link, delay if out else 0.0, out) for link, delay, out in at_node]
+            names.append(name)
+            continue
+        start, _, end = (word.strip() for word in name.partition("->"))
+        for link, *nodes, layer, _ in ends:
+            if layer == name or nodes == [start, end]:
+                rows.append((len(names), link, 0.0, None))
+                names.append("->".join(nodes))
+    schema = {"place": pl.UInt32, "link": pl.UInt32, "before_s": pl.Float64, "outbound": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema, orient="row"), names

@@ -1,0 +1,39 @@
+"""What `weft trace` does with a spec: runs it with packets on record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft import api
+from weft.errors import StoppedError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from weft._weft import Progress
+
+
+def record(
+    spec: Path, overrides: Sequence[str], at: Sequence[str], progress: Callable[[Progress], bool | None]
+) -> api.Result:
+    """Runs a spec with the packets of these places on record, beside those that it has on record itself.
+
+    Raises:
+        SpecError: The spec is wrong, or there is no such place.
+        StoppedError: Ctrl-C.
+        UsageError: No place is given, and the spec has no probe of packets.
+    """
+    document = api.load(spec, overrides).model_dump(by_alias=True, exclude_none=True)
+    probes = list(document.get("probes", []))
+    if at:
+        probes.append({"kind": "packets", "at": list(at)})
+    if not any(probe["kind"] == "packets" for probe in probes):
+        raise UsageError('trace: says no place; allowed: --at NODE or --at "FROM->TO", or a probe of kind "packets"')
+    # Which subflows are suppressed, for MP_PRIO.
+    if any(transport.get("subflows", 1) > 1 for transport in document["transports"].values()):
+        probes.append({"kind": "flow"})
+    result = api.run(document | {"probes": probes}, progress=progress)
+    if result.partial:
+        raise StoppedError("stopped; nothing is written")
+    return result

@@ -1,0 +1,365 @@
+"""What `weft tune` does: proposes trials, runs them, and checks the best one with seeds that it was not chosen by."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from weft.errors import OutputError, RunError, SpecError, StoppedError
+from weft.grid import store
+from weft.grid.axes import Axis, label_names
+from weft.grid.cluster import Runner
+from weft.grid.command import check_exclusive
+from weft.grid.plan import build, plan_points
+from weft.tune.study import JOURNAL, Trial, Trials, has_trials
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+    from weft.grid.cluster import Failure
+    from weft.grid.plan import Planned, Sweep
+    from weft.grid.where import Where
+    from weft.tune.objective import Objective
+    from weft.tune.space import Parameter
+
+DOCUMENT = "tune.json"
+TABLE = "trials.parquet"
+BEST = "best.json"
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is asked."""
+
+    spec: Path
+    overrides: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    objective: Objective
+    seeds: int
+    """Runs of each trial, with seeds from the spec's own on; as many again check the best trial."""
+    batch: int
+    """Trials that are proposed before any of them has ended."""
+    force: bool
+
+    def plan(self, values: Mapping[str, Any], *, first: int = 0) -> Sweep:
+        """The runs of a trial, or, without values, of the spec as it is; `first` is added to their seeds.
+
+        Raises:
+            SpecError: A value is wrong.
+        """
+        axes = [Axis(it.field, (it.text(values[it.field]),)) for it in self.parameters if values]
+        point = (0,) * len(axes)
+        return plan_points(self.spec, self.overrides, axes, [point], self.seeds, first=first, force=self.force)
+
+    def document(self) -> dict[str, Any]:
+        """What results are of this question only."""
+        return {
+            "spec": str(self.spec),
+            "build": build(),
+            "set": list(self.overrides),
+            "experiment": self.plan({}).runs[0].key,
+            "over": {it.field: it.document() for it in self.parameters},
+            "objective": {self.objective.direction: self.objective.sql},
+            "seeds": self.seeds,
+            "batch": self.batch,
+        }
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The objective at seeds by which nothing was chosen: its mean and the 95% confidence interval of that."""
+
+    of_seeds: tuple[float | None, ...]
+    mean: float | None
+    low: float | None
+    """None for fewer than two seeds, as is `high`."""
+    high: float | None
+
+    def __str__(self) -> str:
+        if self.mean is None:
+            return "no result at any seed"
+        within = "" if self.low is None else f", 95% within {self.low:.4g} to {self.high:.4g}"
+        return f"{self.mean:.4g}{within} ({sum(it is not None for it in self.of_seeds)} seeds)"
+
+    @classmethod
+    def of(cls, values: Sequence[float | None]) -> Checked:
+        """Of a value for each seed; None: there is none."""
+        import polars as pl
+
+        from weft.statistics import interval
+
+        row = interval(pl.DataFrame({"value": values}, schema={"value": pl.Float64}), "value").row(0, named=True)
+        return cls(tuple(values), row["mean"], row["low"], row["high"])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a tuning."""
+
+    tuning: Tuning
+    folder: Path
+    trials: tuple[Trial, ...]
+    best: Trial
+    command: str
+    """Runs the best trial."""
+    first_checked: int
+    """The first of the seeds that check it."""
+    checked: Checked
+    """The best trial."""
+    given: Checked
+    """The spec as it was given."""
+    difference: Checked
+    """The best trial less the spec as it was given, seed by seed."""
+
+    def failed(self) -> list[Trial]:
+        """The trials without a result."""
+        return [trial for trial in self.trials if trial.objective is None]
+
+    def ranked(self) -> list[Trial]:
+        """The trials that have a result, the best first."""
+        return _ranked(self.trials, self.tuning.objective)
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "out": str(self.folder),
+            "trials": len(self.trials),
+            "failed": [{"trial": it.number, "values": dict(it.values), "reason": it.reason} for it in self.failed()],
+            "best": {
+                "trial": self.best.number,
+                "values": dict(self.best.values),
+                "objective": self.best.objective,
+                "of_seeds": list(self.best.of_seeds),
+                "spec": str(self.folder / BEST),
+                "command": self.command,
+            },
+            "check": {
+                "first_seed": self.first_checked,
+                "best": vars(self.checked),
+                "given": vars(self.given),
+                "difference": vars(self.difference),
+            },
+            "table": str(self.folder / TABLE),
+        }
+
+
+def run_tuning(
+    tuning: Tuning, folder: Path, trials: int, *, where: Where, show: Callable[[float, str], None]
+) -> Outcome:
+    """Runs all trials that have not ended yet, then the checks.
+
+    Args:
+        tuning: What to run.
+        folder: A new folder, or one of an earlier tuning of the same.
+        trials: How many there are in the end.
+        where: The machines.
+        show: Called with the part of the work that is done, 0 to 1, and with the number of trials in words.
+
+    Raises:
+        StoppedError: Ctrl-C.
+        RunError: No trial has a result.
+        WeftError: The tuning cannot go on.
+    """
+    given = tuning.plan({}, first=tuning.seeds)
+    if check_exclusive(given, where):
+        where = replace(where, workers=1)
+    _check_ends(tuning)
+    with store.opened(folder, "tune"):
+        _check_question(folder, tuning)
+        journal = Trials(folder, tuning.parameters, tuning.objective.direction)
+        with Runner(folder, where, most=max(tuning.batch, 2) * tuning.seeds, force=tuning.force) as runner:
+            measure = _Measure(tuning, folder, runner, trials, show)
+            try:
+                while len(journal.ended) < trials:
+                    _run_batch(tuning, journal, trials, measure)
+                    measure.ended(journal.ended)
+                return _conclude(tuning, folder, journal.ended[:trials], given, measure)
+            except KeyboardInterrupt:
+                ended = f"{len(journal.ended)} of {trials} trials have ended in {folder}"
+                raise StoppedError(f"stopped; {ended}; the same command continues") from None
+
+
+class _Measure:
+    """Runs what has no results yet, and computes the objective of each run as soon as it has."""
+
+    def __init__(
+        self, tuning: Tuning, folder: Path, runner: Runner, trials: int, show: Callable[[float, str], None]
+    ) -> None:
+        self._tuning = tuning
+        self._folder = folder
+        self._runner = runner
+        self._trials = trials
+        self._show = show
+        self._ended: Sequence[Trial] = ()
+        self.values: dict[str, float | None] = {}
+        """By the key of a run; None: the objective is NULL."""
+        self.failures: dict[str, Failure] = {}
+        """Likewise: what did not end well."""
+
+    def ended(self, trials: Sequence[Trial]) -> None:
+        """Shows how many trials have ended."""
+        self._ended = trials
+        self.run([])
+
+    def run(self, runs: Iterable[Planned]) -> None:
+        """Afterwards each run has a value or is a failure."""
+        missing: dict[str, Planned] = {}
+        for run in runs:
+            if run.key in self.values or run.key in self.failures:
+                continue
+            if store.is_complete(store.place_of(self._folder, run.key)):
+                self._evaluate(run)
+            else:
+                missing[run.key] = run
+        done = 0
+
+        def on_done(run: Planned, failure: Failure | None) -> None:
+            nonlocal done
+            done += 1
+            if failure is None:
+                self._evaluate(run)
+            else:
+                self.failures[run.key] = failure
+            self._tell(done)
+
+        self._tell(done)
+        if missing:
+            self._runner.run_all(list(missing.values()), on_done)
+
+    def _evaluate(self, run: Planned) -> None:
+        self.values[run.key] = self._tuning.objective.of(store.place_of(self._folder, run.key))
+
+    def _tell(self, more: int) -> None:
+        seeds, ended = self._tuning.seeds, len(self._ended)
+        note = f"{min(ended, self._trials)} of {self._trials} trials"
+        if ranked := _ranked(self._ended, self._tuning.objective):
+            note += f", best {ranked[0].objective:.4g}"
+        self._show(min((ended * seeds + more) / ((self._trials + 2) * seeds), 1.0), note)
+
+
+def _run_batch(tuning: Tuning, journal: Trials, trials: int, measure: _Measure) -> None:
+    """Runs the trials of a batch that have not ended, and records them in their order."""
+    ended = len(journal.ended)
+    first = ended - ended % tuning.batch
+    proposed = journal.propose(first, min(tuning.batch, trials - first))
+    plans: dict[int, Sweep] = {}
+    refused: dict[int, str] = {}
+    for number, values in enumerate(proposed, start=first):
+        if number >= ended:
+            try:
+                plans[number] = tuning.plan(values)
+            except SpecError as error:
+                refused[number] = str(error)
+    measure.run([run for sweep in plans.values() for run in sweep.runs])
+    for number, values in enumerate(proposed, start=first):
+        if number in refused:
+            journal.append(Trial(number, values, None, (), refused[number]))
+        elif number in plans:
+            journal.append(_trial(number, values, plans[number], measure))
+
+
+def _trial(number: int, values: Mapping[str, Any], sweep: Sweep, measure: _Measure) -> Trial:
+    failures = [measure.failures[run.key] for run in sweep.runs if run.key in measure.failures]
+    if failures:
+        command = sweep.command(failures[0].run, force=False)
+        return Trial(number, values, None, (), f"{failures[0].line}: {command}")
+    measured = [measure.values[run.key] for run in sweep.runs]
+    found = tuple(value for value in measured if value is not None)
+    if len(found) < len(measured):
+        seed = sweep.runs[measured.index(None)].seed
+        return Trial(number, values, None, found, f"the objective is NULL or not finite at seed {seed}")
+    return Trial(number, values, sum(found) / len(found), found, "")
+
+
+def _conclude(tuning: Tuning, folder: Path, ended: Sequence[Trial], given: Sweep, measure: _Measure) -> Outcome:
+    """Checks the best trial, and writes the table and the documents."""
+    ranked = _ranked(ended, tuning.objective)
+    if not ranked:
+        raise RunError(f"{folder}: none of {len(ended)} trials has a result; the first: {ended[0].reason}")
+    best = ranked[0]
+    again = tuning.plan(best.values, first=tuning.seeds)
+    measure.run([*again.runs, *given.runs])
+    of_best = [measure.values.get(run.key) for run in again.runs]
+    of_given = [measure.values.get(run.key) for run in given.runs]
+    pairs = zip(of_best, of_given, strict=True)
+    difference = [None if one is None or other is None else one - other for one, other in pairs]
+    first = tuning.plan(best.values)
+    outcome = Outcome(
+        tuning,
+        folder,
+        tuple(ended),
+        best,
+        first.command(first.runs[0], force=tuning.force),
+        given.runs[0].seed,
+        Checked.of(of_best),
+        Checked.of(of_given),
+        Checked.of(difference),
+    )
+    _table(tuning, ended).write_parquet(folder / TABLE)
+    store.write_document(folder, json.loads(first.runs[0].spec), BEST)
+    question = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))["question"]
+    store.write_document(folder, {"question": question, "outcome": outcome.document()}, DOCUMENT)
+    return outcome
+
+
+def _table(tuning: Tuning, trials: Sequence[Trial]) -> pl.DataFrame:
+    """A row a trial: its number, the varied fields, the objective's mean over the seeds and its values at them."""
+    import polars as pl
+
+    fields = [it.field for it in tuning.parameters]
+    names = label_names([Axis(field, ()) for field in fields], {"trial", "objective", "of_seeds", "reason"})
+    return pl.DataFrame(
+        [
+            pl.Series("trial", [trial.number for trial in trials], pl.Int64),
+            *(pl.Series(name, [it.values[field] for it in trials]) for name, field in zip(names, fields, strict=True)),
+            pl.Series("objective", [trial.objective for trial in trials], pl.Float64),
+            pl.Series("of_seeds", [list(trial.of_seeds) for trial in trials], pl.List(pl.Float64)),
+            pl.Series("reason", [trial.reason or None for trial in trials], pl.String),
+        ]
+    )
+
+
+def _ranked(trials: Iterable[Trial], objective: Objective) -> list[Trial]:
+    sign = 1 if objective.direction == "minimize" else -1
+    found = [(sign * trial.objective, trial.number, trial) for trial in trials if trial.objective is not None]
+    return [trial for _, _, trial in sorted(found, key=lambda it: it[:2])]
+
+
+def _check_ends(tuning: Tuning) -> None:
+    """Checks the ends of each range, while the other fields are as given.
+
+    A parameter of an algorithm must be allowed at both, because its range depends on no other field. Elsewhere one
+    suffices, and trials beyond what is allowed fail: a marking threshold may exceed one limit and not another.
+    """
+    for it in tuning.parameters:
+        refused = []
+        for end in it.ends():
+            axis = Axis(it.field, (end,))
+            try:
+                plan_points(tuning.spec, tuning.overrides, [axis], [(0,)], 1, force=tuning.force)
+            except SpecError as error:
+                refused.append(error)
+        if refused and (".cc." in it.field or len(refused) == len(it.ends())):
+            raise refused[0]
+
+
+def _check_question(folder: Path, tuning: Tuning) -> None:
+    """Notes what is asked. If there are trials already, it must be what they answer."""
+    asked = tuning.document()
+    file = folder / DOCUMENT
+    if file.exists() and has_trials(folder):
+        allowed = "allowed: the same command, but for --trials, or a new folder"
+        try:
+            before = json.loads(file.read_text(encoding="utf-8"))["question"]
+            other = [name for name in asked if name != "spec" and asked[name] != before[name]]
+        except (ValueError, KeyError, TypeError):
+            raise OutputError(f"--out {folder}: its {DOCUMENT} is no tuning's; {allowed}") from None
+        if other:
+            raise OutputError(f"--out {folder}: is of a tuning with another {other[0]}; {allowed}")
+    else:
+        (folder / JOURNAL).unlink(missing_ok=True)  # of another direction, perhaps
+        store.write_document(folder, {"question": asked}, DOCUMENT)

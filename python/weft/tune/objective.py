@@ -1,0 +1,104 @@
+"""What a tuning makes smallest or largest: one number, computed from a run's tables by SQL."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from weft import api
+from weft.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import polars as pl
+
+    from weft.tune.study import Direction
+
+_EXAMPLE = "such as 'quantile_cont(fct_s, 0.99) FROM flows'"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A query that gives one number."""
+
+    flag: str
+    """How it was given: `--minimize` or `--maximize`."""
+    sql: str
+
+    @property
+    def direction(self) -> Direction:
+        """As Optuna calls it."""
+        return "minimize" if self.flag == "--minimize" else "maximize"
+
+    @classmethod
+    def parse(cls, minimize: str | None, maximize: str | None) -> Self:
+        """Reads what was given as `--minimize` or `--maximize`. The word SELECT may be absent.
+
+        Raises:
+            UsageError: None or both are given, or it is no query.
+        """
+        if (minimize is None) == (maximize is None):
+            raise UsageError(
+                f"--minimize, --maximize: {'both' if minimize else 'none'} given; allowed: one, {_EXAMPLE}"
+            )
+        flag, text = ("--minimize", minimize) if maximize is None else ("--maximize", maximize)
+        sql = (text or "").strip()
+        if not re.match(r"(select|with)\b", sql, re.IGNORECASE):
+            sql = f"SELECT {sql}"
+        objective = cls(flag, sql)
+        objective._answer({name: table.lazy() for name, table in _without_rows().items()})
+        return objective
+
+    def of(self, run: Path) -> float | None:
+        """The number for a run, by its folder; None where SQL says NULL or what is no finite number.
+
+        Raises:
+            UsageError: The query fails, or gives something else than one number.
+        """
+        import polars as pl
+
+        tables = {name: pl.scan_parquet(file) for name in api.TABLES if (file := run / f"{name}.parquet").exists()}
+        answer = self._answer(tables)
+        if answer.height != 1:
+            raise self._refused(f"gives {answer.height} rows")
+        value = answer.item()
+        return None if value is None or not math.isfinite(value) else float(value)
+
+    def _answer(self, tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
+        """The query's, which has one column of numbers."""
+        import polars as pl
+        from polars.exceptions import PolarsError
+
+        try:
+            with pl.SQLContext(tables) as context:
+                answer = context.execute(self.sql).collect()
+        except (PolarsError, OSError, ValueError) as error:
+            raise self._refused(next(iter(str(error).splitlines()), type(error).__name__)) from None
+        if answer.width != 1:
+            raise self._refused(f"gives {answer.width} columns")
+        if not (answer.dtypes[0].is_numeric() or answer.dtypes[0] == pl.Null):
+            raise self._refused(f"gives {answer.dtypes[0]}")
+        return answer
+
+    def _refused(self, reason: str) -> UsageError:
+        return UsageError(f"{self._shown()}: {reason}; allowed: one number in SQL over a run's tables, {_EXAMPLE}")
+
+    def _shown(self) -> str:
+        return f"{self.flag} {self.sql.removeprefix('SELECT ')!r:.200}"
+
+
+def _without_rows() -> dict[str, pl.DataFrame]:
+    """A run's tables: the columns do not depend on the experiment."""
+    spec = {
+        "name": "columns",
+        "duration": "1us",
+        "topology": {"kind": "many-to-one", "senders": 1, "rate": "1Gbps", "delay": "1us"},
+        "queues": {"limit": "1 packets"},
+        "transports": {"t": {"cc": "reno"}},
+        "traffic": [{"kind": "bulk", "transport": "t", "from": "h0", "to": "r0"}],
+    }
+    return {name: table.clear() for name, table in api.run(spec, threads=1).tables.items()}

@@ -1,0 +1,204 @@
+"""What a tuning varies: `--over 'queues.mark=5 packets:100 packets'`, or the ranges that the registry has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from weft import api
+from weft.errors import UsageError
+from weft.grid.axes import split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from optuna.distributions import BaseDistribution
+
+MOST_PARAMETERS = 50
+"""With more, no number of trials that anybody runs covers the space."""
+
+DECADES = 1000
+"""A range of the registry whose ends are that far apart is searched by its logarithm."""
+
+DIGITS = 6
+"""Significant digits of a value that is tried: more would only make its command longer."""
+
+_END = r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([A-Za-z][A-Za-z ]{0,19})?"
+_RANGE = re.compile(rf"{_END}:{_END}(?::(log|{_END}))?", re.ASCII)
+_ALLOWED = (
+    "FIELD=LOW:HIGH, FIELD=LOW:HIGH:STEP, FIELD=LOW:HIGH:log, FIELD=VALUE,VALUE…, "
+    "or transports.NAME.cc for all parameters of an algorithm"
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A field that takes one of some values."""
+
+    field: str
+    values: tuple[str, ...]
+
+    @cached_property
+    def distribution(self) -> BaseDistribution:
+        """For Optuna."""
+        from optuna.distributions import CategoricalDistribution
+
+        return CategoricalDistribution(self.values)
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"values": list(self.values)}
+
+    def rounded(self, value: Any) -> Any:  # noqa: ANN401 - what Optuna gives
+        """The value as it is tried."""
+        return value
+
+    def text(self, value: Any) -> str:  # noqa: ANN401 - likewise
+        """The value as it stands after `=` in `--set`."""
+        return str(value)
+
+    def ends(self) -> list[str]:
+        """The values that have to be right for all to be."""
+        return list(self.values)
+
+
+@dataclass(frozen=True)
+class Range:
+    """A field that takes numbers, with a unit or without."""
+
+    field: str
+    low: Decimal
+    high: Decimal
+    whole: bool
+    """Whole numbers only."""
+    step: Decimal | None = None
+    log: bool = False
+    unit: str = ""
+
+    @cached_property
+    def distribution(self) -> BaseDistribution:
+        """For Optuna."""
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        if self.whole:
+            return IntDistribution(int(self.low), int(self.high), log=self.log, step=int(self.step or 1))
+        step = None if self.step is None else float(self.step)
+        return FloatDistribution(float(self.low), float(self.high), log=self.log, step=step)
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        facts = {"low": float(self.low), "high": float(self.high), "step": self.step and float(self.step)}
+        return {**facts, "log": self.log, "unit": self.unit, "whole": self.whole}
+
+    def rounded(self, value: float) -> float:
+        """The value as it is tried, still within the range."""
+        if self.whole or self.step is not None:
+            return value
+        return min(max(float(f"{value:.{DIGITS}g}"), float(self.low)), float(self.high))
+
+    def text(self, value: float) -> str:
+        """The value as it stands after `=` in `--set`."""
+        number = str(value) if self.whole else format(Decimal(repr(value)), "f")
+        return f"{number} {self.unit}" if self.unit == "packets" else f"{number}{self.unit}"
+
+    def ends(self) -> list[str]:
+        """The values that have to be right for all to be."""
+        ends = (int(self.low), int(self.high)) if self.whole else (float(self.low), float(self.high))
+        return [self.text(end) for end in ends]
+
+
+Parameter = Choice | Range
+
+
+def parse(texts: Sequence[str], spec: Mapping[str, Any]) -> list[Parameter]:
+    """Reads what was given as `--over`.
+
+    Args:
+        texts: Fields with their ranges, or fields whose range the registry has.
+        spec: The resolved spec, which says which algorithm a transport has.
+
+    Raises:
+        UsageError: One of them is none, a field is given twice, or there are none or too many.
+    """
+    found: list[Parameter] = []
+    for text in texts:
+        if not api.is_text(text):
+            raise UsageError(f"--over {text!r:.100}: not UTF-8 text; allowed: {_ALLOWED}")
+        field, equals, values = (part.strip() for part in text.partition("="))
+        if field in {"seed", "sweep"} or field.startswith("sweep."):
+            raise UsageError(f"--over {field}: is no field to tune; allowed: a field that changes the results")
+        found += [_given(text, field, values)] if equals else _registered(text, field, spec)
+    fields = [parameter.field for parameter in found]
+    for place, field in enumerate(fields):
+        if field in fields[:place]:
+            raise UsageError(f"--over {field}: is given twice; allowed: each field once")
+    if not 1 <= len(found) <= MOST_PARAMETERS:
+        raise UsageError(f"--over: {len(found)} fields to tune; allowed: 1 to {MOST_PARAMETERS}: {_ALLOWED}")
+    return found
+
+
+def _given(text: str, field: str, values: str) -> Parameter:
+    if not field or not values:
+        raise UsageError(f"--over {text!r:.100}: names no values; allowed: {_ALLOWED}")
+    span = _RANGE.fullmatch(values)
+    if span is None:
+        several = tuple(split(values))
+        if len(several) < 2 or "" in several or len(set(several)) < len(several):
+            raise UsageError(f"--over {text!r:.100}: is no range and no list of different values; allowed: {_ALLOWED}")
+        return Choice(field, several)
+    low, unit, high, other, step, by, third = span.groups()
+    if unit != other or (by and third != unit):
+        raise UsageError(f"--over {text!r:.100}: has two units; allowed: the same for all numbers")
+    given = Range(
+        field,
+        Decimal(low),
+        Decimal(high),
+        "." not in values,
+        Decimal(by) if by else None,
+        log=step == "log",
+        unit=unit or "",
+    )
+    if given.low >= given.high or (given.step is not None and not 0 < given.step <= given.high - given.low):
+        raise UsageError(f"--over {text!r:.100}: is an empty range; allowed: LOW below HIGH, and a STEP that fits")
+    if given.step is not None:
+        steps = (given.high - given.low) // given.step
+        given = replace(given, high=given.low + steps * given.step)
+    if given.log and given.low <= 0:
+        raise UsageError(f"--over {text!r:.100}: has no logarithm at its lower end; allowed: LOW above 0")
+    return given
+
+
+def _registered(text: str, field: str, spec: Mapping[str, Any]) -> list[Parameter]:
+    """The range of a parameter, or those of all parameters of an algorithm."""
+    match field.split("."):
+        case ["transports", transport, "cc", *rest] if len(rest) < 2 and transport in spec["transports"]:
+            name = spec["transports"][transport]["cc"]["name"]
+        case _:
+            raise UsageError(f"--over {text!r:.100}: has no range; allowed: {_ALLOWED}")
+    known = {
+        parameter: range_
+        for parameter, range_ in _ranges(name).items()
+        if range_["minimum"] < range_["maximum"] and rest in ([], [parameter])
+    }
+    if not known:
+        what = f"{rest[0]!r:.50}" if rest else "parameters"
+        names = ", ".join(_ranges(name)) or "another algorithm, for it has none"
+        raise UsageError(f"--over {text!r:.100}: {name} has no {what}; allowed: {names}")
+    return [_range(f"transports.{transport}.cc.{parameter}", range_) for parameter, range_ in known.items()]
+
+
+def _range(field: str, known: Mapping[str, Any]) -> Range:
+    low, high = (Decimal(str(known[end])) for end in ("minimum", "maximum"))
+    return Range(field, low, high, known["type"] == "integer", log=low > 0 and high >= DECADES * low)
+
+
+def _ranges(name: str) -> dict[str, dict[str, Any]]:
+    """The numeric parameters of an algorithm, as the schema has them."""
+    for definition in api.schema()["$defs"].values():
+        properties = definition.get("properties", {})
+        if properties.get("name", {}).get("const") == name:
+            return {key: it for key, it in properties.items() if {"minimum", "maximum"} <= it.keys()}
+    return {}

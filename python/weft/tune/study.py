@@ -1,0 +1,125 @@
+"""The trials of a tuning: which values Optuna proposes next, and a journal of what came of them.
+
+The journal, `trials.log`, is one of Optuna's: its other programs read it. A trial is one line of it, written when the
+trial has ended. What is proposed depends on the trials of earlier batches only, and the sampler's random numbers on the
+trial's number. So a tuning that was stopped at any moment, and one with any number of workers, has the same trials.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from weft.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from optuna import Study
+    from optuna.trial import FrozenTrial
+
+    from weft.tune.space import Parameter
+
+JOURNAL = "trials.log"
+Direction = Literal["minimize", "maximize"]
+NAME = "weft"
+"""Of the study in the journal."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One combination of values, and what came of it."""
+
+    number: int
+    values: Mapping[str, Any]
+    """By field."""
+    objective: float | None
+    """The mean over the seeds; None: it failed."""
+    of_seeds: tuple[float, ...]
+    reason: str
+    """Why it failed."""
+
+
+class Trials:
+    """The trials of one tuning, as many as have ended."""
+
+    def __init__(self, folder: Path, parameters: Sequence[Parameter], direction: Direction) -> None:
+        """Opens the journal of a folder that nobody else uses."""
+        self._parameters = parameters
+        self._direction = direction
+        self._study = _open(folder / JOURNAL, direction)
+        self.ended = [_read(trial) for trial in self._study.get_trials(deepcopy=False)]
+
+    def propose(self, first: int, count: int) -> list[dict[str, Any]]:
+        """The values of the trials from `first` on, whose predecessors have all ended."""
+        import optuna
+
+        study = optuna.create_study(direction=self._direction)
+        study.add_trials(self._study.get_trials(deepcopy=False)[:first])
+        space = {it.field: it.distribution for it in self._parameters}
+        proposed = []
+        for number in range(first, first + count):
+            study.sampler = optuna.samplers.TPESampler(seed=number)
+            asked = study.ask(space).params
+            proposed.append({it.field: it.rounded(asked[it.field]) for it in self._parameters})
+        return proposed
+
+    def append(self, trial: Trial) -> None:
+        """Records a trial, which must be the next.
+
+        Raises:
+            OutputError: The journal cannot be written.
+        """
+        from optuna.trial import TrialState, create_trial
+
+        if trial.number != len(self.ended):
+            raise ValueError(f"trial {trial.number} is not the next")
+        of_seeds = {"of_seeds": list(trial.of_seeds), "reason": trial.reason}
+        self._study.add_trial(
+            create_trial(
+                state=TrialState.FAIL if trial.objective is None else TrialState.COMPLETE,
+                value=trial.objective,
+                params=dict(trial.values),
+                distributions={it.field: it.distribution for it in self._parameters},
+                user_attrs=of_seeds,
+            )
+        )
+        self.ended.append(trial)
+
+
+def has_trials(folder: Path) -> bool:
+    """Is there a journal with a trial?"""
+    return (folder / JOURNAL).exists() and bool(_open(folder / JOURNAL, "minimize").get_trials(deepcopy=False))
+
+
+def _read(trial: FrozenTrial) -> Trial:
+    of_seeds = tuple(trial.user_attrs["of_seeds"])
+    return Trial(trial.number, trial.params, trial.value, of_seeds, trial.user_attrs["reason"])
+
+
+def _open(file: Path, direction: Direction) -> Study:
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    # Of a process that was killed: its lock, and half a line.
+    for left in file.parent.glob(f"{file.name}.*"):
+        left.unlink()
+    _cut_half_a_line(file)
+    try:
+        storage = JournalStorage(JournalFileBackend(str(file)))
+        if storage.get_all_studies():
+            return optuna.load_study(storage=storage, study_name=NAME)
+        return optuna.create_study(storage=storage, study_name=NAME, direction=direction)
+    except (ValueError, KeyError, AssertionError) as error:
+        raise OutputError(f"{file}: is no journal of Optuna's: {error}; allowed: one that weft left") from None
+
+
+def _cut_half_a_line(file: Path) -> None:
+    with suppress(FileNotFoundError), file.open("r+b") as journal:
+        text = journal.read()
+        if not text.endswith(b"\n"):
+            journal.truncate(text.rfind(b"\n") + 1)

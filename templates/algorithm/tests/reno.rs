@@ -1,0 +1,38 @@
+//! With an infinite legacy window the algorithm is Reno. Weft's own Reno must then yield the same tables, packet for packet.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use scalable::Scalable;
+use weft_cc::Factory;
+use weft_lab::{Experiment, RecordBatch, RunOptions};
+
+const SPEC: &str = r#"
+    name = "lossy"
+    duration = "1s"
+    topology = { kind = "many-to-one", senders = 2, rate = "1Gbps", delay = "100us" }
+    queues = { limit = "20 packets" }
+    transports.t = { cc = "reno", subflows = 2 }
+    traffic = [{ kind = "incast", transport = "t", flows = 2, size = "5MB" }]
+    probes = [{ kind = "flow" }]
+"#;
+
+fn tables(cc: &str) -> Vec<(&'static str, RecordBatch)> {
+    let legacy_window = f64::INFINITY;
+    let own: Arc<dyn Factory> = Arc::new(Scalable {
+        legacy_window,
+        ..Scalable::default()
+    });
+    let change = format!("transports.t.cc={cc}");
+    let experiment = Experiment::parse_with(SPEC, &[change], &[own]).unwrap();
+    let run = experiment.run(RunOptions::default(), |_| ControlFlow::Continue(()));
+    run.unwrap().tables
+}
+
+#[test]
+fn with_an_infinite_legacy_window_it_is_reno() {
+    let reno = tables("reno");
+    let traces = reno.iter().find(|(name, _)| *name == "traces").unwrap();
+    assert!(traces.1.num_rows() > 1_000);
+    assert_eq!(reno, tables("scalable"));
+}

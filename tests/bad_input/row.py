@@ -1,0 +1,130 @@
+"""One bad input, and what every one of them has to end with."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from tests.command import INCAST, WEFT
+
+MOST_S = 2.0
+MOST_KB = 500_000
+FEW_GB_KB = 6_000_000
+"""Of address space: what grows without end must not fill the machine that tests it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A command that must fail."""
+
+    arguments: tuple[str | bytes, ...]
+    words: tuple[str, ...]
+    """That its line contains."""
+    code: int = 2
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    """That are there, beside incast.toml."""
+    needs: str = ""
+    """What is there: "run", "sweep" or "tune", a folder of results."""
+    damage: Callable[[Path], object] | None = None
+    """Done in the folder before."""
+    process: bool = False
+    """As a process of its own."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    before: str = ""
+    """Of a process: run by bash before it, in the same shell."""
+
+    def __str__(self) -> str:
+        text = " ".join(it if isinstance(it, str) else repr(it) for it in self.arguments)
+        return f"{text[:60]} {','.join(self.files)}{self.before}".strip()
+
+
+def prepare(row: Row, folder: Path, results: Path) -> None:
+    """Makes what the row finds in its folder."""
+    (folder / "incast.toml").write_text(INCAST)
+    for name, content in row.files.items():
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    if row.needs:
+        shutil.copytree(results / row.needs, folder / row.needs)
+    if row.damage is not None:
+        row.damage(folder)
+
+
+def content(folder: Path) -> dict[str, tuple[int, int]]:
+    """All that is in a folder, with size and time of change."""
+    found = {}
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            facts = os.lstat(Path(place) / name)
+            found[str(Path(place) / name)] = (facts.st_size, facts.st_mtime_ns)
+    return found
+
+
+def check(row: Row, code: int, out: str, err: str) -> None:
+    """One clear line, and the documented code."""
+    assert code == row.code, err
+    assert out == ""
+    lines = err.splitlines()
+    assert len(lines) == 1, err
+    assert lines[0].startswith("weft: ")
+    assert "Traceback" not in err
+    assert "a bug in weft" not in err
+    assert lines[0].isprintable()
+    assert len(lines[0]) < 2000
+    for word in row.words:
+        assert word in lines[0]
+
+
+def run_process(row: Row, folder: Path) -> tuple[int, str, str, float, int]:
+    """Its code, output, standard error, processor seconds and peak memory in KiB."""
+    script = f'ulimit -v {FEW_GB_KB}; {row.before or ":"}; exec "$@"'
+    process = subprocess.Popen(
+        ["/bin/bash", "-c", script, "-", WEFT, *row.arguments],
+        cwd=folder,
+        env={**os.environ, **row.environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    err = process.stderr.read()
+    out = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = usage.ru_utime + usage.ru_stime
+    return process.returncode, out.decode(), err.decode(), seconds, usage.ru_maxrss
+
+
+@cache
+def start_s() -> float:
+    """Processor time of a command that does nothing: on a machine that is busy all take longer."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([WEFT, "--version"], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+class Usage:
+    """Of this process: processor time and the peak of memory, from here on."""
+
+    def __init__(self) -> None:
+        self._begun = time.process_time()
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        self._before_kb = self._peak_kb()
+
+    def check(self) -> None:
+        """Neither much time nor much memory."""
+        assert time.process_time() - self._begun < max(MOST_S, 8 * start_s())
+        assert self._peak_kb() - self._before_kb < MOST_KB
+
+    @staticmethod
+    def _peak_kb() -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))

@@ -1,0 +1,1 @@
+"""The flow level beside the packet level."""

@@ -1,0 +1,1 @@
+"""Max-min fair rates beside SimGrid's solver."""

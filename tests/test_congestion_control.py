@@ -1,0 +1,300 @@
+"""Congestion control written in Python."""
+
+from __future__ import annotations
+
+import _thread
+import importlib.util
+import re
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from weft.api import registry
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "amp.py"
+
+
+def scene(cc: object, **changes: Any) -> dict[str, Any]:
+    """Bulk multipath connections, an incast that drives some of them into timeouts, and DCTCP beside them."""
+    spec: dict[str, Any] = {
+        "name": "scene",
+        "duration": "60ms",
+        "topology": {"kind": "many-to-one", "senders": 8, "rate": "10Gbps", "delay": "2us"},
+        "queues": {"limit": "60 packets", "mark": "10 packets"},
+        "transports": {"own": {"cc": cc, "subflows": 4, "tcp": {"min_rto": "2ms"}}, "dctcp": {"cc": "dctcp"}},
+        "traffic": [
+            {"kind": "bulk", "transport": "own", "pairs": [["h0", "r0"]]},
+            {
+                "kind": "incast",
+                "transport": "own",
+                "flows": 8,
+                "size": "256KB",
+                "gap": "5us",
+                "every": "8ms",
+                "rounds": 6,
+            },
+            {"kind": "bulk", "transport": "dctcp", "pairs": [["h2", "r0"]]},
+        ],
+    }
+    return spec | changes
+
+
+def amp() -> type[weft.CongestionControl]:
+    """The worked example."""
+    spec = importlib.util.spec_from_file_location("amp", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: type[weft.CongestionControl] = module.Amp
+    return found
+
+
+def test_the_readme_works(tmp_path: Path) -> None:
+    readme = (EXAMPLE.parent.parent / "README.md").read_text()
+    blocks = re.findall(r"```(toml|python)\n(.*?)```", readme, re.DOTALL)
+    (spec,) = [text for kind, text in blocks if kind == "toml" and text.startswith("# incast.toml")]
+    (program,) = [text for kind, text in blocks if kind == "python" and "weft.CongestionControl" in text]
+    (tmp_path / "incast.toml").write_text(spec.replace('"1s"', '"20ms"'))
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+
+
+def test_example_is_short() -> None:
+    assert len([line for line in EXAMPLE.read_text().splitlines() if line.strip()]) < 60
+
+
+@pytest.mark.parametrize("profile", ["linux", "amp-2019"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_example_is_amp_packet_for_packet(profile: str, seed: int) -> None:
+    def run(cc: object) -> weft.Result:
+        spec = scene(cc)
+        spec["transports"]["own"]["profile"] = profile
+        spec["transports"]["dctcp"]["profile"] = profile
+        return weft.run(spec, seed=seed, trace_hash=True, threads=1)
+
+    ours, native = run(amp()), run("amp")
+    assert native.manifest["counters"]["timeouts"] > 0, "of the rarer events, too"
+    assert native.suppressions.height > 0
+    assert ours.manifest["trace_hash"] == native.manifest["trace_hash"]
+    assert ours.flows.equals(native.flows)
+    assert ours.manifest["spec"]["transports"]["own"]["cc"] == {"name": "Amp"}
+    assert ours.manifest["threads"] == 1
+
+
+class Plain(weft.CongestionControl):
+    """Reno with ECN, all native."""
+
+
+class Through(weft.CongestionControl):
+    """The same by the base class's methods."""
+
+    def on_ack(self, w: Any, s: int, ack: Any) -> None:
+        super().on_ack(w, s, ack)
+
+    def on_mark(self, w: Any, s: int) -> None:
+        super().on_mark(w, s)
+
+    def on_loss(self, w: Any, s: int) -> None:
+        super().on_loss(w, s)
+
+    def on_timeout(self, w: Any, s: int, first: bool) -> None:  # noqa: FBT001
+        super().on_timeout(w, s, first)
+
+
+def test_what_is_not_overridden_is_reno() -> None:
+    plain, through = (weft.run(scene(it), trace_hash=True).manifest for it in (Plain, Through))
+    assert plain["counters"]["timeouts"] > 0
+    assert plain["counters"]["marks"] > 0
+    assert plain["trace_hash"] == through["trace_hash"]
+    assert weft.run(scene("reno"), trace_hash=True).manifest["trace_hash"] != plain["trace_hash"], "which has no ECN"
+
+
+class Witness(weft.CongestionControl):
+    """Writes down what it is told."""
+
+    seen: Counter[str]
+    acked: list[tuple[float, int]]
+    made: list[int]
+
+    def __init__(self) -> None:
+        self.made[0] += 1
+
+    def on_open(self, w: Any, s: int) -> None:
+        assert w[s].established
+        self.seen["open"] += 1
+
+    def on_ack(self, w: Any, s: int, ack: Any) -> None:
+        super().on_ack(w, s, ack)
+        assert ack.rtt == 0 or w[s].min_rtt <= ack.rtt
+        assert ack.marked <= max(ack.acked, 1)
+        self.seen["ack"] += 1
+        self.acked.append((ack.now, ack.acked))
+
+    def on_round(self, w: Any, s: int, round: Any) -> None:  # noqa: A002
+        assert round.marked <= round.acked
+        assert len(w) > s
+        self.seen["round"] += 1
+
+    def on_close(self, w: Any, s: int) -> None:
+        assert not w[s].established
+        self.seen["close"] += 1
+
+    def pacing_rate(self, w: Any, s: int) -> float | None:
+        self.seen["pacing"] += 1
+        return None if w[s].srtt == 0 else w[s].cwnd / w[s].srtt
+
+
+def test_every_connection_has_an_object_and_every_event_arrives(spec: Path) -> None:
+    Witness.seen, Witness.acked, Witness.made = Counter(), [], [0]
+    experiment = weft.load(spec, ["transports.dctcp.subflows=2"])
+    experiment.transports["dctcp"].cc = Witness
+    result = weft.run(experiment)
+    assert Witness.made == [4]
+    assert result.flows["fct_s"].null_count() == 0
+    assert Witness.seen["open"] == Witness.seen["close"] == 8
+    assert Witness.seen["round"] > 8
+    assert Witness.seen["pacing"] == result.flows["packets_sent"].sum()
+    assert len(Witness.acked) == Witness.seen["ack"]
+    assert all(0 < now < 0.05 for now, _ in Witness.acked)
+
+
+def test_model_takes_the_class(spec: Path) -> None:
+    experiment = weft.load(spec)
+    transport = experiment.transports["dctcp"].model_copy(update={"cc": Plain})
+    changed = experiment.model_copy(update={"transports": {"dctcp": transport}})
+    assert weft.run(changed).manifest["spec"]["transports"]["dctcp"]["cc"] == {"name": "Plain"}
+    with pytest.raises(weft.SpecError, match="cc"):
+        experiment.transports["dctcp"].model_copy(update={"cc": int})
+    with pytest.raises(weft.SpecError, match=r"transports\.own\.cc: .*does not exist"):
+        weft.run(scene("Plain"))
+
+
+def test_exception_ends_the_run_with_its_own_traceback(tmp_path: Path) -> None:
+    class Wrong(weft.CongestionControl):
+        def on_mark(self, w: Any, s: int) -> None:
+            w[s].cwnd = self.halve(w[s].cwnd)
+
+        def halve(self, packets: float) -> float:
+            return packets / 0
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        weft.run(scene(Wrong), out=tmp_path / "out")
+    names = [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)]
+    assert names[-2:] == ["on_mark", "halve"]
+    assert list(tmp_path.iterdir()) == [], "nothing is left"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("cwnd", 0.5, "at least 1"),
+        ("cwnd", float("nan"), "at least 1"),
+        ("cwnd", float("inf"), "at least 1"),
+        ("ssthresh", float("nan"), "from 0 on"),
+        ("srtt", 1.0, "srtt"),
+        ("cwdn", 1.0, "cwdn"),
+    ],
+)
+def test_windows_refuse_what_no_window_is(field: str, value: float, words: str) -> None:
+    class Wrong(weft.CongestionControl):
+        def on_open(self, w: Any, s: int) -> None:
+            setattr(w[s], field, value)
+
+    with pytest.raises((ValueError, AttributeError), match=words):
+        weft.run(scene(Wrong))
+
+
+def test_constructor_that_fails_and_one_with_arguments() -> None:
+    class Demanding(weft.CongestionControl):
+        def __init__(self, gain: float) -> None:
+            self.gain = gain
+
+        def on_mark(self, w: Any, s: int) -> None:
+            del w, s
+
+    with pytest.raises(TypeError, match="gain"):
+        weft.run(scene(Demanding))
+
+
+def test_threads_are_one() -> None:
+    assert weft.run(scene(Plain), threads=1).manifest["threads"] == 1
+    assert weft.run(scene(Plain)).manifest["threads"] == 1
+    with pytest.raises(weft.RunError, match="threads: 2 beside congestion control in Python; allowed: 1"):
+        weft.run(scene(Plain), threads=2)
+
+
+def test_other_levels_are_refused() -> None:
+    for level in ("flow", "linux"):
+        with pytest.raises(weft.SpecError):
+            weft.run(scene(Plain, level=level, traffic=scene("amp")["traffic"][:1], queues={"limit": "60 packets"}))
+
+
+def test_names() -> None:
+    class Other(weft.CongestionControl):
+        name = "Plain"
+
+    class Builtin(weft.CongestionControl):
+        name = "amp"
+
+    spec = scene(Plain)
+    spec["transports"]["dctcp"]["cc"] = Other
+    with pytest.raises(weft.SpecError, match="'Plain' of another class"):
+        weft.run(spec)
+    with pytest.raises(weft.SpecError, match="'amp' of an algorithm that is built in"):
+        weft.run(scene(Builtin))
+    assert "Plain" not in {listing["name"] for listing in registry()["algorithms"]}
+    for wrong, words in (({"echo": "loud"}, "echo"), ({"name": ""}, "name"), ({"on_ack": 3}, "on_ack")):
+        with pytest.raises(weft.WeftError, match=words):
+            type("Wrong", (weft.CongestionControl,), wrong)
+
+
+def test_two_classes_and_a_native_one_side_by_side() -> None:
+    spec = scene(amp())
+    spec["transports"]["dctcp"]["cc"] = Plain
+    result = weft.run(spec)
+    assert set(result.flows["transport"]) == {"own", "dctcp"}
+
+
+def test_other_threads_of_the_interpreter_run_meanwhile() -> None:
+    class Slow(weft.CongestionControl):
+        def on_ack(self, w: Any, s: int, ack: Any) -> None:
+            super().on_ack(w, s, ack)
+
+    ticks = 0
+    over = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not over.is_set():
+            ticks += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    weft.run(scene(Slow))
+    before = ticks
+    over.set()
+    thread.join()
+    assert before > 3
+
+
+def test_ctrl_c_ends_it(ctrl_c: None) -> None:
+    del ctrl_c
+    long = scene(Through, duration="1000s")
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    begun = time.monotonic()
+    try:
+        result = weft.run(long)
+        assert result.partial
+    except KeyboardInterrupt:
+        pass
+    assert time.monotonic() - begun < 10

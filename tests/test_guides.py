@@ -1,0 +1,52 @@
+"""Tutorial and how-to pages do what they say, block by block."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+from tests.guides import FENCE, Guide
+from tests.papers.snapshots import RENEW
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which Python works too, and on whose path is `weft`."""
+    mpl.use("agg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page(page: Path, reader: Path) -> None:
+    if "cargo" in page.read_text() and shutil.which("cargo") is None:
+        pytest.skip("no Rust toolchain on PATH")
+    # What the crate outside the tree compiles is kept for the next time.
+    variables = {"WEFT": str(ROOT), "CARGO_TARGET_DIR": str(ROOT / "target" / "template")}
+    assert Guide(page, reader, variables).follow(renew=RENEW) == []
+
+
+def test_what_differs_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```bash\necho 10\n```\n\n```text\n11\n```\n\n```python\nprint(5)\n```\n\n```text\n5\n```\n")
+    (line,) = Guide(page, tmp_path, {}).follow()
+    assert "says '11\\n', but it is '10\\n'" in line
+
+
+def test_every_block_is_closed_and_known() -> None:
+    known = {"bash", "console", "python", "rust", "sh", "text", "toml", ""}
+    for page in (ROOT / "docs").rglob("*.md"):
+        fences = [line[3:].partition(" ")[0] for line in page.read_text().splitlines() if line.startswith("```")]
+        assert len(fences) % 2 == 0, page
+        assert set(fences) <= known, page
+    assert any(block["language"] == "text" for block in FENCE.finditer(PAGES[0].read_text()))

@@ -1,0 +1,152 @@
+"""The wheel in an environment without Rust, and what the packed sources contain; `make package` makes both."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import generate_manual
+from tests.test_docs import COMMANDS
+from weft import _weft
+
+ROOT = Path(__file__).parent.parent
+WHEELS = ROOT / "target" / "wheels"
+PYTHON = str(Path(sys.executable).resolve())
+"""That of no environment."""
+
+
+def packed(pattern: str) -> Path:
+    found = list(WHEELS.glob(pattern))
+    if not found:
+        pytest.skip("nothing is packed: make package")
+    (file,) = found
+    return file
+
+
+@pytest.fixture
+def wheel() -> Path:
+    return packed("weft-*.whl")
+
+
+@pytest.fixture
+def sources() -> Path:
+    return packed("weft-*.tar.gz")
+
+
+def clean(place: Path) -> dict[str, str]:
+    """An environment in which no compiler is found, and nothing of this one."""
+    variables = {"PATH": str(place / "bin"), "HOME": str(place), "LANG": "C.UTF-8"}
+    if "PIP_CACHE_DIR" in os.environ or "HOME" in os.environ:
+        variables["PIP_CACHE_DIR"] = os.environ.get("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip"))
+    assert all(shutil.which(tool, path=variables["PATH"]) is None for tool in ("cargo", "rustc", "cc"))
+    return variables
+
+
+def call(*command: str | Path, cwd: Path, env: dict[str, str]) -> str:
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def install(wheel: Path, place: Path) -> dict[str, str]:
+    """A new environment with the wheel and the pinned versions of what it depends on."""
+    subprocess.run([PYTHON, "-m", "venv", place], check=True)
+    env, pip = clean(place), (place / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
+    call(*pip, "install", "--quiet", "--require-hashes", "-r", ROOT / "requirements" / "run.lock", cwd=place, env=env)
+    call(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=place, env=env)
+    call(*pip, "check", cwd=place, env=env)
+    return env
+
+
+def test_wheel_works_without_rust(wheel: Path, tmp_path: Path) -> None:
+    place = tmp_path / "clean"
+    env = install(wheel, place)
+    weft = place / "bin" / "weft"
+    assert call(weft, "--version", cwd=tmp_path, env=env) == f"weft {_weft.__version__}\n"
+    call(weft, "doctor", cwd=tmp_path, env=env)
+    call(weft, "demo", "--out", "demo", cwd=tmp_path, env=env)
+    assert {"index.html", "report.html", "incast.png"} <= {file.name for file in (tmp_path / "demo").iterdir()}
+    imported = call(place / "bin" / "python", "-c", "import weft; print(weft.__file__)", cwd=tmp_path, env=env)
+    assert Path(imported.strip()).is_relative_to(place)
+    assert (place / "share" / "man" / "man1" / "weft-run.1").exists()
+
+
+def test_wheel_is_for_any_python_from_3_11_on(wheel: Path) -> None:
+    name, version, python, abi, platform = wheel.stem.split("-")
+    assert (name, version, python, abi) == ("weft", _weft.__version__, "cp311", "abi3")
+    assert platform.startswith("manylinux_")
+    with zipfile.ZipFile(wheel) as packed_:
+        names = packed_.namelist()
+    for file in (
+        "weft/_weft.abi3.so",
+        "weft/_weft.pyi",
+        "weft/py.typed",
+        "weft/pages/report.js",
+        "weft/papers/amp/fig02.py",
+    ):
+        assert file in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {"weft"}
+    assert sum(name.endswith(".so") for name in names) == 1
+
+
+def test_sources_are_complete(sources: Path, tmp_path: Path) -> None:
+    with tarfile.open(sources) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (top,) = tmp_path.iterdir()
+    files = {str(file.relative_to(top)) for file in top.rglob("*") if file.is_file()}
+    python = (file for file in (ROOT / "python").rglob("*.*") if file.suffix in {".py", ".pyi", ".html", ".js", ".1"})
+    assert {str(file.relative_to(ROOT)) for file in python if file.parent != ROOT / "python"} <= files
+    assert {"Cargo.lock", "LICENSE", "README.md", "PKG-INFO", "pyproject.toml", ".cargo/config.toml"} <= files
+    assert not any(file.startswith(("target/", "out/", ".venv/")) or file.endswith(".so") for file in files)
+    # Cargo misses no crate, and drops from Cargo.lock what only weftd needs; nothing gets another version.
+    before = locked(top)
+    cargo = shutil.which("cargo")
+    assert cargo is not None
+    metadata = [cargo, "metadata", "--offline", "--format-version=1"]
+    subprocess.run(metadata, cwd=top, check=True, capture_output=True)
+    assert locked(top) < before
+    assert {"weft-py", "weft-lab", "weft-bpf"} <= {name for name, _ in locked(top)}
+
+
+def locked(folder: Path) -> set[tuple[str, str]]:
+    """Names and versions in `Cargo.lock`."""
+    packages = tomllib.loads((folder / "Cargo.lock").read_text())["package"]
+    return {(package["name"], package["version"]) for package in packages}
+
+
+def test_manual_pages_are_the_commands() -> None:
+    pages = {file.name: file.read_text() for file in generate_manual.PAGES.iterdir()}
+    assert pages == generate_manual.generate(), "run `make generate`"
+    assert {f"weft-{command}.1" for command in COMMANDS} | {"weft.1"} == set(pages)
+    man = shutil.which("man")
+    for name in pages if man else ():
+        command = [str(man), "--warnings", "--local-file", str(generate_manual.PAGES / name)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=os.environ | {"LC_ALL": "C.UTF-8"}
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_citation_has_the_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text()
+    fields = dict(re.findall(r"^([a-z-]+): *(.*)$", citation, re.MULTILINE))
+    assert {"cff-version", "message", "title", "authors", "type", "license"} <= set(fields)
+    assert fields["version"] == _weft.__version__
+
+
+@pytest.mark.skipif("WEFT_BUILD_SDIST" not in os.environ, reason="compiles everything: make test-sdist")
+def test_sources_build(sources: Path, tmp_path: Path) -> None:
+    pip = (PYTHON, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(sources))
+    subprocess.run(pip, check=True, cwd=tmp_path)
+    (built,) = tmp_path.glob("weft-*.whl")
+    test_wheel_works_without_rust(built, tmp_path)

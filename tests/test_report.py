@@ -1,0 +1,494 @@
+"""`weft report`: one page of runs or a sweep, in a real browser with the network off."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import weft
+from tests.command import INCAST
+from tests.command import weft as command
+from weft.errors import UsageError
+from weft.plots import charts, drawn
+from weft.report import comparison, fabric, page, study, timeline
+
+CHROMIUM = shutil.which("chromium")
+PROBES = 'probes=[{kind="flow"}, {kind="queue", at=["s0->r0"], every="2us"}]'
+AMP = ("transports.dctcp.cc=amp", "transports.dctcp.subflows=4", "topology.senders=20", "traffic[0].flows=20")
+WIDTHS = (390, 768, 1440)
+
+
+def leave(place: Path, name: str, *changes: str, seed: int = 1) -> Path:
+    """A run of the small incast, on disk."""
+    file = place / "incast.toml"
+    file.write_text(INCAST)
+    weft.run(weft.load(file, changes), seed=seed, out=place / name)
+    return place / name
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("report")
+
+
+@pytest.fixture(scope="module")
+def one(place: Path) -> Path:
+    run = leave(place, "probed", PROBES, *AMP)
+    done = command("report", str(run), "-o", "one.html", cwd=place)
+    assert (done.code, done.err) == (0, "")
+    return place / "one.html"
+
+
+@pytest.fixture(scope="module")
+def several(place: Path) -> Path:
+    runs = [
+        leave(place, f"{cc}-{seed}", PROBES, *AMP, f"transports.dctcp.cc={cc}", seed=seed)
+        for cc in ("amp", "xmp")
+        for seed in (1, 2, 3)
+    ]
+    done = command("report", *map(str, runs), "--out", "several.html", "--json", cwd=place)
+    assert done.document["groups"] == ["cc = amp", "cc = xmp"]
+    return place / "several.html"
+
+
+@pytest.fixture(scope="module")
+def sweep(place: Path) -> Path:
+    (place / "incast.toml").write_text(INCAST)
+    over = ["--over", "transports.dctcp.cc=amp,xmp", "--over", "traffic[0].flows=2:4:2"]
+    done = command("sweep", "incast.toml", *over, "--seeds", "2", "--out", "sweep", "--workers", "1", cwd=place)
+    assert done.code == 0, done
+    assert command("report", "sweep", "-o", "sweep.html", cwd=place).code == 0
+    return place / "sweep.html"
+
+
+@pytest.fixture(scope="module")
+def bare(place: Path) -> Path:
+    """Level flow: no packets, no probes."""
+    run = leave(place, "bare", "level=flow")
+    assert command("report", str(run), "-o", "bare.html", cwd=place).code == 0
+    return place / "bare.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no chromium on PATH; `make test` installs Debian's where it may")
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+def visit(browser: Browser, file: Path, **how: Any) -> Page:
+    """Opens a page offline. Whatever it asks for beside itself, and any complaint, fails the test."""
+    context = browser.new_context(offline=True, **({"viewport": {"width": 1280, "height": 900}} | how))
+    opened = context.new_page()
+    complaints: list[str] = []
+    opened.on("console", lambda message: complaints.append(message.text))
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    asked: list[str] = []
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.goto(file.as_uri())
+    opened.wait_for_selector("body[data-ready]", timeout=20_000)
+    assert complaints == []
+    assert [url for url in asked if not url.startswith("data:")] == [file.as_uri()]
+    return opened
+
+
+@pytest.fixture(params=["one", "several", "sweep", "bare"])
+def any_page(request: pytest.FixtureRequest) -> Path:
+    return Path(request.getfixturevalue(request.param))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_network_no_complaint_nothing_sticks_out(browser: Browser, any_page: Path, scheme: str) -> None:
+    for width in WIDTHS:
+        opened = visit(browser, any_page, color_scheme=scheme, viewport={"width": width, "height": 800})
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        for chart in opened.locator(".chart:visible").all():
+            assert chart.locator("svg").count() == 1, chart.get_attribute("id")
+            box = chart.locator("svg").bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width + 1
+            assert box["height"] < 450, chart.get_attribute("id")
+            for legend in chart.locator(".role-legend").all():
+                inner = legend.bounding_box()
+                assert inner is not None
+                assert inner["y"] >= box["y"] - 2, chart.get_attribute("id")
+                assert inner["x"] + inner["width"] <= box["x"] + box["width"] + 1, chart.get_attribute("id")
+        opened.context.close()
+
+
+def test_colours_are_seen_light_and_dark(browser: Browser, one: Path) -> None:
+    """Lines have three times the contrast of their ground (WCAG 2, 1.4.11), axes' text 4.5 times (1.4.3)."""
+
+    def luminance(colour: str) -> float:
+        numbers = (
+            re.findall(r"[0-9.]+", colour)
+            if colour.startswith("rgb")
+            else [str(int(colour[n : n + 2], 16)) for n in (1, 3, 5)]
+        )
+        parts = [float(number) / 255 for number in numbers[:3]]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for scheme in ("light", "dark"):
+        opened = visit(browser, one, color_scheme=scheme)
+        ground = luminance(opened.evaluate("getComputedStyle(document.body).backgroundColor"))
+        ink = luminance(opened.locator("#fct svg text").first.evaluate("it => getComputedStyle(it).fill"))
+        for colour, least in [(luminance(it), 3.0) for it in (*charts.COLOURS, *charts.HEAT)] + [(ink, 4.5)]:
+            low, high = sorted((colour, ground))
+            assert (high + 0.05) / (low + 0.05) >= least
+        opened.context.close()
+
+
+def test_scrubbing_changes_the_plots(browser: Browser, one: Path) -> None:
+    opened = visit(browser, one)
+    opened.locator("#scene").select_option(index=0)
+    slider = opened.locator("#now")
+
+    def shown() -> tuple[str, str, str]:
+        opened.wait_for_timeout(100)
+        svg = opened.locator("#windows svg").inner_html()
+        return svg, opened.locator("#readings").inner_text(), str(slider.get_attribute("aria-valuetext"))
+
+    before = shown()
+    slider.focus()
+    for _ in range(20):
+        opened.keyboard.press("ArrowRight")
+    moved = shown()
+    assert all(was != now for was, now in zip(before, moved, strict=True))
+    opened.keyboard.press("End")
+    opened.locator("#zoom").select_option("16")
+    assert shown()[0] != moved[0]
+    discs = opened.locator("#fabric").inner_html()
+    opened.locator("#heat").select_option("marked")
+    opened.wait_for_timeout(100)
+    assert opened.locator("#fabric").inner_html() != discs
+
+
+def test_readings_are_what_the_traces_say(browser: Browser, one: Path, place: Path) -> None:
+    traces = pl.read_parquet(place / "probed" / "traces.parquet")
+    flow = int(traces["flow"].drop_nulls().min())  # type: ignore[arg-type]
+    opened = visit(browser, one)
+    opened.locator("#scene").select_option(index=0)
+    scene = json.loads(opened.locator("#data").inner_text())["runs"][0]["scenes"][0]
+    for step in (5, scene["steps"] // 3, scene["steps"] // 2, scene["steps"]):
+        opened.locator("#now").fill(str(step))
+        opened.wait_for_timeout(50)
+        now = scene["low"] + (scene["high"] - scene["low"]) * step / scene["steps"]
+        readings = [row.locator("th, td").all_inner_texts() for row in opened.locator("#readings tr").all()]
+        rows = {texts[0]: texts[1] for texts in readings}
+        until = traces.filter(pl.col("time_s") <= now + 1e-6 * (scene["high"] - scene["low"]))
+        windows = until.filter(flow=flow).group_by("subflow").last()
+        for row in windows.iter_rows(named=True):
+            said = rows[f"subflow {row['subflow']}"]
+            assert float(said.split()[0]) == pytest.approx(row["cwnd_packets"], abs=1e-3)
+            assert ("suppressed" in said) == (not row["active"])
+        sampled = until.drop_nulls("length_packets").tail(1)
+        assert rows["queue s0 to r0"].split() == [str(sampled["length_packets"].item()), "packets"]
+        before = traces.drop_nulls("length_packets").filter(pl.col("time_s") < scene["low"]).tail(1)
+        marked = sampled["marks"].item() - (before["marks"].item() if before.height else 0)
+        assert rows["s0 to r0: marked"] == str(marked)
+
+
+def test_runs_and_metrics_can_be_chosen(browser: Browser, several: Path) -> None:
+    opened = visit(browser, several)
+    fabric_before = opened.locator("#fabric").inner_html()
+    opened.locator("#run").select_option("1")
+    opened.wait_for_timeout(200)
+    assert opened.locator("#fabric").inner_html() != fabric_before
+    assert opened.locator(".metric:visible").count() == 1
+    opened.locator("#metric").select_option(index=4)
+    opened.wait_for_timeout(200)
+    assert opened.locator("#metric-4 svg").is_visible()
+
+
+def test_screen_readers_get_all(browser: Browser, several: Path) -> None:
+    opened = visit(browser, several)
+    assert opened.locator("html").get_attribute("lang") == "en"
+    assert opened.locator("h1").count() == 1
+    levels = [
+        int(tag[1]) for tag in opened.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(e => e.tagName)")
+    ]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for control in opened.locator("select, input").all():
+        assert control.evaluate("it => it.labels.length") == 1
+    for table in opened.locator("table").all():
+        assert table.locator("thead th[scope=col]").count() == table.locator("thead th").count() > 1
+    for svg in opened.locator(".chart:visible svg").all():
+        assert (
+            len(svg.get_attribute("aria-label") or svg.locator("[aria-label]").first.get_attribute("aria-label") or "")
+            > 5
+        )
+    ids = opened.evaluate("[...document.querySelectorAll('[id]')].map(it => it.id)")
+    assert len(ids) == len(set(ids))
+    for link in opened.locator("nav a, .skip").all():
+        assert opened.locator(str(link.get_attribute("href"))).count() == 1
+
+
+def test_text_says_what_is_compared_and_absent(several: Path, sweep: Path, bare: Path, one: Path) -> None:
+    words = several.read_text()
+    assert "95% confidence interval" in words
+    assert "cc = xmp, seed 1" in words
+    swept = sweep.read_text()
+    assert (
+        "weft sweep incast.toml --over transports.dctcp.cc=amp,xmp --over &#39;traffic[0].flows=2,4&#39; --seeds 2"
+        in swept
+    )
+    lacking = bare.read_text()
+    for line in (
+        "the tables queues, traces, suppressions, latencies, packets: level flow",
+        "drops, marks, timeouts: level flow",
+    ):
+        assert line in lacking
+    assert "timeouts over time: no probe records them" in one.read_text()
+    assert "windows, queues, marks and drops over time: no probe" in swept
+    assert max(len(file.read_bytes()) for file in (one, several, sweep, bare)) < 5e6
+
+
+def test_spec_in_the_page_makes_the_same_run(browser: Browser, one: Path, place: Path) -> None:
+    opened = visit(browser, one)
+    with opened.expect_download() as download:
+        opened.locator("a[download]").click()
+    download.value.save_as(place / "again.json")
+    again = weft.run(place / "again.json")
+    assert again.flows.equals(pl.read_parquet(place / "probed" / "flows.parquet").sort("flow"))
+
+
+def test_hundred_thousand_flows(place: Path, browser: Browser) -> None:
+    run = leave(
+        place,
+        "many",
+        "level=flow",
+        "duration=20s",
+        "traffic=[{kind='poisson', transport='dctcp', from='0..4', to='r0', pairs='random', rate=5200, "
+        "size={kind='exponential', mean='20KB'}}]",
+    )
+    assert pl.read_parquet(run / "flows.parquet").height > 100_000
+    assert command("report", str(run), "-o", "many.html", cwd=place).code == 0
+    assert (place / "many.html").stat().st_size < 5e6
+    opened = visit(browser, place / "many.html")
+    took = opened.evaluate(
+        """async () => {
+            const slider = document.getElementById("now");
+            const times = [];
+            for (let step = 0; step < 21; step++) {
+                const begun = performance.now();
+                slider.value = step;
+                slider.dispatchEvent(new Event("input"));
+                await new Promise(requestAnimationFrame);
+                times.push(performance.now() - begun);
+            }
+            return times.sort((one, other) => one - other)[10];
+        }"""
+    )
+    assert took < 200, f"{took:.0f} ms a step"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere"], ["nowhere", "no manifest.json", "allowed: the folder of a run"]),
+        (["incast.toml"], ["incast.toml", "is no run"]),
+        (["empty"], ["empty", "no manifest.json"]),
+        (["strange"], ["strange", "lacks 'name'"]),
+        (["garbled"], ["garbled", "is not what weft has written"]),
+        (["run", "run"], ["is the same run as"]),
+        (["run", "copy"], ["copy", "is the same run as"]),
+        (["run", "lacking"], ["lacking", "has no traces.parquet"]),
+        (["damaged"], ["damaged", "flows.parquet", "cannot be read"]),
+        (["run", "-o", "there.html"], ["there.html", "exists already"]),
+        (["run", "-o", "nowhere/a.html"], ["nowhere", "cannot be made"]),
+        (["run", "-o", "incast.toml/a.html"], ["cannot be made"]),
+        (["run", "-o", "."], ["exists already"]),
+        (["sweepless"], ["sweep.json", "is not what weft has written"]),
+        ([], ["RUN_OR_SWEEP"]),
+    ],
+)
+def test_bad_input(tmp_path: Path, arguments: list[str], words: list[str]) -> None:
+    leave(tmp_path, "run")
+    for name in ("copy", "lacking", "damaged"):
+        shutil.copytree(tmp_path / "run", tmp_path / name)
+    (tmp_path / "lacking" / "traces.parquet").unlink()
+    (tmp_path / "damaged" / "flows.parquet").write_bytes(b"PAR1 or so")
+    for name, text in (("empty", None), ("strange", '{"a": 1}'), ("garbled", "{")):
+        (tmp_path / name).mkdir()
+        if text is not None:
+            (tmp_path / name / "manifest.json").write_text(text)
+    (tmp_path / "sweepless").mkdir()
+    (tmp_path / "sweepless" / "sweep.json").write_text('{"runs": 3}')
+    (tmp_path / "there.html").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    line = command("report", *arguments, cwd=tmp_path).complaint()
+    for word in words:
+        assert word in line
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "there.html").read_text() == "mine"
+
+
+def test_partial_runs_say_so(tmp_path: Path) -> None:
+    (tmp_path / "incast.toml").write_text(INCAST)
+    experiment = weft.load(tmp_path / "incast.toml", ["duration=50s", "traffic[0].size=1GB", PROBES])
+    stopped = weft.run(experiment, progress=lambda now: now.fraction < 1e-6, out=tmp_path / "part")
+    assert stopped.partial
+    text = page.write(study.read([tmp_path / "part"]))
+    assert "<strong>Partial.</strong>" in text
+    assert "the run was stopped before its end, 50s" in text
+
+
+def test_columns_that_a_level_lacks_are_absent_by_name(tmp_path: Path) -> None:
+    """As at level linux, whose kernel does not count everything."""
+    run = leave(tmp_path, "run", PROBES)
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["level"] = "linux"
+    del manifest["counters"]["packet_hops"], manifest["counters"]["marks"], manifest["rows"]["latencies"]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    flows = pl.read_parquet(run / "flows.parquet").drop("syn_timeouts", "marked", "acked_s")
+    flows.write_parquet(run / "flows.parquet")
+    text = page.write(study.read([run]))
+    for line in (
+        "timeouts a flow: no run has it",
+        "packets marked: no run has it",
+        "the tables latencies: level linux",
+        "marks: level linux does not count them",
+    ):
+        assert line in text
+
+
+def test_windows_hold_until_the_flow_ends(place: Path, one: Path) -> None:
+    assert one.exists()
+    scenes, _ = timeline.scenes(weft.Result.read(place / "probed"), 10_000)
+    windows = scenes[0]["windows"]["rows"]
+    last = {windows["subflow"][n]: windows["time_s"][n] for n in range(len(windows["time_s"]))}
+    assert len(set(last.values())) == 1
+
+
+def test_suppression_is_shaded_until_release_or_the_end() -> None:
+    rows = pl.DataFrame(
+        {
+            "time_s": [0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0],
+            "subflow": ["a", "b", "b", "b", "b", "b", "a"],
+            "cwnd_packets": [9.0, 2.0, 2.0, 3.0, 4.0, 4.0, 9.0],
+            "active": [True, True, False, False, True, False, True],
+        }
+    )
+    # Of b there is no change after 4 s, when it is suppressed for good; the flow is recorded until 5 s.
+    assert drawn.suppressed(rows).rows() == [("b", 1.0, 3.0), ("b", 4.0, 5.0)]
+    assert drawn.suppressed(rows.filter(active=True)).is_empty()
+
+
+def test_runs_of_a_sweep_without_results_are_named(place: Path, sweep: Path, tmp_path: Path) -> None:
+    assert sweep.exists()
+    shutil.copytree(place / "sweep", tmp_path / "sweep")
+    planned = json.loads((tmp_path / "sweep" / "sweep.json").read_text())["runs"]
+    gone = next(run for run in planned if run["seed"] == 2)
+    shutil.rmtree(tmp_path / "sweep" / "runs" / gone["run"][:2] / gone["run"][2:])
+    read = study.read([tmp_path / "sweep"])
+    assert len(read.runs) == len(planned) - 1
+    assert f"{' '.join(gone['set'])} seed=2: has no results" in page.write(read)
+
+
+def test_text_of_others_is_no_markup(tmp_path: Path) -> None:
+    run = leave(tmp_path, "evil", 'name="</script><script>alert(1)</script>"')
+    text = page.write(study.read([run]))
+    assert "<script>alert(1)" not in text
+
+
+def test_thinning_keeps_measured_rows_and_extremes() -> None:
+    rows = pl.DataFrame({"time_s": [n / 1000 for n in range(1001)], "v": [(n * 7919) % 1000 for n in range(1001)]})
+    kept = drawn.thinned(rows, "v", (0.0, 1.0), 10)
+    assert kept.height <= 4 * 11
+    assert kept.join(rows, on=["time_s", "v"], how="anti").is_empty()
+    assert (kept["v"].min(), kept["v"].max()) == (rows["v"].min(), rows["v"].max())
+    for step in range(11):
+        until = pl.col("time_s") <= step / 10 + 1e-12
+        assert kept.filter(until)["v"].last() == rows.filter(until)["v"].last()
+
+
+def test_large_networks_are_drawn_in_bundles(tmp_path: Path) -> None:
+    topology = 'topology={kind="fat-tree", k=8, rate="10Gbps", delay="1us"}'
+    traffic = "traffic=[{kind='bulk', transport='dctcp', pairs='permutation'}]"
+    (tmp_path / "fat.toml").write_text(INCAST)
+    result = weft.run(weft.load(tmp_path / "fat.toml", [topology, traffic, "duration=1ms"]))
+    hosts = set(result.flows["from"])
+    drawn_ = fabric.picture(result.links, hosts)
+    assert drawn_["tiers"] == ["hosts (128)", "tor (32)", "agg (32)", "core (16)"]
+    assert sum(link["count"] for link in drawn_["links"]) == result.links.height == 768
+    assert sum(node["x"] > 0 for node in drawn_["nodes"]) == 64 + 32 + 32 + 16
+    assert "stands for 2 of them" in drawn_["note"]
+    assert sum(len(node["members"]) for node in drawn_["nodes"]) == 128 + 80
+
+
+def test_intervals_are_those_of_student() -> None:
+    rows = pl.DataFrame({"cc": ["a"] * 3 + ["b"], "v": [1.0, 2.0, 3.0, 5.0]})
+    told = weft.statistics.interval(rows, "v", by="cc")
+    # t for 2 degrees of freedom is 4.30265, the standard error 1 / sqrt(3).
+    assert told["low"].to_list() == [pytest.approx(2 - 4.30265 / 3**0.5, abs=1e-4), None]
+    assert told["n"].to_list() == [3, 1]
+    for freedom, confidence, value in ((1, 0.95, 12.7062), (4, 0.95, 2.77645), (9, 0.99, 3.24984), (30, 0.9, 1.69726)):
+        assert weft.statistics.student(freedom, confidence) == pytest.approx(value, abs=1e-4)
+    with pytest.raises(ValueError, match="allowed"):
+        weft.statistics.student(0)
+
+
+def test_comparison_counts_each_seed_once(place: Path, several: Path) -> None:
+    assert several.exists()
+    runs = [place / f"{cc}-{seed}" for cc in ("amp", "xmp") for seed in (1, 2, 3)]
+    groups = study.read(runs).groups
+    told = comparison.compare(groups)
+    medians = [
+        weft.Result.read(place / f"amp-{seed}").flows.select(pl.col("fct_s").median()).item() for seed in (1, 2, 3)
+    ]
+    (row,) = told.rows.filter(group=0, metric="FCT, median").iter_rows(named=True)
+    assert row["n"] == 3
+    assert row["mean"] == pytest.approx(sum(medians) / 3)
+
+
+def test_queues_of_a_scene_begin_with_what_held(place: Path, one: Path) -> None:
+    assert one.exists()
+    scenes, _ = timeline.scenes(weft.Result.read(place / "probed"), 10_000)
+    assert scenes[-1]["about"] == "the whole run"
+    for scene in scenes[:-1]:
+        assert scene["low"] < scene["high"]
+        assert scene["queues"]["rows"]["time_s"][0] <= scene["low"] or scene["low"] == 0.0
+
+
+def test_a_folder_that_is_read_is_the_run(tmp_path: Path) -> None:
+    run = leave(tmp_path, "run", PROBES)
+    read = weft.Result.read(run)
+    assert read.flows.height == read.manifest["rows"]["flows"] == 4
+    assert set(read.tables) == set(read.manifest["rows"])
+    with pytest.raises(UsageError, match="is no run"):
+        weft.Result.read(tmp_path)
+
+
+def test_queues_that_lost_nothing_have_no_series_of_losses() -> None:
+    links = pl.DataFrame({"link": [0, 1], "from": ["a", "b"], "to": ["c", "c"]})
+    traces = pl.DataFrame(
+        {
+            "time_s": [1.0, 1.0, 2.0, 2.0],
+            "link": [0, 1, 0, 1],
+            "length_packets": [4, 0, 5, 1],
+            "marks": [1, 0, 3, 0],
+            "drops": [0, 0, 0, 2],
+        }
+    )
+    rows = drawn.losses(traces, links)
+    assert rows.rows() == [
+        (1.0, "a to c: marked", 1),
+        (1.0, "b to c: dropped", 0),
+        (2.0, "a to c: marked", 3),
+        (2.0, "b to c: dropped", 2),
+    ]
+    assert drawn.losses(traces.filter(link=2), links).is_empty()

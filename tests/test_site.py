@@ -1,0 +1,157 @@
+"""The documentation site: links lead somewhere, pages load nothing from outside, and a browser shows them well."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from weft.papers import FIGURES
+
+ROOT = Path(__file__).parent.parent
+MKDOCS = str(Path(sys.executable).parent / "mkdocs")
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [MKDOCS, "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+class References(HTMLParser):
+    """What a page refers to, what it loads, and the names in it to which others may refer."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.names: set[str] = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.names |= {str(given[name]) for name in ("id", "name") if given.get(name)}
+        target = given.get("href") or given.get("src")
+        if target is None:
+            return
+        self.links.append(target)
+        if tag != "a" and given.get("rel") not in ("canonical", "next", "prev", "alternate"):
+            self.loaded.append(target)
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, References]:
+    return {page: References(page) for page in site.rglob("*.html")}
+
+
+def test_links_lead_somewhere(site: Path, pages: dict[Path, References]) -> None:
+    missing = []
+    for page, found in pages.items():
+        if page.name == "404.html":
+            continue  # It may be shown at any address, so its links begin at the root.
+        for link in found.links:
+            target, anchor = urldefrag(unquote(link))
+            if "://" in target or target.startswith(("mailto:", "data:")):
+                continue
+            place = (page.parent / target).resolve() if target else page
+            place = place / "index.html" if place.is_dir() else place
+            names = pages[place].names if place in pages else set()
+            if not place.exists() or (anchor and place in pages and anchor not in {*names, "__top"}):
+                missing.append(f"{page.relative_to(site)}: {link}")
+    assert missing == []
+
+
+def test_nothing_is_loaded_from_outside(pages: dict[Path, References]) -> None:
+    outside = [link for found in pages.values() for link in found.loaded if "//" in link]
+    assert outside == []
+
+
+def test_all_figures_and_documents_are_there(site: Path, pages: dict[Path, References]) -> None:
+    gallery = (site / "gallery.html").read_text()
+    assert [figure.name for figure in FIGURES if f"weft reproduce {figure.name}" not in gallery] == []
+    assert gallery.count("claims hold") == len(list((ROOT / "docs" / "claims").glob("*.json")))
+    written = {file.relative_to(ROOT / "docs").with_suffix(".html") for file in (ROOT / "docs").rglob("*.md")}
+    assert written <= {page.relative_to(site) for page in pages}
+    reference = (site / "python.html").read_text()
+    for name in ("weft.api.run", "weft.statistics.interval", "weft.congestion_control.CongestionControl.on_mark"):
+        assert f'id="{name}"' in reference
+    assert "weft sweep" in (site / "command.html").read_text()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A server that writes no log."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base names it
+        """Says nothing."""
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no chromium on PATH; `make test` installs Debian's where it may")
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+def visit(context: BrowserContext, address: str) -> tuple[Page, list[str], list[str]]:
+    """A page, what it has asked for, and what it complains of."""
+    page = context.new_page()
+    asked: list[str] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(address, wait_until="load")
+    return page, asked, complaints
+
+
+SHOWN = ["index", "tutorial", "how-to/rust-algorithm", "reference", "python", "gallery", "claims"]
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_pages_in_a_browser(browser: Browser, address: str, name: str) -> None:
+    for scheme in ("light", "dark"):
+        # A context each: the site remembers the palette that it chose first.
+        context = browser.new_context(color_scheme=scheme)
+        page, asked, complaints = visit(context, f"{address}/{name}.html")
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+        for width in (390, 768, 1440):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert [url for url in asked if not url.startswith((address, "data:"))] == []
+        assert complaints == []
+        context.close()
+
+
+def test_search_finds(browser: Browser, address: str) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(f"{address}/index.html")
+    page.locator("input[name=query]").fill("suppression")
+    page.wait_for_selector(".md-search-result__item", timeout=20_000)
+    assert page.locator(".md-search-result__item").count() > 2
+    page.close()

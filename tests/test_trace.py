@@ -1,0 +1,229 @@
+"""Packets as pcapng: what tshark makes of them."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import weft
+from tests.command import weft as command
+from weft.trace.options import Key
+
+TSHARK = shutil.which("tshark")
+needs_tshark = pytest.mark.skipif(TSHARK is None, reason="no tshark: apt-get install tshark")
+
+SPEC = """\
+name = "four"
+duration = "80ms"
+topology = { kind = "many-to-one", senders = 3, rate = "1Gbps", delay = "5us" }
+queues = { limit = "30 packets", mark = "10 packets" }
+transports.amp = { cc = "amp", subflows = 4, tcp = { min_rto = "5ms" } }
+transports.reno.cc = "reno"
+transports.dctcp.cc = "dctcp"
+traffic = [
+  { kind = "bulk", transport = "amp", pairs = [["h0", "r0"]], size = "20MB" },
+  { kind = "bulk", transport = "reno", pairs = [["h1", "r0"]], size = "1MB" },
+  { kind = "bulk", transport = "dctcp", pairs = [["h2", "r0"]], size = "5MB", count = 6, start = "5ms" },
+]
+"""
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> Path:
+    """One connection of four subflows that are suppressed, and others of one, of which one loses packets."""
+    path = tmp_path / "four.toml"
+    path.write_text(SPEC)
+    return path
+
+
+FIELDS = {
+    "place": "frame.interface_name",
+    "malformed": "_ws.malformed",
+    "severity": "_ws.expert.severity",
+    "message": "_ws.expert.message",
+    "connection": "mptcp.stream",
+    "subflow": "tcp.stream",
+    "bytes": "tcp.len",
+    "from": "tcp.srcport",
+    "syn": "tcp.flags.syn",
+    "acks": "tcp.flags.ack",
+    "again": "tcp.analysis.retransmission",
+    "data_ack": "mptcp.ack",
+    "mapped": "mptcp.dss.dsn",
+    "options": "tcp.options.mptcp.subtype",
+    "clock": "tcp.options.timestamp.tsval",
+    "sack": "tcp.options.sack.count",
+    "ecn": "ip.dsfield.ecn",
+    "ip_checksum": "ip.checksum.status",
+    "tcp_checksum": "tcp.checksum.status",
+}
+WARNING = 0x600000
+TRUE = {"1", "True"}
+
+
+def decoded(file: Path) -> list[dict[str, str]]:
+    """What tshark makes of each packet."""
+    assert TSHARK is not None
+    chosen = [word for name in FIELDS.values() for word in ("-e", name)]
+    checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]
+    line = [TSHARK, "-n", *checks, "-r", str(file), "-T", "fields", *chosen]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return [dict(zip(FIELDS, row.split("\t"), strict=True)) for row in done.stdout.splitlines()]
+
+
+def warned(packet: dict[str, str]) -> bool:
+    """Has tshark anything to warn of?"""
+    return any(int(word) >= WARNING for word in packet["severity"].split(",") if word)
+
+
+@needs_tshark
+@pytest.mark.parametrize(("profile", "seed"), [("linux", 1), ("amp-2019", 2)])
+def test_a_host_sees_one_connection_of_four_subflows(four: Path, profile: str, seed: int) -> None:
+    sets = [f"transports.{it}.profile={profile}" for it in ("amp", "reno", "dctcp")]
+    probes = 'probes=[{ kind = "packets", at = ["h0"] }, { kind = "flow" }]'
+    result = weft.run(weft.load(four, [probes, "traffic[0].size=2MB", "duration=200ms", *sets]), seed=seed)
+    flow = result.flows.row(0, named=True)
+    assert flow["retransmitted"] > 0
+    assert result.suppressions.height > 0
+    file = four.parent / "h0.pcapng"
+    written = weft.trace.write(result, file)
+    packets = decoded(file)
+    assert len(packets) == written.packets["h0"]
+    assert [it for it in packets if it["malformed"] or warned(it)] == []
+    assert {it["connection"] for it in packets if it["connection"]} == {"0"}
+    assert len({it["subflow"] for it in packets}) == 4
+    # Where payload is left out, tshark cannot check TCP's.
+    assert {it["ip_checksum"] for it in packets} == {"1"}
+    assert {it["tcp_checksum"] for it in packets if it["bytes"] == "0"} == {"1"}
+    # tshark counts as the simulator does.
+    assert len([it for it in packets if it["bytes"] != "0"]) == flow["packets_sent"]
+    assert len([it for it in packets if it["again"]]) == flow["retransmitted"]
+    # Data is acknowledged to its end, a DATA_FIN included, in numbers relative to the first that the keys give.
+    acked = [int(it["data_ack"].split(",")[0]) for it in packets if it["from"] == "5001" and it["data_ack"]]
+    assert max(acked) == 2_000_000 + 2
+    assert any(it["mapped"] for it in packets)
+    # A join is told from a new connection, by its token; priorities change.
+    syns = [it["options"] for it in packets if it["syn"] in TRUE and it["acks"] not in TRUE]
+    assert sorted(syns) == ["0", "1", "1", "1"]
+    assert any("5" in it["options"].split(",") for it in packets)
+    assert any(it["clock"] for it in packets) == (profile == "linux")
+
+
+@needs_tshark
+def test_a_receiver_sees_gaps_where_packets_were_lost(four: Path) -> None:
+    done = command("trace", four.name, "--at", "r0", "--out", "r0.pcapng", "--json", cwd=four.parent)
+    assert done.code == 0, done
+    packets = decoded(four.parent / "r0.pcapng")
+    assert len(packets) == done.document["packets"]["r0"] > 1000
+    severe = [it["message"] for it in packets if warned(it)]
+    assert [it for it in packets if it["malformed"]] == []
+    assert severe
+    assert all("out-of-order" in message or "Previous segment(s) not captured" in message for message in severe)
+
+
+@needs_tshark
+def test_a_link_has_marks_and_selective_acknowledgements(four: Path) -> None:
+    probes = 'probes=[{ kind = "packets", at = ["s0->r0", "s0->h1"] }]'
+    result = weft.run(weft.load(four, [probes]))
+    file = four.parent / "links.pcapng"
+    written = weft.trace.write(result, file)
+    packets = decoded(file)
+    forward, back = (result.packets.filter(link=_link(result, "s0", end)) for end in ("r0", "h1"))
+    assert written.packets == {"s0->r0": forward.height, "s0->h1": back.height}
+    marked = [it for it in packets if it["place"] == "s0->r0" and it["ecn"] == "3"]
+    assert len(marked) == forward["ce"].sum() > 0
+    sacked = [it for it in packets if it["place"] == "s0->h1" and it["sack"]]
+    assert len(sacked) == back.drop_nulls("sack_to").height > 0
+
+
+def _link(result: weft.Result, start: str, end: str) -> int:
+    found = result.links.filter(pl.col("from") == start, pl.col("to") == end)["link"]
+    return int(found[0])
+
+
+def test_packets_are_those_that_links_count(four: Path) -> None:
+    probes = 'probes=[{ kind = "packets", at = ["h0", "s0->r0", "r0"] }]'
+    result = weft.run(weft.load(four, [probes]), trace_hash=True)
+    links = dict(result.links.select("link", "delivered").iter_rows())
+    counts = dict(result.packets.group_by("link").len().iter_rows())
+    assert len(counts) == 4
+    assert counts == {link: links[link] for link in counts}
+    data = result.packets.filter(kind="data", link=_link(result, "s0", "r0"))
+    received = (
+        result.subflows.group_by("flow").agg(pl.col("packets_received").sum()).filter(pl.col("packets_received") > 0)
+    )
+    assert dict(data.group_by("flow").len().iter_rows()) == dict(received.iter_rows())
+    # It is on record only.
+    plain = weft.run(weft.load(four), trace_hash=True)
+    assert plain.manifest["trace_hash"] == result.manifest["trace_hash"]
+    assert plain.packets.is_empty()
+    one, two = (weft.run(weft.load(four, [probes]), threads=threads).packets for threads in (1, 2))
+    assert one.equals(two)
+
+
+def test_file_is_pcapng(four: Path) -> None:
+    """Blocks fit one into another, and times are in nanoseconds and rise."""
+    done = command(
+        "trace", four.name, "--at", "r0", "--set", "traffic[2].start=1ms", "--set", "duration=2ms", cwd=four.parent
+    )
+    assert done.code == 0, done
+    data = (four.parent / "four.pcapng").read_bytes()
+    kinds, times, place = [], [], 0
+    while place < len(data):
+        kind, length = struct.unpack_from("<II", data, place)
+        assert struct.unpack_from("<I", data, place + length - 4) == (length,)
+        if kind == 6:
+            high, low = struct.unpack_from("<II", data, place + 12)
+            times.append(high << 32 | low)
+        kinds.append(kind)
+        place += length
+    assert kinds[:3] == [0x0A0D0D0A, 4, 1]
+    assert set(kinds[3:]) == {6}
+    assert times == sorted(times)
+    assert times[-1] < 2_000_000
+
+
+def test_a_runs_folder_is_traced_too(four: Path) -> None:
+    probes = 'probes=[{ kind = "packets", at = ["r0", "h1"] }]'
+    assert command("run", four.name, "--set", probes, "--out", "run", cwd=four.parent).code == 0
+    done = command("trace", "run", "--json", cwd=four.parent)
+    assert list(done.document["packets"]) == ["r0", "h1"]
+    assert Path(four.parent, "run.pcapng").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["four.toml"], "says no place"),
+        (["four.toml", "--at", "h9"], "'h9' is no node"),
+        (["four.toml", "--at", "h0->r0"], "has no link to"),
+        (["four.toml", "--at", "h0", "--out", "four.toml"], "exists already"),
+        (["four.toml", "--at", "h0", "--out", "nowhere/x.pcapng"], "cannot be made"),
+        (["."], "manifest.json"),
+        ([".", "--at", "h0"], "a run, whose packets"),
+        (["nobody.toml", "--at", "h0"], "cannot be read"),
+        (["four.toml", "--at", "h0", "--set", 'level="flow"'], "flow"),
+    ],
+)
+def test_bad_input(four: Path, arguments: list[str], words: str) -> None:
+    complaint = command("trace", *arguments, cwd=four.parent).complaint()
+    assert words in complaint.replace('"', "'")
+    assert "allowed: " in complaint or words == "cannot be read"
+
+
+def test_no_probe_no_file(four: Path) -> None:
+    with pytest.raises(weft.WeftError, match="no packets are on record"):
+        weft.trace.write(weft.run(four), four.parent / "x.pcapng")
+    assert not (four.parent / "x.pcapng").exists()
+
+
+def test_token_and_first_data_are_parts_of_a_keys_hash() -> None:
+    """Of eight zero bytes `sha256sum` says af5570f5 a1810b7a ... e5b2328de0e83dfc."""
+    zero = Key(bytes(8))
+    assert zero.token.hex() == "af5570f5"
+    assert zero.first_data == 0xE5B2328DE0E83DFC
