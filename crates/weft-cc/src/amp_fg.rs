@@ -340,10 +340,6 @@ mod tests {
         crate::events::obeys("amp-fg", |step| {
             step.moves_no_other_window();
             step.grows_at_acknowledgements_only();
-            assert!(
-                step.after[0].active || step.closed[0],
-                "the initial subflow is inactive: {step:?}"
-            );
         });
     }
 }

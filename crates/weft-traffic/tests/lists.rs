@@ -38,7 +38,7 @@ fn a_file_without_an_end_is_refused() {
     let error = flows("flow-list", "file = \"/dev/zero\"").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "file: /dev/zero: is too long: more than 268435456 bytes; allowed: a text file of flows"
+        "file: /dev/zero: is too long: more than 134217728 bytes; allowed: a text file of flows"
     );
 }
 

@@ -1,12 +1,12 @@
-//! All functional tests again on Debian's packaged 6.1 kernel, which knows neither links of `struct_ops` nor the later
-//! arguments of congestion control, and which has the modules that other kernels may lack. It boots in qemu's
+//! All functional tests again on Debian's packaged kernels, which have the modules that other kernels may lack: 6.1, which knows
+//! neither links of `struct_ops` nor the later arguments of congestion control, and the one of the backports. They boot in qemu's
 //! software emulation from an initramfs of busybox, this test's own binary and iproute2.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::guest::{Guest, files_below, find};
+use crate::guest::{Guest, Packaged, STABLE, files_below, find};
 use crate::machine::is_emulated;
 
 /// Loaded in this order.
@@ -40,27 +40,42 @@ echo ENDED $?
 poweroff -f
 ";
 
+const BACKPORTED: Packaged = Packaged {
+    series: "6.12",
+    backported: true,
+};
+
 #[test]
 fn debians_kernel_passes_the_same_tests() {
+    passes("debians_kernel_passes_the_same_tests", STABLE);
+}
+
+#[test]
+fn debians_backported_kernel_passes_the_same_tests() {
+    passes("debians_backported_kernel_passes_the_same_tests", BACKPORTED);
+}
+
+fn passes(name: &str, kernel: Packaged) {
     if is_emulated() {
         return;
     }
-    match boot() {
+    match boot(kernel) {
         Ok(output) => {
             println!("{output}");
-            assert!(output.contains("KERNEL 6.1."), "it boots");
+            let booted = format!("KERNEL {}.", kernel.series);
+            assert!(output.contains(&booted), "it boots");
             assert!(output.contains("test result: ok."), "its tests pass");
             assert!(output.contains("ENDED 0"), "its tests end");
         }
-        Err(missing) => println!("debians_kernel_passes_the_same_tests: skipped, it needs {missing}"),
+        Err(missing) => println!("{name}: skipped, it needs {missing}"),
     }
 }
 
 /// What the guest printed, or what is missing here.
-fn boot() -> Result<String, String> {
+fn boot(kernel: Packaged) -> Result<String, String> {
     let tools = TOOLS.map(find).into_iter().collect::<Option<Vec<_>>>();
     let tools = tools.ok_or("the Debian package iproute2")?;
-    let guest = Guest::new()?;
+    let guest = Guest::new(kernel)?;
     let own = std::env::current_exe().expect("this test's binary");
     install(&own, &guest.root(), "functional");
     for (path, name) in tools.iter().zip(TOOLS) {

@@ -1,12 +1,27 @@
-//! Debian's packaged 6.1 kernel in qemu's software emulation, with an initramfs that a test makes. The kernel's package is
+//! Debian's packaged kernels in qemu's software emulation, with an initramfs that a test makes. A kernel's package is
 //! downloaded and unpacked below `target`, not installed.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
+
+/// A kernel of Debian's, for virtual machines.
+#[derive(Clone, Copy)]
+pub struct Packaged {
+    /// As in "6.1".
+    pub series: &'static str,
+    /// Is it among the backports, where the release has none of its own?
+    pub backported: bool,
+}
+
+/// The kernel of Debian 12.
+pub const STABLE: Packaged = Packaged {
+    series: "6.1",
+    backported: false,
+};
 
 /// An initramfs of busybox, to which a test adds what it needs.
 pub struct Guest {
@@ -19,7 +34,7 @@ pub struct Guest {
 
 impl Guest {
     /// Or what is missing here.
-    pub fn new() -> Result<Self, String> {
+    pub fn new(kernel: Packaged) -> Result<Self, String> {
         if !cfg!(target_arch = "x86_64") {
             return Err("an x86_64 machine".to_owned());
         }
@@ -27,7 +42,7 @@ impl Guest {
             work: tempfile::tempdir().expect("a temporary folder"),
             qemu: find("qemu-system-x86_64").ok_or("the Debian package qemu-system-x86")?,
             busybox: find("busybox").ok_or("the Debian package busybox-static")?,
-            kernel: kernel()?,
+            kernel: unpacked(kernel)?,
         };
         for folder in ["bin", "proc", "sys", "dev", "tmp", "run", "modules"] {
             fs::create_dir_all(guest.root().join(folder)).expect("a folder");
@@ -83,33 +98,20 @@ impl Guest {
     }
 }
 
-/// The unpacked package of the newest 6.1 kernel for virtual machines.
-fn kernel() -> Result<PathBuf, String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debian-6.1");
+/// The unpacked package of the newest kernel of a series, or what is missing.
+fn unpacked(kernel: Packaged) -> Result<PathBuf, String> {
+    let Packaged { series, backported } = kernel;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("debian-{series}"));
     if folder.join("boot").is_dir() {
         return Ok(folder);
     }
-    let missing = || "linux-image-6.1.*-cloud-amd64 among Debian's packages (apt-get update)".to_owned();
-    let found = Command::new("apt-cache")
-        .args([
-            "search",
-            "--names-only",
-            r"^linux-image-6\.1\.0-[0-9]*-cloud-amd64$",
-        ])
-        .output()
-        .map_err(|_| missing())?;
-    let found = String::from_utf8_lossy(&found.stdout).into_owned();
-    let names = found.lines().filter_map(|line| line.split_whitespace().next());
-    let newest = names.max_by_key(|name| name.split('-').nth(3).and_then(|n| n.parse::<u32>().ok()));
     let work = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
-    let downloaded = Command::new("apt-get")
-        .args(["download", newest.ok_or_else(missing)?])
-        .current_dir(work.path())
-        .output();
-    if !downloaded.is_ok_and(|output| output.status.success()) {
-        return Err(missing());
-    }
-    let package = files_below(work.path()).into_iter().next().ok_or_else(missing)?;
+    let backport = || download(work.path(), series, &backports(work.path())?);
+    let package = download(work.path(), series, &[])
+        .or_else(|| backported.then(backport)?)
+        .ok_or_else(|| {
+            format!("linux-image-{series}.*-cloud-amd64 among Debian's packages (apt-get update)")
+        })?;
     let unpacked = work.path().join("unpacked");
     let status = Command::new("dpkg-deb")
         .arg("-x")
@@ -120,8 +122,82 @@ fn kernel() -> Result<PathBuf, String> {
         status.is_ok_and(|status| status.success()),
         "the package is unpacked"
     );
+    // busybox loads no compressed modules.
+    for module in files_below(&unpacked.join("lib/modules")) {
+        if module.extension().is_some_and(|it| it == "xz") {
+            let status = Command::new("xz").arg("-d").arg(&module).status();
+            status
+                .ok()
+                .filter(ExitStatus::success)
+                .ok_or("the Debian package xz-utils")?;
+        }
+    }
     fs::rename(&unpacked, &folder).expect("a folder below target");
     Ok(folder)
+}
+
+/// Fetches the newest kernel of a series, by apt with these options.
+fn download(to: &Path, series: &str, options: &[String]) -> Option<PathBuf> {
+    let pattern = format!(
+        r"^linux-image-{}\.[0-9].*-cloud-amd64$",
+        series.replace('.', r"\.")
+    );
+    let found = Command::new("apt-cache")
+        .args(options)
+        .args(["search", "--names-only", &pattern])
+        .output()
+        .ok()?;
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    let names = found.lines().filter_map(|line| line.split_whitespace().next());
+    // By its numbers: 6.12.9 is older than 6.12.10.
+    let numbers = |name: &&str| -> Vec<u32> {
+        name.split(|c: char| !c.is_ascii_digit())
+            .filter_map(|n| n.parse().ok())
+            .collect()
+    };
+    let status = Command::new("apt-get")
+        .args(options)
+        .args(["--quiet", "download", names.max_by_key(numbers)?])
+        .current_dir(to)
+        .output()
+        .ok()?
+        .status;
+    let package = |file: &PathBuf| file.extension().is_some_and(|it| it == "deb");
+    status
+        .success()
+        .then(|| files_below(to).into_iter().find(package))?
+}
+
+/// Options that show apt the backports of this machine's Debian, from where its packages come, and change nothing outside `folder`.
+fn backports(folder: &Path) -> Option<Vec<String>> {
+    let targets = Command::new("apt-get")
+        .args(["indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)"])
+        .output()
+        .ok()?;
+    let targets = String::from_utf8_lossy(&targets.stdout).into_owned();
+    let (archive, release) = targets.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        let (archive, release) = (words.next()?, words.next()?);
+        (words.next() == Some("main") && !release.contains('-')).then_some((archive, release))
+    })?;
+    for below in ["sources", "lists/partial", "cache"] {
+        fs::create_dir_all(folder.join(below)).ok()?;
+    }
+    let line = format!("deb {archive} {release}-backports main\n");
+    fs::write(folder.join("sources/backports.list"), line).ok()?;
+    let at = |key: &str, below: &str| format!("-oDir::{key}={}", folder.join(below).display());
+    let options = vec![
+        at("Etc::SourceList", "none"),
+        at("Etc::SourceParts", "sources"),
+        at("State::Lists", "lists"),
+        at("Cache", "cache"),
+    ];
+    let updated = Command::new("apt-get")
+        .args(&options)
+        .args(["--quiet", "update"])
+        .output()
+        .ok()?;
+    updated.status.success().then_some(options)
 }
 
 pub fn find(program: &str) -> Option<PathBuf> {

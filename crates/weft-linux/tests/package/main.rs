@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use guest::{Guest, files_below, find};
+use guest::{Guest, STABLE, files_below, find};
 use tempfile::TempDir;
 
 /// Beside what is essential: the package's dependencies, what boots, and what the checks call.
@@ -219,7 +219,7 @@ fn the_profile_is_what_apparmor_understands() {
     };
     let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/weftd.apparmor");
     let parse = |profile: &Path| {
-        let arguments = ["--skip-kernel-load", "--skip-cache"];
+        let arguments = ["--skip-kernel-load", "--skip-cache", "--warn=all", "--Werror"];
         Command::new(&parser)
             .args(arguments)
             .arg(profile)
@@ -245,7 +245,7 @@ fn the_unit_runs_under_systemd() {
     let Some((root, _folder)) = debian("the_unit_runs_under_systemd") else {
         return;
     };
-    let guest = match Guest::new() {
+    let guest = match Guest::new(STABLE) {
         Ok(guest) => guest,
         Err(missing) => return println!("the_unit_runs_under_systemd: skipped, it needs {missing}"),
     };
