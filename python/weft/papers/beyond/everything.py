@@ -46,23 +46,26 @@ class Scheme:
     transport: dict[str, Any]
 
 
-def _multipath(label: str, cc: str, paths: str | dict[str, Any] = "ecmp", subflows: int = SUBFLOWS) -> Scheme:
+def multipath(
+    label: str, cc: str | dict[str, Any], paths: str | dict[str, Any] = "ecmp", subflows: int = SUBFLOWS
+) -> Scheme:
+    """Of several subflows."""
     return Scheme(label, {"cc": cc, "paths": paths, "subflows": subflows})
 
 
 SCHEMES = {
     "ecmp": Scheme("DCTCP, ECMP", {"cc": "dctcp", "paths": "ecmp"}),
     "rps": Scheme("DCTCP, RPS", {"cc": "dctcp", "paths": "rps"}),
-    "lia": _multipath("LIA", "lia"),
-    "olia": _multipath("OLIA", "olia"),
-    "balia": _multipath("BALIA", "balia"),
-    "xmp": _multipath("XMP", "xmp"),
-    "dcm": _multipath("DCM", "dcm"),
-    "amp": _multipath("AMP", "amp"),
-    "amp-fg": _multipath("AMP-FG", "amp-fg"),
-    "mmptcp": _multipath("MMPTCP", "lia", "mmptcp"),
-    "opn": _multipath("OPN, 200 us", "lia", "opn", SPINES),
-    "opn-rtts": _multipath("OPN, 2 RTTs", "lia", {"name": "opn", "delta_rtts": 2}, SPINES),
+    "lia": multipath("LIA", "lia"),
+    "olia": multipath("OLIA", "olia"),
+    "balia": multipath("BALIA", "balia"),
+    "xmp": multipath("XMP", "xmp"),
+    "dcm": multipath("DCM", "dcm"),
+    "amp": multipath("AMP", "amp"),
+    "amp-fg": multipath("AMP-FG", "amp-fg"),
+    "mmptcp": multipath("MMPTCP", "lia", "mmptcp"),
+    "opn": multipath("OPN, 200 us", "lia", "opn", SPINES),
+    "opn-rtts": multipath("OPN, 2 RTTs", "lia", {"name": "opn", "delta_rtts": 2}, SPINES),
 }
 SINGLE = {"dctcp": "DCTCP", "reno": "Reno"}
 """What the single paths beside a scheme use."""
@@ -74,7 +77,8 @@ class Load:
 
     label: str
     percent: int = 0
-    """Web search, of the capacity of the links to the spines; 0: a permutation of flows without an end."""
+    """Of the capacity of the links to the spines; 0: a permutation of flows without an end."""
+    sizes: str = "web-search"
     incast: int = 0
     """Senders of the incast on top."""
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -116,8 +120,8 @@ SHORT, LARGEST = next(iter(CLASSES)), list(CLASSES)[-1]
 def cases(scale: Scale) -> list[Case]:
     """Every scheme under every load."""
     return [
-        _case(load, scheme, seed, quick=scale.quick)
-        for load in LOADS
+        case(name, load, scheme, SCHEMES[scheme], seed, quick=scale.quick)
+        for name, load in LOADS.items()
         for scheme in SCHEMES
         for seed in range(1, scale.seeds + 1)
     ]
@@ -168,7 +172,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(12, 8.4), layout="constrained")
     above, below = plot.subplots(2, 1)
     web = [name for name, load in LOADS.items() if load.percent]
-    tails = {(name, it): _tail(rows, name, it, _shown(LOADS[name])).mean for name in web for it in SCHEMES}
+    tails = {(name, it): tail(rows, name, it, _shown(LOADS[name])).mean for name in web for it in SCHEMES}
     _heat(
         above, "99th percentile of the slowdown of flows up to 100 KB; of an incast, of its flows", web, tails, low=True
     )
@@ -177,31 +181,31 @@ def plot(rows: pl.DataFrame) -> Plot:
     return plot
 
 
-def _case(name: str, scheme: str, seed: int, *, quick: bool) -> Case:
+def case(name: str, load: Load, label: str, scheme: Scheme, seed: int, *, quick: bool) -> Case:
+    """A scheme, which rows call `label`, under a load of that name."""
     from weft import Experiment
 
-    load = LOADS[name]
     leaves = QUICK_LEAVES if quick else LEAVES
     opens = QUICK_OPENS_MS if quick else OPENS_MS
     settled, end = (QUICK_SETTLED_MS, QUICK_LONG_MS) if quick else (SETTLED_MS, LONG_MS)
-    transports = {OURS: SCHEMES[scheme].transport}
+    transports = {OURS: scheme.transport}
     if load.beside:
         transports[THEIRS] = {"cc": load.beside, "paths": "ecmp"}
     spec: dict[str, Any] = {
-        "name": f"{name}-{scheme}",
+        "name": f"{name}-{label}",
         "duration": f"{WEB_MS if load.percent else end}ms",
         "topology": FABRIC | {"leaves": leaves, "hosts_per_leaf": HOSTS_PER_LEAF},
         "queues": {"limit": "100 packets", "mark": "20 packets"},
         "transports": {it: {**transport, "tcp": TCP} for it, transport in transports.items()},
-        "traffic": _web_search(load, leaves, opens) if load.percent else _permutation(load, leaves, seed),
+        "traffic": _opening(load, leaves, opens) if load.percent else _permutation(load, leaves, seed),
         "events": load.events,
     }
     if not load.percent:
         spec["measure"] = {"from": f"{settled}ms"}
-    return Case({"load": name, "scheme": scheme}, Experiment.model_validate(spec), seed)
+    return Case({"load": name, "scheme": label}, Experiment.model_validate(spec), seed)
 
 
-def _web_search(load: Load, leaves: int, opens: float) -> list[dict[str, Any]]:
+def _opening(load: Load, leaves: int, opens: float) -> list[dict[str, Any]]:
     hosts = leaves * HOSTS_PER_LEAF
     # Of the flows to random hosts, so many leave their rack.
     leave = (hosts - HOSTS_PER_LEAF) / (hosts - 1)
@@ -213,7 +217,7 @@ def _web_search(load: Load, leaves: int, opens: float) -> list[dict[str, Any]]:
         "pairs": "random",
         "load": of_own_link,
         "stop": f"{opens}ms",
-        "size": {"kind": "empirical", "cdf": "web-search"},
+        "size": {"kind": "empirical", "cdf": load.sizes},
     }
     if not load.incast:
         return [web]
@@ -263,7 +267,7 @@ def _best(rows: pl.DataFrame, name: str, load: Load, what: str) -> str:
         rates = {it: _goodput(rows, name, it) for it in SCHEMES}
         best = max(rates, key=lambda it: rates[it].mean)
         return f"{SCHEMES[best].label}, {rates[best]}"
-    tails = {it: _tail(rows, name, it, _shown(load)) for it in SCHEMES}
+    tails = {it: tail(rows, name, it, _shown(load)) for it in SCHEMES}
     best = min(tails, key=lambda it: tails[it].mean)
     return f"{SCHEMES[best].label}, slowdown {tails[best]}"
 
@@ -272,7 +276,7 @@ def _shown(load: Load) -> str:
     return BURST if load.incast else SHORT
 
 
-def _of(rows: pl.DataFrame, name: str, scheme: str, which: str = OURS) -> pl.DataFrame:
+def of(rows: pl.DataFrame, name: str, scheme: str, which: str = OURS) -> pl.DataFrame:
     """Flows of an entry, or of a class of sizes."""
     here = rows.filter(load=name, scheme=scheme, entry=OURS if which in CLASSES else which)
     if which not in CLASSES:
@@ -281,20 +285,21 @@ def _of(rows: pl.DataFrame, name: str, scheme: str, which: str = OURS) -> pl.Dat
     return here.filter((pl.col("bytes") > above) & (pl.col("bytes") <= most))
 
 
-def _tail(rows: pl.DataFrame, name: str, scheme: str, which: str, percent: float = 99) -> Spread:
-    return percentile(_of(rows, name, scheme, which), "slowdown", percent, at_least="at_least")
+def tail(rows: pl.DataFrame, name: str, scheme: str, which: str, percent: float = 99) -> Spread:
+    """A percentile of the slowdown of an entry, or of a class of sizes."""
+    return percentile(of(rows, name, scheme, which), "slowdown", percent, at_least="at_least")
 
 
 def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> Spread:
     """Mean of a flow; of web search, of the largest."""
     which = LARGEST if LOADS[name].percent else OURS
-    return over_seeds(_of(rows, name, scheme, which), pl.col("mbps").mean(), "Mbps")
+    return over_seeds(of(rows, name, scheme, which), pl.col("mbps").mean(), "Mbps")
 
 
 def _fairness(rows: pl.DataFrame, name: str, scheme: str) -> Spread:
     """Mean goodput of a flow of the scheme over that of a single path's."""
-    of = (over_seeds(_of(rows, name, scheme, it), pl.col("mbps").mean()) for it in (OURS, THEIRS))
-    return next(of) / next(of)
+    ours, theirs = (over_seeds(of(rows, name, scheme, it), pl.col("mbps").mean()) for it in (OURS, THEIRS))
+    return ours / theirs
 
 
 def _table(rows: pl.DataFrame) -> Table:
@@ -309,15 +314,15 @@ def _table(rows: pl.DataFrame) -> Table:
 
 
 def _line(rows: pl.DataFrame, name: str, load: Load, scheme: str, entry: str) -> tuple[str, ...]:
-    here = _of(rows, name, scheme, entry)
+    here = of(rows, name, scheme, entry)
     late = over_seeds(here, 100 * (pl.col("timeouts") > 0).mean(), "%")
     again = over_seeds(here, 100 * pl.col("again").sum() / pl.col("sent").sum(), "%")
     cut = over_seeds(here, pl.col("at_least").count())
 
     def slowdown(which: str) -> str:
-        if _of(rows, name, scheme, which)["seed"].n_unique() < rows["seed"].n_unique():
+        if of(rows, name, scheme, which)["seed"].n_unique() < rows["seed"].n_unique():
             return ""
-        return "; ".join(str(_tail(rows, name, scheme, which, percent)) for percent in (50, 99))
+        return "; ".join(str(tail(rows, name, scheme, which, percent)) for percent in (50, 99))
 
     if entry == BURST:
         cells = (slowdown(BURST), "", "", "", "")

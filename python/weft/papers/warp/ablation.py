@@ -1,0 +1,140 @@
+"""Warp with one thing changed at a time: beside DCTCP on one bottleneck, and under incast. Nothing is judged.
+
+Only what parameters and the spec can switch. The cells with another number of subflows are other cells, too.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from weft.papers.figure import Claim, Table
+from weft.papers.warp import coexistence, incast
+from weft.papers.warp.coexistence import DCTCP_FLOWS, DELAYS_US, FLOWS, MARKS
+from weft.papers.warp.incast import AT_ONCE, SINGLE
+from weft.papers.warp.settings import DCTCP, WARP, transport
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+
+SUBFLOWS = 4
+AS_IT_IS = "as it is"
+CHANGES: dict[str, dict[str, Any]] = {
+    AS_IT_IS: {},
+    "kappa = 0": {"cc": {"name": "warp", "kappa": 0}},
+    "kappa = 1": {"cc": {"name": "warp", "kappa": 1}},
+    "tau = 1": {"cc": {"name": "warp", "tau": 1}},
+    "tau = 64": {"cc": {"name": "warp", "tau": 64}},
+    "alpha0 = 0": {"cc": {"name": "warp", "alpha0": 0}},
+    "1 subflow": {"subflows": 1},
+    "2 subflows": {"subflows": 2},
+    "8 subflows": {"subflows": 8},
+    "round-robin": {"scheduler": "round-robin"},
+    "every segment acknowledged": {"tcp": {"ack_every": 1}},
+}
+INCAST_KIB, INCAST_FLOWS = (128, 1024), (40, 100)
+QUICK_INCAST_KIB = INCAST_KIB[:1]
+QUICK = (
+    f"beside DCTCP K = 20 and links of 5 us only, {coexistence.QUICK_END_MS} ms instead of {coexistence.END_MS} ms; "
+    f"incast of {QUICK_INCAST_KIB[0]} KiB only, fewer rounds"
+)
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Every change in every cell of either scene, and DCTCP's incast."""
+    settings = [(20, 5)] if scale.quick else list(product(MARKS, DELAYS_US))
+    changed = {name: transport(WARP, SUBFLOWS) | changes for name, changes in CHANGES.items()}
+    seeds = range(1, scale.seeds + 1)
+    beside = [
+        coexistence.case(_name(name), of, (SUBFLOWS, *setting), m, n, seed, quick=scale.quick)
+        for setting in settings
+        for m in FLOWS
+        for n in DCTCP_FLOWS
+        for name, of in changed.items()
+        for seed in seeds
+    ]
+    rounds = [
+        incast.case(_name(name), AT_ONCE, of, size_kib, k, seed, quick=scale.quick)
+        for size_kib in (QUICK_INCAST_KIB if scale.quick else INCAST_KIB)
+        for k in INCAST_FLOWS
+        for name, of in {**changed, SINGLE: DCTCP}.items()
+        for seed in seeds
+    ]
+    labels = dict.fromkeys((*coexistence.CELL, "size_kib", "k"), 0) | {"joins": "", "scheme": ""}
+    return [Case({**labels, **it.labels}, it.experiment, it.seed) for it in (*beside, *rounds)]
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row with the columns of both scenes; those of the other one are null."""
+    beside = "dctcp" in result.flows["traffic"]
+    found = coexistence.measure(result) if beside else incast.measure(result)
+    columns = ("jain", "ratio", "mean_ms", "p99_ms", "late", "unfinished")
+    return found.select(
+        (pl.col(it) if it in found.columns else pl.lit(None)).cast(pl.Float64).alias(it) for it in columns
+    )
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """None is due: what was measured."""
+    lines = [_line(rows, name) for name in CHANGES]
+    sizes = rows.filter(pl.col("k") > 0).select("size_kib", "k").unique(maintain_order=True).rows()
+    heads = (*coexistence.HEADS, *(f"{size} KiB, k = {k}: mean FCT over DCTCP's" for size, k in sizes))
+    return [
+        Claim(
+            "What each part does",
+            "not judged",
+            "; ".join(f"{line[0]}: {line[1]} and {line[2]}" for line in lines),
+            None,
+            "cells beside DCTCP whose index and whose ratio meet the bars of `warp/coexistence`; 4 subflows except "
+            "where the change says so, joins at once",
+            table=Table(("changed", *heads), tuple(lines)),
+        )
+    ]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Goodput over a DCTCP flow's in every cell, and mean FCT over DCTCP's in every incast, by change."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(10, 4.4), layout="constrained")
+    left, right = plot.subplots(1, 2, sharey=True)
+    for place, name in enumerate(CHANGES):
+        beside = coexistence.cells(_beside(rows, name), pl.col("ratio").first())
+        bursts = _bursts(rows, name)
+        for axes, spreads in ((left, beside.values()), (right, bursts.values())):
+            means = [it.mean for it in spreads]
+            axes.plot(means, [place] * len(means), "o", color="#0072b2", alpha=0.4, markersize=5)
+    left.axvspan(*coexistence.NEAR, color="#cccccc", alpha=0.5, linewidth=0)
+    right.axvline(incast.MOST, color="#888888", linestyle=":", linewidth=1)
+    left.set_yticks(range(len(CHANGES)), list(CHANGES))
+    left.invert_yaxis()
+    left.set_xlabel("goodput over a DCTCP flow's, a dot a cell")
+    right.set_xlabel("mean FCT over DCTCP's, a dot a size and k")
+    right.set_xscale("log")
+    for axes in (left, right):
+        axes.grid(visible=True, axis="x", alpha=0.3)
+    return plot
+
+
+def _name(change: str) -> str:
+    """Names of transports have neither blanks nor signs."""
+    return change.replace(" = ", "-").replace(" ", "-").replace(".", "-")
+
+
+def _beside(rows: pl.DataFrame, change: str) -> pl.DataFrame:
+    return rows.filter(pl.col("k") == 0, scheme=_name(change))
+
+
+def _bursts(rows: pl.DataFrame, change: str) -> dict[tuple[int, int], Any]:
+    return incast.ratio(rows.filter(pl.col("k") > 0), _name(change), AT_ONCE, "mean_ms")
+
+
+def _line(rows: pl.DataFrame, change: str) -> tuple[str, ...]:
+    bursts = _bursts(rows, change).values()
+    return (change, *coexistence.line(_beside(rows, change)), *(str(it) for it in bursts))

@@ -1,0 +1,237 @@
+"""Incast: rounds of k flows to one receiver, beside the same by DCTCP; subflows join at once or after 256 KiB.
+
+Rounds are those of AMP's figure 8: the flows of one are 50 us apart, and all have long ended when the run does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from weft.papers.amp.incast import GAP_US, INTERVAL_S, QUICK_ROUNDS, ROUNDS, SILENCE_S
+from weft.papers.figure import Claim, Table
+from weft.papers.spread import Spread, digits, over_seeds
+from weft.papers.warp.settings import (
+    COLOURS,
+    DCTCP,
+    MULTIPATH,
+    TURNS,
+    WARP,
+    bottleneck,
+    extent,
+    label,
+    met,
+    transport,
+)
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+
+FLOWS, SIZES_KIB = (5, 10, 20, 40, 70, 100), (32, 128, 1024)
+QUICK_FLOWS, QUICK_SIZES_KIB = (10, 40, 100), (32, 128)
+SUBFLOWS, DELAY_US, MARK = 4, 2, 10
+SINGLE = "dctcp"
+AT_ONCE, LATER = JOINS = ("at once", "after 256 KiB")
+QUICK = (
+    f"{QUICK_ROUNDS} rounds instead of {ROUNDS}; {', '.join(map(str, QUICK_SIZES_KIB))} KiB and "
+    f"k = {', '.join(map(str, QUICK_FLOWS))} only"
+)
+MOST = 1.05
+"""Of DCTCP's FCT."""
+BEYOND = 40
+"""Flows beyond which mean FCT must be below DCTCP's."""
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Every scheme, way of joining, size and number of flows."""
+    sizes, flows = (QUICK_SIZES_KIB, QUICK_FLOWS) if scale.quick else (SIZES_KIB, FLOWS)
+    schemes = [(SINGLE, AT_ONCE, DCTCP)]
+    for name in MULTIPATH:
+        schemes.append((name, AT_ONCE, transport(name, SUBFLOWS)))
+        schemes.append((name, LATER, transport(name, SUBFLOWS, join_after="256KiB")))
+    return [
+        case(name, joins, of, size_kib, k, seed, quick=scale.quick)
+        for size_kib in sizes
+        for k in flows
+        for name, joins, of in schemes
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def case(name: str, joins: str, transport: dict[str, Any], size_kib: int, k: int, seed: int, *, quick: bool) -> Case:
+    """Rounds of k flows of a transport."""
+    rounds = QUICK_ROUNDS if quick else ROUNDS
+    experiment = bottleneck(
+        f"incast-{name}-{k}x{size_kib}KiB",
+        senders=k,
+        delay_us=DELAY_US,
+        mark=MARK,
+        duration=f"{(rounds - 1) * INTERVAL_S + SILENCE_S}s",
+        transports={name: transport},
+        traffic=[
+            {
+                "kind": "incast",
+                "transport": name,
+                "flows": k,
+                "size": f"{size_kib}KiB",
+                "gap": f"{GAP_US}us",
+                "rounds": rounds,
+                "every": f"{INTERVAL_S}s",
+            }
+        ],
+    )
+    return Case({"size_kib": size_kib, "k": k, "scheme": name, "joins": joins}, experiment, seed)
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row: mean and 99th percentile of the FCT in ms, flows with a timeout in per cent, flows that did not end.
+
+    A flow that did not end counts with the time that it had taken.
+    """
+    fct = pl.coalesce("fct_s", "unfinished_s") * 1e3
+    return result.flows.select(
+        mean_ms=fct.mean(),
+        p99_ms=fct.quantile(0.99, interpolation="linear"),
+        late=100 * ((pl.col("timeouts") + pl.col("syn_timeouts")) > 0).mean(),
+        unfinished=pl.col("fct_s").is_null().sum(),
+    )
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """The bars for either way of joining; and what the rivals do."""
+    return [*(claim for joins in JOINS for claim in _judged(rows, joins)), _schemes(rows)]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Mean FCT over DCTCP's by k: mean and range of the seeds; above joins at once, below after 256 KiB."""
+    from matplotlib.figure import Figure
+
+    sizes = rows["size_kib"].unique().sort().to_list()
+    plot = Figure(figsize=(3.4 * len(sizes), 6), layout="constrained")
+    for joins, panels in zip(JOINS, plot.subplots(2, len(sizes), sharex=True, sharey="row"), strict=True):
+        for axes, size_kib in zip(panels, sizes, strict=True):
+            for name in (it for it in COLOURS if it in MULTIPATH):
+                ratios = {
+                    cell[1]: it for cell, it in ratio(rows, name, joins, "mean_ms").items() if cell[0] == size_kib
+                }
+                low, high = ([edge(it.values) for it in ratios.values()] for edge in (min, max))
+                ks = list(ratios)
+                axes.plot(ks, [it.mean for it in ratios.values()], "o-", color=COLOURS[name], label=label(name), lw=1)
+                axes.fill_between(ks, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
+            axes.axhline(MOST, color="#888888", linestyle=":", linewidth=1)
+            axes.set_yscale("log")
+            axes.set_title(f"{size_kib} KiB, joins {joins}", fontsize="medium")
+            axes.grid(visible=True, alpha=0.3)
+        panels[0].set_ylabel("mean FCT over DCTCP's")
+    for axes in plot.axes[-len(sizes) :]:
+        axes.set_xlabel("flows in a round, k")
+    plot.axes[0].legend(frameon=False, fontsize="x-small")
+    return plot
+
+
+def ratio(rows: pl.DataFrame, name: str, joins: str, column: str, to: str = SINGLE) -> dict[tuple[int, int], Spread]:
+    """A column over DCTCP's, seed by seed, by size and k."""
+    found = _cells(rows.filter(scheme=name, joins=joins), column)
+    base = _cells(rows.filter(scheme=to, joins=AT_ONCE), column)
+    return {cell: found[cell] / base[cell] for cell in found}
+
+
+def _cells(rows: pl.DataFrame, column: str) -> dict[tuple[int, int], Spread]:
+    of = rows.group_by("size_kib", "k", maintain_order=True)
+    return {(cell[0], cell[1]): over_seeds(some, pl.col(column).first()) for cell, some in of}
+
+
+def _judged(rows: pl.DataFrame, joins: str) -> list[Claim]:
+    mean, p99 = (ratio(rows, WARP, joins, column) for column in ("mean_ms", "p99_ms"))
+    late, least = _cells(rows.filter(scheme=WARP, joins=joins), "late"), _cells(rows.filter(scheme=SINGLE), "late")
+    more = {cell: late[cell].mean - least[cell].mean for cell in late}
+    beyond = {cell: it for cell, it in mean.items() if cell[1] > BEYOND}
+    worse = max(more, key=lambda cell: more[cell])
+    table = Table(
+        ("size", "k", "mean FCT over DCTCP's", "99th percentile", "flows with a timeout (%)", "DCTCP's"),
+        tuple(
+            (f"{cell[0]} KiB", f"{cell[1]}", str(mean[cell]), str(p99[cell]), str(late[cell]), str(least[cell]))
+            for cell in mean
+        ),
+    )
+
+    def within(it: float) -> bool:
+        return it <= MOST
+
+    def below(it: float) -> bool:
+        return it < 1
+
+    return [
+        _claim(f"Joins {joins}: mean FCT over DCTCP's in every cell", f"at most {MOST}", mean, within, WHY, table),
+        _claim(f"Joins {joins}: 99th percentile of the FCT over DCTCP's in every cell", f"at most {MOST}", p99, within),
+        Claim(
+            f"Joins {joins}: no more flows with a timeout than DCTCP's, in every cell",
+            "no more",
+            f"{sum(it <= 0 for it in more.values())} of {len(more)} cells; of {worse[0]} KiB and k = {worse[1]} "
+            f"{digits(late[worse].mean)} %, DCTCP's {digits(least[worse].mean)} %",
+            max(more.values()) <= 0,
+            "share of the flows of a cell, mean over the seeds; shown is the cell with the largest difference",
+        ),
+        _claim(
+            f"Joins {joins}: mean FCT over DCTCP's beyond k = {BEYOND}",
+            "below 1",
+            beyond,
+            below,
+            "in every cell with a larger k. With the second way of joining a flow of at most 256 KiB is DCTCP's, and "
+            "equal to it",
+        ),
+    ]
+
+
+WHY = "mean over the seeds of each seed's ratio; the table has every cell"
+
+
+def _claim(
+    sentence: str,
+    bar: str,
+    ratios: dict[tuple[int, int], Spread],
+    meets: Callable[[float], bool],
+    note: str = "mean over the seeds of each seed's ratio",
+    table: Table | None = None,
+) -> Claim:
+    worst = max(ratios, key=lambda cell: ratios[cell].mean)
+    return Claim(
+        sentence,
+        bar,
+        f"{met(ratios.values(), meets)}; highest with {worst[0]} KiB and k = {worst[1]}",
+        all(meets(it.mean) for it in ratios.values()),
+        note,
+        table=table,
+    )
+
+
+def _schemes(rows: pl.DataFrame) -> Claim:
+    lines, words = [], []
+    for name in MULTIPATH:
+        for joins in JOINS:
+            mean, p99 = (list(ratio(rows, name, joins, it).values()) for it in ("mean_ms", "p99_ms"))
+            within = [sum(it.mean <= MOST for it in some) for some in (mean, p99)]
+            late = _cells(rows.filter(scheme=name, joins=joins), "late").values()
+            unfinished = rows.filter(scheme=name, joins=joins)["unfinished"].sum()
+            counts = tuple(f"{n} of {len(mean)}" for n in within)
+            lines.append((label(name), joins, *counts, extent(mean), extent(p99), extent(late), f"{unfinished}"))
+            if joins == AT_ONCE:
+                words.append(f"{label(name)} {counts[0]}, {extent(mean)}")
+    heads = ("scheme", "joins", f"cells with a mean of at most {MOST}", f"with a 99th percentile of at most {MOST}")
+    more = ("means", "99th percentiles", "flows with a timeout (%)", "did not end")
+    return Claim(
+        "The same of every scheme",
+        "not judged",
+        f"joins at once: {'; '.join(words)}",
+        None,
+        f"cells with a mean FCT of at most {MOST} times DCTCP's, and the range of that ratio. {label(TURNS)} has the "
+        "other scheduler",
+        table=Table((*heads, *more), tuple(lines)),
+    )

@@ -1,0 +1,95 @@
+"""What the figures share: the schemes, one bottleneck of 10 Gbps, and bars that hold in every cell.
+
+Scenes, seeds and bars were fixed in docs/warp.md, "How it is judged", before any of them was run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.papers.beyond.everything import SCHEMES as OTHERS
+from weft.papers.beyond.everything import Scheme, multipath
+from weft.papers.spread import digits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from weft.papers.spread import Spread
+    from weft.spec import Experiment
+
+WARP, TURNS = OWN = ("warp", "warp-rr")
+"""With the scheduler of profile `linux`, and with `scheduler = "round-robin"`."""
+SCHEMES: dict[str, Scheme] = {
+    WARP: multipath("Warp", "warp"),
+    TURNS: Scheme("Warp, round-robin", multipath("", "warp").transport | {"scheduler": "round-robin"}),
+    **OTHERS,
+    "amp-cut": multipath("AMP, alpha cut", {"name": "amp", "dctcp_cut": 1}),
+}
+RIVALS = tuple(name for name in SCHEMES if name not in OWN)
+CHOOSING = ("mmptcp", "opn", "opn-rtts")
+"""Their policies choose paths for packets, and are refused where there is one path."""
+MULTIPATH = tuple(name for name in SCHEMES if name not in ("ecmp", "rps", *CHOOSING))
+"""For one bottleneck."""
+COLOURS = {
+    "warp": "#000000",
+    "warp-rr": "#888888",
+    "amp": "#0072b2",
+    "amp-cut": "#56b4e9",
+    "xmp": "#d55e00",
+    "dcm": "#009e73",
+    "lia": "#cc79a7",
+    "ecmp": "#e69f00",
+}
+"""Of those that plots show."""
+DCTCP: dict[str, Any] = {"cc": "dctcp"}
+
+
+def label(name: str) -> str:
+    """A scheme's name in words; DCTCP is a scheme where there is one path."""
+    return SCHEMES[name].label if name in SCHEMES else name.upper()
+
+
+def transport(name: str, subflows: int, **changes: object) -> dict[str, Any]:
+    """A scheme's transport with so many subflows, where the topology has its own way of placing them on paths."""
+    given = {**SCHEMES[name].transport, "subflows": subflows, **changes}
+    return {field: value for field, value in given.items() if (field, value) != ("paths", "ecmp")}
+
+
+def bottleneck(
+    name: str,
+    *,
+    senders: int,
+    delay_us: int,
+    mark: int,
+    duration: str,
+    transports: Mapping[str, Mapping[str, Any]],
+    traffic: Sequence[Mapping[str, Any]],
+    measured_from: str = "0s",
+) -> Experiment:
+    """Senders, a switch, a receiver: AMP's figure 1 in profile `linux`."""
+    from weft import Experiment
+
+    return Experiment.model_validate(
+        {
+            "name": name,
+            "duration": duration,
+            "measure": {"from": measured_from},
+            "topology": {"kind": "many-to-one", "senders": senders, "rate": "10Gbps", "delay": f"{delay_us}us"},
+            "queues": {"limit": "100 packets", "mark": f"{mark} packets"},
+            "transports": transports,
+            "traffic": traffic,
+        }
+    )
+
+
+def extent(spreads: Iterable[Spread]) -> str:
+    """Of the means, such as "0.953 to 1.18"."""
+    means = [it.mean for it in spreads]
+    low, high = digits(min(means)), digits(max(means))
+    return low if low == high else f"{low} to {high}"
+
+
+def met(spreads: Iterable[Spread], bar: Callable[[float], bool]) -> str:
+    """Such as "94 of 96 cells, 0.859 to 1"."""
+    found = list(spreads)
+    return f"{sum(bar(it.mean) for it in found)} of {len(found)} cells, {extent(found)}"

@@ -1,0 +1,137 @@
+"""How fast a flow leaves a path on which a DCTCP flow begins: AMP's figures 6 and 11 in profile `linux`.
+
+The shift is over once the upper subflow's window is below 3 packets, as AMP's figure has it, or the subflow rests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft.papers.amp.fig06 import (
+    DELAYS_US,
+    FAST_HOST_GBPS,
+    FLOOR,
+    HOST_GBPS,
+    QUICK_PHASE_MS,
+    SAMPLED,
+    SHOWN_MS,
+    shifting_traffic,
+)
+from weft.papers.amp.settings import two_bottlenecks
+from weft.papers.figure import Claim, Table
+from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.warp.settings import COLOURS, DCTCP, MULTIPATH, TURNS, WARP, label, transport
+from weft.sweep import Case
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+    from weft.api import Result
+    from weft.papers.figure import Scale
+
+RIVAL = "amp"
+SETTINGS = (*((delay_us, HOST_GBPS) for delay_us in DELAYS_US), (5, FAST_HOST_GBPS))
+QUICK_SETTINGS = ((5, HOST_GBPS), (5, FAST_HOST_GBPS))
+PHASE_MS, WATCHED_MS = 200, 50
+QUICK = f"phases of {QUICK_PHASE_MS} ms instead of {PHASE_MS} ms, links of 5 us only"
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Each scheme for each link delay, and with faster links of the hosts."""
+    return [
+        case(name, transport(name, 2), delay_us, host_gbps, seed, quick=scale.quick)
+        for delay_us, host_gbps in (QUICK_SETTINGS if scale.quick else SETTINGS)
+        for name in MULTIPATH
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def case(name: str, transport: dict[str, object], delay_us: int, host_gbps: int, seed: int, *, quick: bool) -> Case:
+    """A flow of a transport over both paths, and a DCTCP flow on each for a while."""
+    phase_ms = QUICK_PHASE_MS if quick else PHASE_MS
+    experiment = two_bottlenecks(
+        f"shifting-{name}",
+        delay_us=delay_us,
+        host_gbps=host_gbps,
+        duration=f"{2 * phase_ms + WATCHED_MS}ms",
+        transports={name: transport, "dctcp": DCTCP},
+        traffic=shifting_traffic(name, phase_ms),
+        probes=[{"kind": "flow", "traffic": "both", "every": SAMPLED}],
+    )
+    return Case({"delay_us": delay_us, "host_gbps": host_gbps, "scheme": name}, experiment, seed)
+
+
+def measure(result: Result) -> pl.DataFrame:
+    """One row a sample of a subflow (0 is the upper one), its time in ms from the second DCTCP flow's beginning.
+
+    `left_ms` is when the shift was over; null: not while it was watched.
+    """
+    begun_s = result.flows.filter(traffic="upper")["start_s"].item()
+    window = pl.when("active").then("cwnd_packets").otherwise(0.0)
+    traces = result.traces.select("subflow", window=window, time_ms=(pl.col("time_s") - begun_s) * 1e3)
+    left = traces.filter(pl.col("time_ms") > 0, pl.col("window") < FLOOR + 1, subflow=0)["time_ms"].min()
+    return traces.filter(pl.col("time_ms").is_between(*SHOWN_MS)).with_columns(left_ms=pl.lit(left, pl.Float64))
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """The bar, and every scheme's time."""
+    settings = [it for it in SETTINGS if not _of(rows, it).is_empty()]
+    took = {name: {it: _took(rows, name, it) for it in settings} for name in MULTIPATH}
+    table = Table(
+        ("scheme", *map(_words, settings)),
+        tuple((label(name), *(str(took[name][it]) for it in settings)) for name in MULTIPATH),
+    )
+    return [
+        Claim(
+            f"Warp leaves the path as fast as AMP, {_words(it)}",
+            "at most AMP's time",
+            listed((label(name), took[name][it]) for name in (WARP, RIVAL, TURNS)),
+            took[WARP][it].mean <= took[RIVAL][it].mean,
+            WHY,
+            table=table if it == settings[0] else None,
+        )
+        for it in settings
+    ]
+
+
+WHY = (
+    f"until the upper window is below {FLOOR + 1} packets or the subflow rests, sampled every {SAMPLED}; mean over the "
+    f"seeds; inf: not within {WATCHED_MS} ms in some seed"
+)
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Windows of both subflows around the beginning of the second DCTCP flow, first seed; one that rests has 0."""
+    from matplotlib.figure import Figure
+
+    shown = [name for name in COLOURS if name in MULTIPATH]
+    plot = Figure(figsize=(3 * len(shown), 3.6), layout="constrained")
+    here = _of(rows, (5, HOST_GBPS)).filter(seed=rows["seed"].min())
+    for axes, name in zip(plot.subplots(1, len(shown), sharey=True), shown, strict=True):
+        for subflow, words, style in ((0, "upper, congested", "-"), (1, "lower", "--")):
+            window = here.filter(scheme=name, subflow=subflow)
+            times, windows = window["time_ms"].to_numpy(), window["window"].to_numpy()
+            axes.plot(times, windows, style, color=COLOURS[name], linewidth=1, label=words)
+        axes.set_title(label(name))
+        axes.set_xlabel("time (ms)")
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(frameon=False, fontsize="small")
+    plot.axes[0].set_ylabel("cwnd (packets)")
+    plot.suptitle("A DCTCP flow begins on the upper path at 0, links of 5 us")
+    return plot
+
+
+def _of(rows: pl.DataFrame, setting: tuple[int, int]) -> pl.DataFrame:
+    return rows.filter(delay_us=setting[0], host_gbps=setting[1])
+
+
+def _took(rows: pl.DataFrame, name: str, setting: tuple[int, int]) -> Spread:
+    here = _of(rows, setting).filter(scheme=name)
+    return over_seeds(here, pl.col("left_ms").first().fill_null(float("inf")), "ms")
+
+
+def _words(setting: tuple[int, int]) -> str:
+    delay_us, host_gbps = setting
+    return f"links of {delay_us} us" + (f", hosts of {host_gbps} Gbps" if host_gbps != HOST_GBPS else "")

@@ -1,0 +1,122 @@
+"""Web search and data mining on the leaf-spine of `beyond/everything`, with its settings: short flows and long ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from weft.papers.beyond import everything
+from weft.papers.beyond.everything import LARGEST, LOADS, SHORT, Load, of, tail
+from weft.papers.figure import Claim, Table
+from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.warp.settings import COLOURS, RIVALS, SCHEMES, TURNS, WARP, label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Plot
+
+    from weft.papers.figure import Scale
+    from weft.sweep import Case
+
+WORKLOADS = {
+    **{name: LOADS[name] for name in ("web-30", "web-50", "web-70")},
+    "mining-50": Load("data mining, 50 %", 50, sizes="data-mining"),
+}
+QUICK = (
+    f"{everything.QUICK_LEAVES} racks instead of {everything.LEAVES}, flows open for {everything.QUICK_OPENS_MS} ms "
+    f"instead of {everything.OPENS_MS} ms"
+)
+NEAR = 0.95
+"""Of the highest goodput of long flows."""
+
+measure = everything.measure
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Every scheme under every load."""
+    return [
+        everything.case(name, load, scheme, SCHEMES[scheme], seed, quick=scale.quick)
+        for name, load in WORKLOADS.items()
+        for scheme in SCHEMES
+        for seed in range(1, scale.seeds + 1)
+    ]
+
+
+def claims(rows: pl.DataFrame) -> list[Claim]:
+    """The two bars under each load; the table has every scheme."""
+    return [claim for name in WORKLOADS for claim in _judged(rows, name)]
+
+
+def plot(rows: pl.DataFrame) -> Plot:
+    """Slowdown of short flows, 99th percentile, and goodput of long ones: mean and range of the seeds."""
+    from matplotlib.figure import Figure
+
+    plot = Figure(figsize=(3.4 * len(WORKLOADS), 7), layout="constrained")
+    heads = (f"p99 slowdown {SHORT}", f"goodput {LARGEST} 1 MB (Mbps)")
+    for panels, measured, head in zip(plot.subplots(2, len(WORKLOADS)), (_late, _goodput), heads, strict=True):
+        for axes, (name, load) in zip(panels, WORKLOADS.items(), strict=True):
+            found = {scheme: measured(rows, name, scheme) for scheme in SCHEMES}
+            # Rounding may put a mean just outside of equal values.
+            reach = [
+                [max(0.0, it.mean - min(it.values)) for it in found.values()],
+                [max(0.0, max(it.values) - it.mean) for it in found.values()],
+            ]
+            colours = [COLOURS.get(it, "#bbbbbb") for it in found]
+            axes.barh([label(it) for it in found], [it.mean for it in found.values()], xerr=reach, color=colours)
+            axes.invert_yaxis()
+            axes.tick_params(axis="y", labelsize="x-small")
+            axes.set_title(f"{load.label}: {head}", fontsize="small")
+            axes.grid(visible=True, axis="x", alpha=0.3)
+    return plot
+
+
+def _late(rows: pl.DataFrame, name: str, scheme: str) -> Spread:
+    return tail(rows, name, scheme, SHORT)
+
+
+def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> Spread:
+    return over_seeds(of(rows, name, scheme, LARGEST), pl.col("mbps").mean(), "Mbps")
+
+
+def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
+    load = WORKLOADS[name].label
+    late = {scheme: _late(rows, name, scheme) for scheme in SCHEMES}
+    rate = {scheme: _goodput(rows, name, scheme) for scheme in SCHEMES}
+    soonest = min(RIVALS, key=lambda it: late[it].mean)
+    fastest = max(RIVALS, key=lambda it: rate[it].mean)
+    return [
+        Claim(
+            f"{load}: slowdown of short flows, 99th percentile",
+            "at most the lowest of the rivals",
+            listed((label(it), late[it]) for it in (WARP, TURNS, soonest)),
+            late[WARP].mean <= late[soonest].mean,
+            "flows up to 100 KB; FCT over that on the idle fabric, mean over the seeds; the last one is the best rival",
+            table=_table(rows, name, {"p99": late, "goodput": rate}),
+        ),
+        Claim(
+            f"{load}: goodput of long flows",
+            f"at least {NEAR} of the highest of the rivals",
+            listed((label(it), rate[it]) for it in (WARP, TURNS, fastest)),
+            rate[WARP].mean >= NEAR * rate[fastest].mean,
+            "mean of the flows above 1 MB, mean over the seeds; the last one is the best rival",
+        ),
+    ]
+
+
+def _table(rows: pl.DataFrame, name: str, known: dict[str, dict[str, Spread]]) -> Table:
+    def line(scheme: str) -> tuple[str, ...]:
+        median = tail(rows, name, scheme, SHORT, 50)
+        here = of(rows, name, scheme)
+        timeouts = over_seeds(here, 100 * (pl.col("timeouts") > 0).mean())
+        cut = over_seeds(here, pl.col("at_least").count())
+        spreads = (median, known["p99"][scheme], known["goodput"][scheme], timeouts, cut)
+        return (label(scheme), *map(str, spreads))
+
+    heads = (
+        "slowdown of short flows: median",
+        "p99",
+        "goodput of long flows",
+        "flows with a timeout (%)",
+        "unfinished",
+    )
+    return Table(("scheme", *heads), tuple(map(line, SCHEMES)))

@@ -1,0 +1,247 @@
+"""The claims about Warp on tables made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import polars as pl
+import pytest
+
+from weft.papers.beyond.everything import OURS
+from weft.papers.figure import Claim, Scale
+from weft.papers.warp import ablation, coexistence, incast, permutation, shifting, slow_paths, web_search
+from weft.papers.warp.settings import MULTIPATH, RIVALS, SCHEMES, TURNS, WARP
+
+SEEDS = (1, 2)
+
+
+def frame(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame([row | {"seed": seed} for row in rows for seed in SEEDS], infer_schema_length=None)
+
+
+def failing(claims: list[Claim]) -> list[int]:
+    return [place for place, claim in enumerate(claims) if claim.holds is False]
+
+
+def undecided(claims: list[Claim]) -> list[int]:
+    return [place for place, claim in enumerate(claims) if claim.holds is None]
+
+
+def beside(cell: Callable[[str, int], tuple[float, float]]) -> pl.DataFrame:
+    """Jain's index and ratio by scheme and DCTCP flows, with 4 subflows and 8."""
+    return frame(
+        [
+            dict(zip(coexistence.CELL, (subflows, 20, 5, m, n), strict=True))
+            | {"scheme": name, "jain": cell(name, n)[0], "ratio": cell(name, n)[1]}
+            for subflows, m, n, name in product((4, 8), coexistence.FLOWS, coexistence.DCTCP_FLOWS, MULTIPATH)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        (lambda _name, _n: (0.995, 1.0), []),
+        (lambda name, n: (0.98 if (name, n) == (WARP, 2) else 1.0, 1.0), [0]),
+        (lambda name, n: (1.0, 0.89 if (name, n) == (WARP, 16) else 1.0), [1]),
+        (lambda name, n: (0.9, 1.11) if (name, n) == (TURNS, 4) else (1.0, 1.0), [2, 3]),
+        (lambda name, _n: (1.0, 1.0) if name in (WARP, TURNS) else (0.5, 3.0), []),
+    ],
+)
+def test_coexistence(cell: Callable[[str, int], tuple[float, float]], expected: list[int]) -> None:
+    claims = coexistence.claims(beside(cell))
+    assert (failing(claims), undecided(claims)) == (expected, [4])
+
+
+def test_coexistence_lists_the_cells_that_miss_a_bar() -> None:
+    first = coexistence.claims(beside(lambda name, n: (1.0, 0.5 if (name, n) == (WARP, 2) else 1.0)))[0]
+    assert first.table is not None
+    assert [row[:5] for row in first.table.rows[:2]] == [("4", "20", "5 us", "1", "2"), ("4", "20", "5 us", "2", "2")]
+    assert len(first.table.rows) == 6
+    assert len(coexistence.plot(beside(lambda _name, _n: (1.0, 1.0))).axes) == len(coexistence.FLOWS)
+
+
+Burst = Callable[[str, str, int, int], tuple[float, float, float]]
+
+
+def bursts(of: Burst) -> pl.DataFrame:
+    """Mean, 99th percentile and flows with a timeout by scheme, joins, size and k."""
+    schemes = [(incast.SINGLE, incast.AT_ONCE), *product(MULTIPATH, incast.JOINS)]
+    rows = []
+    for size_kib, k, (name, joins) in product((32, 128), (10, 70), schemes):
+        mean, p99, late = of(name, joins, size_kib, k)
+        cell = {"size_kib": size_kib, "k": k, "scheme": name, "joins": joins, "unfinished": 0}
+        rows.append(cell | {"mean_ms": mean, "p99_ms": p99, "late": late})
+    return frame(rows)
+
+
+def good(name: str, _joins: str, _size: int, k: int) -> tuple[float, float, float]:
+    return (0.9 if name == WARP and k > 40 else 1.0, 1.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (good, []),
+        (
+            lambda name, j, s, k: (
+                (1.06, 1.0, 5.0) if (name, j, s, k) == (WARP, "at once", 32, 10) else good(name, j, s, k)
+            ),
+            [0],
+        ),
+        (lambda name, j, s, k: (0.9, 1.06, 5.0) if (name, j, s) == (WARP, "at once", 32) else good(name, j, s, k), [1]),
+        (lambda name, j, s, k: (0.9, 1.0, 5.1) if (name, j) == (WARP, "after 256 KiB") else good(name, j, s, k), [6]),
+        (lambda _n, _j, _s, _k: (1.0, 1.0, 0.0), [3, 7]),
+    ],
+)
+def test_incast(of: Burst, expected: list[int]) -> None:
+    claims = incast.claims(bursts(of))
+    assert (failing(claims), undecided(claims)) == (expected, [8])
+
+
+def test_incast_has_a_panel_a_size_and_way_of_joining() -> None:
+    assert len(incast.plot(bursts(good)).axes) == 4
+
+
+def times(left: Callable[[str, int], float | None]) -> pl.DataFrame:
+    """When the shift was over, by scheme and rate of the hosts."""
+    return pl.concat(
+        frame(
+            [
+                {"delay_us": delay_us, "host_gbps": host_gbps, "scheme": name, "subflow": subflow, "window": 9.0}
+                | {"time_ms": time, "left_ms": left(name, host_gbps)}
+                for subflow, time in product((0, 1), (0.0, 1.0))
+            ]
+        ).with_columns(pl.col("left_ms").cast(pl.Float64))
+        for (delay_us, host_gbps), name in product(shifting.SETTINGS, MULTIPATH)
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [
+        (lambda _name, _gbps: 3.0, []),
+        (lambda name, gbps: 3.1 if (name, gbps) == (WARP, 20) else 3.0, [3]),
+        (lambda name, _gbps: None if name == WARP else 3.0, [0, 1, 2, 3]),
+        (lambda name, _gbps: 3.0 if name == WARP else None, []),
+    ],
+)
+def test_shifting(left: Callable[[str, int], float | None], expected: list[int]) -> None:
+    assert failing(shifting.claims(times(left))) == expected
+
+
+def test_shifting_shows_windows() -> None:
+    assert len(shifting.plot(times(lambda _name, _gbps: 3.0)).axes) > 4
+
+
+def fabric(changes: dict[tuple[str, str], float]) -> pl.DataFrame:
+    same = {"mbps": 800.0, "jain": 0.9, "queue": 5.0, "late": 0.0}
+    rows = [{"hosts": hosts, "scheme": name, **same} for hosts, name in product((128, 1024), SCHEMES)]
+    for row in rows:
+        row |= {column: value for (name, column), value in changes.items() if name == row["scheme"]}
+    return frame(rows)
+
+
+BETTER = {(WARP, "jain"): 0.95}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (BETTER, []),
+        (BETTER | {(WARP, "mbps"): 799.0}, [0, 3]),
+        ({}, [1, 4]),
+        (BETTER | {("amp", "queue"): 4.9}, [2, 5]),
+    ],
+)
+def test_permutation(changes: dict[tuple[str, str], float], expected: list[int]) -> None:
+    assert failing(permutation.claims(fabric(changes))) == expected
+
+
+def test_permutation_shows_three_numbers_a_size() -> None:
+    assert len(permutation.plot(fabric(BETTER)).axes) == 6
+
+
+def web(slowdown: dict[str, float], mbps: dict[str, float]) -> pl.DataFrame:
+    flow: dict[str, Any] = {"entry": OURS, "at_least": None, "timeouts": 0, "sent": 100, "again": 5}
+    rows = [
+        flow
+        | {"load": load, "scheme": name, "bytes": size}
+        | {"slowdown": slowdown.get(name, 3.0), "mbps": mbps.get(name, 500.0)}
+        for load, name, size in product(web_search.WORKLOADS, SCHEMES, (50_000, 5_000_000))
+    ]
+    return frame(rows).with_columns(pl.col("at_least").cast(pl.Float64))
+
+
+@pytest.mark.parametrize(
+    ("slowdown", "mbps", "expected"),
+    [
+        ({}, {}, []),
+        ({"rps": 2.9}, {}, [0, 2, 4, 6]),
+        ({TURNS: 2.9}, {TURNS: 900.0}, []),
+        ({}, {"lia": 520.0}, []),
+        ({}, {"lia": 530.0}, [1, 3, 5, 7]),
+    ],
+)
+def test_web_search(slowdown: dict[str, float], mbps: dict[str, float], expected: list[int]) -> None:
+    assert failing(web_search.claims(web(slowdown, mbps))) == expected
+
+
+def test_web_search_has_two_panels_a_load() -> None:
+    assert len(web_search.plot(web({}, {})).axes) == 2 * len(web_search.WORKLOADS)
+
+
+def slow(mbps: dict[tuple[str, str], float]) -> pl.DataFrame:
+    same = {"slowest": 100.0, "jain": 0.9, "late": 0.0}
+    names = (*SCHEMES, slow_paths.OPTIMUM)
+    return frame(
+        [
+            {"load": scene, "scheme": name, "mbps": mbps.get((scene, name), 500.0), **same}
+            for scene, name in product(slow_paths.SCENES, names)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("mbps", "expected"),
+    [({}, []), ({("slow", WARP): 449.0}, [0]), ({("lost", slow_paths.OPTIMUM): 560.0}, [1])],
+)
+def test_slow_paths(mbps: dict[tuple[str, str], float], expected: list[int]) -> None:
+    assert failing(slow_paths.claims(slow(mbps))) == expected
+    assert len(slow_paths.plot(slow(mbps)).axes) == 2
+
+
+def test_the_optimum_has_the_paths_of_warp() -> None:
+    cases = [it for it in slow_paths.cases(Scale(seeds=1, quick=True)) if it.labels["load"] == "slow"]
+    of = {str(it.labels["scheme"]): it.experiment.model_dump() for it in cases}
+    best, warp = of[slow_paths.OPTIMUM], of[WARP]
+    assert (best["level"], best["sharing"]) == ("flow", "max-min")
+    for part in ("topology", "transports", "traffic", "events", "measure"):
+        assert best[part] == warp[part]
+
+
+def test_ablation_judges_nothing() -> None:
+    changes = [ablation._name(it) for it in ablation.CHANGES]  # noqa: SLF001
+    cells = beside(lambda _name, _n: (1.0, 1.0)).filter(pl.col("scheme") == WARP, subflows=4).drop("scheme", "seed")
+    burst = {"mean_ms": 2.0, "p99_ms": 3.0, "late": 0.0, "unfinished": 0.0}
+    none = dict.fromkeys(coexistence.CELL, 0) | {"jain": None, "ratio": None}
+    rows = [
+        row | {"scheme": it, "size_kib": 0, "k": 0, "joins": ""} for it in changes for row in cells.unique().to_dicts()
+    ]
+    rows += [
+        none | burst | {"scheme": it, "size_kib": 128, "k": k, "joins": incast.AT_ONCE}
+        for it in (*changes, incast.SINGLE)
+        for k in ablation.INCAST_FLOWS
+    ]
+    (claim,) = ablation.claims(frame(rows))
+    assert claim.holds is None
+    assert claim.table is not None
+    assert [row[0] for row in claim.table.rows] == list(ablation.CHANGES)
+    assert len(ablation.plot(frame(rows)).axes) == 2
+
+
+def test_all_rivals_are_there() -> None:
+    for name in ("lia", "olia", "balia", "xmp", "dcm", "amp", "amp-cut", "amp-fg", "mmptcp", "opn", "rps"):
+        assert name in RIVALS
