@@ -111,7 +111,7 @@ def times(left: Callable[[str, int], float | None]) -> pl.DataFrame:
         frame(
             [
                 {"delay_us": delay_us, "host_gbps": host_gbps, "scheme": name, "subflow": subflow, "window": 9.0}
-                | {"time_ms": time, "left_ms": left(name, host_gbps)}
+                | {"time_ms": time, "left_ms": left(name, host_gbps), "upper_packets": 5.0, "beside_gbps": 6.0}
                 for subflow, time in product((0, 1), (0.0, 1.0))
             ]
         ).with_columns(pl.col("left_ms").cast(pl.Float64))
@@ -170,7 +170,7 @@ def web(slowdown: dict[str, float], mbps: dict[str, float]) -> pl.DataFrame:
         flow
         | {"load": load, "scheme": name, "bytes": size}
         | {"slowdown": slowdown.get(name, 3.0), "mbps": mbps.get(name, 500.0)}
-        for load, name, size in product(web_search.WORKLOADS, SCHEMES, (50_000, 5_000_000))
+        for load, name, size in product(web_search.WORKLOADS, web_search.SCHEMES, (50_000, 5_000_000))
     ]
     return frame(rows).with_columns(pl.col("at_least").cast(pl.Float64))
 

@@ -21,7 +21,7 @@ from weft.papers.amp.fig06 import (
 )
 from weft.papers.amp.settings import two_bottlenecks
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.spread import Spread, digits, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, DCTCP, MULTIPATH, TURNS, WARP, label, transport
 from weft.sweep import Case
 
@@ -35,6 +35,7 @@ RIVAL = "amp"
 SETTINGS = (*((delay_us, HOST_GBPS) for delay_us in DELAYS_US), (5, FAST_HOST_GBPS))
 QUICK_SETTINGS = ((5, HOST_GBPS), (5, FAST_HOST_GBPS))
 PHASE_MS, WATCHED_MS = 200, 50
+LAST_MS = 10
 QUICK = f"phases of {QUICK_PHASE_MS} ms instead of {PHASE_MS} ms, links of 5 us only"
 
 
@@ -66,13 +67,20 @@ def case(name: str, transport: dict[str, object], delay_us: int, host_gbps: int,
 def measure(result: Result) -> pl.DataFrame:
     """One row a sample of a subflow (0 is the upper one), its time in ms from the second DCTCP flow's beginning.
 
-    `left_ms` is when the shift was over; null: not while it was watched.
+    Of the run: `left_ms`, when the shift was over, null if it was not while it was watched; `upper_packets`, the upper
+    window's mean over the last `LAST_MS`; `beside_gbps`, the goodput of the DCTCP flow that had begun.
     """
-    begun_s = result.flows.filter(traffic="upper")["start_s"].item()
+    beside = result.flows.filter(traffic="upper")
+    begun_s = beside["start_s"].item()
     window = pl.when("active").then("cwnd_packets").otherwise(0.0)
     traces = result.traces.select("subflow", window=window, time_ms=(pl.col("time_s") - begun_s) * 1e3)
     left = traces.filter(pl.col("time_ms") > 0, pl.col("window") < FLOOR + 1, subflow=0)["time_ms"].min()
-    return traces.filter(pl.col("time_ms").is_between(*SHOWN_MS)).with_columns(left_ms=pl.lit(left, pl.Float64))
+    last = traces.filter(pl.col("time_ms") > WATCHED_MS - LAST_MS, subflow=0)["window"].mean()
+    return traces.filter(pl.col("time_ms").is_between(*SHOWN_MS)).with_columns(
+        left_ms=pl.lit(left, pl.Float64),
+        upper_packets=pl.lit(last),
+        beside_gbps=pl.lit(beside["goodput_bps"].item() * 1e-9),
+    )
 
 
 def claims(rows: pl.DataFrame) -> list[Claim]:
@@ -93,7 +101,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             table=table if it == settings[0] else None,
         )
         for it in settings
-    ]
+    ] + [_settled(rows, settings)]
 
 
 WHY = (
@@ -121,6 +129,24 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot.axes[0].set_ylabel("cwnd (packets)")
     plot.suptitle("A DCTCP flow begins on the upper path at 0, links of 5 us")
     return plot
+
+
+def _settled(rows: pl.DataFrame, settings: list[tuple[int, int]]) -> Claim:
+    def cell(name: str, setting: tuple[int, int]) -> str:
+        here = _of(rows, setting).filter(scheme=name)
+        window, rate = (over_seeds(here, pl.col(it).first()) for it in ("upper_packets", "beside_gbps"))
+        return f"{digits(window.mean)}, {digits(rate.mean)}"
+
+    lines = tuple((label(name), *(cell(name, it) for it in settings)) for name in MULTIPATH)
+    first = settings[0]
+    return Claim(
+        f"Where the upper window settles, and what the DCTCP flow there has, {_words(first)}",
+        "not judged",
+        "; ".join(f"{label(name)} {cell(name, first)}" for name in (WARP, TURNS, RIVAL)),
+        None,
+        f"packets, mean over the last {LAST_MS} of {WATCHED_MS} ms; Gbps of the DCTCP flow since it began",
+        table=Table(("scheme", *map(_words, settings)), lines),
+    )
 
 
 def _of(rows: pl.DataFrame, setting: tuple[int, int]) -> pl.DataFrame:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.papers.beyond import everything
-from weft.papers.beyond.everything import LARGEST, LOADS, SHORT, Load, of, tail
+from weft.papers.beyond.everything import LARGEST, LOADS, SHORT, Load, Scheme, of, tail
 from weft.papers.figure import Claim, Table
 from weft.papers.spread import Spread, listed, over_seeds
-from weft.papers.warp.settings import COLOURS, RIVALS, SCHEMES, TURNS, WARP, label
+from weft.papers.warp.settings import COLOURS, RIVALS, TURNS, WARP
+from weft.papers.warp.settings import SCHEMES as ALL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
@@ -22,6 +23,12 @@ WORKLOADS = {
     **{name: LOADS[name] for name in ("web-30", "web-50", "web-70")},
     "mining-50": Load("data mining, 50 %", 50, sizes="data-mining"),
 }
+LATER = {
+    f"{name}-later": Scheme(f"{ALL[name].label}, joins after 256 KiB", ALL[name].transport | {"join_after": "256KiB"})
+    for name in (WARP, TURNS, "amp")
+}
+"""Not judged, and added after the quick version had been seen: it shows what subflows cost short flows."""
+SCHEMES = ALL | LATER
 QUICK = (
     f"{everything.QUICK_LEAVES} racks instead of {everything.LEAVES}, flows open for {everything.QUICK_OPENS_MS} ms "
     f"instead of {everything.OPENS_MS} ms"
@@ -51,22 +58,24 @@ def plot(rows: pl.DataFrame) -> Plot:
     """Slowdown of short flows, 99th percentile, and goodput of long ones: mean and range of the seeds."""
     from matplotlib.figure import Figure
 
-    plot = Figure(figsize=(3.4 * len(WORKLOADS), 7), layout="constrained")
-    heads = (f"p99 slowdown {SHORT}", f"goodput {LARGEST} 1 MB (Mbps)")
-    for panels, measured, head in zip(plot.subplots(2, len(WORKLOADS)), (_late, _goodput), heads, strict=True):
+    plot = Figure(figsize=(2.6 * len(WORKLOADS) + 1.6, 7), layout="constrained")
+    heads = (f"p99 slowdown, {SHORT}", f"goodput {LARGEST} 1 MB (Mbps)")
+    grid = plot.subplots(2, len(WORKLOADS), sharey=True)
+    labels = [it.label for it in SCHEMES.values()]
+    colours = [COLOURS.get(it, "#bbbbbb") for it in SCHEMES]
+    for panels, measured, head in zip(grid, (_late, _goodput), heads, strict=True):
         for axes, (name, load) in zip(panels, WORKLOADS.items(), strict=True):
-            found = {scheme: measured(rows, name, scheme) for scheme in SCHEMES}
+            found = [measured(rows, name, scheme) for scheme in SCHEMES]
             # Rounding may put a mean just outside of equal values.
-            reach = [
-                [max(0.0, it.mean - min(it.values)) for it in found.values()],
-                [max(0.0, max(it.values) - it.mean) for it in found.values()],
-            ]
-            colours = [COLOURS.get(it, "#bbbbbb") for it in found]
-            axes.barh([label(it) for it in found], [it.mean for it in found.values()], xerr=reach, color=colours)
-            axes.invert_yaxis()
+            below = [max(0.0, it.mean - min(it.values)) for it in found]
+            above = [max(0.0, max(it.values) - it.mean) for it in found]
+            axes.barh(labels, [it.mean for it in found], xerr=[below, above], color=colours)
             axes.tick_params(axis="y", labelsize="x-small")
-            axes.set_title(f"{load.label}: {head}", fontsize="small")
+            axes.set_title(f"{load.label}:\n{head}", fontsize="small")
             axes.grid(visible=True, axis="x", alpha=0.3)
+            if measured is _late:
+                axes.set_xscale("log")
+    plot.axes[0].invert_yaxis()
     return plot
 
 
@@ -88,7 +97,7 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
         Claim(
             f"{load}: slowdown of short flows, 99th percentile",
             "at most the lowest of the rivals",
-            listed((label(it), late[it]) for it in (WARP, TURNS, soonest)),
+            listed((SCHEMES[it].label, late[it]) for it in (WARP, TURNS, soonest)),
             late[WARP].mean <= late[soonest].mean,
             "flows up to 100 KB; FCT over that on the idle fabric, mean over the seeds; the last one is the best rival",
             table=_table(rows, name, {"p99": late, "goodput": rate}),
@@ -96,7 +105,7 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
         Claim(
             f"{load}: goodput of long flows",
             f"at least {NEAR} of the highest of the rivals",
-            listed((label(it), rate[it]) for it in (WARP, TURNS, fastest)),
+            listed((SCHEMES[it].label, rate[it]) for it in (WARP, TURNS, fastest)),
             rate[WARP].mean >= NEAR * rate[fastest].mean,
             "mean of the flows above 1 MB, mean over the seeds; the last one is the best rival",
         ),
@@ -110,7 +119,7 @@ def _table(rows: pl.DataFrame, name: str, known: dict[str, dict[str, Spread]]) -
         timeouts = over_seeds(here, 100 * (pl.col("timeouts") > 0).mean())
         cut = over_seeds(here, pl.col("at_least").count())
         spreads = (median, known["p99"][scheme], known["goodput"][scheme], timeouts, cut)
-        return (label(scheme), *map(str, spreads))
+        return (SCHEMES[scheme].label, *map(str, spreads))
 
     heads = (
         "slowdown of short flows: median",
