@@ -43,6 +43,7 @@ def four(tmp_path: Path) -> Path:
 
 FIELDS = {
     "place": "frame.interface_name",
+    "time": "frame.time_epoch",
     "malformed": "_ws.malformed",
     "severity": "_ws.expert.severity",
     "message": "_ws.expert.message",
@@ -63,7 +64,10 @@ FIELDS = {
     "tcp_checksum": "tcp.checksum.status",
 }
 WARNING = 0x600000
+OUT_OF_ORDER = "This frame is a (suspected) out-of-order segment"
 TRUE = {"1", "True"}
+UNSUPPRESSED = {("amp-2019", 1), ("amp-2019", 4)}
+"""Profiles and seeds with which the connection uses all subflows throughout."""
 
 
 def decoded(file: Path) -> list[dict[str, str]]:
@@ -82,19 +86,29 @@ def warned(packet: dict[str, str]) -> bool:
 
 
 @needs_tshark
-@pytest.mark.parametrize(("profile", "seed"), [("linux", 1), ("amp-2019", 2)])
+@pytest.mark.parametrize("profile", ["linux", "amp-2019"])
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 def test_a_host_sees_one_connection_of_four_subflows(four: Path, profile: str, seed: int) -> None:
     sets = [f"transports.{it}.profile={profile}" for it in ("amp", "reno", "dctcp")]
     probes = 'probes=[{ kind = "packets", at = ["h0"] }, { kind = "flow" }]'
     result = weft.run(weft.load(four, [probes, "traffic[0].size=2MB", "duration=200ms", *sets]), seed=seed)
     flow = result.flows.row(0, named=True)
     assert flow["retransmitted"] > 0
-    assert result.suppressions.height > 0
+    suppresses = (profile, seed) not in UNSUPPRESSED
+    assert (result.suppressions.height > 0) == suppresses
     file = four.parent / "h0.pcapng"
     written = weft.trace.write(result, file)
     packets = decoded(file)
     assert len(packets) == written.packets["h0"]
-    assert [it for it in packets if it["malformed"] or warned(it)] == []
+    assert [it for it in packets if it["malformed"] or (warned(it) and it["message"] != OUT_OF_ORDER)] == []
+    # Data that comes again within the handshake's RTT after newer data, before a second duplicate acknowledgement, is
+    # out of order to tshark. A capture at the sender holds no such packet, only retransmissions: here RACK's, which
+    # finds losses by time, so that one duplicate can be enough (RFC 8985, section 6.2, step 5).
+    again = [it["time"] for it in packets if it["again"] or it["message"] == OUT_OF_ORDER]
+    delay_ns = 5_000
+    sent_again = result.packets.filter("again")["time_s"] * 1e9 - delay_ns
+    assert again == [f"0.{time:09}" for time in sorted(sent_again.round().cast(pl.Int64))]
+    assert len(again) == flow["retransmitted"]
     assert {it["connection"] for it in packets if it["connection"]} == {"0"}
     assert len({it["subflow"] for it in packets}) == 4
     # Where payload is left out, tshark cannot check TCP's.
@@ -102,15 +116,14 @@ def test_a_host_sees_one_connection_of_four_subflows(four: Path, profile: str, s
     assert {it["tcp_checksum"] for it in packets if it["bytes"] == "0"} == {"1"}
     # tshark counts as the simulator does.
     assert len([it for it in packets if it["bytes"] != "0"]) == flow["packets_sent"]
-    assert len([it for it in packets if it["again"]]) == flow["retransmitted"]
     # Data is acknowledged to its end, a DATA_FIN included, in numbers relative to the first that the keys give.
     acked = [int(it["data_ack"].split(",")[0]) for it in packets if it["from"] == "5001" and it["data_ack"]]
     assert max(acked) == 2_000_000 + 2
     assert any(it["mapped"] for it in packets)
-    # A join is told from a new connection, by its token; priorities change.
+    # A join is told from a new connection, by its token; priorities change where subflows are suppressed.
     syns = [it["options"] for it in packets if it["syn"] in TRUE and it["acks"] not in TRUE]
     assert sorted(syns) == ["0", "1", "1", "1"]
-    assert any("5" in it["options"].split(",") for it in packets)
+    assert any("5" in it["options"].split(",") for it in packets) == suppresses
     assert any(it["clock"] for it in packets) == (profile == "linux")
 
 
