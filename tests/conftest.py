@@ -5,10 +5,14 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.command import INCAST
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,3 +36,12 @@ def spec(tmp_path: Path) -> Path:
     path = tmp_path / "incast.toml"
     path.write_text(INCAST)
     return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, for the tests of a file."""
+    from tests.browser import chromium
+
+    with chromium() as started:
+        yield started

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser
 
+from tests.browser import WIDTHS, Visit, contrast, style
 from tests.command import weft
 from tests.papers import tiny
 from weft.errors import WeftError
 from weft.papers.figure import Scale
 from weft.papers.paper import reproduce_all
-
-CHROMIUM = shutil.which("chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium on PATH; `make test` installs Debian's where it may")
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -47,27 +35,13 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Visit:
-    """A page that a browser has loaded, and what it asked for meanwhile."""
-
-    def __init__(self, context: BrowserContext, folder: Path) -> None:
-        self.asked: list[str] = []
-        self.complaints: list[str] = []
-        self.page = context.new_page()
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.goto((folder / "index.html").as_uri(), wait_until="load")
-
-
 @pytest.fixture(params=["demo", "paper"])
 def visit(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Visit]:
     folder = request.getfixturevalue(request.param)
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 800})
-    visit = Visit(context, folder)
+    visit = Visit(context, (folder / "index.html").as_uri())
     assert visit.asked[0] == (folder / "index.html").as_uri()
-    outside = [url for url in visit.asked if not url.startswith((f"{folder.as_uri()}/", "data:"))]
-    assert outside == []
+    assert visit.elsewhere(f"{folder.as_uri()}/") == []
     yield visit
     context.close()
 
@@ -91,33 +65,24 @@ def test_tables_have_headers(visit: Visit) -> None:
     assert visit.page.locator("html").get_attribute("lang") == "en"
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_sticks_out(visit: Visit, width: int) -> None:
     visit.page.set_viewport_size({"width": width, "height": 800})
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_text_is_readable_light_dark_and_printed(visit: Visit) -> None:
-    def contrast() -> float:
-        """Of the text on its ground (WCAG 2, 1.4.3)."""
-        colours = visit.page.evaluate(
-            "['color', 'backgroundColor'].map(it => getComputedStyle(document.body)[it].match(/[0-9.]+/g).map(Number))"
-        )
-        parts = ([c / 255 for c in colour[:3]] for colour in colours)
-        linear = ([c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in part] for part in parts)
-        low, high = sorted(0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in linear)
-        return float((high + 0.05) / (low + 0.05))
-
+    body = visit.page.locator("body")
     grounds = []
     for scheme in ("light", "dark"):
         visit.page.emulate_media(color_scheme=scheme)
-        assert contrast() >= 7
-        grounds.append(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        grounds.append(style(body, "backgroundColor"))
+        assert contrast(style(body, "color"), grounds[-1]) >= 7
     assert grounds[0] == "rgb(255, 255, 255)"
     assert grounds[1] != grounds[0]
     visit.page.emulate_media(color_scheme="dark", media="print")
-    assert contrast() >= 7
-    assert visit.page.evaluate("getComputedStyle(document.body).backgroundColor") == grounds[0]
+    assert style(body, "backgroundColor") == grounds[0]
+    assert contrast(style(body, "color"), grounds[0]) >= 7
 
 
 def test_plots_turn_dark_and_are_enlarged_by_a_click(visit: Visit) -> None:
@@ -136,7 +101,7 @@ def test_plots_turn_dark_and_are_enlarged_by_a_click(visit: Visit) -> None:
     assert not large.is_visible()
 
 
-@pytest.mark.parametrize("width", [390, 768, 1440])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_verdicts_are_on_the_screen(browser: Browser, paper: Path, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 800})
     page.goto((paper / "index.html").as_uri())

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 import weft
+from tests.browser import WIDTHS, Visit, contrast, style
 from tests.command import INCAST
 from tests.command import weft as command
 from weft.errors import UsageError
 from weft.plots import charts, drawn
 from weft.report import comparison, fabric, page, study, timeline
 
-CHROMIUM = shutil.which("chromium")
 PROBES = 'probes=[{kind="flow"}, {kind="queue", at=["s0->r0"], every="2us"}]'
 AMP = ("transports.dctcp.cc=amp", "transports.dctcp.subflows=4", "topology.senders=20", "traffic[0].flows=20")
-WIDTHS = (390, 768, 1440)
 
 
 def leave(place: Path, name: str, *changes: str, seed: int = 1) -> Path:
@@ -78,30 +75,14 @@ def bare(place: Path) -> Path:
     return place / "bare.html"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium on PATH; `make test` installs Debian's where it may")
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
 def visit(browser: Browser, file: Path, **how: Any) -> Page:
     """Opens a page offline. Whatever it asks for beside itself, and any complaint, fails the test."""
     context = browser.new_context(offline=True, **({"viewport": {"width": 1280, "height": 900}} | how))
-    opened = context.new_page()
-    complaints: list[str] = []
-    opened.on("console", lambda message: complaints.append(message.text))
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    asked: list[str] = []
-    opened.on("request", lambda request: asked.append(request.url))
-    opened.goto(file.as_uri())
-    opened.wait_for_selector("body[data-ready]", timeout=20_000)
-    assert complaints == []
-    assert [url for url in asked if not url.startswith("data:")] == [file.as_uri()]
-    return opened
+    visited = Visit(context, file.as_uri())
+    visited.page.wait_for_selector("body[data-ready]", timeout=20_000)
+    assert visited.complaints == []
+    assert visited.elsewhere() == [file.as_uri()]
+    return visited.page
 
 
 @pytest.fixture(params=["one", "several", "sweep", "bare"])
@@ -131,24 +112,11 @@ def test_no_network_no_complaint_nothing_sticks_out(browser: Browser, any_page: 
 
 def test_colours_are_seen_light_and_dark(browser: Browser, one: Path) -> None:
     """Lines have three times the contrast of their ground (WCAG 2, 1.4.11), axes' text 4.5 times (1.4.3)."""
-
-    def luminance(colour: str) -> float:
-        numbers = (
-            re.findall(r"[0-9.]+", colour)
-            if colour.startswith("rgb")
-            else [str(int(colour[n : n + 2], 16)) for n in (1, 3, 5)]
-        )
-        parts = [float(number) / 255 for number in numbers[:3]]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
     for scheme in ("light", "dark"):
         opened = visit(browser, one, color_scheme=scheme)
-        ground = luminance(opened.evaluate("getComputedStyle(document.body).backgroundColor"))
-        ink = luminance(opened.locator("#fct svg text").first.evaluate("it => getComputedStyle(it).fill"))
-        for colour, least in [(luminance(it), 3.0) for it in (*charts.COLOURS, *charts.HEAT)] + [(ink, 4.5)]:
-            low, high = sorted((colour, ground))
-            assert (high + 0.05) / (low + 0.05) >= least
+        ground = style(opened.locator("body"), "backgroundColor")
+        assert all(contrast(colour, ground) >= 3 for colour in (*charts.COLOURS, *charts.HEAT))
+        assert contrast(style(opened.locator("#fct svg text").first, "fill"), ground) >= 4.5
         opened.context.close()
 
 
