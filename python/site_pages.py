@@ -68,7 +68,9 @@ def _linked(markdown: str, folder: str, at: str) -> str:
     def link(match: re.Match[str]) -> str:
         text, target, anchor = match.groups()
         place = posixpath.normpath(posixpath.join(folder, target))
-        inside = place.removeprefix("docs/") if place.startswith("docs/") else None
+        # A notebook has a page (`site_notebooks.py`).
+        page = place.removesuffix(".ipynb") + ".md" if place.endswith(".ipynb") else place
+        inside = page.removeprefix("docs/") if page.startswith("docs/") else None
         uri = PAGES.get(place, inside)
         # What is no page is a file of the repository.
         return text if uri is None else f"[{text}]({posixpath.relpath(uri, at or '.')}{anchor or ''})"

@@ -15,7 +15,8 @@ from weft.papers import FIGURES
 
 MAKE = shutil.which("make") or "make"
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = sorted(file for kind in ("*.md", "*.ipynb") for file in (ROOT / "docs").rglob(kind))
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 COMMANDS = {
     "run",
     "sweep",

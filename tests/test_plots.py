@@ -28,6 +28,12 @@ def test_completion_times(result: weft.Result) -> None:
     assert axes.get_legend_handles_labels()[1] == ["incast: 4 of 4"]
 
 
+def test_a_notebook_shows_a_plot(result: weft.Result) -> None:
+    image, size = result.plot.fct()._repr_png_()  # type: ignore[attr-defined]
+    assert image.startswith(b"\x89PNG")
+    assert (size["width"], size["height"]) == (700, 400)
+
+
 def test_windows(result: weft.Result) -> None:
     (axes,) = result.plot.windows(2).axes
     rows = result.traces.filter(flow=2, subflow=0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import http.server
-import shutil
 import subprocess
 import sys
 import threading
@@ -14,13 +13,13 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser
 
+from tests.browser import WIDTHS, Visit, style
 from weft.papers import FIGURES
 
 ROOT = Path(__file__).parent.parent
 MKDOCS = str(Path(sys.executable).parent / "mkdocs")
-CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +83,8 @@ def test_all_figures_and_documents_are_there(site: Path, pages: dict[Path, Refer
     gallery = (site / "gallery.html").read_text()
     assert [figure.name for figure in FIGURES if f"weft reproduce {figure.name}" not in gallery] == []
     assert gallery.count("claims hold") == len(list((ROOT / "docs" / "claims").glob("*.json")))
-    written = {file.relative_to(ROOT / "docs").with_suffix(".html") for file in (ROOT / "docs").rglob("*.md")}
+    documents = (file for kind in ("*.md", "*.ipynb") for file in (ROOT / "docs").rglob(kind))
+    written = {file.relative_to(ROOT / "docs").with_suffix(".html") for file in documents}
     assert written <= {page.relative_to(site) for page in pages}
     reference = (site / "python.html").read_text()
     for name in ("weft.api.run", "weft.statistics.interval", "weft.congestion_control.CongestionControl.on_mark"):
@@ -107,29 +107,7 @@ def address(site: Path) -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium on PATH; `make test` installs Debian's where it may")
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
-def visit(context: BrowserContext, address: str) -> tuple[Page, list[str], list[str]]:
-    """A page, what it has asked for, and what it complains of."""
-    page = context.new_page()
-    asked: list[str] = []
-    complaints: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(address, wait_until="load")
-    return page, asked, complaints
-
-
-SHOWN = ["index", "tutorial", "how-to/rust-algorithm", "reference", "python", "gallery", "claims"]
+SHOWN = ["index", "tutorial", "notebooks/sweep", "how-to/rust-algorithm", "reference", "python", "gallery", "claims"]
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -137,14 +115,17 @@ def test_pages_in_a_browser(browser: Browser, address: str, name: str) -> None:
     for scheme in ("light", "dark"):
         # A context each: the site remembers the palette that it chose first.
         context = browser.new_context(color_scheme=scheme)
-        page, asked, complaints = visit(context, f"{address}/{name}.html")
-        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        visit = Visit(context, f"{address}/{name}.html")
+        ground = style(visit.page.locator("body"), "backgroundColor")
         assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
-        for width in (390, 768, 1440):
-            page.set_viewport_size({"width": width, "height": 900})
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert [url for url in asked if not url.startswith((address, "data:"))] == []
-        assert complaints == []
+        for width in WIDTHS:
+            visit.page.set_viewport_size({"width": width, "height": 900})
+            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        for plot in visit.page.locator(".md-typeset img").all():
+            assert (style(plot, "filter") != "none") == (scheme == "dark")
+            assert plot.evaluate("it => it.complete && it.naturalWidth") > 100
+        assert visit.elsewhere(address) == []
+        assert visit.complaints == []
         context.close()
 
 

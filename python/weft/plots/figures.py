@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from weft.api import Result
     from weft.plots.charts import Charts
+    from weft.plots.shown import Shown
 
 
 class Plots:
@@ -145,11 +146,11 @@ class Plots:
         return _finished(figure, axes)
 
 
-def _figure(x: str, y: str, title: str = "") -> tuple[Figure, Axes]:
+def _figure(x: str, y: str, title: str = "") -> tuple[Shown, Axes]:
     # Not by pyplot, which would keep every figure open.
-    from matplotlib.figure import Figure
+    from weft.plots.shown import Shown
 
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = Shown(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot(xlabel=x, ylabel=y, title=title)
     axes.grid(visible=True, alpha=0.3)
     return figure, axes
