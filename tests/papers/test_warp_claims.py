@@ -226,19 +226,30 @@ def test_ablation_judges_nothing() -> None:
     changes = [ablation._name(it) for it in ablation.CHANGES]  # noqa: SLF001
     cells = beside(lambda _name, _n: (1.0, 1.0)).filter(pl.col("scheme") == WARP, subflows=4).drop("scheme", "seed")
     burst = {"mean_ms": 2.0, "p99_ms": 3.0, "late": 0.0, "unfinished": 0.0}
-    none = dict.fromkeys(coexistence.CELL, 0) | {"jain": None, "ratio": None}
+    none = dict.fromkeys(coexistence.CELL, 0) | {"jain": None, "ratio": None, "host_gbps": 0, "left_ms": None}
     rows = [
-        row | {"scheme": it, "size_kib": 0, "k": 0, "joins": ""} for it in changes for row in cells.unique().to_dicts()
+        row | {"scheme": it, "size_kib": 0, "k": 0, "joins": "", "host_gbps": 0}
+        for it in changes
+        for row in cells.unique().to_dicts()
     ]
     rows += [
         none | burst | {"scheme": it, "size_kib": 128, "k": k, "joins": incast.AT_ONCE}
         for it in (*changes, incast.SINGLE)
         for k in ablation.INCAST_FLOWS
     ]
+    rows += [
+        none
+        | {"scheme": ablation._name(it), "delay_us": delay_us, "host_gbps": host_gbps, "left_ms": 7.0}  # noqa: SLF001
+        | {"size_kib": 0, "k": 0, "joins": ""}
+        for it in ablation.SHIFTED
+        for delay_us, host_gbps in shifting.QUICK_SETTINGS
+    ]
     (claim,) = ablation.claims(frame(rows))
     assert claim.holds is None
     assert claim.table is not None
     assert [row[0] for row in claim.table.rows] == list(ablation.CHANGES)
+    assert {len(row) for row in claim.table.rows} == {len(claim.table.columns)}
+    assert [row[-1] for row in claim.table.rows[:4]] == ["7 ms", "7 ms", "7 ms", ""]
     assert len(ablation.plot(frame(rows)).axes) == 2
 
 

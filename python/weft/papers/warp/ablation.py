@@ -1,6 +1,7 @@
-"""Warp with one thing changed at a time: beside DCTCP on one bottleneck, and under incast. Nothing is judged.
+"""Warp with one thing changed at a time: beside DCTCP, under incast, and shifting. Nothing is judged.
 
-Only what parameters and the spec can switch. The cells with another number of subflows are other cells, too.
+Only what parameters and the spec can switch. The cells with another number of subflows are other cells, too. Shifting
+was added after the quick versions had been seen, for what moves shares between paths.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.papers.figure import Claim, Table
-from weft.papers.warp import coexistence, incast
+from weft.papers.warp import coexistence, incast, shifting
 from weft.papers.warp.coexistence import DCTCP_FLOWS, DELAYS_US, FLOWS, MARKS
 from weft.papers.warp.incast import AT_ONCE, SINGLE
 from weft.papers.warp.settings import DCTCP, WARP, transport
@@ -38,6 +39,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "round-robin": {"scheduler": "round-robin"},
     "every segment acknowledged": {"tcp": {"ack_every": 1}},
 }
+SHIFTED = (AS_IT_IS, "kappa = 0", "kappa = 1", "round-robin", "every segment acknowledged")
 INCAST_KIB, INCAST_FLOWS = (128, 1024), (40, 100)
 QUICK_INCAST_KIB = INCAST_KIB[:1]
 QUICK = (
@@ -66,15 +68,24 @@ def cases(scale: Scale) -> list[Case]:
         for name, of in {**changed, SINGLE: DCTCP}.items()
         for seed in seeds
     ]
-    labels = dict.fromkeys((*coexistence.CELL, "size_kib", "k"), 0) | {"joins": "", "scheme": ""}
-    return [Case({**labels, **it.labels}, it.experiment, it.seed) for it in (*beside, *rounds)]
+    shifts = [
+        shifting.case(_name(name), transport(WARP, 2) | CHANGES[name], *setting, seed, quick=scale.quick)
+        for setting in shifting.QUICK_SETTINGS
+        for name in SHIFTED
+        for seed in seeds
+    ]
+    labels = dict.fromkeys((*coexistence.CELL, "size_kib", "k", "host_gbps"), 0) | {"joins": "", "scheme": ""}
+    return [Case({**labels, **it.labels}, it.experiment, it.seed) for it in (*beside, *rounds, *shifts)]
 
 
 def measure(result: Result) -> pl.DataFrame:
-    """One row with the columns of both scenes; those of the other one are null."""
-    beside = "dctcp" in result.flows["traffic"]
-    found = coexistence.measure(result) if beside else incast.measure(result)
-    columns = ("jain", "ratio", "mean_ms", "p99_ms", "late", "unfinished")
+    """One row with the columns of all scenes; those of the others are null."""
+    traffic = set(result.flows["traffic"])
+    if "upper" in traffic:
+        found = shifting.measure(result).head(1)
+    else:
+        found = coexistence.measure(result) if "dctcp" in traffic else incast.measure(result)
+    columns = ("jain", "ratio", "mean_ms", "p99_ms", "late", "unfinished", "left_ms")
     return found.select(
         (pl.col(it) if it in found.columns else pl.lit(None)).cast(pl.Float64).alias(it) for it in columns
     )
@@ -85,6 +96,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     lines = [_line(rows, name) for name in CHANGES]
     sizes = rows.filter(pl.col("k") > 0).select("size_kib", "k").unique(maintain_order=True).rows()
     heads = (*coexistence.HEADS, *(f"{size} KiB, k = {k}: mean FCT over DCTCP's" for size, k in sizes))
+    heads += tuple(f"the shift, {shifting.words(it)}" for it in shifting.QUICK_SETTINGS)
     return [
         Claim(
             "What each part does",
@@ -92,7 +104,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "; ".join(f"{line[0]}: {line[1]} and {line[2]}" for line in lines),
             None,
             "cells beside DCTCP whose index and whose ratio meet the bars of `warp/coexistence`; 4 subflows except "
-            "where the change says so, joins at once",
+            "where the change says so, two where a flow shifts; joins at once",
             table=Table(("changed", *heads), tuple(lines)),
         )
     ]
@@ -128,7 +140,7 @@ def _name(change: str) -> str:
 
 
 def _beside(rows: pl.DataFrame, change: str) -> pl.DataFrame:
-    return rows.filter(pl.col("k") == 0, scheme=_name(change))
+    return rows.filter(pl.col("ratio").is_not_null(), scheme=_name(change))
 
 
 def _bursts(rows: pl.DataFrame, change: str) -> dict[tuple[int, int], Any]:
@@ -137,4 +149,6 @@ def _bursts(rows: pl.DataFrame, change: str) -> dict[tuple[int, int], Any]:
 
 def _line(rows: pl.DataFrame, change: str) -> tuple[str, ...]:
     bursts = _bursts(rows, change).values()
-    return (change, *coexistence.line(_beside(rows, change)), *(str(it) for it in bursts))
+    here = rows.filter(pl.col("host_gbps") > 0, scheme=_name(change))
+    shifts = ("" if here.is_empty() else str(shifting.took(here, _name(change), it)) for it in shifting.QUICK_SETTINGS)
+    return (change, *coexistence.line(_beside(rows, change)), *(str(it) for it in bursts), *shifts)

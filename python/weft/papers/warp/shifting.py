@@ -86,17 +86,17 @@ def measure(result: Result) -> pl.DataFrame:
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """The bar, and every scheme's time."""
     settings = [it for it in SETTINGS if not _of(rows, it).is_empty()]
-    took = {name: {it: _took(rows, name, it) for it in settings} for name in MULTIPATH}
+    left = {name: {it: took(rows, name, it) for it in settings} for name in MULTIPATH}
     table = Table(
-        ("scheme", *map(_words, settings)),
-        tuple((label(name), *(str(took[name][it]) for it in settings)) for name in MULTIPATH),
+        ("scheme", *map(words, settings)),
+        tuple((label(name), *(str(left[name][it]) for it in settings)) for name in MULTIPATH),
     )
     return [
         Claim(
-            f"Warp leaves the path as fast as AMP, {_words(it)}",
+            f"Warp leaves the path as fast as AMP, {words(it)}",
             "at most AMP's time",
-            listed((label(name), took[name][it]) for name in (WARP, RIVAL, TURNS)),
-            took[WARP][it].mean <= took[RIVAL][it].mean,
+            listed((label(name), left[name][it]) for name in (WARP, RIVAL, TURNS)),
+            left[WARP][it].mean <= left[RIVAL][it].mean,
             WHY,
             table=table if it == settings[0] else None,
         )
@@ -140,12 +140,12 @@ def _settled(rows: pl.DataFrame, settings: list[tuple[int, int]]) -> Claim:
     lines = tuple((label(name), *(cell(name, it) for it in settings)) for name in MULTIPATH)
     first = settings[0]
     return Claim(
-        f"Where the upper window settles, and what the DCTCP flow there has, {_words(first)}",
+        f"Where the upper window settles, and what the DCTCP flow there has, {words(first)}",
         "not judged",
         "; ".join(f"{label(name)} {cell(name, first)}" for name in (WARP, TURNS, RIVAL)),
         None,
         f"packets, mean over the last {LAST_MS} of {WATCHED_MS} ms; Gbps of the DCTCP flow since it began",
-        table=Table(("scheme", *map(_words, settings)), lines),
+        table=Table(("scheme", *map(words, settings)), lines),
     )
 
 
@@ -153,11 +153,13 @@ def _of(rows: pl.DataFrame, setting: tuple[int, int]) -> pl.DataFrame:
     return rows.filter(delay_us=setting[0], host_gbps=setting[1])
 
 
-def _took(rows: pl.DataFrame, name: str, setting: tuple[int, int]) -> Spread:
+def took(rows: pl.DataFrame, name: str, setting: tuple[int, int]) -> Spread:
+    """When the shift was over; infinite where it was not."""
     here = _of(rows, setting).filter(scheme=name)
     return over_seeds(here, pl.col("left_ms").first().fill_null(float("inf")), "ms")
 
 
-def _words(setting: tuple[int, int]) -> str:
+def words(setting: tuple[int, int]) -> str:
+    """Such as "links of 5 us"."""
     delay_us, host_gbps = setting
     return f"links of {delay_us} us" + (f", hosts of {host_gbps} Gbps" if host_gbps != HOST_GBPS else "")
