@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from weft.api import Result
     from weft.papers.figure import Scale
+    from weft.papers.spread import Spread
 
 SUBFLOWS = 4
 AS_IT_IS = "as it is"
@@ -62,7 +63,8 @@ def cases(scale: Scale) -> list[Case]:
         for seed in seeds
     ]
     rounds = [
-        incast.case(_name(name), AT_ONCE, of, size_kib, k, seed, quick=scale.quick)
+        incast.case(_name(name), AT_ONCE, of, size_kib, k, seed, gap_us=gap_us, quick=scale.quick)
+        for gap_us in incast.GAPS_US
         for size_kib in (QUICK_INCAST_KIB if scale.quick else INCAST_KIB)
         for k in INCAST_FLOWS
         for name, of in {**changed, SINGLE: DCTCP}.items()
@@ -74,7 +76,7 @@ def cases(scale: Scale) -> list[Case]:
         for name in SHIFTED
         for seed in seeds
     ]
-    labels = dict.fromkeys((*coexistence.CELL, "size_kib", "k", "host_gbps"), 0) | {"joins": "", "scheme": ""}
+    labels = dict.fromkeys((*coexistence.CELL, "gap_us", "size_kib", "k", "host_gbps"), 0) | {"joins": "", "scheme": ""}
     return [Case({**labels, **it.labels}, it.experiment, it.seed) for it in (*beside, *rounds, *shifts)]
 
 
@@ -94,8 +96,10 @@ def measure(result: Result) -> pl.DataFrame:
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """None is due: what was measured."""
     lines = [_line(rows, name) for name in CHANGES]
-    sizes = rows.filter(pl.col("k") > 0).select("size_kib", "k").unique(maintain_order=True).rows()
-    heads = (*coexistence.HEADS, *(f"{size} KiB, k = {k}: mean FCT over DCTCP's" for size, k in sizes))
+    heads = coexistence.HEADS + tuple(
+        f"{size} KiB, k = {k}, {incast.GAPS_US[gap_us]}: mean FCT over DCTCP's"
+        for gap_us, size, k in _bursts(rows, AS_IT_IS)
+    )
     heads += tuple(f"the shift, {shifting.words(it)}" for it in shifting.QUICK_SETTINGS)
     return [
         Claim(
@@ -143,8 +147,11 @@ def _beside(rows: pl.DataFrame, change: str) -> pl.DataFrame:
     return rows.filter(pl.col("ratio").is_not_null(), scheme=_name(change))
 
 
-def _bursts(rows: pl.DataFrame, change: str) -> dict[tuple[int, int], Any]:
-    return incast.ratio(rows.filter(pl.col("k") > 0), _name(change), AT_ONCE, "mean_ms")
+def _bursts(rows: pl.DataFrame, change: str) -> dict[tuple[int, int, int], Spread]:
+    """By gap, size and k."""
+    of = {it: rows.filter(pl.col("k") > 0, gap_us=it) for it in incast.GAPS_US}
+    ratios = {it: incast.ratio(here, _name(change), AT_ONCE, "mean_ms") for it, here in of.items()}
+    return {(gap_us, *cell): ratio for gap_us, found in ratios.items() for cell, ratio in found.items()}
 
 
 def _line(rows: pl.DataFrame, change: str) -> tuple[str, ...]:

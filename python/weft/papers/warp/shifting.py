@@ -36,6 +36,7 @@ SETTINGS = (*((delay_us, HOST_GBPS) for delay_us in DELAYS_US), (5, FAST_HOST_GB
 QUICK_SETTINGS = ((5, HOST_GBPS), (5, FAST_HOST_GBPS))
 PHASE_MS, WATCHED_MS = 200, 50
 LAST_MS = 10
+INFINITE = float("inf")
 QUICK = f"phases of {QUICK_PHASE_MS} ms instead of {PHASE_MS} ms, links of 5 us only"
 
 
@@ -96,7 +97,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"Warp leaves the path as fast as AMP, {words(it)}",
             "at most AMP's time",
             listed((label(name), left[name][it]) for name in (WARP, RIVAL, TURNS)),
-            left[WARP][it].mean <= left[RIVAL][it].mean,
+            left[WARP][it].mean < INFINITE and left[WARP][it].mean <= left[RIVAL][it].mean,
             WHY,
             table=table if it == settings[0] else None,
         )
@@ -106,7 +107,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 
 WHY = (
     f"until the upper window is below {FLOOR + 1} packets or the subflow rests, sampled every {SAMPLED}; mean over the "
-    f"seeds; inf: not within {WATCHED_MS} ms in some seed"
+    f"seeds; inf: not within {WATCHED_MS} ms in some seed, which never holds. Warp is near the share where "
+    "it settles within a few milliseconds, but that is above this floor: `warp/ablation` has other values of kappa"
 )
 
 
@@ -156,7 +158,7 @@ def _of(rows: pl.DataFrame, setting: tuple[int, int]) -> pl.DataFrame:
 def took(rows: pl.DataFrame, name: str, setting: tuple[int, int]) -> Spread:
     """When the shift was over; infinite where it was not."""
     here = _of(rows, setting).filter(scheme=name)
-    return over_seeds(here, pl.col("left_ms").first().fill_null(float("inf")), "ms")
+    return over_seeds(here, pl.col("left_ms").first().fill_null(INFINITE), "ms")
 
 
 def words(setting: tuple[int, int]) -> str:
