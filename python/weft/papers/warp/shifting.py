@@ -140,7 +140,7 @@ def _settled(rows: pl.DataFrame, settings: list[tuple[int, int]]) -> Claim:
         return f"{digits(window.mean)}, {digits(rate.mean)}"
 
     lines = tuple((label(name), *(cell(name, it) for it in settings)) for name in MULTIPATH)
-    first = settings[0]
+    first = QUICK_SETTINGS[0]
     return Claim(
         f"Where the upper window settles, and what the DCTCP flow there has, {words(first)}",
         "not judged",
