@@ -157,6 +157,7 @@ def test_tables_that_say_nothing(spec: Path, table: str, words: str) -> None:
         (["--seeds", "0"], 2, "1 to 1000"),
         (["--cluster", "host"], 2, "tcp://host:8786"),
         (["--cluster", "tcp://127.0.0.1:1"], 3, "no scheduler answers"),
+        (["--cluster", "tls://127.0.0.1:1"], 3, "needs certificates"),
         (["--cluster", "tcp://127.0.0.1:1", "--workers", "2"], 2, "one of the two"),
         (["--cluster", "slurm"], 2, "--workers: missing"),
         (["--cluster", "slurm:", "--workers", "2"], 2, "'' is no option of slurm; allowed: account, cores,"),

@@ -5,22 +5,29 @@ There is no Slurm here. `sbatch` and `scancel` are shell scripts that start a jo
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import stat
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 import pytest
+from distributed import Client
 
-from tests.command import weft
+from tests.command import WEFT, weft
 from tests.test_grid import content
-from weft.errors import MissingError
+from weft.errors import MissingError, UsageError
 from weft.grid import cluster
 from weft.grid.where import Where
 
+ROOT = Path(__file__).parent.parent
 SWEEP = ["sweep", "incast.toml", "--over", "traffic[0].flows=2,3", "--seeds", "2", "--json"]
 
 
@@ -63,7 +70,10 @@ def test_sweep_by_jobs_is_as_one_here(spec: Path, slurm: Path) -> None:
         lines = script.splitlines()
         for line in ("-p long", "-A me", "-t 00:10:00", "--mem=489M", "--cpus-per-task=1", "-n 1"):
             assert f"#SBATCH {line}" in lines, script
-        assert re.search(r"distributed.cli.dask_worker tcp://127.0.0.1:\d+ .*--nthreads 1 ", script)
+        assert re.search(r"distributed.cli.dask_worker tls://127.0.0.1:\d+ .*--nthreads 1 .*--protocol tls://", script)
+        assert re.search(rf"--tls-key {spec.parent}/there/slurm/\S+ ?", script)
+    # Its key goes with the sweep.
+    assert [path for path in (spec.parent / "there" / "slurm").iterdir() if path.suffix not in {".err", ".out"}] == []
     leaders = {int(path.read_text()) for path in slurm.glob("*.pid")}
     running = {process.pid for process in psutil.process_iter() if process.status() != psutil.STATUS_ZOMBIE}
     assert not leaders & running, "jobs outlive the sweep"
@@ -79,6 +89,71 @@ def test_jobs_of_several_cores(tmp_path: Path, slurm: Path) -> None:
     assert "--nthreads 1 " in script
     assert "--nworkers 4 " in script
     assert len(list(slurm.glob("*.sh"))) == 2
+
+
+def test_connections_are_encrypted(tmp_path: Path, slurm: Path) -> None:
+    with cluster._on_slurm(Where.parse("slurm:interface=lo", 1), tmp_path) as it:  # noqa: SLF001
+        assert it.scheduler_address.startswith("tls://")
+        files = list((tmp_path / "slurm").iterdir())
+        assert len(files) == 3, "the authority's certificate, the worker's, and its key"
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+        address = it.scheduler_address.replace("tls://", "tcp://")
+        with pytest.raises(OSError, match=r"connect|reset"):
+            Client(address, timeout=2, set_as_default=False)
+    assert len(list(slurm.glob("*.sh"))) == 1
+
+
+def test_folder_with_blanks_is_refused(tmp_path: Path, slurm: Path) -> None:
+    with (
+        pytest.raises(UsageError, match=r"my sweep.*no blanks"),
+        cluster._on_slurm(Where.parse("slurm", 1), tmp_path / "my sweep"),  # noqa: SLF001
+    ):
+        pass
+    assert list(slurm.iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl on PATH")
+def test_certificates_as_the_page_makes_them(spec: Path) -> None:
+    """Follows docs/clusters.md: a scheduler and a worker with TLS, and a sweep with and without the configuration."""
+    home = spec.parent / "home"
+    home.mkdir()
+    here = os.environ | {"HOME": str(home)}
+    page = (ROOT / "docs" / "clusters.md").read_text().replace("/home/me", str(home))
+    make = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    assert len(make) == 1
+    subprocess.run(["/bin/sh", "-euc", make[0]], env=here, check=True, capture_output=True)
+    settings = re.findall(r"```\n(distributed:\n.*?)```", page, re.DOTALL)
+    assert len(settings) == 1
+    (home / ".config" / "dask" / "distributed.yaml").write_text(settings[0])
+    told = spec.parent / "scheduler.json"
+    dask = str(Path(sys.executable).parent / "dask")
+    line = [dask, "scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    with ExitStack() as started:
+        quiet = {"env": here, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        scheduler = subprocess.Popen([*line, "--scheduler-file", str(told)], **quiet)  # type: ignore[call-overload]
+        started.callback(end, scheduler)
+        while not told.exists():
+            assert scheduler.poll() is None
+            time.sleep(0.1)
+        address = json.loads(told.read_text())["address"]
+        assert address.startswith("tls://127.0.0.1:")
+        worker = [dask, "worker", address, "--protocol", "tls", "--nthreads", "1"]
+        worker += ["--local-directory", str(spec.parent / "worker")]
+        started.callback(end, subprocess.Popen(worker, **quiet))  # type: ignore[call-overload]
+        sweep = [WEFT, *SWEEP, "--cluster", address, "--out"]
+        done = subprocess.run([*sweep, "swept"], cwd=spec.parent, env=here, capture_output=True, check=False)
+        assert done.returncode == 0, done
+        assert json.loads(done.stdout)["runs"] == 4
+        stranger = os.environ | {"HOME": str(spec.parent)}
+        done = subprocess.run([*sweep, "no"], cwd=spec.parent, env=stranger, capture_output=True, check=False)
+        assert done.returncode == 3, done
+        assert b"needs certificates" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    process.wait(timeout=60)
 
 
 def test_job_that_is_refused_ends_the_sweep(spec: Path, slurm: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from weft import _weft
-from weft.errors import MissingError, OutputError
+from weft.errors import MissingError, OutputError, UsageError
 from weft.grid.plan import build
 from weft.grid.store import is_complete, place_of
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dask_jobqueue.slurm import SLURMCluster
-    from distributed import Client, Future, LocalCluster
+    from distributed import Client, Future, LocalCluster, Security
 
     from weft.grid.plan import Planned
     from weft.grid.where import Where
@@ -181,8 +182,9 @@ def _connected(where: Where, folder: Path) -> Iterator[Client]:
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if where.address is not None:
+        security = _certificates(where.address)
         try:
-            client = Client(where.address, timeout=PATIENCE_S, set_as_default=False)
+            client = Client(where.address, timeout=PATIENCE_S, set_as_default=False, security=security)
         except (OSError, ValueError) as error:
             why = _terse(error)
             raise MissingError(
@@ -198,6 +200,27 @@ def _connected(where: Where, folder: Path) -> Iterator[Client]:
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def _certificates(address: str) -> Security | None:
+    """What Dask's configuration has for an address with TLS.
+
+    Raises:
+        MissingError: It has nothing, or what it names cannot be used.
+    """
+    from distributed import Security
+
+    if address.partition("://")[0] not in {"tls", "wss"}:
+        return None
+    allowed = "allowed: with distributed.comm.tls in ~/.config/dask/distributed.yaml"
+    security = Security(require_encryption=True)
+    try:
+        context = security.get_connection_args("client")["ssl_context"]
+    except (OSError, ValueError) as error:  # that of a certificate is an OSError
+        raise MissingError(f"--cluster {address}: certificates cannot be used: {_terse(error)}; {allowed}") from None
+    if context is None:
+        raise MissingError(f"--cluster {address}: needs certificates; {allowed}")
+    return security
 
 
 @contextmanager
@@ -225,20 +248,30 @@ def _here(where: Where, folder: Path) -> Iterator[LocalCluster]:
 def _on_slurm(where: Where, folder: Path) -> Iterator[SLURMCluster]:
     """Workers in jobs of Slurm; the scheduler is in this process. A job that ends before the sweep has a successor.
 
+    All connections are encrypted, and both ends prove that they belong to this sweep.
+
     What the options do not say is taken from dask-jobqueue's own configuration, `jobqueue.slurm` of
     ~/.config/dask/jobqueue.yaml, and what that does not say from `SLURM_JOB`.
 
     Raises:
         MissingError: There is no dask-jobqueue or no Slurm, or Slurm refuses a job.
+        UsageError: The folder's path cannot stand in a job's script.
     """
     try:
         from dask_jobqueue.slurm import SLURMCluster
-    except ImportError:
-        raise MissingError("--cluster slurm: needs dask-jobqueue; allowed: after pip install 'weft[slurm]'") from None
+
+        security = _security()
+    except ImportError as error:
+        lacking = (error.name or "dask-jobqueue").partition(".")[0].replace("_", "-")
+        raise MissingError(f"--cluster slurm: needs {lacking}; allowed: after pip install 'weft[slurm]'") from None
     from dask import config
 
     if shutil.which("sbatch") is None:
         raise MissingError("--cluster slurm: this machine has no sbatch; allowed: where Slurm's jobs are submitted")
+    logs = folder / "slurm"
+    if shlex.quote(str(logs)) != str(logs):
+        raise UsageError(f"--out {str(folder)!r}: stands in the scripts of jobs; allowed: no blanks or quotes in it")
+    logs.mkdir(parents=True, exist_ok=True)
     given = where.slurm or {}
     job: dict[str, Any] = {
         name: given.get(name) or config.get(f"jobqueue.slurm.{name}", None) or default
@@ -248,7 +281,9 @@ def _on_slurm(where: Where, folder: Path) -> Iterator[SLURMCluster]:
     cluster = SLURMCluster(
         **given | job | {"cores": cores},
         processes=cores,  # of one thread each
-        log_directory=str(folder / "slurm"),
+        log_directory=str(logs),
+        security=security,
+        shared_temp_directory=str(logs),
         scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
         silence_logs=logging.CRITICAL,
     )
@@ -261,6 +296,23 @@ def _on_slurm(where: Where, folder: Path) -> Iterator[SLURMCluster]:
     finally:
         with suppress(AssertionError):  # a job that could not be submitted
             cluster.close()
+
+
+def _security() -> Security:
+    """The certificates that Dask's configuration names; where it names none, some that are made for this sweep.
+
+    The jobs read the latter from files of the folder `slurm`, which only this user may open and which go at the end.
+
+    Raises:
+        ImportError: There is no cryptography to make them with.
+    """
+    from dask import config
+    from distributed import Security
+
+    if config.get("distributed.comm.tls.ca-file") is not None:
+        return Security(require_encryption=True)
+    made: Security = Security.temporary()
+    return made
 
 
 def _check_job(script: str) -> None:
