@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,19 @@ def visit(browser: Browser, file: Path, **how: Any) -> Page:
     return visited.page
 
 
+SHOWN_LABELS = """group => [...group.querySelectorAll("text")]
+    .filter(it => it.getAttribute("opacity") !== "0" && it.getAttribute("transform").indexOf("rotate") < 0)
+    .map(it => [it.textContent, it.getBoundingClientRect()])
+    .map(([text, box]) => [text, box.x, box.right, box.y, box.bottom])"""
+"""Labels of an axis, and where they are: left, right, top, bottom."""
+
+
+def near(one: list[Any], two: list[Any]) -> str:
+    """Names two labels that a reader would take for one."""
+    together = max(one[1], two[1]) < min(one[2], two[2]) + 3 and max(one[3], two[3]) < min(one[4], two[4])
+    return f"{one[0]} {two[0]}" if together else ""
+
+
 @pytest.fixture(params=["one", "several", "sweep", "bare"])
 def any_page(request: pytest.FixtureRequest) -> Path:
     return Path(request.getfixturevalue(request.param))
@@ -102,6 +115,10 @@ def test_no_network_no_complaint_nothing_sticks_out(browser: Browser, any_page: 
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width + 1
             assert box["height"] < 450, chart.get_attribute("id")
+            for axis in chart.locator(".role-axis-label").all():
+                places = axis.evaluate(SHOWN_LABELS)
+                apart = [it for one, two in combinations(places, 2) if (it := near(one, two))]
+                assert apart == [], f"{chart.get_attribute('id')} at {width} px"
             for legend in chart.locator(".role-legend").all():
                 inner = legend.bounding_box()
                 assert inner is not None

@@ -138,3 +138,11 @@ def test_plot_shows_what_was_measured_where_it_was() -> None:
 def test_unfinished_flows_are_counted() -> None:
     rows = table(("amp",), (128,), as_in_the_paper).with_columns(fct_ms=pl.lit(None, pl.Float64))
     assert summary(rows)["unfinished"].to_list() == summary(rows)["flows"].to_list()
+
+
+def test_title_fits_above_a_single_panel() -> None:
+    plot = plot_fct(table(("amp", "xmp"), (128,), as_in_the_paper), ("amp", "xmp"), "Figure 2: incast of 128 KB flows")
+    plot.draw_without_rendering()
+    (title,) = (text for text in plot.texts if text.get_text().startswith("Figure 2"))
+    box = title.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= plot.bbox.width

@@ -24,6 +24,7 @@ CONFIG: dict[str, Any] = {
         "labelFontSize": 12,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
+        "labelSeparation": 6,
     },
     "legend": {
         "labelColor": INK,

@@ -167,7 +167,8 @@ def plot_fct(rows: pl.DataFrame, algorithms: Sequence[str], title: str) -> Plot:
         panel.set_title(f"{size_kb} KB")
     panels[0].set_ylabel("flow completion time (ms)")
     panels[0].legend(frameon=False)
-    plot.suptitle(f"{title} (marks: mean; bars: 5th to 95th, thick 25th to 75th percentile)", fontsize="medium")
+    # In two lines: a plot of one panel is no wider.
+    plot.suptitle(f"{title}\nmarks: mean; bars: 5th to 95th, thick 25th to 75th percentile", fontsize="medium")
     return plot
 
 
