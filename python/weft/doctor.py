@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import shutil
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from packaging.requirements import Requirement
 
 from weft import _weft
 
@@ -56,16 +59,19 @@ def examine() -> Iterator[Finding]:
 def _packages() -> Iterator[Finding]:
     """What Weft requires, as its own metadata say."""
     missing = []
-    for requirement in metadata.requires("weft") or []:
-        name, _, condition = requirement.partition(";")
-        if "extra" in condition:
+    for requirement in map(Requirement, metadata.requires("weft") or []):
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
             continue
         try:
-            metadata.version(name.strip())
+            suits = metadata.version(requirement.name) in requirement.specifier
         except metadata.PackageNotFoundError:
-            missing.append(name.strip())
+            suits = False
+        if not suits:
+            missing.append(f"{requirement.name}{requirement.specifier}")
     if missing:
-        yield Finding("Python packages", "broken", f"missing: {', '.join(missing)}", f"pip install {' '.join(missing)}")
+        yield Finding(
+            "Python packages", "broken", f"missing: {', '.join(missing)}", f"pip install {shlex.join(missing)}"
+        )
     else:
         yield Finding("Python packages", "ok", "all there")
 

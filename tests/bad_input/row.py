@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -81,25 +82,41 @@ def check(row: Row, code: int, out: str, err: str) -> None:
         assert word in lines[0]
 
 
+MEASURE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[2:])
+_, status, usage = os.wait4(process.pid, 0)
+measured = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+os.write(int(sys.argv[1]), " ".join(map(str, measured)).encode())
+"""
+"""Runs a command, and writes its exit code, processor seconds and peak memory in KiB to a file descriptor.
+
+Linux counts for a process what its parent had before `exec`, so the parent must be small.
+"""
+
+
 def run_process(row: Row, folder: Path) -> tuple[int, str, str, float, int]:
     """Its code, output, standard error, processor seconds and peak memory in KiB."""
     script = f'ulimit -v {FEW_GB_KB}; {row.before or ":"}; exec "$@"'
+    reading, writing = os.pipe()
     process = subprocess.Popen(
-        ["/bin/bash", "-c", script, "-", WEFT, *row.arguments],
+        [sys.executable, "-S", "-c", MEASURE, str(writing), "/bin/bash", "-c", script, "-", WEFT, *row.arguments],
         cwd=folder,
         env={**os.environ, **row.environment},
+        pass_fds=(writing,),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
+    os.close(writing)
     assert process.stdout is not None
     assert process.stderr is not None
     err = process.stderr.read()
     out = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = usage.ru_utime + usage.ru_stime
-    return process.returncode, out.decode(), err.decode(), seconds, usage.ru_maxrss
+    assert process.wait() == 0
+    with os.fdopen(reading) as measured:
+        code, seconds, peak_kb = measured.read().split()
+    return int(code), out.decode(), err.decode(), float(seconds), int(peak_kb)
 
 
 @cache
