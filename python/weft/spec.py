@@ -779,6 +779,29 @@ class KernelAmpCc(Model):
     """
 
 
+class KernelAmpFgCc(Model):
+    """
+    AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 1
+    """
+    floor of a cut by marks, in packets
+    """
+    name: Literal["kernel:amp-fg"] = "kernel:amp-fg"
+    """
+    AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)
+    """
+    neighbours: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
+    """
+
+
 class KernelDcmCc(Model):
     """
     DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
@@ -2891,6 +2914,7 @@ class Transport(Model):
             "warp",
             "xmp",
             "kernel:amp",
+            "kernel:amp-fg",
             "kernel:dcm",
             "kernel:dctcp",
             "kernel:lia",
@@ -2910,6 +2934,7 @@ class Transport(Model):
         | WarpCc
         | XmpCc
         | KernelAmpCc
+        | KernelAmpFgCc
         | KernelDcmCc
         | KernelDctcpCc
         | KernelLiaCc

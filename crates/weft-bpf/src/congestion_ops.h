@@ -7,6 +7,7 @@
  *   ALGORITHM_ID     its number
  *   ALGORITHM_ECN    1 if it asks for ECN
  *   ALGORITHM_ACTIVE 1 if it suppresses and releases subflows
+ *   ALGORITHM_ROWS   1 if it has ALGORITHM_rows for each subflow, with ALGORITHM_rows_ack and ALGORITHM_rows_round
  *
  * Events come from cong_control, which sees each acknowledgement and every kernel has. 6.10 gave it more arguments, so
  * nothing but the socket is read; packets and marks are what `delivered` and `delivered_ce` gained, as in the kernel's
@@ -23,13 +24,44 @@
 #define WEFT_TEXT(a) WEFT_TEXT_(a)
 #define ON(event) WEFT_PASTE(ALGORITHM, _on_##event)
 
+#ifndef ALGORITHM_ROWS
+#define ALGORITHM_ROWS 0
+#endif
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#if ALGORITHM_ROWS
+#define ROWS(event) WEFT_PASTE(ALGORITHM, _rows_##event)
+
+/* They belong to the socket and go with it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct WEFT_PASTE(ALGORITHM, _rows));
+} rows SEC(".maps");
+
+/* A subflow that begins has none of an earlier time. */
+static __always_inline bool weft_make_rows(struct sock *sk)
+{
+	struct WEFT_PASTE(ALGORITHM, _rows) *own = bpf_sk_storage_get(&rows, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (own)
+		__builtin_memset(own, 0, sizeof(*own));
+	return own;
+}
+#endif
 
 static __always_inline struct weft_connection *weft_attach(struct sock *sk)
 {
-	struct weft_connection *c = weft_take_slot(sk, ALGORITHM_ID);
+	struct weft_connection *c;
 	__u32 s;
 
+#if ALGORITHM_ROWS
+	if (!weft_make_rows(sk))
+		return NULL;
+#endif
+	c = weft_take_slot(sk, ALGORITHM_ID);
 	if (!c)
 		return NULL;
 	s = weft_private(sk)->slot % WEFT_SUBFLOWS;
@@ -170,12 +202,20 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 	struct weft_window *w;
 	bool forward, after_cut;
 	__u8 state;
+#if ALGORITHM_ROWS
+	struct WEFT_PASTE(ALGORITHM, _rows) *own;
+#endif
 
 	if (!c) {
 		c = weft_resume(sk);
 		if (!c)
 			return;
 	}
+#if ALGORITHM_ROWS
+	own = bpf_sk_storage_get(&rows, sk, NULL, 0);
+	if (!own)
+		return;
+#endif
 	s = ca->slot % WEFT_SUBFLOWS;
 	w = &c->w[s];
 	subflow = &c->subflow[s];
@@ -206,6 +246,9 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 		if (s == c->initial)
 			weft_find_idle(c, tp->tcp_mstamp);
 #endif
+#if ALGORITHM_ROWS
+		ROWS(round)(own, w);
+#endif
 		ON(round)(c, &parameters, s, ca->round_acked, ca->round_marked);
 		if (ALGORITHM_ACTIVE)
 			weft_tell_suppression(c, before);
@@ -213,6 +256,11 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 		ca->round_marked = 0;
 		ca->round_end = tp->snd_nxt;
 	}
+#if ALGORITHM_ROWS
+	/* Duplicates deliver too, selective acknowledgements or not. One that delivers nothing is about no packet. */
+	if (acked)
+		ROWS(ack)(own, w, &parameters, acked, marked);
+#endif
 	/* What was sent before a cut neither grows the window nor cuts it again. */
 	after_cut = weft_before(ca->cut_end, una);
 	if (after_cut)

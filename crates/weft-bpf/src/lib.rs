@@ -7,8 +7,9 @@
 pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// All programs: `{program}.bpf.c` in [`SOURCES`].
-pub const PROGRAMS: [&str; 12] = [
+pub const PROGRAMS: [&str; 13] = [
     "weft_amp",
+    "weft_amp_fg",
     "weft_dcm",
     "weft_dctcp",
     "weft_lia",

@@ -34,6 +34,7 @@ enum weft_algorithm {
 	WEFT_DCTCP = 3,
 	WEFT_LIA = 4,
 	WEFT_XMP = 5,
+	WEFT_AMP_FG = 6,
 };
 
 /* Parameters of an algorithm, set before it is loaded; the names of weft-cc's parameters. */
@@ -48,6 +49,8 @@ struct weft_parameters {
 	__u32 ssr;	/* 0 or 1 */
 	__u32 per_ack;	/* 0 or 1 */
 	__u32 dctcp_cut; /* 0 or 1 */
+	__u32 neighbours; /* 0 or 1 */
+	__u32 reserved;
 };
 
 /* One subflow's congestion window. The algorithm owns cwnd, ssthresh, active and slot, the transport the rest. */

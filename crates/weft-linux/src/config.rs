@@ -352,6 +352,9 @@ impl Config {
         // The paper's 0 leaves a connection that is suppressed less than its share (docs/linux.md).
         let amp = parameters.entry(Name::Amp.kernel().to_owned()).or_default();
         amp.entry("dctcp_cut".to_owned()).or_insert(1.0);
+        // Below two packets each one waits for the receiver's delayed acknowledgement.
+        let amp_fg = parameters.entry(Name::AmpFg.kernel().to_owned()).or_default();
+        amp_fg.entry("cwnd_min".to_owned()).or_insert(2.0);
         parameters
             .iter()
             .filter_map(|(name, given)| Some((Name::parse(name)?, given.clone().into_iter().collect())))

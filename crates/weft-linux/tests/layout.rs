@@ -1,4 +1,5 @@
-//! User space reads what the programs write: every struct of `weft-bpf`'s `weft.h` is the same on both sides.
+//! User space reads what the programs write: every struct of `weft-bpf`'s `weft.h` is the same on both sides, and so are AMP-FG's
+//! rows, which the twin keeps.
 
 use libbpf_rs::btf::types::{MemberAttr, Struct};
 use libbpf_rs::btf::{Btf, HasSize};
@@ -12,8 +13,13 @@ fn every_field_is_where_the_compiled_programs_have_it() {
         let file = folder.path().join(name.kernel());
         std::fs::write(&file, name.object()).expect("a temporary file");
         let btf = Btf::from_path(&file).expect("the programs have type information");
-        // Rules are another program's.
-        for here in mirrored().into_iter().filter(|here| here.name != "weft_rule") {
+        let structs = mirrored().into_iter().filter(|here| match here.name {
+            // Rules are another program's.
+            "weft_rule" => false,
+            "amp_fg_row" | "amp_fg_rows" => *name == Name::AmpFg,
+            _ => true,
+        });
+        for here in structs {
             let c = here.name;
             let found: Struct<'_> = btf
                 .type_by_name(c)

@@ -1,4 +1,4 @@
-//! `weft.h` of the BPF programs as user space sees it. A test of `weft-linux` compares every field with the type
+//! `weft.h` of the BPF programs as user space sees it, and the rows of `amp_fg.h`. A test of `weft-linux` compares every field with the type
 //! information of the compiled programs; what the fields mean is said in the header.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -68,6 +68,8 @@ mirrors! {
         ssr: u32,
         per_ack: u32,
         dctcp_cut: u32,
+        neighbours: u32,
+        reserved: u32,
     }
     /// `struct weft_window`.
     "weft_window" => Window {
@@ -120,6 +122,20 @@ mirrors! {
         changed: u64,
         opened: u64,
         netns: u64,
+    }
+    /// `struct amp_fg_row`.
+    "amp_fg_row" => Row {
+        bits: [u64; 32],
+        shift: u32,
+        reserved: u32,
+    }
+    /// `struct amp_fg_rows`.
+    "amp_fg_rows" => Rows {
+        row: [Row; 2],
+        now: u32,
+        packets: u32,
+        changes: u32,
+        last: u32,
     }
     /// `struct weft_event`.
     "weft_event" => Event {

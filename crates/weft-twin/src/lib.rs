@@ -13,28 +13,34 @@ use std::sync::Arc;
 use weft_cc::reno::Reno;
 use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Entry, Error, Factory, Round};
 
-use layout::{Connection, PACKET, Parameters, SUBFLOWS, Window};
+use layout::{Connection, PACKET, Parameters, Rows, SUBFLOWS, Window};
 
 /// What a spec writes in front of an algorithm's name.
 pub const PREFIX: &str = "kernel:";
 
 /// `enum weft_algorithm`, and what a spec calls each.
-const ALGORITHMS: [(&str, u32); 5] = [
+const ALGORITHMS: [(&str, u32); 6] = [
     ("kernel:amp", 1),
+    ("kernel:amp-fg", AMP_FG),
     ("kernel:dcm", 2),
     ("kernel:dctcp", 3),
     ("kernel:lia", 4),
     ("kernel:xmp", 5),
 ];
 
+/// `WEFT_AMP_FG`, the only one with rows.
+const AMP_FG: u32 = 6;
+
 #[allow(unsafe_code, reason = "C is called through here and nowhere else")]
 mod ffi {
-    use super::layout::{Connection, Parameters, SUBFLOWS};
+    use super::AMP_FG;
+    use super::layout::{Connection, Parameters, Rows, SUBFLOWS};
 
     unsafe extern "C" {
         fn weft_twin_event(
             algorithm: u32,
             c: *mut Connection,
+            rows: *mut Rows,
             p: *const Parameters,
             event: u32,
             s: u32,
@@ -47,16 +53,23 @@ mod ffi {
     pub(super) fn event(
         algorithm: u32,
         connection: &mut Connection,
+        rows: &mut [Rows],
         parameters: &Parameters,
         event: u32,
         s: usize,
         [acked, marked]: [u32; 2],
     ) {
         assert!(s < SUBFLOWS && (connection.initial as usize) < SUBFLOWS);
-        // SAFETY: both structs have C's layout (a test compares them with the header's own type information) and
-        // are borrowed for the call; C indexes windows with `s` and `initial`, which are in bounds, and with
-        // loops of its own up to SUBFLOWS; it keeps no pointer.
-        unsafe { weft_twin_event(algorithm, connection, parameters, event, s as u32, acked, marked) }
+        assert!(algorithm != AMP_FG || rows.len() == SUBFLOWS);
+        let rows = rows.as_mut_ptr();
+        // SAFETY: the structs have C's layout (a test compares them with the headers' own type information) and
+        // are borrowed for the call; C indexes windows and, of AMP-FG, rows with `s` and `initial`, which are in
+        // bounds, and with loops of its own up to SUBFLOWS; it masks positions within a row; it keeps no pointer.
+        unsafe {
+            weft_twin_event(
+                algorithm, connection, rows, parameters, event, s as u32, acked, marked,
+            );
+        }
     }
 }
 
@@ -69,6 +82,8 @@ pub struct Twin {
     echo: Echo,
     parameters: Parameters,
     connection: Box<Connection>,
+    /// AMP-FG's, one for each subflow; none of the others.
+    rows: Vec<Rows>,
 }
 
 /// Events in the order of `enum twin_event`.
@@ -81,6 +96,8 @@ enum Event {
     FastRetransmit,
     Timeout,
     Close,
+    /// An acknowledgement, whether or not the window may grow.
+    Delivered,
 }
 
 impl Twin {
@@ -102,6 +119,11 @@ impl Twin {
             echo: Algorithm::build(algorithm, given)?.echo(),
             parameters: Parameters::new(algorithm, given)?,
             connection: Box::new(zerocopy::FromZeros::new_zeroed()),
+            rows: if *number == AMP_FG {
+                vec![zerocopy::FromZeros::new_zeroed(); SUBFLOWS]
+            } else {
+                Vec::new()
+            },
         })
     }
 
@@ -131,6 +153,7 @@ impl Twin {
         ffi::event(
             self.algorithm,
             &mut self.connection,
+            &mut self.rows,
             &self.parameters,
             event as u32,
             s,
@@ -173,6 +196,9 @@ impl CongestionControl for Twin {
     /// The kernel's `cong_control` decides before it calls the algorithm whether the window may grow.
     fn on_ack(&mut self, w: &mut [weft_cc::Window], s: usize, ack: Ack) {
         if s < SUBFLOWS {
+            if !self.rows.is_empty() {
+                self.event(Event::Delivered, w, s, [ack.acked, ack.marked]);
+            }
             if ack.may_grow {
                 self.event(Event::Ack, w, s, [ack.acked, ack.marked]);
             }

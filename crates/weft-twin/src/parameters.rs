@@ -32,6 +32,8 @@ impl Parameters {
             ssr: value("ssr") as u32,
             per_ack: value("per_ack") as u32,
             dctcp_cut: value("dctcp_cut") as u32,
+            neighbours: value("neighbours") as u32,
+            reserved: 0,
         })
     }
 }

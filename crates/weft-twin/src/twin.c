@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /* The algorithms of the BPF programs behind one function. */
+#include <string.h>
+
 #include "amp.h"
+#include "amp_fg.h"
 #include "dcm.h"
 #include "dctcp.h"
 #include "lia.h"
 #include "xmp.h"
 
 /* The numbers that lib.rs gives weft-cc's events. */
-enum twin_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE };
+enum twin_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE, DELIVERED };
 
 #define TWIN(name)                                                                                            \
 	static void name##_event(struct weft_connection *c, const struct weft_parameters *p, __u32 event, __u32 s, \
@@ -39,18 +42,42 @@ enum twin_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE };
 	}
 
 TWIN(amp)
+TWIN(amp_fg)
 TWIN(dcm)
 TWIN(dctcp)
 TWIN(lia)
 TWIN(xmp)
 
-/* The event of subflow s of a connection with this algorithm; then what the kernel does before it uses the window. */
-void weft_twin_event(__u32 algorithm, struct weft_connection *c, const struct weft_parameters *p, __u32 event, __u32 s,
-		     __u32 acked, __u32 marked)
+/* What the programs do with the rows beside those events. */
+static void rows_event(struct amp_fg_rows *rows, struct weft_window *w, const struct weft_parameters *p, __u32 event,
+		       __u32 acked, __u32 marked)
+{
+	switch (event) {
+	case OPEN:
+		memset(rows, 0, sizeof(*rows));
+		break;
+	case DELIVERED:
+		amp_fg_rows_ack(rows, w, p, acked, marked);
+		break;
+	case ROUND:
+		amp_fg_rows_round(rows, w);
+		break;
+	}
+}
+
+/* The event of subflow s of a connection with this algorithm; then what the kernel does before it uses the window. `rows` are
+ * those of all its subflows, where the algorithm has such.
+ */
+void weft_twin_event(__u32 algorithm, struct weft_connection *c, struct amp_fg_rows *rows, const struct weft_parameters *p,
+		     __u32 event, __u32 s, __u32 acked, __u32 marked)
 {
 	switch (algorithm) {
 	case WEFT_AMP:
 		amp_event(c, p, event, s, acked, marked);
+		break;
+	case WEFT_AMP_FG:
+		rows_event(&rows[s], &c->w[s], p, event, acked, marked);
+		amp_fg_event(c, p, event, s, acked, marked);
 		break;
 	case WEFT_DCM:
 		dcm_event(c, p, event, s, acked, marked);

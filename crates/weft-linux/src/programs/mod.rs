@@ -14,7 +14,7 @@
 //! # Ok::<(), weft_linux::programs::Error>(())
 //! ```
 //!
-//! - [`Programs::load`] registers `weft_NAME` for each name given, on the whole machine, usable in every network
+//! - [`Programs::load`] registers a congestion control for each name given, such as `weft_amp`, on the whole machine, usable in every network
 //!   namespace. A socket chooses it by `TCP_CONGESTION`, a namespace by `net.ipv4.tcp_congestion_control`.
 //! - [`Programs::connections`] is a snapshot of all connections, MPTCP's and TCP's, with their subflows' windows.
 //! - [`Programs::events`] reports what the path manager must do at once: [`Kind`](crate::events::Kind).
@@ -44,11 +44,11 @@ pub use stats::{ConnectionStats, Subflow, Totals};
 const SHARED: [&str; 3] = ["connections", "events", "totals"];
 
 macro_rules! names {
-    ($($variant:ident = $number:literal, $name:literal;)+) => {
+    ($($variant:ident = $number:literal, $name:literal, $kernel:literal;)+) => {
         /// A congestion control that can be loaded.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Name {
-            $(#[doc = concat!("`weft_", $name, "`.")] $variant = $number,)+
+            $(#[doc = concat!("`", $kernel, "`.")] $variant = $number,)+
         }
 
         impl Name {
@@ -62,7 +62,7 @@ macro_rules! names {
 
             /// As the kernel calls it.
             pub fn kernel(self) -> &'static str {
-                match self { $(Self::$variant => concat!("weft_", $name),)+ }
+                match self { $(Self::$variant => $kernel,)+ }
             }
 
             /// Of either of the two.
@@ -77,7 +77,7 @@ macro_rules! names {
             /// The compiled programs, an ELF file.
             pub fn object(self) -> &'static [u8] {
                 match self {
-                    $(Self::$variant => include_bytes!(concat!(env!("OUT_DIR"), "/weft_", $name, ".o")),)+
+                    $(Self::$variant => include_bytes!(concat!(env!("OUT_DIR"), "/", $kernel, ".o")),)+
                 }
             }
         }
@@ -86,11 +86,12 @@ macro_rules! names {
 
 // The numbers are those of `enum weft_algorithm`.
 names! {
-    Amp = 1, "amp";
-    Dcm = 2, "dcm";
-    Dctcp = 3, "dctcp";
-    Lia = 4, "lia";
-    Xmp = 5, "xmp";
+    Amp = 1, "amp", "weft_amp";
+    AmpFg = 6, "amp-fg", "weft_amp_fg";
+    Dcm = 2, "dcm", "weft_dcm";
+    Dctcp = 3, "dctcp", "weft_dctcp";
+    Lia = 4, "lia", "weft_lia";
+    Xmp = 5, "xmp", "weft_xmp";
 }
 
 /// How to load.

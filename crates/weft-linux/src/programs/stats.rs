@@ -54,7 +54,7 @@ pub struct Subflow {
     pub active: bool,
     /// Does it recover from a loss?
     pub in_recovery: bool,
-    /// DCTCP's and DCM's estimate of the fraction of marked packets.
+    /// DCTCP's and DCM's estimate of the fraction of marked packets; AMP-FG's part of the window that a round with marks takes.
     pub alpha: Option<f64>,
     /// Smoothed round-trip time in seconds; 0 before the first sample.
     pub srtt: f64,
@@ -122,7 +122,7 @@ impl ConnectionStats {
 
 impl Subflow {
     fn read(c: &layout::Connection, algorithm: Name, s: usize) -> Self {
-        /// `DCTCP_ALPHA` and its scale.
+        /// `DCTCP_ALPHA` and `AMP_FG_ALPHA`, and their scale.
         const ALPHA: (usize, f64) = (0, 1_073_741_824.0);
         /// `TCP_INFINITE_SSTHRESH`.
         const INFINITE: u64 = 0x7fff_ffff << 24;
@@ -140,7 +140,8 @@ impl Subflow {
             },
             active: w.active != 0,
             in_recovery: w.in_recovery != 0,
-            alpha: matches!(algorithm.algorithm(), "dcm" | "dctcp").then(|| w.slot[ALPHA.0] as f64 / ALPHA.1),
+            alpha: matches!(algorithm.algorithm(), "amp-fg" | "dcm" | "dctcp")
+                .then(|| w.slot[ALPHA.0] as f64 / ALPHA.1),
             srtt: f64::from(w.srtt) / 8e6,
             mss: subflow.mss,
             acked: subflow.acked,

@@ -31,9 +31,14 @@ pub fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {
 
 /// Loads the programs; waits while somebody else has the names.
 pub fn load(names: &[Name]) -> Programs {
+    load_with(names, &Options::default())
+}
+
+/// The same with options.
+pub fn load_with(names: &[Name], options: &Options) -> Programs {
     let begin = Instant::now();
     loop {
-        match Programs::load(names, &Options::default()) {
+        match Programs::load(names, options) {
             Err(Error::Registered(_)) if begin.elapsed() < Duration::from_secs(60) => {
                 std::thread::sleep(Duration::from_millis(200));
             }

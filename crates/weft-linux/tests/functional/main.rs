@@ -9,6 +9,7 @@ mod guest;
 mod machine;
 mod marks;
 mod peers;
+mod positions;
 mod rules;
 
 use std::time::Duration;

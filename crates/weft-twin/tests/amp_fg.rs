@@ -1,0 +1,140 @@
+//! AMP-FG's alpha in fixed point, against equations (3) to (5) in floating point.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use weft_cc::{Ack, CongestionControl, Round, Window};
+use weft_twin::Twin;
+
+/// Powers are within 2^-30, and alpha is rounded to that.
+const ERROR: f64 = 1.0 / (1 << 29) as f64;
+/// Packets of a round up to which all marks of the next one are kept: `AMP_FG_POSITIONS / 2`.
+const ALL_KEPT: usize = 1024;
+
+/// A subflow of the kernel's AMP-FG.
+struct Subflow {
+    twin: Twin,
+    w: Vec<Window>,
+    before: Vec<bool>,
+}
+
+impl Subflow {
+    fn open() -> Self {
+        let mut subflow = Self {
+            twin: Twin::new("kernel:amp-fg", &[]).expect("it exists"),
+            w: vec![Window {
+                established: true,
+                ..Window::new(10.0, 10.0)
+            }],
+            before: Vec::new(),
+        };
+        subflow.twin.on_open(&mut subflow.w, 0);
+        subflow
+    }
+
+    /// A round of these packets, acknowledged in pieces of one kind; alpha of the kernel's, and by the equations.
+    fn round(&mut self, marks: Vec<bool>) -> (f64, f64) {
+        for piece in marks.chunk_by(|a, b| a == b) {
+            let acked = piece.len() as u32;
+            let ack = Ack {
+                acked,
+                marked: if piece[0] { acked } else { 0 },
+                ..Ack::default()
+            };
+            self.twin.on_ack(&mut self.w, 0, ack);
+        }
+        self.twin.on_round(&mut self.w, 0, Round::default());
+        let alpha = self.twin.connection().w[0].slot[0] as f64 / f64::from(1 << 30);
+        let exact = equations(&self.before, &marks);
+        self.before = marks;
+        (alpha, exact)
+    }
+}
+
+/// Alpha of equations (3) to (5).
+fn equations(before: &[bool], marks: &[bool]) -> f64 {
+    let cw = marks.len() as f64;
+    let other = |j: usize| before.get(j).copied().unwrap_or(false);
+    let changes = (0..marks.len()).filter(|&j| marks[j] != other(j)).count();
+    let beta = changes as f64 / cw;
+    let marked = (0..marks.len()).filter(|&j| marks[j]);
+    marked.map(|j| ((j + 1) as f64 / cw).powf(beta)).sum::<f64>() / cw
+}
+
+fn at_random(length: usize, random: &mut impl Rng) -> Vec<bool> {
+    let share = random.random_range(0.0..1.0_f64).powi(2);
+    (0..length).map(|_| random.random_bool(share)).collect()
+}
+
+/// Not marked, then marked, then not marked.
+fn one_run(length: usize, random: &mut impl Rng) -> Vec<bool> {
+    let first = random.random_range(0..length);
+    let last = random.random_range(first..length);
+    (0..length).map(|j| (first..=last).contains(&j)).collect()
+}
+
+#[test]
+fn alpha_of_rounds_of_every_length_is_that_of_the_equations() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let (mut subflow, mut worst) = (Subflow::open(), 0.0_f64);
+    for length in (1..=ALL_KEPT).cycle().take(8 * ALL_KEPT) {
+        // So that rounds of any two lengths follow one another.
+        let length = if random.random() {
+            length
+        } else {
+            random.random_range(1..=length)
+        };
+        let (alpha, exact) = subflow.round(at_random(length, &mut random));
+        worst = worst.max((alpha - exact).abs());
+    }
+    println!("alpha: {worst:e} of {ERROR:e}");
+    assert!(worst <= ERROR, "{worst:e}");
+}
+
+#[test]
+fn one_round_may_have_twice_the_packets_of_the_one_before() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
+    let mut subflow = Subflow::open();
+    for _ in 0..20 {
+        let _ = subflow.round(at_random(ALL_KEPT, &mut random));
+        let (alpha, exact) = subflow.round(at_random(2 * ALL_KEPT, &mut random));
+        assert!((alpha - exact).abs() <= ERROR, "{alpha}, exactly {exact}");
+        // The next one keeps every second mark; then all again.
+        let _ = subflow.round(at_random(ALL_KEPT, &mut random));
+        let _ = subflow.round(at_random(ALL_KEPT, &mut random));
+    }
+}
+
+/// Of runs of marks nothing is lost but at their ends: each end moves the sums of equations (3) and (5) by at most one of the
+/// marks kept.
+#[test]
+fn longer_rounds_keep_enough_marks_of_runs() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+    let mut subflow = Subflow::open();
+    let (mut worst, mut lengths) = (0.0_f64, [ALL_KEPT; 3]);
+    for _ in 0..2_000 {
+        let [_, before, last] = lengths;
+        let length = random.random_range(last / 4..=2 * last).clamp(100, 300_000);
+        lengths = [before, last, length];
+        let (alpha, exact) = subflow.round(one_run(length, &mut random));
+        // One mark in so many was kept, of this round and of the one before.
+        let kept = before.max(last).div_ceil(ALL_KEPT).next_power_of_two() as f64;
+        let ends = 5.0 * kept / length as f64;
+        worst = worst.max((alpha - exact).abs() / ends);
+        assert!(
+            (alpha - exact).abs() <= ends,
+            "{length} packets: {alpha}, exactly {exact}"
+        );
+    }
+    println!("alpha: {worst} of what the ends of runs may make");
+}
+
+#[test]
+fn all_marked_twice_takes_the_whole_window() {
+    for length in [1, 2, 3, 64, 65, 1000] {
+        let mut subflow = Subflow::open();
+        let _ = subflow.round(vec![true; length]);
+        let (alpha, exact) = subflow.round(vec![true; length]);
+        assert_eq!((alpha, exact), (1.0, 1.0));
+        assert_eq!(subflow.w[0].cwnd, 1.0);
+    }
+}
