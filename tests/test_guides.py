@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -34,6 +35,26 @@ def test_page(page: Path, reader: Path) -> None:
     # What the crate outside the tree compiles is kept for the next time.
     variables = {"WEFT": str(ROOT), "CARGO_TARGET_DIR": str(ROOT / "target" / "template")}
     assert Guide(page, reader, variables).follow(renew=RENEW) == []
+
+
+def test_readme(reader: Path) -> None:
+    """Its spec, its Python and its commands in their order, but for what takes an hour or changes this machine."""
+
+    def made(block: re.Match[str]) -> str:
+        language, text = block.groups()
+        if language:
+            title = ' title="incast.toml"' if language == "toml" else ""
+            return f"```{language}{title}\n{text}```"
+        lines = [line.removeprefix(".venv/bin/") for line in text.splitlines() if line.startswith(".venv/bin/weft ")]
+        short = [line for line in lines if "weft reproduce" not in line or "--list" in line or "--quick" in line]
+        return "\n".join(["```bash", *short, "```"])
+
+    page = reader / "README.md"
+    page.write_text(re.sub(r"```(\w*)\n(.*?)```", made, (ROOT / "README.md").read_text(), flags=re.DOTALL))
+    assert Guide(page, reader, {}).follow() == []
+    assert {"weft-incast", "results", "sweep", "tuned", "report.html", "slowdown.pdf", "weft-amp-fig08"} <= {
+        path.name for path in reader.iterdir()
+    }
 
 
 def test_what_differs_is_found(tmp_path: Path) -> None:
