@@ -29,6 +29,19 @@ pub fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {
     }
 }
 
+/// Is a registration a BPF link, as from Linux 6.4 on?
+pub fn has_links() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel's release");
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map_while(|n| n.parse().ok());
+    let version: (u32, u32) = (
+        numbers.next().expect("a version"),
+        numbers.next().expect("a version"),
+    );
+    version >= (6, 4)
+}
+
 /// Loads the programs; waits while somebody else has the names.
 pub fn load(names: &[Name]) -> Programs {
     load_with(names, &Options::default())

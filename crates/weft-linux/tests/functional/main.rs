@@ -54,9 +54,8 @@ fn names_left_behind_are_taken_back() {
                 },
             )
         };
-        let has_links = || !machine::is_emulated();
         let killed = load().expect("the program loads");
-        if has_links() {
+        if machine::has_links() {
             assert!(matches!(load(), Err(Error::Registered("weft_xmp"))));
             drop(killed);
         } else {
@@ -67,7 +66,7 @@ fn names_left_behind_are_taken_back() {
             drop(load().expect("the program loads again"));
         }
         let pin = folder.join("registration_weft_xmp");
-        assert_eq!(pin.exists(), !has_links());
+        assert_eq!(pin.exists(), !machine::has_links());
         assert!(!Programs::take_back(&pin), "its registration has ended");
     });
 }
@@ -91,7 +90,7 @@ fn programs_take_the_place_of_others_under_their_name() {
         // A process that becomes another one drops nothing.
         let hand_over = |mut programs: Programs| {
             programs.hand_over(&folder).expect("pins");
-            if machine::is_emulated() {
+            if !machine::has_links() {
                 std::mem::forget(programs);
             }
         };
