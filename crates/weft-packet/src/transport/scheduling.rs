@@ -35,14 +35,35 @@ const OWN_BUFFER: u32 = 4096;
 /// 200 ms each, and does so at the fifth without an answer (`mptcp_pm_subflow_chk_stale`).
 const STALE: u32 = 3;
 
+/// The rank of a subflow that is given nothing.
+const NOBODY: u64 = u64::MAX;
+
 /// What a connection's subflows were given and have not sent yet.
+///
+/// Who is given the next burst is looked for at every acknowledgement, which changes the answer for one subflow. So each one's rank is
+/// kept, and computed anew only when it may have changed.
 pub struct Queues {
     /// Chunks before this are in the connection's own send buffer, or were.
     written: u32,
+    /// Bytes of all send buffers.
+    buffers: u32,
+    /// Chunks that the connection's own send buffer takes.
+    room: u32,
+    /// Bit `s`: has subflow `s`, or its window, changed since its rank was computed?
+    changed: u64,
+    /// Bit `s`: is subflow `s` without anything to send? Its buffer grows with its window.
+    empty: u64,
+    /// The subflow of the lowest rank is given the next burst: by when it would have sent all it holds, suppressed ones last;
+    /// [`NOBODY`] if it is given nothing.
+    ranks: Box<[u64]>,
+    /// The first subflow of the lowest rank.
+    first: usize,
+    /// Has its rank risen, so that it is to be looked for?
+    risen: bool,
+    /// A subflow's each.
+    of: Box<[Queue]>,
     /// Chunks to be given again, because the subflow that held them does not answer (`__mptcp_retransmit_pending_data`).
     returned: VecDeque<u32>,
-    /// A subflow's each.
-    of: Vec<Queue>,
 }
 
 /// What a subflow was given and has not sent yet.
@@ -55,6 +76,8 @@ struct Queue {
     pace: f64,
     /// Its send buffer in bytes of memory (`sk_sndbuf`); it never shrinks.
     buffer: u32,
+    /// As much of it as [`Queues::buffers`] contains.
+    counted: u32,
     /// Timeouts in a row.
     timeouts: u32,
 }
@@ -95,13 +118,42 @@ impl Queue {
 
     /// The buffer grows to two windows where it, and not the window, holds data back (`tcp_should_expand_sndbuf`,
     /// `tcp_sndbuf_expand`).
-    fn expand(&mut self, subflow: &Subflow, window: &Window, mss: u32) {
+    #[inline(always)]
+    fn expanded(&self, window: &Window, subflow: &Subflow, mss: u32) -> u32 {
         if self.buffer == 0 || self.len == 0 && subflow.may_send(window) {
             let segment = (mss + 640).next_power_of_two() + 256;
             let wanted = 2.0 * window.cwnd.max(LEAST_WINDOW) * f64::from(segment);
-            self.buffer = self.buffer.max(wanted.min(LARGEST_BUFFER) as u32);
+            return self.buffer.max(wanted.min(LARGEST_BUFFER) as u32);
+        }
+        self.buffer
+    }
+
+    /// What its buffer adds to the connection's.
+    #[inline(always)]
+    fn share(&self, window: &Window, subflow: &Subflow, mss: u32) -> u32 {
+        if takes_part(window, subflow) {
+            self.expanded(window, subflow, mss)
+        } else {
+            0
         }
     }
+
+    /// See [`Queues::ranks`].
+    #[inline(always)]
+    fn rank(&self, window: &Window, subflow: &Subflow, mss: u32) -> u64 {
+        if !takes_part(window, subflow) || self.is_stale(subflow) {
+            return NOBODY;
+        }
+        let linger = f64::from(self.memory(subflow, mss)) / self.pace;
+        // Numbers that are not negative are in the order of their bits.
+        linger.to_bits() | u64::from(!window.active) << 63
+    }
+}
+
+/// Might the subflow be given data?
+#[inline(always)]
+fn takes_part(window: &Window, subflow: &Subflow) -> bool {
+    window.established && subflow.held & (DRAINS | ASIDE) == 0
 }
 
 /// What the scheduler reads whether the socket is paced or not, in bytes per second.
@@ -111,7 +163,8 @@ fn pacing_rate(window: &Window, subflow: &Subflow, mss: u32) -> f64 {
 
 /// Bytes of a connection's queues, with `subflows`, a run of chunks each.
 pub fn bytes(subflows: u32) -> usize {
-    size_of::<Queues>() + subflows as usize * (size_of::<Queue>() + 4 * size_of::<(u32, u32)>())
+    let each = size_of::<Queue>() + size_of::<u64>() + 4 * size_of::<(u32, u32)>();
+    size_of::<Queues>() + subflows as usize * each
 }
 
 impl Queues {
@@ -119,9 +172,96 @@ impl Queues {
     pub fn new(subflows: u32) -> Self {
         Self {
             written: 0,
+            buffers: OWN_BUFFER,
+            room: 0,
+            changed: all(subflows),
+            empty: all(subflows),
+            ranks: vec![NOBODY; subflows as usize].into(),
+            first: 0,
+            risen: false,
+            of: vec![Queue::default(); subflows as usize].into(),
             returned: VecDeque::new(),
-            of: vec![Queue::default(); subflows as usize],
         }
+    }
+
+    /// Any of the subflows may have changed.
+    pub fn forget_ranks(&mut self) {
+        self.changed = all(self.of.len() as u32);
+    }
+
+    fn push(&mut self, s: usize, chunk: u32) {
+        self.of[s].push(chunk);
+        self.empty &= !(1 << s);
+    }
+
+    fn pop(&mut self, s: usize) -> Option<u32> {
+        let queue = &mut self.of[s];
+        let chunk = queue.pop();
+        self.empty |= u64::from(queue.len == 0) << s;
+        chunk
+    }
+
+    /// Computes the ranks of those that may have changed, and of those whose buffers grow.
+    #[inline(always)]
+    fn look(&mut self, windows: &[Window], subflows: &[Subflow], mss: u32) {
+        let mut idle = self.empty & !self.changed;
+        while idle != 0 {
+            let s = idle.trailing_zeros() as usize;
+            idle &= idle - 1;
+            let queue = &self.of[s];
+            let grows = queue.counted != 0 && queue.expanded(&windows[s], &subflows[s], mss) != queue.counted;
+            self.changed |= u64::from(grows) << s;
+        }
+        while self.changed != 0 {
+            let s = self.changed.trailing_zeros() as usize;
+            self.changed &= self.changed - 1;
+            self.rank(s, &windows[s], &subflows[s], mss);
+        }
+        if self.risen {
+            self.risen = false;
+            let mut least = NOBODY;
+            for (s, &rank) in self.ranks.iter().enumerate() {
+                if rank < least {
+                    (self.first, least) = (s, rank);
+                }
+            }
+        }
+        debug_assert!(self.is_current(windows, subflows, mss));
+    }
+
+    /// Computes the rank of subflow `s`.
+    #[inline(always)]
+    fn rank(&mut self, s: usize, window: &Window, subflow: &Subflow, mss: u32) {
+        let queue = &mut self.of[s];
+        let counted = queue.counted;
+        queue.counted = queue.share(window, subflow, mss);
+        queue.buffer = queue.buffer.max(queue.counted);
+        if queue.counted != counted {
+            self.buffers = self.buffers - counted + queue.counted;
+            self.room = (self.buffers / mss).max(1);
+        }
+        if queue.pace == 0.0 && takes_part(window, subflow) && !queue.is_stale(subflow) {
+            queue.pace = pacing_rate(window, subflow, mss);
+        }
+        let rank = queue.rank(window, subflow, mss);
+        let before = std::mem::replace(&mut self.ranks[s], rank);
+        if s == self.first {
+            self.risen |= rank > before;
+        } else if (rank, s) < (self.ranks[self.first], self.first) {
+            self.first = s;
+        }
+    }
+
+    /// Would computing anything anew change it?
+    fn is_current(&self, windows: &[Window], subflows: &[Subflow], mss: u32) -> bool {
+        let lowest = self.ranks[self.first];
+        (0..subflows.len()).all(|s| {
+            let (queue, window, subflow) = (&self.of[s], &windows[s], &subflows[s]);
+            queue.share(window, subflow, mss) == queue.counted
+                && queue.rank(window, subflow, mss) == self.ranks[s]
+                && (lowest < self.ranks[s]
+                    || lowest == self.ranks[s] && (self.first <= s || lowest == NOBODY))
+        })
     }
 
     /// The chunks that the application has handed over: what it stops at has them before.
@@ -142,10 +282,16 @@ impl Queues {
                 self.returned.push_back(chunk);
             }
         }
-        while let Some(chunk) = self.of[s as usize].pop() {
+        while let Some(chunk) = self.pop(s as usize) {
             self.returned.push_back(chunk);
         }
+        self.forget_ranks();
     }
+}
+
+/// A bit for each of `subflows`.
+fn all(subflows: u32) -> u64 {
+    u64::MAX >> (64 - subflows)
 }
 
 impl Connection {
@@ -178,7 +324,7 @@ impl Connection {
 
     /// The next chunk that subflow `s` was given.
     pub fn take_given(&mut self, s: u32) -> Option<u32> {
-        self.queues.as_deref_mut()?.of[s as usize].pop()
+        self.queues.as_deref_mut()?.pop(s as usize)
     }
 
     /// Gives a burst to the subflow that would have sent all it holds first; suppressed ones, which the kernel calls backup, only if no
@@ -192,30 +338,13 @@ impl Connection {
         if queues.returned.is_empty() && self.next >= self.written {
             return None;
         }
-        let mut first = [None, None];
-        let mut buffer = OWN_BUFFER;
-        for (s, queue) in queues.of.iter_mut().enumerate() {
-            let (window, subflow) = (&self.windows[s], &subflows[s]);
-            if !window.established || subflow.held & (DRAINS | ASIDE) != 0 {
-                continue;
-            }
-            queue.expand(subflow, window, mss);
-            buffer = buffer.saturating_add(queue.buffer);
-            if queue.is_stale(subflow) {
-                continue;
-            }
-            if queue.pace == 0.0 {
-                queue.pace = pacing_rate(window, subflow, mss);
-            }
-            let linger = f64::from(queue.memory(subflow, mss)) / queue.pace;
-            let best = &mut first[usize::from(!window.active)];
-            if best.is_none_or(|(_, least)| linger < least) {
-                *best = Some((s, linger));
-            }
+        queues.look(&self.windows, subflows, mss);
+        let s = queues.first;
+        if queues.ranks[s] == NOBODY {
+            return None;
         }
-        let (s, _) = first[0].or(first[1])?;
         // The application is asked for more once a third of the connection's buffer is free (`sk_stream_is_writeable`).
-        let holds = (buffer / mss).max(1);
+        let holds = queues.room;
         let written = queues.written.max(self.next) - self.una;
         if written <= holds - holds / 3 {
             queues.written = self.una.saturating_add(holds).min(self.written);
@@ -235,7 +364,7 @@ impl Connection {
         // A fragment is given whole, but no more than a buffer of tiny segments.
         let fragment = burst.div_ceil(2).min(queue.buffer / (mss + SEGMENT_MEMORY) + 1);
         let mut left = burst.min(available);
-        while left > 0 && queue.memory(&subflows[s], mss) < queue.buffer {
+        while left > 0 && queues.of[s].memory(&subflows[s], mss) < queues.of[s].buffer {
             let some = fragment.min(left);
             left -= some;
             for _ in 0..some {
@@ -243,9 +372,10 @@ impl Connection {
                     self.next += 1;
                     self.next - 1
                 });
-                queue.push(chunk);
+                queues.push(s, chunk);
             }
         }
+        queues.changed |= 1 << s;
         Some(s)
     }
 
@@ -298,7 +428,8 @@ impl Connection {
         if idle && (self.windows[s].active || self.active() == 0) {
             while let Some(chunk) = self.take_reinjected(s as u32) {
                 if let Some(queues) = &mut self.queues {
-                    queues.of[s].push(chunk);
+                    queues.push(s, chunk);
+                    queues.changed |= 1 << s;
                 }
             }
         }
@@ -315,10 +446,16 @@ impl Host {
         let (first, n) = (connection.first, connection.windows.len());
         let subflows = &mut self.subflows[first as usize..][..n];
         let mut look = if connection.look_at_all {
-            u64::MAX >> (64 - n)
+            all(n as u32)
         } else {
             1 << (slot - first)
         };
+        if let Some(queues) = &mut connection.queues {
+            queues.changed |= look;
+            if connection.suppresses_within_rounds {
+                queues.forget_ranks();
+            }
+        }
         connection.look_at_all = false;
         while let Some(s) = connection.give(subflows, mss) {
             look |= 1 << s;

@@ -251,6 +251,9 @@ impl Host {
             }
         }
         connection.watch = Some(watch);
+        if let Some(queues) = &mut connection.queues {
+            queues.forget_ranks();
+        }
         for slot in joins {
             self.send_syn(slot, at);
         }
