@@ -1,7 +1,6 @@
 //! How a fabric is laid out in partitions: which nodes, ports and rings go where.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
@@ -9,11 +8,12 @@ use weft_fabric::{Fabric, Link, NodeId};
 
 use super::calendar::Calendar;
 use super::hash::link_hash;
-use super::network::{Network, Timer};
+use super::network::Network;
 use super::partition::{INDEX_BITS, QueueProbe, SAMPLE};
 use super::port::{Port, Rules};
 use super::ring::Ring;
 use super::route::HopBits;
+use super::timers::{Timer, Timers};
 use super::{Change, Plan};
 
 /// Packets that a node can get in one window: as many as a sort key can number.
@@ -149,7 +149,7 @@ impl<'a> Layout<'a> {
     }
 
     /// The ports, rings and timers of a partition.
-    pub fn network(&self, nodes: &Range<NodeId>, plan: &Plan, timers: Vec<Timer>) -> Network {
+    pub fn network(&self, nodes: &Range<NodeId>, plan: &Plan, first: Vec<Timer>) -> Network {
         let (mut ports, mut rules) = (Vec::new(), Vec::new());
         for l in self.links_from(nodes) {
             let link = &self.fabric.links[l];
@@ -168,13 +168,17 @@ impl<'a> Layout<'a> {
             rules.push(rule);
         }
         let rings = self.rings_to(nodes);
+        let mut timers = Timers::new(self.window);
+        for timer in first {
+            timers.push(timer);
+        }
         Network {
             ports,
             rules,
             rings: rings.clone().map(|_| Ring::new()).collect(),
             first_ring: rings.start as u32,
             calendar: Calendar::new(rings.len()),
-            timers: timers.into_iter().map(Reverse).collect(),
+            timers,
             due: BinaryHeap::new(),
             outboxes: vec![Vec::new(); self.bounds.len() - 1],
             lookahead: self.window,

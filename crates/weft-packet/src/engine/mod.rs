@@ -29,8 +29,7 @@ mod reference;
 mod ring;
 pub mod route;
 mod threads;
-
-use std::cmp::Reverse;
+mod timers;
 
 use weft_fabric::Fabric;
 use weft_run::{Change, LinkRecord};
@@ -38,10 +37,10 @@ use weft_run::{Change, LinkRecord};
 use hash::mix;
 use layout::Layout;
 pub use layout::MOST_ARRIVALS;
-use network::Timer;
 use packet::Packet;
 pub use partition::{At, Endpoint, QueueSample};
 use partition::{Partition, Place};
+use timers::Timer;
 
 /// Bytes of a link without packets: its port and ring, where both are, and a bit of the calendar.
 pub const LINK_BYTES: usize =
@@ -146,7 +145,7 @@ impl<E: Endpoint> Engine<E> {
         self.partitions[partition as usize]
             .network
             .timers
-            .push(Reverse(Timer { time, node, key }));
+            .push(Timer { time, node, key });
     }
 
     /// Changes a link as of [`now`](Self::now), before anything else that happens then.

@@ -10,17 +10,7 @@ use super::port::{Port, Rules};
 use super::prefetch::prefetch;
 use super::ring::Ring;
 use super::route::{HopBits, Route};
-
-/// A timer: when, at which node (numbered over all partitions), and what the endpoint or the engine makes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Timer {
-    /// Picoseconds.
-    pub time: u64,
-    /// Node.
-    pub node: u32,
-    /// Meaning.
-    pub key: u64,
-}
+use super::timers::{Timer, Timers};
 
 /// Everything of a partition but its endpoints.
 pub struct Network {
@@ -35,7 +25,7 @@ pub struct Network {
     /// Which rings have arrivals when.
     pub calendar: Calendar,
     /// Timers beyond the current window.
-    pub timers: BinaryHeap<Reverse<Timer>>,
+    pub timers: Timers,
     /// Timers of the node in progress that are due in this window.
     pub due: BinaryHeap<Reverse<Timer>>,
     /// Packets for other partitions' rings, by partition.
@@ -129,16 +119,13 @@ impl Network {
         if timer.time < self.end {
             self.due.push(Reverse(timer));
         } else {
-            self.timers.push(Reverse(timer));
+            self.timers.push(timer);
         }
     }
 
     /// The first window in which anything happens here.
     pub fn next_window(&self) -> u64 {
-        let timer = self
-            .timers
-            .peek()
-            .map_or(u64::MAX, |Reverse(t)| t.time / self.lookahead);
+        let timer = self.timers.next().unwrap_or(u64::MAX);
         self.calendar.next().unwrap_or(u64::MAX).min(timer)
     }
 }

@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 
 use super::captures::Captures;
 use super::hash::{mix, rank};
-use super::network::{Network, Timer};
+use super::network::Network;
 use super::order::sort_spread;
 use super::packet::Packet;
 use super::route::Route;
+use super::timers::Timer;
 
 /// What sits at a host: a transport.
 pub trait Endpoint: Send {
@@ -216,7 +217,9 @@ impl<E: Endpoint> Partition<E> {
         let start = window * self.network.lookahead;
         self.network.end = end;
         self.network.calendar.advance(window);
-        self.collect_due(end);
+        self.due.clear();
+        self.network.timers.take(window, end, &mut self.due);
+        self.due.sort_unstable_by_key(|t| (t.node, t.time, t.key));
         let mut due = 0;
         if self.network.calendar.take_occupied() {
             // The node whose packets are in the batch.
@@ -267,19 +270,6 @@ impl<E: Endpoint> Partition<E> {
             }
             bits &= bits - 1;
         }
-    }
-
-    /// Takes this window's timers out of the heap, sorted by node.
-    fn collect_due(&mut self, end: u64) {
-        self.due.clear();
-        while let Some(&Reverse(timer)) = self.network.timers.peek() {
-            if timer.time >= end {
-                break;
-            }
-            self.network.timers.pop();
-            self.due.push(timer);
-        }
-        self.due.sort_unstable_by_key(|t| (t.node, t.time, t.key));
     }
 
     /// Processes the batch at `node` and its timers, after the timers of the nodes before it.

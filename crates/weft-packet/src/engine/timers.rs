@@ -1,0 +1,147 @@
+//! Timers beyond what is being processed.
+//!
+//! Those of the near future, such as a card's, are filed under their windows, unsorted: a window's few are sorted when it comes. Later
+//! ones, such as those of retransmissions, are in a heap.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A timer: when, at which node (numbered over all partitions), and what the endpoint or the engine makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timer {
+    /// Picoseconds.
+    pub time: u64,
+    /// Node.
+    pub node: u32,
+    /// Meaning.
+    pub key: u64,
+}
+
+/// Windows in the circle.
+const SLOTS: u64 = 64;
+
+/// The timers of one partition. Windows only move forward.
+pub struct Timers {
+    /// Length of a window in picoseconds.
+    window: u64,
+    /// `near[w % SLOTS]`: those of window `w`.
+    near: Vec<Vec<Timer>>,
+    /// Bit `slot`: is there any?
+    occupied: u64,
+    /// The first window of the circle.
+    first: u64,
+    beyond: BinaryHeap<Reverse<Timer>>,
+}
+
+impl Timers {
+    /// None yet.
+    pub fn new(window: u64) -> Self {
+        Self {
+            window,
+            near: vec![Vec::new(); SLOTS as usize],
+            occupied: 0,
+            first: 0,
+            beyond: BinaryHeap::new(),
+        }
+    }
+
+    /// Sets a timer. One of the past is due at once.
+    pub fn push(&mut self, timer: Timer) {
+        let window = (timer.time / self.window).max(self.first);
+        if window - self.first < SLOTS {
+            self.file(window, timer);
+        } else {
+            self.beyond.push(Reverse(timer));
+        }
+    }
+
+    fn file(&mut self, window: u64, timer: Timer) {
+        let slot = window % SLOTS;
+        self.occupied |= 1 << slot;
+        self.near[slot as usize].push(timer);
+    }
+
+    /// The first window with a timer.
+    pub fn next(&self) -> Option<u64> {
+        if self.occupied == 0 {
+            return self.beyond.peek().map(|Reverse(timer)| timer.time / self.window);
+        }
+        let ahead = self
+            .occupied
+            .rotate_right((self.first % SLOTS) as u32)
+            .trailing_zeros();
+        Some(self.first + u64::from(ahead))
+    }
+
+    /// Moves the circle to start at `window`, which is not after [`next`](Self::next), and moves those of that window which are due before
+    /// `end` to `due`, in no order.
+    pub fn take(&mut self, window: u64, end: u64, due: &mut Vec<Timer>) {
+        self.first = window;
+        while let Some(&Reverse(timer)) = self.beyond.peek() {
+            let its = timer.time / self.window;
+            if its - window >= SLOTS {
+                break;
+            }
+            self.beyond.pop();
+            self.file(its, timer);
+        }
+        let slot = window % SLOTS;
+        if self.occupied & 1 << slot == 0 {
+            return;
+        }
+        let near = &mut self.near[slot as usize];
+        let kept = due.len() + near.len();
+        due.extend(near.iter().filter(|timer| timer.time < end));
+        if due.len() == kept {
+            near.clear();
+            self.occupied &= !(1 << slot);
+        } else {
+            near.retain(|timer| timer.time >= end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever is set when, each window has its timers, and one that is cut short those before the cut.
+        #[test]
+        fn they_come_in_their_windows(
+            window in 1_u64..40,
+            sets in prop::collection::vec((0_u64..9000, any::<bool>()), 1..80),
+            cut in 0_u64..40,
+        ) {
+            let mut timers = Timers::new(window);
+            let mut left: Vec<Timer> = Vec::new();
+            let (mut now, mut sets) = (0, sets.into_iter());
+            loop {
+                for (ahead, more) in sets.by_ref() {
+                    let timer = Timer { time: now + ahead, node: left.len() as u32, key: ahead };
+                    timers.push(timer);
+                    left.push(timer);
+                    if !more {
+                        break;
+                    }
+                }
+                let Some(next) = timers.next() else { break };
+                prop_assert_eq!(Some(next), left.iter().map(|timer| timer.time / window).min());
+                let ends = (next + 1) * window;
+                for end in [ends.saturating_sub(cut).max(next * window), ends] {
+                    let mut due = Vec::new();
+                    timers.take(next, end, &mut due);
+                    due.sort_unstable();
+                    let mut expected: Vec<Timer> = left.iter().copied().filter(|timer| timer.time < end).collect();
+                    expected.sort_unstable();
+                    prop_assert_eq!(due, expected);
+                    left.retain(|timer| timer.time >= end);
+                    now = end;
+                }
+            }
+            prop_assert!(left.is_empty());
+        }
+    }
+}
