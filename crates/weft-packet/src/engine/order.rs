@@ -6,16 +6,40 @@ const FEW: usize = 24;
 /// At most this many buckets.
 const BUCKETS: usize = 512;
 
+/// Memory that sorting uses.
+pub struct Scratch {
+    sorted: Vec<u64>,
+    /// Where each bucket starts.
+    starts: Box<[u32; BUCKETS]>,
+}
+
+impl Scratch {
+    /// Of no meaning between two calls.
+    pub fn new() -> Self {
+        Self {
+            sorted: Vec::new(),
+            starts: Box::new([0; BUCKETS]),
+        }
+    }
+}
+
 /// Sorts keys of at most `bits` bits that are spread about evenly, as times of arrival within a window are: a bucket for
 /// each slice of the window leaves little to do.
-pub fn sort_spread(keys: &mut Vec<u64>, scratch: &mut Vec<u64>, bits: u32) {
+pub fn sort_spread(
+    keys: &mut Vec<u64>,
+    Scratch {
+        sorted: scratch,
+        starts,
+    }: &mut Scratch,
+    bits: u32,
+) {
     if keys.len() < FEW {
         keys.sort_unstable();
         return;
     }
     let buckets = keys.len().next_power_of_two().min(BUCKETS);
-    let mut starts = [0_u32; BUCKETS];
     let starts = &mut starts[..buckets];
+    starts.fill(0);
     let shift = bits.saturating_sub(buckets.trailing_zeros());
     let bucket = |key: u64| (key >> shift) as usize & (buckets - 1);
     for &key in &*keys {
@@ -31,8 +55,13 @@ pub fn sort_spread(keys: &mut Vec<u64>, scratch: &mut Vec<u64>, bits: u32) {
         scratch[*to as usize] = key;
         *to += 1;
     }
-    for i in 1..scratch.len() {
+    let mut highest = 0;
+    for i in 0..scratch.len() {
         let key = scratch[i];
+        if key >= highest {
+            highest = key;
+            continue;
+        }
         let mut hole = i;
         while hole > 0 && scratch[hole - 1] > key {
             scratch[hole] = scratch[hole - 1];
@@ -55,7 +84,10 @@ mod tests {
             let mut keys: Vec<u64> = keys.into_iter().map(|k| k & ((1 << bits) - 1)).collect();
             let mut expected = keys.clone();
             expected.sort_unstable();
-            sort_spread(&mut keys, &mut vec![7; 3], bits);
+            let mut scratch = Scratch::new();
+            scratch.sorted = vec![7; 3];
+            scratch.starts.fill(5);
+            sort_spread(&mut keys, &mut scratch, bits);
             prop_assert_eq!(keys, expected);
         }
     }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::captures::Captures;
 use super::hash::{mix, rank};
 use super::network::Network;
-use super::order::sort_spread;
+use super::order::{Scratch, sort_spread};
 use super::packet::Packet;
 use super::route::Route;
 use super::timers::Timer;
@@ -150,7 +150,7 @@ pub struct Partition<E> {
     /// Where each ring's packets begin in the batch, and which ring: as many as the batch has rings.
     begins: Box<[(u32, u32)]>,
     keys: Vec<u64>,
-    scratch: Vec<u64>,
+    scratch: Scratch,
     /// Bits of a key that may be set.
     key_bits: u32,
     due: Vec<Timer>,
@@ -189,7 +189,7 @@ impl<E: Endpoint> Partition<E> {
             batch: Vec::new(),
             begins,
             keys: Vec::new(),
-            scratch: Vec::new(),
+            scratch: Scratch::new(),
             key_bits,
             due: Vec::new(),
             reads_ahead,
