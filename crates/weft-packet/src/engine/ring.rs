@@ -48,7 +48,6 @@ impl Ring {
     #[inline(always)]
     pub fn take_before(&mut self, end: u64, batch: &mut Vec<Packet>) -> Option<u64> {
         let mask = self.packets.len().wrapping_sub(1);
-        batch.reserve(self.len as usize);
         let mut next = None;
         let mut taken = 0;
         while taken < self.len {
@@ -57,9 +56,12 @@ impl Ring {
                 next = Some(packet.time);
                 break;
             }
-            batch.push(*packet);
             taken += 1;
         }
+        let (wrapped, first) = self.packets.split_at(self.head as usize);
+        let whole = first.len().min(taken as usize);
+        batch.extend_from_slice(&first[..whole]);
+        batch.extend_from_slice(&wrapped[..taken as usize - whole]);
         self.len -= taken;
         self.taken += u64::from(taken);
         // Starting over keeps a link with little traffic in the same cache lines.
