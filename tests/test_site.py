@@ -133,10 +133,17 @@ def test_pages_in_a_browser(browser: Browser, address: str, name: str) -> None:
         context.close()
 
 
+FOUND = """() => {
+    document.querySelector("input[name=query]").dispatchEvent(new Event("keyup"));
+    return document.querySelector(".md-search-result__item");
+}"""
+"""What was typed before the page's scripts listened is lost to them, so it is announced until they have heard."""
+
+
 def test_search_finds(browser: Browser, address: str) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(f"{address}/index.html")
     page.locator("input[name=query]").fill("suppression")
-    page.wait_for_selector(".md-search-result__item", timeout=20_000)
+    page.wait_for_function(FOUND, polling=200, timeout=20_000)
     assert page.locator(".md-search-result__item").count() > 2
     page.close()
