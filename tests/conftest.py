@@ -24,10 +24,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Ctrl-C works in this process and in those it starts, even if the tests run where it is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Ctrl-C and a hang-up work in processes that are started here, even if the tests run where they are ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler), signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in zip((signal.SIGINT, signal.SIGHUP), before, strict=True):
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -536,13 +536,15 @@ def _print_report(report: Report, folder: Path) -> None:
 @app.command()
 def demo(out: Out = None) -> None:
     """Run AMP against XMP, DCM and DCTCP under incast: a picture, tables and a page to open in a browser."""
-    from weft import demo as demonstration
     from weft.output import choose_folder, new_folder
 
     folder = choose_folder(out, "weft-demo")
-    with terminal.ProgressBar("incast") as bar:
-        shown = demonstration.run(bar.show)
     with new_folder(folder) as unfinished:
+        # Only now: it takes a second.
+        from weft import demo as demonstration
+
+        with terminal.ProgressBar("incast") as bar:
+            shown = demonstration.run(bar.show)
         shown.write(unfinished)
     terminal.print_table(demonstration.TITLE, demonstration.COLUMNS, shown.summary.rows())
     terminal.print_line(f"Open {folder / 'index.html'} in a browser; tables and picture are in the same folder.")
