@@ -10,8 +10,21 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::scene::{Scene, load, missing, until};
+use crate::scene::{Load, Scene, Server, load, missing, until};
 use crate::scene_or_skip;
+
+/// A loaded connection of four subflows, three of which marks have suppressed. The marks go on.
+fn suppressed(scene: &Scene, server: &Server) -> Load {
+    let load = load(scene.connect(server.address));
+    until("three joins", || scene.subflows().len() == 4);
+    scene.mark(true);
+    until("suppression", || backups(scene) == 3);
+    load
+}
+
+fn backups(scene: &Scene) -> usize {
+    scene.subflows().iter().filter(|s| s.subflow.backup).count()
+}
 
 /// The setting has the same name as before, but the program that it stands for is another.
 #[test]
@@ -37,20 +50,16 @@ fn a_stop_leaves_suppressed_what_is_suppressed_and_the_next_start_goes_on() {
     let scene = scene_or_skip!("a_stop_leaves_suppressed_what_is_suppressed_and_the_next_start_goes_on");
     let daemon = scene.daemon("");
     let server = scene.serve();
-    let _load = load(scene.connect(server.address));
-    until("three joins", || scene.subflows().len() == 4);
-    let backups = || scene.subflows().iter().filter(|s| s.subflow.backup).count();
-    scene.mark(true);
-    until("suppression", || backups() == 3);
+    let _load = suppressed(&scene, &server);
     daemon.stop();
-    assert_eq!(backups(), 3);
+    assert_eq!(backups(&scene), 3);
     let stopped = server.read();
     until("it goes on", || server.read() > stopped + 1_000_000);
     let daemon = scene.daemon("");
     sleep(Duration::from_millis(700));
-    assert_eq!(backups(), 3);
+    assert_eq!(backups(&scene), 3);
     scene.mark(false);
-    until("release", || backups() == 0);
+    until("release", || backups(&scene) == 0);
     daemon.stop();
 }
 
@@ -72,11 +81,7 @@ fn a_reload_takes_the_configuration_and_leaves_connections_and_names() {
     let scene = scene_or_skip!("a_reload_takes_the_configuration_and_leaves_connections_and_names");
     let daemon = scene.daemon("");
     let server = scene.serve();
-    let _load = load(scene.connect(server.address));
-    until("three joins", || scene.subflows().len() == 4);
-    let backups = || scene.subflows().iter().filter(|s| s.subflow.backup).count();
-    scene.mark(true);
-    until("suppression", || backups() == 3);
+    let _load = suppressed(&scene, &server);
     // A configuration that is not understood changes nothing.
     let process = scene.status().process;
     scene.configure("subflow.count = 2");
@@ -87,11 +92,11 @@ fn a_reload_takes_the_configuration_and_leaves_connections_and_names() {
     scene.configure("subflows.count = 2");
     scene.reload(&daemon);
     assert_eq!(scene.status().process, process);
-    assert_eq!(backups(), 3);
+    assert_eq!(backups(&scene), 3);
     let available = scene.setting("net.ipv4.tcp_available_congestion_control");
     assert!(available.contains("weft_amp"), "{available}");
     scene.mark(false);
-    until("release", || backups() == 0);
+    until("release", || backups(&scene) == 0);
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 1_000_000]).unwrap();
     until("one join", || scene.subflows().len() == 4 + 2);
@@ -140,11 +145,7 @@ fn where_the_next_program_cannot_begin_the_one_before_goes_on_as_it_was() {
     let program = scene.install();
     let daemon = scene.daemon_at(&program, "");
     let server = scene.serve();
-    let _load = load(scene.connect(server.address));
-    until("three joins", || scene.subflows().len() == 4);
-    let backups = || scene.subflows().iter().filter(|s| s.subflow.backup).count();
-    scene.mark(true);
-    until("suppression", || backups() == 3);
+    let _load = suppressed(&scene, &server);
 
     scene.install();
     let busy = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -153,11 +154,11 @@ fn where_the_next_program_cannot_begin_the_one_before_goes_on_as_it_was() {
     scene.configure(&next);
     scene.reload(&daemon);
     assert!(daemon.program().ends_with("(deleted)"), "{}", daemon.program());
-    assert_eq!(backups(), 3);
+    assert_eq!(backups(&scene), 3);
     let available = scene.setting("net.ipv4.tcp_available_congestion_control");
     assert!(available.contains("weft_amp"), "{available}");
     scene.mark(false);
-    until("release", || backups() == 0);
+    until("release", || backups(&scene) == 0);
     // As it was configured before.
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 1_000_000]).unwrap();
@@ -180,11 +181,7 @@ fn a_successor_that_crashes_soon_after_its_start_is_rolled_back() {
     let program = scene.install();
     let daemon = scene.daemon_at(&program, "");
     let server = scene.serve();
-    let _load = load(scene.connect(server.address));
-    until("three joins", || scene.subflows().len() == 4);
-    let backups = || scene.subflows().iter().filter(|s| s.subflow.backup).count();
-    scene.mark(true);
-    until("suppression", || backups() == 3);
+    let _load = suppressed(&scene, &server);
 
     let weftd = env!("CARGO_BIN_EXE_weftd");
     scene.install_script(&format!(
@@ -206,9 +203,9 @@ fn a_successor_that_crashes_soon_after_its_start_is_rolled_back() {
         process() == Some(daemon.process())
     });
     assert!(daemon.program().ends_with("(deleted)"), "{}", daemon.program());
-    assert_eq!(backups(), 3);
+    assert_eq!(backups(&scene), 3);
     scene.mark(false);
-    until("release", || backups() == 0);
+    until("release", || backups(&scene) == 0);
     // As it was configured before.
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 1_000_000]).unwrap();

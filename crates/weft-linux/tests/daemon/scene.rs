@@ -96,25 +96,8 @@ impl Scene {
             "-n", c, "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", s,
         ]);
         for (name, address, v6) in [(c, CLIENT, CLIENT_V6), (s, SERVER, SERVER_V6)] {
-            ip(&[
-                "-n",
-                name,
-                "address",
-                "add",
-                &format!("{address}/24"),
-                "dev",
-                "v0",
-            ]);
-            ip(&[
-                "-n",
-                name,
-                "address",
-                "add",
-                &format!("{v6}/64"),
-                "dev",
-                "v0",
-                "nodad",
-            ]);
+            add_address(name, &format!("{address}/24"));
+            add_address(name, &format!("{v6}/64"));
             ip(&["-n", name, "link", "set", "v0", "up"]);
         }
         // So slow that the processor is not what limits.
@@ -461,6 +444,11 @@ pub fn weftd(arguments: &[&str]) -> Command {
 
 fn ip(arguments: &[&str]) {
     run(Command::new("ip").args(arguments));
+}
+
+/// To the namespace's end of the link between client and server. "nodad": it can be used at once.
+fn add_address(name: &str, address: &str) {
+    ip(&["-n", name, "address", "add", address, "dev", "v0", "nodad"]);
 }
 
 fn tc(arguments: &[&str]) {

@@ -120,7 +120,7 @@ impl Host {
         let mut drained = false;
         if subflow.segments.is_empty() {
             subflow.deadline = u64::MAX;
-            drained = subflow.held & DRAINS != 0 && !connection.holds(s);
+            drained = subflow.held & DRAINS != 0 && connection.given(s) == 0;
         } else {
             subflow.arm(packet.slot, at);
         }

@@ -35,7 +35,7 @@ impl Host {
         }
         let subflow = &mut self.subflows[connection.first as usize];
         subflow.held |= DRAINS;
-        if subflow.segments.is_empty() && subflow.state == State::Open && !connection.holds(0) {
+        if subflow.segments.is_empty() && subflow.state == State::Open && connection.given(0) == 0 {
             close_drained(connection, subflow, now);
         }
     }

@@ -304,8 +304,7 @@ impl Connection {
     /// Was subflow `s` given something that its window has room for?
     fn has_given(&self, s: u32, subflow: &Subflow) -> bool {
         let window = &self.windows[s as usize];
-        let given = self.queues.as_deref().is_some_and(|it| it.of[s as usize].len > 0);
-        given
+        self.given(s as usize) > 0
             && window.established
             && subflow.held & (WAITS | ASIDE) == 0
             && subflow.may_send(window)
@@ -315,11 +314,6 @@ impl Connection {
     /// Chunks that subflow `s` was given and has not sent.
     pub fn given(&self, s: usize) -> u32 {
         self.queues.as_deref().map_or(0, |it| it.of[s].len)
-    }
-
-    /// Was subflow `s` given something that it has not sent?
-    pub fn holds(&self, s: usize) -> bool {
-        self.queues.as_deref().is_some_and(|it| it.of[s].len > 0)
     }
 
     /// The next chunk that subflow `s` was given.

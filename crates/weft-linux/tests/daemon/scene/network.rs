@@ -10,7 +10,7 @@ use libbpf_rs::{
 };
 use weft_linux::path_manager::Namespace;
 
-use super::{CLIENT_TOO, SERVER_TOO, Scene, Server, ip, listener, run, served, tc};
+use super::{CLIENT_TOO, SERVER_TOO, Scene, Server, add_address, ip, listener, run, served, tc};
 
 const CABLE: &str = "cable";
 /// A second cable between client and server, without a queue.
@@ -62,15 +62,7 @@ impl Scene {
     /// The further addresses of both ends.
     pub fn add_addresses(&self) {
         for (name, address) in self.names.iter().zip([CLIENT_TOO, SERVER_TOO]) {
-            ip(&[
-                "-n",
-                name,
-                "address",
-                "add",
-                &format!("{address}/24"),
-                "dev",
-                "v0",
-            ]);
+            add_address(name, &format!("{address}/24"));
         }
     }
 
