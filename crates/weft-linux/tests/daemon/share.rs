@@ -14,7 +14,8 @@ const PORT: usize = 5201;
 /// Of 200 Mbit/s, Ethernet's header included, what TCP with timestamps makes of it.
 const GOODPUT: f64 = 200e6 * 1448.0 / 1514.0;
 
-/// As weftd sets AMP by default, and with DCTCP's cut for a subflow that is alone.
+/// As weftd sets AMP by default, and as the paper has it. Beside them a connection of one subflow by DCTCP shows what MPTCP itself
+/// costs.
 #[test]
 #[ignore = "a measurement: make measure-linux"]
 fn amp_takes_the_share_of_a_dctcp_flow() {
@@ -29,12 +30,18 @@ fn amp_takes_the_share_of_a_dctcp_flow() {
     scene.mark_queue();
     let (runs, seconds) = (number("RUNS", 5) as usize, number("SECONDS", 20));
     let mut failed = Vec::new();
-    for (set, more) in [
-        ("default", ""),
-        ("the paper's", "[congestion.parameters.weft_amp]\ndctcp_cut = 0"),
+    for (set, more, cc) in [
+        ("default", "", "weft_amp"),
+        (
+            "the paper's",
+            "[congestion.parameters.weft_amp]\ndctcp_cut = 0",
+            "weft_amp",
+        ),
+        ("DCTCP", "subflows.count = 1", "weft_dctcp"),
     ] {
         let daemon = scene.daemon(more);
-        // The kernel knows the name only while it is registered.
+        // The kernel knows the names only while they are registered.
+        scene.route(SERVER, cc);
         scene.route(SERVER_TOO, "weft_dctcp");
         for others in [2, 4, 8] {
             let tries = (0..3 * runs).map(|_| share(&scene, others, seconds));
