@@ -19,8 +19,19 @@ struct Link {
     /// While solving: capacity less the rates that are held or settled, and flows that still rise.
     left: f64,
     rising: u32,
-    /// In the list of links that the solution touches?
-    touched: bool,
+    /// Its place in the list of links that the solution touches.
+    touched: u32,
+}
+
+impl Link {
+    /// The rate at which it is full if all flows that still rise reach it.
+    fn level(&self) -> f64 {
+        if self.rising == 0 {
+            f64::INFINITY
+        } else {
+            self.left.max(0.0) / f64::from(self.rising)
+        }
+    }
 }
 
 /// A flow's place, used again when it has gone.
@@ -44,6 +55,8 @@ pub struct Sharing {
     open: Vec<u32>,
     /// Links on their paths.
     touched: Vec<u32>,
+    /// Their levels.
+    levels: Vec<f64>,
     /// Rates before a change, of the flows in `open`.
     before: Vec<f64>,
     /// Flows whose rates the last change moved, with the rates before.
@@ -67,7 +80,7 @@ impl Sharing {
             flows: Vec::new(),
             left: 0.0,
             rising: 0,
-            touched: false,
+            touched: NONE,
         };
         Ok(Self {
             links: capacities.iter().map(link).collect(),
@@ -75,6 +88,7 @@ impl Sharing {
             free: Vec::new(),
             open: Vec::new(),
             touched: Vec::new(),
+            levels: Vec::new(),
             before: Vec::new(),
             moved: Vec::new(),
             solved: 0,
@@ -178,7 +192,7 @@ impl Sharing {
             }
         }
         for link in self.touched.drain(..) {
-            self.links[link as usize].touched = false;
+            self.links[link as usize].touched = NONE;
         }
     }
 
@@ -187,12 +201,13 @@ impl Sharing {
         for &flow in &self.open {
             for &link in &self.places[flow as usize].path {
                 let link_state = &mut self.links[link as usize];
-                if !link_state.touched {
-                    link_state.touched = true;
+                if link_state.touched == NONE {
+                    link_state.touched = self.touched.len() as u32;
                     self.touched.push(link);
                 }
             }
         }
+        self.levels.clear();
         for &link in &self.touched {
             let it = &mut self.links[link as usize];
             (it.left, it.rising) = (it.capacity, 0);
@@ -204,24 +219,14 @@ impl Sharing {
                     it.left -= place.rate;
                 }
             }
+            self.levels.push(it.level());
         }
         for &flow in &self.open {
             self.places[flow as usize].bottleneck = NONE;
         }
         self.solved += self.open.len() as u64;
-        let level = |link: &Link| (link.left.max(0.0)) / f64::from(link.rising);
-        // The open flows are few; so are their links.
-        while let Some(link) = self
-            .touched
-            .iter()
-            .copied()
-            .filter(|&l| self.links[l as usize].rising > 0)
-            .min_by(|&a, &b| {
-                let of = |l: u32| level(&self.links[l as usize]);
-                of(a).total_cmp(&of(b)).then(a.cmp(&b))
-            })
-        {
-            let rate = level(&self.links[link as usize]);
+        while let Some((touched, rate)) = lowest(&self.levels) {
+            let link = self.touched[touched];
             for at in 0..self.links[link as usize].flows.len() {
                 let flow = self.links[link as usize].flows[at];
                 let place = &mut self.places[flow as usize];
@@ -234,6 +239,7 @@ impl Sharing {
                     let crossed = &mut self.links[crossed as usize];
                     crossed.left -= rate;
                     crossed.rising -= 1;
+                    self.levels[crossed.touched as usize] = crossed.level();
                 }
             }
         }
@@ -266,6 +272,26 @@ impl Sharing {
             }
         }
     }
+}
+
+/// Where the lowest of `levels` is, the first of equals, and the level; none if all are infinite.
+fn lowest(levels: &[f64]) -> Option<(usize, f64)> {
+    // Four at a time do not wait for each other.
+    let chunks = levels.chunks_exact(4);
+    let rest = chunks.remainder();
+    let lower = |a: f64, b: f64| if b < a { b } else { a };
+    let mut least = [f64::INFINITY; 4];
+    for chunk in chunks {
+        for (least, &level) in least.iter_mut().zip(chunk) {
+            *least = lower(*least, level);
+        }
+    }
+    let least = least
+        .into_iter()
+        .chain(rest.iter().copied())
+        .fold(f64::INFINITY, lower);
+    let at = levels.iter().position(|&level| level == least)?;
+    least.is_finite().then_some((at, least))
 }
 
 #[cfg(test)]
@@ -304,6 +330,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_first_of_the_lowest_levels_is_found(
+            levels in prop::collection::vec(prop_oneof![Just(f64::INFINITY), (0_u32..6).prop_map(f64::from)], 0..40),
+        ) {
+            let finite = levels.iter().copied().enumerate().filter(|(_, level)| level.is_finite());
+            let expected = finite.min_by(|a, b| a.1.total_cmp(&b.1));
+            prop_assert_eq!(lowest(&levels), expected);
+        }
+
         #[test]
         fn after_every_change_rates_are_those_of_a_solution_from_nothing(
             capacities in prop::collection::vec(0.5..4.0_f64, 2..10),
