@@ -11,7 +11,16 @@ import pytest
 
 from weft.papers.beyond.everything import OURS
 from weft.papers.figure import Claim, Scale
-from weft.papers.warp import ablation, coexistence, incast, permutation, shifting, slow_paths, web_search
+from weft.papers.warp import (
+    ablation,
+    coexistence,
+    incast,
+    many_to_many,
+    permutation,
+    shifting,
+    slow_paths,
+    web_search,
+)
 from weft.papers.warp.settings import MULTIPATH, RIVALS, SCHEMES, TURNS, WARP
 
 SEEDS = (1, 2)
@@ -221,6 +230,51 @@ def test_the_optimum_has_the_paths_of_warp() -> None:
     assert (best["level"], best["sharing"]) == ("flow", "max-min")
     for part in ("topology", "transports", "traffic", "events", "measure"):
         assert best[part] == warp[part]
+
+
+def many(changes: dict[tuple[str, int, int, str], float]) -> pl.DataFrame:
+    """By scheme, subflows, size and column."""
+    cells = [(many_to_many.SINGLE, 1), *product(many_to_many.MULTIPATH, many_to_many.SUBFLOWS)]
+    rows: list[dict[str, Any]] = []
+    for (name, n), size_kib in product(cells, (many_to_many.LONG, *many_to_many.SIZES_KIB)):
+        row: dict[str, Any] = {"mbps": 130.0, "jain": 0.96 if name == WARP else 0.95, "mean_ms": 15.0, "p99_ms": 30.0}
+        if size_kib == many_to_many.LONG:
+            row |= {"mean_ms": None, "p99_ms": None}
+        row |= {it: value for (*cell, it), value in changes.items() if cell == [name, n, size_kib]}
+        rows.append({"scheme": name, "subflows": n, "size_kib": size_kib, "late": 0.0, "unfinished": 0, **row})
+    return frame(rows)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, []),
+        ({(WARP, 8, 0, "mbps"): 129.0}, [0]),
+        ({("lia", 1, 0, "jain"): 0.96}, [1]),
+        ({(WARP, 2, 128, "mean_ms"): 15.8}, [2]),
+        ({(WARP, 4, 1024, "p99_ms"): 31.6}, [5]),
+        ({("ecmp", 1, 128, "p99_ms"): 28.0}, [3]),
+        ({(TURNS, 8, 0, "mbps"): 1.0, (TURNS, 8, 128, "mean_ms"): 99.0}, []),
+    ],
+)
+def test_many_to_many(changes: dict[tuple[str, int, int, str], float], expected: list[int]) -> None:
+    claims = many_to_many.claims(many(changes))
+    assert failing(claims) == expected
+    for table in (claim.table for claim in claims if claim.table is not None):
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+def test_many_to_many_shows_both_loads() -> None:
+    assert len(many_to_many.plot(many({})).axes) == 4
+
+
+def test_many_send_to_many_in_groups() -> None:
+    pairs = many_to_many.pairs(1)
+    assert len({(a, b) for a, b in pairs}) == len(pairs) == 16 * 8 * 7
+    receivers = [{b for it, b in pairs if it == a} for a, _ in pairs[::7]]
+    assert len(receivers) == many_to_many.HOSTS
+    assert all(len(it) == 7 for it in receivers)
+    assert many_to_many.pairs(2) != pairs
 
 
 def test_ablation_judges_nothing() -> None:

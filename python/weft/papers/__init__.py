@@ -53,5 +53,6 @@ FIGURES = (
     Figure("warp/permutation", "A permutation in fat-trees of 128 and 1,024 hosts by Warp and its rivals", 400, 5.2),
     Figure("warp/web-search", "Web search and data mining on a leaf-spine by Warp and its rivals", 700, 3.6),
     Figure("warp/slow-paths", "A permutation on a leaf-spine with slow spines, and with one lost", 200, 3.4),
+    Figure("warp/many-to-many", "Many send to many in a fat-tree of 128 hosts: 1 to 8 subflows of Warp", 240, 12),
     Figure("warp/ablation", "Warp with one part changed at a time, beside DCTCP and under incast", 210, 2.4),
 )
