@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.levels.compare import SCENES, USUAL, compare
+import pytest
+
+import weft
+from tests.levels.compare import IN_TURN, LEVELS, SCENES, USUAL, Scene, compare, measured
 
 
 def test_amp_settles_at_both_levels_where_subflows_send_as_windows_allow() -> None:
@@ -18,3 +21,17 @@ def test_a_scene_out_of_its_band_is_told() -> None:
     scene = next(scene for scene in SCENES if scene.name == "AMP, 4 subflows, Linux's scheduler")
     rows = compare([replace(scene, from_ms=150, end_ms=250, wider={})], seeds=1)
     assert not next(row for row in rows if row.measure == "mean").holds
+
+
+def test_where_no_equilibrium_is_reached_no_link_carries_more_than_it_can() -> None:
+    """OLIA uses the best paths alone, and which these are changes with every iteration."""
+    scene = Scene("OLIA", "olia", 4, IN_TURN, from_ms=250, end_ms=500)
+    mean = {}
+    for level in LEVELS:
+        experiment = scene.experiment(level)
+        experiment.topology.k = 4
+        result = weft.run(experiment, seed=1)
+        mean[level] = measured(result).item(0, "mean")
+        assert max(result.links["utilisation"]) <= 1 + 1e-3
+    assert "equilibria were not reached" in " ".join(result.manifest["warnings"])
+    assert mean["flow"] == pytest.approx(mean["packet"], rel=0.1)

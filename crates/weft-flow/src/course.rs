@@ -293,7 +293,7 @@ impl Running for Course {
             )
         } else {
             format!(
-                "level \"flow\": {given_up} of {solutions} equilibria were not reached; the worst link was {:.1e} of its capacity away",
+                "level \"flow\": {given_up} of {solutions} equilibria were not reached; the worst link was {:.1e} of its capacity away, and rates are means over the search",
                 self.residual
             )
         };

@@ -8,6 +8,11 @@
 //! capacity. The gain grows while the price moves in one direction and halves when the direction changes
 //! (Riedmiller and Braun, "`RPROP`", 1993), so that steep responses are damped and flat ones converge fast.
 //!
+//! Where responses jump, as OLIA's does from one best path to another, prices swing and nothing rests. A search that is given up
+//! therefore returns the mean of what was sent in its second half, less what links cannot carry. The mean of such
+//! iterations approaches the optimum where single ones do not (Nedic and Ozdaglar, "Approximate Primal Solutions and Rate
+//! Analysis for Dual Subgradient Methods", 2009).
+//!
 //! A link with a price may also have a queue, which is part of the round-trip times: packets are marked only where others wait
 //! already. How many is for the caller to say.
 
@@ -146,7 +151,7 @@ struct Crossing {
 
 /// Looks for the rates at which connections that answer prices by `response` rest.
 ///
-/// Where no equilibrium is reached, the last state is returned with `reached` false.
+/// Where no equilibrium is reached, means over the second half of the iterations are returned with `reached` false.
 ///
 /// # Panics
 /// With another number of round-trip times than subflows, or of waits than links, or one out of its range.
@@ -169,6 +174,8 @@ pub struct Search {
     settings: Settings,
     links: Vec<Link>,
     sent: Vec<f64>,
+    /// The sum of what was sent, over the second half of the iterations.
+    sum: Vec<f64>,
     /// By link.
     crossings: Vec<Crossing>,
     shares: Shares,
@@ -215,6 +222,7 @@ impl Search {
         Self {
             settings,
             sent: vec![0.0; instance.subflows()],
+            sum: Vec::new(),
             crossings: links.iter().map(Link::crossing).collect(),
             links,
             shares: Shares::new(instance, settings.threads.max(1)),
@@ -239,11 +247,35 @@ impl Search {
         self.residual = self
             .shares
             .load(instance, &self.sent, self.settings.marks, &mut self.links);
+        if self.iterations >= self.settings.most_iterations / 2 {
+            self.sum.resize(self.sent.len(), 0.0);
+            for (sum, sent) in self.sum.iter_mut().zip(&self.sent) {
+                *sum += sent;
+            }
+        }
         self.iterations += 1;
     }
 
     /// What was found by now.
     pub fn found(&self, instance: &Instance) -> Equilibrium {
+        let reached = self.residual <= self.settings.tolerance;
+        let (goodputs, loads) = if reached || self.sum.is_empty() {
+            self.at_rest(instance)
+        } else {
+            self.on_average(instance)
+        };
+        Equilibrium {
+            goodputs,
+            prices: self.crossings.iter().map(|it| 1.0 - it.passed).collect(),
+            loads,
+            iterations: self.iterations,
+            residual: self.residual,
+            reached,
+        }
+    }
+
+    /// Goodputs and loads of the last iteration.
+    fn at_rest(&self, instance: &Instance) -> (Vec<f64>, Vec<f64>) {
         let arrives = |s| {
             if self.settings.marks {
                 1.0
@@ -252,14 +284,20 @@ impl Search {
             }
         };
         let goodput = |(s, &sent): (usize, &f64)| sent * arrives(s);
-        Equilibrium {
-            goodputs: self.sent.iter().enumerate().map(goodput).collect(),
-            prices: self.crossings.iter().map(|it| 1.0 - it.passed).collect(),
-            loads: self.links.iter().map(|link| link.load).collect(),
-            iterations: self.iterations,
-            residual: self.residual,
-            reached: self.residual <= self.settings.tolerance,
-        }
+        let goodputs = self.sent.iter().enumerate().map(goodput).collect();
+        (goodputs, self.links.iter().map(|link| link.load).collect())
+    }
+
+    /// Mean loads of the second half of the iterations, and the goodputs that links which are offered more than they carry leave.
+    fn on_average(&self, instance: &Instance) -> (Vec<f64>, Vec<f64>) {
+        let iterations = f64::from(self.iterations - self.settings.most_iterations / 2);
+        let sent: Vec<f64> = self.sum.iter().map(|sum| sum / iterations).collect();
+        let load = |link: usize| -> f64 { instance.users(link).iter().map(|&s| sent[s as usize]).sum() };
+        let loads: Vec<f64> = (0..self.links.len()).map(load).collect();
+        let carried = |&link: &u32| (self.links[link as usize].capacity / loads[link as usize]).min(1.0);
+        let goodput =
+            |(s, sent): (usize, &f64)| sent * instance.path(s).iter().map(carried).fold(1.0, f64::min);
+        (sent.iter().enumerate().map(goodput).collect(), loads)
     }
 }
 
