@@ -7,6 +7,7 @@
  *   ALGORITHM_ID     its number
  *   ALGORITHM_ECN    1 if it asks for ECN
  *   ALGORITHM_ACTIVE 1 if it suppresses and releases subflows
+ *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and rest and wake one by one; ALGORITHM_on_undo then takes back a loss
  *   ALGORITHM_ROWS   1 if it has ALGORITHM_rows for each subflow, with ALGORITHM_rows_ack and ALGORITHM_rows_round
  *
  * Events come from cong_control, which sees each acknowledgement and every kernel has. 6.10 gave it more arguments, so
@@ -26,6 +27,9 @@
 
 #ifndef ALGORITHM_ROWS
 #define ALGORITHM_ROWS 0
+#endif
+#ifndef ALGORITHM_SHARES
+#define ALGORITHM_SHARES 0
 #endif
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -52,6 +56,17 @@ static __always_inline bool weft_make_rows(struct sock *sk)
 }
 #endif
 
+/* Hands the window to the kernel. */
+static __always_inline void weft_hand_over(struct sock *sk, struct weft_window *w)
+{
+#if ALGORITHM_SHARES
+	/* What a subflow was given before it rests leaves it two packets at a time. */
+	if (!w->active && w->cwnd > 2 * WEFT_PACKET)
+		w->cwnd = 2 * WEFT_PACKET;
+#endif
+	weft_publish(sk, w);
+}
+
 static __always_inline struct weft_connection *weft_attach(struct sock *sk)
 {
 	struct weft_connection *c;
@@ -68,6 +83,12 @@ static __always_inline struct weft_connection *weft_attach(struct sock *sk)
 	ON(open)(c, &parameters, s);
 	if (c->token)
 		weft_tell_limited(sk, c, s, WEFT_JOINED);
+#if ALGORITHM_SHARES
+	if (c->token && !c->w[s].active)
+		weft_tell_limited(sk, c, s, WEFT_REST);
+	/* Its share is less than the kernel's first window. */
+	weft_hand_over(sk, &c->w[s]);
+#endif
 	return c;
 }
 
@@ -79,15 +100,30 @@ static __always_inline void weft_fall_back(struct sock *sk)
 	bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno));
 }
 
+/* What weft_tell_change compares: are subflows suppressed, or which of them send? */
+static __always_inline __u32 weft_before_change(struct weft_connection *c)
+{
+	return ALGORITHM_SHARES ? weft_active(c) : c->suppressed;
+}
+
+/* Notifies the daemon if an event has made subflows stop or start. */
+static __always_inline void weft_tell_change(struct weft_connection *c, __u32 before)
+{
+	if (ALGORITHM_SHARES)
+		weft_tell_rests(c, before);
+	else if (ALGORITHM_ACTIVE)
+		weft_tell_suppression(c, before);
+}
+
 /* The algorithm loses a subflow. */
 static __always_inline void weft_close(struct weft_connection *c, __u32 s)
 {
-	__u32 before = c->suppressed;
+	__u32 before;
 
 	c->w[s].established = 0;
+	before = weft_before_change(c);
 	ON(close)(c, &parameters, s);
-	if (ALGORITHM_ACTIVE)
-		weft_tell_suppression(c, before);
+	weft_tell_change(c, before);
 }
 
 /* The socket gives its slot back, if it has one. */
@@ -238,7 +274,7 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 	w->in_recovery = state >= TCP_CA_Recovery;
 
 	if (forward && !weft_before(una, ca->round_end)) {
-		before = c->suppressed;
+		before = weft_before_change(c);
 		subflow->rounds++;
 		subflow->sent = tp->bytes_acked;
 		subflow->received = tp->bytes_received;
@@ -250,8 +286,7 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 		ROWS(round)(own, w);
 #endif
 		ON(round)(c, &parameters, s, ca->round_acked, ca->round_marked);
-		if (ALGORITHM_ACTIVE)
-			weft_tell_suppression(c, before);
+		weft_tell_change(c, before);
 		ca->round_acked = 0;
 		ca->round_marked = 0;
 		ca->round_end = tp->snd_nxt;
@@ -275,7 +310,7 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 		subflow->marks++;
 		ON(mark)(c, &parameters, s);
 	}
-	weft_publish(sk, w);
+	weft_hand_over(sk, w);
 	weft_tell_bulk(sk);
 }
 
@@ -293,22 +328,21 @@ void BPF_PROG(weft_set_state, struct sock *sk, __u8 state)
 		return;
 	w = &c->w[s];
 	subflow = &c->subflow[s];
-	before = c->suppressed;
+	before = weft_before_change(c);
 	if (old < TCP_CA_Recovery) {
-		subflow->prior_cwnd = w->cwnd;
+		subflow->prior_cwnd = ALGORITHM_SHARES ? w->slot[0] : w->cwnd;
 		subflow->prior_ssthresh = w->ssthresh;
 	}
 	w->in_recovery = 1;
 	if (state == TCP_CA_Loss) {
 		subflow->timeouts++;
 		ON(timeout)(c, &parameters, s);
-		if (ALGORITHM_ACTIVE)
-			weft_tell_suppression(c, before);
+		weft_tell_change(c, before);
 	} else if (old < TCP_CA_Recovery) {
 		subflow->fast_retransmits++;
 		ON(fast_retransmit)(c, &parameters, s);
 	}
-	weft_publish(sk, w);
+	weft_hand_over(sk, w);
 }
 
 /* The window itself is set by set_state and cong_control. */
@@ -326,10 +360,14 @@ __u32 BPF_PROG(weft_undo_cwnd, struct sock *sk)
 
 	if (!c)
 		return ((struct tcp_sock *)sk)->snd_cwnd;
+#if ALGORITHM_SHARES
+	ON(undo)(c, s, c->subflow[s].prior_cwnd, c->subflow[s].prior_ssthresh);
+#else
 	if (c->w[s].cwnd < c->subflow[s].prior_cwnd) {
 		c->w[s].cwnd = c->subflow[s].prior_cwnd;
 		c->w[s].ssthresh = c->subflow[s].prior_ssthresh;
 	}
+#endif
 	return c->w[s].cwnd >> WEFT_PACKET_BITS;
 }
 

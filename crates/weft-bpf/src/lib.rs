@@ -7,12 +7,13 @@
 pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// All programs: `{program}.bpf.c` in [`SOURCES`].
-pub const PROGRAMS: [&str; 13] = [
+pub const PROGRAMS: [&str; 14] = [
     "weft_amp",
     "weft_amp_fg",
     "weft_dcm",
     "weft_dctcp",
     "weft_lia",
+    "weft_warp",
     "weft_xmp",
     "weft_scope",
     "weft_switch",

@@ -298,6 +298,41 @@ static __always_inline void weft_tell_suppression(struct weft_connection *c, __u
 	}
 }
 
+/* Which subflows are established and may carry data? */
+static __always_inline __u32 weft_active(const struct weft_connection *c)
+{
+	__u32 s, active = 0;
+
+#pragma clang loop unroll(disable)
+	for (s = 0; s < WEFT_SUBFLOWS; s++)
+		active |= (__u32)(c->w[s].established & c->w[s].active) << s;
+	return active;
+}
+
+/* Notifies the daemon of the subflows that rest now and did not before, and the other way around. A function of its own, as it is
+ * long and rare.
+ */
+static __noinline __u32 weft_tell_rests(struct weft_connection *c, __u32 before)
+{
+	__u32 s, changed = weft_active(c) ^ before;
+	__u64 now;
+
+	if (!changed)
+		return 0;
+	now = bpf_ktime_get_ns();
+	c->changed = now;
+	for (s = 0; s < WEFT_SUBFLOWS; s++) {
+		if (!(changed >> s & 1) || !c->w[s].established || !c->token)
+			continue;
+		if (c->w[s].active)
+			c->releases++;
+		else
+			c->suppressions++;
+		weft_tell(c, s, c->w[s].active ? WEFT_WAKE : WEFT_REST, now);
+	}
+	return changed;
+}
+
 /* The connection with this key, new if need be. NULL: there is no room. */
 static __always_inline struct weft_connection *weft_entry(__u64 *key)
 {

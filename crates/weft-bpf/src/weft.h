@@ -35,6 +35,7 @@ enum weft_algorithm {
 	WEFT_LIA = 4,
 	WEFT_XMP = 5,
 	WEFT_AMP_FG = 6,
+	WEFT_WARP = 7,
 };
 
 /* Parameters of an algorithm, set before it is loaded; the names of weft-cc's parameters. */
@@ -50,6 +51,8 @@ struct weft_parameters {
 	__u32 per_ack;	/* 0 or 1 */
 	__u32 dctcp_cut; /* 0 or 1 */
 	__u32 neighbours; /* 0 or 1 */
+	__u32 kappa;	/* 2^-30 */
+	__u32 rest;	/* us that a subflow of warp rests at least, not an algorithm's: 0 in the twin */
 	__u32 reserved;
 };
 
@@ -82,7 +85,7 @@ struct weft_subflow {
 	__u64 fast_retransmits;
 	__u64 timeouts;
 	__u64 last_ack;	  /* us, the kernel's TCP clock */
-	__u64 prior_cwnd; /* before the last loss, should it prove spurious */
+	__u64 prior_cwnd; /* before the last loss, should it prove spurious; of warp, the share */
 	__u64 prior_ssthresh;
 	__u64 sent;	/* bytes acknowledged, as of the last round */
 	__u64 received; /* bytes received, some 64 KB of the newest not yet counted */
@@ -95,7 +98,7 @@ struct weft_connection {
 	__u64 increase;	  /* lia, dcm: what a packet acknowledged adds, in 2^-38 packets */
 	__u32 initial;	  /* amp: the subflow that is never suppressed */
 	__u32 suppressed; /* amp: are all others? */
-	__u32 n_round;	  /* amp: rounds that speak for a change */
+	__u32 n_round;	  /* amp: rounds that speak for a change; warp: rounds with room for one more subflow */
 	__u32 idle;	  /* bit s: subflow s had nothing to acknowledge of late */
 	__u32 open;	  /* bit s: slot s is taken; WEFT_CLOSED */
 	__u32 token;	  /* MPTCP's; 0 of a TCP connection */
@@ -106,6 +109,10 @@ struct weft_connection {
 	__u64 changed; /* ns, CLOCK_MONOTONIC: the last suppression or release */
 	__u64 opened;  /* ns, CLOCK_MONOTONIC */
 	__u64 netns;   /* number of the network namespace */
+	__u64 cut;     /* warp: until when the last cut lasts, and whose mark made it; see warp.h */
+	__u64 rested;  /* warp: us, the kernel's TCP clock: when a subflow last began to rest */
+	__u32 avoids;  /* warp: has slow start ended? */
+	__u32 moving;  /* warp: 1 while one of the subflows moves shares */
 };
 
 /* What the daemon must hear of at once. */
@@ -117,6 +124,8 @@ enum weft_event_kind {
 	WEFT_BULK = 5,	   /* this subflow was the first to carry `bulk` bytes; once a connection */
 	WEFT_DEAF = 6,	   /* this subflow has no ECN and is reno */
 	WEFT_NO_ROOM = 7,  /* this subflow got neither entry nor slot and is reno */
+	WEFT_REST = 8,	   /* this subflow is to carry no new data, whatever the others do */
+	WEFT_WAKE = 9,	   /* this subflow may carry data again */
 };
 
 struct weft_event {
@@ -174,22 +183,27 @@ static inline void weft_limit(struct weft_window *w)
 /* Slow start (RFC 5681, section 3.1) and what reno.rs of weft-cc makes of it: returns the part of `acked`, in 2^-24
  * packets, that is left for congestion avoidance, at most a window of it.
  */
-static inline __u64 weft_avoidance(struct weft_window *w, __u32 acked)
+static inline __u64 weft_avoidance_of(__u64 *cwnd, __u64 ssthresh, __u32 acked)
 {
 	__u64 left, grown;
 
 	if (acked > 1 << 15)
 		acked = 1 << 15;
 	left = (__u64)acked << WEFT_PACKET_BITS;
-	if (w->cwnd < w->ssthresh) {
-		grown = w->cwnd + left;
+	if (*cwnd < ssthresh) {
+		grown = *cwnd + left;
 		left = 0;
-		if (grown > w->ssthresh)
+		if (grown > ssthresh)
 			/* ssthresh need not be whole; what crosses it does so in whole packets. */
-			left = (grown - w->ssthresh) & ~(WEFT_PACKET - 1);
-		w->cwnd = grown - left;
+			left = (grown - ssthresh) & ~(WEFT_PACKET - 1);
+		*cwnd = grown - left;
 	}
-	return left < w->cwnd ? left : w->cwnd;
+	return left < *cwnd ? left : *cwnd;
+}
+
+static inline __u64 weft_avoidance(struct weft_window *w, __u32 acked)
+{
+	return weft_avoidance_of(&w->cwnd, w->ssthresh, acked);
 }
 
 /* RFC 5681, equation (3): one packet a round. */

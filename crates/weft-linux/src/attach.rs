@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use tracing::{info, warn};
@@ -97,6 +98,7 @@ fn options(config: &Config) -> Options {
     Options {
         parameters: config.parameters(),
         bulk: config.subflows.after.0,
+        rest: Duration::from_nanos(config.hysteresis().cycle),
         room: Some(config.congestion.room),
         restricted: !config.congestion.unprivileged,
         pin: None,

@@ -30,6 +30,10 @@ pub enum Kind {
     Deaf,
     /// The subflow is Reno because there was no room for it.
     NoRoom,
+    /// The subflow is to carry no new data, whatever the others do.
+    Rest,
+    /// The subflow may carry data again.
+    Wake,
 }
 
 /// Something that happened to one subflow of an MPTCP connection.
@@ -116,6 +120,8 @@ impl Event {
                 5 => Kind::Bulk,
                 6 => Kind::Deaf,
                 7 => Kind::NoRoom,
+                8 => Kind::Rest,
+                9 => Kind::Wake,
                 _ => return None,
             },
             token: event.token,

@@ -69,6 +69,8 @@ mirrors! {
         per_ack: u32,
         dctcp_cut: u32,
         neighbours: u32,
+        kappa: u32,
+        rest: u32,
         reserved: u32,
     }
     /// `struct weft_window`.
@@ -122,6 +124,10 @@ mirrors! {
         changed: u64,
         opened: u64,
         netns: u64,
+        cut: u64,
+        rested: u64,
+        avoids: u32,
+        moving: u32,
     }
     /// `struct amp_fg_row`.
     "amp_fg_row" => Row {

@@ -19,12 +19,13 @@ use layout::{Connection, PACKET, Parameters, Rows, SUBFLOWS, Window};
 pub const PREFIX: &str = "kernel:";
 
 /// `enum weft_algorithm`, and what a spec calls each.
-const ALGORITHMS: [(&str, u32); 6] = [
+const ALGORITHMS: [(&str, u32); 7] = [
     ("kernel:amp", 1),
     ("kernel:amp-fg", AMP_FG),
     ("kernel:dcm", 2),
     ("kernel:dctcp", 3),
     ("kernel:lia", 4),
+    ("kernel:warp", 7),
     ("kernel:xmp", 5),
 ];
 
@@ -84,6 +85,8 @@ pub struct Twin {
     connection: Box<Connection>,
     /// AMP-FG's, one for each subflow; none of the others.
     rows: Vec<Rows>,
+    /// When the newest acknowledgement came, in microseconds.
+    now: u64,
 }
 
 /// Events in the order of `enum twin_event`.
@@ -124,12 +127,20 @@ impl Twin {
             } else {
                 Vec::new()
             },
+            now: 0,
         })
     }
 
     /// The connection as the programs keep it.
     pub fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// Gives a subflow this window, in packets, whatever the algorithm made of it.
+    pub fn set_window(&mut self, s: usize, cwnd: f64, ssthresh: f64) {
+        let window = &mut self.connection.w[s];
+        window.cwnd = fixed(cwnd);
+        window.ssthresh = fixed(ssthresh.min(INFINITE_SSTHRESH));
     }
 
     /// Hands `w` to C, lets `event` happen to subflow `s`, and takes the windows back.
@@ -140,6 +151,7 @@ impl Twin {
             to.srtt = (from.srtt * 8e6).round() as u32;
             self.connection.open |= 1 << r;
         }
+        self.connection.subflow[s].last_ack = self.now;
         if matches!(event, Event::Open) {
             let window = &mut self.connection.w[s];
             *window = Window {
@@ -171,6 +183,9 @@ impl Twin {
     }
 }
 
+/// Of a microsecond, the kernel's unit.
+const PICOSECONDS: u64 = 1_000_000;
+
 /// `TCP_INFINITE_SSTHRESH`, in packets.
 const INFINITE_SSTHRESH: f64 = 2_147_483_647.0;
 
@@ -195,6 +210,7 @@ impl CongestionControl for Twin {
 
     /// The kernel's `cong_control` decides before it calls the algorithm whether the window may grow.
     fn on_ack(&mut self, w: &mut [weft_cc::Window], s: usize, ack: Ack) {
+        self.now = ack.now.0 / PICOSECONDS;
         if s < SUBFLOWS {
             if !self.rows.is_empty() {
                 self.event(Event::Delivered, w, s, [ack.acked, ack.marked]);

@@ -5,7 +5,7 @@ use weft_cc::{Algorithm, Error};
 use crate::layout::{PACKET, Parameters};
 
 impl Parameters {
-    /// Those of `weft-cc`'s `algorithm`; what is not given has its default there. `bulk`, which is no algorithm's, is 0.
+    /// Those of `weft-cc`'s `algorithm`; what is not given has its default there. `bulk` and `rest`, which are no algorithm's, are 0.
     ///
     /// # Errors
     /// Those of [`Algorithm::build`].
@@ -33,6 +33,8 @@ impl Parameters {
             per_ack: value("per_ack") as u32,
             dctcp_cut: value("dctcp_cut") as u32,
             neighbours: value("neighbours") as u32,
+            kappa: scaled("kappa", 30),
+            rest: 0,
             reserved: 0,
         })
     }

@@ -7,6 +7,7 @@
 #include "dcm.h"
 #include "dctcp.h"
 #include "lia.h"
+#include "warp.h"
 #include "xmp.h"
 
 /* The numbers that lib.rs gives weft-cc's events. */
@@ -46,6 +47,7 @@ TWIN(amp_fg)
 TWIN(dcm)
 TWIN(dctcp)
 TWIN(lia)
+TWIN(warp)
 TWIN(xmp)
 
 /* What the programs do with the rows beside those events. */
@@ -87,6 +89,9 @@ void weft_twin_event(__u32 algorithm, struct weft_connection *c, struct amp_fg_r
 		break;
 	case WEFT_LIA:
 		lia_event(c, p, event, s, acked, marked);
+		break;
+	case WEFT_WARP:
+		warp_event(c, p, event, s, acked, marked);
 		break;
 	case WEFT_XMP:
 		xmp_event(c, p, event, s, acked, marked);

@@ -10,7 +10,7 @@ use super::{Daemon, IDLE, LOOK, SWEEP, after_look, now};
 use crate::Failure;
 use crate::events::Event;
 use crate::path_manager::{Ends, Told};
-use crate::programs::ConnectionStats;
+use crate::programs::{ConnectionStats, Name};
 
 impl Daemon {
     /// Takes over what there is in a namespace.
@@ -29,6 +29,11 @@ impl Daemon {
             self.connections.on_watched(connection.token);
             self.connections
                 .on_carried(connection.token, carried(&connection), now, told);
+            if connection.algorithm == Name::Warp {
+                let resting = connection.subflows.iter().filter(|subflow| !subflow.active);
+                let resting = resting.map(|subflow| (subflow.local, subflow.remote)).collect();
+                self.connections.on_resting(connection.token, resting, told);
+            }
             for subflow in &connection.subflows {
                 let ends = (subflow.local, subflow.remote);
                 if !connection.suppressed || !subflow.active {

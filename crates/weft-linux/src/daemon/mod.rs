@@ -362,6 +362,15 @@ impl Daemon {
                     self.connections.on_bulk(event.token, event.ktime_ns, told);
                     continue;
                 }
+                Kind::Rest | Kind::Wake => {
+                    let ends = (event.local, event.remote);
+                    let rests = event.kind == Kind::Rest;
+                    if rests {
+                        self.learn_direction(&event, told);
+                    }
+                    self.connections.on_rest(event.token, ends, rests, told);
+                    continue;
+                }
                 Kind::Deaf | Kind::NoRoom => {
                     let ends = (event.local, event.remote);
                     let why = match event.kind {

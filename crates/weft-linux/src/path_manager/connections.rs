@@ -76,6 +76,8 @@ pub struct Connection {
     closed: Vec<Ends>,
     /// Backups whatever the algorithm asks for.
     aside: Vec<Ends>,
+    /// Subflows that the algorithm lets rest, one by one.
+    resting: Vec<Ends>,
     /// When a join was rejected, unless the whole connection went with it.
     rejected: Option<u64>,
     /// When the last join was asked for.

@@ -25,6 +25,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
 
@@ -91,6 +92,7 @@ names! {
     Dcm = 2, "dcm", "weft_dcm";
     Dctcp = 3, "dctcp", "weft_dctcp";
     Lia = 4, "lia", "weft_lia";
+    Warp = 7, "warp", "weft_warp";
     Xmp = 5, "xmp", "weft_xmp";
 }
 
@@ -101,6 +103,8 @@ pub struct Options {
     pub parameters: Vec<(Name, Vec<(String, f64)>)>,
     /// Bytes acknowledged and received on a subflow from which on an MPTCP connection is reported as bulk.
     pub bulk: u64,
+    /// How long a subflow that Warp lets rest does so at least.
+    pub rest: Duration,
     /// How many connections there is room for; 65,536 if nothing is said.
     pub room: Option<u32>,
     /// May only privileged processes choose the algorithms? Then no namespace but the first one can have one as its default.
@@ -458,6 +462,7 @@ fn parameters(name: Name, options: &Options) -> Result<layout::Parameters, Error
     }
     Ok(layout::Parameters {
         bulk: options.bulk,
+        rest: u32::try_from(options.rest.as_micros()).unwrap_or(u32::MAX),
         ..layout::Parameters::new(name.algorithm(), &given)?
     })
 }

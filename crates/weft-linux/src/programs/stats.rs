@@ -23,7 +23,7 @@ pub struct ConnectionStats {
     pub suppressed: bool,
     /// The slot of the subflow that is never suppressed.
     pub initial: usize,
-    /// How often its subflows were suppressed.
+    /// How often its subflows were suppressed; of Warp, how often a subflow was.
     pub suppressions: u64,
     /// How often they were released.
     pub releases: u64,
@@ -54,8 +54,10 @@ pub struct Subflow {
     pub active: bool,
     /// Does it recover from a loss?
     pub in_recovery: bool,
-    /// DCTCP's and DCM's estimate of the fraction of marked packets; AMP-FG's part of the window that a round with marks takes.
+    /// DCTCP's, DCM's and Warp's estimate of the fraction of marked packets; AMP-FG's part of the window that a round with marks takes.
     pub alpha: Option<f64>,
+    /// Warp's share of the connection's window, in packets.
+    pub share: Option<f64>,
     /// Smoothed round-trip time in seconds; 0 before the first sample.
     pub srtt: f64,
     /// Segment size in bytes.
@@ -122,11 +124,16 @@ impl ConnectionStats {
 
 impl Subflow {
     fn read(c: &layout::Connection, algorithm: Name, s: usize) -> Self {
-        /// `DCTCP_ALPHA` and `AMP_FG_ALPHA`, and their scale.
-        const ALPHA: (usize, f64) = (0, 1_073_741_824.0);
+        /// The scale of `DCTCP_ALPHA`, `AMP_FG_ALPHA` and `WARP_ALPHA`.
+        const ALPHA: f64 = 1_073_741_824.0;
         /// `TCP_INFINITE_SSTHRESH`.
         const INFINITE: u64 = 0x7fff_ffff << 24;
         let (w, subflow) = (&c.w[s], &c.subflow[s]);
+        let alpha = match algorithm {
+            Name::AmpFg | Name::Dcm | Name::Dctcp => Some(0),
+            Name::Warp => Some(1),
+            Name::Amp | Name::Lia | Name::Xmp => None,
+        };
         Self {
             slot: s,
             owner: subflow.owner,
@@ -140,8 +147,8 @@ impl Subflow {
             },
             active: w.active != 0,
             in_recovery: w.in_recovery != 0,
-            alpha: matches!(algorithm.algorithm(), "amp-fg" | "dcm" | "dctcp")
-                .then(|| w.slot[ALPHA.0] as f64 / ALPHA.1),
+            alpha: alpha.map(|slot| w.slot[slot] as f64 / ALPHA),
+            share: (algorithm == Name::Warp).then(|| w.slot[0] as f64 / PACKET),
             srtt: f64::from(w.srtt) / 8e6,
             mss: subflow.mss,
             acked: subflow.acked,

@@ -311,6 +311,9 @@ impl<'a> Manager<'a> {
                 connections.on_wish(event.token, ends, suppress, event.ktime_ns);
                 connections.settle([event.token], now(), &mut told);
             }
+            Kind::Rest | Kind::Wake => {
+                connections.on_rest(event.token, ends, event.kind == Kind::Rest, &mut told);
+            }
             Kind::Bulk => connections.on_bulk(event.token, event.ktime_ns, &mut told),
             Kind::Joined => connections.on_watched(event.token),
             // Every host of the testbed has ECN.

@@ -1,4 +1,4 @@
-//! What AMP takes beside DCTCP: a quiet machine is needed, `make measure-linux`.
+//! What AMP and Warp take beside DCTCP: a quiet machine is needed, `make measure-linux`.
 
 use std::fs;
 use std::net::TcpListener;
@@ -20,15 +20,12 @@ const GOODPUT: f64 = 200e6 * 1448.0 / 1514.0;
 #[ignore = "a measurement: make measure-linux"]
 fn amp_takes_the_share_of_a_dctcp_flow() {
     let scene = scene_or_skip!("amp_takes_the_share_of_a_dctcp_flow");
-    for tool in ["iperf3", "mptcpize"] {
-        if Command::new(tool).arg("-v").output().is_err() {
-            eprintln!("SKIPPED amp_takes_the_share_of_a_dctcp_flow: no `{tool}` (Debian: {tool})");
-            return;
-        }
+    if let Some(tool) = missing_tool() {
+        eprintln!("SKIPPED amp_takes_the_share_of_a_dctcp_flow: no `{tool}` (Debian: {tool})");
+        return;
     }
     scene.add_addresses();
     scene.mark_queue();
-    let (runs, seconds) = (number("RUNS", 5) as usize, number("SECONDS", 20));
     let mut failed = Vec::new();
     for (set, more, cc) in [
         ("default", "", "weft_amp"),
@@ -44,16 +41,7 @@ fn amp_takes_the_share_of_a_dctcp_flow() {
         scene.route(SERVER, cc);
         scene.route(SERVER_TOO, "weft_dctcp");
         for others in [2, 4, 8] {
-            let tries = (0..3 * runs).map(|_| share(&scene, others, seconds));
-            let mut shares: Vec<_> = tries.flatten().take(runs).collect();
-            assert_eq!(shares.len(), runs, "the machine is too busy to measure");
-            shares.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let (share, fairness) = shares[runs / 2];
-            let load = fs::read_to_string("/proc/loadavg").expect("the machine's load");
-            let load = load.split(' ').next().unwrap_or_default();
-            eprintln!(
-                "{set}: beside {others} DCTCP flows {share:.2}, Jain's index {fairness:.3}, load {load}: {shares:.2?}"
-            );
+            let (share, fairness) = median(&scene, set, 1, others);
             let good = (0.85..=1.15).contains(&share) && fairness >= 0.98;
             if set == "default" && !good {
                 failed.push((others, share, fairness));
@@ -61,6 +49,34 @@ fn amp_takes_the_share_of_a_dctcp_flow() {
         }
         daemon.stop();
     }
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// Four subflows each, as weftd sets Warp by default.
+#[test]
+#[ignore = "a measurement: make measure-linux"]
+fn warp_takes_the_share_of_a_dctcp_flow() {
+    let scene = scene_or_skip!("warp_takes_the_share_of_a_dctcp_flow");
+    if let Some(tool) = missing_tool() {
+        eprintln!("SKIPPED warp_takes_the_share_of_a_dctcp_flow: no `{tool}` (Debian: {tool})");
+        return;
+    }
+    scene.add_addresses();
+    scene.mark_queue();
+    let daemon = scene.daemon("");
+    scene.route(SERVER, "weft_warp");
+    scene.route(SERVER_TOO, "weft_dctcp");
+    let mut failed = Vec::new();
+    for multipath in [1, 2] {
+        for others in [2, 4, 8] {
+            let set = format!("{multipath} of Warp");
+            let (_, fairness) = median(&scene, &set, multipath, others);
+            if fairness < 0.98 {
+                failed.push((multipath, others, fairness));
+            }
+        }
+    }
+    daemon.stop();
     assert!(failed.is_empty(), "{failed:?}");
 }
 
@@ -199,12 +215,36 @@ impl Flows {
     }
 }
 
-/// AMP's goodput in a DCTCP flow's, and Jain's index of all. None if something else than the marking queue limited: a machine
-/// that has other things to do.
-fn share(scene: &Scene, others: usize, seconds: u64) -> Option<(f64, f64)> {
+/// What these tests call besides `ip` and `tc`, if it is missing.
+fn missing_tool() -> Option<&'static str> {
+    let tools = ["iperf3", "mptcpize"].into_iter();
+    let mut missing = tools.filter(|tool| Command::new(tool).arg("-v").output().is_err());
+    missing.next()
+}
+
+/// The run with the median share of so many multipath flows beside others of DCTCP.
+fn median(scene: &Scene, set: &str, multipath: usize, others: usize) -> (f64, f64) {
+    let (runs, seconds) = (number("RUNS", 5) as usize, number("SECONDS", 20));
+    let tries = (0..3 * runs).map(|_| share(scene, multipath, others, seconds));
+    let mut shares: Vec<_> = tries.flatten().take(runs).collect();
+    assert_eq!(shares.len(), runs, "the machine is too busy to measure");
+    shares.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (share, fairness) = shares[runs / 2];
+    let load = fs::read_to_string("/proc/loadavg").expect("the machine's load");
+    let load = load.split(' ').next().unwrap_or_default();
+    eprintln!(
+        "{set}: beside {others} DCTCP flows {share:.2}, Jain's index {fairness:.3}, load {load}: {shares:.3?}"
+    );
+    (share, fairness)
+}
+
+/// A multipath flow's goodput in a DCTCP flow's, and Jain's index of all. None if something else than the marking queue limited: a
+/// machine that has other things to do.
+fn share(scene: &Scene, multipath: usize, others: usize, seconds: u64) -> Option<(f64, f64)> {
     let seconds = seconds.to_string();
     let before = scene.dropped();
-    let ports: Vec<String> = (PORT..=PORT + others).map(|port| port.to_string()).collect();
+    let ports = PORT..PORT + multipath + others;
+    let ports: Vec<String> = ports.map(|port| port.to_string()).collect();
     let mut servers: Vec<_> = ports
         .iter()
         .map(|port| scene.within_server("mptcpize", &["run", "iperf3", "-s", "-1", "-p", port]))
@@ -214,7 +254,7 @@ fn share(scene: &Scene, others: usize, seconds: u64) -> Option<(f64, f64)> {
         .iter()
         .enumerate()
         .map(|(i, port)| {
-            let to = if i == 0 { SERVER } else { SERVER_TOO }.to_string();
+            let to = if i < multipath { SERVER } else { SERVER_TOO }.to_string();
             let measure = [
                 "iperf3",
                 "-J",
@@ -225,9 +265,10 @@ fn share(scene: &Scene, others: usize, seconds: u64) -> Option<(f64, f64)> {
                 "-c",
                 to.as_str(),
             ];
-            match i {
-                0 => scene.within_client("mptcpize", &[&["run"], &measure[..]].concat()),
-                _ => scene.within_client(measure[0], &measure[1..]),
+            if i < multipath {
+                scene.within_client("mptcpize", &[&["run"], &measure[..]].concat())
+            } else {
+                scene.within_client(measure[0], &measure[1..])
             }
         })
         .collect();
@@ -243,11 +284,12 @@ fn share(scene: &Scene, others: usize, seconds: u64) -> Option<(f64, f64)> {
         );
         return None;
     }
-    let dctcp = goodputs[1..].iter().sum::<f64>() / others as f64;
+    let (own, dctcp) = goodputs.split_at(multipath);
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
     let (sum, squares) = goodputs
         .iter()
         .fold((0.0, 0.0), |(sum, squares), it| (sum + it, squares + it * it));
-    Some((goodputs[0] / dctcp, sum * sum / (squares * goodputs.len() as f64)))
+    Some((mean(own) / mean(dctcp), sum * sum / (squares * goodputs.len() as f64)))
 }
 
 fn goodput(client: Child) -> f64 {

@@ -2,6 +2,7 @@
 //! the test's thread. `debian.rs` runs all of it again on Debian's 6.1 kernel.
 
 mod beside;
+mod bottleneck;
 mod cost;
 mod debian;
 #[path = "../guest/mod.rs"]
@@ -11,6 +12,7 @@ mod marks;
 mod peers;
 mod positions;
 mod rules;
+mod shares;
 
 use std::time::Duration;
 

@@ -55,7 +55,7 @@ impl Marks {
 }
 
 /// The events of `kind` of the next so many milliseconds, or until there are `enough`.
-fn wait(events: &Events, told: Told, enough: usize) -> Vec<Event> {
+pub fn wait(events: &Events, told: Told, enough: usize) -> Vec<Event> {
     let (begin, mut found) = (Instant::now(), Vec::new());
     while found.len() < enough && begin.elapsed() < Duration::from_secs(20) {
         let more = events.wait(Duration::from_millis(100)).expect("the ring");

@@ -4,9 +4,14 @@
 //! in all it does), windows that lie within that tolerance on two sides of a whole number lead to different decisions,
 //! and so they do in all algorithms where slow start leaves whole packets beyond `ssthresh`; a sequence ends there, as a
 //! tie.
+//!
+//! Warp's windows are whole packets, given out by shares that are no whole numbers. The shares have to agree within [`TOLERANCE`], throughout;
+//! where whole packets differ although they do, rounding must have decided ([`Pair::apportioned_by_rounding`]). Then the twin's windows are
+//! set to `weft-cc`'s, and the sequence goes on.
 
-use weft_cc::{Ack, Algorithm, CongestionControl, Round, Window};
+use weft_cc::{Ack, Algorithm, CongestionControl, Elapsed, Round, Window};
 use weft_twin::Twin;
+use weft_twin::layout::PACKET;
 
 /// Relative; windows below one packet do not occur.
 pub const TOLERANCE: f64 = 1e-5;
@@ -25,8 +30,20 @@ pub struct Pair {
     w: Vec<Window>,
     kernel: Vec<Window>,
     whole: bool,
+    warp: bool,
+    /// Microseconds since the connection opened.
+    now: u64,
+    /// Has there been a mark or a loss?
+    avoids: bool,
+    /// How often Warp's packets were given out by rounding.
+    pub settled: u64,
+    /// The largest difference of a share, relative.
+    pub worst: f64,
     history: Vec<String>,
 }
+
+/// Where Warp keeps a share (`warp.rs` of weft-cc).
+const SHARE: usize = 0;
 
 impl Pair {
     pub fn new(name: &str, parameters: &[(String, f64)]) -> Self {
@@ -37,6 +54,11 @@ impl Pair {
             w: Vec::new(),
             kernel: Vec::new(),
             whole: matches!(algorithm, "amp" | "xmp"),
+            warp: algorithm == "warp",
+            now: 0,
+            avoids: false,
+            settled: 0,
+            worst: 0.0,
             history: Vec::new(),
         }
     }
@@ -50,6 +72,12 @@ impl Pair {
     }
 
     pub fn open_one(&mut self, cwnd: f64, ssthresh: f64) -> Result<(), End> {
+        // A transport has the windows of subflows that are to come from the beginning, and Warp ends slow start on all of them.
+        let ssthresh = if self.warp && self.avoids {
+            ssthresh.min(cwnd)
+        } else {
+            ssthresh
+        };
         let window = Window {
             established: true,
             ..Window::new(cwnd, ssthresh)
@@ -73,7 +101,11 @@ impl Pair {
         }
     }
 
-    pub fn ack(&mut self, s: usize, ack: Ack) -> Result<(), End> {
+    /// Some microseconds later than what came before.
+    pub fn ack(&mut self, s: usize, later: u64, ack: Ack) -> Result<(), End> {
+        self.now += later;
+        let now = Elapsed(self.now * 1_000_000);
+        let ack = Ack { now, ..ack };
         self.event(&format!("{s} {ack:?}"), |cc, w| cc.on_ack(w, s, ack))
     }
 
@@ -82,16 +114,19 @@ impl Pair {
     }
 
     pub fn mark(&mut self, s: usize) -> Result<(), End> {
+        self.avoids = true;
         self.event(&format!("{s} mark"), |cc, w| cc.on_mark(w, s))
     }
 
     pub fn fast_retransmit(&mut self, s: usize) -> Result<(), End> {
+        self.avoids = true;
         self.event(&format!("{s} fast retransmit"), |cc, w| {
             cc.on_fast_retransmit(w, s);
         })
     }
 
     pub fn timeout(&mut self, s: usize, first: bool) -> Result<(), End> {
+        self.avoids = true;
         self.event(&format!("{s} timeout, first: {first}"), |cc, w| {
             cc.on_timeout(w, s, first);
         })
@@ -109,10 +144,13 @@ impl Pair {
         what: &str,
         event: impl Fn(&mut dyn CongestionControl, &mut [Window]),
     ) -> Result<(), End> {
-        let tie = self.on_two_sides();
+        let tie = self.on_two_sides() || self.warp && self.decided_by_rounding();
         event(&mut self.ours, &mut self.w);
         event(&mut self.kernels, &mut self.kernel);
         self.history.push(format!("{what}: {:?}", cwnds(&self.w)));
+        if self.warp {
+            self.compare_shares(tie)?;
+        }
         for s in 0..self.w.len() {
             let (ours, kernels) = (&self.w[s], &self.kernel[s]);
             let same = near(ours.cwnd, kernels.cwnd)
@@ -124,12 +162,77 @@ impl Pair {
             if tie || self.half_a_packet(s) {
                 return Err(End::Tie);
             }
-            let history = self.history[self.history.len().saturating_sub(12)..].join("\n");
-            return Err(End::Different(format!(
-                "subflow {s} after\n{history}\nis {ours:?}\nin the kernel {kernels:?}"
-            )));
+            return Err(self.different(s));
         }
         Ok(())
+    }
+
+    fn different(&self, s: usize) -> End {
+        let history = self.history[self.history.len().saturating_sub(12)..].join("\n");
+        let (ours, kernels) = (&self.w[s], &self.kernel[s]);
+        let share = self.kernel_share(s);
+        End::Different(format!(
+            "subflow {s} after\n{history}\nis {ours:?}\nin the kernel {kernels:?}, share {share}"
+        ))
+    }
+
+    fn kernel_share(&self, s: usize) -> f64 {
+        self.kernels.connection().w[s].slot[SHARE] as f64 / PACKET
+    }
+
+    /// Shares agree; where packets do not, rounding has decided, and `weft-cc`'s are taken.
+    fn compare_shares(&mut self, tie: bool) -> Result<(), End> {
+        for s in 0..self.w.len() {
+            let (ours, kernels) = (self.w[s].slot[SHARE], self.kernel_share(s));
+            if near(ours, kernels) && self.w[s].active == self.kernel[s].active {
+                self.worst = self.worst.max((ours - kernels).abs() / ours.max(1.0));
+            } else {
+                let tie = tie || self.decided_by_rounding();
+                return Err(if tie { End::Tie } else { self.different(s) });
+            }
+        }
+        let differ = |(a, b): (&Window, &Window)| !near(a.cwnd, b.cwnd) || !near(a.ssthresh, b.ssthresh);
+        if self.w.iter().zip(&self.kernel).any(differ) && self.apportioned_by_rounding() {
+            self.settled += 1;
+            for (s, (ours, kernels)) in self.w.iter().zip(&mut self.kernel).enumerate() {
+                self.kernels.set_window(s, ours.cwnd, ours.ssthresh);
+                (kernels.cwnd, kernels.ssthresh) = (ours.cwnd, ours.ssthresh);
+            }
+        }
+        Ok(())
+    }
+
+    /// Is the sum of the shares a whole number, or one of them, or are two remainders the same, but for rounding?
+    fn apportioned_by_rounding(&self) -> bool {
+        let shares: Vec<f64> = self.sending().collect();
+        let whole = |share: f64| (share - share.round()).abs() <= TOLERANCE * share;
+        let mut remainders: Vec<f64> = shares.iter().map(|share| share.fract()).collect();
+        remainders.sort_by(f64::total_cmp);
+        let same = remainders
+            .windows(2)
+            .any(|pair| pair[1] - pair[0] <= TOLERANCE * shares.iter().sum::<f64>());
+        same || whole(shares.iter().sum()) || shares.into_iter().any(whole)
+    }
+
+    /// Is W at one of the sums at which a subflow rests, wakes or opens with a share, or are two alphas the same, or is a share at the end
+    /// of slow start, but for rounding?
+    fn decided_by_rounding(&self) -> bool {
+        const ALPHA: usize = 1;
+        let whole = |packets: f64| (packets - packets.round()).abs() <= TOLERANCE * (1.0 + packets.abs());
+        let total: f64 = self.sending().sum();
+        let mut alphas: Vec<f64> = self.w.iter().map(|w| w.slot[ALPHA]).collect();
+        alphas.sort_by(f64::total_cmp);
+        let same = |pair: &[f64]| pair[0] != pair[1] && pair[1] - pair[0] <= TOLERANCE;
+        let starts = |w: &Window| {
+            w.slot[SHARE] <= w.ssthresh * (1.0 + TOLERANCE) && whole(w.ssthresh.min(1e9) - w.slot[SHARE])
+        };
+        whole(total / 2.0) || alphas.windows(2).any(same) || self.w.iter().any(starts)
+    }
+
+    /// Shares of the subflows that send.
+    fn sending(&self) -> impl Iterator<Item = f64> {
+        let all = self.w.iter().filter(|w| w.established && w.active);
+        all.map(|w| w.slot[SHARE])
     }
 
     /// Do two windows that are the same but for rounding have different whole packets, where those decide?

@@ -33,6 +33,7 @@ impl Connection {
             early_uncoupled: Vec::new(),
             closed: Vec::new(),
             aside: Vec::new(),
+            resting: Vec::new(),
             rejected: None,
             asked: 0,
             failures: 0,
@@ -141,9 +142,13 @@ impl Connection {
     /// Flags what has another flag than it should have.
     pub(super) fn flag(&mut self, token: Token) -> Vec<Command> {
         let mut commands = Vec::new();
+        // Of what receives more than it sends, a backup would receive nothing.
+        let obeys = !self.receives.0;
         for subflow in &mut self.subflows {
             let ends = subflow.ends();
-            let backup = (self.suppressed && ends != self.keeper) || self.aside.contains(&ends);
+            let backup = (self.suppressed && ends != self.keeper)
+                || self.aside.contains(&ends)
+                || (obeys && self.resting.contains(&ends));
             if subflow.backup != backup {
                 subflow.backup = backup;
                 commands.push(Command::Prioritise {

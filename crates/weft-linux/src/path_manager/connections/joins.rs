@@ -104,6 +104,9 @@ impl Connections {
             told.push(connection.tell(token, true, now));
         } else if connection.uncoupled.is_some() {
             self.obey(token, now, told);
+        } else {
+            // The programs may have reported before the kernel did that it rests.
+            self.flag_now(token, told);
         }
     }
 
@@ -133,6 +136,7 @@ impl Connections {
         let ends = subflow.ends();
         connection.early_uncoupled.retain(|other| *other != ends);
         connection.aside.retain(|other| *other != ends);
+        connection.resting.retain(|other| *other != ends);
         if let Some(i) = connection.closed.iter().position(|other| *other == ends) {
             // Its end says nothing of joins that are still on their way between the same addresses.
             connection.closed.swap_remove(i);

@@ -28,6 +28,44 @@ impl Connections {
         }
     }
 
+    /// The algorithm lets one subflow rest, or send again. The kernel is notified at once: how long a subflow rests at least is the
+    /// algorithm's to say.
+    pub fn on_rest(&mut self, token: Token, subflow: Ends, rests: bool, told: &mut Vec<Told>) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        connection.resting.retain(|other| *other != subflow);
+        if rests {
+            connection.resting.push(subflow);
+        }
+        self.flag_now(token, told);
+    }
+
+    /// Of a connection whose subflows rest one by one, these do, as looked up; no more is suppressed.
+    pub fn on_resting(&mut self, token: Token, resting: Vec<Ends>, told: &mut Vec<Told>) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        connection.resting = resting;
+        connection.suppressed = connection.suppressed && connection.uncoupled.is_some();
+        self.flag_now(token, told);
+    }
+
+    /// Commands the flags that have changed.
+    pub(super) fn flag_now(&mut self, token: Token, told: &mut Vec<Told>) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        let commands = connection.flag(token);
+        if !commands.is_empty() {
+            told.push(Told {
+                namespace: connection.namespace,
+                commands,
+                suppression: None,
+            });
+        }
+    }
+
     /// Was it looked up just now which way a connection carries its data?
     pub fn knows_direction(&self, token: Token, now: u64) -> bool {
         let looked = |it: &Connection| it.carried.is_some_and(|(_, at)| now < at + FRESH);
@@ -47,7 +85,11 @@ impl Connections {
             return;
         }
         connection.receives = (receives, now);
+        let rests = !connection.resting.is_empty();
         self.obey(token, now, told);
+        if rests {
+            self.flag_now(token, told);
+        }
     }
 
     /// Commands what the algorithm asks for these connections, unless it is too early.
@@ -81,14 +123,7 @@ impl Connections {
             return;
         }
         connection.flag_at = None;
-        let commands = connection.flag(token);
-        if !commands.is_empty() {
-            told.push(Told {
-                namespace: connection.namespace,
-                commands,
-                suppression: None,
-            });
-        }
+        self.flag_now(token, told);
     }
 
     /// Commands what the algorithm asks for, unless it is too early.

@@ -1,6 +1,7 @@
 use super::*;
 
 mod addresses;
+mod rests;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;

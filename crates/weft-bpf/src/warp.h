@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
+/*
+ * Warp: docs/warp.md, the law by its six parts. Event by event the same as warp.rs of weft-cc.
+ *
+ * Deviations: shares are in 2^-24 packets, alpha, marks and kappa in 2^-30, products and quotients rounded to the nearest.
+ * Time is the kernel's, in microseconds. A subflow rests for parameters.rest at least, which is 0 outside the kernel: what it
+ * was given before it rests takes some round-trip times to leave, two packets at a time.
+ *
+ * Who writes what: any subflow, in its own events, writes shares and windows of all. Subflows run on several CPUs at once, so
+ * a share changes by what is added to it, and never by storing what was read; a subflow's own growth is dropped should another have
+ * written its share meanwhile. Of two that would cut at once one does. Rounds that end at once move no shares but those of one; nobody
+ * waits. A window is handed to the kernel by its own subflow's next event, so a cut reaches the others with their next
+ * acknowledgement, before they can send again.
+ */
+#ifndef WEFT_WARP_H
+#define WEFT_WARP_H
+
+#include "dctcp.h"
+
+/* Least packets of a subflow that sends, on average, and of the connection. */
+#define WARP_LEAST (2 * WEFT_PACKET)
+
+/* Slot: the share of the connection's window, in 2^-24 packets; 0 while the subflow rests. */
+#define WARP_SHARE 0
+/* Slot: the estimated fraction of marked packets, in 2^-30. */
+#define WARP_ALPHA 1
+/* Slot: the fraction of marked packets in the last round, in 2^-30. */
+#define WARP_MARKED 2
+/* Slot: timeouts since the subflow last ended a round. */
+#define WARP_TIMEOUTS 3
+
+/* Of fractions. */
+#define WARP_BITS DCTCP_ALPHA_BITS
+
+/* c->cut: time in 1/8 us until when marks of others belong to the last cut, then the number of the subflow that made it. */
+#define WARP_CUTTER_BITS 3
+
+/* packets times part, with part in 2^-30, rounded. */
+static inline __u64 warp_times(__u64 packets, __u64 part)
+{
+	__u64 whole = (packets >> WEFT_PACKET_BITS) * part, fraction = (packets & (WEFT_PACKET - 1)) * part;
+	__u32 shift = WARP_BITS - WEFT_PACKET_BITS;
+
+	fraction += (whole & ((1U << shift) - 1)) << WEFT_PACKET_BITS;
+	return (whole >> shift) + ((fraction + (1ULL << (WARP_BITS - 1))) >> WARP_BITS);
+}
+
+/* a / b in 2^-30, where a is no more than b. */
+static inline __u64 warp_ratio(__u64 a, __u64 b)
+{
+	/* Of more than 512 packets the last bits do not matter. */
+	if (b >> 33) {
+		a >>= 13;
+		b >>= 13;
+	}
+	return b ? ((a << WARP_BITS) + b / 2) / b : 0;
+}
+
+/* Keeps the compiler from making branches of arithmetic: the verifier would follow each branch of eight subflows in turn, and of all
+ * of those together there are too many.
+ */
+#define WARP_HIDE(x) asm volatile("" : "+r"(x))
+
+/* Before a loop that is not of every acknowledgement: unrolled, it would take more of the programs' stack than there is. */
+#ifdef __bpf__
+#define WARP_RARE _Pragma("clang loop unroll(disable)")
+#else
+#define WARP_RARE
+#endif
+
+/* x where it is above 0, otherwise 0. */
+static inline __u64 warp_positive(__s64 x)
+{
+	__u64 negative = x >> 63;
+
+	WARP_HIDE(negative);
+	return x & ~negative;
+}
+
+/* May the subflow send? 1 or 0. */
+static inline __u64 warp_sends(const struct weft_window *r)
+{
+	return r->established & r->active;
+}
+
+/* Timeouts since the last round, up to `most`. */
+static inline __u64 warp_timeouts(const struct weft_window *r, __u64 most)
+{
+	return most - warp_positive(most - r->slot[WARP_TIMEOUTS]);
+}
+
+/* Established and not taken for dead? 1 or 0. */
+static inline __u64 warp_lives(const struct weft_window *r)
+{
+	return r->established & (1 - warp_timeouts(r, 2) / 2);
+}
+
+/* The least window: one packet after a timeout, else two. */
+static inline __u64 warp_least(const struct weft_window *r)
+{
+	return (2 - warp_timeouts(r, 1)) << WEFT_PACKET_BITS;
+}
+
+/* Two CPUs that take from it at once could leave less than nothing. */
+static inline __u64 warp_share(const struct weft_window *r)
+{
+	return warp_positive(r->slot[WARP_SHARE]);
+}
+
+/* To `share`, by what that is more or less than what it was. */
+static inline void warp_move(struct weft_window *r, __u64 was, __u64 share)
+{
+	__sync_fetch_and_add(&r->slot[WARP_SHARE], share - was);
+}
+
+/* How many subflows send, and the sum of their shares. */
+static inline __u64 warp_sum(const struct weft_connection *c, __u64 *total)
+{
+	__u64 m = 0;
+	__u32 r;
+
+	*total = 0;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		m += warp_sends(&c->w[r]);
+		*total += warp_share(&c->w[r]) * warp_sends(&c->w[r]);
+	}
+	return m;
+}
+
+/* Bit r: subflow r sends. */
+static inline __u64 warp_senders(const struct weft_connection *c)
+{
+	__u64 all = 0;
+	__u32 r;
+
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++)
+		all |= warp_sends(&c->w[r]) << r;
+	return all;
+}
+
+/* Bit r: subflow r is established and not taken for dead. */
+static inline __u64 warp_living(const struct weft_connection *c)
+{
+	__u64 all = 0;
+	__u32 r;
+
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++)
+		all |= warp_lives(&c->w[r]) << r;
+	return all;
+}
+
+/* A function of its own in the programs. It returns 0, because the verifier looks at what a function that returns nothing leaves
+ * in that register; `used` keeps the compiler from leaving it out.
+ */
+#define WARP_FUNCTION static __attribute__((noinline, used)) int
+
+/* Gives out floor(W) packets by largest remainder. */
+WARP_FUNCTION warp_apportion(struct weft_connection *c)
+{
+	/* Of the programs' stack there is little. */
+	__u32 whole[WEFT_SUBFLOWS], key[WEFT_SUBFLOWS], r, q;
+	__u64 total = 0, given = 0, share, packets, rank, more;
+
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		share = warp_share(&c->w[r]) * warp_sends(&c->w[r]);
+		packets = share & ~(WEFT_PACKET - 1);
+		/* The larger of the two. */
+		packets += warp_positive(warp_least(&c->w[r]) - packets);
+		packets *= warp_sends(&c->w[r]);
+		/* Of equal remainders the later one is first. */
+		key[r] = warp_positive(share - packets) * WEFT_SUBFLOWS + r;
+		whole[r] = packets >> WEFT_PACKET_BITS;
+		total += share;
+		given += whole[r];
+	}
+	total >>= WEFT_PACKET_BITS;
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		rank = 0;
+		for (q = 0; q < WEFT_SUBFLOWS; q++)
+			rank += ((__u64)key[r] - key[q]) >> 63;
+		/* Fewer packets are left than there are remainders above 0, so none goes to another. */
+		more = (rank + given - total) >> 63;
+		WARP_HIDE(more);
+		if (warp_sends(&c->w[r]))
+			c->w[r].cwnd = (whole[r] + more) << WEFT_PACKET_BITS;
+	}
+	return 0;
+}
+
+/* The same where the window of s must not rise. */
+static inline void warp_apportion_down(struct weft_connection *c, __u32 s)
+{
+	__u64 before = c->w[s].cwnd;
+
+	warp_apportion(c);
+	if (c->w[s].cwnd > before)
+		c->w[s].cwnd = before;
+}
+
+/* Ends slow start everywhere. */
+static inline void warp_avoid(struct weft_connection *c)
+{
+	__u32 r;
+
+	c->avoids = 1;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++)
+		c->w[r].ssthresh = c->w[r].cwnd > WEFT_PACKET ? c->w[r].cwnd : WEFT_PACKET;
+}
+
+/* Keeps W at its floor. */
+static inline void warp_hold_floor(struct weft_connection *c)
+{
+	__u64 total, share;
+	__u32 r;
+
+	warp_sum(c, &total);
+	if (!total || total >= WARP_LEAST)
+		return;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		share = warp_share(&c->w[r]);
+		if (warp_sends(&c->w[r]))
+			warp_move(&c->w[r], share, (share * WARP_LEAST + total / 2) / total);
+	}
+}
+
+/* Lets s send, with an equal part of the whole. */
+WARP_FUNCTION warp_wake(struct weft_connection *c, __u32 s)
+{
+	struct weft_window *w = &c->w[s % WEFT_SUBFLOWS];
+	__u64 total, share, part, left, m = warp_sum(c, &total);
+	__u32 r;
+
+	left = total;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		if (!warp_sends(&c->w[r]))
+			continue;
+		share = warp_share(&c->w[r]);
+		part = (share * m + (m + 1) / 2) / (m + 1);
+		warp_move(&c->w[r], share, part);
+		left -= part;
+	}
+	/* What is left, so that the sum stays as it is. */
+	w->slot[WARP_SHARE] = left;
+	w->active = 1;
+	return 0;
+}
+
+/* May shares move from one to another now? Then warp_end has to follow. */
+static inline int warp_begin(struct weft_connection *c)
+{
+	return __sync_val_compare_and_swap(&c->moving, 0, 1) == 0;
+}
+
+static inline void warp_end(struct weft_connection *c)
+{
+	__sync_val_compare_and_swap(&c->moving, 1, 0);
+}
+
+/* Of the subflows that send, the one with the most marks, the last of equals. */
+static inline __u32 warp_most_marked(const struct weft_connection *c)
+{
+	__u64 key, worst = 0;
+	__u32 r;
+
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		key = (c->w[r].slot[WARP_ALPHA] * WEFT_SUBFLOWS + r) * warp_sends(&c->w[r]);
+		if (key > worst)
+			worst = key;
+	}
+	return worst % WEFT_SUBFLOWS;
+}
+
+/* Lets the subflow with the most marks rest, whose share goes to the others. Of what is less than two packets each: products fit. */
+WARP_FUNCTION warp_rest(struct weft_connection *c)
+{
+	struct weft_window *w = &c->w[warp_most_marked(c)];
+	__u64 total, left, share;
+	__u32 r;
+
+	warp_sum(c, &total);
+	w->active = 0;
+	w->slot[WARP_SHARE] = 0;
+	warp_sum(c, &left);
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS && left; r++) {
+		share = warp_share(&c->w[r]);
+		if (warp_sends(&c->w[r]))
+			warp_move(&c->w[r], share, (share * total + left / 2) / left);
+	}
+	return 0;
+}
+
+/* Of the subflows that rest and live, the one with the least marks, the first of equals; ~0: none. */
+static inline __u64 warp_least_marked(const struct weft_connection *c)
+{
+	__u64 key, best = ~0ULL;
+	__u32 r;
+
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		key = c->w[r].slot[WARP_ALPHA] * WEFT_SUBFLOWS + r;
+		key |= (warp_lives(&c->w[r]) & ~c->w[r].active) - 1;
+		if (key < best)
+			best = key;
+	}
+	return best;
+}
+
+/* Makes m fit W. */
+static inline void warp_rest_or_wake(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	__u64 total, best, first, now = c->subflow[s].last_ack, m = warp_sum(c, &total);
+	__u32 i;
+
+	WARP_RARE
+	for (i = 1; i < WEFT_SUBFLOWS; i++) {
+		if (m < 2 || total >= m * WARP_LEAST)
+			break;
+		warp_rest(c);
+		c->rested = now;
+		c->n_round = 0;
+		m--;
+	}
+	first = warp_senders(c);
+	if ((first & -first) != 1ULL << s)
+		return;
+	best = warp_least_marked(c);
+	if (best == ~0ULL || total < (m + 1) * 2 * WARP_LEAST) {
+		c->n_round = 0;
+		return;
+	}
+	c->n_round++;
+	if (c->n_round < p->tau || now - c->rested < p->rest)
+		return;
+	warp_wake(c, best % WEFT_SUBFLOWS);
+	c->n_round = 0;
+}
+
+/* Moves a part of the share of s to the others, or to it from them. */
+static inline void warp_shift(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	__u64 total, others, share, marked = 0, mean, moved;
+	struct weft_window *w = &c->w[s];
+	__u32 r;
+
+	if (warp_sum(c, &total) < 2 || !warp_sends(w) || !c->avoids)
+		return;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		if (warp_sends(&c->w[r]))
+			marked += warp_times(warp_share(&c->w[r]), c->w[r].slot[WARP_MARKED]);
+	}
+	mean = warp_ratio(marked, total);
+	if (w->slot[WARP_MARKED] <= mean)
+		return;
+	share = warp_share(w);
+	moved = warp_times(share, (w->slot[WARP_MARKED] - mean) * p->kappa >> WARP_BITS);
+	warp_move(w, share, share - moved);
+	others = total - share;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS && others; r++) {
+		share = warp_share(&c->w[r]);
+		if (r != s && warp_sends(&c->w[r]))
+			warp_move(&c->w[r], share, share + warp_times(moved, warp_ratio(share, others)));
+	}
+}
+
+/* Someone must send: the first that lives, or else the first that is established. */
+WARP_FUNCTION warp_keep_one(struct weft_connection *c)
+{
+	__u64 living = warp_living(c);
+	__u32 r;
+
+	if (warp_senders(c))
+		return 0;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		if (!c->w[r].established || (living && !(living >> r & 1)))
+			continue;
+		c->w[r].slot[WARP_SHARE] = c->w[r].cwnd;
+		c->w[r].active = 1;
+		break;
+	}
+	return 0;
+}
+
+/* Has another subflow made the last cut, less than a round-trip time ago? */
+static inline int warp_pauses(const struct weft_connection *c, __u64 cut, __u32 s)
+{
+	return (cut & (WEFT_SUBFLOWS - 1)) != s && c->subflow[s].last_ack << 3 < cut >> WARP_CUTTER_BITS;
+}
+
+WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	struct weft_window *w = &c->w[s];
+	__u64 total, m;
+
+	w->active = 0;
+	w->slot[WARP_SHARE] = 0;
+	w->slot[WARP_ALPHA] = p->alpha0;
+	w->slot[WARP_MARKED] = 0;
+	w->slot[WARP_TIMEOUTS] = 0;
+	m = warp_sum(c, &total);
+	if (!m) {
+		w->slot[WARP_SHARE] = w->cwnd;
+		w->active = 1;
+		return 0;
+	}
+	if (total >= (m + 1) * WARP_LEAST && warp_begin(c)) {
+		warp_wake(c, s);
+		warp_end(c);
+		warp_apportion_down(c, s);
+	}
+	/* Where slow start has ended, it has for those to come. */
+	if (c->avoids && (w->active || w->ssthresh > w->cwnd))
+		w->ssthresh = w->cwnd;
+	return 0;
+}
+
+WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+			       __u32 acked, __u32 marked)
+{
+	struct weft_window *w = &c->w[s];
+	__u64 was = w->slot[WARP_SHARE], share = warp_share(w), left, most, m = 0;
+	__u32 r;
+
+	for (r = 0; r < WEFT_SUBFLOWS; r++)
+		m += warp_sends(&c->w[r]);
+	if (!w->active || !m || warp_pauses(c, c->cut, s))
+		return 0;
+	/* Slow start works on the share, of which the window is the whole part. */
+	left = weft_avoidance_of(&share, w->ssthresh, acked);
+	if (!share)
+		share = 1;
+	share += ((left << WEFT_PACKET_BITS) + m * share / 2) / (m * share);
+	if (share > WEFT_CWND_MAX)
+		share = WEFT_CWND_MAX;
+	__sync_val_compare_and_swap(&w->slot[WARP_SHARE], was, share);
+	/* After a cut a window may be further below its share. */
+	most = w->cwnd + ((__u64)acked << WEFT_PACKET_BITS);
+	if (m > 1) {
+		warp_apportion(c);
+	} else {
+		w->cwnd = share & ~(WEFT_PACKET - 1);
+		if (w->cwnd < warp_least(w))
+			w->cwnd = warp_least(w);
+	}
+	if (w->cwnd > most)
+		w->cwnd = most;
+	return 0;
+}
+
+WARP_FUNCTION warp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	__u64 cut = c->cut, until = (c->subflow[s].last_ack << 3) + c->w[s].srtt, share;
+	__u32 r;
+
+	if (warp_pauses(c, cut, s) ||
+	    __sync_val_compare_and_swap(&c->cut, cut, until << WARP_CUTTER_BITS | s) != cut)
+		return 0;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+		share = warp_share(&c->w[r]);
+		if (warp_sends(&c->w[r]))
+			warp_move(&c->w[r], share,
+				  warp_times(share, (1ULL << WARP_BITS) - c->w[r].slot[WARP_ALPHA] / 2));
+	}
+	warp_hold_floor(c);
+	warp_apportion_down(c, s);
+	warp_avoid(c);
+	return 0;
+}
+
+WARP_FUNCTION warp_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				 __u32 acked, __u32 marked)
+{
+	struct weft_window *w = &c->w[s];
+
+	w->slot[WARP_TIMEOUTS] = 0;
+	w->slot[WARP_ALPHA] = dctcp_estimate(w->slot[WARP_ALPHA], p->g, acked, marked);
+	if (acked)
+		w->slot[WARP_MARKED] = warp_ratio(marked < acked ? marked : acked, acked);
+	if (warp_begin(c)) {
+		/* Should the last two that sent have given up at once, each leaving the connection to the other. */
+		warp_keep_one(c);
+		warp_shift(c, p, s);
+		warp_rest_or_wake(c, p, s);
+		warp_end(c);
+	}
+	warp_apportion(c);
+	return 0;
+}
+
+WARP_FUNCTION warp_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p,
+					   __u32 s)
+{
+	struct weft_window *w = &c->w[s];
+	__u64 share = warp_share(w);
+
+	if (warp_sends(w)) {
+		warp_move(w, share, share / 2);
+		warp_hold_floor(c);
+		warp_apportion_down(c, s);
+	} else {
+		w->cwnd = w->cwnd / 2 & ~(WEFT_PACKET - 1);
+		if (w->cwnd < warp_least(w))
+			w->cwnd = warp_least(w);
+	}
+	warp_avoid(c);
+	return 0;
+}
+
+WARP_FUNCTION warp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	__u64 half = c->w[s].cwnd / 2;
+	struct weft_window *w = &c->w[s];
+
+	warp_avoid(c);
+	w->cwnd = WEFT_PACKET;
+	w->slot[WARP_TIMEOUTS]++;
+	w->ssthresh = half > 2 * WEFT_PACKET ? half : 2 * WEFT_PACKET;
+	if (!w->active)
+		return 0;
+	w->slot[WARP_SHARE] = WEFT_PACKET;
+	if (w->slot[WARP_TIMEOUTS] < 2 || !(warp_living(c) & ~(1ULL << s)))
+		return 0;
+	w->active = 0;
+	w->slot[WARP_SHARE] = 0;
+	c->rested = c->subflow[s].last_ack;
+	warp_keep_one(c);
+	return 0;
+}
+
+/* The last loss was none: the share is again what it was. */
+static inline void warp_on_undo(struct weft_connection *c, __u32 s, __u64 share, __u64 ssthresh)
+{
+	struct weft_window *w = &c->w[s];
+
+	if (!warp_sends(w) || warp_share(w) >= share)
+		return;
+	w->slot[WARP_SHARE] = share;
+	if (w->ssthresh < ssthresh)
+		w->ssthresh = ssthresh;
+	warp_apportion(c);
+}
+
+WARP_FUNCTION warp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	c->w[s].active = 0;
+	c->w[s].slot[WARP_SHARE] = 0;
+	warp_keep_one(c);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,131 @@
+//! Warp, whose subflows have shares of one window: what they are, when subflows rest, and what a connection takes beside DCTCP.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use weft_linux::events::Kind as Told;
+use weft_linux::programs::{ConnectionStats, Name, Programs};
+
+use crate::bottleneck::{bottleneck, further_subflow, share};
+use crate::machine::{Place, eventually, in_namespace, is_emulated, join_over_loopback, load, slow_loopback};
+use crate::marks::{Marks, wait};
+use crate::peers::{Family, Kind, Peers};
+
+/// The client's connection.
+fn connection(programs: &Programs, token: u32) -> ConnectionStats {
+    let all = programs.connections().expect("a map");
+    all.into_iter().find(|c| c.token == token).expect("the client's")
+}
+
+/// All packets marked: alpha is 1, each cut halves the window, and at its floor of two packets one subflow sends. Without marks it
+/// grows until there is room for two, then for three.
+#[test]
+fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is() {
+    in_namespace("warp_lets_all_but_one_rest", || {
+        if !join_over_loopback(2) {
+            println!("warp_lets_all_but_one_rest: skipped, it needs iproute2 with `ip mptcp`");
+            return;
+        }
+        let programs = load(&[Name::Warp]);
+        let events = programs.events().expect("the ring");
+        slow_loopback(400);
+        let marks = Marks::on_loopback();
+        let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_warp", "weft_warp");
+        let local = peers.client_address();
+        let stop = Arc::new(AtomicBool::new(false));
+        let sender = {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    peers.send_for(Duration::from_millis(20));
+                }
+                peers
+            })
+        };
+        // Two ends of three subflows.
+        let joined = wait(&events, Told::Joined, 6);
+        assert_eq!(joined.len(), 6, "{joined:?}");
+        let token = joined.iter().find(|event| event.local == local).expect("it").token;
+        let client = || connection(&programs, token);
+
+        marks.one_in(1);
+        let resting = wait(&events, Told::Rest, 2);
+        assert_eq!(resting.len(), 2, "{:#?}", client());
+        assert!(resting.iter().all(|event| event.token == token && !event.active));
+        eventually("one subflow sends two packets, and the others have no share", || {
+            let now = client();
+            let sends: Vec<_> = now.subflows.iter().filter(|s| s.active).collect();
+            let rest = now.subflows.iter().filter(|s| !s.active);
+            matches!(sends[..], [one] if one.cwnd == 2.0 && one.alpha > Some(0.9))
+                && rest.map(|s| s.share).all(|share| share == Some(0.0))
+        });
+        assert_eq!(client().suppressions, 2);
+
+        marks.one_in(0);
+        let woken = wait(&events, Told::Wake, 2);
+        assert_eq!(woken.len(), 2, "{:#?}", client());
+        assert!(woken.iter().all(|event| event.token == token && event.active));
+        let now = client();
+        assert_eq!((now.releases, now.suppressed), (2, false));
+        // A share each, of at least two packets on average.
+        let total: f64 = now.subflows.iter().filter_map(|s| s.share).sum();
+        assert!(now.subflows.iter().all(|s| s.share > Some(0.0)), "{now:#?}");
+        assert!(total >= 6.0, "{now:#?}");
+        stop.store(true, Ordering::Relaxed);
+        sender.join().expect("the sender").close();
+    });
+}
+
+/// A subflow that opens has its share of the window that there is, not the kernel's first window of ten packets.
+#[test]
+fn warp_opens_a_subflow_with_a_share_of_the_window() {
+    in_namespace("warp_opens_a_subflow_with_a_share_of_the_window", || {
+        if !join_over_loopback(3) {
+            println!("warp_opens_a_subflow: skipped, it needs iproute2 with `ip mptcp`");
+            return;
+        }
+        let programs = load(&[Name::Warp]);
+        let events = programs.events().expect("the ring");
+        let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_warp", "weft_warp");
+        peers.send(1 << 10);
+        assert_eq!(wait(&events, Told::Joined, 8).len(), 8);
+        // The server's end has sent nothing, so its window is the kernel's first one.
+        let client = peers.client_address();
+        let all = programs.connections().expect("a map");
+        let server = all.iter().find(|c| c.subflows.iter().all(|s| s.local != client));
+        let server = server.expect("the server's");
+        assert_eq!(server.subflows.len(), 4, "{server:#?}");
+        let total: f64 = server.subflows.iter().filter_map(|s| s.share).sum();
+        assert!((total - 10.0).abs() < 1e-6, "{server:#?}");
+        let cwnd: f64 = server.subflows.iter().skip(1).map(|s| s.cwnd).sum();
+        assert!((6.0..=8.0).contains(&cwnd), "{server:#?}");
+        peers.close();
+    });
+}
+
+/// Beside one DCTCP flow at 20 Mbit/s, where packets are marked once ten wait. With one subflow it is DCTCP; with two it is at the
+/// packet level (`many-to-one`, delays of 20 us) what is said here.
+const TWO_SUBFLOWS: f64 = 1.0;
+
+#[test]
+fn warp_takes_what_a_dctcp_flow_takes() {
+    in_namespace("warp_takes_what_a_dctcp_flow_takes", || {
+        let programs = load(&[Name::Warp, Name::Dctcp]);
+        let (router, server) = (Place::new(), Place::new());
+        bottleneck(&router, &server);
+        compare(share(&programs, &server, Name::Warp, Kind::Tcp), 1.0);
+        if !further_subflow(&server) {
+            println!("warp_takes_what_a_dctcp_flow_takes: two subflows skipped, it needs iproute2 with `ip mptcp`");
+            return;
+        }
+        compare(share(&programs, &server, Name::Warp, Kind::Mptcp), TWO_SUBFLOWS);
+    });
+}
+
+/// Within a quarter. In emulation it is printed only: a guest of a busy machine is late for its own packets.
+fn compare(share: f64, packet_level: f64) {
+    let ratio = share / packet_level;
+    assert!(share > 0.0);
+    assert!(is_emulated() || (0.75..1.33).contains(&ratio), "{ratio}");
+}
