@@ -32,6 +32,9 @@
 /* Of fractions. */
 #define WARP_BITS DCTCP_ALPHA_BITS
 
+/* Slots that are looked at where no other is taken: the lowest free one is taken first. */
+#define WARP_FEW 4
+
 /* c->cut: time in 1/8 us until when marks of others belong to the last cut, then the number of the subflow that made it. */
 #define WARP_CUTTER_BITS 3
 
@@ -61,11 +64,15 @@ static inline __u64 warp_ratio(__u64 a, __u64 b)
  */
 #define WARP_HIDE(x) asm volatile("" : "+r"(x))
 
-/* Before a loop that is not of every acknowledgement: unrolled, it would take more of the programs' stack than there is. */
+/* Before a loop that is not of every acknowledgement: unrolled, it would take more of the programs' stack than there is. Its body
+ * has no branches, for with some the compiler makes loops that 6.1 refuses ("back-edge").
+ */
 #ifdef __bpf__
 #define WARP_RARE _Pragma("clang loop unroll(disable)")
+#define WARP_OFTEN _Pragma("clang loop unroll(full)")
 #else
 #define WARP_RARE
+#define WARP_OFTEN
 #endif
 
 /* x where it is above 0, otherwise 0. */
@@ -107,10 +114,10 @@ static inline __u64 warp_share(const struct weft_window *r)
 	return warp_positive(r->slot[WARP_SHARE]);
 }
 
-/* To `share`, by what that is more or less than what it was. */
+/* To `share`, by what that is more or less than what it was, if the subflow sends. */
 static inline void warp_move(struct weft_window *r, __u64 was, __u64 share)
 {
-	__sync_fetch_and_add(&r->slot[WARP_SHARE], share - was);
+	__sync_fetch_and_add(&r->slot[WARP_SHARE], (share - was) * warp_sends(r));
 }
 
 /* How many subflows send, and the sum of their shares. */
@@ -157,14 +164,15 @@ static inline __u64 warp_living(const struct weft_connection *c)
  */
 #define WARP_FUNCTION static __attribute__((noinline, used)) int
 
-/* Gives out floor(W) packets by largest remainder. */
-WARP_FUNCTION warp_apportion(struct weft_connection *c)
+/* Gives out floor(W) packets by largest remainder, in the first n slots. */
+static inline __attribute__((always_inline)) int warp_give_out(struct weft_connection *c, __u32 n)
 {
 	/* Of the programs' stack there is little. */
 	__u32 whole[WEFT_SUBFLOWS], key[WEFT_SUBFLOWS], r, q;
 	__u64 total = 0, given = 0, share, packets, rank, more;
 
-	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+	WARP_OFTEN
+	for (r = 0; r < n; r++) {
 		share = warp_share(&c->w[r]) * warp_sends(&c->w[r]);
 		packets = share & ~(WEFT_PACKET - 1);
 		/* The larger of the two. */
@@ -177,10 +185,15 @@ WARP_FUNCTION warp_apportion(struct weft_connection *c)
 		given += whole[r];
 	}
 	total >>= WEFT_PACKET_BITS;
-	for (r = 0; r < WEFT_SUBFLOWS; r++) {
+	WARP_OFTEN
+	for (r = 0; r < n; r++) {
 		rank = 0;
-		for (q = 0; q < WEFT_SUBFLOWS; q++)
-			rank += ((__u64)key[r] - key[q]) >> 63;
+		WARP_OFTEN
+		for (q = 0; q < n; q++) {
+			more = (__u64)key[r] - key[q];
+			WARP_HIDE(more);
+			rank += more >> 63;
+		}
 		/* Fewer packets are left than there are remainders above 0, so none goes to another. */
 		more = (rank + given - total) >> 63;
 		WARP_HIDE(more);
@@ -188,6 +201,25 @@ WARP_FUNCTION warp_apportion(struct weft_connection *c)
 			c->w[r].cwnd = (whole[r] + more) << WEFT_PACKET_BITS;
 	}
 	return 0;
+}
+
+WARP_FUNCTION warp_give_out_to_few(struct weft_connection *c)
+{
+	return warp_give_out(c, WARP_FEW);
+}
+
+WARP_FUNCTION warp_give_out_to_all(struct weft_connection *c)
+{
+	return warp_give_out(c, WEFT_SUBFLOWS);
+}
+
+/* Gives out all packets. Each remainder is compared with each other one, so few slots cost a third of all. */
+static inline void warp_apportion(struct weft_connection *c)
+{
+	if (c->open >> WARP_FEW & ((1U << (WEFT_SUBFLOWS - WARP_FEW)) - 1))
+		warp_give_out_to_all(c);
+	else
+		warp_give_out_to_few(c);
 }
 
 /* The same where the window of s must not rise. */
@@ -208,7 +240,7 @@ static inline void warp_avoid(struct weft_connection *c)
 	c->avoids = 1;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
-		c->w[r].ssthresh = c->w[r].cwnd > WEFT_PACKET ? c->w[r].cwnd : WEFT_PACKET;
+		c->w[r].ssthresh = WEFT_PACKET + warp_positive(c->w[r].cwnd - WEFT_PACKET);
 }
 
 /* Keeps W at its floor. */
@@ -223,8 +255,7 @@ static inline void warp_hold_floor(struct weft_connection *c)
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);
-		if (warp_sends(&c->w[r]))
-			warp_move(&c->w[r], share, (share * WARP_LEAST + total / 2) / total);
+		warp_move(&c->w[r], share, (share * WARP_LEAST + total / 2) / total);
 	}
 }
 
@@ -238,12 +269,10 @@ WARP_FUNCTION warp_wake(struct weft_connection *c, __u32 s)
 	left = total;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		if (!warp_sends(&c->w[r]))
-			continue;
 		share = warp_share(&c->w[r]);
 		part = (share * m + (m + 1) / 2) / (m + 1);
 		warp_move(&c->w[r], share, part);
-		left -= part;
+		left -= part * warp_sends(&c->w[r]);
 	}
 	/* What is left, so that the sum stays as it is. */
 	w->slot[WARP_SHARE] = left;
@@ -271,8 +300,7 @@ static inline __u32 warp_most_marked(const struct weft_connection *c)
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		key = (c->w[r].slot[WARP_ALPHA] * WEFT_SUBFLOWS + r) * warp_sends(&c->w[r]);
-		if (key > worst)
-			worst = key;
+		worst += warp_positive(key - worst);
 	}
 	return worst % WEFT_SUBFLOWS;
 }
@@ -288,27 +316,30 @@ WARP_FUNCTION warp_rest(struct weft_connection *c)
 	w->active = 0;
 	w->slot[WARP_SHARE] = 0;
 	warp_sum(c, &left);
+	if (!left)
+		return 0;
 	WARP_RARE
-	for (r = 0; r < WEFT_SUBFLOWS && left; r++) {
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);
-		if (warp_sends(&c->w[r]))
-			warp_move(&c->w[r], share, (share * total + left / 2) / left);
+		warp_move(&c->w[r], share, (share * total + left / 2) / left);
 	}
 	return 0;
 }
 
-/* Of the subflows that rest and live, the one with the least marks, the first of equals; ~0: none. */
+/* Of the subflows that rest and live, the one with the least marks, the first of equals; WARP_NONE: none. */
+#define WARP_NONE (1ULL << 62)
+
 static inline __u64 warp_least_marked(const struct weft_connection *c)
 {
-	__u64 key, best = ~0ULL;
+	__u64 key, best = WARP_NONE;
 	__u32 r;
 
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		key = c->w[r].slot[WARP_ALPHA] * WEFT_SUBFLOWS + r;
-		key |= (warp_lives(&c->w[r]) & ~c->w[r].active) - 1;
-		if (key < best)
-			best = key;
+		/* 2^62 and more of those that send or do not live. */
+		key += (1 - (warp_lives(&c->w[r]) & ~c->w[r].active)) << 62;
+		best -= warp_positive(best - key);
 	}
 	return best;
 }
@@ -319,7 +350,6 @@ static inline void warp_rest_or_wake(struct weft_connection *c, const volatile s
 	__u64 total, best, first, now = c->subflow[s].last_ack, m = warp_sum(c, &total);
 	__u32 i;
 
-	WARP_RARE
 	for (i = 1; i < WEFT_SUBFLOWS; i++) {
 		if (m < 2 || total >= m * WARP_LEAST)
 			break;
@@ -332,7 +362,7 @@ static inline void warp_rest_or_wake(struct weft_connection *c, const volatile s
 	if ((first & -first) != 1ULL << s)
 		return;
 	best = warp_least_marked(c);
-	if (best == ~0ULL || total < (m + 1) * 2 * WARP_LEAST) {
+	if (best == WARP_NONE || total < (m + 1) * 2 * WARP_LEAST) {
 		c->n_round = 0;
 		return;
 	}
@@ -346,16 +376,15 @@ static inline void warp_rest_or_wake(struct weft_connection *c, const volatile s
 /* Moves a part of the share of s to the others, or to it from them. */
 static inline void warp_shift(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	__u64 total, others, share, marked = 0, mean, moved;
+	__u64 total, others, share, marked = 0, mean, moved, part;
 	struct weft_window *w = &c->w[s];
-	__u32 r;
+	__u32 r, shift;
 
 	if (warp_sum(c, &total) < 2 || !warp_sends(w) || !c->avoids)
 		return;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		if (warp_sends(&c->w[r]))
-			marked += warp_times(warp_share(&c->w[r]), c->w[r].slot[WARP_MARKED]);
+		marked += warp_times(warp_share(&c->w[r]), c->w[r].slot[WARP_MARKED]) * warp_sends(&c->w[r]);
 	}
 	mean = warp_ratio(marked, total);
 	if (w->slot[WARP_MARKED] <= mean)
@@ -364,30 +393,41 @@ static inline void warp_shift(struct weft_connection *c, const volatile struct w
 	moved = warp_times(share, (w->slot[WARP_MARKED] - mean) * p->kappa >> WARP_BITS);
 	warp_move(w, share, share - moved);
 	others = total - share;
+	if (!others)
+		return;
+	/* Of more than 512 packets the last bits do not matter. */
+	shift = others >> 33 ? 13 : 0;
 	WARP_RARE
-	for (r = 0; r < WEFT_SUBFLOWS && others; r++) {
+	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);
-		if (r != s && warp_sends(&c->w[r]))
-			warp_move(&c->w[r], share, share + warp_times(moved, warp_ratio(share, others)));
+		part = ((share >> shift << WARP_BITS) + (others >> shift) / 2) / (others >> shift);
+		/* Not to itself. */
+		part *= 1 - ((1ULL << s >> r) & 1);
+		warp_move(&c->w[r], share, share + warp_times(moved, part));
 	}
 }
 
 /* Someone must send: the first that lives, or else the first that is established. */
 WARP_FUNCTION warp_keep_one(struct weft_connection *c)
 {
-	__u64 living = warp_living(c);
-	__u32 r;
+	__u64 all = warp_living(c);
+	__u32 r, first;
 
 	if (warp_senders(c))
 		return 0;
-	WARP_RARE
-	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		if (!c->w[r].established || (living && !(living >> r & 1)))
-			continue;
-		c->w[r].slot[WARP_SHARE] = c->w[r].cwnd;
-		c->w[r].active = 1;
-		break;
+	if (!all) {
+		WARP_RARE
+		for (r = 0; r < WEFT_SUBFLOWS; r++)
+			all |= (__u64)(c->w[r].established & 1) << r;
 	}
+	if (!all)
+		return 0;
+	/* The number of the lowest bit. */
+	first = all & -all;
+	r = ((first & 0xaa) != 0) + 2 * ((first & 0xcc) != 0) + 4 * ((first & 0xf0) != 0);
+	r %= WEFT_SUBFLOWS;
+	c->w[r].slot[WARP_SHARE] = c->w[r].cwnd;
+	c->w[r].active = 1;
 	return 0;
 }
 
@@ -468,9 +508,7 @@ WARP_FUNCTION warp_on_mark(struct weft_connection *c, const volatile struct weft
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);
-		if (warp_sends(&c->w[r]))
-			warp_move(&c->w[r], share,
-				  warp_times(share, (1ULL << WARP_BITS) - c->w[r].slot[WARP_ALPHA] / 2));
+		warp_move(&c->w[r], share, warp_times(share, (1ULL << WARP_BITS) - c->w[r].slot[WARP_ALPHA] / 2));
 	}
 	warp_hold_floor(c);
 	warp_apportion_down(c, s);

@@ -228,7 +228,10 @@ fn on_traces_of_the_laboratory_the_kernel_has_the_same_windows() {
         assert!(count(&compared.events) > 3_000, "{algorithm}: few events");
         assert_eq!(count(&compared.different), 0, "{algorithm}");
         assert!(count(&compared.ties) <= 1, "{algorithm}");
-        assert!(count(&compared.settled) <= count(&compared.events) / 1_000, "{algorithm}");
+        assert!(
+            count(&compared.settled) <= count(&compared.events) / 1_000,
+            "{algorithm}"
+        );
         assert_eq!(
             count(&compared.suppressed) > 0,
             matches!(algorithm, "amp" | "warp")

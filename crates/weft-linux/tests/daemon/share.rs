@@ -289,7 +289,10 @@ fn share(scene: &Scene, multipath: usize, others: usize, seconds: u64) -> Option
     let (sum, squares) = goodputs
         .iter()
         .fold((0.0, 0.0), |(sum, squares), it| (sum + it, squares + it * it));
-    Some((mean(own) / mean(dctcp), sum * sum / (squares * goodputs.len() as f64)))
+    Some((
+        mean(own) / mean(dctcp),
+        sum * sum / (squares * goodputs.len() as f64),
+    ))
 }
 
 fn goodput(client: Child) -> f64 {

@@ -46,20 +46,27 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         // Two ends of three subflows.
         let joined = wait(&events, Told::Joined, 6);
         assert_eq!(joined.len(), 6, "{joined:?}");
-        let token = joined.iter().find(|event| event.local == local).expect("it").token;
+        let token = joined
+            .iter()
+            .find(|event| event.local == local)
+            .expect("it")
+            .token;
         let client = || connection(&programs, token);
 
         marks.one_in(1);
         let resting = wait(&events, Told::Rest, 2);
         assert_eq!(resting.len(), 2, "{:#?}", client());
         assert!(resting.iter().all(|event| event.token == token && !event.active));
-        eventually("one subflow sends two packets, and the others have no share", || {
-            let now = client();
-            let sends: Vec<_> = now.subflows.iter().filter(|s| s.active).collect();
-            let rest = now.subflows.iter().filter(|s| !s.active);
-            matches!(sends[..], [one] if one.cwnd == 2.0 && one.alpha > Some(0.9))
-                && rest.map(|s| s.share).all(|share| share == Some(0.0))
-        });
+        eventually(
+            "one subflow sends two packets, and the others have no share",
+            || {
+                let now = client();
+                let sends: Vec<_> = now.subflows.iter().filter(|s| s.active).collect();
+                let rest = now.subflows.iter().filter(|s| !s.active);
+                matches!(sends[..], [one] if one.cwnd == 2.0 && one.alpha > Some(0.9))
+                    && rest.map(|s| s.share).all(|share| share == Some(0.0))
+            },
+        );
         assert_eq!(client().suppressions, 2);
 
         marks.one_in(0);
@@ -116,7 +123,9 @@ fn warp_takes_what_a_dctcp_flow_takes() {
         bottleneck(&router, &server);
         compare(share(&programs, &server, Name::Warp, Kind::Tcp), 1.0);
         if !further_subflow(&server) {
-            println!("warp_takes_what_a_dctcp_flow_takes: two subflows skipped, it needs iproute2 with `ip mptcp`");
+            println!(
+                "warp_takes_what_a_dctcp_flow_takes: two subflows skipped, it needs iproute2 with `ip mptcp`"
+            );
             return;
         }
         compare(share(&programs, &server, Name::Warp, Kind::Mptcp), TWO_SUBFLOWS);
