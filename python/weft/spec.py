@@ -887,6 +887,37 @@ class KernelLiaCc(Model):
     """
 
 
+class KernelWarpCc(Model):
+    """
+    Warp: one DCTCP window for a whole connection, spread over its subflows
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """
+    alpha of a new subflow
+    """
+    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
+    """
+    weight of the newest round in alpha
+    """
+    kappa: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
+    """
+    part of a share that moves away at each round per unit of marks in excess
+    """
+    name: Literal["kernel:warp"] = "kernel:warp"
+    """
+    Warp: one DCTCP window for a whole connection, spread over its subflows
+    """
+    tau: Annotated[int, Field(ge=1, le=1000000)] = 8
+    """
+    rounds in a row with room for one more subflow until it sends again
+    """
+
+
 class KernelXmpCc(Model):
     """
     XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
@@ -2918,6 +2949,7 @@ class Transport(Model):
             "kernel:dcm",
             "kernel:dctcp",
             "kernel:lia",
+            "kernel:warp",
             "kernel:xmp",
         ]
         | AmpCc
@@ -2938,6 +2970,7 @@ class Transport(Model):
         | KernelDcmCc
         | KernelDctcpCc
         | KernelLiaCc
+        | KernelWarpCc
         | KernelXmpCc
         | OwnCc
     )
