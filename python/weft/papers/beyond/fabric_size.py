@@ -69,9 +69,10 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     cells = {failed: [_needed(rows, hosts, failed) for hosts in sizes] for failed in FAILED_PERCENT}
     return [
         Claim(
-            f"Subflows for {TARGET:g} % of what a fat-tree of {sizes[0]:,} to {sizes[-1]:,} hosts can carry",
+            f"Subflows for {TARGET:g} % of what a fat-tree can carry",
             "not in the paper",
-            "; ".join(f"{failed} % dead: {', '.join(needed)}" for failed, needed in cells.items()),
+            f"{sizes[0]:,} to {sizes[-1]:,} hosts, "
+            + "; ".join(f"{failed} % dead: {', '.join(needed)}" for failed, needed in cells.items()),
             None,
             "by hosts, the fewest whose mean over the seeds reaches it. What can be carried is bounded by the flows "
             "that leave their pods and the core links that are left; throughput is in per cent of that",
