@@ -79,6 +79,7 @@ SCENES = (
     Scene("LIA, 8 subflows", "lia", 8, IN_TURN),
     Scene("DCTCP", "dctcp", queues=MARKING),
     Scene("AMP, 4 subflows", "amp", 4, IN_TURN, MARKING),
+    Scene("Warp, 4 subflows", "warp", 4, IN_TURN, MARKING),
     Scene(
         "LIA, 8 subflows, Linux's scheduler",
         "lia",

@@ -20,9 +20,11 @@
 //! would send less than a DCTCP flow. A loss halves the share of its own path. A timeout is Reno's. A subflow that times out twice
 //! with no round between rests.
 
+mod response;
+
 use crate::dctcp::estimate;
 use crate::parameters::parameters;
-use crate::{Ack, Allowed, CongestionControl, Echo, Elapsed, Round, Window, slow_start};
+use crate::{Ack, Allowed, CongestionControl, Echo, Elapsed, Response, Round, Window, slow_start};
 
 parameters! {
     /// alpha of a new subflow
@@ -341,6 +343,10 @@ impl CongestionControl for Warp {
         w[s].active = false;
         w[s].slot[SHARE] = 0.0;
         Self::keep_one(w);
+    }
+
+    fn response(&self) -> Option<&dyn Response> {
+        Some(self)
     }
 }
 

@@ -555,6 +555,36 @@ mod tests {
         close(better, capacity / (3.0 + 1.0 / (1.0 + s * s)));
     }
 
+    /// DCTCP's window at the mean of the marks, whatever the number of subflows: on one link all have the same.
+    #[test]
+    fn warp_takes_a_flows_share_of_a_link_with_any_number_of_subflows() {
+        let connections: [&[&[u32]]; 4] = [&[&[0]], &[&[0], &[0]], &[&[0]; 4], &[&[0]; 8]];
+        let found = solve(&[100.0 * GBPS], &connections, "warp");
+        let mut at = 0;
+        for paths in connections {
+            near(found.goodputs[at..at + paths.len()].iter().sum(), 25.0 * GBPS);
+            at += paths.len();
+        }
+    }
+
+    /// Two links on which 3 and 9 flows of one path are, and a connection over both. `sum f p = sqrt(2)` where a flow has
+    /// `w p = sqrt(2)`, so that the parts of a flow's share which it takes on either link add up to one. Cuts alone would make
+    /// them a half each; the shift takes more on the better link.
+    #[test]
+    fn warp_takes_parts_of_a_flows_share_on_two_links_that_add_up_to_one() {
+        let capacity = 600.0 * GBPS;
+        let [better, worse]: [&[&[u32]]; 2] = [&[&[0]], &[&[1]]];
+        let mut connections: Vec<&[&[u32]]> = vec![&[&[0], &[1]]];
+        connections.extend([better; 3]);
+        connections.extend([worse; 9]);
+        let found = solve(&[capacity; 2], &connections, "warp");
+        let [better, worse] = [0, 1].map(|link| found.goodputs[link] / found.goodputs[2 + 3 * link]);
+        near(better + worse, 1.0);
+        assert!(better > 0.6 && worse > 0.1, "{better} and {worse}");
+        near(found.goodputs[2], capacity / (3.0 + better));
+        near(found.goodputs[5], capacity / (9.0 + worse));
+    }
+
     /// Prices are small but not 0, which closed forms leave out.
     #[track_caller]
     fn close(value: f64, expected: f64) {
