@@ -274,7 +274,10 @@ impl CongestionControl for Warp {
         // Slow start works on the share, of which the window is the whole part.
         let whole = r.cwnd;
         r.cwnd = r.slot[SHARE];
-        let left = f64::from(slow_start(r, ack.acked)).min(r.cwnd);
+        // Once over, it does not begin again where a cut's rounding or a shift has left the share below ssthresh.
+        let over = self.avoids && r.slot[TIMEOUTS] == 0.0;
+        let left = if over { ack.acked } else { slow_start(r, ack.acked) };
+        let left = f64::from(left).min(r.cwnd);
         r.slot[SHARE] = r.cwnd + left / (m * r.cwnd);
         r.cwnd = whole;
         if m == 1.0 {

@@ -54,11 +54,13 @@ impl Paths {
             total += active().map(|r| r.cwnd).sum::<f64>();
             squares += w[0].cwnd * w[0].cwnd;
             suppressed += f64::from(u8::from(active().count() < self.subflows));
-            for (s, round) in last.iter_mut().enumerate() {
-                if round.acked > 0 {
-                    cc.on_round(&mut w, s, *round);
+            // In turn, so that where one mark stops the growth of all none has the first word.
+            for nth in 0..last.len() {
+                let s = if at % 2 == 0 { nth } else { last.len() - 1 - nth };
+                if last[s].acked > 0 {
+                    cc.on_round(&mut w, s, last[s]);
                 }
-                *round = self.round(&mut cc, &mut w, s, now, &mut rng);
+                last[s] = self.round(&mut cc, &mut w, s, now, &mut rng);
             }
         }
         let rounds = f64::from(rounds);
