@@ -20,6 +20,9 @@
 /* Least packets of a subflow that sends, on average, and of the connection. */
 #define WARP_LEAST (2 * WEFT_PACKET)
 
+/* The slow-start threshold where slow start is over: no window is below it. */
+#define WARP_OVER WEFT_PACKET
+
 /* Slot: the share of the connection's window, in 2^-24 packets; 0 while the subflow rests. */
 #define WARP_SHARE 0
 /* Slot: the estimated fraction of marked packets, in 2^-30. */
@@ -232,7 +235,7 @@ static inline void warp_apportion_down(struct weft_connection *c, __u32 s)
 		c->w[s].cwnd = before;
 }
 
-/* Ends slow start everywhere. */
+/* Ends slow start everywhere. Only a timeout brings it back: a shift, which lowers a share, does not. */
 static inline void warp_avoid(struct weft_connection *c)
 {
 	__u32 r;
@@ -240,7 +243,7 @@ static inline void warp_avoid(struct weft_connection *c)
 	c->avoids = 1;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
-		c->w[r].ssthresh = WEFT_PACKET + warp_positive(c->w[r].cwnd - WEFT_PACKET);
+		c->w[r].ssthresh = WARP_OVER;
 }
 
 /* Keeps W at its floor. */
@@ -459,8 +462,8 @@ WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft
 		warp_apportion_down(c, s);
 	}
 	/* Where slow start has ended, it has for those to come. */
-	if (c->avoids && (w->active || w->ssthresh > w->cwnd))
-		w->ssthresh = w->cwnd;
+	if (c->avoids)
+		w->ssthresh = WARP_OVER;
 	return 0;
 }
 
@@ -476,7 +479,7 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 	if (!w->active || !m || warp_pauses(c, c->cut, s))
 		return 0;
 	/* Slow start works on the share, of which the window is the whole part. */
-	left = weft_avoidance_of(&share, w->ssthresh, acked);
+	left = weft_avoidance_of(&share, w->cwnd < w->ssthresh ? w->ssthresh : 0, acked);
 	if (!share)
 		share = 1;
 	share += ((left << WEFT_PACKET_BITS) + m * share / 2) / (m * share);

@@ -40,6 +40,9 @@ parameters! {
 /// Least packets of a subflow that sends, on average, and of the connection: the receiver delays the acknowledgement of a lone one.
 const LEAST: f64 = 2.0;
 
+/// The slow-start threshold where slow start is over: no window is below it.
+const OVER: f64 = 1.0;
+
 /// Slot: the share of the connection's window, in packets; 0 while the subflow rests.
 const SHARE: usize = 0;
 /// Slot: the estimated fraction of marked packets, 0 to 1.
@@ -130,11 +133,11 @@ impl Warp {
         w[s].cwnd = w[s].cwnd.min(before);
     }
 
-    /// Ends slow start everywhere.
+    /// Ends slow start everywhere. Only a timeout brings it back: a shift, which lowers a share, does not.
     fn avoid(&mut self, w: &mut [Window]) {
         self.avoids = true;
         for r in w {
-            r.ssthresh = r.cwnd.max(1.0);
+            r.ssthresh = OVER;
         }
     }
 
@@ -257,9 +260,9 @@ impl CongestionControl for Warp {
         } else if total >= (m + 1.0) * LEAST {
             Self::wake(w, s);
             Self::apportion_down(w, s);
-            if self.avoids {
-                w[s].ssthresh = w[s].cwnd;
-            }
+        }
+        if self.avoids {
+            w[s].ssthresh = OVER;
         }
     }
 
@@ -274,9 +277,7 @@ impl CongestionControl for Warp {
         // Slow start works on the share, of which the window is the whole part.
         let whole = r.cwnd;
         r.cwnd = r.slot[SHARE];
-        // Once over, it does not begin again where a cut's rounding or a shift has left the share below ssthresh.
-        let over = self.avoids && r.slot[TIMEOUTS] == 0.0;
-        let left = if over { ack.acked } else { slow_start(r, ack.acked) };
+        let left = if whole < r.ssthresh { slow_start(r, ack.acked) } else { ack.acked };
         let left = f64::from(left).min(r.cwnd);
         r.slot[SHARE] = r.cwnd + left / (m * r.cwnd);
         r.cwnd = whole;
@@ -433,6 +434,21 @@ mod tests {
         cc.on_ack(&mut w, 1, at(6.0, 6)); // 6 / (3 x 6)
         cc.on_mark(&mut w, 1);
         assert_eq!(w[0].slot[SHARE], 4.5);
+    }
+
+    #[test]
+    fn slow_start_ends_with_the_first_mark_and_only_a_timeout_brings_it_back() {
+        let (mut cc, mut w) = sending(&[8.0, 8.0]);
+        cc.on_mark(&mut w, 0);
+        // A shift leaves less than there was after the cut. A round adds half a packet all the same.
+        w[0].slot[SHARE] = 4.0;
+        cc.on_ack(&mut w, 0, at(2.0, 4));
+        assert_eq!(w[0].slot[SHARE], 4.5);
+        cc.on_timeout(&mut w, 0, true);
+        cc.on_ack(&mut w, 0, at(3.0, 1));
+        assert_eq!((w[0].slot[SHARE], w[0].ssthresh), (2.0, 2.0));
+        cc.on_ack(&mut w, 0, at(4.0, 2));
+        assert_eq!(w[0].slot[SHARE], 2.5);
     }
 
     #[test]

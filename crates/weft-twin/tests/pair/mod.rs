@@ -33,8 +33,6 @@ pub struct Pair {
     warp: bool,
     /// Microseconds since the connection opened.
     now: u64,
-    /// Has there been a mark or a loss?
-    avoids: bool,
     /// How often Warp's packets were given out by rounding.
     pub settled: u64,
     /// The largest difference of a share, relative.
@@ -56,7 +54,6 @@ impl Pair {
             whole: matches!(algorithm, "amp" | "xmp"),
             warp: algorithm == "warp",
             now: 0,
-            avoids: false,
             settled: 0,
             worst: 0.0,
             history: Vec::new(),
@@ -72,12 +69,6 @@ impl Pair {
     }
 
     pub fn open_one(&mut self, cwnd: f64, ssthresh: f64) -> Result<(), End> {
-        // A transport has the windows of subflows that are to come from the beginning, and Warp ends slow start on all of them.
-        let ssthresh = if self.warp && self.avoids {
-            ssthresh.min(cwnd)
-        } else {
-            ssthresh
-        };
         let window = Window {
             established: true,
             ..Window::new(cwnd, ssthresh)
@@ -114,19 +105,16 @@ impl Pair {
     }
 
     pub fn mark(&mut self, s: usize) -> Result<(), End> {
-        self.avoids = true;
         self.event(&format!("{s} mark"), |cc, w| cc.on_mark(w, s))
     }
 
     pub fn fast_retransmit(&mut self, s: usize) -> Result<(), End> {
-        self.avoids = true;
         self.event(&format!("{s} fast retransmit"), |cc, w| {
             cc.on_fast_retransmit(w, s);
         })
     }
 
     pub fn timeout(&mut self, s: usize, first: bool) -> Result<(), End> {
-        self.avoids = true;
         self.event(&format!("{s} timeout, first: {first}"), |cc, w| {
             cc.on_timeout(w, s, first);
         })
