@@ -7,7 +7,8 @@
  *   ALGORITHM_ID     its number
  *   ALGORITHM_ECN    1 if it asks for ECN
  *   ALGORITHM_ACTIVE 1 if it suppresses and releases subflows
- *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and rest and wake one by one; ALGORITHM_on_undo then takes back a loss
+ *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and rest and wake one by one; ALGORITHM_on_undo then takes back a
+ *                    loss, and ALGORITHM_heeds_mark says whether a mark cuts
  *   ALGORITHM_ROWS   1 if it has ALGORITHM_rows for each subflow, with ALGORITHM_rows_ack and ALGORITHM_rows_round
  *
  * Events come from cong_control, which sees each acknowledgement and every kernel has. 6.10 gave it more arguments, so
@@ -30,6 +31,11 @@
 #endif
 #ifndef ALGORITHM_SHARES
 #define ALGORITHM_SHARES 0
+#endif
+#if ALGORITHM_SHARES
+#define HEEDS_MARK WEFT_PASTE(ALGORITHM, _heeds_mark)
+#else
+#define HEEDS_MARK(c, s) 1
 #endif
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -268,8 +274,12 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 	ca->round_marked += marked;
 	subflow->acked += acked;
 	subflow->marked += marked;
-	if (acked)
+	if (acked) {
 		subflow->last_ack = tp->tcp_mstamp;
+#if ALGORITHM_SHARES
+		subflow->last_sent = tp->rack.mstamp;
+#endif
+	}
 	w->srtt = tp->srtt_us;
 	w->in_recovery = state >= TCP_CA_Recovery;
 
@@ -305,7 +315,7 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 	    (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) ||
 	     (w->cwnd < w->ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out)))
 		ON(ack)(c, &parameters, s, acked, marked);
-	if (marked && after_cut && state < TCP_CA_Recovery) {
+	if (marked && after_cut && state < TCP_CA_Recovery && HEEDS_MARK(c, s)) {
 		ca->cut_end = tp->snd_nxt;
 		subflow->marks++;
 		ON(mark)(c, &parameters, s);

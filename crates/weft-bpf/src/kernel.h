@@ -95,6 +95,10 @@ struct inet_connection_sock {
 	__u64 icsk_ca_priv[13];
 };
 
+struct tcp_rack {
+	__u64 mstamp;
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	__u32 rcv_nxt;
@@ -112,6 +116,7 @@ struct tcp_sock {
 	__u64 bytes_acked;
 	__u64 bytes_received;
 	__u64 tcp_mstamp;
+	struct tcp_rack rack;
 	__u8 ecn_flags;
 	__u8 is_cwnd_limited : 1;
 	bool is_mptcp;

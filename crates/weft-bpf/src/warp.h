@@ -17,8 +17,10 @@
 
 #include "dctcp.h"
 
-/* Least packets of a subflow that sends, on average, and of the connection. */
+/* Least packets of the connection. */
 #define WARP_LEAST (2 * WEFT_PACKET)
+/* Least packets of a subflow that sends beside others, on average. */
+#define WARP_ENOUGH (4 * WEFT_PACKET)
 
 /* The slow-start threshold where slow start is over: no window is below it. */
 #define WARP_OVER WEFT_PACKET
@@ -38,7 +40,7 @@
 /* Slots that are looked at where no other is taken: the lowest free one is taken first. */
 #define WARP_FEW 4
 
-/* c->cut: time in 1/8 us until when marks of others belong to the last cut, then the number of the subflow that made it. */
+/* c->cut: time of the last cut in us, then the number of the subflow whose mark made it. */
 #define WARP_CUTTER_BITS 3
 
 /* packets times part, with part in 2^-30, rounded. */
@@ -308,7 +310,7 @@ static inline __u32 warp_most_marked(const struct weft_connection *c)
 	return worst % WEFT_SUBFLOWS;
 }
 
-/* Lets the subflow with the most marks rest, whose share goes to the others. Of what is less than two packets each: products fit. */
+/* Lets the subflow with the most marks rest, whose share goes to the others. Of what is less than four packets each: products fit. */
 WARP_FUNCTION warp_rest(struct weft_connection *c)
 {
 	struct weft_window *w = &c->w[warp_most_marked(c)];
@@ -354,7 +356,7 @@ static inline void warp_rest_or_wake(struct weft_connection *c, const volatile s
 	__u32 i;
 
 	for (i = 1; i < WEFT_SUBFLOWS; i++) {
-		if (m < 2 || total >= m * WARP_LEAST)
+		if (m < 2 || total >= m * WARP_ENOUGH)
 			break;
 		warp_rest(c);
 		c->rested = now;
@@ -365,7 +367,7 @@ static inline void warp_rest_or_wake(struct weft_connection *c, const volatile s
 	if ((first & -first) != 1ULL << s)
 		return;
 	best = warp_least_marked(c);
-	if (best == WARP_NONE || total < (m + 1) * 2 * WARP_LEAST) {
+	if (best == WARP_NONE || total < (m + 1) * 2 * WARP_ENOUGH) {
 		c->n_round = 0;
 		return;
 	}
@@ -434,10 +436,16 @@ WARP_FUNCTION warp_keep_one(struct weft_connection *c)
 	return 0;
 }
 
-/* Has another subflow made the last cut, less than a round-trip time ago? */
-static inline int warp_pauses(const struct weft_connection *c, __u64 cut, __u32 s)
+/* Was what the newest acknowledgement of s acknowledges sent after this cut? Of the subflow that made it, cong_control has asked. */
+static inline int warp_after_cut(const struct weft_connection *c, __u64 cut, __u32 s)
 {
-	return (cut & (WEFT_SUBFLOWS - 1)) != s && c->subflow[s].last_ack << 3 < cut >> WARP_CUTTER_BITS;
+	return (cut & (WEFT_SUBFLOWS - 1)) == s || c->subflow[s].last_sent >= cut >> WARP_CUTTER_BITS;
+}
+
+/* Does a mark on s cut windows? */
+static inline int warp_heeds_mark(const struct weft_connection *c, __u32 s)
+{
+	return warp_after_cut(c, c->cut, s);
 }
 
 WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
@@ -456,7 +464,7 @@ WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft
 		w->active = 1;
 		return 0;
 	}
-	if (total >= (m + 1) * WARP_LEAST && warp_begin(c)) {
+	if (total >= (m + 1) * WARP_ENOUGH && warp_begin(c)) {
 		warp_wake(c, s);
 		warp_end(c);
 		warp_apportion_down(c, s);
@@ -476,7 +484,7 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
 		m += warp_sends(&c->w[r]);
-	if (!w->active || !m || warp_pauses(c, c->cut, s))
+	if (!w->active || !m || !warp_after_cut(c, c->cut, s))
 		return 0;
 	/* Slow start works on the share, of which the window is the whole part. */
 	left = weft_avoidance_of(&share, w->cwnd < w->ssthresh ? w->ssthresh : 0, acked);
@@ -502,11 +510,11 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 
 WARP_FUNCTION warp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	__u64 cut = c->cut, until = (c->subflow[s].last_ack << 3) + c->w[s].srtt, share;
+	__u64 cut = c->cut, now = c->subflow[s].last_ack, share;
 	__u32 r;
 
-	if (warp_pauses(c, cut, s) ||
-	    __sync_val_compare_and_swap(&c->cut, cut, until << WARP_CUTTER_BITS | s) != cut)
+	if (!warp_after_cut(c, cut, s) ||
+	    __sync_val_compare_and_swap(&c->cut, cut, now << WARP_CUTTER_BITS | s) != cut)
 		return 0;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {

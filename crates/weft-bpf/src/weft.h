@@ -85,6 +85,7 @@ struct weft_subflow {
 	__u64 fast_retransmits;
 	__u64 timeouts;
 	__u64 last_ack;	  /* us, the kernel's TCP clock */
+	__u64 last_sent;  /* the same clock: when the newest packet was sent of those acknowledged; warp's only */
 	__u64 prior_cwnd; /* before the last loss, should it prove spurious; of warp, the share */
 	__u64 prior_ssthresh;
 	__u64 sent;	/* bytes acknowledged, as of the last round */
@@ -109,7 +110,7 @@ struct weft_connection {
 	__u64 changed; /* ns, CLOCK_MONOTONIC: the last suppression or release */
 	__u64 opened;  /* ns, CLOCK_MONOTONIC */
 	__u64 netns;   /* number of the network namespace */
-	__u64 cut;     /* warp: until when the last cut lasts, and whose mark made it; see warp.h */
+	__u64 cut;     /* warp: when the last cut was made, and by whose mark; see warp.h */
 	__u64 rested;  /* warp: us, the kernel's TCP clock: when a subflow last began to rest */
 	__u32 avoids;  /* warp: has slow start ended? */
 	__u32 moving;  /* warp: 1 while one of the subflows moves shares */

@@ -115,6 +115,12 @@ pub trait CongestionControl {
     /// An acknowledgement arrived: one that acknowledges something, or a duplicate while data is outstanding.
     /// [`Ack::may_grow`] says whether the window may grow.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack);
+    /// Does a mark on `s` in the acknowledgement last reported cut windows? If it does not, [`on_mark`](Self::on_mark) is not called,
+    /// and no window of that mark begins in which others are not heeded and `s` may not grow.
+    fn heeds_mark(&self, s: usize) -> bool {
+        let _ = s;
+        true
+    }
     /// First mark of a window: at most one call until everything in flight at that moment is acknowledged.
     fn on_mark(&mut self, w: &mut [Window], s: usize);
     /// A round of subflow `s` ended.

@@ -91,6 +91,10 @@ impl CongestionControl for Custom {
             .unwrap_or_else(PoisonError::into_inner)
             .pacing_rate(w, s)
     }
+    fn heeds_mark(&self, s: usize) -> bool {
+        let connection = self.connection.lock();
+        connection.unwrap_or_else(PoisonError::into_inner).heeds_mark(s)
+    }
     fn suppresses_within_rounds(&self) -> bool {
         true
     }

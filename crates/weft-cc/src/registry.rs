@@ -77,6 +77,10 @@ macro_rules! algorithms {
             fn suppresses_within_rounds(&self) -> bool {
                 algorithms!(@match $types self, cc => cc.suppresses_within_rounds())
             }
+            #[inline]
+            fn heeds_mark(&self, s: usize) -> bool {
+                algorithms!(@match $types self, cc => cc.heeds_mark(s))
+            }
             $(
                 #[inline]
                 fn $event(&mut self, w: &mut [Window], $($argument: $kind),+) {

@@ -5,15 +5,15 @@
 //!
 //! 1. *Growth*: a round adds one packet to `W`, in equal parts: `f_s += 1 / (m f_s)` for a packet acknowledged, with m
 //!    subflows sending.
-//! 2. *Cut*: once in a round-trip time at most, the first mark on any subflow cuts every `f_r` by `alpha_r / 2`.
+//! 2. *Cut*: the first mark of a packet that was sent after the last cut, on any subflow, cuts every `f_r` by `alpha_r / 2`.
 //!    Windows of few packets are marked in different rounds, so that cuts subflow by subflow would
 //!    take less than DCTCP's from the sum.
 //! 3. *Shift*: at the end of a subflow's round its share moves to the others, where its marks exceed the connection's: it
 //!    loses the part `kappa (F_s - F)`, F being the mean of the last rounds weighted by shares. It moves nothing where all
 //!    paths are marked alike, and the sum stays as it is.
-//! 4. *Rest*: m falls until each subflow that sends has two packets on average, the least that keeps acknowledgements
-//!    coming; the subflow with the most marks rests, and its share goes to the others. One more sends again once there is room for
-//!    it at the end of `tau` rounds in a row.
+//! 4. *Rest*: m falls until each subflow that sends has four packets on average: of fewer, delayed acknowledgements and
+//!    whole packets leave too large a part unused. The subflow with the most marks rests, and its share goes to the others. One
+//!    more sends again once there has been room for twice as much at the end of `tau` rounds in a row.
 //! 5. *Joins*: a subflow that opens takes its share from the others.
 //!
 //! Windows are whole packets: `floor(W)` packets are apportioned by largest remainder, because rounding down each share alone
@@ -32,13 +32,15 @@ parameters! {
     /// weight of the newest round in alpha
     g: f64 = 1.0 / 16.0, Allowed::Number(0.001, 1.0);
     /// part of a share that moves away at each round per unit of marks in excess
-    kappa: f64 = 0.25, Allowed::Number(0.0, 1.0);
+    kappa: f64 = 0.5, Allowed::Number(0.0, 1.0);
     /// rounds in a row with room for one more subflow until it sends again
     tau: u32 = 8.0, Allowed::Whole(1, 1_000_000);
 }
 
-/// Least packets of a subflow that sends, on average, and of the connection: the receiver delays the acknowledgement of a lone one.
+/// Least packets of the connection: the receiver delays the acknowledgement of a lone one.
 const LEAST: f64 = 2.0;
+/// Least packets of a subflow that sends beside others, on average.
+const ENOUGH: f64 = 4.0;
 
 /// The slow-start threshold where slow start is over: no window is below it.
 const OVER: f64 = 1.0;
@@ -58,11 +60,13 @@ pub struct Warp {
     given: Parameters,
     /// Has the connection had its first mark or loss?
     avoids: bool,
-    /// Time of the newest acknowledgement.
+    /// Time of the newest acknowledgement, and when what it acknowledges was sent.
     now: Elapsed,
-    /// The subflow whose mark brought the last cut, and until when marks on others belong to the same round-trip time.
+    sent: Elapsed,
+    /// Time of the last cut, and the subflow whose mark brought it. What others sent before neither cuts again nor lets a window
+    /// grow; of the subflow itself the transport reports no such thing.
+    cut: Elapsed,
     cutter: usize,
-    cut_until: Elapsed,
     /// Consecutive rounds of the first sending subflow with room for one more.
     roomy: u32,
 }
@@ -99,8 +103,9 @@ impl Warp {
             given,
             avoids: false,
             now: Elapsed(0),
+            sent: Elapsed(0),
+            cut: Elapsed(0),
             cutter: 0,
-            cut_until: Elapsed(0),
             roomy: 0,
         }
     }
@@ -170,7 +175,7 @@ impl Warp {
     /// Makes `m` fit `W`.
     fn rest_or_wake(&mut self, w: &mut [Window], s: usize) {
         let (mut m, total) = sum(w);
-        while m > 1.0 && total < m * LEAST {
+        while m > 1.0 && total < m * ENOUGH {
             let worst = (0..w.len())
                 .filter(|&r| sends(&w[r]))
                 .max_by(|&a, &b| w[a].slot[ALPHA].total_cmp(&w[b].slot[ALPHA]));
@@ -185,7 +190,7 @@ impl Warp {
             .filter(|&r| lives(&w[r]) && !w[r].active)
             .min_by(|&a, &b| w[a].slot[ALPHA].total_cmp(&w[b].slot[ALPHA]));
         if let Some(best) = resting
-            && total >= (m + 1.0) * 2.0 * LEAST
+            && total >= (m + 1.0) * 2.0 * ENOUGH
         {
             self.roomy += 1;
             if self.roomy >= self.given.tau {
@@ -230,6 +235,11 @@ impl Warp {
         }
     }
 
+    /// Was what the newest acknowledgement, one of `s`, acknowledges sent after the last cut?
+    fn after_cut(&self, s: usize) -> bool {
+        s == self.cutter || self.sent >= self.cut
+    }
+
     /// Someone must send.
     fn keep_one(w: &mut [Window]) {
         if !w.iter().any(sends)
@@ -257,7 +267,7 @@ impl CongestionControl for Warp {
         if m == 0.0 {
             w[s].active = true;
             w[s].slot[SHARE] = w[s].cwnd;
-        } else if total >= (m + 1.0) * LEAST {
+        } else if total >= (m + 1.0) * ENOUGH {
             Self::wake(w, s);
             Self::apportion_down(w, s);
         }
@@ -268,8 +278,9 @@ impl CongestionControl for Warp {
 
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         self.now = ack.now;
-        let pauses = s != self.cutter && self.now < self.cut_until;
-        if !ack.may_grow || !w[s].active || pauses {
+        let rtt = if ack.rtt > 0.0 { ack.rtt } else { w[s].srtt };
+        self.sent = Elapsed(self.now.0.saturating_sub((rtt * 1e12).round() as u64));
+        if !ack.may_grow || !w[s].active || !self.after_cut(s) {
             return;
         }
         let m = sum(w).0;
@@ -290,12 +301,15 @@ impl CongestionControl for Warp {
         w[s].cwnd = w[s].cwnd.min(whole + f64::from(ack.acked));
     }
 
+    fn heeds_mark(&self, s: usize) -> bool {
+        self.after_cut(s)
+    }
+
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        if s != self.cutter && self.now < self.cut_until {
+        if !self.after_cut(s) {
             return;
         }
-        self.cutter = s;
-        self.cut_until = Elapsed(self.now.0 + (w[s].srtt * 1e12) as u64);
+        (self.cut, self.cutter) = (self.now, s);
         for r in w.iter_mut().filter(|r| sends(r)) {
             r.slot[SHARE] *= 1.0 - r.slot[ALPHA] / 2.0;
         }
@@ -421,17 +435,22 @@ mod tests {
     }
 
     #[test]
-    fn the_first_mark_of_a_round_trip_cuts_each_by_its_alpha_and_others_wait() {
+    fn a_mark_cuts_each_by_its_alpha_and_what_others_sent_before_neither_cuts_nor_grows() {
         let (mut cc, mut w) = sending(&[8.0, 8.0, 8.0]);
         w[2].slot[ALPHA] = 0.0;
         cc.on_ack(&mut w, 0, at(5.0, 0));
         cc.on_mark(&mut w, 0); // 8 (1 - 1/4)
         assert_eq!(shares(&w), [6.0, 6.0, 8.0]);
-        // The RTT is 1 s.
-        cc.on_ack(&mut w, 1, at(5.5, 6));
-        cc.on_mark(&mut w, 1);
-        assert_eq!(shares(&w), [6.0, 6.0, 8.0], "the same round-trip time");
-        cc.on_ack(&mut w, 1, at(6.0, 6)); // 6 / (3 x 6)
+        // The smoothed RTT is 1 s, the sample's is what counts.
+        let sampled = |seconds: f64, rtt: f64| Ack { rtt, ..at(seconds, 6) };
+        for ack in [at(5.5, 6), sampled(6.5, 1.6)] {
+            cc.on_ack(&mut w, 1, ack);
+            assert!(!cc.heeds_mark(1));
+            cc.on_mark(&mut w, 1);
+            assert_eq!(shares(&w), [6.0, 6.0, 8.0], "sent before the cut");
+        }
+        cc.on_ack(&mut w, 1, sampled(6.5, 1.5)); // 6 / (3 x 6)
+        assert!(cc.heeds_mark(1));
         cc.on_mark(&mut w, 1);
         assert_eq!(w[0].slot[SHARE], 4.5);
     }
@@ -454,23 +473,23 @@ mod tests {
     #[test]
     fn a_share_moves_to_where_fewer_packets_are_marked() {
         let (mut cc, mut w) = sending(&[8.0, 8.0]);
-        // All marked here, none there: the mean is 1/2, and 8 x 1/4 x 1/2 moves.
+        // All marked here, none there: the mean is 1/2, and 8 x 1/2 x 1/2 moves.
         cc.on_round(&mut w, 0, round(8, 8));
-        assert_eq!(shares(&w), [7.0, 9.0]);
+        assert_eq!(shares(&w), [6.0, 10.0]);
         // Marked alike, nothing moves.
         cc.on_round(&mut w, 1, round(9, 9));
-        assert_eq!(shares(&w), [7.0, 9.0]);
+        assert_eq!(shares(&w), [6.0, 10.0]);
     }
 
     #[test]
-    fn the_most_marked_rests_below_two_packets_each_and_wakes_after_tau_rounds_with_room() {
-        let (mut cc, mut w) = sending(&[2.0, 1.5, 2.0]);
+    fn the_most_marked_rests_below_four_packets_each_and_wakes_after_tau_rounds_with_room() {
+        let (mut cc, mut w) = sending(&[4.0, 3.5, 4.0]);
         w[1].slot[ALPHA] = 0.9;
         cc.on_round(&mut w, 0, round(2, 0));
         assert!(!w[1].active && w[0].active && w[2].active);
-        assert_eq!(sum(&w), (2.0, 5.5), "its share went to the others");
-        // Room for three is 2 x 2 packets each.
-        w[0].slot[SHARE] = 10.0;
+        assert_eq!(sum(&w), (2.0, 11.5), "its share went to the others");
+        // Room for three is 2 x 4 packets each.
+        w[0].slot[SHARE] = 20.0;
         let mut rounds = 0;
         while !w[1].active {
             cc.on_round(&mut w, 0, round(10, 0));
@@ -479,7 +498,7 @@ mod tests {
         assert_eq!(rounds, cc.given.tau);
         let (m, total) = sum(&w);
         assert_eq!(m, 3.0);
-        assert!((w[1].slot[SHARE] - total / 3.0).abs() < 1e-12 && (total - 12.75).abs() < 1e-12);
+        assert!((w[1].slot[SHARE] - total / 3.0).abs() < 1e-12 && (total - 25.75).abs() < 1e-12);
     }
 
     #[test]

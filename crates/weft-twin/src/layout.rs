@@ -101,6 +101,7 @@ mirrors! {
         fast_retransmits: u64,
         timeouts: u64,
         last_ack: u64,
+        last_sent: u64,
         prior_cwnd: u64,
         prior_ssthresh: u64,
         sent: u64,

@@ -48,6 +48,14 @@ mod ffi {
             acked: u32,
             marked: u32,
         );
+        fn weft_twin_heeds_mark(algorithm: u32, c: *const Connection, s: u32) -> u32;
+    }
+
+    /// Does a mark on subflow `s`, below [`SUBFLOWS`], cut windows?
+    pub(super) fn heeds_mark(algorithm: u32, connection: &Connection, s: usize) -> bool {
+        assert!(s < SUBFLOWS);
+        // SAFETY: as in `event`; C only reads.
+        unsafe { weft_twin_heeds_mark(algorithm, connection, s as u32) != 0 }
     }
 
     /// One event of subflow `s`, below [`SUBFLOWS`].
@@ -212,6 +220,9 @@ impl CongestionControl for Twin {
     fn on_ack(&mut self, w: &mut [weft_cc::Window], s: usize, ack: Ack) {
         self.now = ack.now.0 / PICOSECONDS;
         if s < SUBFLOWS {
+            let rtt = if ack.rtt > 0.0 { ack.rtt } else { w[s].srtt };
+            let sent = ack.now.0.saturating_sub((rtt * 1e12).round() as u64);
+            self.connection.subflow[s].last_sent = sent / PICOSECONDS;
             if !self.rows.is_empty() {
                 self.event(Event::Delivered, w, s, [ack.acked, ack.marked]);
             }
@@ -221,6 +232,10 @@ impl CongestionControl for Twin {
         } else {
             Reno.on_ack(w, s, ack);
         }
+    }
+
+    fn heeds_mark(&self, s: usize) -> bool {
+        s >= SUBFLOWS || ffi::heeds_mark(self.algorithm, &self.connection, s)
     }
 
     fn on_mark(&mut self, w: &mut [weft_cc::Window], s: usize) {

@@ -120,7 +120,7 @@ fn step(pair: &mut Pair, random: &mut impl Rng) -> Result<(), End> {
             };
             pair.round(s, Round { acked, marked })
         }
-        80..92 => pair.mark(s),
+        80..92 => pair.mark(s, random.random_range(25..2_500)),
         92..96 => pair.fast_retransmit(s),
         96..98 => pair.timeout(s, random.random_bool(0.8)),
         _ => pair.close(s),

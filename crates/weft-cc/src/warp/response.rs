@@ -12,11 +12,11 @@
 //! Summed over subflows with equal round-trip times, `x = sqrt(2)` and `W = sqrt(2) / P`: DCTCP's window at the mean of
 //! the marks. Without the shift `f_s = sqrt(2) / (m p_s)`, the m-th part of a DCTCP flow on each path.
 //!
-//! Rest is discrete, while what the flow level asks for is a mean over time: between `W = 2 (m - 1)` and `W = 2 m`, around which W moves,
-//! the subflow with the most marks rests for a part of the time that goes from all to nothing. The wait of `tau` rounds
-//! until it sends again is not in it.
+//! Rest is discrete, while what the flow level asks for is a mean over time: between `W = 4 (m - 1)` and `W = 4 m`, around which W moves,
+//! the subflow with the most marks rests for a part of the time that goes from all to nothing. That it waits for twice as
+//! much room, and for `tau` rounds, until it sends again is not in it.
 
-use super::{LEAST, Warp};
+use super::{ENOUGH, LEAST, Warp};
 use crate::{Path, Response};
 
 /// Relative precision of what is searched for.
@@ -33,7 +33,7 @@ impl Response for Warp {
         while time > 0.0 && !sending.is_empty() {
             let m = sending.len() as f64;
             let shares = shares(self.given.kappa, &sending);
-            let room = shares.iter().sum::<f64>() / LEAST - (m - 1.0);
+            let room = shares.iter().sum::<f64>() / ENOUGH - (m - 1.0);
             let part = if m > 1.0 { room.clamp(0.0, 1.0) } else { 1.0 };
             for (&s, share) in subflows.iter().zip(&shares) {
                 cwnd[s] += time * part * share.max(LEAST);
@@ -189,7 +189,7 @@ mod tests {
             paths in prop::collection::vec((1e-6..1e-3_f64, 1e-5..1e-2_f64), 1..9),
         ) {
             let w = windows(kappa, &paths);
-            prop_assume!(w.iter().all(|&w| w > LEAST));
+            prop_assume!(w.iter().all(|&w| w > ENOUGH));
             let (m, total) = (w.len() as f64, w.iter().sum::<f64>());
             let all = || w.iter().zip(&paths).map(|(w, &(signal, rtt))| (w, signal, rtt));
             let marks: f64 = all().map(|(w, signal, rtt)| w * signal / rtt).sum();
@@ -204,11 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn below_two_packets_each_the_most_marked_rest() {
-        // W = 4.9: of three the last one for a part of the time. W = 3.5: two of them.
-        let w = windows(KAPPA, &[(0.28, 1.0), (0.285, 1.0), (0.29, 1.0), (0.3, 1.0)]);
+    fn below_four_packets_each_the_most_marked_rest() {
+        // W = 9.8: of three the last one for a part of the time. W = 7: two of them.
+        let w = windows(KAPPA, &[(0.14, 1.0), (0.1425, 1.0), (0.145, 1.0), (0.15, 1.0)]);
         assert!(w[0] > w[1] && w[1] > w[2] && w[2] > 0.0 && w[3] == 0.0, "{w:?}");
-        let w = windows(KAPPA, &[(0.39, 1.0), (0.5, 1.0), (0.4, 1.0), (0.5, 1.0)]);
+        let w = windows(KAPPA, &[(0.195, 1.0), (0.25, 1.0), (0.2, 1.0), (0.25, 1.0)]);
         assert!(w[0] > 0.0 && w[2] > 0.0 && w[1] == 0.0 && w[3] == 0.0, "{w:?}");
         // All marked.
         assert_eq!(windows(KAPPA, &[(1.0, 1.0); 4]), [2.0, 0.0, 0.0, 0.0]);
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn rest_comes_without_a_step() {
         let at = |signal: f64| windows(KAPPA, &[(signal, 1.0), (1.1 * signal, 1.0), (1.2 * signal, 1.0)]);
-        let mut signal = 0.1;
+        let mut signal = 0.05;
         while signal < 0.8 {
             let next = signal * 1.0001;
             for (before, after) in at(signal).iter().zip(at(next)) {

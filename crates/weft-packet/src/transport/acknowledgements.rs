@@ -269,10 +269,11 @@ fn end_round(connection: &mut Connection, subflow: &mut Subflow, reacts: bool, n
 #[inline(always)]
 fn cut_if_marked(connection: &mut Connection, subflow: &mut Subflow, packet: &Packet, ack: u64, now: u64) {
     let echoed = packet.flags & ECE != 0;
-    if echoed && ack > subflow.cut_end && !matches!(subflow.state, State::Recovery | State::Loss) {
+    let counts = echoed && ack > subflow.cut_end && !matches!(subflow.state, State::Recovery | State::Loss);
+    let s = subflow.index as usize;
+    if counts && connection.cc.heeds_mark(s) {
         subflow.cut_end = subflow.nxt;
         subflow.send_cwr = true;
-        let s = subflow.index as usize;
         connection.report(now, |cc, windows| cc.on_mark(windows, s));
     }
 }

@@ -104,7 +104,18 @@ impl Pair {
         self.event(&format!("{s} {round:?}"), |cc, w| cc.on_round(w, s, round))
     }
 
-    pub fn mark(&mut self, s: usize) -> Result<(), End> {
+    /// In an acknowledgement of what was sent `rtt` microseconds ago.
+    pub fn mark(&mut self, s: usize, rtt: u64) -> Result<(), End> {
+        let ack = Ack {
+            acked: 1,
+            marked: 1,
+            rtt: rtt as f64 * 1e-6,
+            ..Ack::default()
+        };
+        self.ack(s, 0, ack)?;
+        if self.ours.heeds_mark(s) != self.kernels.heeds_mark(s) {
+            return Err(self.different(s));
+        }
         self.event(&format!("{s} mark"), |cc, w| cc.on_mark(w, s))
     }
 
