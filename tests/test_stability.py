@@ -99,16 +99,17 @@ def test_the_shift_oscillates_above_a_kappa_and_then_empties_queues() -> None:
     assert found[1.0].utilisation < 0.98
 
 
-def test_on_two_bottlenecks_a_connection_has_half_to_one_dctcp_flow_in_the_fluid_and_more_of_packets() -> None:
-    """Marks of both queues come at once up to kappa = 0.1, and then by turns, so that each cuts twice as often."""
+def test_on_two_bottlenecks_a_connection_has_half_a_dctcp_flow_where_they_mark_by_turns() -> None:
+    """In the fluid marks of both queues come at once up to kappa = 0.1, and then by turns, so that they cut twice as often. Packets
+    are marked by turns whatever kappa is.
+    """
     scene = two(1, (4, 4))
     fluid = course(scene, KAPPAS, 600, 300)
     worth = dict(zip(KAPPAS, (fluid.shares.sum(axis=2) / fluid.beside.mean(axis=2)).mean(axis=0), strict=True))
     found = {}
-    for kappa in (0.0, 0.1, 0.25, 0.5):
+    for kappa in KAPPAS:
         warp, dctcp = packets.run(scene, DELAY_US, kappa).goodputs
         found[kappa] = warp / dctcp
     assert all(0.97 < worth[it] < 1.02 for it in (0.0, 0.05, 0.1))
     assert all(0.45 < worth[it] < 0.55 for it in (0.25, 0.5, 1.0))
-    assert all(0.7 < found[it] < 1.0 for it in (0.0, 0.1, 0.25))
-    assert found[0.5] > 1.2, "the shift makes it more than a flow, which no part of the law does"
+    assert all(0.4 < worth < 0.7 for worth in found.values()), found

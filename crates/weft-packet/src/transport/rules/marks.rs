@@ -184,6 +184,25 @@ fn growth_after_a_mark_is_the_profiles_choice() {
     assert_eq!(growing - waiting, 9);
 }
 
+/// A mark that the algorithm does not heed begins no window in which growth would wait. It is counted all the same.
+#[test]
+fn a_mark_that_is_not_heeded_changes_nothing_but_the_count() {
+    let run = |deaf: bool, marked: u32| {
+        let (mut wire, script) = echoing(Echo::Dctcp, 10.0, 60);
+        let script = if deaf { script.deaf() } else { script };
+        wire.cc = script.algorithm();
+        wire.profile.grow_after_mark = false;
+        wire.run(100 * MS, mark(move |chunk| marked > 0 && chunk == 20));
+        assert_eq!(acks(&script).iter().map(|ack| ack.marked).sum::<u32>(), marked);
+        let grown = acks(&script).into_iter().filter(|ack| ack.may_grow);
+        let marks = script.count(|event| *event == Event::Mark(0));
+        (marks, grown.map(|ack| ack.acked).sum::<u32>())
+    };
+    let (_, unmarked) = run(false, 0);
+    assert_eq!(run(false, 1), (1, unmarked - 9));
+    assert_eq!(run(true, 1), (0, unmarked));
+}
+
 /// At a steady window a round is that many acknowledgements (RFC 8257), or one fewer (Linux).
 #[test]
 fn a_round_ends_where_the_profile_says() {

@@ -26,6 +26,7 @@ pub struct Script {
     events: Arc<Mutex<Vec<Event>>>,
     act: Act,
     pace: Option<f64>,
+    deaf: bool,
 }
 
 impl std::fmt::Debug for Script {
@@ -41,6 +42,7 @@ impl Script {
             events: Arc::default(),
             act: Arc::new(act),
             pace: None,
+            deaf: false,
         }
     }
 
@@ -55,6 +57,12 @@ impl Script {
 
     pub fn echoing(mut self, echo: Echo) -> Self {
         self.echo = echo;
+        self
+    }
+
+    /// Heeds no mark.
+    pub fn deaf(mut self) -> Self {
+        self.deaf = true;
         self
     }
 
@@ -95,6 +103,9 @@ impl Factory for Script {
 impl CongestionControl for Script {
     fn echo(&self) -> Echo {
         self.echo
+    }
+    fn heeds_mark(&self, _: usize) -> bool {
+        !self.deaf
     }
     fn pacing_rate(&self, _: &[Window], _: usize) -> Option<f64> {
         self.pace
