@@ -904,7 +904,7 @@ class KernelWarpCc(Model):
     """
     weight of the newest round in alpha
     """
-    kappa: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
+    kappa: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     """
     part of a share that moves away at each round per unit of marks in excess
     """
@@ -1883,7 +1883,7 @@ class WarpCc(Model):
     """
     weight of the newest round in alpha
     """
-    kappa: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
+    kappa: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     """
     part of a share that moves away at each round per unit of marks in excess
     """

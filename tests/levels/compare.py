@@ -33,6 +33,10 @@ SINGLE = (
     "a single path without marks: a flow through two full links has two queues in its round-trip time, at the flow "
     "level none"
 )
+BY_TURNS = (
+    "Warp: queues that mark by turns each cut the whole connection, more often than as many marks that come one by one, "
+    "as the response function has them"
+)
 SCHEDULER = (
     "multipath: by Linux's packet scheduler the connection's send buffer keeps what others have sent until a slow "
     "subflow's data is acknowledged, so that subflows with room wait"
@@ -79,7 +83,7 @@ SCENES = (
     Scene("LIA, 8 subflows", "lia", 8, IN_TURN),
     Scene("DCTCP", "dctcp", queues=MARKING),
     Scene("AMP, 4 subflows", "amp", 4, IN_TURN, MARKING),
-    Scene("Warp, 4 subflows", "warp", 4, IN_TURN, MARKING),
+    Scene("Warp, 4 subflows", "warp", 4, IN_TURN, MARKING, wider={"mean": 0.1}, why=BY_TURNS),
     Scene(
         "LIA, 8 subflows, Linux's scheduler",
         "lia",

@@ -414,8 +414,6 @@ impl Daemon {
                 Ok(refusals) => {
                     self.metrics.refusals.inc_by(refusals.len() as u64);
                     for Refusal { command, error } in refusals {
-                        // The connection may be closing just now.
-                        info!(?command, %error, "refused by the kernel");
                         if let Command::Prioritise {
                             token,
                             local,
@@ -423,9 +421,13 @@ impl Daemon {
                             backup,
                         } = command
                         {
+                            // As every subflow of a connection that is closing, for some seconds.
+                            debug!(?command, %error, "refused by the kernel");
                             self.connections
                                 .on_not_flagged(token, (local, remote), backup, after);
+                            continue;
                         }
+                        info!(?command, %error, "refused by the kernel");
                         let Command::Create {
                             token, local, remote, ..
                         } = command
