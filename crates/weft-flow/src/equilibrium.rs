@@ -558,7 +558,8 @@ mod tests {
     /// DCTCP's window at the mean of the marks, whatever the number of subflows: on one link all have the same.
     #[test]
     fn warp_takes_a_flows_share_of_a_link_with_any_number_of_subflows() {
-        let connections: [&[&[u32]]; 4] = [&[&[0]], &[&[0], &[0]], &[&[0]; 4], &[&[0]; 8]];
+        let link: &[u32] = &[0];
+        let connections: [&[&[u32]]; 4] = [&[link], &[link; 2], &[link; 4], &[link; 8]];
         let found = solve(&[100.0 * GBPS], &connections, "warp");
         let mut at = 0;
         for paths in connections {
