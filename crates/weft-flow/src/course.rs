@@ -26,7 +26,7 @@ use crate::home::{is_max_min, may_share};
 use crate::placing::Ways;
 use crate::{Settings, Sharing};
 use flows::{Phase, Served};
-use rates::Rates;
+use rates::{Departure, Rates};
 use solving::Method;
 
 /// What is due at a time; at one time in the order in which it was noted.
@@ -64,7 +64,7 @@ pub struct Course {
     noted: u64,
     served: Vec<Served>,
     free: Vec<u32>,
-    departures: BinaryHeap<Reverse<(Time, u32, u32)>>,
+    departures: BinaryHeap<Reverse<Departure>>,
     now: Time,
     /// Bits that each link has carried.
     carried: Vec<f64>,
