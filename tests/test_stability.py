@@ -100,8 +100,9 @@ def test_the_shift_oscillates_above_a_kappa_and_then_empties_queues() -> None:
 
 
 def test_on_two_bottlenecks_a_connection_has_half_a_dctcp_flow_where_they_mark_by_turns() -> None:
-    """In the fluid marks of both queues come at once up to kappa = 0.1, and then by turns, so that they cut twice as often. Packets
-    are marked by turns whatever kappa is.
+    """They then cut twice as often.
+
+    In the fluid, marks of both queues come at once up to kappa = 0.1. Packets are marked by turns whatever kappa is.
     """
     scene = two(1, (4, 4))
     fluid = course(scene, KAPPAS, 600, 300)

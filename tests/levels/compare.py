@@ -34,8 +34,8 @@ SINGLE = (
     "level none"
 )
 BY_TURNS = (
-    "Warp: queues that mark by turns each cut the whole connection, more often than as many marks that come one by one, "
-    "as the response function has them"
+    "Warp: queues that mark by turns each cut the whole connection, more often than as many marks that come one by "
+    "one, as the response function has them"
 )
 SCHEDULER = (
     "multipath: by Linux's packet scheduler the connection's send buffer keeps what others have sent until a slow "

@@ -288,7 +288,11 @@ impl CongestionControl for Warp {
         // Slow start works on the share, of which the window is the whole part.
         let whole = r.cwnd;
         r.cwnd = r.slot[SHARE];
-        let left = if whole < r.ssthresh { slow_start(r, ack.acked) } else { ack.acked };
+        let left = if whole < r.ssthresh {
+            slow_start(r, ack.acked)
+        } else {
+            ack.acked
+        };
         let left = f64::from(left).min(r.cwnd);
         r.slot[SHARE] = r.cwnd + left / (m * r.cwnd);
         r.cwnd = whole;
@@ -442,7 +446,10 @@ mod tests {
         cc.on_mark(&mut w, 0); // 8 (1 - 1/4)
         assert_eq!(shares(&w), [6.0, 6.0, 8.0]);
         // The smoothed RTT is 1 s, the sample's is what counts.
-        let sampled = |seconds: f64, rtt: f64| Ack { rtt, ..at(seconds, 6) };
+        let sampled = |seconds: f64, rtt: f64| Ack {
+            rtt,
+            ..at(seconds, 6)
+        };
         for ack in [at(5.5, 6), sampled(6.5, 1.6)] {
             cc.on_ack(&mut w, 1, ack);
             assert!(!cc.heeds_mark(1));

@@ -46,13 +46,12 @@ FIGURES = (
     Figure("beyond/fabric-size", "Flow level: subflows and slowest flow, 1,000 to 1,000,000 hosts", 1800, 15, "flow"),
     Figure("beyond/everything", "Every scheme of the papers on one leaf-spine, under one set of loads", 3000, 12),
     Figure("beyond/failures", "Links that fail: ECMP, spraying, flowlets and multipath on two fabrics", 2030, 8),
-    # The full sizes from permutation on are estimates from the quick versions.
     Figure("warp/coexistence", "Warp and its rivals beside DCTCP on one bottleneck, 96 cells", 90, 2.2),
     Figure("warp/incast", "Incast by Warp and its rivals beside DCTCP's, 5 to 100 flows", 142, 3.6),
     Figure("warp/shifting", "How fast Warp and its rivals leave a path that becomes congested", 15, 1.8),
-    Figure("warp/permutation", "A permutation in fat-trees of 128 and 1,024 hosts by Warp and its rivals", 400, 5.2),
-    Figure("warp/web-search", "Web search and data mining on a leaf-spine by Warp and its rivals", 700, 3.6),
-    Figure("warp/slow-paths", "A permutation on a leaf-spine with slow spines, and with one lost", 200, 3.4),
-    Figure("warp/many-to-many", "Many send to many in a fat-tree of 128 hosts: 1 to 8 subflows of Warp", 240, 12),
-    Figure("warp/ablation", "Warp with one part changed at a time, beside DCTCP and under incast", 210, 2.4),
+    Figure("warp/permutation", "A permutation in fat-trees of 128 and 1,024 hosts by Warp and its rivals", 700, 5.2),
+    Figure("warp/web-search", "Web search and data mining on a leaf-spine by Warp and its rivals", 1470, 3.6),
+    Figure("warp/slow-paths", "A permutation on a leaf-spine with slow spines, and with one lost", 270, 3.4),
+    Figure("warp/many-to-many", "Many send to many in a fat-tree of 128 hosts: 1 to 8 subflows of Warp", 185, 12),
+    Figure("warp/ablation", "Warp with one part changed at a time, beside DCTCP and under incast", 125, 2.4),
 )
