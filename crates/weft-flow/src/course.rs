@@ -71,6 +71,8 @@ pub struct Course {
     ended: Vec<(FlowRecord, Flow)>,
     completions: Vec<Vec<Time>>,
     measuring: Option<Measuring>,
+    /// Changes and flows with new rates since the clock was looked at.
+    unlooked: usize,
     solutions: u64,
     iterations: u64,
     residual: f64,
@@ -80,6 +82,9 @@ pub struct Course {
 
 /// A run is looked at after about as long, so that it can be stopped.
 const MOMENT: Duration = Duration::from_millis(50);
+
+/// Changes and flows with new rates until the clock is looked at again: that costs as much as a change of a few flows.
+const LOOK_AFTER: usize = 1_000;
 
 impl Course {
     /// Before anything happens.
@@ -131,6 +136,7 @@ impl Course {
             ended: Vec::new(),
             completions: Vec::new(),
             measuring: plan.measure.map(|(from, to)| Measuring::new(from, to)),
+            unlooked: 0,
             solutions: 0,
             iterations: 0,
             residual: 0.0,
@@ -255,8 +261,12 @@ impl Running for Course {
                 self.agenda.pop();
                 self.take(step);
             }
-            if began.elapsed() > MOMENT {
-                return Ok(self.now);
+            self.unlooked += 1;
+            if self.unlooked > LOOK_AFTER || matches!(self.rates, Rates::Solved { .. }) {
+                self.unlooked = 0;
+                if began.elapsed() > MOMENT {
+                    return Ok(self.now);
+                }
             }
         }
     }

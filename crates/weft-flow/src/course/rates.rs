@@ -109,6 +109,7 @@ impl Course {
             self.schedule(place);
             at += 1;
         }
+        self.unlooked += at;
     }
 
     /// Notes what a flow has got up to now.
