@@ -79,7 +79,10 @@ def test_the_linear_loop_turns_at_four_tenths_of_alpha() -> None:
 
 
 def test_the_shift_oscillates_above_a_kappa_and_then_empties_queues() -> None:
-    """The fluid and packets: shares rest up to 0.1, and then swing more with kappa, at most as a relay makes them."""
+    """The fluid and packets: shares rest up to 0.1, and then swing more with kappa, at most as a relay makes them.
+
+    Packets swing about half as much as the fluid, and no more at 1 than at 0.5.
+    """
     scene = two(2)
     fluid = course(scene, KAPPAS, 400, 200)
     swing = dict(zip(KAPPAS, fluid.swing(), strict=True))
@@ -87,22 +90,22 @@ def test_the_shift_oscillates_above_a_kappa_and_then_empties_queues() -> None:
     for quiet in (0.0, 0.05, 0.1):
         assert swing[quiet] < 0.025
         assert found[quiet].swing < 0.035
-    assert found[0.1].swing < found[0.25].swing < found[0.5].swing < found[1.0].swing
+    assert found[0.1].swing < found[0.25].swing < min(found[0.5].swing, found[1.0].swing)
     assert swing[0.1] < swing[0.25] < swing[0.5] < swing[1.0]
     for kappa in (0.25, 0.5, 1.0):
         # A triangle of kappa / 2 a round up and down, 9.5 rounds long.
         assert max(swing[kappa], found[kappa].swing) < 0.34 * kappa
-    assert 0.4 < found[0.25].swing / swing[0.25] < 0.8
-    assert 0.8 < found[1.0].swing / swing[1.0] < 1.3
+    assert all(0.3 < found[it].swing / swing[it] < 0.8 for it in (0.25, 0.5, 1.0))
     assert [found[it].low > 0 for it in (0.1, 0.25, 0.5, 1.0)] == [True, True, False, False]
     assert found[0.1].utilisation > 0.999
-    assert found[1.0].utilisation < 0.98
+    assert max(found[0.5].utilisation, found[1.0].utilisation) < 0.995
 
 
-def test_on_two_bottlenecks_a_connection_has_half_a_dctcp_flow_where_they_mark_by_turns() -> None:
-    """They then cut twice as often.
+def test_on_two_bottlenecks_a_connection_has_less_than_a_dctcp_flow_where_they_mark_by_turns() -> None:
+    """They then cut more often, in the fluid twice as often.
 
-    In the fluid, marks of both queues come at once up to kappa = 0.1. Packets are marked by turns whatever kappa is.
+    In the fluid, marks of both queues come at once up to kappa = 0.1. Packets are marked by turns whatever kappa is;
+    what was sent before both subflows had heard of a cut is not heeded, which spares some cuts.
     """
     scene = two(1, (4, 4))
     fluid = course(scene, KAPPAS, 600, 300)
@@ -113,4 +116,4 @@ def test_on_two_bottlenecks_a_connection_has_half_a_dctcp_flow_where_they_mark_b
         found[kappa] = warp / dctcp
     assert all(0.97 < worth[it] < 1.02 for it in (0.0, 0.05, 0.1))
     assert all(0.45 < worth[it] < 0.55 for it in (0.25, 0.5, 1.0))
-    assert all(0.4 < worth < 0.7 for worth in found.values()), found
+    assert all(0.5 < worth < 0.8 for worth in found.values()), found

@@ -8,7 +8,8 @@
  *   ALGORITHM_ECN    1 if it asks for ECN
  *   ALGORITHM_ACTIVE 1 if it suppresses and releases subflows
  *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and rest and wake one by one; ALGORITHM_on_undo then takes back a
- *                    loss, and ALGORITHM_heeds_mark says whether a mark cuts
+ *                    loss, ALGORITHM_heeds_mark says whether a mark cuts, ALGORITHM_hear is called for all that is delivered, and the
+ *                    send buffers of MPTCP's subflows have room for a burst of its packet scheduler beyond two windows
  *   ALGORITHM_ROWS   1 if it has ALGORITHM_rows for each subflow, with ALGORITHM_rows_ack and ALGORITHM_rows_round
  *
  * Events come from cong_control, which sees each acknowledgement and every kernel has. 6.10 gave it more arguments, so
@@ -282,6 +283,10 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 	}
 	w->srtt = tp->srtt_us;
 	w->in_recovery = state >= TCP_CA_Recovery;
+#if ALGORITHM_SHARES
+	if (acked)
+		WEFT_PASTE(ALGORITHM, _hear)(c, s);
+#endif
 
 	if (forward && !weft_before(una, ca->round_end)) {
 		before = weft_before_change(c);
@@ -381,6 +386,28 @@ __u32 BPF_PROG(weft_undo_cwnd, struct sock *sk)
 	return c->w[s].cwnd >> WEFT_PACKET_BITS;
 }
 
+#if ALGORITHM_SHARES
+/* MPTCP_SEND_BURST_SIZE, which the scheduler gives to one subflow ahead of its window. */
+#define WEFT_BURST ((1 << 16) - 108)
+/* The window that buffers are made for at least: TCP_INIT_CWND. */
+#define WEFT_LEAST_WINDOW 10
+
+/* By how many windows the kernel makes a send buffer; its own default is 2. A subflow keeps what its window has no room for. Where many
+ * have small windows, the others stand still until it has sent that, unless the connection's buffer, the sum of all, has room for more.
+ */
+SEC("struct_ops")
+__u32 BPF_PROG(weft_sndbuf_expand, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	__u32 window = tp->snd_cwnd > WEFT_LEAST_WINDOW ? tp->snd_cwnd : WEFT_LEAST_WINDOW, burst;
+
+	if (!bpf_core_field_exists(tp->is_mptcp) || !tp->is_mptcp || !tp->mss_cache)
+		return 2;
+	burst = (WEFT_BURST + tp->mss_cache - 1) / tp->mss_cache;
+	return 2 + (burst + window - 1) / window;
+}
+#endif
+
 #if ALGORITHM_ECN
 SEC("struct_ops")
 void BPF_PROG(weft_cwnd_event, struct sock *sk, enum tcp_ca_event event)
@@ -405,6 +432,9 @@ struct tcp_congestion_ops WEFT_PASTE(weft_, ALGORITHM) = {
 	.set_state = (void *)weft_set_state,
 	.cong_control = (void *)weft_cong_control,
 	.undo_cwnd = (void *)weft_undo_cwnd,
+#if ALGORITHM_SHARES
+	.sndbuf_expand = (void *)weft_sndbuf_expand,
+#endif
 #if ALGORITHM_ECN
 	.cwnd_event = (void *)weft_cwnd_event,
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,

@@ -9,7 +9,7 @@
  * Who writes what: any subflow, in its own events, writes shares and windows of all. Subflows run on several CPUs at once, so
  * a share changes by what is added to it, and never by storing what was read; a subflow's own growth is dropped should another have
  * written its share meanwhile. Of two that would cut at once one does. Rounds that end at once move no shares but those of one; nobody
- * waits. A window is handed to the kernel by its own subflow's next event, so a cut reaches the others with their next
+ * waits. A window is handed to the kernel by its own subflow's next event, so the others hear of a cut with their next
  * acknowledgement, before they can send again.
  */
 #ifndef WEFT_WARP_H
@@ -40,7 +40,7 @@
 /* Slots that are looked at where no other is taken: the lowest free one is taken first. */
 #define WARP_FEW 4
 
-/* c->cut: time of the last cut in us, then the number of the subflow whose mark made it. */
+/* c->cut: time of the last cut in us, then the number of the subflow whose mark made it, so that no two are the same. */
 #define WARP_CUTTER_BITS 3
 
 /* packets times part, with part in 2^-30, rounded. */
@@ -436,16 +436,45 @@ WARP_FUNCTION warp_keep_one(struct weft_connection *c)
 	return 0;
 }
 
-/* Was what the newest acknowledgement of s acknowledges sent after this cut? Of the subflow that made it, cong_control has asked. */
+/* Did the cutter alone send? Then cong_control has asked whether it was after the cut. */
+static inline int warp_cut_alone(const struct weft_connection *c)
+{
+	return !c->deaf && !c->heard;
+}
+
+/* Was what the newest acknowledgement of s acknowledges sent after this cut? */
 static inline int warp_after_cut(const struct weft_connection *c, __u64 cut, __u32 s)
 {
-	return (cut & (WEFT_SUBFLOWS - 1)) == s || c->subflow[s].last_sent >= cut >> WARP_CUTTER_BITS;
+	return warp_cut_alone(c) || c->subflow[s].last_sent >= cut >> WARP_CUTTER_BITS;
+}
+
+/* And after all had heard of it? Should another subflow be about to write who has to, it was not. */
+static inline int warp_after_all_heard(const struct weft_connection *c, __u64 cut, __u32 s)
+{
+	return !c->deaf && c->subflow[s].last_sent >= c->heard && warp_after_cut(c, cut, s);
 }
 
 /* Does a mark on s cut windows? */
 static inline int warp_heeds_mark(const struct weft_connection *c, __u32 s)
 {
-	return warp_after_cut(c, c->cut, s);
+	return warp_after_all_heard(c, c->cut, s);
+}
+
+/* Something was delivered: s hears of the last cut. For one that has nothing in flight nobody waits longer than a round-trip time. */
+static inline void warp_hear(struct weft_connection *c, __u32 s)
+{
+	__u64 now = c->subflow[s].last_ack;
+	__s64 waited = now - (c->cut >> WARP_CUTTER_BITS);
+	__u32 others = ~(1U << s);
+
+	if (!c->deaf)
+		return;
+	others &= __sync_fetch_and_and(&c->deaf, others);
+	/* A smoothed time is in 1/8 us. */
+	if (others && waited * 8 <= (__s64)c->w[s].srtt)
+		return;
+	c->heard = now;
+	c->deaf = 0;
 }
 
 WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
@@ -513,9 +542,11 @@ WARP_FUNCTION warp_on_mark(struct weft_connection *c, const volatile struct weft
 	__u64 cut = c->cut, now = c->subflow[s].last_ack, share;
 	__u32 r;
 
-	if (!warp_after_cut(c, cut, s) ||
+	if (!warp_after_all_heard(c, cut, s) ||
 	    __sync_val_compare_and_swap(&c->cut, cut, now << WARP_CUTTER_BITS | s) != cut)
 		return 0;
+	c->deaf = warp_senders(c) & ~(1ULL << s);
+	c->heard = 0;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);

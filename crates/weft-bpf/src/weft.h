@@ -111,9 +111,12 @@ struct weft_connection {
 	__u64 opened;  /* ns, CLOCK_MONOTONIC */
 	__u64 netns;   /* number of the network namespace */
 	__u64 cut;     /* warp: when the last cut was made, and by whose mark; see warp.h */
+	__u64 heard;   /* warp: us: when all had heard of the last cut; 0: not yet, or nobody else was to */
 	__u64 rested;  /* warp: us, the kernel's TCP clock: when a subflow last began to rest */
 	__u32 avoids;  /* warp: has slow start ended? */
 	__u32 moving;  /* warp: 1 while one of the subflows moves shares */
+	__u32 deaf;    /* warp: bit s: subflow s sends and has not heard of the last cut */
+	__u32 reserved;
 };
 
 /* What the daemon must hear of at once. */

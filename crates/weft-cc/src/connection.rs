@@ -121,6 +121,12 @@ pub trait CongestionControl {
         let _ = s;
         true
     }
+    /// Bursts of Linux's packet scheduler that a subflow's send buffer has room for beyond the two windows of every other
+    /// (`sndbuf_expand`). A subflow keeps the connection's data that its window has no room for; where many have small windows, the
+    /// rest of the connection stands still until it has sent them.
+    fn bursts_ahead(&self) -> u32 {
+        0
+    }
     /// First mark of a window: at most one call until everything in flight at that moment is acknowledged.
     fn on_mark(&mut self, w: &mut [Window], s: usize);
     /// A round of subflow `s` ended.

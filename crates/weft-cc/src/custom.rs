@@ -95,6 +95,10 @@ impl CongestionControl for Custom {
         let connection = self.connection.lock();
         connection.unwrap_or_else(PoisonError::into_inner).heeds_mark(s)
     }
+    fn bursts_ahead(&self) -> u32 {
+        let connection = self.connection.lock();
+        connection.unwrap_or_else(PoisonError::into_inner).bursts_ahead()
+    }
     fn suppresses_within_rounds(&self) -> bool {
         true
     }

@@ -5,9 +5,10 @@
 //!
 //! 1. *Growth*: a round adds one packet to `W`, in equal parts: `f_s += 1 / (m f_s)` for a packet acknowledged, with m
 //!    subflows sending.
-//! 2. *Cut*: the first mark of a packet that was sent after the last cut, on any subflow, cuts every `f_r` by `alpha_r / 2`.
-//!    Windows of few packets are marked in different rounds, so that cuts subflow by subflow would
-//!    take less than DCTCP's from the sum.
+//! 2. *Cut*: the first mark, on any subflow, of a packet that was sent after all subflows had heard of the last cut, cuts every
+//!    `f_r` by `alpha_r / 2`. Windows of few packets are marked in different rounds, so that cuts subflow by subflow would
+//!    take less than DCTCP's from the sum. A subflow hears of a cut with its next acknowledgement; until then it sends what the
+//!    window before allows, whose marks say nothing about the one after.
 //! 3. *Shift*: at the end of a subflow's round its share moves to the others, where its marks exceed the connection's: it
 //!    loses the part `kappa (F_s - F)`, F being the mean of the last rounds weighted by shares. It moves nothing where all
 //!    paths are marked alike, and the sum stays as it is.
@@ -63,10 +64,13 @@ pub struct Warp {
     /// Time of the newest acknowledgement, and when what it acknowledges was sent.
     now: Elapsed,
     sent: Elapsed,
-    /// Time of the last cut, and the subflow whose mark brought it. What others sent before neither cuts again nor lets a window
-    /// grow; of the subflow itself the transport reports no such thing.
+    /// Time of the last cut. What was sent before lets no window grow; of one that sends alone the transport reports no such thing.
     cut: Elapsed,
-    cutter: usize,
+    alone: bool,
+    /// Bit r: subflow r sends and has not heard of the cut.
+    deaf: u64,
+    /// When all had heard of it. What was sent before does not cut again.
+    heard: Elapsed,
     /// Consecutive rounds of the first sending subflow with room for one more.
     roomy: u32,
 }
@@ -105,7 +109,9 @@ impl Warp {
             now: Elapsed(0),
             sent: Elapsed(0),
             cut: Elapsed(0),
-            cutter: 0,
+            alone: true,
+            deaf: 0,
+            heard: Elapsed(0),
             roomy: 0,
         }
     }
@@ -235,9 +241,23 @@ impl Warp {
         }
     }
 
-    /// Was what the newest acknowledgement, one of `s`, acknowledges sent after the last cut?
-    fn after_cut(&self, s: usize) -> bool {
-        s == self.cutter || self.sent >= self.cut
+    /// Was what the newest acknowledgement acknowledges sent after the last cut?
+    fn after_cut(&self) -> bool {
+        self.alone || self.sent >= self.cut
+    }
+
+    /// And after all had heard of it?
+    fn after_all_heard(&self) -> bool {
+        self.deaf == 0 && (self.alone || self.sent >= self.heard)
+    }
+
+    /// Subflow `s` hears of the last cut. For one that has nothing in flight nobody waits longer than a round-trip time.
+    fn hear(&mut self, w: &[Window], s: usize) {
+        self.deaf &= !(1 << s);
+        let waited = self.now.0.saturating_sub(self.cut.0);
+        if self.deaf == 0 || waited > (w[s].srtt * 1e12).round() as u64 {
+            (self.deaf, self.heard) = (0, self.now);
+        }
     }
 
     /// Someone must send.
@@ -280,7 +300,10 @@ impl CongestionControl for Warp {
         self.now = ack.now;
         let rtt = if ack.rtt > 0.0 { ack.rtt } else { w[s].srtt };
         self.sent = Elapsed(self.now.0.saturating_sub((rtt * 1e12).round() as u64));
-        if !ack.may_grow || !w[s].active || !self.after_cut(s) {
+        if self.deaf != 0 && ack.acked > 0 {
+            self.hear(w, s);
+        }
+        if !ack.may_grow || !w[s].active || !self.after_cut() {
             return;
         }
         let m = sum(w).0;
@@ -305,15 +328,21 @@ impl CongestionControl for Warp {
         w[s].cwnd = w[s].cwnd.min(whole + f64::from(ack.acked));
     }
 
-    fn heeds_mark(&self, s: usize) -> bool {
-        self.after_cut(s)
+    fn heeds_mark(&self, _: usize) -> bool {
+        self.after_all_heard()
+    }
+
+    fn bursts_ahead(&self) -> u32 {
+        1
     }
 
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        if !self.after_cut(s) {
+        if !self.after_all_heard() {
             return;
         }
-        (self.cut, self.cutter) = (self.now, s);
+        let others = (0..w.len()).filter(|&r| r != s && sends(&w[r]));
+        self.deaf = others.fold(0, |bits, r| bits | 1 << r);
+        (self.cut, self.alone) = (self.now, self.deaf == 0);
         for r in w.iter_mut().filter(|r| sends(r)) {
             r.slot[SHARE] *= 1.0 - r.slot[ALPHA] / 2.0;
         }
@@ -440,11 +469,10 @@ mod tests {
 
     #[test]
     fn a_mark_cuts_each_by_its_alpha_and_what_others_sent_before_neither_cuts_nor_grows() {
-        let (mut cc, mut w) = sending(&[8.0, 8.0, 8.0]);
-        w[2].slot[ALPHA] = 0.0;
+        let (mut cc, mut w) = sending(&[8.0, 8.0]);
         cc.on_ack(&mut w, 0, at(5.0, 0));
         cc.on_mark(&mut w, 0); // 8 (1 - 1/4)
-        assert_eq!(shares(&w), [6.0, 6.0, 8.0]);
+        assert_eq!(shares(&w), [6.0, 6.0]);
         // The smoothed RTT is 1 s, the sample's is what counts.
         let sampled = |seconds: f64, rtt: f64| Ack {
             rtt,
@@ -454,12 +482,49 @@ mod tests {
             cc.on_ack(&mut w, 1, ack);
             assert!(!cc.heeds_mark(1));
             cc.on_mark(&mut w, 1);
-            assert_eq!(shares(&w), [6.0, 6.0, 8.0], "sent before the cut");
+            assert_eq!(shares(&w), [6.0, 6.0], "sent before the cut");
         }
-        cc.on_ack(&mut w, 1, sampled(6.5, 1.5)); // 6 / (3 x 6)
+        cc.on_ack(&mut w, 1, sampled(6.5, 1.0)); // 6 / (2 x 6)
         assert!(cc.heeds_mark(1));
         cc.on_mark(&mut w, 1);
         assert_eq!(w[0].slot[SHARE], 4.5);
+    }
+
+    #[test]
+    fn what_was_sent_before_all_had_heard_of_a_cut_does_not_cut_again() {
+        let (mut cc, mut w) = sending(&[8.0, 8.0, 8.0]);
+        let heeds_mark = |cc: &mut Warp, w: &mut [Window], s, seconds, sent| {
+            let rtt = seconds - sent;
+            cc.on_ack(
+                w,
+                s,
+                Ack {
+                    rtt,
+                    ..at(seconds, 1)
+                },
+            );
+            cc.heeds_mark(s)
+        };
+        cc.on_ack(&mut w, 0, at(5.0, 0));
+        cc.on_mark(&mut w, 0);
+        assert!(
+            !heeds_mark(&mut cc, &mut w, 1, 5.25, 5.0),
+            "2 has not heard of it"
+        );
+        assert!(
+            !heeds_mark(&mut cc, &mut w, 2, 5.5, 5.25),
+            "nobody had when it was sent"
+        );
+        assert!(
+            !heeds_mark(&mut cc, &mut w, 0, 5.75, 5.25),
+            "the cutter's own as well"
+        );
+        assert!(heeds_mark(&mut cc, &mut w, 0, 6.0, 5.5));
+        // One that has nothing in flight is waited for during a round-trip time, of 1 s.
+        cc.on_mark(&mut w, 0);
+        assert!(!heeds_mark(&mut cc, &mut w, 1, 7.0, 6.5));
+        assert!(!heeds_mark(&mut cc, &mut w, 1, 7.5, 6.5));
+        assert!(heeds_mark(&mut cc, &mut w, 1, 8.0, 7.5));
     }
 
     #[test]

@@ -126,9 +126,12 @@ mirrors! {
         opened: u64,
         netns: u64,
         cut: u64,
+        heard: u64,
         rested: u64,
         avoids: u32,
         moving: u32,
+        deaf: u32,
+        reserved: u32,
     }
     /// `struct amp_fg_row`.
     "amp_fg_row" => Row {

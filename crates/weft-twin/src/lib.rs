@@ -25,12 +25,15 @@ const ALGORITHMS: [(&str, u32); 7] = [
     ("kernel:dcm", 2),
     ("kernel:dctcp", 3),
     ("kernel:lia", 4),
-    ("kernel:warp", 7),
+    ("kernel:warp", WARP),
     ("kernel:xmp", 5),
 ];
 
 /// `WEFT_AMP_FG`, the only one with rows.
 const AMP_FG: u32 = 6;
+
+/// `WEFT_WARP`, the only one with shares.
+const WARP: u32 = 7;
 
 #[allow(unsafe_code, reason = "C is called through here and nowhere else")]
 mod ffi {
@@ -223,7 +226,7 @@ impl CongestionControl for Twin {
             let rtt = if ack.rtt > 0.0 { ack.rtt } else { w[s].srtt };
             let sent = ack.now.0.saturating_sub((rtt * 1e12).round() as u64);
             self.connection.subflow[s].last_sent = sent / PICOSECONDS;
-            if !self.rows.is_empty() {
+            if !self.rows.is_empty() || self.algorithm == WARP && ack.acked > 0 {
                 self.event(Event::Delivered, w, s, [ack.acked, ack.marked]);
             }
             if ack.may_grow {
@@ -236,6 +239,10 @@ impl CongestionControl for Twin {
 
     fn heeds_mark(&self, s: usize) -> bool {
         s >= SUBFLOWS || ffi::heeds_mark(self.algorithm, &self.connection, s)
+    }
+
+    fn bursts_ahead(&self) -> u32 {
+        u32::from(self.algorithm == WARP)
     }
 
     fn on_mark(&mut self, w: &mut [weft_cc::Window], s: usize) {

@@ -97,6 +97,8 @@ void weft_twin_event(__u32 algorithm, struct weft_connection *c, struct amp_fg_r
 		lia_event(c, p, event, s, acked, marked);
 		break;
 	case WEFT_WARP:
+		if (event == DELIVERED)
+			warp_hear(c, s);
 		warp_event(c, p, event, s, acked, marked);
 		break;
 	case WEFT_XMP:

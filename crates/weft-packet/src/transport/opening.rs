@@ -61,7 +61,7 @@ impl Host {
             reinject: std::collections::VecDeque::new(),
             queues: transport
                 .gives_ahead()
-                .then(|| Box::new(Queues::new(transport.subflows))),
+                .then(|| Box::new(Queues::new(transport.subflows, transport.cc.bursts_ahead()))),
             watch: None,
             turn: 0,
             look_at_all: false,

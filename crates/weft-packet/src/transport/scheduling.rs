@@ -49,6 +49,8 @@ pub struct Queues {
     buffers: u32,
     /// Chunks that the connection's own send buffer takes.
     room: u32,
+    /// Bursts that a subflow's send buffer has room for beyond two windows.
+    ahead: u32,
     /// Bit `s`: has subflow `s`, or its window, changed since its rank was computed?
     changed: u64,
     /// Bit `s`: is subflow `s` without anything to send? Its buffer grows with its window.
@@ -117,12 +119,17 @@ impl Queue {
     }
 
     /// The buffer grows to two windows where it, and not the window, holds data back (`tcp_should_expand_sndbuf`,
-    /// `tcp_sndbuf_expand`).
+    /// `tcp_sndbuf_expand`); or to more whole windows, with room for bursts `ahead`.
     #[inline(always)]
-    fn expanded(&self, window: &Window, subflow: &Subflow, mss: u32) -> u32 {
+    fn expanded(&self, window: &Window, subflow: &Subflow, mss: u32, ahead: u32) -> u32 {
         if self.buffer == 0 || self.len == 0 && subflow.may_send(window) {
             let segment = (mss + 640).next_power_of_two() + 256;
-            let wanted = 2.0 * window.cwnd.max(LEAST_WINDOW) * f64::from(segment);
+            let cwnd = window.cwnd.max(LEAST_WINDOW);
+            let mut windows = 2.0;
+            if ahead > 0 {
+                windows += (f64::from(ahead * BURST.div_ceil(mss)) / cwnd.floor()).ceil();
+            }
+            let wanted = windows * cwnd * f64::from(segment);
             return self.buffer.max(wanted.min(LARGEST_BUFFER) as u32);
         }
         self.buffer
@@ -130,9 +137,9 @@ impl Queue {
 
     /// What its buffer adds to the connection's.
     #[inline(always)]
-    fn share(&self, window: &Window, subflow: &Subflow, mss: u32) -> u32 {
+    fn share(&self, window: &Window, subflow: &Subflow, mss: u32, ahead: u32) -> u32 {
         if takes_part(window, subflow) {
-            self.expanded(window, subflow, mss)
+            self.expanded(window, subflow, mss, ahead)
         } else {
             0
         }
@@ -168,12 +175,13 @@ pub fn bytes(subflows: u32) -> usize {
 }
 
 impl Queues {
-    /// Nothing given yet.
-    pub fn new(subflows: u32) -> Self {
+    /// Nothing given yet; `ahead` is [`bursts_ahead`](weft_cc::CongestionControl::bursts_ahead).
+    pub fn new(subflows: u32, ahead: u32) -> Self {
         Self {
             written: 0,
             buffers: OWN_BUFFER,
             room: 0,
+            ahead,
             changed: all(subflows),
             empty: all(subflows),
             ranks: vec![NOBODY; subflows as usize].into(),
@@ -209,7 +217,8 @@ impl Queues {
             let s = idle.trailing_zeros() as usize;
             idle &= idle - 1;
             let queue = &self.of[s];
-            let grows = queue.counted != 0 && queue.expanded(&windows[s], &subflows[s], mss) != queue.counted;
+            let grows = queue.counted != 0
+                && queue.expanded(&windows[s], &subflows[s], mss, self.ahead) != queue.counted;
             self.changed |= u64::from(grows) << s;
         }
         while self.changed != 0 {
@@ -234,7 +243,7 @@ impl Queues {
     fn rank(&mut self, s: usize, window: &Window, subflow: &Subflow, mss: u32) {
         let queue = &mut self.of[s];
         let counted = queue.counted;
-        queue.counted = queue.share(window, subflow, mss);
+        queue.counted = queue.share(window, subflow, mss, self.ahead);
         queue.buffer = queue.buffer.max(queue.counted);
         if queue.counted != counted {
             self.buffers = self.buffers - counted + queue.counted;
@@ -257,7 +266,7 @@ impl Queues {
         let lowest = self.ranks[self.first];
         (0..subflows.len()).all(|s| {
             let (queue, window, subflow) = (&self.of[s], &windows[s], &subflows[s]);
-            queue.share(window, subflow, mss) == queue.counted
+            queue.share(window, subflow, mss, self.ahead) == queue.counted
                 && queue.rank(window, subflow, mss) == self.ranks[s]
                 && (lowest < self.ranks[s]
                     || lowest == self.ranks[s] && (self.first <= s || lowest == NOBODY))
@@ -488,7 +497,7 @@ mod tests {
 
     #[test]
     fn no_chunk_waits_twice() {
-        let mut queues = Queues::new(3);
+        let mut queues = Queues::new(3, 0);
         queues.returned.push_back(7);
         queues.of[1].push(5);
         queues.of[1].push(6);

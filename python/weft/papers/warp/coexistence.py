@@ -19,8 +19,6 @@ from weft.papers.warp.settings import (
     DCTCP,
     MULTIPATH,
     OWN,
-    TURNS,
-    WARP,
     bottleneck,
     extent,
     label,
@@ -164,7 +162,7 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
             f"at least {JAIN}",
             met(jain.values(), fair),
             all(fair(it.mean) for it in jain.values()),
-            f"goodput of all flows, mean over the seeds; {WHY[name]}",
+            "goodput of all flows, mean over the seeds; a table has the cells that miss either bar, if there are any",
             table=missed if missed.rows else None,
         ),
         Claim(
@@ -172,19 +170,9 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
             f"{NEAR[0]} to {NEAR[1]}",
             met(ratio.values(), near),
             all(near(it.mean) for it in ratio.values()),
-            f"means over flows and seeds; {WHY[name]}",
+            "means over flows and seeds",
         ),
     ]
-
-
-_TABLE = "the table has the cells that miss either bar"
-WHY = {
-    WARP: f"{_TABLE}. Low ratios come from Linux's packet scheduler and delayed acknowledgements together: a subflow "
-    "whose last burst has an odd number of segments waits for 40 ms. With round-robin there are none",
-    TURNS: f"{_TABLE}. Ratios above {NEAR[1]}, one connection beside two DCTCP flows, come from the shift of shares: "
-    "with kappa = 0 they are 0.88 to 0.99 (seeds 1001 to 1003)",
-}
-"""The cause of what is missed, as far as it is known."""
 
 
 def _rivals(rows: pl.DataFrame) -> Claim:

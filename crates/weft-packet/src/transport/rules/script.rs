@@ -27,6 +27,7 @@ pub struct Script {
     act: Act,
     pace: Option<f64>,
     deaf: bool,
+    ahead: u32,
 }
 
 impl std::fmt::Debug for Script {
@@ -43,6 +44,7 @@ impl Script {
             act: Arc::new(act),
             pace: None,
             deaf: false,
+            ahead: 0,
         }
     }
 
@@ -63,6 +65,12 @@ impl Script {
     /// Heeds no mark.
     pub fn deaf(mut self) -> Self {
         self.deaf = true;
+        self
+    }
+
+    /// Has room for so many bursts beyond two windows.
+    pub fn ahead(mut self, bursts: u32) -> Self {
+        self.ahead = bursts;
         self
     }
 
@@ -106,6 +114,9 @@ impl CongestionControl for Script {
     }
     fn heeds_mark(&self, _: usize) -> bool {
         !self.deaf
+    }
+    fn bursts_ahead(&self) -> u32 {
+        self.ahead
     }
     fn pacing_rate(&self, _: &[Window], _: usize) -> Option<f64> {
         self.pace
