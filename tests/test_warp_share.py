@@ -48,4 +48,5 @@ def _ratio(scheme: str, delay_us: int, mark: int, end_ms: int, flows: int, seed:
     goodput = pl.col("goodput_bps")
     single = pl.col("transport") == "dctcp"
     flows_of = weft.run(experiment, seed=seed, threads=1).flows
-    return flows_of.select(goodput.filter(~single).mean() / goodput.filter(single).mean()).item()
+    ratio = flows_of.select(goodput.filter(~single).mean() / goodput.filter(single).mean())
+    return float(ratio.item())
