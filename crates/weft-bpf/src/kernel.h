@@ -139,11 +139,11 @@ struct tcp_congestion_ops {
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
 	void (*cong_control)(struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs);
 	__u32 (*undo_cwnd)(struct sock *sk);
-	__u32 (*sndbuf_expand)(struct sock *sk);
 	char name[16];
 	__u32 flags;
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
+	__u32 (*sndbuf_expand)(struct sock *sk);
 };
 
 #pragma clang attribute pop
