@@ -10,7 +10,7 @@ use libbpf_rs::{ObjectBuilder, OpenObject, TC_EGRESS, TcHookBuilder};
 use weft_linux::events::{Events, Kind as Told};
 use weft_linux::programs::{Name, Programs};
 
-use crate::machine::{Place, is_emulated, succeeds};
+use crate::machine::{Place, is_emulated, succeeds, take_out_of_use};
 use crate::peers::{Family, Kind, Peers, listener_at};
 
 /// What one connection takes beside a DCTCP flow, in the latter's bytes, is within a factor of two of what it takes at the packet level. Where
@@ -72,14 +72,10 @@ fn obey(events: &Events, time: Duration) {
     let begin = Instant::now();
     while let Some(left) = time.checked_sub(begin.elapsed()) {
         for event in events.wait(left.min(TURN)).expect("the ring") {
-            let flag = match event.kind {
-                Told::Rest => "backup",
-                Told::Wake => "nobackup",
-                _ => continue,
-            };
             let from = event.local.ip();
-            if ADDRESSES.iter().any(|address| from == *address) {
-                ip(&format!("mptcp endpoint change {from} {flag}"));
+            let rests = event.kind == Told::Rest;
+            if (rests || event.kind == Told::Wake) && ADDRESSES.iter().any(|address| from == *address) {
+                take_out_of_use(from, rests);
             }
         }
     }

@@ -133,6 +133,12 @@ pub fn join(address: &str) {
     );
 }
 
+/// As weftd does with a subflow that rests, and with one that wakes. Its address must be an endpoint.
+pub fn take_out_of_use(address: std::net::IpAddr, out: bool) {
+    let flag = if out { "backup" } else { "nobackup" };
+    run("ip", &["mptcp", "endpoint", "change", &address.to_string(), flag]);
+}
+
 /// Loopback acknowledges within the call that sends, so that the scheduler would never need another subflow. Now it has
 /// this rate, in Mbit/s.
 pub fn slow_loopback(rate: u32) {
@@ -143,12 +149,20 @@ pub fn slow_loopback(rate: u32) {
 }
 
 /// Waits until it is so, at most 20 seconds.
-pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn eventually(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(becomes(is_so), "after 20 s: {what}");
+}
+
+/// Is it so within 20 seconds?
+pub fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
     while !is_so() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "after 20 s: {what}");
+        if begin.elapsed() > Duration::from_secs(20) {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
+    true
 }
 
 /// Is this the guest that `debian.rs` starts?

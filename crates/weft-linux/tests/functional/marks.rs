@@ -54,12 +54,21 @@ impl Marks {
     }
 }
 
-/// The events of `kind` of the next so many milliseconds, or until there are `enough`.
+/// The next events of `kind`, until there are `enough`.
 pub fn wait(events: &Events, told: Told, enough: usize) -> Vec<Event> {
+    wait_for(events, |event| event.kind == told, enough)
+}
+
+/// The next ones of a connection.
+pub fn wait_of(events: &Events, token: u32, told: Told, enough: usize) -> Vec<Event> {
+    wait_for(events, |event| event.kind == told && event.token == token, enough)
+}
+
+fn wait_for(events: &Events, wanted: impl Fn(&Event) -> bool, enough: usize) -> Vec<Event> {
     let (begin, mut found) = (Instant::now(), Vec::new());
     while found.len() < enough && begin.elapsed() < Duration::from_secs(20) {
         let more = events.wait(Duration::from_millis(100)).expect("the ring");
-        found.extend(more.into_iter().filter(|event| event.kind == told));
+        found.extend(more.into_iter().filter(&wanted));
     }
     found
 }
