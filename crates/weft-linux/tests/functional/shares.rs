@@ -81,7 +81,15 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         assert_eq!(client().suppressions, before.suppressions + 2);
 
         marks.one_in(0);
-        let woken = wait_of(&events, token, Told::Wake, 2);
+        let mut woken = Vec::new();
+        while woken.len() < 2 {
+            let more = wait_of(&events, token, Told::Wake, 1);
+            for event in &more {
+                take_out_of_use(event.local.ip(), false);
+            }
+            assert!(!more.is_empty(), "{:#?}", client());
+            woken.extend(more);
+        }
         assert_eq!(woken.len(), 2, "{:#?}", client());
         assert!(woken.iter().all(|event| event.active), "{woken:#?}");
         let now = client();
