@@ -244,7 +244,8 @@ fn dctcp_estimates_the_fraction_of_marks() {
         let alpha = subflow.alpha.expect("DCTCP has one");
         println!("marked {fraction}, alpha {alpha}, window {}", subflow.cwnd);
         assert!((0.08..0.4).contains(&fraction), "{subflow:?}");
-        assert!((alpha - fraction).abs() < 0.2, "{subflow:?}");
+        // That of some sixteen rounds of two or three packets.
+        assert!(alpha > 0.01 && (alpha - fraction).abs() < 0.3, "{subflow:?}");
         assert!(subflow.marks > 10 && subflow.ssthresh.is_finite() && subflow.cwnd >= 2.0);
     });
 }
