@@ -470,9 +470,10 @@ mod tests {
     #[test]
     fn a_mark_cuts_each_by_its_alpha_and_what_others_sent_before_neither_cuts_nor_grows() {
         let (mut cc, mut w) = sending(&[8.0, 8.0]);
+        w[1].slot[ALPHA] = 0.0;
         cc.on_ack(&mut w, 0, at(5.0, 0));
         cc.on_mark(&mut w, 0); // 8 (1 - 1/4)
-        assert_eq!(shares(&w), [6.0, 6.0]);
+        assert_eq!(shares(&w), [6.0, 8.0]);
         // The smoothed RTT is 1 s, the sample's is what counts.
         let sampled = |seconds: f64, rtt: f64| Ack {
             rtt,
@@ -482,9 +483,9 @@ mod tests {
             cc.on_ack(&mut w, 1, ack);
             assert!(!cc.heeds_mark(1));
             cc.on_mark(&mut w, 1);
-            assert_eq!(shares(&w), [6.0, 6.0], "sent before the cut");
+            assert_eq!(shares(&w), [6.0, 8.0], "sent before the cut");
         }
-        cc.on_ack(&mut w, 1, sampled(6.5, 1.0)); // 6 / (2 x 6)
+        cc.on_ack(&mut w, 1, sampled(6.5, 1.0)); // 6 / (2 x 8)
         assert!(cc.heeds_mark(1));
         cc.on_mark(&mut w, 1);
         assert_eq!(w[0].slot[SHARE], 4.5);

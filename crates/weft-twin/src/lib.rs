@@ -92,6 +92,7 @@ mod ffi {
 pub struct Twin {
     algorithm: u32,
     echo: Echo,
+    bursts_ahead: u32,
     parameters: Parameters,
     connection: Box<Connection>,
     /// AMP-FG's, one for each subflow; none of the others.
@@ -128,9 +129,11 @@ impl Twin {
             .find(|(known, _)| *known == name)
             .ok_or_else(unknown)?;
         let algorithm = &name[PREFIX.len()..];
+        let simulated = Algorithm::build(algorithm, given)?;
         Ok(Self {
             algorithm: *number,
-            echo: Algorithm::build(algorithm, given)?.echo(),
+            echo: simulated.echo(),
+            bursts_ahead: simulated.bursts_ahead(),
             parameters: Parameters::new(algorithm, given)?,
             connection: Box::new(zerocopy::FromZeros::new_zeroed()),
             rows: if *number == AMP_FG {
@@ -242,7 +245,7 @@ impl CongestionControl for Twin {
     }
 
     fn bursts_ahead(&self) -> u32 {
-        u32::from(self.algorithm == WARP)
+        self.bursts_ahead
     }
 
     fn on_mark(&mut self, w: &mut [weft_cc::Window], s: usize) {

@@ -84,12 +84,12 @@ fn amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says() {
             let programs = load_with(&[Name::AmpFg, Name::Dctcp], &options);
             let (router, server) = (Place::new(), Place::new());
             bottleneck(&router, &server);
-            compare(&programs, &server, Name::AmpFg, Kind::Tcp, ONE_SUBFLOW);
+            compare(&programs, &server, (Name::AmpFg, Kind::Tcp), ONE_SUBFLOW, 2.0);
             if !further_subflow(&server) {
                 println!("amp_fg_beside_dctcp: two subflows skipped, it needs iproute2 with `ip mptcp`");
                 return;
             }
-            compare(&programs, &server, Name::AmpFg, Kind::Mptcp, TWO_SUBFLOWS);
+            compare(&programs, &server, (Name::AmpFg, Kind::Mptcp), TWO_SUBFLOWS, 2.0);
         },
     );
 }

@@ -138,7 +138,11 @@ fn warp_opens_a_subflow_with_a_share_of_the_window() {
 
 /// Beside one DCTCP flow at 20 Mbit/s, where packets are marked once ten wait. With one subflow Warp is DCTCP. With two it has this share at
 /// the packet level (`many-to-one`, delays of 20 us, 7 s, mean of seeds 1 to 3).
-const TWO_SUBFLOWS: f64 = 0.94;
+const TWO_SUBFLOWS: f64 = 1.0;
+
+/// Of its bytes DCTCP has this part over MPTCP with one subflow, which the packet level does not model (6.18, mean of 52 runs of 3 s and
+/// 6 s).
+const OVER_MPTCP: f64 = 0.72;
 
 #[test]
 fn warp_takes_what_a_dctcp_flow_takes() {
@@ -146,13 +150,15 @@ fn warp_takes_what_a_dctcp_flow_takes() {
         let programs = load(&[Name::Warp, Name::Dctcp]);
         let (router, server) = (Place::new(), Place::new());
         bottleneck(&router, &server);
-        compare(&programs, &server, Name::Warp, Kind::Tcp, 1.0);
+        compare(&programs, &server, (Name::Warp, Kind::Tcp), 1.0, 1.5);
+        compare(&programs, &server, (Name::Dctcp, Kind::Mptcp), OVER_MPTCP, 1.5);
         if !further_subflow(&server) {
             println!(
                 "warp_takes_what_a_dctcp_flow_takes: two subflows skipped, it needs iproute2 with `ip mptcp`"
             );
             return;
         }
-        compare(&programs, &server, Name::Warp, Kind::Mptcp, TWO_SUBFLOWS);
+        let expected = TWO_SUBFLOWS * OVER_MPTCP;
+        compare(&programs, &server, (Name::Warp, Kind::Mptcp), expected, 1.5);
     });
 }

@@ -61,7 +61,8 @@ impl Host {
             reinject: std::collections::VecDeque::new(),
             queues: transport
                 .gives_ahead()
-                .then(|| Box::new(Queues::new(transport.subflows, transport.cc.bursts_ahead()))),
+                .then(|| Queues::new(transport.subflows, transport.cc.bursts_ahead(), profile.mss))
+                .map(Box::new),
             watch: None,
             turn: 0,
             look_at_all: false,

@@ -49,8 +49,8 @@ pub struct Queues {
     buffers: u32,
     /// Chunks that the connection's own send buffer takes.
     room: u32,
-    /// Bursts that a subflow's send buffer has room for beyond two windows.
-    ahead: u32,
+    /// Segments of bursts that a subflow's send buffer has room for beyond two windows.
+    ahead: f64,
     /// Bit `s`: has subflow `s`, or its window, changed since its rank was computed?
     changed: u64,
     /// Bit `s`: is subflow `s` without anything to send? Its buffer grows with its window.
@@ -119,15 +119,15 @@ impl Queue {
     }
 
     /// The buffer grows to two windows where it, and not the window, holds data back (`tcp_should_expand_sndbuf`,
-    /// `tcp_sndbuf_expand`); or to more whole windows, with room for bursts `ahead`.
+    /// `tcp_sndbuf_expand`); or to more whole windows, with room for the segments `ahead`.
     #[inline(always)]
-    fn expanded(&self, window: &Window, subflow: &Subflow, mss: u32, ahead: u32) -> u32 {
+    fn expanded(&self, window: &Window, subflow: &Subflow, mss: u32, ahead: f64) -> u32 {
         if self.buffer == 0 || self.len == 0 && subflow.may_send(window) {
             let segment = (mss + 640).next_power_of_two() + 256;
             let cwnd = window.cwnd.max(LEAST_WINDOW);
             let mut windows = 2.0;
-            if ahead > 0 {
-                windows += (f64::from(ahead * BURST.div_ceil(mss)) / cwnd.floor()).ceil();
+            if ahead > 0.0 {
+                windows += (ahead / cwnd.floor()).ceil();
             }
             let wanted = windows * cwnd * f64::from(segment);
             return self.buffer.max(wanted.min(LARGEST_BUFFER) as u32);
@@ -137,7 +137,7 @@ impl Queue {
 
     /// What its buffer adds to the connection's.
     #[inline(always)]
-    fn share(&self, window: &Window, subflow: &Subflow, mss: u32, ahead: u32) -> u32 {
+    fn share(&self, window: &Window, subflow: &Subflow, mss: u32, ahead: f64) -> u32 {
         if takes_part(window, subflow) {
             self.expanded(window, subflow, mss, ahead)
         } else {
@@ -175,13 +175,13 @@ pub fn bytes(subflows: u32) -> usize {
 }
 
 impl Queues {
-    /// Nothing given yet; `ahead` is [`bursts_ahead`](weft_cc::CongestionControl::bursts_ahead).
-    pub fn new(subflows: u32, ahead: u32) -> Self {
+    /// Nothing given yet; of [`bursts_ahead`](weft_cc::CongestionControl::bursts_ahead).
+    pub fn new(subflows: u32, bursts_ahead: u32, mss: u32) -> Self {
         Self {
             written: 0,
             buffers: OWN_BUFFER,
             room: 0,
-            ahead,
+            ahead: f64::from(bursts_ahead * BURST.div_ceil(mss)),
             changed: all(subflows),
             empty: all(subflows),
             ranks: vec![NOBODY; subflows as usize].into(),
@@ -497,7 +497,7 @@ mod tests {
 
     #[test]
     fn no_chunk_waits_twice() {
-        let mut queues = Queues::new(3, 0);
+        let mut queues = Queues::new(3, 0, 1448);
         queues.returned.push_back(7);
         queues.of[1].push(5);
         queues.of[1].push(6);
