@@ -24,7 +24,7 @@ FIGURES = (
     Figure("mptcp-dc/fig04", "Closed-loop flows in a fat-tree: VLB, Multipath TCP, first-fit scheduling", 1500, 9),
     Figure("mptcp-dc/fig05", "Overloaded fat-tree: the rate of each flow, VLB and Multipath TCP", 150, 4),
     Figure("mptcp-dc/fig06", "First-fit scheduling beside flows that applications limit around its threshold", 600, 10),
-    Figure("mptcp-dc/fig07", "20 long flows a host: loss and timeouts, linked increases and independent TCP", 1200, 8),
+    Figure("mptcp-dc/fig07", "20 long flows a host: loss and timeouts, linked increases and independent TCP", 1290, 8),
     Figure("mptcp-dc/fig08", "One-way latency of TCP and multipath TCP on a small bottleneck", 10, 1),
     Figure("mptcp-dc/testbed", "VLB, a scheduler and Multipath TCP over two paths", 37, 8),
     Figure("mptcp-dc/testbed-linux", "VLB and Multipath TCP over two paths, on Linux", 410, 15, "linux"),
