@@ -21,7 +21,7 @@ FIGURES = (
     Figure("mptcp-dc/fig01", "Flow level: throughput of a permutation in FatTree, VL2 and BCube", 300, 5, "flow"),
     Figure("mptcp-dc/fig02", "Flow level: the fewest subflows for 90 %, by size of the network", 300, 5, "flow"),
     Figure("mptcp-dc/fig03", "Flow level: the slowest flow and Jain's index of a permutation", 20, 5, "flow"),
-    Figure("mptcp-dc/fig04", "Closed-loop flows in a fat-tree: VLB, Multipath TCP, first-fit scheduling", 1500, 9),
+    Figure("mptcp-dc/fig04", "Closed-loop flows in a fat-tree: VLB, Multipath TCP, first-fit scheduling", 840, 9),
     Figure("mptcp-dc/fig05", "Overloaded fat-tree: the rate of each flow, VLB and Multipath TCP", 150, 4),
     Figure("mptcp-dc/fig06", "First-fit scheduling beside flows that applications limit around its threshold", 600, 10),
     Figure("mptcp-dc/fig07", "20 long flows a host: loss and timeouts, linked increases and independent TCP", 1290, 8),
