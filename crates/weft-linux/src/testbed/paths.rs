@@ -22,7 +22,7 @@ use super::network::Network;
 use super::{ends, port};
 use crate::events::Kind;
 use crate::path_manager::{
-    Command, Commands, Connections, Event, Events, Hysteresis, Joins, Namespace, Spread, Told, open,
+    Command, Commands, Connections, Event, Events, Hysteresis, Joins, Namespace, Refusal, Spread, Told, open,
 };
 use crate::programs::Programs;
 
@@ -332,8 +332,22 @@ impl<'a> Manager<'a> {
         {
             let host = &self.hosts[self.groups[group].host];
             match host.commands.send(&commands) {
-                // The connection may be closing just now.
-                Ok(refusals) => self.report.refused += refusals.len() as u64,
+                // The connection may be closing just now, or the kernel does not find a subflow yet whose join it has reported.
+                Ok(refusals) => {
+                    self.report.refused += refusals.len() as u64;
+                    for Refusal { command, .. } in refusals {
+                        if let Command::Prioritise {
+                            token,
+                            local,
+                            remote,
+                            backup,
+                        } = command
+                        {
+                            let connections = &mut self.groups[group].connections;
+                            connections.on_not_flagged(token, (local, remote), backup, now());
+                        }
+                    }
+                }
                 Err(_) => self.report.refused += commands.len() as u64,
             }
             let after = now();

@@ -95,7 +95,7 @@ impl Rests {
                 let (from, to) = (event.local.ip(), event.remote.ip());
                 let of_client = |address| ADDRESSES.iter().any(|own| address == *own);
                 match event.kind {
-                    // The kernel forgets a flag that is changed before the peer has answered.
+                    // Until the peer has answered, the kernel does not find the subflow whose flag changes.
                     Told::Joined if of_client(to) && self.joined.insert(to) && self.resting.contains(&to) => {
                         take_out_of_use(to, true);
                     }
