@@ -159,7 +159,8 @@ lint: build $(STAMPS)/checks $(STAMPS)/linux ## Check formatting, clippy, ruff a
 	$(BIN)/mypy
 
 .PHONY: generate
-generate: build $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages, docs/reference.md and docs/claims.md
+generate: $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages, docs/reference.md and docs/claims.md
+	@$(MAKE) --no-print-directory --question build 2>/dev/null || $(MAKE) --no-print-directory dev
 	$(BIN)/python python/generate_models.py
 	$(BIN)/python python/generate_manual.py
 	$(BIN)/python python/generate_reference.py

@@ -160,7 +160,7 @@ NOTHING = {"kind": "graph", "links": [{"a": "a", "b": "s", "rate": "0Gbps"}], **
         ({"events": [{"at": "1ms", "links": ["s0->r0"], "rate": "0bps"}]}, 'events[0].rate: "0bps"'),
         (
             {"transports": {"t": {"cc": "amp-fg"}}},
-            'transports.t.cc: "amp-fg" has no response function; allowed: "amp", ',
+            'transports.t.cc: "amp-fg" has no response function; allowed: "a',
         ),
         ({"transports": {"t": {"cc": "kernel:amp"}}}, 'transports.t.cc: "kernel:amp" has no response function'),
         ({"probes": [{"kind": "queue", "at": ["s0->r0"]}]}, 'probes[0].kind: "queue", which only packets have'),

@@ -1,12 +1,14 @@
 //! Every topology: what the routes promise about the links.
 
 mod network;
+mod samples;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use network::{QUEUES, build, check_paths, check_shape, first_links, path, walk};
 use proptest::prelude::*;
+use samples::SAMPLES;
 use weft_fabric::{Extent, Fabric, NodeId, TOPOLOGIES};
 use weft_spec::{Rate, Time, find};
 
@@ -270,33 +272,11 @@ fn refusals_name_the_field() {
 
 #[test]
 fn resolved_fields_build_the_same() {
-    for (kind, fields) in [
-        ("many-to-one", "senders = 3\nrate = \"10Gbps\"\ndelay = \"2us\""),
-        (
-            "many-to-one",
-            "senders = 3\nrate = \"10Gbps\"\ndelay = \"2us\"\nsender_rate = \"1Gbps\"",
-        ),
-        ("two-bottlenecks", "rate = \"10Gbps\"\ndelay = \"2us\""),
-        ("two-paths", "rate = \"10Gbps\"\ndelay = \"2us\""),
-        ("fat-tree", "k = 4\nrate = \"10Gbps\"\ndelay = \"2us\""),
-        (
-            "multi-homed-fat-tree",
-            "k = 4\nrate = \"10Gbps\"\ndelay = \"2us\"",
-        ),
-        (
-            "leaf-spine",
-            "leaves = 2\nspines = 2\nhosts_per_leaf = 2\nrate = \"10Gbps\"\ndelay = \"2us\"",
-        ),
-        (
-            "vl2",
-            "aggregation_ports = 2\nintermediate_ports = 2\nrate = \"10Gbps\"\ndelay = \"2us\"",
-        ),
-        ("bcube", "n = 2\nk = 1\nrate = \"10Gbps\"\ndelay = \"2us\""),
-        (
-            "graph",
-            "hosts = [\"a\", \"b\"]\nlinks = [{ a = \"a\", b = \"b\" }]\nrate = \"10Gbps\"\ndelay = \"2us\"",
-        ),
-    ] {
+    for entry in TOPOLOGIES {
+        let has_sample = SAMPLES.iter().any(|(kind, _)| *kind == entry.name);
+        assert!(has_sample, "tests/samples/mod.rs has no fields of {}", entry.name);
+    }
+    for (kind, fields) in SAMPLES {
         let entry = find(TOPOLOGIES, "", kind).unwrap();
         let loaded = (entry.load)(&fields.parse().unwrap()).unwrap();
         let again = (entry.load)(&loaded.params).unwrap();

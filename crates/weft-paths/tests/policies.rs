@@ -1,5 +1,9 @@
 //! Every policy: what the numbers that it chooses promise.
 
+#[path = "../../weft-fabric/tests/samples/mod.rs"]
+mod samples;
+
+use samples::SAMPLES;
 use weft_fabric::TOPOLOGIES;
 use weft_paths::{Changes, POLICIES, PathPolicy, Paths, Pinned, Policy, Way};
 
@@ -58,18 +62,15 @@ fn every_policy_stays_among_the_paths() {
 
 #[test]
 fn every_topology_names_a_policy_that_exists() {
-    let fields = "rate = \"1Gbps\"\ndelay = \"1us\"\nsenders = 2\nk = 4\nn = 2\nleaves = 2\nspines = 2\n\
-        hosts_per_leaf = 2\naggregation_ports = 2\nintermediate_ports = 2\n";
     for entry in TOPOLOGIES {
-        let schema = (entry.schema)(&mut schemars::SchemaGenerator::default());
-        let known = schema.as_value()["properties"].as_object().unwrap();
-        let own: toml::Table = fields
-            .parse::<toml::Table>()
-            .unwrap()
-            .into_iter()
-            .filter(|(key, _)| known.contains_key(key))
-            .collect();
-        let topology = (entry.load)(&own).unwrap().it;
+        let sample = SAMPLES.iter().find(|(kind, _)| *kind == entry.name);
+        let (_, fields) = sample.unwrap_or_else(|| {
+            panic!(
+                "tests/samples/mod.rs of weft-fabric has no fields of {}",
+                entry.name
+            )
+        });
+        let topology = (entry.load)(&fields.parse().unwrap()).unwrap().it;
         Policy::named(topology.default_policy()).unwrap();
     }
 }

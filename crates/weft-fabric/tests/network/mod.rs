@@ -78,7 +78,12 @@ pub fn check_shape(fabric: &Fabric) {
         for (link, back) in links.iter().zip(back) {
             assert_eq!((link.rate, link.delay), (back.rate, back.delay));
             let reversed: Vec<_> = link.layer.split('-').rev().collect();
-            assert_eq!(back.layer, reversed.join("-"));
+            assert_eq!(
+                back.layer,
+                reversed.join("-"),
+                "the layer of the way back from {}",
+                link.layer
+            );
         }
     }
     let names: HashSet<_> = fabric.nodes.iter().map(|node| &node.name).collect();
