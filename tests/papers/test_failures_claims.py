@@ -7,6 +7,7 @@ import pytest
 
 from weft.papers.beyond import failures
 from weft.papers.figure import Scale
+from weft.papers.reproduce import judge
 
 CORE, FAT_TREE, LEAF_SPINE, SPRAYED, SOONER = range(5)
 DOWN, SLOW = ("down", 10, "mid-flow"), ("slow", 10, "mid-flow")
@@ -92,3 +93,10 @@ def test_every_way_of_sending_has_a_name_and_a_colour() -> None:
 
 def test_plot_has_a_panel_a_topology() -> None:
     assert [axes.get_title() for axes in failures.plot(table()).axes] == list(failures.TOPOLOGIES)
+
+
+def test_seeds_without_slow_links_have_no_verdict_about_them() -> None:
+    rows = table().filter((pl.col("kind") != "slow") | (pl.col("seed") == 1))
+    by_seed = [len(claim.by_seed) for claim in judge(failures, rows)]
+    assert by_seed == [2, 2, 2, 1, 2]
+    failures.plot(rows)

@@ -1,15 +1,13 @@
 //! Every topology: what the routes promise about the links.
 
 mod network;
-mod samples;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use network::{QUEUES, build, check_paths, check_shape, first_links, path, walk};
 use proptest::prelude::*;
-use samples::SAMPLES;
-use weft_fabric::{Extent, Fabric, NodeId, TOPOLOGIES};
+use weft_fabric::{Extent, Fabric, NodeId, SAMPLES, TOPOLOGIES};
 use weft_spec::{Rate, Time, find};
 
 fn fat_tree(k: u32) -> Fabric {
@@ -274,7 +272,7 @@ fn refusals_name_the_field() {
 fn resolved_fields_build_the_same() {
     for entry in TOPOLOGIES {
         let has_sample = SAMPLES.iter().any(|(kind, _)| *kind == entry.name);
-        assert!(has_sample, "tests/samples/mod.rs has no fields of {}", entry.name);
+        assert!(has_sample, "SAMPLES has no fields of {}", entry.name);
     }
     for (kind, fields) in SAMPLES {
         let entry = find(TOPOLOGIES, "", kind).unwrap();

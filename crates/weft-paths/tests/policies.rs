@@ -1,10 +1,6 @@
 //! Every policy: what the numbers that it chooses promise.
 
-#[path = "../../weft-fabric/tests/samples/mod.rs"]
-mod samples;
-
-use samples::SAMPLES;
-use weft_fabric::TOPOLOGIES;
+use weft_fabric::{SAMPLES, TOPOLOGIES};
 use weft_paths::{Changes, POLICIES, PathPolicy, Paths, Pinned, Policy, Way};
 
 const FLOWS: u32 = 1_000;
@@ -64,12 +60,7 @@ fn every_policy_stays_among_the_paths() {
 fn every_topology_names_a_policy_that_exists() {
     for entry in TOPOLOGIES {
         let sample = SAMPLES.iter().find(|(kind, _)| *kind == entry.name);
-        let (_, fields) = sample.unwrap_or_else(|| {
-            panic!(
-                "tests/samples/mod.rs of weft-fabric has no fields of {}",
-                entry.name
-            )
-        });
+        let (_, fields) = sample.unwrap_or_else(|| panic!("SAMPLES has no fields of {}", entry.name));
         let topology = (entry.load)(&fields.parse().unwrap()).unwrap().it;
         Policy::named(topology.default_policy()).unwrap();
     }

@@ -1,6 +1,6 @@
-//! Fields of each topology of the registry, for the tests that build every one. The tests of `weft-paths` use this file, too.
+//! Small fabrics of every kind, for tests that build them all.
 
-/// Kinds and their fields in TOML.
+/// Kinds of topology with fields in TOML; of each kind of the registry at least one.
 pub const SAMPLES: &[(&str, &str)] = &[
     ("many-to-one", "senders = 3\nrate = \"10Gbps\"\ndelay = \"2us\""),
     (
