@@ -100,7 +100,7 @@ def test_list_shows_what_is_registered_and_documented(tmp_path: Path) -> None:
     readme = (Path(__file__).parent.parent / "README.md").read_text()
     for group in ("algorithms", "paths", "topologies", "traffic", "controllers", "profiles"):
         missing = [name for name in shown[group] if not name.startswith("kernel:") and f"`{name}`" not in readme]
-        assert missing == [], group
+        assert missing == [], f"not in README.md: {group}"
 
 
 def test_schema(tmp_path: Path) -> None:

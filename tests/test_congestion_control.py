@@ -279,7 +279,8 @@ def test_other_threads_of_the_interpreter_run_meanwhile() -> None:
 
     thread = threading.Thread(target=tick)
     thread.start()
-    weft.run(scene(Slow))
+    # Long enough for some fifty of the interpreter's switches, of which a busy machine may miss many.
+    weft.run(scene(Slow, duration="600ms"))
     before = ticks
     over.set()
     thread.join()

@@ -226,6 +226,10 @@ def test_latencies_are_those_of_a_short_queue(cc: str, subflows: int) -> None:
             {"transports": SPEC["transports"] | {"dctcp": {"cc": "dctcp", "profile": "amp-2019"}}},
             "transports.dctcp.tcp",
         ),
+        (
+            {"transports": SPEC["transports"] | {"amp": {"cc": "amp", "subflows": 4, "scheduler": "round-robin"}}},
+            "transports.amp.scheduler",
+        ),
     ],
 )
 def test_what_the_kernel_cannot_give_is_refused_by_name(changes: dict[str, Any], field: str) -> None:
@@ -249,12 +253,47 @@ def test_a_part_of_a_run_is_measured() -> None:
     assert flows["delivered_bytes"].sum() > 0.94e8 / 8 * 1.5
 
 
-@pytest.mark.parametrize("cc", ["reno", "cubic"])
-def test_the_kernels_own_algorithms_fill_a_queue_without_marks(cc: str) -> None:
-    traffic = [{"kind": "bulk", "transport": "own", "from": "h0", "to": "r0"}]
-    queues = {"limit": "100 packets", "mark": "off"}
-    result = run(transports={"own": {"cc": cc}}, traffic=traffic, queues=queues)
-    assert result.flows["goodput_bps"].item() == pytest.approx(0.94e8, rel=0.1)
+@pytest.mark.parametrize(("cc", "subflows"), [("reno", 1), ("cubic", 1), ("lia", 2)])
+def test_algorithms_without_ecn_get_no_marks_and_fill_the_queue(cc: str, subflows: int) -> None:
+    traffic = [{"kind": "bulk", "transport": "own", "from": "0..3", "to": "r0"}]
+    result = run(transports={"own": {"cc": cc, "subflows": subflows}}, traffic=traffic)
+    assert result.flows["goodput_bps"].sum() > 0.75e8
+    queue = result.queues.row(0, named=True)
+    assert queue["marks"] == 0
+    assert queue["max_packets"] > 90
+
+
+@pytest.mark.parametrize(("cc", "subflows"), [({"name": "lia", "beta": 2}, 2), ({"name": "cubic", "ecn": 1}, 1)])
+def test_ecn_as_in_rfc_3168_where_it_is_asked_for(cc: dict[str, Any], subflows: int) -> None:
+    traffic = [{"kind": "bulk", "transport": "own", "from": "0..3", "to": "r0"}]
+    result = run(transports={"own": {"cc": cc, "subflows": subflows}}, traffic=traffic)
+    queue = result.queues.row(0, named=True)
+    # All subflows have it: no sender has to fill the queue to learn of it.
+    assert queue["marks"] > 20 * queue["drops"]
+    assert result.flows["goodput_bps"].sum() > 0.8e8
+
+
+LIA_ECN = {"cc": {"name": "lia", "beta": 2}}
+
+
+@pytest.mark.parametrize(
+    ("transports", "complaint"),
+    [
+        (
+            {"amp": {"cc": {"name": "lia", "beta": 4}}},
+            "transports.amp.cc.beta: 4; allowed: 0, or 2 for ECN as in RFC 3168",
+        ),
+        ({"amp": LIA_ECN, "dctcp": {"cc": "reno"}}, 'transports.dctcp.cc: "reno" without ECN, transports.amp with it'),
+        (
+            {"amp": {"cc": "lia"}, "dctcp": {"cc": {"name": "cubic", "ecn": 1}}},
+            'transports.dctcp.cc: "cubic" with ECN, transports.amp without it',
+        ),
+        ({"amp": {"cc": {"name": "cubic", "beta": 0.5}}}, "transports.amp.cc.beta: 0.5; allowed: 0.7, as the kernel"),
+    ],
+)
+def test_what_the_kernels_own_algorithms_have_not_is_refused(transports: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(SpecError, match=f"^{complaint}"):
+        run(transports=SPEC["transports"] | transports)
 
 
 @pytest.mark.parametrize("cc", ["reno", "cubic"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -101,6 +102,11 @@ def test_what_is_registered_later_needs_no_model_of_its_own() -> None:
     """
     given = f"INCAST = {_weft.Experiment.parse(INCAST).spec()!r}\n"
     subprocess.run([sys.executable, "-c", given + program], check=True)
+
+
+def test_names_in_specs_have_hyphens() -> None:
+    names = [entry["name"] for group in weft.registry().values() for entry in group]
+    assert [name for name in names if not re.fullmatch(r"(kernel:)?[a-z0-9]+(-[a-z0-9]+)*", name)] == []
 
 
 def test_wrong_value_is_refused_when_run() -> None:

@@ -477,11 +477,16 @@ def reproduce(
     with new_folder(folder) as unfinished:
         with terminal.ProgressBar(name) as bar:
             report = reproduce_all(name, scale, unfinished, bar.show, terminal.complain)
-        if not report.done:
+        if report.done:
+            report.write(unfinished)
+        elif not report.kept:
             if report.left_out:
                 raise KeyboardInterrupt
             raise typer.Exit(report.exit_code or MISSING)
-        report.write(unfinished)
+    if report.kept:
+        terminal.complain(f"what these runs measured is in {', '.join(str(folder / table) for table in report.kept)}")
+    if not report.done:
+        raise typer.Exit(report.exit_code)
     if as_json:
         terminal.print_json(report.document(folder))
     else:

@@ -60,7 +60,7 @@ class AmpFgCc(Model):
     )
     cwnd_min: Annotated[int, Field(ge=1, le=100)] = 1
     """
-    floor of a cut by marks, in packets
+    floor of a cut by marks, in packets; 1 waits for delayed acknowledgements
     """
     name: Literal["amp-fg"] = "amp-fg"
     """
@@ -394,7 +394,7 @@ class Event(Model):
         ),
     ]
     """
-    Time of the change. It takes effect before anything else at that time.
+    Time of the change. It takes effect before anything else at that time. A packet whose last bit leaves then has left.
     """
     both_ways: bool = True
     """
@@ -736,7 +736,7 @@ class InTurnPaths(Model):
     )
     name: Literal["in-turn"] = "in-turn"
     """
-    the first subflow's path is drawn, further subflows take the next ones; the same in both directions
+    the first subflow's path is drawn, further subflows take the next ones; the same number in both directions
     """
 
 
@@ -790,7 +790,7 @@ class KernelAmpFgCc(Model):
     )
     cwnd_min: Annotated[int, Field(ge=1, le=100)] = 1
     """
-    floor of a cut by marks, in packets
+    floor of a cut by marks, in packets; 1 waits for delayed acknowledgements
     """
     name: Literal["kernel:amp-fg"] = "kernel:amp-fg"
     """
@@ -2886,7 +2886,8 @@ class ProfilePatch(Model):
     """
     A fault of the simulator of AMP's authors, off in every profile. Data that arrived out of order on a
     subflow advances the subflow only when the connection's own order advances. A retransmission before
-    that is acknowledged as a duplicate, and the subflow waits for a further timeout.
+    that is acknowledged as a duplicate, and the subflow waits for a further timeout. It goes with neither
+    `reinject` nor paths that are watched: that simulator sends no data on two subflows.
     """
     syn_linear_timeouts: Annotated[int | None, Field(ge=0)] = None
     """

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import weft as package
@@ -104,6 +105,19 @@ def test_nothing_is_left_when_all_fail(
     assert shown.err.count("\n") == 1
     assert words in shown.err
     assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("others", [(), ("good",)])
+def test_what_was_measured_is_kept_where_a_claim_cannot_be_judged(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], others: tuple[str, ...]
+) -> None:
+    tiny.install(monkeypatch, "unjudged", *others, error=ZeroDivisionError("division by zero"))
+    assert reproduce("tiny", "--quick", "--out", "out") == 70
+    failure, kept = capsys.readouterr().err.splitlines()
+    assert failure.startswith("weft: tiny/unjudged: ")
+    assert kept == "weft: what these runs measured is in out/tiny-unjudged.parquet"
+    assert (pl.read_parquet("out/tiny-unjudged.parquet")["fct_ms"] > 0).all()
+    assert names("out") == {"tiny-unjudged.parquet"} | (FILES if others else set())
 
 
 def test_what_a_machine_cannot_run_is_no_failure(

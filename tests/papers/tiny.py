@@ -23,13 +23,14 @@ from weft.sweep import Case
 TITLES = {
     "good": "One claim that holds & one that doesn't: <i>no markup</i>",
     "bad": "Fails",
+    "unjudged": "Runs, but its claims cannot be judged",
     "long": "Is stopped by Ctrl-C",
     "other": "As good as the good",
 }
 
 
 def install(monkeypatch: pytest.MonkeyPatch, *names: str, error: BaseException | None = None) -> None:
-    """Makes the paper `tiny` of these figures the only one; `bad` raises the error."""
+    """Makes the paper `tiny` of these figures the only one; `bad` and `unjudged` raise the error."""
     paper = ModuleType("weft.papers.tiny")
     paper.__doc__ = 'Tiny: Nobody, "A Paper".'
     monkeypatch.setitem(sys.modules, "weft.papers.tiny", paper)
@@ -65,6 +66,8 @@ class TinyFigure:
 
     def claims(self, rows: pl.DataFrame) -> list[Claim]:
         """One that always holds, one that holds with two seeds."""
+        if self.name == "unjudged" and self.error is not None:
+            raise self.error
         fct = over_seeds(rows, pl.col("fct_ms").mean() + pl.col("seed").first(), "ms")
         return [
             Claim("Flows end", "they do", str(fct), fct.mean > 0, "holds when FCT > 0"),

@@ -25,7 +25,7 @@ use crate::reno::{avoidance, collapse};
 use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window};
 
 parameters! {
-    /// floor of a cut by marks, in packets
+    /// floor of a cut by marks, in packets; 1 waits for delayed acknowledgements
     cwnd_min: f64 = 1.0, Allowed::Whole(1, 100);
     /// 1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
     neighbours: bool = 0.0, Allowed::Switch;

@@ -58,7 +58,9 @@ pub trait Routing: Send + Sync {
     fn paths(&self, from: NodeId, to: NodeId) -> u64;
     /// Appends the ports taken (port `p` of a node is its `p`-th outgoing link in [`Fabric::links`]' order) along path `n`,
     /// which is below [`paths`](Self::paths). Different numbers are different paths, and the longer two paths run together
-    /// from the sender on, the nearer are their numbers.
+    /// from the sender on, the nearer are their numbers. The path of the same number from `to` to `from` goes over the same
+    /// switches in `two-paths`, `fat-tree` and `leaf-spine`. In `bcube`, `multi-homed-fat-tree`, `vl2` and `graph` it may go
+    /// over others, as both numbers begin at their own sender.
     fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>);
     /// How many ways there are where the paths first part; as many paths begin with each, numbered in a row. By default
     /// they part only once.

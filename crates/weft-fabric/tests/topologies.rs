@@ -152,6 +152,34 @@ fn path_n_of_two_paths_is_over_switch_n_there_and_back() {
     }
 }
 
+/// Topologies whose path n back may go over other switches than path n (`Routing::path`).
+const OTHER_WAY_BACK: [&str; 4] = ["bcube", "graph", "multi-homed-fat-tree", "vl2"];
+
+#[test]
+fn path_n_back_goes_over_the_same_switches() {
+    for (kind, fields) in SAMPLES {
+        if OTHER_WAY_BACK.contains(kind) {
+            continue;
+        }
+        let fabric = build(kind, fields).unwrap();
+        let first = first_links(&fabric);
+        let switches = |from, to, n| {
+            let mut nodes = walk(&fabric, &first, from, &path(&fabric, from, to, n));
+            nodes.pop();
+            nodes
+        };
+        for &from in &fabric.hosts {
+            for &to in &fabric.hosts {
+                for n in 0..fabric.routing.paths(from, to) {
+                    let mut back = switches(to, from, n);
+                    back.reverse();
+                    assert_eq!(switches(from, to, n), back, "{kind}: path {n} of {from} to {to}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn fat_tree_has_its_counts_and_paths() {
     for k in [2u32, 4, 6, 8, 14, 16] {

@@ -70,8 +70,8 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         let (with_defaults, built) = transports::resolve(transport, own, topology.it.default_policy())
             .map_err(|error| error.under(&path))?;
         check_queues_hold(spec, &built, &path)?;
-        check_paths_differ(&fabric, &built, transport)
-            .and_then(|()| check_others_join(transport, &built))
+        check_policy(transport, &built)
+            .and_then(|()| check_paths_differ(&fabric, &built, transport))
             .map_err(|error| error.under(&path))?;
         *transport = with_defaults;
         transports.push(built);
@@ -189,8 +189,8 @@ fn check_paths_differ(
 }
 
 /// Where the first subflow hands over to others there have to be some, and the policy says when they join. Where paths are watched, there
-/// have to be others than a slow one.
-fn check_others_join(spec: &weft_spec::Transport, transport: &Transport) -> Result<(), SpecError> {
+/// have to be others than a slow one, and the receiver must not have the fault of a simulator that sends no data on two subflows.
+fn check_policy(spec: &weft_spec::Transport, transport: &Transport) -> Result<(), SpecError> {
     let hands_over = transport.paths.scatters_until().is_some();
     let others = match transport.paths.watching() {
         _ if hands_over => "the first, and those that take over",
@@ -201,6 +201,13 @@ fn check_others_join(spec: &weft_spec::Transport, transport: &Transport) -> Resu
     if transport.subflows == 1 {
         let given = format!("1 beside paths = {name:?}");
         return Err(SpecError::new("subflows", given, format!("at least 2: {others}")));
+    }
+    if transport.paths.watching().is_some() && transport.profile.stall_on_held_data {
+        return Err(SpecError::new(
+            "tcp.stall_on_held_data",
+            format!("true beside paths = {name:?}"),
+            "false: what slow paths hold is sent on two subflows",
+        ));
     }
     if hands_over && transport.join_after != Size(0) {
         let given = format!("{} beside paths = {name:?}", transport.join_after);

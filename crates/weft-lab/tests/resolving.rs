@@ -98,6 +98,13 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "transports.amp.paths.memory: ",
     ),
     (
+        &[
+            "transports.amp.paths=opn",
+            "transports.amp.tcp={stall_on_held_data = true, reinject = false}",
+        ],
+        "transports.amp.tcp.stall_on_held_data: true beside paths = \"opn\"; allowed: false: what slow paths hold is sent on two subflows",
+    ),
+    (
         &["transports.amp.paths=rps"],
         "transports.amp.paths: \"rps\", and hosts have a single path to each other; allowed: ",
     ),

@@ -134,10 +134,10 @@ impl Shared {
 
     fn pack(&self, ports: &[u16]) -> Result<Route, String> {
         Route::through(ports, self.hops).ok_or_else(|| {
+            let (hops, bits) = (ports.len(), self.hops.bits());
             format!(
-                "a path of {} hops over nodes of up to {} ports; allowed: hops times bits of a port number at most 64",
-                ports.len(),
-                self.hops.most()
+                "a path of {hops} hops, whose ports take {bits} bits each; allowed: at most {} hops",
+                u64::BITS / bits
             )
         })
     }

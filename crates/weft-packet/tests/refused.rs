@@ -3,8 +3,9 @@
 mod experiment;
 
 use experiment::{cc, flow, many_to_one, queue, run, setup, sized, transport};
+use weft_fabric::{PortQueues, TOPOLOGIES};
 use weft_packet::{Setup, Simulation};
-use weft_spec::{Profile, Rate, Time};
+use weft_spec::{Profile, Rate, Time, find};
 
 fn sound() -> Setup {
     let fabric = many_to_one(2, Time::from_us(1), queue(100, None));
@@ -33,6 +34,39 @@ fn flows_must_have_ends_a_transport_and_a_size_that_can_be_numbered() {
     assert_eq!(
         refusal(|s| s.flows[0] = sized(0, 2, 0)),
         "flow 0: 0 segments; allowed: 1 to 2147483647"
+    );
+}
+
+/// A line of switches, each with two ports.
+#[test]
+fn routes_must_fit() {
+    let line = |switches: u32| {
+        let names: Vec<_> = (0..switches).map(|n| format!("s{n}")).collect();
+        let stops = ["a"].into_iter().chain(names.iter().map(String::as_str));
+        let links: Vec<_> = stops
+            .clone()
+            .zip(stops.skip(1).chain(["b"]))
+            .map(|(a, b)| format!("{{ a = {a:?}, b = {b:?} }}"))
+            .collect();
+        let fields = format!(
+            "hosts = [\"a\", \"b\"]\nswitches = {names:?}\nlinks = [{}]\nrate = \"10Gbps\"\ndelay = \"1us\"",
+            links.join(", ")
+        );
+        let graph = find(TOPOLOGIES, "kind", "graph").unwrap();
+        let graph = (graph.load)(&fields.parse().unwrap()).unwrap().it;
+        let queues = PortQueues {
+            switch: queue(100, None),
+            host: queue(100, None),
+        };
+        refusal(|s| {
+            s.fabric = graph.build(&queues).unwrap();
+            s.flows[0] = sized(0, 1, 10_000);
+        })
+    };
+    assert_eq!(line(31), "");
+    assert_eq!(
+        line(32),
+        "a path of 33 hops, whose ports take 2 bits each; allowed: at most 32 hops"
     );
 }
 

@@ -1,6 +1,7 @@
 //! Paths in turn, as in the testbed of Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 4: every
 //! path has a pair of addresses of its own. The first subflow's pair is chosen at random, further subflows take the next
-//! ones, and acknowledgements come back the way of the data.
+//! ones, and acknowledgements come back between the same addresses. Over which switches is the topology's matter
+//! (`Routing::path`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,7 @@ use crate::{PathPolicy, Paths, Way};
 pub struct InTurn {}
 
 impl InTurn {
-    pub(crate) const ABOUT: &str =
-        "the first subflow's path is drawn, further subflows take the next ones; the same in both directions";
+    pub(crate) const ABOUT: &str = "the first subflow's path is drawn, further subflows take the next ones; the same number in both directions";
 }
 
 impl PathPolicy for InTurn {

@@ -10,6 +10,7 @@
 //!
 //! - A path on which nothing is outstanding for as long is not slow, although no acknowledgement came on it.
 //! - If all are slow, those that answer count as fast again; if none does, all are used.
+//! - What a subflow's acknowledgement covers is sent on no other, and what a subflow that is set aside has not sent yet goes to the others.
 //! - δ is 200 us in Algorithm 1, and "2 times of the average round trip time" in the text: `delta_rtts` asks for the latter.
 //! - A new flow finds what its host learnt from those before ("on receiving a new flow ... obtain the optimal number of subflows"), and the
 //!   number is adjusted while a flow lasts (figure 9), too. With `memory = "connection"` every flow begins with all paths fast.

@@ -114,7 +114,7 @@ pub enum Probe {
 /// A change of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
-    /// Time of the change. It takes effect before anything else at that time.
+    /// Time of the change. It takes effect before anything else at that time. A packet whose last bit leaves then has left.
     pub at: Time,
     /// Index into the fabric's links.
     pub link: u32,

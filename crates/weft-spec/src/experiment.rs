@@ -148,7 +148,7 @@ pub struct Stop {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
-    /// Time of the change. It takes effect before anything else at that time.
+    /// Time of the change. It takes effect before anything else at that time. A packet whose last bit leaves then has left.
     pub at: Time,
     /// Links by their ends, such as "tor0.1->agg0.0".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

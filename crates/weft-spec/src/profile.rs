@@ -135,7 +135,8 @@ pub struct Profile {
     pub turn_waits_for_join: bool,
     /// A fault of the simulator of AMP's authors, off in every profile. Data that arrived out of order on a
     /// subflow advances the subflow only when the connection's own order advances. A retransmission before
-    /// that is acknowledged as a duplicate, and the subflow waits for a further timeout.
+    /// that is acknowledged as a duplicate, and the subflow waits for a further timeout. It goes with neither
+    /// `reinject` nor paths that are watched: that simulator sends no data on two subflows.
     pub stall_on_held_data: bool,
     /// Where FCT starts: when the flow opens and sends its first SYN ("open"), or when subflow 0's SYN/ACK
     /// arrives ("established"). It ends when the receiver has the last byte.
@@ -374,6 +375,14 @@ impl Profile {
         if self.receive_buffer < self.mss.into() {
             let given = format!("{} is less than one segment", Size(self.receive_buffer));
             return refuse("receive_buffer", given, &format!("at least {}B", self.mss));
+        }
+        if self.stall_on_held_data && self.reinject {
+            // Subflows whose data is out of the connection's order would wait for each other for ever.
+            return refuse(
+                "stall_on_held_data",
+                "true".into(),
+                "false, as reinject is true: that simulator sends no data on two subflows",
+            );
         }
         Ok(())
     }

@@ -321,7 +321,12 @@ fn profiles_take_patches() {
     );
     assert_eq!(changed.recovery, Recovery::NewReno);
     assert_eq!(changed.max_rto, linux.max_rto);
+}
 
+#[test]
+fn patches_are_checked() {
+    let patch = |text: &str| weft_spec::ProfilePatch(text.parse().unwrap());
+    let linux = (PROFILES[0].make)();
     for (text, expected) in [
         (
             "cwnd = 1",
@@ -391,6 +396,10 @@ fn profiles_take_patches() {
         ),
         ("fct_from = 1", "fct_from: 1; allowed: \"open\", \"established\""),
         ("reinject = 1", "reinject: 1; allowed: true or false"),
+        (
+            "stall_on_held_data = true",
+            "stall_on_held_data: true; allowed: false, as ",
+        ),
     ] {
         let got = patch(text).apply(&linux).unwrap_err().to_string();
         assert!(

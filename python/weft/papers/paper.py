@@ -13,7 +13,7 @@ from weft import _weft, papers
 from weft.errors import UsageError
 from weft.guard import MISSING, describe
 from weft.page import render
-from weft.papers.reproduce import reproduce
+from weft.papers.reproduce import TABLE, file_name, reproduce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +36,8 @@ class Report:
     """The figures that failed: `figure` and `error`, one line."""
     skipped: list[dict[str, str]] = field(default_factory=list)
     """Likewise the figures that this machine cannot run. That is not a failure."""
+    kept: list[str] = field(default_factory=list)
+    """The tables of figures that ran and then failed: a claim could not be judged, or nothing be drawn."""
     exit_code: int = 0
     """The highest exit code of the failures."""
 
@@ -122,7 +124,7 @@ def reproduce_all(
                     on_progress(sum(share[:place]) + fraction * share[place], figure.name)
 
             try:
-                reproduction = reproduce(figure, scale, show)
+                reproduction = reproduce(figure, scale, folder, show)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - a panic is no Exception, and the other figures go on
@@ -132,6 +134,9 @@ def reproduce_all(
                 else:
                     report.failed.append({"figure": figure.name, "error": line})
                     report.exit_code = max(report.exit_code, code)
+                table = file_name(figure, TABLE)
+                if (folder / table).exists():
+                    report.kept.append(table)
                 if on_failure is not None:
                     on_failure(f"{figure.name}: {line}")
             else:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from weft.output import new_file
 from weft.papers.figure import EQUATIONS
 from weft.sweep import sweep
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
 
     from weft.papers.figure import Claim, Figure, FigureModule, Scale
+
+TABLE = "parquet"
+PLOTS = ("png", "pdf")
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,9 @@ class Reproduction:
     """What the plot shows."""
 
     def write(self, folder: Path) -> None:
-        """Writes table and plot into a folder."""
-        self.rows.write_parquet(folder / self._file("parquet"))
-        self.plot.savefig(folder / self._file("png"), dpi=200)
-        self.plot.savefig(folder / self._file("pdf"))
+        """Writes the plot into the folder that has the table."""
+        for kind in PLOTS:
+            self.plot.savefig(folder / file_name(self.figure, kind), dpi=200)
 
     def document(self) -> dict[str, Any]:
         """For JSON; the files have their names in their folder."""
@@ -50,16 +53,20 @@ class Reproduction:
             "seeds": _seeds(self.rows),
             "seconds": round(self.seconds, 1),
             "claims": [claim.document() for claim in self.claims],
-            "tables": [self._file("parquet")],
-            "plots": [self._file(kind) for kind in ("png", "pdf")],
+            "tables": [file_name(self.figure, TABLE)],
+            "plots": [file_name(self.figure, kind) for kind in PLOTS],
         }
 
-    def _file(self, extension: str) -> str:
-        return f"{self.figure.name.replace('/', '-')}.{extension}"
+
+def file_name(figure: Figure, kind: str) -> str:
+    """The name of a figure's table or plot in its folder."""
+    return f"{figure.name.replace('/', '-')}.{kind}"
 
 
-def reproduce(figure: Figure, scale: Scale, on_progress: Callable[[float], None] | None = None) -> Reproduction:
-    """Runs a figure and judges its claims.
+def reproduce(
+    figure: Figure, scale: Scale, folder: Path, on_progress: Callable[[float], None] | None = None
+) -> Reproduction:
+    """Runs a figure and judges its claims. Its table is in the folder even if a claim cannot be judged.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; nothing is left behind.
@@ -72,6 +79,8 @@ def reproduce(figure: Figure, scale: Scale, on_progress: Callable[[float], None]
         rows = sweep(module.cases(scale), module.measure, on_progress=on_progress)
         words = f"{scale}; {module.QUICK}" if scale.quick else str(scale)
     seconds = time.monotonic() - begun
+    with new_file(folder / file_name(figure, TABLE)) as table:
+        rows.write_parquet(table)
     caption = (module.plot.__doc__ or figure.title).partition("\n")[0]
     return Reproduction(figure, words, seconds, rows, judge(module, rows), module.plot(rows), caption)
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use weft_cc::Algorithm;
 use weft_run::Error;
 use weft_run::Plan;
 use weft_spec::{Cc, SpecError};
@@ -11,12 +12,25 @@ use crate::programs::{self, Name, Options, Programs};
 /// The name by which the kernel knows an algorithm of the spec.
 ///
 /// # Errors
-/// It has none.
+/// It has none, or the kernel's has other parameters.
 pub fn in_kernel(cc: &Cc) -> Result<&'static str, SpecError> {
     if let Some(name) = Name::parse(&cc.name) {
         return Ok(name.kernel());
     }
     if let Some(name) = OWN.into_iter().find(|name| *name == cc.name) {
+        let built_in = Algorithm::BUILT_IN.iter().find(|entry| entry.name == name);
+        for known in built_in.map_or(&[][..], |entry| entry.parameters) {
+            let given = cc.parameters.get(known.name).copied().unwrap_or(known.default);
+            // What the hosts ask for, see `classic_ecn`.
+            if given != known.default && known.name != "ecn" {
+                let allowed = format!("{}, as the kernel has it, at level \"linux\"", known.default);
+                return Err(SpecError::new(
+                    format!("cc.{}", known.name),
+                    given.to_string(),
+                    allowed,
+                ));
+            }
+        }
         return Ok(name);
     }
     let names: Vec<_> = Name::ALL
@@ -60,6 +74,43 @@ pub fn agree(plan: &Plan) -> Result<(), SpecError> {
     Ok(())
 }
 
+/// Do the hosts ask for ECN as in RFC 3168 (`net.ipv4.tcp_ecn = 1`), by which a sender takes a mark for a loss? By default they ask for none,
+/// as Linux does, and algorithms that need marks ask for themselves. `cubic` with `ecn = 1` and `lia` with `beta = 2` have it.
+///
+/// # Errors
+/// Some transports have it and others, which would get it, too, have no ECN; or `lia` has another `beta`.
+pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
+    let mut known: Option<(&str, bool)> = None;
+    for (name, transport) in &plan.spec.transports {
+        let cc = &transport.cc;
+        let given = |of: &str| cc.parameters.get(of).copied().unwrap_or(0.0);
+        let asks = match cc.name.as_str() {
+            "reno" => false,
+            "cubic" => given("ecn") != 0.0,
+            "lia" => given("beta") != 0.0,
+            _ => continue,
+        };
+        if cc.name == "lia" && asks && given("beta") != 2.0 {
+            let allowed = "0, or 2 for ECN as in RFC 3168, at level \"linux\"";
+            let path = format!("transports.{name}.cc.beta");
+            return Err(SpecError::new(path, given("beta").to_string(), allowed));
+        }
+        let (first, all) = *known.get_or_insert((name, asks));
+        if all != asks {
+            let with = |asks| if asks { "with" } else { "without" };
+            let given = format!(
+                "{:?} {} ECN, transports.{first} {} it",
+                cc.name,
+                with(asks),
+                with(all)
+            );
+            let allowed = "the same ECN as in RFC 3168 for all, at level \"linux\"";
+            return Err(SpecError::new(format!("transports.{name}.cc"), given, allowed));
+        }
+    }
+    Ok(known.is_some_and(|(_, asks)| asks))
+}
+
 /// Loads the programs of a plan's transports; none if there are none.
 ///
 /// # Errors
@@ -69,6 +120,8 @@ pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
     for transport in plan.spec.transports.values() {
         if let Some(name) = Name::parse(&transport.cc.name) {
             let given = transport.cc.parameters.iter();
+            // `lia` has its ECN from the hosts, see `classic_ecn`.
+            let given = given.filter(|(of, _)| (name, of.as_str()) != (Name::Lia, "beta"));
             parameters.insert(name, given.map(|(name, value)| (name.clone(), *value)).collect());
         }
     }
@@ -95,5 +148,5 @@ pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
         })
 }
 
-/// The kernel's own, which have no parameters.
+/// The kernel's own; of their parameters only those that choose ECN can be set.
 pub const OWN: [&str; 2] = ["reno", "cubic"];

@@ -3,7 +3,7 @@
 use weft_run::{Plan, Probe};
 use weft_spec::{Amount, Mark, Nic, Profile, Rate, Size, SpecError, Time, Transport, to_table};
 
-use super::algorithms::{OWN, agree, in_kernel};
+use super::algorithms::{OWN, agree, classic_ecn, in_kernel};
 use super::switch::{LENGTHS, PORTS};
 
 /// Topologies that are built.
@@ -74,6 +74,7 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
             .map_err(|error| error.under(&format!("transports.{name}")))?;
     }
     agree(plan)?;
+    classic_ecn(plan)?;
     one_profile(plan)?;
     let at_once = |program: &std::sync::Arc<dyn weft_traffic::Program>| program.first().len();
     let flows = plan.flows.len() + plan.programs.iter().map(at_once).sum::<usize>();
@@ -174,6 +175,9 @@ fn transport(transport: &Transport, one_path: bool) -> Result<(), SpecError> {
                 ),
             );
         }
+    }
+    if let Some(scheduler) = transport.scheduler.as_ref().filter(|it| *it != "linux") {
+        return refuse("scheduler", format!("{scheduler:?}"), "\"linux\", the kernel's");
     }
     if profile.header != Profile::linux().header {
         return refuse(

@@ -80,7 +80,8 @@ impl Bench {
         let layout = Layout::new(&plan.fabric).map_err(Error::Elsewhere)?;
         let profiles = profiles(plan).map_err(refused)?;
         let profile = profiles.first().cloned().unwrap_or_else(Profile::linux);
-        let network = Network::build(&plan.fabric, &layout, &profile).map_err(Error::Missing)?;
+        let classic_ecn = algorithms::classic_ecn(plan).map_err(refused)?;
+        let network = Network::build(&plan.fabric, &layout, &profile, classic_ecn).map_err(Error::Missing)?;
         let switch = Switch::attach(&plan.fabric, &network, profile.wire_size()).map_err(Error::Missing)?;
         let styles = plan
             .spec

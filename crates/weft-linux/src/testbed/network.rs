@@ -18,11 +18,16 @@ pub struct Network {
 }
 
 impl Network {
-    /// Builds it. The calling thread is where it was afterwards.
+    /// Builds it, with hosts that ask for ECN as in RFC 3168 or not. The calling thread is where it was afterwards.
     ///
     /// # Errors
     /// What the kernel refused, in words.
-    pub fn build(fabric: &Fabric, layout: &Layout, profile: &Profile) -> Result<Self, String> {
+    pub fn build(
+        fabric: &Fabric,
+        layout: &Layout,
+        profile: &Profile,
+        classic_ecn: bool,
+    ) -> Result<Self, String> {
         let failed = |what: &str| {
             let what = what.to_owned();
             move |error: io::Error| format!("{what}: {error}")
@@ -36,7 +41,7 @@ impl Network {
         let mut sockets = Vec::with_capacity(fabric.nodes.len());
         for (node, at) in fabric.nodes.iter().zip(0..) {
             let socket = network.within(at, || {
-                settings(node.host)?;
+                settings(node.host, classic_ecn)?;
                 Netlink::open()
             });
             sockets.push(socket.map_err(failed("a network namespace's settings"))?);
@@ -166,7 +171,7 @@ fn shaper(fabric: &Fabric, link: usize) -> Shaper {
 }
 
 /// Settings of the calling thread's namespace.
-fn settings(host: bool) -> io::Result<()> {
+fn settings(host: bool, classic_ecn: bool) -> io::Result<()> {
     let set = |name: &str, value: &str| {
         let path = format!("/proc/sys/net/{name}");
         fs::write(&path, value).map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
@@ -181,7 +186,8 @@ fn settings(host: bool) -> io::Result<()> {
     if !host {
         return set("ipv4/ip_forward", "1");
     }
-    set("ipv4/tcp_ecn", "1")?;
+    // 2, the kernel's default: on request. Reno, CUBIC and LIA have no ECN, as at the packet level; the others request it themselves.
+    set("ipv4/tcp_ecn", if classic_ecn { "1" } else { "2" })?;
     set("ipv4/tcp_no_metrics_save", "1")?;
     set("mptcp/pm_type", "1")
 }

@@ -22,8 +22,8 @@ const MODULES: [&str; 8] = [
 ];
 /// What the tests call.
 const TOOLS: [&str; 3] = ["ip", "ss", "tc"];
-/// Emulation takes about a minute on an idle machine.
-const SECONDS: u32 = 500;
+/// Emulation takes about a minute on an idle machine, and gives way to the tests beside it.
+const SECONDS: u32 = 800;
 const MEGABYTES: u32 = 1024;
 
 const INIT: &str = r"#!/bin/busybox sh

@@ -15,6 +15,9 @@ use super::{At, Change, Endpoint, Engine, MOST_ARRIVALS, Plan, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
+/// What divides all times where packets and links are alike: 40 bytes at 10 Gbps take 32 ns, and delays are 1, 5 or 40 us.
+const ALIKE: u64 = 8_000;
+
 /// Packets that a host may send in all.
 const BUDGET: u32 = 300;
 
@@ -164,7 +167,7 @@ struct Case {
     arrivals: u64,
     /// The longest processing time at a host.
     jitter: u64,
-    /// Lengths of slices in units of 1/16 of the lookahead, and odd picoseconds.
+    /// Lengths of slices in units of 1/16 of the lookahead, and odd picoseconds where packets are not alike.
     slices: Vec<u64>,
     /// What happens to links at the beginnings of slices: (slice, link, change).
     changes: Vec<(usize, u32, Change)>,
@@ -192,6 +195,20 @@ impl Case {
             hosts: self.hosts.clone(),
             routing: Box::new(NoRouting),
         }
+    }
+
+    /// Lengths of slices: of some events each, and two long ones.
+    fn lengths(&self, lookahead: u64) -> impl Iterator<Item = u64> {
+        let some = self.slices.iter().map(move |slice| {
+            let length = slice * lookahead / 16;
+            if self.alike {
+                // Links change just when packets leave and arrive.
+                length / ALIKE * ALIKE
+            } else {
+                length + slice % 3
+            }
+        });
+        some.chain([300 * lookahead, 3_000 * lookahead])
     }
 
     /// Random walks of one to five links from `node` that end at a host. Other hosts on the way forward.
@@ -430,8 +447,7 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
     }
     let mut captured = vec![0; case.links.len()];
     let mut end = 0;
-    let slices = case.slices.iter().map(|slice| slice * lookahead / 16 + slice % 3);
-    for (i, slice) in slices.chain([300 * lookahead, 3_000 * lookahead]).enumerate() {
+    for (i, slice) in case.lengths(lookahead).enumerate() {
         for &(_, link, change) in case.changes.iter().filter(|&&(at, ..)| at == i) {
             engine.change(link, change);
             reference.change(link, change, end);

@@ -148,7 +148,7 @@ impl<E: Endpoint> Engine<E> {
             .push(Timer { time, node, key });
     }
 
-    /// Changes a link as of [`now`](Self::now), before anything else that happens then.
+    /// Changes a link as of [`now`](Self::now), before anything else that happens then. A packet whose last bit leaves then has left.
     pub fn change(&mut self, link: u32, change: Change) {
         let now = self.now;
         let [(from, port), (to, local)] = self.links[link as usize];

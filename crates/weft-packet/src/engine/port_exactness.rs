@@ -208,3 +208,22 @@ fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
         }
     }
 }
+
+#[test]
+fn a_packet_whose_last_bit_leaves_as_its_link_changes_has_left() {
+    let queue = Queue {
+        limit: Amount::Packets(8),
+        mark: None,
+    };
+    let (rate, delay) = (Rate(10_000_000_000), Time(1_000_000));
+    // 40 bytes take 32 ns.
+    for (now, stay) in [(31_999, 1), (32_000, 0)] {
+        let mut rules = [Rules::new(queue, 1500, false)];
+        let mut port = Port::new(rate, delay, &rules[0], 0, 0);
+        assert_eq!(port.enqueue(&mut rules, 0, 0, 0, 40, &mut 0), Some(1_032_000));
+        let [rules] = &mut rules;
+        assert_eq!(port.clone().set_rate(rules, now, Rate(1_000_000_000)).len(), stay);
+        assert_eq!(port.clone().set_delay(rules, now, Time(0)).len(), stay);
+        assert_eq!(port.fail(rules, now) as usize, stay);
+    }
+}

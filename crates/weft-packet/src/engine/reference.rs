@@ -273,18 +273,7 @@ impl<'a, T: Toy> Reference<'a, T> {
             }
             self.events.pop();
             match event {
-                Event::Served { link } => {
-                    let wire = &mut self.wires[link as usize];
-                    let (packet, next) = wire.fifo.served(now);
-                    wire.flying.push_back(packet);
-                    let arrival = now + wire.delay;
-                    let lot = lot(self.seed, link, arrival);
-                    self.events.push(Reverse((arrival, Event::Arrival { lot, link })));
-                    if let Some(size) = next {
-                        let served = now + serialisation(wire.rate, size);
-                        self.events.push(Reverse((served, Event::Served { link })));
-                    }
-                }
+                Event::Served { link } => self.leave(link, now),
                 Event::Arrival { link, .. } => {
                     let node = self.fabric.links[link as usize].to;
                     let (time, last) = std::mem::replace(&mut self.last[node as usize], (now, link));
@@ -315,8 +304,27 @@ impl<'a, T: Toy> Reference<'a, T> {
         }
     }
 
-    /// Changes a link before anything else that happens at `now`.
+    /// The packet that `link` is sending has left.
+    fn leave(&mut self, link: u32, now: u64) {
+        let wire = &mut self.wires[link as usize];
+        let (packet, next) = wire.fifo.served(now);
+        wire.flying.push_back(packet);
+        let arrival = now + wire.delay;
+        let lot = lot(self.seed, link, arrival);
+        self.events.push(Reverse((arrival, Event::Arrival { lot, link })));
+        if let Some(size) = next {
+            let served = now + serialisation(wire.rate, size);
+            self.events.push(Reverse((served, Event::Served { link })));
+        }
+    }
+
+    /// Changes a link before anything else that happens at `now`, but for a packet whose last bit leaves then: it has left.
     pub fn change(&mut self, link: u32, change: Change, now: u64) {
+        let leaves = (now, Event::Served { link });
+        if self.events.iter().any(|&Reverse(event)| event == leaves) {
+            self.events.retain(|&Reverse(event)| event != leaves);
+            self.leave(link, now);
+        }
         let wire = &mut self.wires[link as usize];
         match change {
             Change::Down => {

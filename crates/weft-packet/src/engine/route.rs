@@ -24,9 +24,9 @@ impl HopBits {
         }
     }
 
-    /// The largest port number plus one that a hop can hold.
-    pub fn most(self) -> u64 {
-        self.mask
+    /// Of each hop.
+    pub fn bits(self) -> u32 {
+        self.bits
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
         #[test]
         fn a_route_yields_its_ports_in_order(bits in 1_u32..17, ports: Vec<u16>) {
             let hops = hops(bits);
-            let ports: Vec<u16> = ports.into_iter().map(|port| port % hops.most() as u16).collect();
+            let ports: Vec<u16> = ports.into_iter().map(|port| port % hops.mask as u16).collect();
             let route = Route::through(&ports, hops);
             prop_assert_eq!(route.is_some(), ports.len() as u32 * bits <= 64);
             if let Some(mut route) = route {

@@ -6,7 +6,7 @@ use weft_cc::{Algorithm, Echo, Window};
 use weft_run::{Scheduler, SuppressionRecord};
 use weft_spec::Time;
 
-use super::scheduling::Queues;
+use super::queues::Queues;
 use super::subflow::{State, Subflow};
 use super::watching::Watch;
 
@@ -166,13 +166,10 @@ impl Connection {
         None
     }
 
-    /// Gives the others, too, what subflow `s` has sent from byte `from` on and is outstanding.
-    pub fn reinject_outstanding(&mut self, s: u32, subflow: &Subflow, from: u64) {
+    /// Gives the others, too, what subflow `s` has `sent` and is outstanding.
+    pub fn reinject_outstanding(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
         let una = self.una;
         let waiting = &mut self.reinject;
-        let sent = subflow
-            .segments
-            .unsacked_chunks_from(from.max(subflow.una) as u32);
         for chunk in sent.filter(|&chunk| chunk >= una) {
             if !waiting.iter().any(|&(c, _)| c == chunk) {
                 waiting.push_back((chunk, s));

@@ -6,6 +6,7 @@
 
 mod acknowledgements;
 mod connection;
+mod copies;
 mod ending;
 mod handshakes;
 mod host;
@@ -17,6 +18,7 @@ mod opening;
 mod pacing;
 mod programs;
 mod prr;
+mod queues;
 mod rack;
 mod reassembly;
 mod receiver;
@@ -58,6 +60,6 @@ pub use connection::Connection;
 pub use host::{Host, Shared, TimerKind, timer_key};
 pub use joining::{CONFIRM, END};
 pub use programs::HANDOVER;
-pub use scheduling::bytes as queue_bytes;
+pub use queues::bytes as queue_bytes;
 pub use tracing::FlowProbes;
 pub use watching::bytes as watch_bytes;

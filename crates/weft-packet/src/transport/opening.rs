@@ -12,11 +12,11 @@ use super::connection::{Connection, UNLIMITED};
 use super::handshakes::HANDSHAKE_DONE;
 use super::host::Host;
 use super::joining::join_at;
+use super::queues::Queues;
 use super::reassembly::{Chunks, Islands};
 use super::receiver::{Assembly, Receiver};
 use super::retiring::put;
 use super::scattering::{expect_reordering, join_after};
-use super::scheduling::Queues;
 use super::subflow::{State, Subflow};
 use super::wandering::Wandering;
 

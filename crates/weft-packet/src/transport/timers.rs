@@ -137,7 +137,7 @@ impl Host {
             let subflows = &self.subflows[first..][..connection.windows.len()];
             connection.reinject_given(s, subflows, repeated, profile.mss);
         } else if profile.reinject && connection.windows.len() > 1 {
-            connection.reinject_outstanding(s, subflow, 0);
+            connection.reinject_outstanding(s, subflow.segments.unsacked_chunks());
         }
         connection.look_at_all = true;
         self.pump(index, slot, at);

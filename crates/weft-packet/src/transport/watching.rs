@@ -4,12 +4,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use weft_cc::Window;
 use weft_paths::{PathPolicy, Paths, Watching, Way, draw};
 use weft_spec::Profile;
 
 use crate::engine::At;
 
 use super::connection::Connection;
+use super::copies::Copies;
 use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{ASIDE, State, Subflow};
 
@@ -62,6 +64,8 @@ pub struct Watch {
     counted: (u64, u64),
     /// What it knows, if its host's others do not.
     own: Option<Knowledge>,
+    /// What slow paths held, and others were given.
+    copies: Copies,
 }
 
 /// A subflow as it was when it was last looked at.
@@ -149,6 +153,7 @@ impl Host {
             subflows: Box::default(),
             counted: (0, 0),
             own: (!watching.shared).then(Knowledge::default),
+            copies: Copies::default(),
         });
         let (_, knowledge) = watch.knowledge(&mut self.knowledge, transport);
         knowledge.move_on(watching, at.now);
@@ -198,6 +203,10 @@ impl Host {
         let (first, transport) = (connection.first, connection.transport);
         let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
         watch.count(subflows, &mut self.knowledge, transport);
+        let mut copies = std::mem::take(&mut watch.copies);
+        if let Some(arrived) = copies.look(connection.una, subflows) {
+            connection.forget_copies(arrived);
+        }
         let (watched, knowledge) = watch.knowledge(&mut self.knowledge, transport);
         knowledge.move_on(watching, at.now);
         let profile = &self.shared.transports[transport as usize].profile;
@@ -226,12 +235,14 @@ impl Host {
         let mut wanted = fast
             .take(most.max(1) as usize)
             .fold(0_u64, |all, it| all | 1 << it.index);
-        let established = (0..).zip(&connection.windows).filter(|(_, w)| w.established);
-        let established = established.fold(0_u64, |all, (s, _)| all | 1 << s);
-        let answer = wanted & established != 0;
+        // Linux's scheduler gives data to suppressed subflows if there are no others.
+        let uses = |w: &Window| w.established && (w.active || connection.gives());
+        let usable = (0..).zip(&connection.windows).filter(|(_, w)| uses(w));
+        let usable = usable.fold(0_u64, |all, (s, _)| all | 1 << s);
+        let answer = wanted & usable != 0;
         if !answer {
-            // Until one of them has joined.
-            wanted |= established;
+            // Until one of them has joined, or is released.
+            wanted |= usable;
         }
         let mut joins = Vec::new();
         for it in watched.iter_mut() {
@@ -246,10 +257,14 @@ impl Host {
             }
             subflow.held |= ASIDE;
             if any_fast && answer && it.moved < subflow.nxt && knowledge.slow.contains(&it.path) {
-                connection.share(it.index, subflow, it.moved);
+                connection.share(it.index, &copies.copy(subflow, it.moved, connection.una));
                 it.moved = subflow.nxt;
+            } else if connection.given(it.index as usize) > 0 {
+                // What it was given and has not sent would wait for it.
+                connection.share(it.index, &[]);
             }
         }
+        watch.copies = copies;
         connection.watch = Some(watch);
         if let Some(queues) = &mut connection.queues {
             queues.forget_ranks();
@@ -271,12 +286,12 @@ impl Host {
 }
 
 impl Connection {
-    /// Gives the others, too, what a subflow has sent from a byte on and is outstanding, and what it holds.
-    fn share(&mut self, s: u32, subflow: &Subflow, from: u64) {
+    /// Gives the others, too, what a subflow has `sent` and is outstanding, and what it holds.
+    fn share(&mut self, s: u32, sent: &[u32]) {
         if self.gives() {
-            self.return_given(s, subflow, from);
+            self.return_given(s, sent);
         } else {
-            self.reinject_outstanding(s, subflow, from);
+            self.reinject_outstanding(s, sent.iter().copied());
         }
         self.look_at_all = true;
     }

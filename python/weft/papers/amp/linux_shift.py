@@ -10,7 +10,7 @@ Gbps. So the paper's times are scaled by the rates: 3 ms are 150 ms here.
 All of it runs at 50 Mbit/s as well, everything four times as long: a packet then takes 240 us, which is long beside
 what a kernel's timers and its own work delay it by.
 
-The paper's "MPTCP (beta = 4)" cuts a quarter at a mark; the kernel's LIA takes a mark for a loss and halves.
+The paper's "MPTCP (beta = 4)" cuts a quarter at a mark; the kernel's LIA takes a mark for a loss and halves (beta = 2).
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def _shifting(level: str, slower: int, algorithm: str, phase_ms: int) -> Experiment:
     transport = TRANSPORTS[algorithm] | {"subflows": 2}
-    if (algorithm, level) == ("mptcp", "packet"):
+    if algorithm == "mptcp":
         # What a mark is for a kernel's TCP that knows no more of ECN than RFC 3168.
         transport["cc"] = transport["cc"] | {"beta": 2}
     return experiment(

@@ -9,6 +9,7 @@ What was chosen: K of 20 packets and 100 packets a queue, for all. Linux's TCP a
 floor at 10 ms and delayed acknowledgements of at most 5 ms, as routes in data centres set them. All multipath schemes
 have 8 subflows by hash; OPN has its own rule, one for each spine at first, and LIA, as MMPTCP does. A path of OPN's is
 slow after a delta of 200 us, or of two smoothed RTTs: its paper says both. Everything else is each scheme's default.
+AMP-FG's is a window of down to one packet, which then waits for a delayed acknowledgement; `cwnd_min = 2` would not.
 """
 
 from __future__ import annotations
