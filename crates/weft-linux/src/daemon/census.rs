@@ -26,7 +26,7 @@ impl Daemon {
         self.connections.resync(namespace, &seen, now, told);
         let mut tokens = Vec::new();
         for connection in self.windows().into_values() {
-            self.connections.on_watched(connection.token);
+            self.connections.on_watched(connection.token, true);
             self.connections
                 .on_carried(connection.token, carried(&connection), now, told);
             if connection.algorithm == Name::Warp {

@@ -381,11 +381,11 @@ impl Daemon {
                         .on_uncoupled(event.token, ends, why, event.ktime_ns, told);
                     continue;
                 }
-                Kind::Joined => {
-                    self.connections.on_watched(event.token);
+                Kind::Joined | Kind::Left => {
+                    self.connections
+                        .on_watched(event.token, event.kind == Kind::Joined);
                     continue;
                 }
-                Kind::Left => continue,
             };
             if decided.last() != Some(&event.token) {
                 if suppress {

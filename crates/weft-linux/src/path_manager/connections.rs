@@ -324,10 +324,11 @@ impl Connections {
             .or_insert_with(|| Connection::new(namespace, initial, server, now));
     }
 
-    /// Programs report the connection.
-    pub fn on_watched(&mut self, token: Token) {
+    /// Do programs report the connection? Not any more where a subflow has another congestion control now; where it has just
+    /// ended, somebody looks in vain.
+    pub fn on_watched(&mut self, token: Token, watched: bool) {
         if let Some(connection) = self.all.get_mut(&token) {
-            connection.watched = true;
+            connection.watched = watched;
         }
     }
 

@@ -315,9 +315,9 @@ impl<'a> Manager<'a> {
                 connections.on_rest(event.token, ends, event.kind == Kind::Rest, &mut told);
             }
             Kind::Bulk => connections.on_bulk(event.token, event.ktime_ns, &mut told),
-            Kind::Joined => connections.on_watched(event.token),
+            Kind::Joined | Kind::Left => connections.on_watched(event.token, event.kind == Kind::Joined),
             // Every host of the testbed has ECN.
-            Kind::Left | Kind::Deaf | Kind::NoRoom => {}
+            Kind::Deaf | Kind::NoRoom => {}
         }
         self.tell(group, told);
     }

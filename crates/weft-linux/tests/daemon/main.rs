@@ -119,6 +119,25 @@ fn a_congestion_control_that_reports_nothing_is_looked_at() {
     until("a join", || scene.subflows().len() == 2);
 }
 
+/// The programs report its first subflow to a daemon that knows the connection, and then have it no more.
+#[test]
+fn a_connection_that_changes_its_congestion_control_is_looked_at() {
+    let scene = scene_or_skip!("a_connection_that_changes_its_congestion_control_is_looked_at");
+    let _daemon = scene.daemon("subflows.count = 2");
+    let server = scene.serve();
+    let mut stream = scene.connect(server.address);
+    until("the daemon knows it", || !scene.status().connections.is_empty());
+    for (cc, bytes) in [("reno", 1000), ("weft_amp", 2000), ("reno", 3000)] {
+        socket2::SockRef::from(&stream)
+            .set_tcp_congestion(cc.as_bytes())
+            .unwrap();
+        stream.write_all(&[0; 1000]).unwrap();
+        until("the server reads", || server.read() == bytes);
+    }
+    stream.write_all(&vec![0; 300_000]).unwrap();
+    until("a join", || scene.subflows().len() == 2);
+}
+
 #[test]
 fn suppression_and_release_reach_the_kernel_within_a_millisecond() {
     let scene = scene_or_skip!("suppression_and_release_reach_the_kernel_within_a_millisecond");
