@@ -25,6 +25,8 @@ mod port;
 mod port_exactness;
 pub mod prefetch;
 #[cfg(test)]
+mod random_networks;
+#[cfg(test)]
 mod reference;
 mod ring;
 pub mod route;

@@ -4,9 +4,10 @@ use proptest::prelude::*;
 use weft_fabric::Queue;
 use weft_spec::{Amount, Rate, Time};
 
-use super::exactness::{SIZES, any_queue, trimmed};
+use super::exactness::{SIZES, trimmed};
 use super::packet::{CE, ECT, PROTECTED, Packet};
 use super::port::{Port, Rules};
+use super::random_networks::any_queue;
 use super::reference::{Fifo, serialisation};
 
 proptest! {

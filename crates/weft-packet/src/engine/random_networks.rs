@@ -1,0 +1,226 @@
+//! Random networks, what begins in them, and what happens to their links.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use weft_fabric::{Fabric, Link, Node, NodeId, Queue, Routing};
+use weft_spec::{Amount, Rate, Time};
+
+use super::route::{HopBits, Route};
+use super::{Change, MOST_ARRIVALS, mix};
+
+/// What divides all times where packets and links are alike: 40 bytes at 10 Gbps take 32 ns, and delays are 1, 5 or 40 us.
+const ALIKE: u64 = 8_000;
+
+/// A random network and what begins in it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub nodes: u32,
+    pub links: Vec<Link>,
+    pub hosts: Vec<NodeId>,
+    /// (host, time, key); some at once.
+    pub timers: Vec<(u32, u64, u64)>,
+    pub probes: Vec<u32>,
+    /// Links whose queue is sampled, and every how many eighths of the lookahead.
+    pub samples: Vec<(u32, u64)>,
+    /// Are packets, links and intervals all alike, so that most packets meet others at the same picosecond?
+    pub alike: bool,
+    /// Packets that a node may get in a window.
+    pub arrivals: u64,
+    /// The longest processing time at a host.
+    pub jitter: u64,
+    /// Lengths of slices in units of 1/16 of the lookahead, and odd picoseconds where packets are not alike.
+    pub slices: Vec<u64>,
+    /// What happens to links at the beginnings of slices: (slice, link, change).
+    pub changes: Vec<(usize, u32, Change)>,
+    pub seed: u64,
+}
+
+pub struct NoRouting;
+
+impl Routing for NoRouting {
+    fn paths(&self, _: NodeId, _: NodeId) -> u64 {
+        0
+    }
+    fn path(&self, _: NodeId, _: NodeId, _: u64, _: &mut Vec<u16>) {}
+}
+
+impl Case {
+    pub fn fabric(&self) -> Fabric {
+        let node = |n| Node {
+            name: format!("n{n}"),
+            host: self.hosts.contains(&n),
+        };
+        Fabric {
+            nodes: (0..self.nodes).map(node).collect(),
+            links: self.links.clone(),
+            hosts: self.hosts.clone(),
+            routing: Box::new(NoRouting),
+        }
+    }
+
+    /// Lengths of slices: of some events each, and two long ones.
+    pub fn lengths(&self, lookahead: u64) -> impl Iterator<Item = u64> {
+        let some = self.slices.iter().map(move |slice| {
+            let length = slice * lookahead / 16;
+            if self.alike {
+                // Links change just when packets leave and arrive.
+                length / ALIKE * ALIKE
+            } else {
+                length + slice % 3
+            }
+        });
+        some.chain([300 * lookahead, 3_000 * lookahead])
+    }
+
+    /// Random walks of one to five links from `node` that end at a host. Other hosts on the way forward.
+    pub fn routes(&self, node: NodeId, hops: HopBits) -> Arc<[Route]> {
+        let mut random = self.seed;
+        let mut routes = Vec::new();
+        while routes.len() < 5 {
+            let (mut at, mut walked, mut best) = (node, Vec::new(), None);
+            for hop in 0..5 {
+                mix(&mut random, u64::from(at) << 8 | hop);
+                let ports: Vec<&Link> = self.links.iter().filter(|l| l.from == at).collect();
+                let port = (random >> 40) % ports.len() as u64;
+                at = ports[port as usize].to;
+                walked.push(port as u16);
+                if self.hosts.contains(&at) {
+                    best = Route::through(&walked, hops);
+                    if random >> 32 & 1 == 0 {
+                        break;
+                    }
+                }
+            }
+            routes.extend(best);
+        }
+        routes.into()
+    }
+}
+
+fn any_amount(most: u32) -> impl Strategy<Value = Amount> {
+    let bytes = u64::from(most) * 900;
+    prop_oneof![
+        (0..most).prop_map(Amount::Packets),
+        (0..bytes).prop_map(Amount::Bytes),
+    ]
+}
+
+pub fn any_queue() -> impl Strategy<Value = Queue> {
+    let limit = prop_oneof![
+        (1_u32..12).prop_map(Amount::Packets),
+        (1500_u64..12_000).prop_map(Amount::Bytes),
+    ];
+    (limit, prop::option::of(any_amount(8))).prop_map(|(limit, mark)| Queue { limit, mark })
+}
+
+/// Few different delays and rates, so that packets often meet at the same picosecond.
+fn any_link(from: impl Strategy<Value = u32>, to: impl Strategy<Value = u32>) -> impl Strategy<Value = Link> {
+    let delays = prop::sample::select(vec![0, 1, 800_000, 1_000_000, 1_000_000, 1_000_001, 40_000_000]);
+    let gbps = prop::sample::select(vec![1, 7, 10, 10, 25, 40, 100]);
+    (from, to, delays, gbps, any_queue()).prop_map(|(from, to, delay, gbps, queue)| Link {
+        from,
+        to,
+        rate: Rate(gbps * 1_000_000_000),
+        delay: Time(delay),
+        queue,
+        layer: "any",
+    })
+}
+
+/// A tree of cables, so that all nodes are connected, and more links, some of them parallel. In half of the cases all links
+/// are equally long, so that windows are long beside the packets and hold many of them; `alike` they are equally fast too.
+fn any_links(nodes: u32, alike: bool) -> impl Strategy<Value = Vec<Link>> {
+    let tree: Vec<_> = (1..nodes)
+        .map(|n| (any_link(0..n, Just(n)), any_link(Just(0), Just(0))))
+        .collect();
+    let more = any_link(0..nodes, 1..nodes).prop_map(move |mut link| {
+        link.to = (link.from + link.to) % nodes;
+        link
+    });
+    let length = (
+        any::<bool>(),
+        prop::sample::select(vec![1_000_000, 5_000_000, 40_000_000]),
+    );
+    (tree, prop::collection::vec(more, 0..6), length).prop_map(move |(tree, more, (equally_long, length))| {
+        let mut links = more;
+        for (there, mut back) in tree {
+            (back.from, back.to) = (there.to, there.from);
+            links.extend([there, back]);
+        }
+        for link in &mut links {
+            if equally_long || alike {
+                link.delay = Time(length);
+            }
+            if alike {
+                link.rate = Rate(10_000_000_000);
+            }
+        }
+        links.sort_by_key(|l| l.from);
+        links
+    })
+}
+
+/// Nothing in half of the cases.
+fn any_changes(links: u32) -> impl Strategy<Value = Vec<(usize, u32, Change)>> {
+    let delays = prop::sample::select(vec![0, 1, 1_000_000, 1_000_001, 40_000_000]);
+    let change = prop_oneof![
+        Just(Change::Down),
+        Just(Change::Up),
+        prop::sample::select(vec![1, 7, 10, 100]).prop_map(|gbps| Change::Rate(Rate(gbps * 1_000_000_000))),
+        delays.prop_map(|delay| Change::Delay(Time(delay))),
+    ];
+    let some = prop::collection::vec((0_usize..9, 0..links, change), 1..8);
+    prop_oneof![Just(Vec::new()).boxed(), some.boxed()]
+}
+
+pub fn any_case() -> impl Strategy<Value = Case> {
+    (2_u32..8, prop::bool::weighted(0.3)).prop_flat_map(|(nodes, alike)| {
+        let hosts = prop_oneof![
+            prop::sample::subsequence((0..nodes).collect::<Vec<_>>(), 1..=nodes as usize).prop_shuffle(),
+            Just((0..nodes).collect()),
+        ];
+        (any_links(nodes, alike), hosts).prop_flat_map(move |(links, hosts)| {
+            let n = hosts.len() as u32;
+            let l = links.len() as u32;
+            let times = prop::sample::select(vec![0, 1, 1_000_000, 1_000_000, 5_000_000, 77_777_777]);
+            let arrivals = prop::sample::select(vec![MOST_ARRIVALS, MOST_ARRIVALS, 30]);
+            let jitter = prop::sample::select(vec![0, 0, 1, 3_000, 700_000, 5_000_000]);
+            (
+                Just((links, hosts)),
+                prop::collection::vec((0..n, times, 0_u64..4), 1..6),
+                prop::collection::vec(0..l, 0..3),
+                prop::collection::vec((0..l, 1_u64..40), 0..3),
+                prop::collection::vec(1_u64..200, 1..8),
+                any_changes(l),
+                (arrivals, jitter),
+                any::<u64>(),
+            )
+                .prop_map(
+                    move |(
+                        (links, hosts),
+                        timers,
+                        probes,
+                        samples,
+                        slices,
+                        changes,
+                        (arrivals, jitter),
+                        seed,
+                    )| Case {
+                        nodes,
+                        links,
+                        hosts,
+                        timers,
+                        probes,
+                        samples,
+                        alike,
+                        arrivals,
+                        jitter,
+                        slices,
+                        changes,
+                        seed,
+                    },
+                )
+        })
+    })
+}
