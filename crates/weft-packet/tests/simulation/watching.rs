@@ -1,8 +1,6 @@
 //! Connections that watch the paths of their subflows.
 
-mod experiment;
-
-use experiment::{cc, everywhere, queue, run, setup, sized, sum, transport};
+use crate::experiment::{cc, everywhere, queue, run, setup, sized, sum, transport};
 use weft_fabric::{Fabric, FatTree, LeafSpine, Topology, TwoBottlenecks};
 use weft_packet::{
     Change, FlowRecord, LinkEvent, Nic, Offload, Outcome, Scheduler, Setup, Simulation, Transport,

@@ -3,9 +3,7 @@
 //! Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks", sections 3.1 and 5: 10 Gbps, queues of
 //! 100 packets, K = 10 packets, here with links of 2 us; k flows of 128 KiB opened 50 us apart, every second.
 
-mod experiment;
-
-use experiment::{assert_within, cc, fct, many_to_one, queue, run, setup, sized, sum, transport};
+use crate::experiment::{assert_within, cc, fct, many_to_one, queue, run, setup, sized, sum, transport};
 use weft_packet::{Outcome, Setup};
 use weft_spec::{Profile, Time};
 use weft_traffic::Flow;

@@ -1,8 +1,6 @@
 //! A run is a function of its setup and seed: not of threads, of slices, or of the run before.
 
-mod experiment;
-
-use experiment::{GBPS, cc, everywhere, flow, queue, setup, sized, transport};
+use crate::experiment::{GBPS, cc, everywhere, flow, queue, setup, sized, transport};
 use weft_fabric::{FatTree, PortQueues, Queue, Topology};
 use weft_packet::{Outcome, Probe, Scheduler, Setup, Simulation, Transport};
 use weft_spec::{Amount, Profile, Rate, Time, find};
@@ -105,7 +103,7 @@ fn mixed(seed: u64) -> Setup {
 
 /// Thirty hosts answer one, three rounds: suppression, and timeouts of whole windows.
 fn incast(seed: u64) -> Setup {
-    let fabric = experiment::many_to_one(30, Time::from_us(2), queue(100, Some(10)));
+    let fabric = crate::experiment::many_to_one(30, Time::from_us(2), queue(100, Some(10)));
     let profile = Profile {
         initial_rto: Time::from_us(600),
         min_rto: Time::from_us(300),
@@ -127,7 +125,7 @@ fn incast(seed: u64) -> Setup {
 
 /// No two links are alike, some of them far longer than the lookahead, and a host's own queue drops.
 fn unequal(seed: u64) -> Setup {
-    let mut fabric = experiment::many_to_one(6, Time::from_us(1), queue(30, Some(8)));
+    let mut fabric = crate::experiment::many_to_one(6, Time::from_us(1), queue(30, Some(8)));
     for (i, link) in (0..).zip(&mut fabric.links) {
         link.delay = Time(400_000 + i * i * 1_234_567);
         link.rate = Rate([10, 25, 40, 7, 3][i as usize % 5] * GBPS);
@@ -196,7 +194,7 @@ const EXPERIMENTS: [(&str, Experiment); 4] = [
 ];
 
 fn run(setup: Setup) -> Outcome {
-    experiment::run(setup, END)
+    crate::experiment::run(setup, END)
 }
 
 /// Windows are counted anew in each slice; everything else must be equal.

@@ -1,8 +1,6 @@
 //! Links that die, come back, or change their rate or delay while flows use them.
 
-mod experiment;
-
-use experiment::{cc, flow, many_to_one, queue, run, setup, sized, transport};
+use crate::experiment::{cc, flow, many_to_one, queue, run, setup, sized, transport};
 use weft_fabric::{Fabric, FatTree, PortQueues, Topology};
 use weft_packet::{Change, LinkEvent, Outcome, Setup, Simulation};
 use weft_spec::{Profile, Rate, Time};

@@ -1,10 +1,8 @@
 //! Whatever is simulated: nothing panics, nothing is lost from sight, everything arrives, on any number of threads.
 
-mod experiment;
-
 use std::sync::Arc;
 
-use experiment::{cc, flow, queue, run, setup, sized, sum, transport};
+use crate::experiment::{cc, flow, queue, run, setup, sized, sum, transport};
 use proptest::prelude::*;
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, PortQueues, Queue, SAMPLES, TOPOLOGIES};

@@ -1,8 +1,6 @@
 //! Every algorithm of the registry in the packet simulator.
 
-mod experiment;
-
-use experiment::{flow, many_to_one, queue, run, setup, transport};
+use crate::experiment::{flow, many_to_one, queue, run, setup, transport};
 use weft_cc::Algorithm;
 use weft_spec::{Profile, Time};
 

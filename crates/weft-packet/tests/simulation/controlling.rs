@@ -1,10 +1,8 @@
 //! A controller that gives subflows their paths.
 
-mod experiment;
-
 use std::sync::Arc;
 
-use experiment::{assert_conserved, cc, flow, queue, setup, sized, transport};
+use crate::experiment::{assert_conserved, cc, flow, queue, setup, sized, transport};
 use weft_fabric::{Fabric, FatTree, PortQueues, Topology};
 use weft_packet::{Change, LinkEvent, Outcome, Setup, Simulation};
 use weft_paths::{Controller, FirstFit};

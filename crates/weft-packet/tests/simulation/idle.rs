@@ -1,8 +1,6 @@
 //! An idle fat-tree: multipath flows of 256 KB by defaults, as a user would ask for them, end when they have arrived.
 
-mod experiment;
-
-use experiment::{GBPS, cc, everywhere, queue, run, setup, sized, sum, transport};
+use crate::experiment::{GBPS, cc, everywhere, queue, run, setup, sized, sum, transport};
 use weft_fabric::{FatTree, Topology};
 use weft_packet::{Outcome, Scheduler, Transport};
 use weft_spec::{Profile, Rate, Time};

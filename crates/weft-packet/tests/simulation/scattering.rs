@@ -1,8 +1,6 @@
 //! MMPTCP: packets scattered over all paths first, several subflows later.
 
-mod experiment;
-
-use experiment::{cc, flow, queue, run, setup, sized, sum, transport};
+use crate::experiment::{cc, flow, queue, run, setup, sized, sum, transport};
 use weft_fabric::{Fabric, FatTree, PortQueues, Topology};
 use weft_packet::{Outcome, Setup, Transport};
 use weft_paths::{Mmptcp, Policy};
@@ -105,7 +103,7 @@ fn the_others_take_over() {
     let early = simulation.outcome();
     simulation.run_until(Time::from_ms(100));
     let late = simulation.outcome();
-    experiment::assert_conserved(&late);
+    crate::experiment::assert_conserved(&late);
     for (early, late) in early.flows.iter().zip(&late.flows) {
         let first = &late.subflows[0];
         assert!(first.acked_bytes >= 100_000, "{first:?}");

@@ -1,8 +1,6 @@
 //! Policies by which packets of one subflow take different paths.
 
-mod experiment;
-
-use experiment::{cc, flow, queue, run, setup, transport};
+use crate::experiment::{cc, flow, queue, run, setup, transport};
 use weft_fabric::{FatTree, PortQueues, Topology};
 use weft_packet::{Outcome, Transport};
 use weft_paths::{Flowlet, Policy};

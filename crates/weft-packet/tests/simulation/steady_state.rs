@@ -1,9 +1,7 @@
 //! Where long-lived flows settle, and the times of packets on idle paths, beside what theory says. Bands are stated with
 //! the theory they are around.
 
-mod experiment;
-
-use experiment::{
+use crate::experiment::{
     GBPS, assert_conserved, assert_within, cc, everywhere, flow, queue, run, setup, sized, transport,
 };
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Topology, TwoBottlenecks};

@@ -1,10 +1,8 @@
 //! A grid of small experiments as a table: a change of behaviour is reviewed as a change of numbers.
 
-mod experiment;
-
 use std::fmt::Write;
 
-use experiment::{cc, flow, many_to_one, queue, run, setup, sum, transport};
+use crate::experiment::{cc, flow, many_to_one, queue, run, setup, sum, transport};
 use weft_spec::{Profile, Time};
 use weft_traffic::Flow;
 

@@ -1,8 +1,6 @@
 //! Flows whose applications write at a rate.
 
-mod experiment;
-
-use experiment::{assert_within, cc, flow, many_to_one, queue, run, setup, sized, transport};
+use crate::experiment::{assert_within, cc, flow, many_to_one, queue, run, setup, sized, transport};
 use weft_fabric::Fabric;
 use weft_packet::Scheduler;
 use weft_packet::Transport;

@@ -1,8 +1,6 @@
 //! What cannot be simulated is refused in a sentence, before anything runs.
 
-mod experiment;
-
-use experiment::{cc, flow, many_to_one, queue, run, setup, sized, transport};
+use crate::experiment::{cc, flow, many_to_one, queue, run, setup, sized, transport};
 use weft_fabric::{PortQueues, TOPOLOGIES};
 use weft_packet::{Setup, Simulation};
 use weft_spec::{Profile, Rate, Time, find};

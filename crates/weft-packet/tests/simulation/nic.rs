@@ -1,8 +1,8 @@
 //! A host's card that pushes back on its sockets: nothing is lost or marked there, little waits, and sockets share it.
 
-mod experiment;
-
-use experiment::{GBPS, assert_conserved, assert_within, cc, flow, many_to_one, queue, setup, transport};
+use crate::experiment::{
+    GBPS, assert_conserved, assert_within, cc, flow, many_to_one, queue, setup, transport,
+};
 use weft_fabric::{Fabric, Queue};
 use weft_packet::{Nic, Outcome, Probe, Setup, Simulation};
 use weft_spec::{Amount, Profile, Rate, Time};

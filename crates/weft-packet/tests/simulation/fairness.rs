@@ -1,9 +1,7 @@
 //! Identical flows over equal links share alike, and no sender is ahead because of its number. Nothing is kinder than a user's
 //! experiment: hosts send as fast as the bottleneck, with the profile `linux`, its jitter and its card.
 
-mod experiment;
-
-use experiment::{GBPS, assert_within, cc, flow, queue, setup, transport};
+use crate::experiment::{GBPS, assert_within, cc, flow, queue, setup, transport};
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology};
 use weft_packet::{Nic, Outcome, Setup, Simulation};
 use weft_spec::{PROFILES, Profile, Rate, Time};
