@@ -32,8 +32,8 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_page(page: Path, reader: Path) -> None:
     if "cargo" in page.read_text() and shutil.which("cargo") is None:
         pytest.skip("no Rust toolchain on PATH")
-    # What the crate outside the tree compiles is kept for the next time.
-    variables = {"WEFT": str(ROOT), "CARGO_TARGET_DIR": str(ROOT / "target" / "template")}
+    # The crate outside the tree finds what tests in the tree have compiled of its dependencies.
+    variables = {"WEFT": str(ROOT), "CARGO_TARGET_DIR": str(ROOT / "target")}
     assert Guide(page, reader, variables).follow(renew=RENEW) == []
 
 

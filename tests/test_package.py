@@ -45,8 +45,9 @@ def sources() -> Path:
 def clean(place: Path) -> dict[str, str]:
     """An environment in which no compiler is found, and nothing of this one."""
     variables = {"PATH": str(place / "bin"), "HOME": str(place), "LANG": "C.UTF-8"}
-    if "PIP_CACHE_DIR" in os.environ or "HOME" in os.environ:
-        variables["PIP_CACHE_DIR"] = os.environ.get("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip"))
+    for name, folder in (("PIP_CACHE_DIR", "pip"), ("UV_CACHE_DIR", "uv")):
+        if name in os.environ or "HOME" in os.environ:
+            variables[name] = os.environ.get(name, str(Path.home() / ".cache" / folder))
     assert all(shutil.which(tool, path=variables["PATH"]) is None for tool in ("cargo", "rustc", "cc"))
     return variables
 
@@ -61,7 +62,12 @@ def install(wheel: Path, place: Path) -> dict[str, str]:
     """A new environment with the wheel and the pinned versions of what it depends on."""
     subprocess.run([PYTHON, "-m", "venv", place], check=True)
     env, pip = clean(place), (place / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
-    call(*pip, "install", "--quiet", "--require-hashes", "-r", ROOT / "requirements" / "run.lock", cwd=place, env=env)
+    locked = ("--quiet", "--require-hashes", "-r", ROOT / "requirements" / "run.lock")
+    uv = Path(sys.executable).parent / "uv"
+    if uv.exists():
+        call(uv, "pip", "install", "--system-certs", "--python", place / "bin" / "python", *locked, cwd=place, env=env)
+    else:
+        call(*pip, "install", *locked, cwd=place, env=env)
     call(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=place, env=env)
     call(*pip, "check", cwd=place, env=env)
     return env
