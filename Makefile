@@ -53,19 +53,22 @@ test: ## Run all tests, Rust and Python
 	$(PYTEST) --numprocesses auto --dist loadgroup -m 'not kernel'
 	$(PYTEST) -m kernel
 
-# Tests on this machine's kernel mostly wait. Meanwhile Debian's kernels, in emulation, and all other tests give way to them.
-# All of the workspace is selected each time, as features of dependencies differ otherwise and they would be compiled again.
+# The extension module has no tests in Rust, but `--lib` would build it. The selection is the same each time, as features of
+# dependencies differ otherwise and they would be compiled again.
+CARGO_TEST := cargo test --locked --workspace --exclude weft-py
 tests_of = $(basename $(notdir $(wildcard $(1)/tests/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard $(1)/tests/*/main.rs)))
 TESTS_ON_KERNELS := $(call tests_of,crates/weft-linux)
 OTHER_TESTS := $(sort $(filter-out $(TESTS_ON_KERNELS),$(call tests_of,crates/*)))
+
+# Tests on this machine's kernel mostly wait. Meanwhile Debian's kernels, in emulation, and all other tests give way to them.
 .PHONY: test-rust test-this-kernel test-debians-kernels
 test-rust: rust-tests
-	nice cargo test --locked --workspace --lib --bins $(addprefix --test=,$(OTHER_TESTS))
-	nice cargo test --locked --workspace --doc
+	nice $(CARGO_TEST) --lib --bins $(addprefix --test=,$(OTHER_TESTS))
+	nice $(CARGO_TEST) --doc
 test-this-kernel: rust-tests $(STAMPS)/emulator
-	cargo test --locked --workspace $(addprefix --test=,$(TESTS_ON_KERNELS)) -- --skip debian::
+	$(CARGO_TEST) $(addprefix --test=,$(TESTS_ON_KERNELS)) -- --skip debian::
 test-debians-kernels: rust-tests $(STAMPS)/emulator
-	cargo test --locked --workspace --test functional debian::
+	$(CARGO_TEST) --test functional debian::
 
 PYTEST := WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
 
@@ -73,7 +76,7 @@ PYTEST := WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
 .PHONY: ready-to-test rust-tests
 ready-to-test: build package rust-tests $(STAMPS)/linux $(STAMPS)/browser $(STAMPS)/tshark $(STAMPS)/emulator $(STAMPS)/ns3 $(STAMPS)/checks
 rust-tests: $(STAMPS)/linux $(STAMPS)/venv
-	cargo test --locked --workspace --no-run
+	$(CARGO_TEST) --no-run
 
 WHEELS := target/wheels
 .PHONY: package
