@@ -65,7 +65,8 @@ def install(wheel: Path, place: Path) -> dict[str, str]:
     locked = ("--quiet", "--require-hashes", "-r", ROOT / "requirements" / "run.lock")
     uv = Path(sys.executable).parent / "uv"
     if uv.exists():
-        call(uv, "pip", "install", "--system-certs", "--python", place / "bin" / "python", *locked, cwd=place, env=env)
+        options = ("--system-certs", "--compile-bytecode", "--python", place / "bin" / "python")
+        call(uv, "pip", "install", *options, *locked, cwd=place, env=env)
     else:
         call(*pip, "install", *locked, cwd=place, env=env)
     call(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=place, env=env)
