@@ -8,14 +8,15 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-# In a third of the time that pip takes, compiled for Python as by pip. But uv does not read pip's configuration: an index that only it names is found by pip.
+# uv takes a third of pip's time. It does not read pip's configuration, so pip takes its place where only that names an index.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
-UV_INSTALL := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --system-certs --compile-bytecode --quiet --python $(BIN)/python --require-hashes
+UV_INSTALL := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip install --quiet --system-certs --compile-bytecode --python $(BIN)/python \
+  --require-hashes
 # The extension module is the same for every Python from 3.11 on and is never linked with libpython.
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
-# Cargo needs no word from make on how many jobs there are: it asks for that in vain and complains.
+# Otherwise cargo warns that it cannot open the job server which make names in MAKEFLAGS.
 export CARGO_MAKEFLAGS :=
 
 # Another environment that happens to be active must not be built into.
@@ -72,7 +73,7 @@ test-debians-kernels: rust-tests $(STAMPS)/emulator
 
 PYTEST := WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
 
-# Side by side: the last minutes of the release build are one thread's, and what is installed needs a network more than a core.
+# Side by side: some of the release build is one thread's, and what is installed needs a network more than a core.
 .PHONY: ready-to-test rust-tests
 ready-to-test: build package rust-tests $(STAMPS)/linux $(STAMPS)/browser $(STAMPS)/tshark $(STAMPS)/emulator $(STAMPS)/ns3 $(STAMPS)/checks
 rust-tests: $(STAMPS)/linux $(STAMPS)/venv

@@ -63,12 +63,8 @@ def install(wheel: Path, place: Path) -> dict[str, str]:
     subprocess.run([PYTHON, "-m", "venv", place], check=True)
     env, pip = clean(place), (place / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
     locked = ("--quiet", "--require-hashes", "-r", ROOT / "requirements" / "run.lock")
-    uv = Path(sys.executable).parent / "uv"
-    if uv.exists():
-        options = ("--system-certs", "--compile-bytecode", "--python", place / "bin" / "python")
-        call(uv, "pip", "install", *options, *locked, cwd=place, env=env)
-    else:
-        call(*pip, "install", *locked, cwd=place, env=env)
+    uv = (Path(sys.executable).parent / "uv", "pip", "install", "--system-certs", "--compile-bytecode")
+    call(*uv, "--python", place / "bin" / "python", *locked, cwd=place, env=env)
     call(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=place, env=env)
     call(*pip, "check", cwd=place, env=env)
     return env

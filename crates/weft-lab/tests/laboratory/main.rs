@@ -1,4 +1,4 @@
-//! The laboratory as its users call it: one binary, as each more would be linked with everything again.
+//! The laboratory as its users call it. It is one binary, because each further one would be linked with everything again.
 
 mod architecture;
 mod combinations;

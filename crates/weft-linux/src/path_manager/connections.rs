@@ -324,8 +324,8 @@ impl Connections {
             .or_insert_with(|| Connection::new(namespace, initial, server, now));
     }
 
-    /// Do programs report the connection? Not any more where a subflow has another congestion control now; where it has just
-    /// ended, somebody looks in vain.
+    /// Do programs report the connection? They report a subflow no longer that has got another congestion control, or that has
+    /// ended. In the latter case looking at the connection is not needed, but does no harm.
     pub fn on_watched(&mut self, token: Token, watched: bool) {
         if let Some(connection) = self.all.get_mut(&token) {
             connection.watched = watched;

@@ -21,7 +21,7 @@ impl Host {
             connection.total = connection
                 .queues
                 .as_ref()
-                .map_or(connection.next, |it| it.written().max(connection.next));
+                .map_or(connection.next, |it| it.written.max(connection.next));
             connection.written = connection.total;
             connection.last_len = mss as u16;
             connection.start_to_close(at);

@@ -34,7 +34,7 @@ pub const NOBODY: u64 = u64::MAX;
 /// Who is given the next burst is looked for at every acknowledgement, which changes the answer for one subflow. So each one's rank is
 /// kept, and computed anew only when it may have changed.
 pub struct Queues {
-    /// Chunks before this are in the connection's own send buffer, or were.
+    /// Chunks before this are in the connection's own send buffer, or were: the application has handed them over.
     pub written: u32,
     /// Bytes of all send buffers.
     buffers: u32,
@@ -262,11 +262,6 @@ impl Queues {
                 && (lowest < self.ranks[s]
                     || lowest == self.ranks[s] && (self.first <= s || lowest == NOBODY))
         })
-    }
-
-    /// The chunks that the application has handed over: what it stops at has them before.
-    pub fn written(&self) -> u32 {
-        self.written
     }
 
     /// Is a chunk to be given, or was it given and not sent?

@@ -1,4 +1,5 @@
-//! Whole simulations: one binary, as each more would be linked with everything again. Only `allocations` has another allocator.
+//! Whole simulations. They are one binary, because each further one would be linked with everything again; only `allocations` has
+//! an allocator of its own.
 
 #[path = "../experiment/mod.rs"]
 mod experiment;
