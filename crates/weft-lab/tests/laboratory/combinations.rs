@@ -1,26 +1,18 @@
 //! Combinations that nobody planned, and names that are everywhere.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
-use weft_lab::{Experiment, Run, RunOptions};
+use weft_lab::Run;
+
+use crate::experiment::{counts, parse, run_on, table};
 
 fn run(text: &str, threads: usize) -> Run {
-    let options = RunOptions {
-        threads: Some(threads),
-        trace_hash: true,
-    };
-    let experiment = Experiment::parse(text, &[]).unwrap();
-    experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
+    run_on(&parse::<&str>(text, &[]), threads)
 }
 
 /// Bytes delivered, of all flows; the run itself checks conservation.
 fn delivered(run: &Run) -> Vec<u64> {
-    let (_, flows) = run.tables.iter().find(|(name, _)| *name == "flows").unwrap();
-    let bytes = flows.column_by_name("delivered_bytes").unwrap();
-    bytes.as_primitive::<UInt64Type>().values().to_vec()
+    counts(table(run, "flows"), "delivered_bytes").to_vec()
 }
 
 /// AMP over VL2, two of whose links to the intermediate switches fail, under web search.

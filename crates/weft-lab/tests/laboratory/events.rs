@@ -1,10 +1,8 @@
 //! What an entry of `events` does to which links.
 
-use std::ops::ControlFlow;
+use weft_lab::{Run, RunOptions};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
-use weft_lab::{Experiment, Run, RunOptions};
+use crate::experiment::{counts, resolved, run_with, table, texts};
 
 const SPEC: &str = r#"
     name = "failing"
@@ -20,26 +18,17 @@ const SPEC: &str = r#"
 "#;
 
 fn run(events: &str) -> Run {
-    let experiment = Experiment::parse(SPEC, &[format!("events=[{events}]")]).unwrap();
-    // What it resolves to is the same experiment.
-    let again = Experiment::parse(&experiment.spec().to_string(), &[]).unwrap();
-    assert_eq!(again.spec(), experiment.spec());
-    experiment
-        .run(RunOptions::default(), |_| ControlFlow::Continue(()))
-        .unwrap()
+    let experiment = resolved(SPEC, &[format!("events=[{events}]")]);
+    run_with(&experiment, RunOptions::default())
 }
 
 /// Packets that each link accepted, by its ends.
 fn packets(run: &Run) -> Vec<(String, String, u64)> {
-    let (_, links) = run.tables.iter().find(|(name, _)| *name == "links").unwrap();
-    let text = |name: &str| links.column_by_name(name).unwrap().as_string::<i32>().clone();
-    let (from, to) = (text("from"), text("to"));
-    let packets = links
-        .column_by_name("packets")
-        .unwrap()
-        .as_primitive::<UInt64Type>();
-    (0..links.num_rows())
-        .map(|i| (from.value(i).to_owned(), to.value(i).to_owned(), packets.value(i)))
+    let links = table(run, "links");
+    let ends = texts(links, "from").into_iter().zip(texts(links, "to"));
+    let packets = counts(links, "packets").iter();
+    ends.zip(packets)
+        .map(|((from, to), &packets)| (from, to, packets))
         .collect()
 }
 

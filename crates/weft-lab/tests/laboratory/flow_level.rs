@@ -1,11 +1,11 @@
 //! Experiments at level "flow": the same specs and tables as at the packet level, without packets.
 
-use std::ops::ControlFlow;
-
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
 use weft_lab::{Experiment, Run, RunOptions};
+
+use crate::experiment::{self, parse, run_with, table};
 
 /// Three long flows into one link, and what the tests change.
 const BULK: &str = r#"
@@ -39,25 +39,16 @@ fn payload(run: &Run) -> f64 {
     size("mss") / (size("mss") + size("header") + size("framing"))
 }
 
-fn run_with(text: &str, changes: &[&str], threads: usize) -> Run {
-    let changes: Vec<String> = changes.iter().map(|&it| it.to_owned()).collect();
+fn on_threads(text: &str, changes: &[&str], threads: usize) -> Run {
     let options = RunOptions {
         threads: Some(threads),
         ..RunOptions::default()
     };
-    Experiment::parse(text, &changes)
-        .unwrap()
-        .run(options, |_| ControlFlow::Continue(()))
-        .unwrap()
+    run_with(&parse(text, changes), options)
 }
 
 fn run(text: &str, changes: &[&str]) -> Run {
-    run_with(text, changes, 1)
-}
-
-fn table<'a>(run: &'a Run, name: &str) -> &'a RecordBatch {
-    let (_, table) = run.tables.iter().find(|(table, _)| *table == name).unwrap();
-    table
+    on_threads(text, changes, 1)
 }
 
 fn numbers(run: &Run, of: &str, column: &str) -> Vec<f64> {
@@ -110,7 +101,7 @@ fn what_only_packets_have_is_absent() {
         ("subflows", "cwnd_packets"),
         ("links", "drops"),
     ] {
-        let (_, it) = run.tables.iter().find(|(name, _)| *name == table).unwrap();
+        let it = experiment::table(&run, table);
         assert!(it.column_by_name(absent).is_none(), "{table}.{absent}");
     }
     assert_eq!(run.manifest["counters"].as_object().unwrap().len(), 0);
@@ -209,10 +200,10 @@ fn loops_and_jobs_go_on_one_after_the_other() {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    let one = run_with(FAT_TREE, &[], 1);
+    let one = on_threads(FAT_TREE, &[], 1);
     for threads in [2, 3] {
         assert_eq!(
-            run_with(FAT_TREE, &[], threads).tables,
+            on_threads(FAT_TREE, &[], threads).tables,
             one.tables,
             "{threads} threads"
         );

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Elapsed, Factory, Round, Window};
 use weft_lab::{Experiment, RunOptions};
 use weft_twin::layout::PACKET;
 use weft_twin::{Kernel, Twin};
+
+use crate::experiment::{counts, parse, run_with, table};
 
 /// Of a window.
 const TOLERANCE: f64 = 1e-4;
@@ -220,9 +220,7 @@ fn on_traces_of_the_laboratory_the_kernel_has_the_same_windows() {
         };
         let incast = INCAST.replace("rounds = 2", rounds);
         let experiment = Experiment::parse_with(&incast, &[], &[both]).unwrap();
-        experiment
-            .run(RunOptions::default(), |_| std::ops::ControlFlow::Continue(()))
-            .unwrap();
+        run_with(&experiment, RunOptions::default());
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         println!("{algorithm}: {compared:?}");
         assert!(count(&compared.events) > 3_000, "{algorithm}: few events");
@@ -244,23 +242,9 @@ fn a_transport_uses_it_by_name_and_gets_nearly_the_same_goodput() {
     for algorithm in Kernel::all().map(|(_, entry)| entry.name) {
         let [ours, kernels] = ["", "kernel:"].map(|prefix| {
             let cc = format!("transports.multipath.cc={prefix}{algorithm}");
-            let experiment = Experiment::parse(INCAST, &[cc]).unwrap();
-            let run = experiment
-                .run(RunOptions::default(), |_| std::ops::ControlFlow::Continue(()))
-                .unwrap();
-            let flows = &run
-                .tables
-                .iter()
-                .find(|(name, _)| *name == "flows")
-                .expect("a table")
-                .1;
-            let bytes = flows.column_by_name("delivered_bytes").expect("a column");
-            bytes
-                .as_primitive::<UInt64Type>()
-                .iter()
-                .flatten()
-                .take(1)
-                .sum::<u64>() as f64
+            let run = run_with(&parse(INCAST, &[cc]), RunOptions::default());
+            // The flow of the transport in question.
+            counts(table(&run, "flows"), "delivered_bytes")[0] as f64
         });
         println!("{algorithm}: {ours} and {kernels} bytes");
         assert!((0.8..1.25).contains(&(kernels / ours)), "{algorithm}");

@@ -1,11 +1,10 @@
 //! What an entry of `layers` does to the links of a layer, and to no others.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
-use weft_lab::{Experiment, Run, RunOptions};
+use weft_lab::{Run, RunOptions};
+
+use crate::experiment::{counts, resolved, run_with, table, texts};
 
 /// Hosts of either leaf send to one host of the other.
 const SPEC: &str = r#"
@@ -22,26 +21,20 @@ const SPEC: &str = r#"
 "#;
 
 fn run(overrides: &[&str]) -> Run {
-    let overrides: Vec<_> = overrides.iter().map(|text| (*text).to_owned()).collect();
-    let experiment = Experiment::parse(SPEC, &overrides).unwrap();
-    // What it resolves to is the same experiment.
-    let again = Experiment::parse(&experiment.spec().to_string(), &[]).unwrap();
-    assert_eq!(again.spec(), experiment.spec());
+    let experiment = resolved(SPEC, overrides);
     let options = RunOptions {
         trace_hash: experiment.spec()["level"] == "packet",
         ..RunOptions::default()
     };
-    experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
+    run_with(&experiment, options)
 }
 
 /// A count of the table `links` by layer, where it is not zero.
 fn by_layer(run: &Run, column: &str) -> BTreeMap<String, u64> {
-    let (_, links) = run.tables.iter().find(|(name, _)| *name == "links").unwrap();
-    let layers = links.column_by_name("layer").unwrap().as_string::<i32>();
-    let counts = links.column_by_name(column).unwrap().as_primitive::<UInt64Type>();
+    let links = table(run, "links");
     let mut found = BTreeMap::new();
-    for i in 0..links.num_rows() {
-        *found.entry(layers.value(i).to_owned()).or_default() += counts.value(i);
+    for (layer, count) in texts(links, "layer").into_iter().zip(counts(links, column)) {
+        *found.entry(layer).or_default() += count;
     }
     found.retain(|_, count| *count > 0);
     found
@@ -104,9 +97,9 @@ fn rates_count_at_the_flow_level() {
         // Round trips in which more than the smallest windows fit.
         let level = ["level=flow", "hosts={}", "topology.delay=200us"];
         let run = run(&level.iter().chain(overrides).copied().collect::<Vec<_>>());
-        let (_, flows) = run.tables.iter().find(|(name, _)| *name == "flows").unwrap();
-        let bytes = flows.column_by_name("delivered_bytes").unwrap();
-        bytes.as_primitive::<UInt64Type>().values().iter().sum::<u64>()
+        counts(table(&run, "flows"), "delivered_bytes")
+            .iter()
+            .sum::<u64>()
     };
     let (all, slow) = (delivered(&[]), delivered(&["layers.leaf-spine.rate=100Mbps"]));
     assert!(slow > 0 && slow < all / 4, "{slow} bytes, without it {all}");

@@ -1,5 +1,7 @@
 //! The laboratory as its users call it. It is one binary, because each further one would be linked with everything again.
 
+mod experiment;
+
 mod architecture;
 mod combinations;
 mod events;

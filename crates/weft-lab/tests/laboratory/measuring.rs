@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::types::Float64Type;
 use weft_lab::{Experiment, Run, RunOptions};
+
+use crate::experiment::{counts, indices, numbers, parse, run_on, run_with, table};
 
 /// One flow that never ends, a queue that overflows, and short flows that end and leave their places: these come last, so that
 /// in a shorter run the others have the same numbers.
@@ -30,45 +32,18 @@ const FROM: &str = "3.123457ms";
 const TO: &str = "9.000001ms";
 
 fn run(overrides: &[String], threads: usize) -> Run {
-    let options = RunOptions {
-        threads: Some(threads),
-        trace_hash: true,
-    };
-    let experiment = Experiment::parse(TEXT, overrides).unwrap();
-    experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
+    run_on(&parse(TEXT, overrides), threads)
 }
 
 fn part() -> Vec<String> {
     vec![format!("measure={{from=\"{FROM}\", to=\"{TO}\"}}")]
 }
 
-fn table<'a>(run: &'a Run, name: &str) -> &'a RecordBatch {
-    &run.tables.iter().find(|(table, _)| *table == name).unwrap().1
-}
-
-fn counts<'a>(table: &'a RecordBatch, column: &str) -> &'a [u64] {
-    table
-        .column_by_name(column)
-        .unwrap()
-        .as_primitive::<UInt64Type>()
-        .values()
-}
-
-fn numbers(table: &RecordBatch, column: &str) -> Vec<Option<f64>> {
-    let column = table.column_by_name(column).unwrap();
-    column.as_primitive::<Float64Type>().iter().collect()
-}
-
 /// A column of counts by flow.
 fn by_flow(run: &Run, column: &str) -> HashMap<u32, u64> {
     let flows = table(run, "flows");
-    let index = flows.column_by_name("flow").unwrap();
-    let index = index.as_primitive::<UInt32Type>().values();
-    index
-        .iter()
-        .copied()
-        .zip(counts(flows, column).iter().copied())
-        .collect()
+    let index = indices(flows, "flow").iter().copied();
+    index.zip(counts(flows, column).iter().copied()).collect()
 }
 
 /// Seconds at each length, by queue.
@@ -144,9 +119,8 @@ fn measuring_a_part_changes_nothing_that_happens_and_threads_change_nothing_of_i
         serde_json::json!([0.003_123_457, 0.009_000_001])
     );
     // What is resolved is resolved again.
-    let again = Experiment::parse(&one.manifest["spec"].to_string(), &[]).unwrap();
-    let again = again.run(RunOptions::default(), |_| ControlFlow::Continue(()));
-    assert_eq!(again.unwrap().tables, one.tables);
+    let again = parse::<&str>(&one.manifest["spec"].to_string(), &[]);
+    assert_eq!(run_with(&again, RunOptions::default()).tables, one.tables);
 }
 
 #[test]

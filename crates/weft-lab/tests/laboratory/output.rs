@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use weft_lab::{Experiment, Run, RunOptions};
+
+use crate::experiment::{self, parse, run_with};
 
 fn run() -> Run {
     let text = r#"
@@ -20,10 +20,7 @@ fn run() -> Run {
         traffic = [{ kind = "incast", transport = "reno", flows = 2, size = "50KB" }]
         probes = [{ kind = "queue", at = ["s0->r0"] }]
     "#;
-    Experiment::parse(text, &[])
-        .unwrap()
-        .run(RunOptions::default(), |_| ControlFlow::Continue(()))
-        .unwrap()
+    run_with(&parse::<&str>(text, &[]), RunOptions::default())
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -139,12 +136,12 @@ fn indices(folder: &Path, table: &str, column: &str) -> (usize, Vec<u32>) {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let groups = reader.metadata().num_row_groups();
     let batches = reader.build().unwrap().map(Result::unwrap);
-    (groups, batches.flat_map(|batch| values(&batch, column)).collect())
-}
-
-fn values(table: &RecordBatch, column: &str) -> Vec<u32> {
-    let column = table.column_by_name(column).unwrap();
-    column.as_primitive::<UInt32Type>().values().to_vec()
+    (
+        groups,
+        batches
+            .flat_map(|batch| experiment::indices(&batch, column).to_vec())
+            .collect(),
+    )
 }
 
 #[test]
@@ -170,8 +167,7 @@ fn a_folder_written_during_the_run_has_the_same_rows() {
     ] {
         let (groups, mut streamed) = indices(&out, table, column);
         assert!(groups >= least, "{table}: {groups} row groups");
-        let (_, table) = whole.tables.iter().find(|(name, _)| *name == table).unwrap();
-        let mut kept = values(table, column);
+        let mut kept = experiment::indices(experiment::table(&whole, table), column).to_vec();
         kept.sort_unstable();
         streamed.sort_unstable();
         assert_eq!(streamed, kept);

@@ -1,12 +1,11 @@
 //! Closed loops, jobs, classes and their end, on whole runs.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt32Type};
-use weft_lab::{Experiment, Run, RunOptions};
+use weft_lab::{Experiment, Run};
+
+use crate::experiment::{numbers, optional_indices, parse, run_on, table, texts};
 
 /// 16 hosts: jobs by DCTCP over closed loops by AMP.
 const MIXED: &str = r#"
@@ -34,32 +33,7 @@ const MIXED: &str = r#"
 "#;
 
 fn run(text: &str, overrides: &[&str], threads: usize) -> Run {
-    let overrides: Vec<_> = overrides.iter().map(|text| (*text).to_owned()).collect();
-    let options = RunOptions {
-        threads: Some(threads),
-        trace_hash: true,
-    };
-    let experiment = Experiment::parse(text, &overrides).unwrap();
-    experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
-}
-
-fn table<'a>(run: &'a Run, name: &str) -> &'a RecordBatch {
-    &run.tables.iter().find(|(table, _)| *table == name).unwrap().1
-}
-
-fn numbers(table: &RecordBatch, column: &str) -> Vec<Option<f64>> {
-    let column = table.column_by_name(column).unwrap();
-    column.as_primitive::<Float64Type>().iter().collect()
-}
-
-fn indices(table: &RecordBatch, column: &str) -> Vec<Option<u32>> {
-    let column = table.column_by_name(column).unwrap();
-    column.as_primitive::<UInt32Type>().iter().collect()
-}
-
-fn texts(table: &RecordBatch, column: &str) -> Vec<String> {
-    let column = table.column_by_name(column).unwrap().as_string::<i32>();
-    column.iter().flatten().map(str::to_owned).collect()
+    run_on(&parse(text, overrides), threads)
 }
 
 #[test]
@@ -71,7 +45,7 @@ fn a_job_is_its_requests_and_blocks() {
     assert!(jobs.num_rows() > 40, "{} jobs", jobs.num_rows());
     // The flows of each job: (from, to, start, established, finish).
     let mut parts: HashMap<u32, Vec<usize>> = HashMap::new();
-    for (row, job) in indices(flows, "job").iter().enumerate() {
+    for (row, job) in optional_indices(flows, "job").iter().enumerate() {
         if let Some(job) = job {
             parts.entry(*job).or_default().push(row);
         }
@@ -79,7 +53,7 @@ fn a_job_is_its_requests_and_blocks() {
     let (from, to) = (texts(flows, "from"), texts(flows, "to"));
     let (opened, finished) = (numbers(flows, "start_s"), numbers(flows, "finish_s"));
     let clients = texts(jobs, "client");
-    for (row, &job) in indices(jobs, "job").iter().enumerate() {
+    for (row, &job) in optional_indices(jobs, "job").iter().enumerate() {
         let parts = &parts[&job.unwrap()];
         let (requests, blocks): (Vec<usize>, Vec<usize>) =
             parts.iter().partition(|&&part| from[part] == clients[row]);
@@ -106,7 +80,7 @@ fn a_job_is_its_requests_and_blocks() {
         }
     }
     // In each slot one job follows the other, after a one-way delay at most if the client is another.
-    let slots = indices(jobs, "slot");
+    let slots = optional_indices(jobs, "slot");
     for slot in 0..4 {
         let rows: Vec<usize> = (0..jobs.num_rows())
             .filter(|&row| slots[row] == Some(slot))
@@ -219,12 +193,12 @@ fn suppressions_have_their_times() {
     assert!(episodes.num_rows() > 10, "{}", episodes.num_rows());
     let mut total: HashMap<u32, f64> = HashMap::new();
     let (starts, ends) = (numbers(episodes, "start_s"), numbers(episodes, "end_s"));
-    for (row, flow) in indices(episodes, "flow").iter().enumerate() {
+    for (row, flow) in optional_indices(episodes, "flow").iter().enumerate() {
         let end = ends[row].unwrap_or(30e-3);
         assert!(end > starts[row].unwrap());
         *total.entry(flow.unwrap()).or_default() += end - starts[row].unwrap();
     }
-    let (ids, suppressed) = (indices(flows, "flow"), numbers(flows, "suppressed_s"));
+    let (ids, suppressed) = (optional_indices(flows, "flow"), numbers(flows, "suppressed_s"));
     for (id, suppressed) in ids.iter().zip(&suppressed) {
         let expected = total.get(&id.unwrap()).copied().unwrap_or(0.0);
         assert!((suppressed.unwrap() - expected).abs() < 1e-9);

@@ -2,10 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
-use weft_lab::{Error, Experiment, Run, RunOptions};
+use arrow_array::types::{Float64Type, UInt64Type};
+use weft_lab::{Error, Experiment, RunOptions};
+
+use crate::experiment::{counts, numbers, optional_indices, parse, run_on, table, texts};
 
 const INCAST: &str = r#"
     name = "incast"
@@ -49,64 +51,13 @@ const INCAST: &str = r#"
 "#;
 
 fn experiment(overrides: &[&str]) -> Experiment {
-    let overrides: Vec<_> = overrides.iter().map(|text| (*text).to_owned()).collect();
-    Experiment::parse(INCAST, &overrides).unwrap()
-}
-
-fn run(experiment: &Experiment, threads: usize) -> Run {
-    let options = RunOptions {
-        threads: Some(threads),
-        trace_hash: true,
-    };
-    experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
-}
-
-fn table<'a>(run: &'a Run, name: &str) -> &'a RecordBatch {
-    &run.tables.iter().find(|(table, _)| *table == name).unwrap().1
-}
-
-fn numbers(table: &RecordBatch, column: &str) -> Vec<Option<f64>> {
-    table
-        .column_by_name(column)
-        .unwrap()
-        .as_primitive::<Float64Type>()
-        .iter()
-        .collect()
-}
-
-fn counts(table: &RecordBatch, column: &str) -> Vec<u64> {
-    table
-        .column_by_name(column)
-        .unwrap()
-        .as_primitive::<UInt64Type>()
-        .values()
-        .to_vec()
-}
-
-fn indices(table: &RecordBatch, column: &str) -> Vec<Option<u32>> {
-    table
-        .column_by_name(column)
-        .unwrap()
-        .as_primitive::<UInt32Type>()
-        .iter()
-        .collect()
-}
-
-fn texts(table: &RecordBatch, column: &str) -> Vec<String> {
-    table
-        .column_by_name(column)
-        .unwrap()
-        .as_string::<i32>()
-        .iter()
-        .flatten()
-        .map(str::to_owned)
-        .collect()
+    parse(INCAST, overrides)
 }
 
 #[test]
 fn flows_have_their_names_times_and_goodput() {
     // Long enough for a timeout.
-    let run = run(&experiment(&["duration=1s"]), 1);
+    let run = run_on(&experiment(&["duration=1s"]), 1);
     let flows = table(&run, "flows");
     assert_eq!(flows.num_rows(), 21);
     assert_eq!(texts(flows, "traffic")[..20], ["incast"; 20]);
@@ -121,8 +72,8 @@ fn flows_have_their_names_times_and_goodput() {
         (texts(flows, "from")[20].as_str(), texts(flows, "to")[20].as_str()),
         ("h3", "r0")
     );
-    assert_eq!(indices(flows, "round")[9..11], [Some(0), Some(1)]);
-    assert_eq!(indices(flows, "subflows")[19..], [Some(1), Some(2)]);
+    assert_eq!(optional_indices(flows, "round")[9..11], [Some(0), Some(1)]);
+    assert_eq!(optional_indices(flows, "subflows")[19..], [Some(1), Some(2)]);
     let (starts, finishes) = (numbers(flows, "start_s"), numbers(flows, "finish_s"));
     let acked = numbers(flows, "acked_s");
     assert!((starts[11].unwrap() - 0.010_05).abs() < 1e-12);
@@ -157,14 +108,14 @@ fn flows_have_their_names_times_and_goodput() {
 
 #[test]
 fn subflows_links_and_counters_agree() {
-    let run = run(&experiment(&[]), 1);
+    let run = run_on(&experiment(&[]), 1);
     let (flows, subflows, links) = (
         table(&run, "flows"),
         table(&run, "subflows"),
         table(&run, "links"),
     );
     assert_eq!(subflows.num_rows(), 22);
-    assert_eq!(indices(subflows, "subflow")[20..], [Some(0), Some(1)]);
+    assert_eq!(optional_indices(subflows, "subflow")[20..], [Some(0), Some(1)]);
     for column in [
         "packets_sent",
         "retransmitted",
@@ -202,7 +153,7 @@ fn subflows_links_and_counters_agree() {
 
 #[test]
 fn probed_queues_have_a_distribution_of_all_the_time() {
-    let run = run(&experiment(&[]), 1);
+    let run = run_on(&experiment(&[]), 1);
     let queues = table(&run, "queues");
     assert_eq!(queues.num_rows(), 12, "the bottleneck and the hosts' own links");
     let at = texts(queues, "from")
@@ -228,18 +179,18 @@ fn probed_queues_have_a_distribution_of_all_the_time() {
         .sum::<f64>()
         / 0.030;
     assert!((numbers(queues, "mean_packets")[at].unwrap() - mean).abs() < 1e-9 && mean > 0.1);
-    let max = indices(queues, "max_packets")[at].unwrap() as usize;
+    let max = optional_indices(queues, "max_packets")[at].unwrap() as usize;
     assert!(at_length[max] > 0.0 && at_length[max + 1..].iter().all(|&time| time == 0.0) && max > 10);
     assert!(counts(queues, "marks")[at] > 0);
 }
 
 #[test]
 fn traces_sample_queues_and_windows() {
-    let run = run(&experiment(&[]), 1);
+    let run = run_on(&experiment(&[]), 1);
     let traces = table(&run, "traces");
     let times = numbers(traces, "time_s");
     assert!(times.is_sorted());
-    let (link, flow) = (indices(traces, "link"), indices(traces, "flow"));
+    let (link, flow) = (optional_indices(traces, "link"), optional_indices(traces, "flow"));
     assert!(
         link.iter()
             .zip(&flow)
@@ -262,11 +213,11 @@ fn traces_sample_queues_and_windows() {
             }
         }
         let total = counts(links, counter);
-        assert!(last.iter().zip(&total).all(|(sampled, total)| sampled <= total));
+        assert!(last.iter().zip(total).all(|(sampled, total)| sampled <= total));
         assert!(last.iter().sum::<u64>() > 0 || total.iter().sum::<u64>() == 0);
     }
     let windows = numbers(traces, "cwnd_packets");
-    let subflow = indices(traces, "subflow");
+    let subflow = optional_indices(traces, "subflow");
     assert!(
         windows
             .iter()
@@ -281,9 +232,9 @@ fn traces_sample_queues_and_windows() {
 #[test]
 fn threads_and_slices_and_progress_change_nothing() {
     let experiment = experiment(&[]);
-    let once = run(&experiment, 1);
+    let once = run_on(&experiment, 1);
     for threads in 1..=4 {
-        let again = run(&experiment, threads);
+        let again = run_on(&experiment, threads);
         assert_eq!(once.tables, again.tables, "{threads} threads");
         assert_eq!(once.manifest["trace_hash"], again.manifest["trace_hash"]);
         assert_eq!(
@@ -298,7 +249,7 @@ fn threads_and_slices_and_progress_change_nothing() {
 fn the_seed_changes_what_is_random_only() {
     let hash = |overrides: &[&str]| {
         let still = [&["hosts.jitter=0s"], overrides].concat();
-        run(&experiment(&still), 1).manifest["trace_hash"].clone()
+        run_on(&experiment(&still), 1).manifest["trace_hash"].clone()
     };
     // One flow alone: no path to draw and no tie to break.
     let alone = r#"traffic=[{kind="bulk", transport="dctcp", from="h3", to="r0"}]"#;
@@ -315,7 +266,7 @@ fn the_seed_changes_what_is_random_only() {
 
 #[test]
 fn the_manifest_runs_again() {
-    let first = run(
+    let first = run_on(
         &experiment(&[
             "traffic[0].flows=7",
             "transports.xmp.cc={name = \"xmp\", beta = 5}",
@@ -329,7 +280,7 @@ fn the_manifest_runs_again() {
         first.manifest["spec"],
         "a resolved spec resolves to itself"
     );
-    assert_eq!(run(&again, 1).tables, first.tables);
+    assert_eq!(run_on(&again, 1).tables, first.tables);
 }
 
 #[test]
@@ -378,7 +329,7 @@ fn two_idle_paths_carry_two_subflows() {
         transports.amp = { cc = "amp", subflows = 2 }
         traffic = [{ kind = "bulk", transport = "amp", from = "S2", to = "D2" }]
     "#;
-    let run = run(&Experiment::parse(text, &[]).unwrap(), 1);
+    let run = run_on(&Experiment::parse(text, &[]).unwrap(), 1);
     let links = table(&run, "links");
     let (from, use_of) = (texts(links, "from"), numbers(links, "utilisation"));
     let leaving = from.iter().zip(use_of).filter(|(from, _)| from.ends_with("-in"));

@@ -1,12 +1,12 @@
 //! Flow probes: samples at an interval, every change, latencies, and flows that open because of others.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::types::UInt64Type;
 use weft_lab::{Experiment, Run, RunOptions};
+
+use crate::experiment::{indices, numbers, parse, run_on, run_with, table};
 
 /// AMP over two bottlenecks that fill one after the other, beside jobs and a closed loop.
 const SPEC: &str = r#"
@@ -40,31 +40,12 @@ const SPEC: &str = r#"
 "#;
 
 fn run(probes: &str, threads: usize) -> Run {
-    let experiment = Experiment::parse(SPEC, &[format!("probes={probes}")]).unwrap();
-    let options = RunOptions {
-        threads: Some(threads),
-        trace_hash: true,
-    };
-    experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
+    run_on(&parse(SPEC, &[format!("probes={probes}")]), threads)
 }
 
 fn refusal(probes: &str) -> String {
     let refused = Experiment::parse(SPEC, &[format!("probes={probes}")]);
     refused.err().map(|error| error.to_string()).unwrap_or_default()
-}
-
-fn table<'a>(run: &'a Run, name: &str) -> &'a RecordBatch {
-    &run.tables.iter().find(|(table, _)| *table == name).unwrap().1
-}
-
-fn numbers(table: &RecordBatch, column: &str) -> Vec<Option<f64>> {
-    let column = table.column_by_name(column).unwrap();
-    column.as_primitive::<Float64Type>().iter().collect()
-}
-
-fn indices(table: &RecordBatch, column: &str) -> Vec<u32> {
-    let column = table.column_by_name(column).unwrap();
-    column.as_primitive::<UInt32Type>().values().to_vec()
 }
 
 /// Time, cwnd and whether active.
@@ -73,15 +54,13 @@ type Row = (f64, f64, bool);
 /// The rows of each (flow, subflow) on record.
 fn windows(run: &Run) -> HashMap<(u32, u32), Vec<Row>> {
     let traces = table(run, "traces");
-    let of = indices(traces, "flow")
-        .into_iter()
-        .zip(indices(traces, "subflow"));
+    let of = indices(traces, "flow").iter().zip(indices(traces, "subflow"));
     let active = traces.column_by_name("active").unwrap().as_boolean();
     let (times, cwnds) = (numbers(traces, "time_s"), numbers(traces, "cwnd_packets"));
     let mut windows: HashMap<_, Vec<_>> = HashMap::new();
-    for (row, subflow) in of.enumerate() {
+    for (row, (&flow, &subflow)) in of.enumerate() {
         let state = (times[row].unwrap(), cwnds[row].unwrap(), active.value(row));
-        windows.entry(subflow).or_default().push(state);
+        windows.entry((flow, subflow)).or_default().push(state);
     }
     windows
 }
@@ -167,7 +146,7 @@ fn latencies(run: &Run) -> HashMap<u32, Vec<(u32, f64, f64)>> {
     let (chunks, sent) = (indices(rows, "chunk"), numbers(rows, "sent_s"));
     let took = numbers(rows, "latency_s");
     let mut of: HashMap<_, Vec<_>> = HashMap::new();
-    for (row, flow) in indices(rows, "flow").into_iter().enumerate() {
+    for (row, &flow) in indices(rows, "flow").iter().enumerate() {
         let chunk = (chunks[row], sent[row].unwrap(), took[row].unwrap());
         of.entry(flow).or_default().push(chunk);
     }
@@ -222,10 +201,7 @@ fn what_is_lost_takes_a_timeout_and_delays_what_follows() {
         traffic = [{ kind = "bulk", transport = "reno", from = "h0", to = "r0", size = "14480B" }]
         probes = [{ kind = "latency", flows = [0] }]
     "#;
-    let experiment = Experiment::parse(text, &[]).unwrap();
-    let run = experiment
-        .run(RunOptions::default(), |_| ControlFlow::Continue(()))
-        .unwrap();
+    let run = run_with(&parse::<&str>(text, &[]), RunOptions::default());
     let chunks = &latencies(&run)[&0];
     assert_eq!(chunks.len(), 10);
     let serialisation = 1500.0 * 8.0 / 10e6;
