@@ -165,9 +165,9 @@ fn latencies_are_those_of_all_data_delivered() {
     let (starts, ends) = (numbers(flows, "start_s"), numbers(flows, "finish_s"));
     let of = latencies(&run);
     assert!(of.len() > 40, "{} flows", of.len());
-    for (row, flow) in indices(flows, "flow").into_iter().enumerate() {
+    for (row, flow) in indices(flows, "flow").iter().enumerate() {
         // Of the last flows of a loop nothing has arrived yet.
-        let chunks = of.get(&flow).map_or(&[][..], Vec::as_slice);
+        let chunks = of.get(flow).map_or(&[][..], Vec::as_slice);
         if bytes[row] > 0 || ends[row].is_some() {
             assert!(!chunks.is_empty(), "flow {flow}");
         }
