@@ -7,8 +7,7 @@ mod experiment;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use experiment::{GBPS, cc, everywhere, flow, queue, setup, transport};
-use weft_fabric::{FatTree, Topology};
+use experiment::{GBPS, cc, everywhere, fat_tree, flow, queue, setup, transport};
 use weft_packet::{Setup, Simulation};
 use weft_spec::{Profile, Rate, Time};
 
@@ -36,15 +35,12 @@ static COUNTING: Counting = Counting;
 
 /// 16 hosts, each with 4 subflows to another in a permutation.
 fn permutation() -> Setup {
-    let fabric = FatTree {
-        k: 4,
-        rate: Rate(10 * GBPS),
-        delay: Time::from_us(1),
-        oversubscription: 1,
-        host_rate: None,
-    }
-    .build(&everywhere(queue(100, Some(10))))
-    .unwrap();
+    let fabric = fat_tree(
+        4,
+        Rate(10 * GBPS),
+        Time::from_us(1),
+        &everywhere(queue(100, Some(10))),
+    );
     let flows = (0..16).map(|from| flow(from, (from + 5) % 16)).collect();
     setup(
         fabric,

@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use weft_cc::Algorithm;
-use weft_fabric::{Fabric, ManyToOne, PortQueues, Queue, Topology};
+use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology};
 use weft_packet::{FlowRecord, Offload, Outcome, Scheduler, Setup, Simulation, SubflowRecord, Transport};
 use weft_paths::Ecmp;
 use weft_spec::{Amount, Profile, Rate, Size, Time};
@@ -37,6 +37,19 @@ pub fn many_to_one(senders: u32, delay: Time, queue: Queue) -> Fabric {
         sender_rate: None,
     }
     .build(&everywhere(queue))
+    .unwrap()
+}
+
+/// A fat-tree whose links have one rate and delay.
+pub fn fat_tree(k: u32, rate: Rate, delay: Time, queues: &PortQueues) -> Fabric {
+    FatTree {
+        k,
+        rate,
+        delay,
+        oversubscription: 1,
+        host_rate: None,
+    }
+    .build(queues)
     .unwrap()
 }
 

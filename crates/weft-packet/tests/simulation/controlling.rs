@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::experiment::{assert_conserved, cc, flow, queue, setup, sized, transport};
-use weft_fabric::{Fabric, FatTree, PortQueues, Topology};
+use crate::experiment::{GBPS, assert_conserved, cc, fat_tree, flow, queue, setup, sized, transport};
+use weft_fabric::{Fabric, PortQueues};
 use weft_packet::{Change, LinkEvent, Outcome, Setup, Simulation};
 use weft_paths::{Controller, FirstFit};
 use weft_spec::{Profile, Rate, Time};
@@ -16,15 +16,7 @@ fn fabric() -> Fabric {
         switch: queue(100, None),
         host: queue(100, None),
     };
-    FatTree {
-        k: 4,
-        rate: Rate(1_000_000_000),
-        delay: Time::from_us(10),
-        oversubscription: 1,
-        host_rate: None,
-    }
-    .build(&queues)
-    .unwrap()
+    fat_tree(4, Rate(GBPS), Time::from_us(10), &queues)
 }
 
 #[allow(clippy::unnecessary_wraps)] // as a setup has it

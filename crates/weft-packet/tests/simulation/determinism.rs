@@ -1,7 +1,7 @@
 //! A run is a function of its setup and seed: not of threads, of slices, or of the run before.
 
-use crate::experiment::{GBPS, cc, everywhere, flow, queue, setup, sized, transport};
-use weft_fabric::{FatTree, PortQueues, Queue, Topology};
+use crate::experiment::{GBPS, cc, everywhere, fat_tree, flow, queue, setup, sized, transport};
+use weft_fabric::{PortQueues, Queue};
 use weft_packet::{Outcome, Probe, Scheduler, Setup, Simulation, Transport};
 use weft_spec::{Amount, Profile, Rate, Time, find};
 use weft_traffic::{Context, Flow, TRAFFIC};
@@ -25,21 +25,18 @@ fn hasty() -> Profile {
 /// A fat-tree on which everything happens at once: losses, marks, timeouts, joins, delayed acknowledgements,
 /// both schedulers, three echoes, queues limited in bytes.
 fn mixed(seed: u64) -> Setup {
-    let fabric = FatTree {
-        k: 4,
-        rate: Rate(10 * GBPS),
-        delay: Time::from_us(1),
-        oversubscription: 1,
-        host_rate: None,
-    }
-    .build(&PortQueues {
-        switch: Queue {
-            limit: Amount::Bytes(45_000),
-            mark: Some(Amount::Packets(10)),
+    let fabric = fat_tree(
+        4,
+        Rate(10 * GBPS),
+        Time::from_us(1),
+        &PortQueues {
+            switch: Queue {
+                limit: Amount::Bytes(45_000),
+                mark: Some(Amount::Packets(10)),
+            },
+            host: queue(200, None),
         },
-        host: queue(200, None),
-    })
-    .unwrap();
+    );
     let transports = vec![
         transport(cc("lia", &[]), 8, hasty()),
         transport(cc("dctcp", &[]), 1, hasty()),
@@ -155,15 +152,12 @@ fn unequal(seed: u64) -> Setup {
 
 /// Flows that open when others end: jobs, and a closed loop beside them.
 fn reacting(seed: u64) -> Setup {
-    let fabric = FatTree {
-        k: 4,
-        rate: Rate(10 * GBPS),
-        delay: Time::from_us(1),
-        oversubscription: 1,
-        host_rate: None,
-    }
-    .build(&everywhere(queue(40, Some(10))))
-    .unwrap();
+    let fabric = fat_tree(
+        4,
+        Rate(10 * GBPS),
+        Time::from_us(1),
+        &everywhere(queue(40, Some(10))),
+    );
     let names: Vec<&str> = fabric.nodes.iter().map(|node| node.name.as_str()).collect();
     let hosts: Vec<&str> = fabric.hosts.iter().map(|&node| names[node as usize]).collect();
     let program = |traffic, kind, fields: &str| {

@@ -1,7 +1,7 @@
 //! Links that die, come back, or change their rate or delay while flows use them.
 
-use crate::experiment::{cc, flow, many_to_one, queue, run, setup, sized, transport};
-use weft_fabric::{Fabric, FatTree, PortQueues, Topology};
+use crate::experiment::{self, cc, flow, many_to_one, queue, run, setup, sized, transport};
+use weft_fabric::{Fabric, PortQueues};
 use weft_packet::{Change, LinkEvent, Outcome, Setup, Simulation};
 use weft_spec::{Profile, Rate, Time};
 use weft_traffic::Flow;
@@ -20,15 +20,7 @@ fn fat_tree(k: u32, mbps: u64) -> Fabric {
         switch: queue(100, None),
         host: queue(1000, None),
     };
-    FatTree {
-        k,
-        rate: Rate(mbps * 1_000_000),
-        delay: Time::from_us(2),
-        oversubscription: 1,
-        host_rate: None,
-    }
-    .build(&queues)
-    .unwrap()
+    experiment::fat_tree(k, Rate(mbps * 1_000_000), Time::from_us(2), &queues)
 }
 
 /// Links from and to a node.

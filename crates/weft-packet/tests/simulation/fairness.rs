@@ -1,8 +1,8 @@
 //! Identical flows over equal links share alike, and no sender is ahead because of its number. Nothing is kinder than a user's
 //! experiment: hosts send as fast as the bottleneck, with the profile `linux`, its jitter and its card.
 
-use crate::experiment::{GBPS, assert_within, cc, flow, queue, setup, transport};
-use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology};
+use crate::experiment::{self, GBPS, assert_within, cc, flow, queue, setup, transport};
+use weft_fabric::{Fabric, ManyToOne, PortQueues, Queue, Topology};
 use weft_packet::{Nic, Outcome, Setup, Simulation};
 use weft_spec::{PROFILES, Profile, Rate, Time};
 use weft_traffic::Flow;
@@ -35,15 +35,11 @@ fn star(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
 
 /// Hosts of other pods than the receiver's, whose last link all share.
 fn fat_tree(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
-    let topology = FatTree {
-        k: 4,
-        rate,
-        delay: DELAY,
-        host_rate: None,
-        oversubscription: 1,
-    };
     let flows = (0..senders).map(|host| flow(4 + host, 0));
-    (topology.build(&pushing_back(queue)).unwrap(), flows.collect())
+    (
+        experiment::fat_tree(4, rate, DELAY, &pushing_back(queue)),
+        flows.collect(),
+    )
 }
 
 /// Identical flows of one algorithm.

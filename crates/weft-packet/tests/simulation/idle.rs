@@ -1,7 +1,6 @@
 //! An idle fat-tree: multipath flows of 256 KB by defaults, as a user would ask for them, end when they have arrived.
 
-use crate::experiment::{GBPS, cc, everywhere, queue, run, setup, sized, sum, transport};
-use weft_fabric::{FatTree, Topology};
+use crate::experiment::{GBPS, cc, everywhere, fat_tree, queue, run, setup, sized, sum, transport};
 use weft_packet::{Outcome, Scheduler, Transport};
 use weft_spec::{Profile, Rate, Time};
 use weft_traffic::Flow;
@@ -11,15 +10,12 @@ const FLOWS: u32 = 800;
 
 /// Flows at irregular times, one every 128 us in the mean, from every host to any other; AMP with four subflows.
 fn flows(scheduler: Scheduler) -> Outcome {
-    let fabric = FatTree {
-        k: 4,
-        rate: Rate(10 * GBPS),
-        delay: Time::from_us(5),
-        host_rate: None,
-        oversubscription: 1,
-    }
-    .build(&everywhere(queue(100, Some(10))))
-    .unwrap();
+    let fabric = fat_tree(
+        4,
+        Rate(10 * GBPS),
+        Time::from_us(5),
+        &everywhere(queue(100, Some(10))),
+    );
     let hash = |i: u32| i.wrapping_mul(2_654_435_761) ^ i.wrapping_mul(40_503) >> 3;
     let flows = (0..FLOWS).map(|i| {
         let (from, step) = (hash(i) % HOSTS, 1 + hash(i + FLOWS) % (HOSTS - 1));

@@ -1,7 +1,7 @@
 //! MMPTCP: packets scattered over all paths first, several subflows later.
 
-use crate::experiment::{cc, flow, queue, run, setup, sized, sum, transport};
-use weft_fabric::{Fabric, FatTree, PortQueues, Topology};
+use crate::experiment::{GBPS, cc, fat_tree, flow, queue, run, setup, sized, sum, transport};
+use weft_fabric::{Fabric, PortQueues};
 use weft_packet::{Outcome, Setup, Transport};
 use weft_paths::{Mmptcp, Policy};
 use weft_spec::{Profile, Rate, Recovery, Size, Time};
@@ -13,15 +13,7 @@ fn fabric() -> Fabric {
         switch: queue(10_000, None),
         host: queue(10_000, None),
     };
-    FatTree {
-        k: 4,
-        rate: Rate(1_000_000_000),
-        delay: Time::from_us(5),
-        oversubscription: 1,
-        host_rate: None,
-    }
-    .build(&queues)
-    .unwrap()
+    fat_tree(4, Rate(GBPS), Time::from_us(5), &queues)
 }
 
 fn scatter(threshold: u64) -> Policy {
@@ -124,15 +116,8 @@ fn losses_are_repaired() {
         switch: queue(8, None),
         host: queue(1_000, None),
     };
-    let tree = FatTree {
-        k: 4,
-        rate: Rate(1_000_000_000),
-        delay: Time::from_us(5),
-        oversubscription: 1,
-        host_rate: None,
-    };
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
-        let fabric = tree.build(&queues).unwrap();
+        let fabric = fat_tree(4, Rate(GBPS), Time::from_us(5), &queues);
         let setup = Setup {
             trace_hash: true,
             ..setup(fabric, vec![sends(scatter(100_000), 3, recovery)], short())

@@ -1,7 +1,7 @@
 //! Policies by which packets of one subflow take different paths.
 
-use crate::experiment::{cc, flow, queue, run, setup, transport};
-use weft_fabric::{FatTree, PortQueues, Topology};
+use crate::experiment::{GBPS, cc, fat_tree, flow, queue, run, setup, transport};
+use weft_fabric::PortQueues;
 use weft_packet::{Outcome, Transport};
 use weft_paths::{Flowlet, Policy};
 use weft_spec::{Profile, Rate, Time};
@@ -12,15 +12,7 @@ fn alone(paths: Policy, cwnd: f64) -> (Outcome, Vec<(String, u64)>) {
         switch: queue(100, None),
         host: queue(1000, None),
     };
-    let fabric = FatTree {
-        k: 4,
-        rate: Rate(10_000_000_000),
-        delay: Time::from_us(1),
-        oversubscription: 1,
-        host_rate: None,
-    }
-    .build(&queues)
-    .unwrap();
+    let fabric = fat_tree(4, Rate(10 * GBPS), Time::from_us(1), &queues);
     let names: Vec<String> = fabric
         .links
         .iter()

@@ -2,9 +2,10 @@
 //! the theory they are around.
 
 use crate::experiment::{
-    GBPS, assert_conserved, assert_within, cc, everywhere, flow, queue, run, setup, sized, transport,
+    GBPS, assert_conserved, assert_within, cc, everywhere, fat_tree, flow, queue, run, setup, sized,
+    transport,
 };
-use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Topology, TwoBottlenecks};
+use weft_fabric::{Fabric, ManyToOne, PortQueues, Topology, TwoBottlenecks};
 use weft_packet::{Outcome, Probe, Sample, Setup, Simulation, Transport};
 use weft_paths::ByInterface;
 use weft_spec::{Profile, Rate, Recovery, Time};
@@ -411,14 +412,8 @@ fn idle_paths_take_what_they_must() {
         }
     };
     for bytes in [1, 700, 1447, 1448] {
-        let fat_tree = FatTree {
-            k: 4,
-            rate: Rate(25 * GBPS),
-            delay: Time(777_777),
-            oversubscription: 1,
-            host_rate: None,
-        };
-        let fabric = fat_tree.build(&everywhere(queue(100, Some(10)))).unwrap();
+        let queues = everywhere(queue(100, Some(10)));
+        let fabric = fat_tree(4, Rate(25 * GBPS), Time(777_777), &queues);
         // To another pod: six links, all alike.
         let path = vec![fabric.links[0].clone(); 6];
         check(fabric, 0, 15, bytes, path.clone(), path);

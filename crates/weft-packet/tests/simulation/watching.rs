@@ -1,7 +1,7 @@
 //! Connections that watch the paths of their subflows.
 
-use crate::experiment::{cc, everywhere, queue, run, setup, sized, sum, transport};
-use weft_fabric::{Fabric, FatTree, LeafSpine, Topology, TwoBottlenecks};
+use crate::experiment::{GBPS, cc, everywhere, fat_tree, queue, run, setup, sized, sum, transport};
+use weft_fabric::{Fabric, LeafSpine, Topology, TwoBottlenecks};
 use weft_packet::{
     Change, FlowRecord, LinkEvent, Nic, Offload, Outcome, Scheduler, Setup, Simulation, Transport,
 };
@@ -168,20 +168,15 @@ fn paths_that_are_slow_in_turns_hold_nothing_back() {
 /// one packet, is given 47 chunks anew. All of them are acknowledged before it has sent a second one.
 #[test]
 fn copies_of_what_is_acknowledged_wait_for_nothing() {
-    let fabric = FatTree {
-        k: 4,
-        rate: Rate(10_000_000_000),
-        delay: Time(12_500_000),
-        oversubscription: 1,
-        host_rate: None,
-    };
+    let fabric = fat_tree(
+        4,
+        Rate(10 * GBPS),
+        Time(12_500_000),
+        &everywhere(queue(1000, None)),
+    );
     let setup = Setup {
         offload: MERGED,
-        ..setup(
-            fabric.build(&everywhere(queue(1000, None))).unwrap(),
-            vec![warp(Scheduler::Linux)],
-            vec![sized(0, 4, 214_201)],
-        )
+        ..setup(fabric, vec![warp(Scheduler::Linux)], vec![sized(0, 4, 214_201)])
     };
     let flow = &run(setup, Time::from_ms(100)).flows[0];
     let again = sum(flow, |s| s.packets_sent) - 214_201_u64.div_ceil(1400);
