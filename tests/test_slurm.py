@@ -5,6 +5,7 @@ There is no Slurm here. `sbatch` and `scancel` are shell scripts that start a jo
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -50,6 +51,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         for process in psutil.process_iter():
             if process.pid == int(pid.read_text()):
                 process.kill()
+    gc.collect()  # so that clusters remove their files before pytest does
 
 
 def write_program(file: Path, text: str) -> None:
