@@ -13,6 +13,7 @@ use weft_run::{
 use weft_spec::{Spec, SpecError, Time, apply_override, read_table};
 
 use crate::classes::ClassNames;
+use crate::files;
 use crate::memory::Room;
 use crate::probes::MAX_SAMPLES;
 use crate::resolve::{Resolved, resolve};
@@ -100,7 +101,11 @@ impl Experiment {
     pub fn read(text: &str, reading: &Reading<'_>) -> Result<Self, SpecError> {
         let mut table = read_table(text)?;
         if let Some(folder) = reading.folder {
-            weft_traffic::anchor_files(&mut table, folder);
+            // Absolute, so that the resolved spec is the same experiment from anywhere.
+            files::anchor(
+                &mut table,
+                &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
+            );
         }
         for assignment in reading.overrides {
             apply_override(&mut table, assignment)?;

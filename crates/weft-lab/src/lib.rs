@@ -26,6 +26,7 @@
 mod classes;
 mod events;
 mod experiment;
+mod files;
 mod homes;
 mod layers;
 mod linux;

@@ -322,7 +322,19 @@ impl CongestionControl for Connection {
         self.class.echo
     }
 
-    event!(on_open, open, "on_open");
+    fn on_open(&mut self, w: &mut [weft_cc::Window], s: usize) {
+        let Overrides { open, pacing, .. } = self.class.overrides;
+        if open {
+            self.tell(w, |it, w| it.call_method1(intern!(it.py(), "on_open"), (w, s)));
+        } else if let Some(native) = &mut self.native {
+            native.on_open(w, s);
+        }
+        if pacing && !open {
+            // Its object is there from the first packet on.
+            self.tell(w, |it, _| Ok(it.clone()));
+        }
+    }
+
     event!(on_ack, ack, "on_ack", ack: weft_cc::Ack => Ack {
         acked: ack.acked,
         marked: ack.marked,

@@ -67,8 +67,12 @@ pub struct Profile {
     pub sample_handshake_rtt: bool,
     /// RTO before the first RTT sample (RFC 6298, rule 2.1).
     pub initial_rto: Time,
-    /// Lower bound of the RTO.
+    /// Lower bound of the RTO, or of its part beyond SRTT.
     pub min_rto: Time,
+    /// Is the minimum RTO the least by which the RTO exceeds SRTT, or the least RTO (RFC 6298, rule 2.4)? The
+    /// former is Linux's way, which matters where round trips are as long as the minimum RTO. It is off in
+    /// every profile.
+    pub min_rto_beyond_srtt: bool,
     /// Upper bound of the RTO.
     pub max_rto: Time,
     /// Loss recovery: "newreno" (RFC 6582), "sack" (RFC 6675) or "rack" (RFC 8985).
@@ -121,7 +125,8 @@ pub struct Profile {
     pub confirmed_joins: bool,
     /// Joins start after a uniformly random delay of up to this, counted from when they may start.
     pub join_delay: Time,
-    /// Shared receive buffer of a connection in bytes; limits the data in flight at connection level.
+    /// Shared receive buffer of a connection in bytes, at most 2^30; limits the data in flight at connection
+    /// level.
     #[serde(with = "bytes")]
     #[schemars(with = "Size")]
     pub receive_buffer: u64,
@@ -203,6 +208,7 @@ impl Profile {
             sample_handshake_rtt: true,
             initial_rto: Time::from_ms(1_000),
             min_rto: Time::from_ms(200),
+            min_rto_beyond_srtt: false,
             max_rto: Time::from_ms(120_000),
             recovery: Recovery::Rack,
             tail_loss_probe: true,
@@ -245,6 +251,7 @@ impl Profile {
             sample_handshake_rtt: false,
             initial_rto: Time::from_ms(1_500),
             min_rto: Time::from_ms(200),
+            min_rto_beyond_srtt: false,
             max_rto: Time::from_ms(60_000),
             recovery: Recovery::NewReno,
             tail_loss_probe: false,
@@ -376,6 +383,14 @@ impl Profile {
             let given = format!("{} is less than one segment", Size(self.receive_buffer));
             return refuse("receive_buffer", given, &format!("at least {}B", self.mss));
         }
+        if self.receive_buffer > LARGEST_WINDOW {
+            let given = Size(self.receive_buffer).to_string();
+            return refuse(
+                "receive_buffer",
+                given,
+                &format!("at most {LARGEST_WINDOW}B (RFC 7323, section 2.3)"),
+            );
+        }
         if self.stall_on_held_data && self.reinject {
             // Subflows whose data is out of the connection's order would wait for each other for ever.
             return refuse(
@@ -390,6 +405,9 @@ impl Profile {
 
 /// Beyond this many packets no window ever gets: at 1448 bytes it is 1.5 TB.
 const MAX_WINDOW: f64 = 1e9;
+
+/// "The maximum window [is] 2^30": beyond it sequence numbers of 32 bits do not tell old from new (RFC 7323, section 2.3).
+const LARGEST_WINDOW: u64 = 1 << 30;
 
 /// Settings that differ from a profile's: any of [`Profile`]'s fields, unchecked until they are applied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

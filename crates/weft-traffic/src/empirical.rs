@@ -1,12 +1,9 @@
 //! Empirical distributions of sizes: cumulative distributions as the literature tabulates them.
 
-use std::path::Path;
-
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
 use weft_spec::{Size, SpecError, read_text};
 
 use crate::sizes::{Checked, LARGEST, Sizes};
@@ -96,29 +93,6 @@ impl Checked for Empirical {
 
 /// A curve of ten thousands of points is no longer.
 const LONGEST: u64 = 1 << 20;
-
-/// Lets the relative paths of files in a spec start at `folder`. Call it before overrides, whose paths are a command's.
-pub fn anchor_files(spec: &mut Table, folder: &Path) {
-    let named = |name: &str| WORKLOADS.iter().any(|(workload, _)| *workload == name);
-    if spec.get("kind").and_then(Value::as_str) == Some("empirical")
-        && let Some(Value::String(cdf)) = spec.get_mut("cdf")
-        && !named(cdf)
-        && let Some(path) = folder.join(&*cdf).to_str()
-    {
-        path.clone_into(cdf);
-    }
-    for (_, value) in spec.iter_mut() {
-        anchor_files_in(value, folder);
-    }
-}
-
-fn anchor_files_in(value: &mut Value, folder: &Path) {
-    match value {
-        Value::Table(table) => anchor_files(table, folder),
-        Value::Array(items) => items.iter_mut().for_each(|item| anchor_files_in(item, folder)),
-        _ => {}
-    }
-}
 
 impl Sizes for Empirical {
     fn mean(&self) -> f64 {

@@ -24,7 +24,7 @@ mod stride;
 pub use all_to_all::AllToAll;
 pub use bulk::Bulk;
 pub use closed_loop::ClosedLoop;
-pub use empirical::{WORKLOADS, anchor_files};
+pub use empirical::WORKLOADS;
 pub use flow::{Class, Classes, Flow};
 pub use flow_list::{FlowList, Format};
 pub use hosts::{HostRef, HostSet};

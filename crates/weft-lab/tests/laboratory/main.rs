@@ -5,6 +5,7 @@ mod experiment;
 mod architecture;
 mod combinations;
 mod events;
+mod files;
 mod flow_level;
 mod kernel;
 mod layers;

@@ -57,8 +57,12 @@ impl Host {
         let ack = subflow.widen(packet.seq);
         if ack > subflow.una && ack <= subflow.nxt {
             self.on_new_ack(packet, ack, at);
-        } else if ack == subflow.una && !subflow.segments.is_empty() {
-            self.on_duplicate_ack(packet, at);
+        } else if ack == subflow.una {
+            if !subflow.segments.is_empty() {
+                self.on_duplicate_ack(packet, at);
+            } else if subflow.probe_end != 0 || packet.flags & DUPLICATE != 0 {
+                self.on_late_duplicate(packet, at);
+            }
         }
         if joins {
             self.open_joins(index, at);
@@ -219,8 +223,10 @@ impl Host {
             lose_overtaken(connection, subflow, profile, packet.slot, at);
         }
         let marked = marked_by_duplicate(connection.echo, packet.flags);
+        let marked_and_new = marked.min(sacked.delivered);
         subflow.round.acked += sacked.delivered;
-        subflow.round.marked += marked.min(sacked.delivered);
+        subflow.round.marked += marked_and_new;
+        subflow.stats.marked += u64::from(marked_and_new);
         let report = Ack {
             acked: sacked.delivered,
             marked,
@@ -248,6 +254,20 @@ impl Host {
                 sacked.delivered
             };
             subflow.reduce(delivered, false);
+        }
+    }
+
+    /// An acknowledgement with nothing new although nothing is outstanding: it says that what was sent again had arrived.
+    #[cold]
+    fn on_late_duplicate(&mut self, packet: &Packet, at: &mut At<'_>) {
+        let subflow = &mut self.subflows[packet.slot as usize];
+        let connection = &mut self.connections[subflow.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        if subflow.probe_end != 0 {
+            on_probe_acknowledged(connection, subflow, subflow.una, true, at.now);
+        }
+        if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
+            on_duplicate(connection, subflow, packet);
         }
     }
 }

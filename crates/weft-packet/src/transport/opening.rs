@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weft_cc::{CongestionControl, Window};
 use weft_paths::{PathPolicy, Way, draw};
+use weft_spec::Profile;
 
 use crate::engine::At;
 use crate::engine::packet::{ACK, PROTECTED, Packet, SYN};
@@ -16,6 +17,7 @@ use super::queues::Queues;
 use super::reassembly::{Chunks, Islands};
 use super::receiver::{Assembly, Receiver};
 use super::retiring::put;
+use super::rtt::RttEstimator;
 use super::scattering::{expect_reordering, join_after};
 use super::subflow::{State, Subflow};
 use super::wandering::Wandering;
@@ -119,7 +121,9 @@ impl Host {
             return;
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        subflow.syn_sent = at.now;
+        if subflow.stats.syn_timeouts == 0 {
+            subflow.syn_sent = at.now;
+        }
         subflow.state = State::SynSent;
         subflow.arm(slot, at);
         at.send(&Packet {
@@ -209,7 +213,8 @@ impl Host {
     }
 
     /// A SYN/ACK arrived. Which SYN it answers its number tells, as a timestamp would; without those, an answer to a SYN sent twice
-    /// gives no sample (Karn).
+    /// gives no sample (Karn). "If the SYN or SYN/ACK is lost, the initial window [...] MUST be one segment" (RFC 5681, section 3.1);
+    /// Linux allows for one loss, and for a late answer to the first SYN (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
     pub(super) fn on_syn_ack(&mut self, packet: &Packet, at: &mut At<'_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         if subflow.state != State::SynSent {
@@ -219,12 +224,17 @@ impl Host {
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let s = subflow.index as usize;
         subflow.peer = packet.seq;
-        let last = u64::from(packet.chunk) == subflow.stats.syn_timeouts;
-        if profile.sample_handshake_rtt && last && (profile.timestamps || packet.chunk == 0) {
-            subflow.rtt.sample(at.now - subflow.syn_sent);
+        let timeouts = subflow.stats.syn_timeouts;
+        if profile.sample_handshake_rtt && (profile.timestamps || timeouts == 0) {
+            subflow
+                .rtt
+                .sample(at.now - syn_sent_at(subflow, packet.chunk.into(), profile));
             let rtt = subflow.rtt.srtt() as f64 * 1e-12;
             connection.windows[s].srtt = rtt;
             connection.windows[s].min_rtt = rtt;
+        }
+        if timeouts > 1 && !(profile.timestamps && packet.chunk == 0) {
+            connection.windows[s].cwnd = 1.0;
         }
         if s > 0 && profile.confirmed_joins {
             self.confirm(packet.slot, at);
@@ -292,4 +302,17 @@ impl Host {
         let range = u128::from(profile.join_delay.0) + 1;
         ((u128::from(hash) * range) >> 64) as u64
     }
+}
+
+/// When a subflow's `nth` SYN was sent: each after the first at the end of the time-out of the one before.
+fn syn_sent_at(subflow: &Subflow, nth: u64, profile: &Profile) -> u64 {
+    let mut rtt = RttEstimator::of(profile);
+    let mut sent = subflow.syn_sent;
+    for timeouts in 1..=nth {
+        sent += rtt.rto();
+        if timeouts > profile.syn_linear_timeouts.into() {
+            rtt.back_off();
+        }
+    }
+    sent
 }

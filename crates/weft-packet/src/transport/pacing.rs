@@ -36,7 +36,9 @@ impl Connection {
         let Some(rate) = asked.or_else(|| self.paced.then(own)) else {
             return;
         };
-        if subflow.stats.packets_sent < UNPACED || rate.is_nan() || rate <= 0.0 {
+        // This one counts, too.
+        if subflow.stats.packets_sent + 1 < UNPACED || rate.is_nan() || rate <= 0.0 {
+            subflow.may_leave = now;
             return;
         }
         let interval = (1e12 / rate) as u64;

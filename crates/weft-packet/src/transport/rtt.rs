@@ -1,5 +1,7 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 
+use weft_spec::Profile;
+
 /// The estimator of one subflow, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttEstimator {
@@ -9,10 +11,21 @@ pub struct RttEstimator {
     /// The smallest sample; `u64::MAX` before there is one.
     least: u64,
     min_rto: u64,
+    /// The least by which it exceeds `srtt`.
+    least_beyond: u64,
     max_rto: u64,
 }
 
 impl RttEstimator {
+    /// That of a profile.
+    pub fn of(profile: &Profile) -> Self {
+        let [initial, least, most] = [profile.initial_rto, profile.min_rto, profile.max_rto];
+        Self {
+            least_beyond: if profile.min_rto_beyond_srtt { least.0 } else { 0 },
+            ..Self::new(initial.0, least.0, most.0)
+        }
+    }
+
     /// Before the first sample the RTO is `initial_rto` (rule 2.1).
     pub fn new(initial_rto: u64, min_rto: u64, max_rto: u64) -> Self {
         Self {
@@ -21,11 +34,13 @@ impl RttEstimator {
             rto: initial_rto.min(max_rto),
             least: u64::MAX,
             min_rto,
+            least_beyond: 0,
             max_rto,
         }
     }
 
-    /// A sample (rules 2.2 and 2.3; alpha = 1/8, beta = 1/4, K = 4; the clock's granularity is negligible).
+    /// A sample (rules 2.2 and 2.3; alpha = 1/8, beta = 1/4, K = 4; the clock's granularity is negligible). Linux bounds the
+    /// variance's part alone (`tcp_rtt_estimator`, `__tcp_set_rto`): without variance the RTO is still longer than the RTT.
     #[inline(always)]
     pub fn sample(&mut self, rtt: u64) {
         self.note(rtt);
@@ -36,7 +51,7 @@ impl RttEstimator {
             self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(rtt)) / 4;
             self.srtt = (7 * self.srtt + rtt) / 8;
         }
-        self.rto = (self.srtt + 4 * self.rttvar).clamp(self.min_rto, self.max_rto);
+        self.rto = (self.srtt + (4 * self.rttvar).max(self.least_beyond)).clamp(self.min_rto, self.max_rto);
     }
 
     /// A round trip that may be shorter than any sample: that of the last segment that an acknowledgement covers.

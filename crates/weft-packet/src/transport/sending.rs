@@ -10,6 +10,7 @@ use super::host::Host;
 use super::nic::Lines;
 use super::segments::Segment;
 use super::subflow::Subflow;
+use super::timers::Alarm;
 
 impl Host {
     /// Sends what windows allow: subflow `slot`'s lost segments, then new data by the scheduler.
@@ -186,7 +187,7 @@ pub fn transmit(
         subflow.undo.on_copy();
     }
     subflow.stats.packets_sent += 1;
-    if subflow.deadline == u64::MAX {
+    if subflow.deadline == u64::MAX || subflow.alarm == Alarm::LoneProbe {
         subflow.arm(slot, at);
     }
     if let Some(wandering) = &mut subflow.wandering {

@@ -112,7 +112,7 @@ pub struct Subflow {
     pub deadline: u64,
     /// The earliest timer set with the engine that has not fired; `u64::MAX` if there is none.
     pub timer: u64,
-    /// When the SYN was last sent.
+    /// When the first SYN was sent.
     pub syn_sent: u64,
     /// Counters.
     pub stats: Stats,
@@ -167,7 +167,7 @@ impl Subflow {
             dupack_threshold: profile.dupack_threshold,
             departed: 0,
             segments: Segments::default(),
-            rtt: RttEstimator::new(profile.initial_rto.0, profile.min_rto.0, profile.max_rto.0),
+            rtt: RttEstimator::of(profile),
             probe_slack: probe_slack(profile),
             probe_end: 0,
             timed_out: u64::MAX,

@@ -47,6 +47,14 @@ impl Subflow {
         self.set_deadline(at.now + wait, slot, at);
     }
 
+    /// When a probe is due by what was sent last: new data restarts its timer, but not beyond the RTO of the first segment (RFC 8985,
+    /// section 7.2). It is looked at when the timer fires, so that sending costs nothing.
+    fn probe_due(&self) -> u64 {
+        let wait = 2 * self.rtt.srtt() + self.probe_slack;
+        let rto = self.segments.head_sent_at().saturating_add(self.rtt.rto());
+        self.segments.tail_sent_at().saturating_add(wait).min(rto)
+    }
+
     /// Moves the deadline. The engine's timer is moved only when it would come too late: an earlier one finds on firing that
     /// the deadline has moved on.
     #[inline(always)]
@@ -154,6 +162,11 @@ impl Host {
             subflow.arm_for_the_head(slot, at);
             return;
         }
+        let due = subflow.probe_due();
+        if due > at.now && subflow.alarm == Alarm::Probe {
+            subflow.set_deadline(due, slot, at);
+            return;
+        }
         if subflow.alarm == Alarm::Probe && subflow.segments.len() == 1 {
             // The acknowledgement of a single segment may be delayed: Linux allows the minimum RTO for it.
             let (rto, two) = (subflow.rtt.rto(), 2 * subflow.rtt.srtt());
@@ -167,6 +180,7 @@ impl Host {
             }
         }
         subflow.probe_again = false;
+        subflow.alarm = Alarm::Retransmit;
         let s = subflow.index;
         let new = if connection.gives() {
             connection.take_given(s)
@@ -184,7 +198,6 @@ impl Host {
             transmit(connection, subflow, &segment, profile.header, slot, at);
         }
         subflow.probe_end = subflow.nxt;
-        subflow.alarm = Alarm::Retransmit;
         let deadline = at.now + subflow.rtt.rto();
         subflow.set_deadline(deadline, slot, at);
         if let Some(chunk) = given {

@@ -342,3 +342,18 @@ fn a_protected_handshake_is_only_the_handshake() {
         }
     }
 }
+
+/// What duplicates report is counted, too.
+#[test]
+fn marks_behind_a_hole_are_counted() {
+    let mut wire = Wire::of(10.0, 100);
+    wire.cc = Algorithm::build("dctcp", &[]).unwrap();
+    let mut rule = mark(|chunk| (20..26).contains(&chunk));
+    let run = wire.run(1_000 * MS, move |seen| {
+        let lost = seen.kind == Kind::Data && seen.packet.chunk == 19 && seen.again == 0;
+        if lost { Fate::Drop } else { rule(seen) }
+    });
+    assert_eq!(run.subflow(0).stats.retransmitted, 1);
+    assert_eq!(run.subflow(0).stats.marked, 6);
+    assert!(run.finished());
+}

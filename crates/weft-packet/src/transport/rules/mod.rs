@@ -273,6 +273,8 @@ struct Wire {
     scheduler: Scheduler,
     /// Application bytes; `None` is bulk.
     bytes: Option<u64>,
+    /// What the application writes; `None` is all at once.
+    rate: Option<Rate>,
     stop: Option<u64>,
     /// Delay of the four links of each path.
     delays: Vec<u64>,
@@ -301,6 +303,7 @@ impl Wire {
             join_after: 0,
             scheduler: Scheduler::RoundRobin,
             bytes: None,
+            rate: None,
             stop: None,
             delays: vec![DELAY],
             seed: 1,
@@ -369,7 +372,7 @@ impl Wire {
                 traffic: 0,
                 class: 0,
                 round: 0,
-                rate: None,
+                rate: self.rate,
             }],
             programs: Vec::new(),
             nic: None,

@@ -145,3 +145,62 @@ fn reordering_seen_once_is_not_taken_for_loss() {
         assert!(run.finished());
     }
 }
+
+/// Segments that the application writes so many picoseconds apart, on a wire with probes.
+fn written_every(interval: u64, segments: u64) -> Wire {
+    let mut wire = probing(10.0, segments);
+    let bits = u64::from(wire.profile.mss) * 8;
+    wire.rate = Some(Rate(bits * 1_000_000_000_000 / interval));
+    wire
+}
+
+/// Section 7.2: new data starts the probe's timer anew. Each first segment of two waits for the other, and has waited for longer than
+/// the PTO when the acknowledgement of both comes.
+#[test]
+fn new_data_puts_the_probe_off() {
+    let mut wire = written_every(15 * MS, 200);
+    wire.profile.ack_every = 2;
+    wire.delays = vec![2_500 * US];
+    let run = wire.run(4_000 * MS, pass);
+    assert_eq!(run.subflow(0).stats.retransmitted, 0);
+    assert!(run.finished());
+}
+
+/// New data also ends the longer wait that a single segment is allowed: with two out, the probe is due soon.
+#[test]
+fn a_probe_that_waited_for_a_single_segment_goes_soon_after_another() {
+    let run = written_every(12 * MS, 30).run(2_000 * MS, lose(10..12));
+    assert_eq!(run.subflow(0).stats.timeouts, 0);
+    let times = run.times_of(11);
+    assert!((2 * MS..3 * MS).contains(&(times[1] - times[0])), "{times:?}");
+}
+
+/// Section 7.4.2: the duplicate of a probe in vain may be reported when nothing is outstanding any more, and is no loss then, either.
+#[test]
+fn a_probe_in_vain_is_no_loss_when_all_is_acknowledged() {
+    let script = Script::steady(10.0);
+    let mut wire = written_every(15 * MS, 20);
+    wire.cc = script.algorithm();
+    wire.profile.min_rto = Time(5 * MS);
+    // The tenth segment, alone, and its probe 5 ms later, arrive 8 ms late.
+    let run = wire.run(1_000 * MS, stalled(9 * 15 * MS - MS, 9 * MS));
+    let stats = run.subflow(0).stats;
+    assert_eq!((stats.retransmitted, stats.timeouts), (1, 0));
+    assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 0);
+    assert!(run.finished());
+}
+
+/// Section 6.2, step 5: a probe may be lost, too, and is when what was sent after it has arrived.
+#[test]
+fn a_lost_probe_is_overtaken_like_any_segment() {
+    let run = written_every(12 * MS, 30).run(2_000 * MS, |seen| {
+        let chunk = seen.packet.chunk;
+        let lost =
+            seen.kind == Kind::Data && (chunk == 10 && seen.again == 0 || chunk == 11 && seen.again < 2);
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    assert_eq!(run.subflow(0).stats.timeouts, 0);
+    let times = run.times_of(11);
+    assert!(times.len() == 3 && times[2] - times[0] < 20 * MS, "{times:?}");
+    assert!(run.finished());
+}

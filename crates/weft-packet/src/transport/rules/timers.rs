@@ -193,3 +193,52 @@ fn the_first_syns_are_sent_again_at_equal_intervals() {
     assert_eq!(subflow.rtt.srtt(), round_trip(66, &run.profile));
     assert_eq!(subflow.rtt.rto(), 200 * MS);
 }
+
+/// RFC 7323, section 4: with timestamps the answer to the first SYN is a sample even after the second SYN has left.
+#[test]
+fn the_late_answer_to_a_syn_is_a_sample() {
+    let mut wire = Wire::of(10.0, 10);
+    wire.profile.timestamps = true;
+    wire.delays = vec![300 * MS];
+    let run = wire.run(10_000 * MS, pass);
+    let stats = run.subflow(0).stats;
+    assert_eq!((stats.syn_timeouts, stats.timeouts), (1, 0));
+    let least = (run.connection().windows[0].min_rtt * 1e12).round() as u64;
+    assert_eq!(least, 4 * 300 * MS + 4 * serialisation(66));
+}
+
+/// RFC 5681, section 3.1: the initial window is one segment where SYNs were lost. Linux allows for one, and for a late answer.
+#[test]
+fn lost_syns_shrink_the_initial_window() {
+    for (lost, delay, expected) in [(0, DELAY, 10), (1, DELAY, 10), (2, DELAY, 1), (0, 600 * MS, 10)] {
+        let mut wire = Wire::of(10.0, 20);
+        wire.cc = reno(&mut wire.profile, 10.0);
+        wire.profile.timestamps = true;
+        wire.delays = vec![delay];
+        let run = wire.run(20_000 * MS, move |seen| match seen.kind {
+            Kind::Syn if seen.nth < lost => Fate::Drop,
+            _ => Fate::Pass,
+        });
+        let times: Vec<u64> = run.data().iter().map(|seen| seen.time).collect();
+        let first = times.iter().filter(|&&time| time < times[0] + 4 * delay).count();
+        assert_eq!(first, expected, "{lost} lost, {delay}");
+    }
+}
+
+/// Linux adds the minimum RTO to SRTT, so that on a long path without variance the RTO is not the round trip itself.
+#[test]
+fn the_minimum_rto_may_come_on_top_of_the_round_trip() {
+    for (beyond, rtt, expected) in [
+        (false, 40 * MS, 200),
+        (true, 40 * MS, 240),
+        (false, 400 * MS, 400),
+        (true, 400 * MS, 600),
+    ] {
+        let mut wire = Wire::of(1.0, 100);
+        wire.profile.min_rto_beyond_srtt = beyond;
+        wire.delays = vec![rtt / 4];
+        let run = wire.run(60_000 * MS, pass);
+        assert!(run.finished());
+        assert_eq!(run.subflow(0).rtt.rto() / MS, expected, "{beyond}, {rtt}");
+    }
+}

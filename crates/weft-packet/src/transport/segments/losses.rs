@@ -13,6 +13,7 @@ impl Segments {
         let patience = rtt.saturating_add(window);
         let mut due = u64::MAX;
         let mut position = self.judged.max(self.base);
+        let mut undecided = u64::MAX;
         let end = self.end();
         while position < end {
             let segment = self.at(position);
@@ -20,19 +21,25 @@ impl Segments {
                 position = segment.sent_at;
                 continue;
             }
-            if segment.flags & (LOST | AMBIGUOUS) == 0 {
-                if (segment.sent_at, position) >= newest {
-                    break;
+            if segment.flags & LOST == 0 {
+                let overtaken = (segment.sent_at, position) < newest;
+                let out_of_time = segment.sent_at.saturating_add(patience);
+                if overtaken && out_of_time <= now {
+                    self.lose(position);
+                } else {
+                    if overtaken {
+                        due = due.min(out_of_time);
+                    }
+                    if segment.flags & AMBIGUOUS == 0 {
+                        break;
+                    }
+                    // A probe, or sent again before an undo: what follows may have been sent before it.
+                    undecided = undecided.min(position);
                 }
-                if segment.sent_at.saturating_add(patience) > now {
-                    due = segment.sent_at.saturating_add(patience);
-                    break;
-                }
-                self.lose(position);
             }
             position += 1;
         }
-        self.judged = position;
+        self.judged = position.min(undecided);
         while let Some(&(sent_at, position)) = self.again.front() {
             if position >= self.base
                 && self.at(position).flags & RESENT != 0
