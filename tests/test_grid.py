@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command import INCAST, WEFT, Ended, weft
-from weft import cli
+from weft import api, cli
 from weft.errors import MissingError, OutputError, SpecError, UsageError
 from weft.grid import cluster, store
 from weft.grid.axes import Axis, label_names
@@ -316,6 +316,22 @@ def test_killed_at_ten_moments_is_as_unbroken(spec: Path) -> None:
     assert resumed.code == 0, resumed
     assert content(folder / "tables") == content(spec.parent / "unbroken" / "tables")
     assert [path.name for path in folder.rglob(".weft-*")] == []
+
+
+@pytest.mark.parametrize("levels", ["flow", "packet,flow", "flow,packet"])
+def test_tables_hold_what_each_level_has(spec: Path, levels: str) -> None:
+    outcome = run_here(planned(spec, [f"level={levels}"], 2), spec.parent / "out")
+    assert outcome.exit_code == 0
+    assert set(outcome.tables) == (set(api.TABLES) if "packet" in levels else {"flows", "subflows", "jobs", "links"})
+    assert {path.name for path in (spec.parent / "out" / "tables").iterdir()} == set(outcome.tables)
+    flows = pl.read_parquet(outcome.tables["flows"])
+    assert flows["level"].to_list() == [level for level in levels.split(",") for _ in range(8)]
+    assert flows.filter(level="flow")["fct_s"].null_count() == 0
+    if "packet" in levels:
+        assert flows["packets_sent"].is_null().to_list() == (flows["level"] == "flow").to_list()
+        alone = run_here(planned(spec, ["level=packet"]), spec.parent / "packet")
+        assert flows.columns == pl.read_parquet(alone.tables["flows"]).columns
+        assert pl.read_parquet(outcome.tables["queues"]).is_empty()
 
 
 def test_more_seeds_reuse_what_is_there(spec: Path) -> None:

@@ -247,7 +247,8 @@ def _print_outcome(outcome: Outcome) -> None:
     count, bad = len(outcome.sweep.runs), len(outcome.failures)
     counts = f"{count} runs" + (f", {outcome.reused} of them reused" if outcome.reused else "")
     terminal.print_line(counts + (f", {bad} failed; the same command retries these" if bad else ""))
-    terminal.print_line(f"Tables: {outcome.folder}/tables/TABLE/*.parquet, such as {outcome.tables['flows']}")
+    if outcome.tables:
+        terminal.print_line(f"Tables: {outcome.folder}/tables/TABLE/*.parquet, such as {outcome.tables['flows']}")
 
 
 @app.command()

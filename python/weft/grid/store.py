@@ -92,31 +92,57 @@ def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[st
     """Assembles the tables of these runs.
 
     A table's own columns follow those of the axes, `seed`, and `run`, the run's key. Rows are in the order of the
-    sweep.
+    sweep. Columns that a run's level lacks are null in its rows.
 
     Returns:
-        The folder of each table.
+        The folder of each table that a run has.
     """
     tables = folder / "tables"
     with new_folder(tables) as unfinished:
-        labels = _labels(folder, sweep, runs)
-        for table in api.TABLES:
+        rows, levels = _counted(folder, runs)
+        columns = _columns(folder, {run: rows[run] for run in levels.values()})
+        labels = _labels(sweep, runs, {name for frame in columns.values() for name in frame.columns})
+        for table, empty in columns.items():
             (unfinished / table).mkdir()
-            for part, rows in enumerate(_parts(folder, table, runs, labels)):
+            counts = {run: rows[run].get(table, 0) for run in runs}
+            for part, frame in enumerate(_parts(folder, table, empty, counts, labels)):
                 # A name's width is fixed, so that the order of names is that of rows.
-                rows.write_parquet(unfinished / table / f"{part:05}.parquet")
+                frame.write_parquet(unfinished / table / f"{part:05}.parquet")
         if tables.exists():
             shutil.rmtree(tables)
-    return {table: tables / table for table in api.TABLES}
+    return {table: tables / table for table in columns}
 
 
-def _labels(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[Planned, list[pl.Expr]]:
+def _counted(folder: Path, runs: Sequence[Planned]) -> tuple[dict[Planned, dict[str, int]], dict[str, Planned]]:
+    """How many rows each run has in each of its tables, and a run of each level."""
+    rows: dict[Planned, dict[str, int]] = {}
+    levels: dict[str, Planned] = {}
+    for run in runs:
+        place = place_of(folder, run.key)
+        manifest = _manifest(place)
+        if manifest is None:
+            raise OutputError(f"{place}: was removed; allowed: the folder of a sweep stays unchanged while it runs")
+        rows[run] = {table: manifest["rows"][table] for table in api.TABLES if table in manifest["rows"]}
+        levels.setdefault(manifest["level"], run)
+    return rows, levels
+
+
+def _columns(folder: Path, rows: dict[Planned, dict[str, int]]) -> dict[str, pl.DataFrame]:
+    """The columns of each table that one of these runs has, without rows; they depend on the level alone."""
     import polars as pl
 
-    if not runs:
-        return {}
-    first = place_of(folder, runs[0].key)
-    taken = {name for table in api.TABLES for name in pl.read_parquet_schema(first / f"{table}.parquet")}
+    found: dict[str, pl.DataFrame] = {}
+    for table in api.TABLES:
+        frames = [_read(folder, table, run).clear() for run, tables in rows.items() if table in tables]
+        if frames:
+            frames.sort(key=lambda frame: frame.width, reverse=True)
+            found[table] = pl.concat(frames, how="diagonal")
+    return found
+
+
+def _labels(sweep: Sweep, runs: Sequence[Planned], taken: set[str]) -> dict[Planned, list[pl.Expr]]:
+    import polars as pl
+
     names = label_names(sweep.axes, taken | {"seed", "run"})
     # Series, for a literal has the width of its own value alone.
     values = [pl.Series(name, axis.labels()) for name, axis in zip(names, sweep.axes, strict=True)]
@@ -129,30 +155,38 @@ def _labels(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[Planned
 
 
 def _parts(
-    folder: Path, table: str, runs: Sequence[Planned], labels: dict[Planned, list[pl.Expr]]
+    folder: Path, table: str, empty: pl.DataFrame, counts: dict[Planned, int], labels: dict[Planned, list[pl.Expr]]
 ) -> Iterator[pl.DataFrame]:
-    """The rows of all runs, file by file; at least one file, which has the columns."""
+    """The rows of all runs, file by file; at least one file, which has the columns.
+
+    Args:
+        folder: The sweep's.
+        table: Its name.
+        empty: Its own columns.
+        counts: How many rows of it each run has.
+        labels: The columns before its own.
+    """
     import polars as pl
 
-    frames: list[pl.DataFrame] = []
+    columns = empty.select(*labels[next(iter(counts))], pl.all()).clear()
+    frames = [columns]
     rows = 0
-    empty: pl.DataFrame | None = None
-    for run in runs:
-        place = place_of(folder, run.key)
-        manifest = _manifest(place)
-        if manifest is None:
-            raise OutputError(f"{place}: was removed; allowed: the folder of a sweep stays unchanged while it runs")
-        if manifest["rows"][table] == 0 and empty is not None:
+    for run, count in counts.items():
+        if count == 0:
             continue
-        new = pl.read_parquet(place / f"{table}.parquet").select(*labels[run], pl.all())
-        empty = new.clear()
-        frames.append(new)
-        rows += new.height
+        frames.append(_read(folder, table, run).select(*labels[run], pl.all()))
+        rows += count
         if rows >= ROWS_A_PART:
-            yield pl.concat(frames, rechunk=True)
-            frames, rows = [], 0
-    if frames:
-        yield pl.concat(frames, rechunk=True)
+            yield pl.concat(frames, how="diagonal", rechunk=True)
+            frames, rows = [columns], 0
+    if rows or not any(counts.values()):
+        yield pl.concat(frames, how="diagonal", rechunk=True)
+
+
+def _read(folder: Path, table: str, run: Planned) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.read_parquet(place_of(folder, run.key) / f"{table}.parquet")
 
 
 def _manifest(place: Path) -> dict[str, Any] | None:
