@@ -2821,7 +2821,13 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Lower bound of the RTO.
+    Lower bound of the RTO, or of its part beyond SRTT.
+    """
+    min_rto_beyond_srtt: bool | None = None
+    """
+    Is the minimum RTO the least by which the RTO exceeds SRTT, or the least RTO (RFC 6298, rule 2.4)? The
+    former is Linux's way, which matters where round trips are as long as the minimum RTO. It is off in
+    every profile.
     """
     mss: Annotated[
         str | None,
@@ -2863,7 +2869,8 @@ class ProfilePatch(Model):
         ),
     ] = None
     """
-    Shared receive buffer of a connection in bytes; limits the data in flight at connection level.
+    Shared receive buffer of a connection in bytes, at most 2^30; limits the data in flight at connection
+    level.
     """
     recovery: Literal["newreno", "sack", "rack"] | None = None
     """
