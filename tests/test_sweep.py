@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import weft
+from weft.errors import UsageError
 from weft.sweep import Case, sweep
 
 
@@ -46,6 +47,48 @@ def test_error_of_a_case_arrives(experiment: weft.Experiment) -> None:
     wrong = experiment.model_copy(update={"duration": "0s"})
     with pytest.raises(weft.SpecError, match="duration"):
         sweep([Case({}, experiment, 1), Case({}, wrong, 1)], measure)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([0.5, 1], pl.Float64),
+        ([1, 2.5], pl.Float64),
+        ([1, 2**31], pl.Int64),
+        ([1, 2], pl.Int64),
+        (["a", "b"], pl.String),
+        ([False, True], pl.Boolean),
+    ],
+)
+def test_labels_are_of_one_type(
+    experiment: weft.Experiment, values: list[str | int | float], kind: type[pl.DataType]
+) -> None:
+    cases = [Case({"load": value}, experiment, seed) for value, seed in zip(values, (1, 5_000_000_000), strict=True)]
+    rows = sweep(cases, measure)
+    assert rows.schema == {"load": kind, "seed": pl.Int64, "fct_s": pl.Float64}
+    assert rows.select("load", "seed").unique(maintain_order=True).rows() == list(
+        zip(values, (1, 5_000_000_000), strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([{"a": 1}, {"a": "x"}], "label 'a'"),
+        ([{"a": 2**200}], "label 'a'"),
+        ([{"a": 1}, {"b": 1}], r"labels \['a'\] and \['b'\]"),
+        ([{"seed": 1}], "label 'seed'"),
+        ([{"fct_s": 1}], "column 'fct_s'"),
+    ],
+)
+def test_labels_that_cannot_be_columns(experiment: weft.Experiment, labels: list[dict[str, int]], words: str) -> None:
+    with pytest.raises(UsageError, match=f"{words}.*; allowed: "):
+        sweep([Case(it, experiment, 1) for it in labels], measure)
+
+
+def test_workers_are_counted_from_one(experiment: weft.Experiment) -> None:
+    with pytest.raises(UsageError, match="workers is -1"):
+        sweep([Case({}, experiment, 1)], measure, workers=-1)
 
 
 @pytest.mark.usefixtures("ctrl_c")

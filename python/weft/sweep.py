@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft import api
-from weft.errors import RunError
+from weft.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,12 +49,16 @@ def sweep(
     Raises:
         KeyboardInterrupt: Ctrl-C; running experiments are stopped first.
         RunError: There are no cases.
+        UsageError: Labels cannot be columns together, a measured column has a label's name, or `workers` is below 1.
         WeftError: The first error that a run raised.
     """
     if not cases:
         raise RunError("sweep: no cases; allowed: at least one")
+    if workers is not None and workers < 1:
+        raise UsageError(f"sweep: workers is {workers}; allowed: at least 1, or None")
     import polars as pl
 
+    labels = _labels(cases)
     stop = threading.Event()
     done = [0.0] * len(cases)
 
@@ -71,8 +75,12 @@ def sweep(
         if result.partial:
             raise KeyboardInterrupt
         done[place] = 1.0
-        labels = [pl.lit(value).alias(name) for name, value in case.labels.items()]
-        return measure(result).select(*labels, pl.lit(case.seed).alias("seed"), pl.all())
+        measured = measure(result)
+        for name in (*labels, "seed"):
+            if name in measured.columns:
+                raise UsageError(f"sweep: measured column {name!r}: is a label; allowed: other names")
+        before = [pl.lit(column[place], column.dtype).alias(name) for name, column in labels.items()]
+        return measured.select(*before, pl.lit(case.seed, pl.Int64).alias("seed"), pl.all())
 
     # Runs in real time need a quiet machine: one after the other, when all else is done.
     exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]}
@@ -97,3 +105,24 @@ def sweep(
                 raise
         rows |= {place: future.result() for place, future in futures.items()}
     return pl.concat([rows[place] for place in range(len(cases))])
+
+
+def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
+    """The column of each label, of one type for all cases."""
+    import polars as pl
+
+    names = list(cases[0].labels)
+    other = next((list(case.labels) for case in cases if set(case.labels) != set(names)), None)
+    if other is not None:
+        raise UsageError(f"sweep: labels {names} and {other}; allowed: the same in all cases")
+    if "seed" in names:
+        raise UsageError("sweep: label 'seed': is a column of its own; allowed: other names")
+    found = {}
+    for name in names:
+        values = [case.labels[name] for case in cases]
+        try:
+            found[name] = pl.Series(name, values, pl.Float64 if any(isinstance(it, float) for it in values) else None)
+        except (TypeError, OverflowError) as error:
+            reason = str(error).splitlines()[0]
+            raise UsageError(f"sweep: label {name!r}: {reason}; allowed: all text or all numbers") from None
+    return found
