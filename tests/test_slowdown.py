@@ -55,6 +55,24 @@ def test_alone_with_a_wide_window_a_flow_takes_the_ideal_time() -> None:
     assert flows["slowdown"].max() < 1.002  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("framing", [0, 24])
+def test_framing_takes_time_on_the_wire(framing: int) -> None:
+    flow = {"kind": "bulk", "from": "h0", "to": "r0", "size": "1MB"}
+    transports = {
+        begin: {
+            "cc": "reno",
+            "profile": "amp-2019",
+            "tcp": {"initial_cwnd": 1000, "framing": f"{framing}B", "fct_from": begin},
+        }
+        for begin in ("established", "open")
+    }
+    traffic = [{**flow, "transport": "established"}, {**flow, "transport": "open", "start": "20ms"}]
+    flows = with_slowdown(weft.run(spec(traffic, transports=transports)))
+    # The handshake's acknowledgement, which the ideal leaves out, goes before the data.
+    late_s = (42 + framing) * 8 / 25e9
+    assert (flows["fct_s"] - flows["ideal_s"]).to_list() == pytest.approx([late_s, late_s], rel=1e-6)
+
+
 def test_of_what_shares_a_link_nobody_is_faster_than_ideal() -> None:
     traffic: list[dict[str, Any]] = [
         {"kind": "incast", "transport": "dctcp", "flows": 30, "size": "60KB"},

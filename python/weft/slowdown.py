@@ -44,7 +44,8 @@ def with_slowdown(result: Result) -> pl.DataFrame:
     """The table `flows` with three more columns: `ideal_s`, `slowdown` and `slowdown_at_least`.
 
     `ideal_s` is the FCT on the idle network. All packets leave at once, whatever the window, and take the one path that
-    is fastest for a full packet (store and forward, headers included). A handshake precedes them if `fct_from` says so.
+    is fastest for a full packet (store and forward, with headers and framing). A handshake precedes them if `fct_from`
+    says so.
     `slowdown` is `fct_s` over `ideal_s`. `slowdown_at_least` is the same for a flow that the run's end cut off, with
     the time that it had taken by then. All three are null for flows without a size.
 
@@ -59,7 +60,8 @@ def with_slowdown(result: Result) -> pl.DataFrame:
     @cache
     def sizes(transport: str) -> tuple[int, int, int]:
         tcp = transports[transport]["tcp"]
-        return size_in_bytes(tcp["mss"]), size_in_bytes(tcp["header"]), size_in_bytes(tcp["ack_size"])
+        mss, header, ack_size, framing = (size_in_bytes(tcp[it]) for it in ("mss", "header", "ack_size", "framing"))
+        return mss, header + framing, ack_size + framing
 
     @cache
     def ideal(sender: str, receiver: str, transport: str, size: int) -> float:
