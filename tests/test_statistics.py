@@ -202,6 +202,20 @@ def test_utilisation() -> None:
     assert rows["switch-switch", None]["mean"] is None
 
 
+def test_utilisation_of_bcube() -> None:
+    spec = {
+        "name": "bcube",
+        "duration": "1ms",
+        "topology": {"kind": "bcube", "n": 2, "k": 2, "rate": "1Gbps", "delay": "1us"},
+        "queues": {"limit": "100 packets"},
+        "transports": {"reno": {"cc": "reno"}},
+        "traffic": [{"kind": "stride", "transport": "reno", "stride": 3}],
+    }
+    use = statistics.utilisation(weft.run(spec).links)
+    stages = [(f"host-level{n}", direction) for n in range(3) for direction in ("down", "up")]
+    assert use.select("stage", "direction").rows() == stages
+
+
 def test_reached() -> None:
     rows = [
         (0.0, 0, 0, 10.0),

@@ -26,8 +26,8 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-LEVELS = ("host", "switch", "tor", "leaf", "agg", "int", "spine", "core")
-"""Kinds of node at the ends of a link, from the bottom of a topology up."""
+LEVELS = ("host", "switch", "tor", "leaf", "agg", "int", "spine", "core", *(f"level{n}" for n in range(16)))
+"""Kinds of node at the ends of a link, from the bottom of a topology up; the last are BCube's."""
 
 
 def jain(column: str | pl.Expr) -> pl.Expr:
