@@ -30,8 +30,9 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page(page: Path, reader: Path) -> None:
-    if "cargo" in page.read_text() and shutil.which("cargo") is None:
-        pytest.skip("no Rust toolchain on PATH")
+    for program in ("cargo", "tshark"):
+        if program in page.read_text() and shutil.which(program) is None:
+            pytest.skip(f"no {program} on PATH")
     # The crate outside the tree finds what tests in the tree have compiled of its dependencies.
     variables = {"WEFT": str(ROOT), "CARGO_TARGET_DIR": str(ROOT / "target")}
     assert Guide(page, reader, variables).follow(renew=RENEW) == []
