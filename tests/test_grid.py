@@ -364,6 +364,34 @@ def test_run_that_was_cut_off_is_run_again(spec: Path) -> None:
     assert content(folder) == tables
 
 
+@pytest.mark.parametrize("table", ["links", "flows", "manifest"])
+@pytest.mark.parametrize("left", [None, 100])
+def test_run_whose_table_is_damaged_is_run_again(spec: Path, table: str, left: int | None) -> None:
+    sweep = planned(spec, [], 2)
+    folder = spec.parent / "out"
+    run_here(sweep, folder)
+    tables = content(folder)
+    place = store.place_of(folder, sweep.runs[0].key)
+    file = place / ("manifest.json" if table == "manifest" else f"{table}.parquet")
+    whole = file.read_bytes()
+    if left is None:
+        file.unlink()
+    else:
+        file.write_bytes(whole[:left])
+    assert run_here(sweep, folder).reused == 1
+    assert content(folder) == tables
+
+
+def test_table_that_is_damaged_within_is_named(spec: Path) -> None:
+    sweep = planned(spec, [])
+    folder = spec.parent / "out"
+    run_here(sweep, folder)
+    file = store.place_of(folder, sweep.runs[0].key) / "flows.parquet"
+    file.write_bytes(b"PAR1" + bytes(file.stat().st_size - 8) + b"PAR1")
+    with pytest.raises(OutputError, match=r"flows\.parquet: cannot be read: .*; allowed: "):
+        run_here(sweep, folder)
+
+
 def test_only_one_sweep_is_at_work_in_a_folder(tmp_path: Path) -> None:
     with (
         store.opened(tmp_path / "out"),

@@ -39,8 +39,22 @@ def place_of(folder: Path, key: str) -> Path:
 
 
 def is_complete(place: Path) -> bool:
-    """Are a run's results there, and complete?"""
-    return (manifest := _manifest(place)) is not None and not manifest["partial"]
+    """Are a run's results there, and complete? Of tables only the ends are read."""
+    manifest = _manifest(place)
+    if manifest is None or manifest["partial"]:
+        return False
+    return all(_has_both_ends(place / f"{table}.parquet") for table in manifest["rows"])
+
+
+def _has_both_ends(file: Path) -> bool:
+    """Does a Parquet file begin and end as one does? One that was cut off does not."""
+    try:
+        with file.open("rb") as content:
+            first = content.read(4)
+            content.seek(-4, os.SEEK_END)
+            return first == content.read(4) == b"PAR1"
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -186,12 +200,19 @@ def _parts(
 def _read(folder: Path, table: str, run: Planned) -> pl.DataFrame:
     import polars as pl
 
-    return pl.read_parquet(place_of(folder, run.key) / f"{table}.parquet")
+    place = place_of(folder, run.key)
+    file = place / f"{table}.parquet"
+    try:
+        return pl.read_parquet(file)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        allowed = f"allowed: a table that weft has written; without {place} the same command runs it again"
+        raise OutputError(f"{file}: cannot be read: {reason}; {allowed}") from None
 
 
 def _manifest(place: Path) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
+        found = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found
+    return found if isinstance(found, dict) and {"partial", "rows", "level"} <= found.keys() else None
