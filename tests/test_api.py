@@ -103,6 +103,16 @@ def test_threads_change_nothing(experiment: weft.Experiment) -> None:
         assert all(run.tables[name].equals(table) for name, table in runs[0].tables.items())
 
 
+def test_tables_are_found_from_another_working_directory(
+    experiment: weft.Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    results = [weft.run(experiment, out="run"), weft.Result.read("run")]
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert [result.flows.height for result in results] == [4, 4]
+
+
 @pytest.mark.parametrize("threads", [0, 5000])
 def test_threads_out_of_range(experiment: weft.Experiment, threads: int) -> None:
     with pytest.raises(weft.RunError, match=f"threads: {threads}; allowed"):

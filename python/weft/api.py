@@ -99,7 +99,8 @@ def run(
     overrides = [] if seed is None else [f"seed={seed}"]
     checked = _checked(experiment, overrides, force=force)
     folder = None if out is None else Path(out)
-    return Result(checked.run(threads, trace_hash, progress, folder), folder)
+    lasting = None if folder is None else folder.absolute()  # whatever the working directory will be
+    return Result(checked.run(threads, trace_hash, progress, folder), lasting)
 
 
 class Result:
@@ -128,7 +129,7 @@ class Result:
         """
         place = Path(folder)
         result = cls.__new__(cls)
-        result.__setstate__({"manifest": _manifest(place), "folder": place, "tables": None})
+        result.__setstate__({"manifest": _manifest(place), "folder": place.absolute(), "tables": None})
         for name in result.manifest["rows"]:
             if not (place / f"{name}.parquet").is_file():
                 raise UsageError(
