@@ -54,7 +54,7 @@ impl Topology for MultiHomedFatTree {
 
     /// A subflow over each link.
     fn default_policy(&self) -> &'static str {
-        "in-turn"
+        "disjoint"
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weft_cc::{CongestionControl, Echo};
 use weft_run::{
-    Change, Counters, FlowRecord, Found, Measuring, Next, Outcome, Plan, Reacting, Running, What,
+    Change, Counters, FlowRecord, Found, Measuring, Next, Outcome, Plan, Reacting, Running, What, learned,
 };
 use weft_spec::Time;
 use weft_traffic::Flow;
@@ -144,12 +144,10 @@ impl Course {
             subflows: 0,
             plan,
         };
-        for i in 0..course.plan.events.len() {
-            let event = course.plan.events[i];
-            course.note(event.at, Step::Change(i as u32));
-            if matches!(event.change, Change::Down | Change::Up) {
-                let notice = Time(event.at.0.saturating_add(event.detect.0));
-                course.note(notice, Step::Notice(i as u32));
+        for (i, notice) in (0..).zip(learned(&course.plan.events)) {
+            course.note(course.plan.events[i as usize].at, Step::Change(i));
+            if let Some(time) = notice {
+                course.note(time, Step::Notice(i));
             }
         }
         for i in 0..course.plan.flows.len() {

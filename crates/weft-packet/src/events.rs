@@ -1,6 +1,6 @@
 //! Changes of links at exact times, and their detection by routing.
 
-use weft_run::{Change, LinkEvent};
+use weft_run::{Change, LinkEvent, learned};
 
 use crate::simulation::Simulation;
 
@@ -21,14 +21,11 @@ pub(crate) struct Agenda {
 impl Agenda {
     pub fn new(events: &[LinkEvent]) -> Self {
         let mut steps = Vec::new();
-        for event in events {
+        for (event, notice) in events.iter().zip(learned(events)) {
             steps.push((event.at.0, Step::Change(event.link, event.change)));
-            let notice = match event.change {
-                Change::Down => Step::Notice(event.link, true),
-                Change::Up => Step::Notice(event.link, false),
-                Change::Rate(_) | Change::Delay(_) => continue,
-            };
-            steps.push((event.at.0.saturating_add(event.detect.0), notice));
+            if let Some(time) = notice {
+                steps.push((time.0, Step::Notice(event.link, event.change == Change::Down)));
+            }
         }
         steps.sort_by_key(|&(time, _)| time);
         Self { steps, next: 0 }

@@ -1,6 +1,7 @@
 //! The packet level as a home of experiments.
 
 use weft_fabric::Extent;
+use weft_paths::seed_of_draws;
 use weft_run::{Counters, Error, Found, Home, Options, Outcome, Plan, Running, Transport};
 use weft_spec::{HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
 
@@ -107,7 +108,7 @@ impl Setup {
             },
             events: plan.events,
             controller: plan.controller,
-            seed: plan.spec.seed,
+            seed: seed_of_draws(plan.spec.seed),
             threads,
             trace_hash,
         }

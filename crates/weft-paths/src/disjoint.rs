@@ -3,7 +3,8 @@
 //! paths against.
 //!
 //! Paths that part early have numbers that are far apart, so the subflows go to all branches in turn, and in each branch to
-//! paths at equal steps. Where a connection begins is drawn.
+//! paths at equal steps. Numbers within a branch say which switches and which of the receiver's links follow, so each branch begins
+//! at others, and subflows of different branches do not meet again. Where a connection begins is drawn.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,10 +34,22 @@ impl PathPolicy for Disjoint {
             u64::from(way.subflows).div_ceil(paths.branches).clamp(1, each),
         );
         let step = u128::from(turn) * u128::from(each) / u128::from(turns);
-        let within = (below(hash as u32, each) + step as u64) % each;
+        let begins = u128::from(subflow % paths.branches) * u128::from(stride(each)) % u128::from(each);
+        let within = (below(hash as u32, each) + step as u64 + begins as u64) % each;
         branch * each + within
     }
 }
 
 /// Tells these draws from others for the same flow.
 const DISJOINT: u64 = 0x64_6973;
+
+/// By how much the branches' beginnings differ: without a factor in common with `each`, so that the last choice differs, and about a
+/// golden section of it, so that the others do.
+fn stride(each: u64) -> u64 {
+    let near = (each as f64 * 0.382) as u64;
+    (near.max(1)..).find(|&it| gcd(it, each) == 1).unwrap_or(1)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

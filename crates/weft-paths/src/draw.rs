@@ -6,6 +6,12 @@ pub fn draw(words: &[u64]) -> u64 {
     spread(mixed)
 }
 
+/// The seed of draws in a run with this seed. Those below 512 are their own. In greater ones bits would fall on those that number
+/// flows and nodes, and runs whose seeds differ by 512 would have the same draws, only of other flows.
+pub fn seed_of_draws(seed: u64) -> u64 {
+    if seed < 512 { seed } else { spread(seed) }
+}
+
 fn mix(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

@@ -21,7 +21,7 @@ mod vlb;
 pub use by_interface::ByInterface;
 pub use controller::{CONTROLLERS, Controller, Seen};
 pub use disjoint::Disjoint;
-pub use draw::draw;
+pub use draw::{draw, seed_of_draws};
 pub use ecmp::Ecmp;
 pub use first_fit::FirstFit;
 pub use flowlet::Flowlet;

@@ -1,7 +1,12 @@
 //! Every policy: what the numbers that it chooses promise.
 
-use weft_fabric::{SAMPLES, TOPOLOGIES};
-use weft_paths::{Changes, POLICIES, PathPolicy, Paths, Pinned, Policy, Way};
+use std::collections::HashSet;
+
+use weft_fabric::{
+    Fabric, LeafSpine, MultiHomedFatTree, PortQueues, Queue, SAMPLES, TOPOLOGIES, Topology, Vl2,
+};
+use weft_paths::{Changes, POLICIES, PathPolicy, Paths, Pinned, Policy, Way, draw, seed_of_draws};
+use weft_spec::{Amount, Rate, Time};
 
 const FLOWS: u32 = 1_000;
 
@@ -210,5 +215,91 @@ fn every_packet_and_every_flowlet_draws_uniformly() {
                 entry.name
             );
         }
+    }
+}
+
+/// Links on the way of each subflow between two hosts.
+fn links(fabric: &Fabric, from: u32, to: u32, seed: u64, subflows: u32) -> Vec<HashSet<usize>> {
+    let routing = &fabric.routing;
+    let paths = paths(routing.paths(from, to), routing.branches(from, to));
+    let policy = Policy::named("disjoint").unwrap();
+    let on_the_way = |subflow| {
+        let way = Way {
+            subflows,
+            ..way(0, subflow, false)
+        };
+        let mut ports = Vec::new();
+        routing.path(from, to, policy.path(paths, seed, way), &mut ports);
+        let mut at = from;
+        let mut walk = |port: u16| {
+            let link = fabric.links.partition_point(|link| link.from < at) + usize::from(port);
+            at = fabric.links[link].to;
+            link
+        };
+        ports.into_iter().map(&mut walk).collect()
+    };
+    (0..subflows).map(on_the_way).collect()
+}
+
+/// Where two hosts have two ways that share nothing but what every path shares, two subflows take two such ways, near the receiver, too.
+#[test]
+fn two_disjoint_subflows_share_only_what_all_paths_share() {
+    let (rate, delay) = (Rate(1_000_000_000), Time::from_us(1));
+    let queue = Queue {
+        limit: Amount::Packets(100),
+        mark: None,
+    };
+    let queues = PortQueues {
+        switch: queue,
+        host: queue,
+    };
+    let leaf_spine = |spines, links| LeafSpine {
+        leaves: 2,
+        spines,
+        links,
+        hosts_per_leaf: 2,
+        rate,
+        spine_rate: None,
+        delay,
+    };
+    let homes = MultiHomedFatTree {
+        k: 4,
+        homes: 2,
+        rate,
+        delay,
+    };
+    let vl2 = Vl2 {
+        aggregation_ports: 4,
+        intermediate_ports: 4,
+        hosts_per_tor: 2,
+        rate,
+        switch_rate: None,
+        delay,
+    };
+    // The links of hosts are shared, but for those with two.
+    for (topology, shared) in [
+        (&homes as &dyn Topology, 1),
+        (&leaf_spine(1, 2), 2),
+        (&leaf_spine(2, 2), 2),
+        (&vl2, 2),
+    ] {
+        let fabric = topology.build(&queues).unwrap();
+        let (from, to) = (fabric.hosts[0], *fabric.hosts.last().unwrap());
+        for seed in 0..50 {
+            let links = links(&fabric, from, to, seed, 2);
+            let both = links[0].intersection(&links[1]).count();
+            assert!(both <= shared, "seed {seed}: {both} of {links:?}");
+        }
+    }
+}
+
+#[test]
+fn great_seeds_are_not_small_ones_in_another_order() {
+    for seed in [0, 1, 7, 511] {
+        assert_eq!(seed_of_draws(seed), seed);
+        // It was so.
+        assert_eq!(draw(&[seed, 0]), draw(&[seed + 512, 1 << 32]));
+        let [small, great] = [seed, seed + 512].map(seed_of_draws);
+        assert_ne!(draw(&[small, 0]), draw(&[great, 1 << 32]));
     }
 }

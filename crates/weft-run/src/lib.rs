@@ -28,7 +28,7 @@ pub use outcome::{
     Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, PacketKind, PacketRecord,
     QueueRecord, Sample, SubflowRecord, SuppressionRecord,
 };
-pub use plan::{Change, LinkEvent, Plan, Probe, Scheduler, Transport};
+pub use plan::{Change, LinkEvent, Plan, Probe, Scheduler, Transport, learned};
 pub use reacting::{Next, Reacting, What};
 pub use run::{Run, Written};
 pub use tables::{Names, TABLES, Tables, Unfinished, Untold};

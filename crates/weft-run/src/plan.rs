@@ -1,5 +1,7 @@
 //! The plan of a run: a spec whose names have become indices.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_cc::Algorithm;
@@ -125,6 +127,33 @@ pub struct LinkEvent {
     pub detect: Time,
 }
 
+/// When routing learns of each event; never of one that leaves the link alive or dead as it is, nor of one that is outdated by then,
+/// because a later change of the same link is known.
+pub fn learned(events: &[LinkEvent]) -> Vec<Option<Time>> {
+    let mut order: Vec<usize> = (0..events.len())
+        .filter(|&i| matches!(events[i].change, Change::Down | Change::Up))
+        .collect();
+    order.sort_by_key(|&i| events[i].at);
+    let mut notices: Vec<(Time, Reverse<usize>, usize)> = (0..)
+        .zip(order)
+        .map(|(nth, i)| {
+            let time = events[i].at.0.saturating_add(events[i].detect.0);
+            (Time(time), Reverse(nth), i)
+        })
+        .collect();
+    notices.sort();
+    let mut learned = vec![None; events.len()];
+    let mut newest: HashMap<u32, usize> = HashMap::new();
+    for (time, Reverse(nth), i) in notices {
+        let known = newest.entry(events[i].link).or_insert(nth);
+        if nth >= *known {
+            *known = nth;
+            learned[i] = Some(time);
+        }
+    }
+    learned
+}
+
 /// What can happen to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -136,4 +165,48 @@ pub enum Change {
     Rate(Rate),
     /// It has another propagation delay. Packets on the wire arrive at most this long after the change.
     Delay(Time),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_outdated_is_not_learned() {
+        let (down, up) = (Change::Down, Change::Up);
+        for (events, expected) in [
+            (vec![(2, down, 10), (5, up, 0)], vec![None, Some(5)]),
+            (vec![(2, down, 10), (5, up, 10)], vec![Some(12), Some(15)]),
+            (vec![(2, down, 8), (5, up, 5)], vec![None, Some(10)]),
+            // In any order of the entries.
+            (vec![(5, up, 0), (2, down, 10)], vec![Some(5), None]),
+            (
+                vec![(2, down, 1), (4, up, 10), (5, down, 1)],
+                vec![Some(3), None, Some(6)],
+            ),
+            (vec![(2, down, 0), (2, up, 0)], vec![None, Some(2)]),
+            (
+                vec![(2, Change::Rate(Rate(1)), 0), (3, down, 1)],
+                vec![None, Some(4)],
+            ),
+        ] {
+            let event = |(at, change, detect)| LinkEvent {
+                at: Time(at),
+                link: 7,
+                change,
+                detect: Time(detect),
+            };
+            let other = LinkEvent {
+                link: 8,
+                ..event((1, up, 30))
+            };
+            let all: Vec<_> = events.iter().copied().map(event).chain([other]).collect();
+            let expected: Vec<_> = expected
+                .into_iter()
+                .chain([Some(31)])
+                .map(|it| it.map(Time))
+                .collect();
+            assert_eq!(learned(&all), expected, "{events:?}");
+        }
+    }
 }

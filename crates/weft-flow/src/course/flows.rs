@@ -1,6 +1,6 @@
 //! The life of a flow: it opens on its paths, is served after a handshake, sends its last byte, and is gone when that arrives.
 
-use weft_paths::{PathPolicy, Paths, Way};
+use weft_paths::{PathPolicy, Paths, Way, seed_of_draws};
 use weft_spec::{Profile, Time};
 use weft_traffic::Flow;
 
@@ -110,7 +110,7 @@ impl Course {
                 subflows: transport.subflows,
                 back: false,
             };
-            let seed = self.plan.spec.seed;
+            let seed = seed_of_draws(self.plan.spec.seed);
             let chosen = transport.paths.path(paths, seed, way);
             let begin = ways.links.len();
             let delay = self.ways.living_path(

@@ -185,3 +185,32 @@ fn events_that_cannot_be_are_refused() {
     );
     assert!(refusal(event(1, 0, Change::Delay(Time::from_ms(20_000)))).starts_with("link from h0 to s0: "));
 }
+
+/// A notice that is late must not undo a newer one: the link that came back is used.
+#[test]
+fn a_late_notice_does_not_outlive_the_failure() {
+    let fabric = fat_tree(4, 1000);
+    let down = links_at(&fabric, "agg0.0");
+    let events = down.iter().flat_map(|&link| {
+        let late = LinkEvent {
+            detect: Time::from_ms(10),
+            ..event(2_000, link, Change::Down)
+        };
+        [late, event(5_000, link, Change::Up)]
+    });
+    let setup = Setup {
+        events: events.collect(),
+        ..setup(
+            fabric,
+            vec![transport(cc("reno", &[]), 1, Profile::linux())],
+            permutation(16),
+        )
+    };
+    let mut simulation = Simulation::new(setup).unwrap();
+    let [before, after] = [100, 200].map(|ms| {
+        simulation.run_until(Time::from_ms(ms));
+        let links = simulation.outcome().links;
+        down.iter().map(|&link| links[link as usize].packets).sum::<u64>()
+    });
+    assert!(after > before + 1_000, "{before}, {after}");
+}
