@@ -4,7 +4,9 @@
 //!   ends. Without a size a flow sends until the end. Triggers, by which flows start others, are refused.
 //! - HPCC: the number of flows, then `FROM TO PRIORITY PORT BYTES SECONDS` a line (Li et al., "HPCC", SIGCOMM 2019, its public
 //!   simulation). Priorities and ports mean nothing here.
-//! - CSV: a header with `from`, `to`, `size_bytes` and `start_s`, in any order; hosts by number or name.
+//! - CSV: a header with `from`, `to`, `size_bytes` and `start_s`, in any order.
+//!
+//! A host is what has this name, or else this index.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,9 +96,9 @@ fn collect<'a>(
             continue;
         };
         let host = |name: &str| {
-            let host = name
-                .parse()
-                .map_or_else(|_| HostRef::Name(name.to_owned()), HostRef::Index);
+            // Names may be numbers, too.
+            let index = name.parse().ok().filter(|_| context.host(name).is_none());
+            let host = index.map_or_else(|| HostRef::Name(name.to_owned()), HostRef::Index);
             host.resolve(context)
                 .map_err(|error| refuse(Some(i), (error.given, error.allowed)))
         };

@@ -8,16 +8,24 @@ use weft_traffic::{Context, Flow, TRAFFIC};
 const HOSTS: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
 
 fn flows(kind: &str, fields: &str) -> Result<Vec<Flow>, SpecError> {
+    flows_among(&HOSTS, kind, fields)
+}
+
+fn flows_among(hosts: &[&str], kind: &str, fields: &str) -> Result<Vec<Flow>, SpecError> {
     let loaded = (find(TRAFFIC, "kind", kind)?.load)(&fields.parse().unwrap())?;
-    loaded.it.flows(&Context::new(&HOSTS, 3, 5, 1))
+    loaded.it.flows(&Context::new(hosts, 3, 5, 1))
 }
 
 /// The flows of a file of this name's end, or the complaint with FILE for its name.
 fn listed(end: &str, text: &str) -> Result<Vec<Flow>, String> {
+    listed_among(&HOSTS, end, text)
+}
+
+fn listed_among(hosts: &[&str], end: &str, text: &str) -> Result<Vec<Flow>, String> {
     let file = tempfile::Builder::new().suffix(end).tempfile().unwrap();
     std::fs::write(file.path(), text).unwrap();
     let name = file.path().display().to_string();
-    let flows = flows("flow-list", &format!("file = {name:?}"));
+    let flows = flows_among(hosts, "flow-list", &format!("file = {name:?}"));
     flows.map_err(|error| error.to_string().replace(&name, "FILE"))
 }
 
@@ -126,6 +134,19 @@ fn comma_separated_flows() {
     assert!(
         name.starts_with("file: FILE: line 2: there is no host h9; allowed: ") || name.contains("h9"),
         "{name}"
+    );
+}
+
+#[test]
+fn hosts_whose_names_are_numbers_go_by_these() {
+    let among = |text: &str| listed_among(&["2", "3", "4", "5"], ".cm", text).map(|flows| told(&flows));
+    assert_eq!(among("2->5 size 7").unwrap(), [(0, 3, Some(7), 0)]);
+    // What is no name is an index.
+    assert_eq!(among("1->0 size 7").unwrap(), [(1, 0, Some(7), 0)]);
+    let error = among("2->6 size 7").unwrap_err();
+    assert!(
+        error.starts_with("file: FILE: line 1: there is no host 6; allowed: "),
+        "{error}"
     );
 }
 
