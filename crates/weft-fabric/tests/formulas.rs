@@ -502,3 +502,43 @@ fn htsim_topologies() {
         assert!(error.contains(said) && !error.contains('\n'), "{error}");
     }
 }
+
+#[test]
+fn htsim_words_may_be_in_small_letters() {
+    for text in [TIERS.to_lowercase(), TIERS.to_uppercase()] {
+        let fabric = topo(&text).unwrap();
+        assert_eq!((fabric.hosts.len(), fabric.links.len()), (32, 80));
+    }
+}
+
+#[test]
+fn htsim_topologies_that_contradict_themselves_are_refused() {
+    for (text, said) in [
+        (
+            TIERS.replace("Podsize 32", "Podsize 32\nnodes 16"),
+            "line 5: Nodes for the second time; allowed: once",
+        ),
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up 2\nradix_up 4"),
+            "line 10: Radix_Up for the second time in Tier 0; allowed: once",
+        ),
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up 2\nBundle 2"),
+            "line 10: Bundle 2 in Tier 0; allowed: 1, the link of a host",
+        ),
+        (
+            TIERS.replace("Radix_Down 4", "Radix_Down 4\nRadix_Up 2"),
+            "line 15: Radix_Up 2 in the top tier; allowed: none, or 0",
+        ),
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up 2\nOversubscribed 2"),
+            "line 10: Oversubscribed 2 with Radix_Down 8 and Radix_Up 2; allowed: their quotient",
+        ),
+    ] {
+        let error = topo(&text).err().unwrap();
+        assert_eq!(error, format!("file: FILE: {said}"));
+    }
+    let said = TIERS.replace("Radix_Up 2", "Radix_Up 2\nOversubscribed 4\nBundle 1");
+    let said = said.replace("Radix_Down 4", "Radix_Down 4\nRadix_Up 0");
+    assert_eq!(topo(&said).unwrap().links.len(), 80);
+}
