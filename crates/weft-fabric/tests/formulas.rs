@@ -261,6 +261,76 @@ fn graphml() {
 }
 
 #[test]
+fn graphml_has_defaults() {
+    let text = r#"<graphml>
+  <key id="n0" for="node" attr.name="type"><default>host</default></key>
+  <key id="e0" for="edge" attr.name="rate"><default> 40Gbps </default></key>
+  <key id="e1" for="all" attr.name="delay"><default>7us</default></key>
+  <key id="n1" for="node" attr.name="rate"><default>1Gbps</default></key>
+  <graph edgedefault="undirected">
+    <node id="a"/><node id="b"/><node id="x"><data key="n0">switch</data></node>
+    <edge source="a" target="x"/>
+    <edge source="b" target="x"><data key="e0">20Gbps</data><data key="e1">3us</data></edge>
+    <edge source="b" target="x"/>
+  </graph>
+</graphml>"#;
+    let fabric = from_file(text).unwrap();
+    let name = |node: NodeId| fabric.nodes[node as usize].name.as_str();
+    let names: Vec<_> = fabric.hosts.iter().map(|&host| name(host)).collect();
+    assert_eq!(names, ["a", "b"]);
+    let of = |end: &str| -> Vec<_> {
+        let own = fabric.links.iter().filter(|link| name(link.from) == end);
+        own.map(|link| (link.rate.0 / 1_000_000_000, link.delay.0 / 1_000_000))
+            .collect()
+    };
+    assert_eq!(of("a"), [(40, 7)]);
+    assert_eq!(of("b"), [(20, 3), (40, 7)]);
+    let error = from_file(&text.replace(" 40Gbps ", "40")).err().unwrap();
+    assert!(error.starts_with("file: FILE: line 8: "), "{error}");
+}
+
+#[test]
+fn graphml_that_is_more_than_a_graph_is_refused() {
+    let directed = "a directed edge; allowed: undirected edges";
+    let another = "another <graph>; allowed: one, and none within its nodes";
+    for (text, said) in [
+        (
+            GRAPHML.replace("\"undirected\"", "\"directed\""),
+            format!("line 6: {directed}"),
+        ),
+        (
+            GRAPHML.replace("target=\"y\"><data", "target=\"y\" directed=\"true\"><data"),
+            format!("line 8: {directed}"),
+        ),
+        (
+            GRAPHML.replace(
+                "<node id=\"x\"/>",
+                "<node id=\"x\"><graph><node id=\"z\"/></graph></node>",
+            ),
+            format!("line 5: {another}"),
+        ),
+        (
+            GRAPHML.replace("</graph>\n", "</graph>\n<graph/>\n"),
+            format!("line 10: {another}"),
+        ),
+        (
+            GRAPHML.replace(
+                "  </graph>",
+                "<hyperedge><endpoint node=\"a\"/></hyperedge></graph>",
+            ),
+            "line 9: <hyperedge>; allowed: edges with two ends".to_owned(),
+        ),
+    ] {
+        let error = from_file(&text).err().unwrap();
+        assert_eq!(error, format!("file: FILE: {said}"));
+    }
+    // What an edge says itself goes before the graph's default.
+    let own = GRAPHML.replace("\"undirected\"", "\"directed\"");
+    let own = own.replace("<edge ", "<edge directed=\"false\" ");
+    assert_eq!(from_file(&own).unwrap().links.len(), 6);
+}
+
+#[test]
 fn bad_graphs_get_one_line() {
     let bomb = "<?xml version=\"1.0\"?><!DOCTYPE graphml [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;\">\
         <!ENTITY c \"&b;&b;&b;&b;&b;&b;\">]><graphml><graph><node id=\"&c;\"/></graph></graphml>";
@@ -431,4 +501,44 @@ fn htsim_topologies() {
         let error = topo(&text).err().unwrap();
         assert!(error.contains(said) && !error.contains('\n'), "{error}");
     }
+}
+
+#[test]
+fn htsim_words_may_be_in_small_letters() {
+    for text in [TIERS.to_lowercase(), TIERS.to_uppercase()] {
+        let fabric = topo(&text).unwrap();
+        assert_eq!((fabric.hosts.len(), fabric.links.len()), (32, 80));
+    }
+}
+
+#[test]
+fn htsim_topologies_that_contradict_themselves_are_refused() {
+    for (text, said) in [
+        (
+            TIERS.replace("Podsize 32", "Podsize 32\nnodes 16"),
+            "line 5: Nodes for the second time; allowed: once",
+        ),
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up 2\nradix_up 4"),
+            "line 10: Radix_Up for the second time in Tier 0; allowed: once",
+        ),
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up 2\nBundle 2"),
+            "line 10: Bundle 2 in Tier 0; allowed: 1, the link of a host",
+        ),
+        (
+            TIERS.replace("Radix_Down 4", "Radix_Down 4\nRadix_Up 2"),
+            "line 15: Radix_Up 2 in the top tier; allowed: none, or 0",
+        ),
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up 2\nOversubscribed 2"),
+            "line 10: Oversubscribed 2 with Radix_Down 8 and Radix_Up 2; allowed: their quotient",
+        ),
+    ] {
+        let error = topo(&text).err().unwrap();
+        assert_eq!(error, format!("file: FILE: {said}"));
+    }
+    let said = TIERS.replace("Radix_Up 2", "Radix_Up 2\nOversubscribed 4\nBundle 1");
+    let said = said.replace("Radix_Down 4", "Radix_Down 4\nRadix_Up 0");
+    assert_eq!(topo(&said).unwrap().links.len(), 80);
 }

@@ -150,7 +150,11 @@ impl Program for Loops {
             let flow = self.flow(n);
             (flow.start, flow.from, Step::Open(n))
         };
-        (0..self.width).map(first).collect()
+        // Jitter may reach past the stop.
+        (0..self.width)
+            .map(first)
+            .filter(|(at, ..)| *at < self.stop)
+            .collect()
     }
 
     fn acknowledged(&self, n: u32, now: Time) -> Option<(Time, Step)> {

@@ -4,7 +4,10 @@
 //!   ends. Without a size a flow sends until the end. Triggers, by which flows start others, are refused.
 //! - HPCC: the number of flows, then `FROM TO PRIORITY PORT BYTES SECONDS` a line (Li et al., "HPCC", SIGCOMM 2019, its public
 //!   simulation). Priorities and ports mean nothing here.
-//! - CSV: a header with `from`, `to`, `size_bytes` and `start_s`, in any order; hosts by number or name.
+//! - CSV: a header with `from`, `to`, `size_bytes` and `start_s`, in any order.
+//!
+//! Blank lines are skipped, and what follows `#`. A file has as many flows as it announces. A host is what has this name, or else
+//! this index.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,8 +45,17 @@ pub enum Format {
 /// What a line says is wrong: what was given, what is allowed.
 type Wrong = (String, String);
 
-/// A flow as a line has it: ends, bytes, picoseconds.
-type Line<'a> = (&'a str, &'a str, Option<u64>, u64);
+/// What a line says.
+enum Line<'a> {
+    /// A flow: ends, bytes, picoseconds.
+    Flow(&'a str, &'a str, Option<u64>, u64),
+    /// How many hosts there are.
+    Nodes(u64),
+    /// How many flows there are.
+    Flows(u64),
+    /// Nothing of flows.
+    Other,
+}
 
 impl Pattern for FlowList {
     fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
@@ -53,23 +65,28 @@ impl Pattern for FlowList {
         };
         let text = read_text(&self.file, MOST_BYTES)
             .map_err(|error| refuse(None, (error.to_string(), "a text file of flows".to_owned())))?;
-        let parse = match self.format() {
-            Format::Cm => connection,
-            Format::Hpcc => hpcc,
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        match self.format() {
+            Format::Cm => collect(text, context, refuse, |_, line| connection(line)),
+            Format::Hpcc => collect(text, context, refuse, hpcc),
             Format::Csv => {
-                let header = text.lines().next().unwrap_or_default();
-                let columns = columns(header).map_err(|wrong| refuse(Some(0), wrong))?;
-                return collect(&text, context, refuse, |i, line| csv(i, line, columns));
+                let mut header = None;
+                collect(text, context, refuse, |_, line| match &header {
+                    None => {
+                        header = Some(Header::read(line)?);
+                        Ok(Line::Other)
+                    }
+                    Some(header) => csv(line, header),
+                })
             }
-        };
-        collect(&text, context, refuse, parse)
+        }
     }
 }
 
 impl FlowList {
     fn format(&self) -> Format {
         let end = self.file.rsplit_once('.').map_or("", |(_, end)| end);
-        self.format.unwrap_or(match end {
+        self.format.unwrap_or(match end.to_ascii_lowercase().as_str() {
             "cm" => Format::Cm,
             "csv" => Format::Csv,
             _ => Format::Hpcc,
@@ -77,26 +94,40 @@ impl FlowList {
     }
 }
 
-/// The flows of all lines; `parse` is called with each line and its number from 0.
+/// The flows of all lines; `parse` is called with each line that says something, and whether it is the first.
 fn collect<'a>(
     text: &'a str,
     context: &Context<'_>,
     refuse: impl Fn(Option<usize>, Wrong) -> SpecError,
-    parse: impl Fn(usize, &'a str) -> Result<Option<Line<'a>>, Wrong>,
+    mut parse: impl FnMut(bool, &'a str) -> Result<Line<'a>, Wrong>,
 ) -> Result<Vec<Flow>, SpecError> {
     let mut flows = Vec::new();
+    // What is announced; with its line.
+    let (mut nodes, mut announced) = (None, None);
+    // The host of the highest index; with its line.
+    let mut highest: Option<(u32, usize)> = None;
+    let mut is_first = true;
     for (i, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
             continue;
         }
-        let Some((from, to, bytes, start)) = parse(i, line).map_err(|wrong| refuse(Some(i), wrong))? else {
-            continue;
+        let said = parse(is_first, line).map_err(|wrong| refuse(Some(i), wrong))?;
+        is_first = false;
+        let (from, to, bytes, start) = match said {
+            Line::Flow(from, to, bytes, start) => (from, to, bytes, start),
+            Line::Nodes(n) if nodes.replace(n).is_some() => {
+                return Err(refuse(Some(i), twice("Nodes", "once")));
+            }
+            Line::Flows(n) if announced.replace((n, i)).is_some() => {
+                return Err(refuse(Some(i), twice("Connections", "once")));
+            }
+            _ => continue,
         };
         let host = |name: &str| {
-            let host = name
-                .parse()
-                .map_or_else(|_| HostRef::Name(name.to_owned()), HostRef::Index);
+            // Names may be numbers, too.
+            let index = name.parse().ok().filter(|_| context.host(name).is_none());
+            let host = index.map_or_else(|| HostRef::Name(name.to_owned()), HostRef::Index);
             host.resolve(context)
                 .map_err(|error| refuse(Some(i), (error.given, error.allowed)))
         };
@@ -115,12 +146,29 @@ fn collect<'a>(
             let allowed = format!("at most {MAX_FLOWS} flows");
             return Err(refuse(Some(i), ("another flow".to_owned(), allowed)));
         }
+        if highest.is_none_or(|(host, _)| from.max(to) > host) {
+            highest = Some((from.max(to), i));
+        }
         flows.push(context.flow(from, to, bytes.map(Size), Time(start)));
     }
-    if flows.is_empty() {
+    let Some((host, i)) = highest else {
         return Err(refuse(None, ("no flows".to_owned(), "at least one".to_owned())));
+    };
+    match (nodes, announced) {
+        (Some(nodes), _) if u64::from(host) >= nodes => {
+            let given = format!("host {host} with Nodes {nodes}");
+            Err(refuse(Some(i), (given, format!("hosts below {nodes}"))))
+        }
+        (_, Some((n, i))) if n != flows.len() as u64 => {
+            let given = format!("{n} flows are announced, and the file has {}", flows.len());
+            Err(refuse(Some(i), (given, "as many as it has".to_owned())))
+        }
+        _ => Ok(flows),
     }
-    Ok(flows)
+}
+
+fn twice(what: &str, allowed: &str) -> Wrong {
+    (format!("{what} for the second time"), allowed.to_owned())
 }
 
 fn number<N: std::str::FromStr>(text: &str, what: &str) -> Result<N, Wrong> {
@@ -138,42 +186,52 @@ fn seconds(text: &str) -> Result<u64, Wrong> {
     }
 }
 
+/// What may follow the ends of a connection.
+const WORDS: [&str; 4] = ["start", "size", "id", "prio"];
+
 /// A line of a connection matrix.
-fn connection(_: usize, line: &str) -> Result<Option<Line<'_>>, Wrong> {
+fn connection(line: &str) -> Result<Line<'_>, Wrong> {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default();
     let Some((from, to)) = first.split_once("->") else {
+        if !matches!(first, "Nodes" | "Connections" | "Triggers" | "Failures") {
+            return Err((format!("{first:?}"), "Nodes, Connections, or FROM->TO".to_owned()));
+        }
+        let n: u64 = number(words.next().unwrap_or_default(), first)?;
+        if words.next().is_some() {
+            return Err((format!("{line:?}"), format!("{first} and a number")));
+        }
         return match first {
-            "Nodes" | "Connections" | "Triggers" | "Failures" => {
-                let n: u64 = number(words.next().unwrap_or_default(), first)?;
-                if n > 0 && matches!(first, "Triggers" | "Failures") {
-                    return Err((line.to_owned(), format!("{first} 0")));
-                }
-                Ok(None)
-            }
-            _ => Err((format!("{first:?}"), "Nodes, Connections, or FROM->TO".to_owned())),
+            "Nodes" => Ok(Line::Nodes(n)),
+            "Connections" => Ok(Line::Flows(n)),
+            _ if n > 0 => Err((line.to_owned(), format!("{first} 0"))),
+            _ => Ok(Line::Other),
         };
     };
-    let (mut bytes, mut start) = (None, 0);
+    let mut values: [Option<&str>; 4] = [None; 4];
     while let Some(word) = words.next() {
-        let value = words.next().unwrap_or_default();
-        match word {
-            "size" => bytes = Some(number(value, word)?),
-            "start" => start = number(value, word)?,
-            "id" | "prio" => {}
-            _ => return Err((format!("{word:?}"), "start, size, id, prio".to_owned())),
+        let place = WORDS.iter().position(|known| *known == word);
+        let place = place.ok_or_else(|| (format!("{word:?}"), WORDS.join(", ")))?;
+        let value = words.next();
+        let value = value.ok_or_else(|| (format!("{word} without a value"), "one".to_owned()))?;
+        if values[place].replace(value).is_some() {
+            return Err(twice(word, "once"));
         }
     }
-    Ok(Some((from, to, bytes, start)))
+    let [start, bytes, ..] = values;
+    let start = start.map(|value| number(value, "start")).transpose()?;
+    let bytes = bytes.map(|value| number(value, "size")).transpose()?;
+    Ok(Line::Flow(from, to, bytes, start.unwrap_or(0)))
 }
 
 /// A line of HPCC's list; the first one is the number of flows.
-fn hpcc(i: usize, line: &str) -> Result<Option<Line<'_>>, Wrong> {
+fn hpcc(is_first: bool, line: &str) -> Result<Line<'_>, Wrong> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
-        [count] if i == 0 => number::<u64>(count, "the number of flows").map(|_| None),
+        [count] if is_first => number(count, "the number of flows").map(Line::Flows),
         [from, to, _, _, bytes, start] => {
-            Ok(Some((from, to, Some(number(bytes, "bytes")?), seconds(start)?)))
+            let bytes = number(bytes, "bytes")?;
+            Ok(Line::Flow(from, to, Some(bytes), seconds(start)?))
         }
         _ => {
             let given = format!("{} words", words.len());
@@ -184,34 +242,44 @@ fn hpcc(i: usize, line: &str) -> Result<Option<Line<'_>>, Wrong> {
 
 const COLUMNS: [&str; 4] = ["from", "to", "size_bytes", "start_s"];
 
-/// Where each of [`COLUMNS`] is in the header.
-fn columns(header: &str) -> Result<[usize; 4], Wrong> {
-    let names: Vec<&str> = header.split(',').map(str::trim).collect();
-    let mut places = [0; 4];
-    for (place, wanted) in places.iter_mut().zip(COLUMNS) {
-        let found = names.iter().position(|name| *name == wanted);
-        *place = found.ok_or_else(|| (format!("no column {wanted}"), COLUMNS.join(", ")))?;
-    }
-    Ok(places)
+/// The first line of a table.
+struct Header {
+    /// Where each of [`COLUMNS`] is.
+    places: [usize; 4],
+    /// How many columns there are.
+    width: usize,
 }
 
-fn csv(i: usize, line: &str, columns: [usize; 4]) -> Result<Option<Line<'_>>, Wrong> {
-    if i == 0 {
-        return Ok(None);
+impl Header {
+    fn read(line: &str) -> Result<Self, Wrong> {
+        let names: Vec<&str> = line.split(',').map(str::trim).collect();
+        let mut places = [0; 4];
+        for (place, wanted) in places.iter_mut().zip(COLUMNS) {
+            let mut found = (0..names.len()).filter(|&i| names[i] == wanted);
+            let first = found.next();
+            *place = first.ok_or_else(|| (format!("no column {wanted}"), COLUMNS.join(", ")))?;
+            if found.next().is_some() {
+                return Err(twice(wanted, &format!("{}, once each", COLUMNS.join(", "))));
+            }
+        }
+        let width = names.len();
+        Ok(Self { places, width })
     }
+}
+
+fn csv<'a>(line: &'a str, header: &Header) -> Result<Line<'a>, Wrong> {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
-    let value = |column: usize| {
-        let missing = || {
-            (
-                format!("{} values", values.len()),
-                "as many as the header has".to_owned(),
-            )
-        };
-        values.get(columns[column]).copied().ok_or_else(missing)
+    let wrong = || {
+        let given = format!("{} values", values.len());
+        (given, "as many as the header has".to_owned())
     };
+    if values.len() > header.width {
+        return Err(wrong());
+    }
+    let value = |column: usize| values.get(header.places[column]).copied().ok_or_else(wrong);
     let bytes = match value(2)? {
         "" => None,
         bytes => Some(number(bytes, "size_bytes")?),
     };
-    Ok(Some((value(0)?, value(1)?, bytes, seconds(value(3)?)?)))
+    Ok(Line::Flow(value(0)?, value(1)?, bytes, seconds(value(3)?)?))
 }

@@ -134,6 +134,10 @@ impl JobProgram {
     fn flows_a_job(&self) -> u32 {
         2 * self.spec.servers
     }
+
+    fn stop(&self) -> Time {
+        self.spec.stop.unwrap_or(Time::MAX)
+    }
 }
 
 impl Program for JobProgram {
@@ -169,7 +173,11 @@ impl Program for JobProgram {
             let (start, client, _) = self.draw(job);
             (start, client, Step::Begin(job))
         };
-        (0..self.spec.slots).map(first).collect()
+        // Jitter may reach past the stop.
+        (0..self.spec.slots)
+            .map(first)
+            .filter(|(at, ..)| *at < self.stop())
+            .collect()
     }
 
     fn delivered(&self, n: u32) -> Delivery {
@@ -199,7 +207,7 @@ impl Program for JobProgram {
         let next = n.checked_add(self.spec.slots)?;
         // All its flows must have numbers.
         next.checked_add(1)?.checked_mul(self.flows_a_job())?;
-        (now < self.spec.stop.unwrap_or(Time::MAX)).then_some(next)
+        (now < self.stop()).then_some(next)
     }
 
     fn ends(&self) -> (Vec<u32>, Vec<u32>) {

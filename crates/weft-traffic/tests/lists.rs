@@ -8,16 +8,24 @@ use weft_traffic::{Context, Flow, TRAFFIC};
 const HOSTS: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
 
 fn flows(kind: &str, fields: &str) -> Result<Vec<Flow>, SpecError> {
+    flows_among(&HOSTS, kind, fields)
+}
+
+fn flows_among(hosts: &[&str], kind: &str, fields: &str) -> Result<Vec<Flow>, SpecError> {
     let loaded = (find(TRAFFIC, "kind", kind)?.load)(&fields.parse().unwrap())?;
-    loaded.it.flows(&Context::new(&HOSTS, 3, 5, 1))
+    loaded.it.flows(&Context::new(hosts, 3, 5, 1))
 }
 
 /// The flows of a file of this name's end, or the complaint with FILE for its name.
 fn listed(end: &str, text: &str) -> Result<Vec<Flow>, String> {
+    listed_among(&HOSTS, end, text)
+}
+
+fn listed_among(hosts: &[&str], end: &str, text: &str) -> Result<Vec<Flow>, String> {
     let file = tempfile::Builder::new().suffix(end).tempfile().unwrap();
     std::fs::write(file.path(), text).unwrap();
     let name = file.path().display().to_string();
-    let flows = flows("flow-list", &format!("file = {name:?}"));
+    let flows = flows_among(hosts, "flow-list", &format!("file = {name:?}"));
     flows.map_err(|error| error.to_string().replace(&name, "FILE"))
 }
 
@@ -127,6 +135,127 @@ fn comma_separated_flows() {
         name.starts_with("file: FILE: line 2: there is no host h9; allowed: ") || name.contains("h9"),
         "{name}"
     );
+}
+
+#[test]
+fn hosts_whose_names_are_numbers_go_by_these() {
+    let among = |text: &str| listed_among(&["2", "3", "4", "5"], ".cm", text).map(|flows| told(&flows));
+    assert_eq!(among("2->5 size 7").unwrap(), [(0, 3, Some(7), 0)]);
+    // What is no name is an index.
+    assert_eq!(among("1->0 size 7").unwrap(), [(1, 0, Some(7), 0)]);
+    let error = among("2->6 size 7").unwrap_err();
+    assert!(
+        error.starts_with("file: FILE: line 1: there is no host 6; allowed: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn as_many_flows_as_are_announced() {
+    for (end, text, said) in [
+        (
+            ".cm",
+            "Nodes 5\nConnections 3\n0->1 size 5\n1->2 size 5\n",
+            "line 2: 3 flows are announced, and the file has 2; allowed: as many as it has",
+        ),
+        (
+            ".cm",
+            "Nodes 5\nConnections 1\n0->1 size 5\n1->2 size 5\n",
+            "line 2: 1 flows are announced, and the file has 2; allowed: as many as it has",
+        ),
+        (
+            ".cm",
+            "Connections 1\nConnections 1\n0->1 size 5\n",
+            "line 2: Connections for the second time; allowed: once",
+        ),
+        (
+            ".txt",
+            "# from a trace\n3\n0 1 3 100 5 0\n",
+            "line 2: 3 flows are announced, and the file has 1; allowed: as many as it has",
+        ),
+        (
+            ".txt",
+            "0\n0 1 3 100 5 0\n",
+            "line 1: 0 flows are announced, and the file has 1; allowed: as many as it has",
+        ),
+        (
+            ".txt",
+            "0 1 3 100 5 0\n1\n",
+            "line 2: 1 words; allowed: FROM TO PRIORITY PORT BYTES SECONDS",
+        ),
+    ] {
+        let error = listed(end, text).err().unwrap();
+        assert_eq!(error, format!("file: FILE: {said}"));
+    }
+    let flows = listed(".txt", "\n# from a trace\n\n1 # flow\n0 1 3 100 5 0\n").unwrap();
+    assert_eq!(told(&flows), [(0, 1, Some(5), 0)]);
+}
+
+#[test]
+fn a_connection_matrix_keeps_to_its_nodes_and_words() {
+    for (text, said) in [
+        (
+            "Nodes 3\n0->1 size 5\n3->1 size 5\n",
+            "line 3: host 3 with Nodes 3; allowed: hosts below 3",
+        ),
+        (
+            "0->1 size 5\n3->4 size 5\nNodes 4\n",
+            "line 2: host 4 with Nodes 4; allowed: hosts below 4",
+        ),
+        (
+            "Nodes 5\nNodes 5\n0->1\n",
+            "line 2: Nodes for the second time; allowed: once",
+        ),
+        (
+            "Nodes 5 Connections 9\n0->1\n",
+            "line 1: \"Nodes 5 Connections 9\"; allowed: Nodes and a number",
+        ),
+        (
+            "0->1 size 5 start 0 size 6\n",
+            "line 1: size for the second time; allowed: once",
+        ),
+        (
+            "0->1 id 1 id 2\n",
+            "line 1: id for the second time; allowed: once",
+        ),
+        (
+            "0->1 size 5 start\n",
+            "line 1: start without a value; allowed: one",
+        ),
+        ("0->1 size 5 prio\n", "line 1: prio without a value; allowed: one"),
+    ] {
+        let error = listed(".cm", text).err().unwrap();
+        assert_eq!(error, format!("file: FILE: {said}"));
+    }
+    // Fewer than the fabric has are enough.
+    assert_eq!(listed(".cm", "Nodes 2\n0->1\n").unwrap().len(), 1);
+}
+
+#[test]
+fn a_table_may_begin_with_a_mark_and_comments_and_has_each_column_once() {
+    let text = "\u{feff}# exported\n\nfrom,to,size_bytes,start_s # header\n0,1,5,0 # the first\n";
+    assert_eq!(told(&listed(".csv", text).unwrap()), [(0, 1, Some(5), 0)]);
+    for (text, said) in [
+        (
+            "from,to,size_bytes,start_s,to\n0,1,5,0,2\n",
+            "line 1: to for the second time; allowed: from, to, size_bytes, start_s, once each",
+        ),
+        (
+            "from,to,size_bytes,start_s\n0,1,5,0,2\n",
+            "line 2: 5 values; allowed: as many as the header has",
+        ),
+        ("# nothing\n", "no flows; allowed: at least one"),
+    ] {
+        let error = listed(".csv", text).err().unwrap();
+        assert_eq!(error, format!("file: FILE: {said}"));
+    }
+}
+
+#[test]
+fn the_end_of_a_name_may_be_in_capitals() {
+    assert_eq!(listed(".CM", "0->1 size 5\n").unwrap().len(), 1);
+    let table = "from,to,size_bytes,start_s\n0,1,5,0\n";
+    assert_eq!(listed(".Csv", table).unwrap().len(), 1);
 }
 
 #[test]

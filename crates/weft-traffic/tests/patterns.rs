@@ -398,6 +398,14 @@ fn hot_spots_get_their_share() {
         ("spots = 0\nshare = 1.5", "share: "),
         ("spots = \"all\"\nshare = 0.5", "spots: "),
         ("spots = 0\nshare = 0.5\ncount = 0", "count: "),
+        (
+            "spots = [1, \"h1\"]\nshare = 0.5",
+            "spots: \"h1\" is given twice; allowed: each host once",
+        ),
+        (
+            "spots = [\"0..2\", 1]\nshare = 0.5",
+            "spots: \"h1\" is given twice; allowed: each host once",
+        ),
     ] {
         let refused = flows("hot-spot", fields, 4, 1).unwrap_err().to_string();
         assert!(refused.starts_with(path), "{refused}");

@@ -217,6 +217,34 @@ fn jobs_ask_distinct_servers_and_end_with_the_last_block() {
     assert_eq!(jobs.after(3, Time::from_ms(1_000)), None);
 }
 
+/// Jitter of 1 s before a stop after half of it: about 32 of 64 loops or jobs begin, standard deviation 4.
+#[test]
+fn what_jitter_moves_past_the_stop_does_not_begin() {
+    let times = "start = \"1s\"\njitter = \"1s\"\nstop = \"1.5s\"";
+    for (kind, fields) in [
+        ("closed-loop", "pairs = \"random\"\nsize = \"1MB\"\ncount = 4"),
+        (
+            "jobs",
+            "servers = 2\nrequest = \"2KB\"\nblock = \"64KB\"\nslots = 64",
+        ),
+    ] {
+        let first = |times: &str| {
+            program(kind, &format!("{fields}\n{times}"), 16, 3)
+                .unwrap()
+                .first()
+        };
+        let begun = first(times);
+        assert!((16..48).contains(&begun.len()), "{kind}: {}", begun.len());
+        assert!(begun.iter().all(|(time, ..)| *time < Time::from_ms(1_500)));
+        let all = first(&times.replace("1.5s", "3s"));
+        assert_eq!(all.len(), 64);
+        assert!(
+            begun.iter().all(|it| all.contains(it)),
+            "{kind}: the others are as without"
+        );
+    }
+}
+
 /// Kind, fields and how the refusal begins, with 16 hosts in two pods.
 const REFUSALS: &[(&str, &str, &str)] = &[
     (

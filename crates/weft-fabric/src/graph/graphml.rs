@@ -10,6 +10,51 @@ use super::{Cable, Parts};
 /// Maximum bytes of a file, so that none fills the memory.
 const MOST_BYTES: u64 = 64 << 20;
 
+/// What the keys of data mean, as their declarations say.
+struct Keys<'a> {
+    names: HashMap<&'a str, &'a str>,
+    /// What nodes and edges without data of a name have.
+    defaults: HashMap<(&'a str, &'a str), Node<'a, 'a>>,
+}
+
+impl<'a> Keys<'a> {
+    fn declared(root: Node<'a, 'a>) -> Self {
+        let declarations = || root.children().filter(|node| node.tag_name().name() == "key");
+        let names = declarations()
+            .filter_map(|key| Some((key.attribute("id")?, key.attribute("attr.name")?)))
+            .collect();
+        let defaults = HashMap::new();
+        let mut keys = Self { names, defaults };
+        for key in declarations() {
+            let id = key.attribute("id").unwrap_or_default();
+            let default = key.children().find(|node| node.tag_name().name() == "default");
+            for (of, name) in [("node", "type"), ("edge", "rate"), ("edge", "delay")] {
+                let domain = key.attribute("for").unwrap_or("all");
+                let meant = (domain == of || domain == "all") && keys.mean(id, name);
+                if let Some(default) = default.filter(|_| meant) {
+                    keys.defaults.insert((of, name), default);
+                }
+            }
+        }
+        keys
+    }
+
+    fn mean(&self, key: &str, name: &str) -> bool {
+        self.names.get(key).copied().unwrap_or(key) == name
+    }
+
+    /// What a node or an edge has, or its kind by default.
+    fn data(&self, of: Node<'_, '_>, name: &str) -> Option<String> {
+        let is_it = |data: &Node<'_, '_>| {
+            let key = data.attribute("key").unwrap_or_default();
+            data.tag_name().name() == "data" && self.mean(key, name)
+        };
+        let default = || self.defaults.get(&(of.tag_name().name(), name)).copied();
+        let found = of.children().find(is_it).or_else(default);
+        found.and_then(|data| data.text().map(|text| text.trim().to_owned()))
+    }
+}
+
 /// The nodes and edges of a file. `hosts` says which nodes are hosts, unless it is empty.
 ///
 /// # Errors
@@ -32,21 +77,19 @@ pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
                 "<graphml> with a <graph>",
             )
         })?;
-    // What the data of a key means, as its declaration says.
-    let keys: HashMap<&str, &str> = root
-        .children()
-        .filter(|node| node.tag_name().name() == "key")
-        .filter_map(|key| Some((key.attribute("id")?, key.attribute("attr.name")?)))
-        .collect();
-    let data = |of: Node<'_, '_>, name: &str| {
-        let is_it = |data: &Node<'_, '_>| {
-            let key = data.attribute("key").unwrap_or_default();
-            data.tag_name().name() == "data" && keys.get(key).copied().unwrap_or(key) == name
-        };
-        of.children()
-            .find(is_it)
-            .and_then(|data| data.text().map(|text| text.trim().to_owned()))
+    let is_within = |node: &Node<'_, '_>| {
+        let parent = node.parent().map(|it| it.tag_name().name());
+        matches!(parent, Some("graphml" | "node" | "edge"))
     };
+    let another = root
+        .descendants()
+        .find(|node| node.tag_name().name() == "graph" && *node != graph && is_within(node));
+    if let Some(another) = another {
+        let given = format!("line {}: another <graph>", line(another));
+        return Err(refuse(given, "one, and none within its nodes"));
+    }
+    let keys = Keys::declared(root);
+    let data = |of: Node<'_, '_>, name: &str| keys.data(of, name);
     let attribute = |node: Node<'_, '_>, name: &str| {
         node.attribute(name).map(str::to_owned).ok_or_else(|| {
             refuse(
@@ -67,6 +110,11 @@ pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
                 nodes.push(name);
             }
             "edge" => {
+                let directed = node.attribute("directed").or(graph.attribute("edgedefault"));
+                if matches!(directed, Some("directed" | "true" | "1")) {
+                    let given = format!("line {}: a directed edge", line(node));
+                    return Err(refuse(given, "undirected edges"));
+                }
                 let [a, b] = [attribute(node, "source")?, attribute(node, "target")?];
                 for end in [&a, &b] {
                     *degrees.entry(end.clone()).or_default() += 1;
@@ -88,6 +136,10 @@ pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
                         .map_err(under)?,
                 };
                 cables.push((format!("file: {file}: line {}", line(node)), cable));
+            }
+            "hyperedge" => {
+                let given = format!("line {}: <hyperedge>", line(node));
+                return Err(refuse(given, "edges with two ends"));
             }
             _ => {}
         }

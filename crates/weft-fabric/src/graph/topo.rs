@@ -1,6 +1,6 @@
 //! Reads htsim's `.topo` files: tiers of switches above the hosts, each with its ports and links.
 //!
-//! A line is a word and a number; `#` begins a comment. `Nodes` hosts and `Tiers` come first, 2 or 3 of them, and `Podsize` hosts of a
+//! A line is a word, in small letters or capitals, and a number; `#` begins a comment. `Nodes` hosts and `Tiers` come first, 2 or 3 of them, and `Podsize` hosts of a
 //! pod. After `Tier n`, from 0, come its `Radix_Down` and `Radix_Up` in links, and the rate and delay of the links to what is below;
 //! `Bundle` of them lead from a switch to each below. A packet's time in a switch is added to those of the links below it.
 
@@ -74,7 +74,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
         let number: u64 = number
             .parse()
             .map_err(|_| refuse(format!("line {line}: {word} {number}"), "a whole number"))?;
-        if word == "Tier" {
+        if word.eq_ignore_ascii_case("Tier") {
             if number != tiers.len() as u64 {
                 let allowed = format!("Tier {}", tiers.len());
                 return Err(refuse(format!("line {line}: Tier {number}"), &allowed));
@@ -85,17 +85,51 @@ pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
             });
             continue;
         }
+        let place = tiers.len().checked_sub(1);
+        let place = place.map_or(String::new(), |t| format!(" in Tier {t}"));
         let (known, numbers) = match tiers.last_mut() {
             None => (OF_ALL, &mut all),
             Some(tier) => (OF_A_TIER, &mut tier.numbers),
         };
         let known = known
             .iter()
-            .find(|it| **it == word)
+            .find(|it| it.eq_ignore_ascii_case(word))
             .ok_or_else(|| refuse(format!("line {line}: {word}"), &known.join(", ")))?;
-        numbers.insert(known, (number, line));
+        if numbers.insert(known, (number, line)).is_some() {
+            let given = format!("line {line}: {known} for the second time{place}");
+            return Err(refuse(given, "once"));
+        }
     }
+    check_tiers(&tiers).map_err(|(given, allowed)| refuse(given, allowed))?;
     parts(file, &all, &tiers)
+}
+
+/// Refuses what a tier has no place for, and what its numbers contradict.
+fn check_tiers(tiers: &[Tier]) -> Result<(), (String, &'static str)> {
+    for (t, tier) in tiers.iter().enumerate() {
+        let number = |word: &str| tier.numbers.get(word).copied();
+        let (down, up) = (number("Radix_Down"), number("Radix_Up"));
+        let is_top = t > 0 && t + 1 == tiers.len();
+        match (number("Bundle"), up, down, number("Oversubscribed")) {
+            (Some((bundle, line)), ..) if t == 0 && bundle > 1 => {
+                let given = format!("line {line}: Bundle {bundle} in Tier 0");
+                return Err((given, "1, the link of a host"));
+            }
+            (_, Some((up, line)), ..) if is_top && up > 0 => {
+                let given = format!("line {line}: Radix_Up {up} in the top tier");
+                return Err((given, "none, or 0"));
+            }
+            (_, Some((up, _)), Some((down, _)), Some((ratio, line)))
+                if !is_top && up.checked_mul(ratio) != Some(down) =>
+            {
+                let given =
+                    format!("line {line}: Oversubscribed {ratio} with Radix_Down {down} and Radix_Up {up}");
+                return Err((given, "their quotient"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 #[allow(clippy::too_many_lines)] // tier by tier, from the hosts up
