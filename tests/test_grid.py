@@ -45,6 +45,9 @@ OVER = ["transports.dctcp.cc=dctcp,reno", "transports.dctcp.subflows=1,2"]
         ("a=1:3,10", ["1", "2", "3", "10"]),
         ('a={ name = "amp", beta = 4 }, "x,y"', ['{ name = "amp", beta = 4 }', '"x,y"']),
         ("a=10 packets,64KB", ["10 packets", "64KB"]),
+        ("a=5 packets:25 packets:10 packets", ["5 packets", "15 packets", "25 packets"]),
+        ("a=1us:2us:0.5us", ["1.0us", "1.5us", "2.0us"]),
+        ("a=9Gbps:10Gbps", ["9Gbps", "10Gbps"]),
     ],
 )
 def test_axis(text: str, values: list[str]) -> None:
@@ -68,6 +71,9 @@ def test_range_is_pythons_with_its_end(first: int, more: int, step: int) -> None
         ("a=1,2,1", "has '1' twice"),
         ("a=40:10:10", "is an empty range"),
         ("a=1:2:0", "is an empty range"),
+        ("a=5:25:10 packets", "several units"),
+        ("a=5us:1ms", "several units"),
+        ("a=5us:9us:2", "several units"),
         ("a=1:999999999999999999:1", "allowed: at most 100,000"),
         ("seed=1,2", "--seeds"),
         ("sweep.seeds=1,2", "a field of the experiment"),

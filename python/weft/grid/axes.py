@@ -17,7 +17,8 @@ MOST_RUNS = 100_000
 """Maximum runs of one sweep. Each is a folder of files, and all are planned before the first begins."""
 
 _NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?"
-_RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?", re.ASCII)
+_END = rf"({_NUMBER})( ?[A-Za-z]+)?"
+_RANGE = re.compile(rf"{_END}:{_END}(?::{_END})?", re.ASCII)
 _ALLOWED = "FIELD=VALUE,VALUE… or FIELD=FIRST:LAST:STEP, such as traffic[0].flows=10:40:10"
 
 
@@ -46,7 +47,7 @@ class Axis:
         found: list[str] = []
         for part in split(values):
             span = _RANGE.fullmatch(part)
-            found += [part] if span is None else _count(text, *span.groups(default="1"))
+            found += [part] if span is None else _count(text, *span.groups())
             if not part or len(found) > MOST_RUNS:
                 why = "an empty value" if not part else f"more than {MOST_RUNS:,} values"
                 raise UsageError(f"--over {text!r:.100}: {why}; allowed: {_ALLOWED}")
@@ -112,8 +113,15 @@ def split(values: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _count(text: str, first: str, last: str, step: str) -> list[str]:
-    low, high, by = Decimal(first), Decimal(last), Decimal(step)
+def _count(
+    text: str, first: str, unit: str | None, last: str, last_unit: str | None, step: str | None, step_unit: str | None
+) -> list[str]:
+    if last_unit != unit or (step is not None and step_unit != unit):
+        raise UsageError(
+            f"--over {text!r:.100}: is a range of several units; allowed: one, such as queues.mark="
+            "5 packets:25 packets:10 packets"
+        )
+    low, high, by = Decimal(first), Decimal(last), Decimal(step or "1")
     if by <= 0 or high < low:
         raise UsageError(
             f"--over {text!r:.100}: is an empty range; allowed: FIRST:LAST:STEP upwards, with a STEP above 0"
@@ -121,4 +129,4 @@ def _count(text: str, first: str, last: str, step: str) -> list[str]:
     number = int((high - low) / by) + 1
     if number > MOST_RUNS:
         raise UsageError(f"--over {text!r:.100}: has {number:,} values; allowed: at most {MOST_RUNS:,}")
-    return [format(low + n * by, "f") for n in range(number)]
+    return [format(low + n * by, "f") + (unit or "") for n in range(number)]
