@@ -535,7 +535,8 @@ class FatTreeTopology(Model):
 
 class FirstFitController(Model):
     """
-    Large flows go to the first path with room.
+    Large flows go to the first path with room, by the rates that the topology has: a controller is not told
+    when an event changes a rate.
     """
 
     model_config = ConfigDict(
@@ -2070,7 +2071,8 @@ class BulkTraffic(Model):
         ),
     ] = None
     """
-    When their applications stop producing data; by default at the end of the experiment.
+    When their applications stop producing data; by default at the end of the experiment. Data that has not
+    been sent by then is not sent.
     """
     to: str | int | list[str | int] | None = None
     """
@@ -2874,7 +2876,8 @@ class ProfilePatch(Model):
     """
     recovery: Literal["newreno", "sack", "rack"] | None = None
     """
-    Loss recovery: "newreno" (RFC 6582), "sack" (RFC 6675) or "rack" (RFC 8985).
+    Loss recovery: "newreno" (RFC 6582, the variant in which each partial acknowledgement restarts the
+    timer), "sack" (RFC 6675) or "rack" (RFC 8985).
     """
     reinject: bool | None = None
     """

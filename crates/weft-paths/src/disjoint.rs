@@ -47,7 +47,9 @@ const DISJOINT: u64 = 0x64_6973;
 /// golden section of it, so that the others do.
 fn stride(each: u64) -> u64 {
     let near = (each as f64 * 0.382) as u64;
-    (near.max(1)..).find(|&it| gcd(it, each) == 1).unwrap_or(1)
+    (near.max(1)..each.max(2))
+        .find(|&it| gcd(it, each) == 1)
+        .unwrap_or(1)
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

@@ -23,7 +23,8 @@ const LOOKS: u64 = 4096;
 /// Below this a run would consist of searches.
 const SHORTEST: Time = Time::from_us(1);
 
-/// Large flows go to the first path with room.
+/// Large flows go to the first path with room, by the rates that the topology has: a controller is not told
+/// when an event changes a rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FirstFit {

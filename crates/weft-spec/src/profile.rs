@@ -75,7 +75,8 @@ pub struct Profile {
     pub min_rto_beyond_srtt: bool,
     /// Upper bound of the RTO.
     pub max_rto: Time,
-    /// Loss recovery: "newreno" (RFC 6582), "sack" (RFC 6675) or "rack" (RFC 8985).
+    /// Loss recovery: "newreno" (RFC 6582, the variant in which each partial acknowledgement restarts the
+    /// timer), "sack" (RFC 6675) or "rack" (RFC 8985).
     pub recovery: Recovery,
     /// RFC 8985, section 7: with "rack", send a probe two RTTs after the last acknowledgement, so that a loss
     /// at the tail does not wait for the RTO.

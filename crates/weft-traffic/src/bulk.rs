@@ -33,7 +33,8 @@ pub struct Bulk {
     /// When the flows open.
     #[serde(default)]
     pub start: Time,
-    /// When their applications stop producing data; by default at the end of the experiment.
+    /// When their applications stop producing data; by default at the end of the experiment. Data that has not
+    /// been sent by then is not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
     /// Each flow opens later than `start` by a random time up to this.
