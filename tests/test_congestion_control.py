@@ -166,6 +166,21 @@ def test_every_connection_has_an_object_and_every_event_arrives(spec: Path) -> N
     assert all(0 < now < 0.05 for now, _ in Witness.acked)
 
 
+class Paced(weft.CongestionControl):
+    """Reno at 20,000 packets a second."""
+
+    def pacing_rate(self, w: Any, s: int) -> float | None:  # noqa: ARG002
+        return 20_000.0
+
+
+def test_a_pace_alone_is_kept_from_the_first_packet_on() -> None:
+    """Of 208 packets the first ten leave at once, the others 50 us apart."""
+    flow = {"kind": "bulk", "transport": "own", "pairs": [["h0", "r0"]], "size": "300KB"}
+    spec = scene(Paced, transports={"own": {"cc": Paced}}, traffic=[flow])
+    (fct,) = weft.run(spec).flows["fct_s"]
+    assert 198 * 50e-6 <= fct <= 210 * 50e-6
+
+
 def test_model_takes_the_class(spec: Path) -> None:
     experiment = weft.load(spec)
     transport = experiment.transports["dctcp"].model_copy(update={"cc": Plain})
