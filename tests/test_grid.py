@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
 import shlex
 import shutil
@@ -290,26 +289,6 @@ def wait_for(process: subprocess.Popen[bytes], begun: Callable[[], bool]) -> Non
         assert process.poll() is None
         assert time.monotonic() < until
         time.sleep(0.01)
-
-
-@pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize("after_s", [0.1, 0.3, 0.5, 1.0])
-def test_stopped_while_the_cluster_begins_says_one_line(place: Path, tmp_path: Path, after_s: float) -> None:
-    """As a terminal does it, which sends Ctrl-C to all processes of the command."""
-    folder = tmp_path / "out"
-    line = [WEFT, "sweep", str(place / "incast.toml"), "--seeds", "100", "--workers", "2", "--out", str(folder)]
-    process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    until = time.monotonic() + 60
-    while not ((folder / "sweep.json").exists() and list(folder.glob(".weft-*"))):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    time.sleep(after_s)
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    (said,) = err.splitlines()
-    assert said.startswith("weft: stopped; ")
-    assert list(folder.glob(".weft-*")) == []
 
 
 def test_killed_at_ten_moments_is_as_unbroken(spec: Path) -> None:

@@ -9,10 +9,8 @@ import logging
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
-import threading
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -27,7 +25,7 @@ from weft.grid.store import is_complete, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType, TracebackType
+    from types import TracebackType
 
     from dask_jobqueue.slurm import SLURMCluster
     from distributed import Client, Future, LocalCluster, Security
@@ -232,51 +230,18 @@ def _here(where: Where, folder: Path) -> Iterator[LocalCluster]:
 
     from weft.output import locked_folder
 
-    with locked_folder(folder) as scratch, ExitStack() as stack:
-        with _uninterrupted():
-            cluster = LocalCluster(
-                n_workers=where.workers,
-                threads_per_worker=1,
-                memory_limit=0,  # the simulator knows what it needs, and refuses what the machine has not got
-                dashboard_address=":0",  # any port: the usual one may be taken, which Dask would report
-                silence_logs=logging.CRITICAL,
-                local_directory=str(scratch),
-            )
-            stack.enter_context(cluster)
+    with (
+        locked_folder(folder) as scratch,
+        LocalCluster(
+            n_workers=where.workers,
+            threads_per_worker=1,
+            memory_limit=0,  # the simulator knows what it needs, and refuses what the machine has not got
+            dashboard_address=":0",  # any port: the usual one may be taken, which Dask would report
+            silence_logs=logging.CRITICAL,
+            local_directory=str(scratch),
+        ) as cluster,
+    ):
         yield cluster
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C and other signals to stop wait until the end: Dask cannot close a cluster that has half begun.
-
-    Threads and processes that begin meanwhile get no Ctrl-C, which a terminal sends to processes of a group, at all.
-    """
-    if threading.current_thread() is not threading.main_thread():  # no other gets signals
-        yield
-        return
-    came = False
-
-    def note(_number: int, _frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
-
-    all_three = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    numbers = [number for number in all_three if signal.getsignal(number) == signal.default_int_handler]
-    for number in numbers:
-        signal.signal(number, note)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
-    try:
-        yield
-    except Exception:
-        if not came:  # else workers may have been stopped, too
-            raise
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        for number in numbers:
-            signal.signal(number, signal.default_int_handler)
-    if came:
-        raise KeyboardInterrupt
 
 
 @contextmanager
