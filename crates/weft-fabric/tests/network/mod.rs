@@ -25,6 +25,26 @@ pub fn build(kind: &str, fields: &str) -> Result<Fabric, SpecError> {
     (entry.load)(&table)?.it.build(&QUEUES)
 }
 
+/// What every topology needs.
+pub const LINKS: &str = "rate = \"10Gbps\"\ndelay = \"1us\"";
+
+/// A network whose shape is checked.
+pub fn made(kind: &str, fields: &str) -> Fabric {
+    let fabric = build(kind, &format!("{fields}\n{LINKS}")).unwrap();
+    check_shape(&fabric);
+    fabric
+}
+
+/// Every pair of some hosts: each path leads there, and all are different.
+pub fn check_all(fabric: &Fabric, hosts: &[NodeId]) {
+    let first = first_links(fabric);
+    for &from in hosts {
+        for &to in hosts.iter().filter(|&&to| to != from) {
+            check_paths(fabric, &first, from, to);
+        }
+    }
+}
+
 /// First link of each node, so that port p of node n is link `first[n] + p`.
 pub fn first_links(fabric: &Fabric) -> Vec<usize> {
     let mut first = vec![0; fabric.nodes.len() + 1];

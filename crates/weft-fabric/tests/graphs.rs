@@ -1,0 +1,360 @@
+//! Graphs: listed in a spec, read from GraphML or htsim's files, and any at all, of which exactly the shortest paths are numbered.
+
+mod network;
+
+use network::{LINKS, build, check_all, check_shape, made, path};
+use proptest::prelude::*;
+use weft_fabric::{Fabric, NodeId};
+
+/// A ring of four switches with two cables on one side, and a host at each.
+const RING: &str = "hosts = [\"h0\", \"h1\", \"h2\", \"h3\"]\nswitches = [\"s0\", \"s1\", \"s2\", \"s3\"]\n\
+    links = [{ a = \"h0\", b = \"s0\" }, { a = \"s1\", b = \"h1\" }, { a = \"h2\", b = \"s2\" }, { a = \"h3\", b = \"s3\" },\n\
+    { a = \"s0\", b = \"s1\", rate = \"40Gbps\" }, { a = \"s0\", b = \"s1\", delay = \"9us\" }, { a = \"s1\", b = \"s2\" },\n\
+    { a = \"s2\", b = \"s3\" }, { a = \"s3\", b = \"s0\" }]";
+
+#[test]
+fn a_listed_graph() {
+    let fabric = made("graph", RING);
+    check_all(&fabric, &fabric.hosts);
+    let paths = |to: usize| fabric.routing.paths(fabric.hosts[0], fabric.hosts[to]);
+    assert_eq!([paths(0), paths(1), paths(2), paths(3)], [0, 2, 3, 1]);
+    assert_eq!(
+        fabric
+            .links
+            .iter()
+            .filter(|link| link.rate.0 == 40_000_000_000)
+            .count(),
+        2
+    );
+    assert_eq!(
+        fabric
+            .links
+            .iter()
+            .filter(|link| link.delay.0 == 9_000_000)
+            .count(),
+        2
+    );
+}
+
+const GRAPHML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key id="d0" for="edge" attr.name="rate" attr.type="string"/>
+  <graph edgedefault="undirected">
+    <node id="a"/><node id="b"/><node id="x"/><node id="y"/>
+    <edge source="a" target="x"/>
+    <edge source="b" target="y"/>
+    <edge source="x" target="y"><data key="d0">40Gbps</data></edge>
+  </graph>
+</graphml>"#;
+
+fn from_file(text: &str) -> Result<Fabric, String> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let name = file.path().display().to_string();
+    build("graph", &format!("file = {name:?}\n{LINKS}"))
+        .map_err(|error| error.to_string().replace(&name, "FILE"))
+}
+
+#[test]
+fn graphml() {
+    let fabric = from_file(GRAPHML).unwrap();
+    check_shape(&fabric);
+    let names: Vec<_> = fabric
+        .hosts
+        .iter()
+        .map(|&host| fabric.nodes[host as usize].name.as_str())
+        .collect();
+    assert_eq!(names, ["a", "b"], "nodes with one edge are hosts");
+    check_all(&fabric, &fabric.hosts);
+    assert_eq!(
+        fabric
+            .links
+            .iter()
+            .filter(|link| link.rate.0 == 40_000_000_000)
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn graphml_has_defaults() {
+    let text = r#"<graphml>
+  <key id="n0" for="node" attr.name="type"><default>host</default></key>
+  <key id="e0" for="edge" attr.name="rate"><default> 40Gbps </default></key>
+  <key id="e1" for="all" attr.name="delay"><default>7us</default></key>
+  <key id="n1" for="node" attr.name="rate"><default>1Gbps</default></key>
+  <graph edgedefault="undirected">
+    <node id="a"/><node id="b"/><node id="x"><data key="n0">switch</data></node>
+    <edge source="a" target="x"/>
+    <edge source="b" target="x"><data key="e0">20Gbps</data><data key="e1">3us</data></edge>
+    <edge source="b" target="x"/>
+  </graph>
+</graphml>"#;
+    let fabric = from_file(text).unwrap();
+    let name = |node: NodeId| fabric.nodes[node as usize].name.as_str();
+    let names: Vec<_> = fabric.hosts.iter().map(|&host| name(host)).collect();
+    assert_eq!(names, ["a", "b"]);
+    let of = |end: &str| -> Vec<_> {
+        let own = fabric.links.iter().filter(|link| name(link.from) == end);
+        own.map(|link| (link.rate.0 / 1_000_000_000, link.delay.0 / 1_000_000))
+            .collect()
+    };
+    assert_eq!(of("a"), [(40, 7)]);
+    assert_eq!(of("b"), [(20, 3), (40, 7)]);
+    let error = from_file(&text.replace(" 40Gbps ", "40")).err().unwrap();
+    assert!(error.starts_with("file: FILE: line 8: "), "{error}");
+}
+
+#[test]
+fn graphml_that_is_more_than_a_graph_is_refused() {
+    let directed = "a directed edge; allowed: undirected edges";
+    let another = "another <graph>; allowed: one, and none within its nodes";
+    for (text, said) in [
+        (
+            GRAPHML.replace("\"undirected\"", "\"directed\""),
+            format!("line 6: {directed}"),
+        ),
+        (
+            GRAPHML.replace("target=\"y\"><data", "target=\"y\" directed=\"true\"><data"),
+            format!("line 8: {directed}"),
+        ),
+        (
+            GRAPHML.replace(
+                "<node id=\"x\"/>",
+                "<node id=\"x\"><graph><node id=\"z\"/></graph></node>",
+            ),
+            format!("line 5: {another}"),
+        ),
+        (
+            GRAPHML.replace("</graph>\n", "</graph>\n<graph/>\n"),
+            format!("line 10: {another}"),
+        ),
+        (
+            GRAPHML.replace(
+                "  </graph>",
+                "<hyperedge><endpoint node=\"a\"/></hyperedge></graph>",
+            ),
+            "line 9: <hyperedge>; allowed: edges with two ends".to_owned(),
+        ),
+    ] {
+        let error = from_file(&text).err().unwrap();
+        assert_eq!(error, format!("file: FILE: {said}"));
+    }
+    // What an edge says itself goes before the graph's default.
+    let own = GRAPHML.replace("\"undirected\"", "\"directed\"");
+    let own = own.replace("<edge ", "<edge directed=\"false\" ");
+    assert_eq!(from_file(&own).unwrap().links.len(), 6);
+}
+
+#[test]
+fn bad_graphs_get_one_line() {
+    let bomb = "<?xml version=\"1.0\"?><!DOCTYPE graphml [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;\">\
+        <!ENTITY c \"&b;&b;&b;&b;&b;&b;\">]><graphml><graph><node id=\"&c;\"/></graph></graphml>";
+    for (text, said) in [
+        (bomb, "DTD"),
+        ("<graphml><graph>", "file: FILE: "),
+        ("<gexf/>", "file: FILE: <gexf>; allowed: <graphml> with a <graph>"),
+        (
+            &GRAPHML.replace("source=\"b\" ", ""),
+            "file: FILE: line 7: <edge> has no source; allowed: one",
+        ),
+        (&GRAPHML.replace("40Gbps", "40"), "line 8: "),
+        (
+            &GRAPHML.replace("target=\"y\"><data", "target=\"z\"><data"),
+            "file: FILE: line 8.b: \"z\" does not exist",
+        ),
+    ] {
+        let error = from_file(text).err().unwrap();
+        assert!(error.contains(said) && !error.contains('\n'), "{error}");
+    }
+    let refusal = |fields: &str| {
+        build("graph", &format!("{fields}\n{LINKS}"))
+            .err()
+            .unwrap()
+            .to_string()
+    };
+    assert_eq!(
+        refusal(&RING.replace("b = \"s3\" },\n", "b = \"s9\" },\n")),
+        "links[3].b: \"s9\" does not exist; allowed: the name of a host or of a switch"
+    );
+    assert_eq!(
+        refusal(
+            "hosts = [\"a\", \"b\", \"c\", \"d\"]\nlinks = [{ a = \"a\", b = \"b\" }, { a = \"c\", b = \"d\" }]"
+        ),
+        "links: no path leads from a to c; allowed: a graph that is connected by its switches"
+    );
+    assert!(refusal("file = \"/nowhere.graphml\"").starts_with("file: /nowhere.graphml: "));
+    assert_eq!(refusal("hosts = [\"a\"]"), "hosts: 1 hosts; allowed: at least 2");
+    // No more is read of what has no end.
+    assert_eq!(
+        refusal("file = \"/dev/zero\""),
+        "file: /dev/zero: is too long: more than 67108864 bytes; allowed: a GraphML file"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Two hosts at a random connected graph of switches: as many paths as a plain search finds, all shortest.
+    #[test]
+    fn all_shortest_paths_and_no_others(switches in 2_usize..8, tree: [prop::sample::Index; 7], more in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 0..8)) {
+        let mut cables = vec![("h0".to_owned(), "s0".to_owned()), ("h1".to_owned(), format!("s{}", switches - 1))];
+        cables.extend((1..switches).map(|s| (format!("s{s}"), format!("s{}", tree[s - 1].index(s)))));
+        let ends = more.iter().map(|ends| ends.map(|end| end.index(switches)));
+        cables.extend(ends.filter(|[a, b]| a != b).map(|[a, b]| (format!("s{a}"), format!("s{b}"))));
+        let links: Vec<_> = cables.iter().map(|(a, b)| format!("{{ a = {a:?}, b = {b:?} }}")).collect();
+        let names: Vec<_> = (0..switches).map(|s| format!("s{s}")).collect();
+        let fields = format!("hosts = [\"h0\", \"h1\"]\nswitches = {names:?}\nlinks = [{}]", links.join(", "));
+        let fabric = made("graph", &fields);
+        check_all(&fabric, &fabric.hosts);
+        let (from, to) = (fabric.hosts[0], fabric.hosts[1]);
+        // All walks of each length, until one arrives.
+        let mut walks = vec![(from, 1_u64)];
+        let mut length = 0;
+        let arrived = loop {
+            let arrived: u64 = walks.iter().filter(|(node, _)| *node == to).map(|(_, n)| n).sum();
+            if arrived > 0 {
+                break arrived;
+            }
+            length += 1;
+            let mut next = std::collections::BTreeMap::new();
+            for &(node, n) in &walks {
+                for link in fabric.links.iter().filter(|link| link.from == node) {
+                    *next.entry(link.to).or_insert(0) += n;
+                }
+            }
+            walks = next.into_iter().collect();
+        };
+        prop_assert_eq!(fabric.routing.paths(from, to), arrived);
+        for n in 0..arrived {
+            prop_assert_eq!(path(&fabric, from, to, n).len(), length);
+        }
+    }
+}
+
+/// htsim's descriptions of a fat-tree and of an oversubscribed leaf-spine.
+fn topo(tiers: &str) -> Result<Fabric, String> {
+    let file = tempfile::Builder::new().suffix(".topo").tempfile().unwrap();
+    std::fs::write(file.path(), tiers).unwrap();
+    let name = file.path().display().to_string();
+    build("graph", &format!("file = {name:?}\n{LINKS}"))
+        .map_err(|error| error.to_string().replace(&name, "FILE"))
+}
+
+const TIERS: &str = "# two tiers
+Nodes 32
+Tiers 2
+Podsize 32
+
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 8
+Radix_Up 2 # oversubscribed
+Downlink_Latency_ns 1000
+
+Tier 1
+Downlink_speed_Gbps 400
+Radix_Down 4
+Downlink_Latency_ns 500
+Switch_Latency_ns 20
+";
+
+const THREE: &str = "Nodes 16\nTiers 3\nPodsize 4\nTier 0\nDownlink_speed_Gbps 10\nRadix_Down 2\nRadix_Up 2
+Downlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 10\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000
+Tier 2\nDownlink_speed_Gbps 10\nRadix_Down 4\nDownlink_Latency_ns 1000\n";
+
+#[test]
+fn htsim_topologies() {
+    let fabric = topo(TIERS).unwrap();
+    // 32 hosts, 4 leaves, 2 spines; every leaf has a cable to either.
+    assert_eq!(
+        (fabric.hosts.len(), fabric.nodes.len(), fabric.links.len()),
+        (32, 38, 80)
+    );
+    let paths = |a: usize, b: usize| fabric.routing.paths(fabric.hosts[a], fabric.hosts[b]);
+    assert_eq!((paths(0, 7), paths(0, 8)), (1, 2));
+    let up = fabric.links.iter().filter(|link| link.layer == "switch-switch");
+    let (rate, delay) = (400_000_000_000, 520_000);
+    assert!(
+        up.clone().count() == 16
+            && up
+                .clone()
+                .all(|link| (link.rate.0, link.delay.0) == (rate, delay))
+    );
+    // The fat-tree of four ports, as we build it ourselves.
+    let fabric = topo(THREE).unwrap();
+    assert_eq!(
+        (fabric.hosts.len(), fabric.nodes.len(), fabric.links.len()),
+        (16, 36, 96)
+    );
+    let paths = |a: usize, b: usize| fabric.routing.paths(fabric.hosts[a], fabric.hosts[b]);
+    assert_eq!((paths(0, 1), paths(0, 3), paths(0, 15)), (1, 2, 4));
+    check_all(&fabric, &fabric.hosts);
+    for (text, said) in [
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up many"),
+            "FILE: line 9: Radix_Up many; allowed: a whole number",
+        ),
+        (
+            TIERS.replace("Nodes 32", "Nodes 31"),
+            "31 hosts in pods of 31 and racks of 8",
+        ),
+        (
+            TIERS.replace("Tier 1", "Tier 2"),
+            "line 12: Tier 2; allowed: Tier 1",
+        ),
+        (
+            TIERS.replace("Radix_Down 4", "Radix_Down 3"),
+            "8 links up to Tier 1; allowed: a multiple of its Radix_Down",
+        ),
+        (
+            TIERS.replace("Downlink_Latency_ns 500", "Latency 5"),
+            "line 15: Latency; allowed: Downlink_speed_Gbps, ",
+        ),
+        (TIERS.replace("Radix_Down 4\n", ""), "Tier 1 without Radix_Down"),
+        (TIERS.replace("Radix_Up 2", "Radix_Up 4000000000"), "line 12: "),
+        ("Nodes 32".to_owned(), "0 tiers are described"),
+    ] {
+        let error = topo(&text).err().unwrap();
+        assert!(error.contains(said) && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn htsim_words_may_be_in_small_letters() {
+    for text in [TIERS.to_lowercase(), TIERS.to_uppercase()] {
+        let fabric = topo(&text).unwrap();
+        assert_eq!((fabric.hosts.len(), fabric.links.len()), (32, 80));
+    }
+}
+
+#[test]
+fn htsim_topologies_that_contradict_themselves_are_refused() {
+    for (text, said) in [
+        (
+            TIERS.replace("Podsize 32", "Podsize 32\nnodes 16"),
+            "line 5: Nodes for the second time; allowed: once",
+        ),
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up 2\nradix_up 4"),
+            "line 10: Radix_Up for the second time in Tier 0; allowed: once",
+        ),
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up 2\nBundle 2"),
+            "line 10: Bundle 2 in Tier 0; allowed: 1, the link of a host",
+        ),
+        (
+            TIERS.replace("Radix_Down 4", "Radix_Down 4\nRadix_Up 2"),
+            "line 15: Radix_Up 2 in the top tier; allowed: none, or 0",
+        ),
+        (
+            TIERS.replace("Radix_Up 2", "Radix_Up 2\nOversubscribed 2"),
+            "line 10: Oversubscribed 2 with Radix_Down 8 and Radix_Up 2; allowed: their quotient",
+        ),
+    ] {
+        let error = topo(&text).err().unwrap();
+        assert_eq!(error, format!("file: FILE: {said}"));
+    }
+    let said = TIERS.replace("Radix_Up 2", "Radix_Up 2\nOversubscribed 4\nBundle 1");
+    let said = said.replace("Radix_Down 4", "Radix_Down 4\nRadix_Up 0");
+    assert_eq!(topo(&said).unwrap().links.len(), 80);
+}
