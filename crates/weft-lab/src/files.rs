@@ -6,7 +6,7 @@ use toml::{Table, Value};
 use weft_traffic::WORKLOADS;
 
 /// Fields that name a file, by the kind that has them.
-pub const FILES: &[(&str, &str)] = &[("empirical", "cdf"), ("flow-list", "file"), ("graph", "file")];
+const FILES: &[(&str, &str)] = &[("empirical", "cdf"), ("flow-list", "file"), ("graph", "file")];
 
 /// Lets the relative paths of files in a spec start at `folder`, which is absolute. Call it before overrides, whose paths are a command's.
 pub fn anchor(spec: &mut Table, folder: &Path) {
@@ -29,5 +29,31 @@ fn anchor_in(value: &mut Value, folder: &Path) {
         Value::Table(table) => anchor(table, folder),
         Value::Array(items) => items.iter_mut().for_each(|item| anchor_in(item, folder)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kind whose `file` or `cdf` is not listed would look for it in the working directory.
+    #[test]
+    fn every_kind_that_names_a_file_is_listed() {
+        let schema = crate::schema();
+        let mut found: Vec<(&str, &str)> = Vec::new();
+        for definition in schema["$defs"].as_object().unwrap().values() {
+            let properties = &definition["properties"];
+            for field in ["cdf", "file"] {
+                if let (Some(kind), true) = (
+                    properties["kind"]["const"].as_str(),
+                    properties[field].is_object(),
+                ) {
+                    found.push((kind, field));
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found, FILES);
     }
 }
