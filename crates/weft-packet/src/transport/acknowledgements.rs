@@ -199,13 +199,7 @@ impl Host {
                 subflow.arm(packet.slot, at);
             }
         }
-        if subflow.probe_end != 0 && sacked.delivered == 0 {
-            // Both copies of the probe have arrived (RFC 8985, section 7.4.2).
-            on_probe_acknowledged(connection, subflow, subflow.una, true, now);
-        }
-        if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
-            on_duplicate(connection, subflow, packet);
-        }
+        on_copies(connection, subflow, profile, packet, sacked.delivered == 0, now);
         // Only an acknowledgement with new information counts (RFC 6675, section 2, "DupAck").
         let counts = profile.recovery == Recovery::NewReno || sacked.delivered > 0;
         subflow.dupacks += u32::from(counts);
@@ -263,12 +257,26 @@ impl Host {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        if subflow.probe_end != 0 {
-            on_probe_acknowledged(connection, subflow, subflow.una, true, at.now);
-        }
-        if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
-            on_duplicate(connection, subflow, packet);
-        }
+        on_copies(connection, subflow, profile, packet, true, at.now);
+    }
+}
+
+/// What an acknowledgement that does not advance says of what was sent again. With `nothing_new`, both copies of a probe have arrived (RFC
+/// 8985, section 7.4.2).
+#[inline(always)]
+fn on_copies(
+    connection: &mut Connection,
+    subflow: &mut Subflow,
+    profile: &Profile,
+    packet: &Packet,
+    nothing_new: bool,
+    now: u64,
+) {
+    if subflow.probe_end != 0 && nothing_new {
+        on_probe_acknowledged(connection, subflow, subflow.una, true, now);
+    }
+    if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
+        on_duplicate(connection, subflow, packet);
     }
 }
 
