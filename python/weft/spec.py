@@ -660,7 +660,7 @@ class GraphTopology(Model):
     """
     file: str | None = None
     """
-    A file that replaces `switches` and `links`. If its name ends in `.topo`, it is htsim's format with
+    A file that replaces `switches` and `links`, relative to the spec's folder. If its name ends in `.topo`, it is htsim's format with
     tiers of switches; otherwise it is GraphML with nodes and edges. GraphML edges may have data `rate`
     and `delay`. Hosts are the nodes that `hosts` names, or else those whose data `type` is "host", or, if
     there are none, those with a single edge.
@@ -2200,7 +2200,7 @@ class FlowListTraffic(Model):
     """
     file: str
     """
-    The file.
+    The file, relative to the spec's folder.
     """
     format: Literal["cm", "hpcc", "csv"] | None = None
     """

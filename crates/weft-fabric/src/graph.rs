@@ -24,7 +24,7 @@ const MOST_PORTS: usize = u16::MAX as usize;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
-    /// A file that replaces `switches` and `links`. If its name ends in `.topo`, it is htsim's format with
+    /// A file that replaces `switches` and `links`, relative to the spec's folder. If its name ends in `.topo`, it is htsim's format with
     /// tiers of switches; otherwise it is GraphML with nodes and edges. GraphML edges may have data `rate`
     /// and `delay`. Hosts are the nodes that `hosts` names, or else those whose data `type` is "host", or, if
     /// there are none, those with a single edge.

@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 128 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowList {
-    /// The file.
+    /// The file, relative to the spec's folder.
     pub file: String,
     /// Format of the file; by default taken from the end of its name: `.cm`, `.csv`, otherwise HPCC's.
     #[serde(default, skip_serializing_if = "Option::is_none")]

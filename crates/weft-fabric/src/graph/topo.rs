@@ -2,7 +2,8 @@
 //!
 //! A line is a word, in small letters or capitals, and a number; `#` begins a comment. `Nodes` hosts and `Tiers` come first, 2 or 3 of them, and `Podsize` hosts of a
 //! pod. After `Tier n`, from 0, come its `Radix_Down` and `Radix_Up` in links, and the rate and delay of the links to what is below;
-//! `Bundle` of them lead from a switch to each below. A packet's time in a switch is added to those of the links below it.
+//! `Bundle` of them lead from a switch to each below. A packet's time in a switch is added to the delay of the links below it, in both
+//! directions. So a path's top switch counts twice, where htsim counts it once.
 
 use std::collections::HashMap;
 
