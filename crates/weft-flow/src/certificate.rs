@@ -84,17 +84,17 @@ pub fn certify_coupled(
     let mut price = vec![0.0; links];
     for bottleneck in bottlenecks {
         let mut unpaid = 0.0;
-        for &(link, it) in &bottleneck.prices {
-            if it.is_nan() || it < 0.0 {
-                return Err(format!("link {link} has a price of {it}"));
+        for &(link, value) in &bottleneck.prices {
+            if value.is_nan() || value < 0.0 {
+                return Err(format!("link {link} has a price of {value}"));
             }
-            price[link as usize] = it;
-            unpaid += it * instance.capacities()[link as usize];
+            price[link as usize] = value;
+            unpaid += value * instance.capacities()[link as usize];
         }
         let cheapest = |c: usize| {
             let paths = instance.subflows_of(c).map(|s| instance.path(s));
-            let of = |path: &[u32]| path.iter().map(|&link| price[link as usize]).sum::<f64>();
-            paths.map(of).fold(f64::INFINITY, f64::min)
+            let path_price = |path: &[u32]| path.iter().map(|&link| price[link as usize]).sum::<f64>();
+            paths.map(path_price).fold(f64::INFINITY, f64::min)
         };
         let paid: Vec<f64> = (0..sums.len()).map(cheapest).collect();
         for (&sum, &paid) in sums.iter().zip(&paid) {

@@ -4,7 +4,7 @@
 //! All rates rise together, as in progressive filling with one path each; but where a link is full, connections shift what they
 //! send to other paths, and settle only when no shifting helps. So each stage is a linear program, "Maximise the common
 //! rate of whoever has not settled" (Nace and Pióro, "Max-min fairness and its applications to routing and load-balancing in
-//! communication networks: a tutorial", 2008, section III). [`Filling`] follows its solution with the rate as a parameter, by the
+//! communication networks: a tutorial", 2008, section III). [`CoupledFilling`] follows its solution with the rate as a parameter, by the
 //! dual simplex method: rates between two events are linear, and an event is a link that fills or a subflow that runs dry.
 //!
 //! The basis has one subflow of each connection, its *primary*, which takes up what the others leave; that is a generalised upper
@@ -15,7 +15,7 @@
 mod basis;
 mod inverse;
 mod pricing;
-mod settling;
+mod settle;
 
 use inverse::Inverse;
 
@@ -39,7 +39,7 @@ pub struct Bottleneck {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Coupled {
+pub struct CoupledSolution {
     /// Rate of each subflow, in bit/s.
     pub rates: Vec<f64>,
     /// One for each stage, by rate.
@@ -47,16 +47,16 @@ pub struct Coupled {
     /// Links that filled and subflows that ran dry.
     pub events: u32,
     /// Have all connections settled?
-    pub reached: bool,
+    pub converged: bool,
 }
 
 /// Max-min fair rates where a connection's rate is the sum over its subflows.
-pub fn coupled_max_min(instance: &Instance) -> Coupled {
-    let mut filling = Filling::new(instance);
-    while !filling.over() {
+pub fn coupled_max_min(instance: &Instance) -> CoupledSolution {
+    let mut filling = CoupledFilling::new(instance);
+    while !filling.is_done() {
         filling.step(instance);
     }
-    filling.found()
+    filling.solution()
 }
 
 /// What a variable is: a subflow's rate, or what a link has left.
@@ -65,11 +65,11 @@ enum Role {
     /// It moves.
     Basic,
     /// It is 0, as a settled stage wants it, and never moves again.
-    Held,
+    HeldAtZero,
     /// It is 0 and may become basic.
     Zero,
     /// It is 0 for good: anything else would take from who has settled.
-    Fixed,
+    FixedAtZero,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,23 +79,23 @@ struct Variable {
     slope: f64,
     role: Role,
     /// A subflow's row in the inverse, or a full link's column.
-    at: u32,
+    basis_index: u32,
 }
 
 /// Progressive filling under way, an event at a time.
 #[derive(Clone, Debug)]
-pub struct Filling {
+pub struct CoupledFilling {
     /// Capacities in units of the largest, which is this in bit/s.
     capacities: Vec<f64>,
     unit: f64,
     /// Connection of each subflow.
-    owners: Vec<u32>,
+    connection_of: Vec<u32>,
     /// What a subflow's rate costs.
     costs: Vec<f64>,
     /// The common rate of connections that rise, and who they are.
     level: f64,
     rising: Vec<bool>,
-    still_rising: usize,
+    rising_count: usize,
     /// Rates of those who have settled.
     settled: Vec<f64>,
     primary: Vec<u32>,
@@ -107,16 +107,16 @@ pub struct Filling {
     inverse: Inverse,
     /// By link: what makes the cheapest paths those that are used; and what a unit of the leaving variable is worth.
     prices: Vec<f64>,
-    worth: Vec<f64>,
+    pivot_row: Vec<f64>,
     bottlenecks: Vec<Bottleneck>,
     /// Variables that are 0 for good, since which bottleneck, and what a unit of them would take from those who settled there.
     fixed: Vec<(u32, u32, f64)>,
     events: u32,
-    most_events: u32,
+    max_events: u32,
     stuck: bool,
     /// Kept for their memory.
     weights: Vec<(u32, f64)>,
-    line: Vec<f64>,
+    scratch: Vec<f64>,
     candidates: Vec<Candidate>,
 }
 
@@ -131,28 +131,32 @@ struct Candidate {
 }
 
 /// Sum over a path.
-fn along(path: &[u32], of: &[f64]) -> f64 {
-    path.iter().map(|&link| of[link as usize]).sum()
+fn along(path: &[u32], values: &[f64]) -> f64 {
+    path.iter().map(|&link| values[link as usize]).sum()
 }
 
-impl Filling {
+impl CoupledFilling {
     /// Before anything is sent.
     pub fn new(instance: &Instance) -> Self {
         let unit = instance.capacities().iter().copied().fold(0.0, f64::max);
-        let capacities: Vec<f64> = instance.capacities().iter().map(|it| it / unit).collect();
+        let capacities: Vec<f64> = instance
+            .capacities()
+            .iter()
+            .map(|capacity| capacity / unit)
+            .collect();
         let (links, subflows) = (capacities.len(), instance.subflows());
         // No two ways to send the same rates cost the same, so that the search does not go round in circles.
         let golden = 0.618_033_988_749_895;
         let cost = |s: usize| instance.path(s).len() as f64 + 1e-3 * (s as f64 * golden).fract();
         let costs: Vec<f64> = (0..subflows).map(cost).collect();
-        let owners = (0..instance.connections())
+        let connection_of = (0..instance.connections())
             .flat_map(|c| std::iter::repeat_n(c as u32, instance.subflows_of(c).len()))
             .collect();
         let nothing = Variable {
             value: 0.0,
             slope: 0.0,
             role: Role::Zero,
-            at: 0,
+            basis_index: 0,
         };
         let mut variables = vec![nothing; subflows + links];
         for (variable, &capacity) in variables[subflows..].iter_mut().zip(&capacities) {
@@ -160,8 +164,8 @@ impl Filling {
             variable.role = Role::Basic;
         }
         let cheapest = |c: usize| {
-            let of = instance.subflows_of(c);
-            of.min_by(|&a, &b| costs[a].total_cmp(&costs[b]))
+            let subflows = instance.subflows_of(c);
+            subflows.min_by(|&a, &b| costs[a].total_cmp(&costs[b]))
         };
         let primary: Vec<u32> = (0..instance.connections())
             .filter_map(|c| cheapest(c).map(|s| s as u32))
@@ -172,24 +176,24 @@ impl Filling {
         let mut filling = Self {
             level: 0.0,
             rising: vec![true; primary.len()],
-            still_rising: primary.len(),
+            rising_count: primary.len(),
             settled: vec![0.0; primary.len()],
             extra: Vec::new(),
             full: Vec::new(),
             inverse: Inverse::default(),
             prices: vec![0.0; links],
-            worth: vec![0.0; links],
+            pivot_row: vec![0.0; links],
             bottlenecks: Vec::new(),
             fixed: Vec::new(),
             events: 0,
-            most_events: 1_000 + 20 * (subflows + links) as u32,
+            max_events: 1_000 + 20 * (subflows + links) as u32,
             stuck: false,
             weights: Vec::new(),
-            line: Vec::new(),
+            scratch: Vec::new(),
             candidates: Vec::new(),
             capacities,
             unit,
-            owners,
+            connection_of,
             costs,
             primary,
             variables,
@@ -199,8 +203,8 @@ impl Filling {
     }
 
     /// Have all settled, or is it given up?
-    pub fn over(&self) -> bool {
-        self.still_rising == 0 || self.stuck || self.events >= self.most_events
+    pub fn is_done(&self) -> bool {
+        self.rising_count == 0 || self.stuck || self.events >= self.max_events
     }
 
     /// Goes on to the next link that fills or subflow that runs dry.
@@ -210,56 +214,62 @@ impl Filling {
             return;
         };
         self.events += 1;
-        self.weigh(instance, leaving);
+        self.compute_pivot_row(instance, leaving);
         if self.stuck {
             return;
         }
-        match self.cheaper(instance) {
-            Some(entering) => self.exchange(instance, leaving, entering),
+        match self.ratio_test(instance) {
+            Some(entering) => self.pivot(instance, leaving, entering),
             None => self.settle(instance, leaving),
         }
     }
 
     /// What was found by now.
-    pub fn found(&self) -> Coupled {
-        let subflows = &self.variables[..self.owners.len()];
-        Coupled {
-            rates: subflows.iter().map(|it| it.value * self.unit).collect(),
+    pub fn solution(&self) -> CoupledSolution {
+        let subflows = &self.variables[..self.connection_of.len()];
+        CoupledSolution {
+            rates: subflows
+                .iter()
+                .map(|variable| variable.value * self.unit)
+                .collect(),
             bottlenecks: self.bottlenecks.clone(),
             events: self.events,
-            reached: self.still_rising == 0,
+            converged: self.rising_count == 0,
         }
     }
 
     fn link(&self, link: u32) -> usize {
-        self.owners.len() + link as usize
+        self.connection_of.len() + link as usize
     }
 
     /// Is nothing left of a link, so that it has a column?
     fn is_full(&self, link: u32) -> bool {
-        matches!(self.variables[self.link(link)].role, Role::Zero | Role::Fixed)
+        matches!(
+            self.variables[self.link(link)].role,
+            Role::Zero | Role::FixedAtZero
+        )
     }
 
     /// Lets rates rise until a variable is 0, and says which. Of several the steepest is taken, for the sake of precision.
     fn rise(&mut self) -> Option<usize> {
-        let falls = |it: &&Variable| it.role == Role::Basic && it.slope < -TINY;
+        let falls = |variable: &&Variable| variable.role == Role::Basic && variable.slope < -TINY;
         let bound = self.variables.iter().filter(falls);
         let bound = bound
-            .map(|it| (it.value + ROUNDING) / -it.slope)
+            .map(|variable| (variable.value + ROUNDING) / -variable.slope)
             .fold(f64::INFINITY, f64::min);
         let (mut leaving, mut steepest) = (None, 0.0);
-        for (i, it) in self.variables.iter().enumerate() {
-            if falls(&it) && it.slope < steepest && it.value <= bound * -it.slope {
-                (leaving, steepest) = (Some(i), it.slope);
+        for (i, variable) in self.variables.iter().enumerate() {
+            if falls(&variable) && variable.slope < steepest && variable.value <= bound * -variable.slope {
+                (leaving, steepest) = (Some(i), variable.slope);
             }
         }
-        let it = &self.variables[leaving?];
-        let rise = (it.value / -it.slope).max(0.0);
+        let variable = &self.variables[leaving?];
+        let rise = (variable.value / -variable.slope).max(0.0);
         if rise > 0.0 {
             self.level += rise;
-            for it in &mut self.variables {
-                if it.role == Role::Basic {
-                    it.value = (it.value + rise * it.slope).max(0.0);
+            for variable in &mut self.variables {
+                if variable.role == Role::Basic {
+                    variable.value = (variable.value + rise * variable.slope).max(0.0);
                 }
             }
         }
@@ -274,13 +284,13 @@ mod tests {
     use super::*;
     use crate::{certify_coupled, max_min};
 
-    fn solve(capacities: &[f64], connections: &[&[&[u32]]]) -> (Instance, Coupled) {
+    fn solve(capacities: &[f64], connections: &[&[&[u32]]]) -> (Instance, CoupledSolution) {
         let mut instance = Instance::new(capacities.to_vec()).unwrap();
         for paths in connections {
             instance.connect(paths.iter().copied()).unwrap();
         }
         let found = coupled_max_min(&instance);
-        assert!(found.reached, "{found:?}");
+        assert!(found.converged, "{found:?}");
         certify_coupled(&instance, &found.rates, &found.bottlenecks, 1e-9).unwrap();
         (instance, found)
     }
@@ -373,7 +383,7 @@ mod tests {
                 instance.connect(paths.iter().map(Vec::as_slice)).unwrap();
             }
             let found = coupled_max_min(&instance);
-            prop_assert!(found.reached, "{found:?}");
+            prop_assert!(found.converged, "{found:?}");
             let certificate = certify_coupled(&instance, &found.rates, &found.bottlenecks, 1e-9);
             prop_assert!(certificate.is_ok(), "{certificate:?} {found:?}");
         }

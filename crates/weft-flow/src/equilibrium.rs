@@ -21,24 +21,24 @@ use weft_cc::{Path, Response};
 use crate::Instance;
 
 /// A link whose price has fallen so low is free.
-const FREE: f64 = 1e-7;
+const FREE_PRICE: f64 = 1e-7;
 /// A link with so much more than that has half of its queue. Before anything is marked or dropped a queue grows, and slows down
 /// those who wait in it. A price that small marks next to nothing, so that this is what it does.
-const QUEUES: f64 = 1e-6;
+const QUEUEING_PRICE: f64 = 1e-6;
 /// No price falls below this, so that every path has one.
-const FLOOR: f64 = 1e-8;
+const MIN_PRICE: f64 = 1e-8;
 /// Its logarithm.
-const FLOOR_LOG: f64 = -18.420_680_743_952_367;
+const LN_MIN_PRICE: f64 = -18.420_680_743_952_367;
 /// No link loses more.
-const MOST: f64 = 0.9;
+const MAX_PRICE: f64 = 0.9;
 /// Its logarithm.
-const MOST_LOG: f64 = -0.105_360_515_657_826_3;
+const LN_MAX_PRICE: f64 = -0.105_360_515_657_826_3;
 /// The price of every link before the first iteration.
-const FIRST: f64 = 1e-3;
+const INITIAL_PRICE: f64 = 1e-3;
 /// Bounds of a link's gain.
 const GAINS: std::ops::RangeInclusive<f64> = 1e-3..=64.0;
 /// A price changes by a factor of e at the most in one iteration.
-const STEP: f64 = 1.0;
+const MAX_LOG_STEP: f64 = 1.0;
 
 /// How to look for an equilibrium.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,10 +47,10 @@ pub struct Settings {
     pub packet_bits: f64,
     /// Are packets marked, so that what is sent arrives, or lost?
     pub marks: bool,
-    /// The equilibrium is reached when no link with a price is further than this from its capacity, relatively.
+    /// The equilibrium is converged when no link with a price is further than this from its capacity, relatively.
     pub tolerance: f64,
     /// Iterations after which to give up.
-    pub most_iterations: u32,
+    pub max_iterations: u32,
     /// Threads, at least 1. They change nothing but the time it takes.
     pub threads: usize,
 }
@@ -61,7 +61,7 @@ impl Default for Settings {
             packet_bits: 12_000.0,
             marks: false,
             tolerance: 1e-3,
-            most_iterations: 5_000,
+            max_iterations: 5_000,
             threads: 1,
         }
     }
@@ -71,9 +71,9 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug)]
 pub struct Delays<'a> {
     /// Round-trip time of each subflow without queues, above 0.
-    pub idle: &'a [f64],
+    pub base_rtts: &'a [f64],
     /// How long a packet waits at each link if that has a price, 0 or more.
-    pub waits: &'a [f64],
+    pub queueing: &'a [f64],
 }
 
 /// What was found.
@@ -90,7 +90,7 @@ pub struct Equilibrium {
     /// How far the worst link is from its capacity, relatively.
     pub residual: f64,
     /// Is that within the tolerance?
-    pub reached: bool,
+    pub converged: bool,
 }
 
 /// A link while the solver runs.
@@ -109,11 +109,11 @@ struct Link {
 
 impl Link {
     /// What becomes of packets there.
-    fn crossing(&self) -> Crossing {
-        let above = (self.price - FREE).max(0.0);
-        Crossing {
+    fn transfer(&self) -> LinkTransfer {
+        let above = (self.price - FREE_PRICE).max(0.0);
+        LinkTransfer {
             passed: 1.0 - self.price,
-            wait: self.wait * above / (above + QUEUES),
+            wait: self.wait * above / (above + QUEUEING_PRICE),
         }
     }
 
@@ -122,7 +122,7 @@ impl Link {
         self.load = load;
         let carried = if marks { load } else { load * (1.0 - self.price) };
         let excess = carried / self.capacity;
-        let off = if self.price <= FREE {
+        let off = if self.price <= FREE_PRICE {
             (excess - 1.0).max(0.0)
         } else {
             (excess - 1.0).abs()
@@ -130,8 +130,8 @@ impl Link {
         let direction = excess.max(f64::MIN_POSITIVE).ln();
         let turned = direction * self.step < 0.0;
         self.gain = (self.gain * if turned { 0.5 } else { 1.2 }).clamp(*GAINS.start(), *GAINS.end());
-        self.step = (self.gain * direction).clamp(-STEP, STEP);
-        let moved = (self.log_price + self.step).clamp(FLOOR_LOG, MOST_LOG);
+        self.step = (self.gain * direction).clamp(-MAX_LOG_STEP, MAX_LOG_STEP);
+        let moved = (self.log_price + self.step).clamp(LN_MIN_PRICE, LN_MAX_PRICE);
         if moved != self.log_price {
             self.log_price = moved;
             self.price = moved.exp();
@@ -142,7 +142,7 @@ impl Link {
 
 /// What becomes of packets at a link.
 #[derive(Clone, Copy, Debug)]
-struct Crossing {
+struct LinkTransfer {
     /// Share of them that it lets pass.
     passed: f64,
     /// Seconds that they wait.
@@ -151,7 +151,7 @@ struct Crossing {
 
 /// Looks for the rates at which connections that answer prices by `response` rest.
 ///
-/// Where no equilibrium is reached, means over the second half of the iterations are returned with `reached` false.
+/// Where no equilibrium is converged, means over the second half of the iterations are returned with `converged` false.
 ///
 /// # Panics
 /// With another number of round-trip times than subflows, or of waits than links, or one out of its range.
@@ -161,29 +161,29 @@ pub fn equilibrium(
     response: &dyn Response,
     settings: Settings,
 ) -> Equilibrium {
-    let mut search = Search::new(instance, delays, None, settings);
-    while !search.over() {
-        search.step(instance, delays.idle, response);
+    let mut search = EquilibriumSolver::new(instance, delays, None, settings);
+    while !search.is_done() {
+        search.step(instance, delays.base_rtts, response);
     }
-    search.found(instance)
+    search.solution(instance)
 }
 
 /// A search for the equilibrium, an iteration at a time.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct EquilibriumSolver {
     settings: Settings,
     links: Vec<Link>,
     sent: Vec<f64>,
     /// The sum of what was sent, over the second half of the iterations.
     sum: Vec<f64>,
     /// By link.
-    crossings: Vec<Crossing>,
-    shares: Shares,
+    transfers: Vec<LinkTransfer>,
+    work: WorkSplit,
     iterations: u32,
     residual: f64,
 }
 
-impl Search {
+impl EquilibriumSolver {
     /// Before the first iteration. `prices` are those of an equilibrium nearby, if one is known.
     ///
     /// # Panics
@@ -194,24 +194,29 @@ impl Search {
         prices: Option<&[f64]>,
         settings: Settings,
     ) -> Self {
-        let Delays { idle, waits } = delays;
+        let Delays { base_rtts, queueing } = delays;
         assert_eq!(
-            idle.len(),
+            base_rtts.len(),
             instance.subflows(),
             "a round-trip time for each subflow"
         );
-        assert!(idle.iter().all(|&rtt| rtt > 0.0), "round-trip times above 0");
-        assert_eq!(waits.len(), instance.capacities().len(), "a wait for each link");
-        assert!(waits.iter().all(|&wait| wait >= 0.0), "no wait below 0");
+        assert!(base_rtts.iter().all(|&rtt| rtt > 0.0), "round-trip times above 0");
+        assert_eq!(
+            queueing.len(),
+            instance.capacities().len(),
+            "a wait for each link"
+        );
+        assert!(queueing.iter().all(|&wait| wait >= 0.0), "no wait below 0");
         assert!(
             prices.is_none_or(|prices| prices.len() == instance.capacities().len()),
             "a price for each link"
         );
         instance.index();
-        let price = |link: usize| prices.map_or(FIRST, |prices| prices[link].clamp(FLOOR, MOST));
+        let price =
+            |link: usize| prices.map_or(INITIAL_PRICE, |prices| prices[link].clamp(MIN_PRICE, MAX_PRICE));
         let link = |(link, &capacity): (usize, &f64)| Link {
             capacity,
-            wait: waits[link],
+            wait: queueing[link],
             price: price(link),
             log_price: price(link).ln(),
             gain: 0.5,
@@ -223,31 +228,31 @@ impl Search {
             settings,
             sent: vec![0.0; instance.subflows()],
             sum: Vec::new(),
-            crossings: links.iter().map(Link::crossing).collect(),
+            transfers: links.iter().map(Link::transfer).collect(),
             links,
-            shares: Shares::new(instance, settings.threads.max(1)),
+            work: WorkSplit::new(instance, settings.threads.max(1)),
             iterations: 0,
             residual: f64::INFINITY,
         }
     }
 
-    /// Is the equilibrium reached, or given up?
-    pub fn over(&self) -> bool {
-        self.residual <= self.settings.tolerance || self.iterations >= self.settings.most_iterations
+    /// Is the equilibrium converged, or given up?
+    pub fn is_done(&self) -> bool {
+        self.residual <= self.settings.tolerance || self.iterations >= self.settings.max_iterations
     }
 
     /// One iteration, on what the search began with.
     pub fn step(&mut self, instance: &Instance, rtts: &[f64], response: &dyn Response) {
-        for (crossing, link) in self.crossings.iter_mut().zip(&self.links) {
-            *crossing = link.crossing();
+        for (transfer, link) in self.transfers.iter_mut().zip(&self.links) {
+            *transfer = link.transfer();
         }
         let bits = self.settings.packet_bits;
-        self.shares
-            .send(instance, rtts, response, bits, &self.crossings, &mut self.sent);
+        self.work
+            .send(instance, rtts, response, bits, &self.transfers, &mut self.sent);
         self.residual = self
-            .shares
+            .work
             .load(instance, &self.sent, self.settings.marks, &mut self.links);
-        if self.iterations >= self.settings.most_iterations / 2 {
+        if self.iterations >= self.settings.max_iterations / 2 {
             self.sum.resize(self.sent.len(), 0.0);
             for (sum, sent) in self.sum.iter_mut().zip(&self.sent) {
                 *sum += sent;
@@ -257,30 +262,34 @@ impl Search {
     }
 
     /// What was found by now.
-    pub fn found(&self, instance: &Instance) -> Equilibrium {
-        let reached = self.residual <= self.settings.tolerance;
-        let (goodputs, loads) = if reached || self.sum.is_empty() {
-            self.at_rest(instance)
+    pub fn solution(&self, instance: &Instance) -> Equilibrium {
+        let converged = self.residual <= self.settings.tolerance;
+        let (goodputs, loads) = if converged || self.sum.is_empty() {
+            self.last_iterate(instance)
         } else {
-            self.on_average(instance)
+            self.mean_iterate(instance)
         };
         Equilibrium {
             goodputs,
-            prices: self.crossings.iter().map(|it| 1.0 - it.passed).collect(),
+            prices: self
+                .transfers
+                .iter()
+                .map(|transfer| 1.0 - transfer.passed)
+                .collect(),
             loads,
             iterations: self.iterations,
             residual: self.residual,
-            reached,
+            converged,
         }
     }
 
     /// Goodputs and loads of the last iteration.
-    fn at_rest(&self, instance: &Instance) -> (Vec<f64>, Vec<f64>) {
+    fn last_iterate(&self, instance: &Instance) -> (Vec<f64>, Vec<f64>) {
         let arrives = |s| {
             if self.settings.marks {
                 1.0
             } else {
-                under_way(instance.path(s), &self.crossings).passed
+                path_transfer(instance.path(s), &self.transfers).passed
             }
         };
         let goodput = |(s, &sent): (usize, &f64)| sent * arrives(s);
@@ -289,8 +298,8 @@ impl Search {
     }
 
     /// Mean loads of the second half of the iterations, and the goodputs that links which are offered more than they carry leave.
-    fn on_average(&self, instance: &Instance) -> (Vec<f64>, Vec<f64>) {
-        let iterations = f64::from(self.iterations - self.settings.most_iterations / 2);
+    fn mean_iterate(&self, instance: &Instance) -> (Vec<f64>, Vec<f64>) {
+        let iterations = f64::from(self.iterations - self.settings.max_iterations / 2);
         let sent: Vec<f64> = self.sum.iter().map(|sum| sum / iterations).collect();
         let load = |link: usize| -> f64 { instance.users(link).iter().map(|&s| sent[s as usize]).sum() };
         let loads: Vec<f64> = (0..self.links.len()).map(load).collect();
@@ -303,30 +312,30 @@ impl Search {
 
 /// What becomes of packets on a path.
 #[inline]
-fn under_way(path: &[u32], crossings: &[Crossing]) -> Crossing {
-    let nothing = Crossing {
+fn path_transfer(path: &[u32], transfers: &[LinkTransfer]) -> LinkTransfer {
+    let nothing = LinkTransfer {
         passed: 1.0,
         wait: 0.0,
     };
     path.iter().fold(nothing, |so_far, &link| {
-        let it = crossings[link as usize];
-        Crossing {
-            passed: so_far.passed * it.passed,
-            wait: so_far.wait + it.wait,
+        let link = transfers[link as usize];
+        LinkTransfer {
+            passed: so_far.passed * link.passed,
+            wait: so_far.wait + link.wait,
         }
     })
 }
 
 /// Which thread does what: ranges of connections, and of links.
 #[derive(Clone, Debug)]
-struct Shares {
+struct WorkSplit {
     /// First connection of each thread, and one past the last.
     connections: Vec<usize>,
     /// First link of each thread, and one past the last.
     links: Vec<usize>,
 }
 
-impl Shares {
+impl WorkSplit {
     fn new(instance: &Instance, threads: usize) -> Self {
         let cut = |n: usize| (0..=threads).map(|t| n * t / threads).collect();
         Self {
@@ -342,7 +351,7 @@ impl Shares {
         rtts: &[f64],
         response: &dyn Response,
         packet_bits: f64,
-        crossings: &[Crossing],
+        transfers: &[LinkTransfer],
         sent: &mut [f64],
     ) {
         let answer = |connections: std::ops::Range<usize>, sent: &mut [f64]| {
@@ -351,7 +360,7 @@ impl Shares {
                 let subflows = instance.subflows_of(c);
                 paths.clear();
                 paths.extend(subflows.clone().map(|s| {
-                    let Crossing { passed, wait } = under_way(instance.path(s), crossings);
+                    let LinkTransfer { passed, wait } = path_transfer(instance.path(s), transfers);
                     Path {
                         signal: 1.0 - passed,
                         rtt: rtts[s] + wait,
@@ -439,15 +448,15 @@ mod tests {
             instance.connect(paths.iter().copied()).unwrap();
         }
         let delays = Delays {
-            idle: &vec![RTT; instance.subflows()],
-            waits: &vec![0.0; capacities.len()],
+            base_rtts: &vec![RTT; instance.subflows()],
+            queueing: &vec![0.0; capacities.len()],
         };
         let settings = Settings {
             tolerance: 1e-9,
             ..Settings::default()
         };
         let found = equilibrium(&mut instance, delays, response, settings);
-        assert!(found.reached, "{found:?}");
+        assert!(found.converged, "{found:?}");
         for threads in [2, 3] {
             let again = equilibrium(&mut instance, delays, response, Settings { threads, ..settings });
             assert_eq!(again, found, "with {threads} threads");
@@ -593,11 +602,11 @@ mod tests {
     }
 
     /// Where a function that rises is 0, from 0 to 1.
-    fn root(of: impl Fn(f64) -> f64) -> f64 {
+    fn root(f: impl Fn(f64) -> f64) -> f64 {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
             let middle = f64::midpoint(low, high);
-            if of(middle) < 0.0 {
+            if f(middle) < 0.0 {
                 low = middle;
             } else {
                 high = middle;
@@ -617,7 +626,7 @@ mod tests {
     fn a_link_that_nobody_fills_has_no_price() {
         let found = solve(&[GBPS, 10.0 * GBPS], &[&[&[0, 1]]], "reno");
         near(found.goodputs[0], GBPS);
-        assert!(found.prices[1] <= FREE);
+        assert!(found.prices[1] <= FREE_PRICE);
     }
 
     #[test]
@@ -625,15 +634,15 @@ mod tests {
         let mut instance = Instance::new(vec![GBPS]).unwrap();
         instance.connect([&[0][..]]).unwrap();
         let settings = Settings {
-            most_iterations: 3,
+            max_iterations: 3,
             ..Settings::default()
         };
         let delays = Delays {
-            idle: &[RTT],
-            waits: &[0.0],
+            base_rtts: &[RTT],
+            queueing: &[0.0],
         };
         let found = equilibrium(&mut instance, delays, built("reno").response().unwrap(), settings);
-        assert!(!found.reached && found.residual > 1e-3 && found.iterations == 3);
+        assert!(!found.converged && found.residual > 1e-3 && found.iterations == 3);
     }
 
     /// Reno's windows are equal on a link whatever the round-trip times, so that rates go as the inverse of these. One flow
@@ -644,15 +653,15 @@ mod tests {
         instance.connect([&[0][..]]).unwrap();
         instance.connect([&[0, 1][..]]).unwrap();
         let delays = Delays {
-            idle: &[RTT, 3.0 * RTT],
-            waits: &[2.0 * RTT, 5.0 * RTT],
+            base_rtts: &[RTT, 3.0 * RTT],
+            queueing: &[2.0 * RTT, 5.0 * RTT],
         };
         let settings = Settings {
             tolerance: 1e-9,
             ..Settings::default()
         };
         let found = equilibrium(&mut instance, delays, built("reno").response().unwrap(), settings);
-        assert!(found.reached && found.prices[1] <= FREE);
+        assert!(found.converged && found.prices[1] <= FREE_PRICE);
         // 2 RTT more each: 3 to 5, instead of 1 to 3.
         let ratio = found.goodputs[0] / found.goodputs[1];
         assert!((ratio - 5.0 / 3.0).abs() < 1e-3, "{ratio}");

@@ -6,11 +6,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::{Error, Sharing};
+use crate::{Error, IncrementalMaxMin};
 
 /// A flow that is being served.
 #[derive(Clone, Copy, Debug)]
-struct Served {
+struct FluidFlow {
     /// Bits left at `since`.
     left: f64,
     since: f64,
@@ -24,11 +24,11 @@ type Departure = Reverse<(u64, u32, u32)>;
 /// A network on which flows are served.
 #[derive(Clone, Debug)]
 pub struct Fluid {
-    sharing: Sharing,
-    served: Vec<Served>,
+    sharing: IncrementalMaxMin,
+    flows: Vec<FluidFlow>,
     departures: BinaryHeap<Departure>,
     now: f64,
-    present: usize,
+    active_flows: usize,
 }
 
 impl Fluid {
@@ -38,11 +38,11 @@ impl Fluid {
     /// A capacity that is not a number above 0.
     pub fn new(capacities: &[f64]) -> Result<Self, Error> {
         Ok(Self {
-            sharing: Sharing::new(capacities)?,
-            served: Vec::new(),
+            sharing: IncrementalMaxMin::new(capacities)?,
+            flows: Vec::new(),
             departures: BinaryHeap::new(),
             now: 0.0,
-            present: 0,
+            active_flows: 0,
         })
     }
 
@@ -52,13 +52,13 @@ impl Fluid {
     }
 
     /// How many flows are being served.
-    pub fn present(&self) -> usize {
-        self.present
+    pub fn active_flows(&self) -> usize {
+        self.active_flows
     }
 
     /// Rates solved so far: a measure of the work.
-    pub fn solved(&self) -> u64 {
-        self.sharing.solved()
+    pub fn solved_rates(&self) -> u64 {
+        self.sharing.solved_rates()
     }
 
     /// A flow of `bits` over `path` comes at `time`. Its number is used again once it has gone.
@@ -72,22 +72,22 @@ impl Fluid {
         assert!(next.is_none_or(|(next, _)| time <= next), "departures come first");
         self.now = time;
         let flow = self.sharing.add(path);
-        let fresh = Served {
+        let fresh = FluidFlow {
             left: bits,
             since: time,
             version: 0,
         };
-        match self.served.get_mut(flow as usize) {
+        match self.flows.get_mut(flow as usize) {
             // Its versions go on, so that no departure of the flow before is taken for its own.
-            Some(place) => {
-                *place = Served {
-                    version: place.version,
+            Some(flow) => {
+                *flow = FluidFlow {
+                    version: flow.version,
                     ..fresh
                 }
             }
-            None => self.served.push(fresh),
+            None => self.flows.push(fresh),
         }
-        self.present += 1;
+        self.active_flows += 1;
         self.reschedule(Some(flow));
         flow
     }
@@ -95,7 +95,7 @@ impl Fluid {
     /// When the next flow goes if none comes before, and which.
     pub fn next_departure(&mut self) -> Option<(f64, u32)> {
         while let Some(&Reverse((time, flow, version))) = self.departures.peek() {
-            if self.served[flow as usize].version == version {
+            if self.flows[flow as usize].version == version {
                 return Some((f64::from_bits(time), flow));
             }
             self.departures.pop();
@@ -107,9 +107,9 @@ impl Fluid {
     pub fn depart(&mut self) -> Option<(f64, u32)> {
         let (time, flow) = self.next_departure()?;
         self.now = time;
-        self.served[flow as usize].version += 1;
+        self.flows[flow as usize].version += 1;
         self.sharing.remove(flow);
-        self.present -= 1;
+        self.active_flows -= 1;
         self.reschedule(None);
         Some((time, flow))
     }
@@ -119,7 +119,7 @@ impl Fluid {
     fn reschedule(&mut self, fresh: Option<u32>) {
         for at in 0..self.sharing.moved().len() {
             let (flow, before) = self.sharing.moved()[at];
-            let served = &mut self.served[flow as usize];
+            let served = &mut self.flows[flow as usize];
             if fresh != Some(flow) {
                 served.left = (served.left - before * (self.now - served.since)).max(0.0);
                 served.since = self.now;
@@ -148,11 +148,11 @@ mod tests {
         assert_eq!(fluid.depart(), Some((6.0, short)));
         // 60 are left.
         assert_eq!(fluid.depart(), Some((12.0, long)));
-        assert_eq!((fluid.depart(), fluid.present()), (None, 0));
+        assert_eq!((fluid.depart(), fluid.active_flows()), (None, 0));
     }
 
     #[test]
-    fn a_place_that_is_used_again_owes_nothing_to_the_flow_before() {
+    fn a_slot_that_is_reused_owes_nothing_to_the_flow_before() {
         let mut fluid = Fluid::new(&[1.0, 1.0]).unwrap();
         fluid.arrive(0.0, &[0], 1.0);
         fluid.depart();
@@ -187,8 +187,8 @@ mod tests {
             came.resize(came.len().max(flow + 1), (0.0, 0.0));
             came[flow] = (clock, bits);
         }
-        for of in slowdowns {
-            let mean = of.iter().sum::<f64>() / of.len() as f64;
+        for slowdowns in slowdowns {
+            let mean = slowdowns.iter().sum::<f64>() / slowdowns.len() as f64;
             assert!((mean * (1.0 - load) - 1.0).abs() < 0.05, "{mean}");
         }
     }

@@ -181,10 +181,10 @@ impl Instance {
         let mut next = self.users.clone();
         self.crossing = vec![0; self.crossed.len()];
         for subflow in 0..self.subflows() {
-            for at in self.paths[subflow]..self.paths[subflow + 1] {
-                let place = &mut next[self.crossed[at as usize] as usize];
-                self.crossing[*place as usize] = subflow as u32;
-                *place += 1;
+            for position in self.paths[subflow]..self.paths[subflow + 1] {
+                let next = &mut next[self.crossed[position as usize] as usize];
+                self.crossing[*next as usize] = subflow as u32;
+                *next += 1;
             }
         }
     }

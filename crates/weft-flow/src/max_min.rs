@@ -17,28 +17,28 @@ struct Link {
     /// At which it is full.
     level: f64,
     /// Capacity less the rates that have settled.
-    left: f64,
+    free: f64,
     rising: u32,
     /// The last round in which a connection on it met a lower level elsewhere.
-    waits: u32,
+    blocked_round: u32,
     /// The last round in which somebody settled on it.
-    changed: u32,
+    changed_round: u32,
 }
 
 /// A connection that has not settled.
 #[derive(Clone, Copy, Debug)]
 struct Rising {
-    /// The lowest level that it meets, or `most`: its rate once it settles.
+    /// The lowest level that it meets, or `max_rate`: its rate once it settles.
     rate: f64,
     /// Its demand, or the capacity of a link that only it crosses.
-    most: f64,
+    max_rate: f64,
     connection: u32,
     /// Its links, from here to there in the list of all.
     links: (u32, u32),
 }
 
 /// Connections, each with its links.
-struct Filling {
+struct SinglePathFilling {
     links: Vec<Link>,
     /// Indices into `links`, those of one connection in a row.
     crossed: Vec<u32>,
@@ -65,43 +65,43 @@ pub fn max_min(instance: &Instance, demands: Option<&[f64]>) -> Result<Vec<f64>,
         "a demand for each connection"
     );
     let mut rates = vec![0.0; connections];
-    let Filling {
+    let SinglePathFilling {
         mut links,
         crossed,
         mut rising,
-    } = Filling::new(instance, demands);
-    let path = |it: &Rising| &crossed[it.links.0 as usize..it.links.1 as usize];
+    } = SinglePathFilling::new(instance, demands);
+    let path = |connection: &Rising| &crossed[connection.links.0 as usize..connection.links.1 as usize];
     let mut changed: Vec<u32> = Vec::new();
     for round in 1.. {
         if rising.is_empty() {
             break;
         }
-        for it in &mut rising {
-            let levels = path(it).iter().map(|&link| links[link as usize].level);
-            it.rate = levels.fold(it.most, f64::min);
-            for &link in path(it) {
+        for connection in &mut rising {
+            let levels = path(connection).iter().map(|&link| links[link as usize].level);
+            connection.rate = levels.fold(connection.max_rate, f64::min);
+            for &link in path(connection) {
                 let link = &mut links[link as usize];
-                if link.level > it.rate {
-                    link.waits = round;
+                if link.level > connection.rate {
+                    link.blocked_round = round;
                 }
             }
         }
-        rising.retain(|it| {
+        rising.retain(|connection| {
             let fills = |&link: &u32| {
                 let link = &links[link as usize];
-                link.level <= it.rate && link.waits != round
+                link.level <= connection.rate && link.blocked_round != round
             };
-            if it.rate < it.most && !path(it).iter().any(fills) {
+            if connection.rate < connection.max_rate && !path(connection).iter().any(fills) {
                 return true;
             }
-            rates[it.connection as usize] = it.rate;
-            for &l in path(it) {
+            rates[connection.connection as usize] = connection.rate;
+            for &l in path(connection) {
                 let link = &mut links[l as usize];
                 // What is left is a difference of sums and may end a rounding error below 0.
-                link.left = (link.left - it.rate).max(0.0);
+                link.free = (link.free - connection.rate).max(0.0);
                 link.rising -= 1;
-                if link.changed != round {
-                    link.changed = round;
+                if link.changed_round != round {
+                    link.changed_round = round;
                     changed.push(l);
                 }
             }
@@ -110,7 +110,7 @@ pub fn max_min(instance: &Instance, demands: Option<&[f64]>) -> Result<Vec<f64>,
         for link in changed.drain(..) {
             let link = &mut links[link as usize];
             link.level = if link.rising > 0 {
-                link.left / f64::from(link.rising)
+                link.free / f64::from(link.rising)
             } else {
                 f64::INFINITY
             };
@@ -119,7 +119,7 @@ pub fn max_min(instance: &Instance, demands: Option<&[f64]>) -> Result<Vec<f64>,
     Ok(rates)
 }
 
-impl Filling {
+impl SinglePathFilling {
     /// Before the first round. Links are in the order in which connections meet them, so that those of one are near each other.
     fn new(instance: &Instance, demands: Option<&[f64]>) -> Self {
         /// Marks the number of a link, where before there was how often it is crossed.
@@ -134,21 +134,21 @@ impl Filling {
         let mut rising = Vec::with_capacity(instance.connections());
         for connection in 0..instance.connections() {
             let first = crossed.len() as u32;
-            let mut most = demands.map_or(f64::INFINITY, |demands| demands[connection]);
+            let mut max_rate = demands.map_or(f64::INFINITY, |demands| demands[connection]);
             for &link in instance.path(connection) {
                 let capacity = capacities[link as usize];
                 let known = &mut known[link as usize];
                 if *known == 1 {
-                    most = most.min(capacity);
+                    max_rate = max_rate.min(capacity);
                     continue;
                 }
                 if *known & NUMBERED == 0 {
                     links.push(Link {
                         level: capacity / f64::from(*known),
-                        left: capacity,
+                        free: capacity,
                         rising: *known,
-                        waits: 0,
-                        changed: 0,
+                        blocked_round: 0,
+                        changed_round: 0,
                     });
                     *known = NUMBERED | (links.len() as u32 - 1);
                 }
@@ -156,7 +156,7 @@ impl Filling {
             }
             rising.push(Rising {
                 rate: 0.0,
-                most,
+                max_rate,
                 connection: connection as u32,
                 links: (first, crossed.len() as u32),
             });

@@ -6,8 +6,8 @@ use std::time::Instant;
 use weft_cc::{Algorithm, CongestionControl};
 use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
 use weft_flow::{
-    Connection, Delays, Placed, Settings, certify, certify_coupled, coupled_max_min, equilibrium, max_min,
-    place,
+    ConnectionSpec, Delays, Placement, Settings, certify, certify_coupled, coupled_max_min, equilibrium,
+    max_min, place_connections,
 };
 use weft_paths::{Policy, draw};
 use weft_spec::Amount;
@@ -28,18 +28,18 @@ fn fabric(topology: &str) -> Fabric {
 }
 
 /// Every host sends to another, and receives from one.
-fn permutation(fabric: &Fabric, subflows: u32, seed: u64) -> Placed {
+fn permutation(fabric: &Fabric, subflows: u32, seed: u64) -> Placement {
     let hosts = fabric.hosts.len() as u64;
     let mut order: Vec<u32> = (0..hosts as u32).collect();
     for i in (1..hosts).rev() {
         order.swap(i as usize, (draw(&[seed, i]) % (i + 1)) as usize);
     }
-    let pairs = (0..order.len()).map(|i| Connection {
+    let pairs = (0..order.len()).map(|i| ConnectionSpec {
         from: order[i],
         to: order[(i + 1) % order.len()],
         subflows,
     });
-    place(fabric, &Policy::named("ecmp").unwrap(), seed, pairs).unwrap()
+    place_connections(fabric, &Policy::named("ecmp").unwrap(), seed, pairs).unwrap()
 }
 
 /// 100 packets at every link.
@@ -51,7 +51,7 @@ fn waits(fabric: &Fabric) -> Vec<f64> {
 fn report(topology: &str, subflows: u32, threads: usize) {
     let start = Instant::now();
     let fabric = fabric(topology);
-    let mut placed = permutation(&fabric, subflows, 1);
+    let mut placement = permutation(&fabric, subflows, 1);
     let built = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let settings = Settings {
@@ -60,16 +60,21 @@ fn report(topology: &str, subflows: u32, threads: usize) {
     };
     let lia = Algorithm::build("lia", &[]).unwrap();
     let delays = Delays {
-        idle: &placed.rtts,
-        waits: &waits(&fabric),
+        base_rtts: &placement.rtts,
+        queueing: &waits(&fabric),
     };
-    let found = equilibrium(&mut placed.instance, delays, lia.response().unwrap(), settings);
+    let found = equilibrium(&mut placement.instance, delays, lia.response().unwrap(), settings);
     let seconds = start.elapsed().as_secs_f64();
     // A host cannot send more than over its own links.
     let host = |node: u32| fabric.links.iter().filter(move |l| l.from == node);
-    let most: f64 = host(fabric.hosts[0]).map(|l| l.rate.0 as f64).sum();
-    let rates: Vec<f64> = (0..placed.instance.connections())
-        .map(|c| found.goodputs[placed.instance.subflows_of(c)].iter().sum::<f64>() / most)
+    let host_rate: f64 = host(fabric.hosts[0]).map(|l| l.rate.0 as f64).sum();
+    let rates: Vec<f64> = (0..placement.instance.connections())
+        .map(|c| {
+            found.goodputs[placement.instance.subflows_of(c)]
+                .iter()
+                .sum::<f64>()
+                / host_rate
+        })
         .collect();
     let n = rates.len() as f64;
     let (sum, squares) = (
@@ -85,7 +90,7 @@ fn report(topology: &str, subflows: u32, threads: usize) {
         100.0 * rates.iter().copied().fold(f64::INFINITY, f64::min),
         sum * sum / (n * squares),
     );
-    assert!(found.reached);
+    assert!(found.converged);
 }
 
 #[test]
@@ -132,15 +137,15 @@ fn max_min_of_a_permutation() {
         let fabric = fabric(&format!(
             "kind = \"fat-tree\"\nk = {k}\nrate = \"1Gbps\"\ndelay = \"20us\""
         ));
-        let placed = permutation(&fabric, 1, 1);
+        let placement = permutation(&fabric, 1, 1);
         let start = Instant::now();
-        let rates = max_min(&placed.instance, None).unwrap();
+        let rates = max_min(&placement.instance, None).unwrap();
         println!(
             "k = {k}, {} hosts: {:.4} s",
             rates.len(),
             start.elapsed().as_secs_f64()
         );
-        certify(&placed.instance, None, &rates, 1e-9).unwrap();
+        certify(&placement.instance, None, &rates, 1e-9).unwrap();
     }
 }
 
@@ -151,18 +156,18 @@ fn coupled_max_min_of_a_permutation() {
         let fabric = fabric(&format!(
             "kind = \"fat-tree\"\nk = {k}\nrate = \"1Gbps\"\ndelay = \"20us\""
         ));
-        let placed = permutation(&fabric, 8, 1);
+        let placement = permutation(&fabric, 8, 1);
         let start = Instant::now();
-        let found = coupled_max_min(&placed.instance);
+        let found = coupled_max_min(&placement.instance);
         println!(
             "k = {k}, {} hosts x 8: {} events, {} bottlenecks in {:.3} s",
-            placed.instance.connections(),
+            placement.instance.connections(),
             found.events,
             found.bottlenecks.len(),
             start.elapsed().as_secs_f64()
         );
-        assert!(found.reached);
-        certify_coupled(&placed.instance, &found.rates, &found.bottlenecks, 1e-9).unwrap();
+        assert!(found.converged);
+        certify_coupled(&placement.instance, &found.rates, &found.bottlenecks, 1e-9).unwrap();
     }
 }
 
@@ -171,10 +176,10 @@ fn several_paths_on_a_fat_tree_get_their_certificate() {
     let fabric = fabric("kind = \"fat-tree\"\nk = 4\nrate = \"1Gbps\"\ndelay = \"20us\"");
     for seed in 1..=20 {
         for subflows in [2, 4] {
-            let placed = permutation(&fabric, subflows, seed);
-            let found = coupled_max_min(&placed.instance);
-            assert!(found.reached);
-            certify_coupled(&placed.instance, &found.rates, &found.bottlenecks, 1e-9).unwrap();
+            let placement = permutation(&fabric, subflows, seed);
+            let found = coupled_max_min(&placement.instance);
+            assert!(found.converged);
+            certify_coupled(&placement.instance, &found.rates, &found.bottlenecks, 1e-9).unwrap();
         }
     }
 }
@@ -187,16 +192,21 @@ fn subflows_fill_a_fat_tree() {
     let reached: Vec<(f64, f64)> = [1, 2, 4, 8]
         .into_iter()
         .map(|subflows| {
-            let mut placed = permutation(&fabric, subflows, 3);
+            let mut placement = permutation(&fabric, subflows, 3);
             let delays = Delays {
-                idle: &placed.rtts,
-                waits: &waits(&fabric),
+                base_rtts: &placement.rtts,
+                queueing: &waits(&fabric),
             };
             let response = lia.response().unwrap();
-            let found = equilibrium(&mut placed.instance, delays, response, Settings::default());
-            assert!(found.reached);
-            let of = |c| found.goodputs[placed.instance.subflows_of(c)].iter().sum::<f64>() / 1e9;
-            let rates: Vec<f64> = (0..placed.instance.connections()).map(of).collect();
+            let found = equilibrium(&mut placement.instance, delays, response, Settings::default());
+            assert!(found.converged);
+            let rate = |c| {
+                found.goodputs[placement.instance.subflows_of(c)]
+                    .iter()
+                    .sum::<f64>()
+                    / 1e9
+            };
+            let rates: Vec<f64> = (0..placement.instance.connections()).map(rate).collect();
             let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
             (rates.iter().sum::<f64>() / rates.len() as f64, slowest)
         })

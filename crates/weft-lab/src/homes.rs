@@ -1,6 +1,6 @@
 //! The homes of experiments, one line each.
 
-use weft_flow::FlowLevel;
+use weft_flow::FlowBackend;
 use weft_packet::PacketLevel;
 use weft_run::Home;
 use weft_spec::SpecError;
@@ -8,7 +8,7 @@ use weft_spec::SpecError;
 use crate::linux::Linux;
 
 /// All homes; a spec's `level` names one.
-pub(crate) const HOMES: &[&dyn Home] = &[&PacketLevel, &FlowLevel, &Linux];
+pub(crate) const HOMES: &[&dyn Home] = &[&PacketLevel, &FlowBackend, &Linux];
 
 /// The home of this name.
 ///

@@ -1,58 +1,59 @@
 //! The basis: one variable leaves it, another enters, and values and slopes follow from it.
 
 use super::inverse::Inverse;
-use super::{Candidate, Filling, Role, Variable};
+use super::{Candidate, CoupledFilling, Role, Variable};
 use crate::Instance;
 
 /// Refreshed rates may miss a full link's capacity by so much before the inverse is made anew.
 const DRIFT: f64 = 1e-11;
 
-impl Filling {
+impl CoupledFilling {
     /// Adds to the slope of a subflow, at the cost of its connection's primary.
-    fn quicken(&mut self, instance: &Instance, subflow: usize, by: f64) {
-        let primary = self.primary[self.owners[subflow] as usize] as usize;
-        self.variables[subflow].slope += by;
-        self.variables[primary].slope -= by;
-        for (subflow, by) in [(subflow, by), (primary, -by)] {
+    fn add_slope(&mut self, instance: &Instance, subflow: usize, amount: f64) {
+        let primary = self.primary[self.connection_of[subflow] as usize] as usize;
+        self.variables[subflow].slope += amount;
+        self.variables[primary].slope -= amount;
+        for (subflow, amount) in [(subflow, amount), (primary, -amount)] {
             for &link in instance.path(subflow) {
                 let link = self.link(link);
-                self.variables[link].slope -= by;
+                self.variables[link].slope -= amount;
             }
         }
     }
 
     /// One leaves the basis, one enters it. Rates stay, slopes change.
-    pub(super) fn exchange(&mut self, instance: &Instance, leaving: usize, entering: Candidate) {
-        let subflows = self.owners.len();
+    pub(super) fn pivot(&mut self, instance: &Instance, leaving: usize, entering: Candidate) {
+        let subflows = self.connection_of.len();
         let (incoming, pivot) = (entering.variable as usize, entering.pivot);
         self.weights.clear();
         if incoming < subflows {
-            let primary = self.primary[self.owners[incoming] as usize] as usize;
+            let primary = self.primary[self.connection_of[incoming] as usize] as usize;
             for (path, sign) in [(instance.path(incoming), 1.0), (instance.path(primary), -1.0)] {
                 for &link in path {
                     if self.is_full(link) {
-                        self.weights.push((self.variables[self.link(link)].at, sign));
+                        self.weights
+                            .push((self.variables[self.link(link)].basis_index, sign));
                     }
                 }
             }
         } else {
-            self.weights.push((self.variables[incoming].at, 1.0));
+            self.weights.push((self.variables[incoming].basis_index, 1.0));
         }
-        self.inverse.times_columns(&self.weights, &mut self.line);
-        let pace = self.variables[leaving].slope / pivot;
+        self.inverse.times_columns(&self.weights, &mut self.scratch);
+        let rate_slope = self.variables[leaving].slope / pivot;
         for row in 0..self.extra.len() {
-            if self.line[row] != 0.0 {
-                let by = -self.line[row] * pace;
-                self.quicken(instance, self.extra[row] as usize, by);
+            if self.scratch[row] != 0.0 {
+                let by = -self.scratch[row] * rate_slope;
+                self.add_slope(instance, self.extra[row] as usize, by);
             }
         }
         if incoming < subflows {
-            self.quicken(instance, incoming, pace);
+            self.add_slope(instance, incoming, rate_slope);
         }
         let step = entering.cost / -pivot;
         for link in self.full.iter().copied() {
             let price = &mut self.prices[link as usize];
-            *price = (*price + step * self.worth[link as usize]).max(0.0);
+            *price = (*price + step * self.pivot_row[link as usize]).max(0.0);
         }
         if let Some(link) = leaving.checked_sub(subflows) {
             self.prices[link] = step;
@@ -61,50 +62,54 @@ impl Filling {
             self.prices[link] = 0.0;
         }
         let at = self.change_basis(leaving, incoming, pivot);
-        for (variable, slope, role) in [(leaving, 0.0, Role::Zero), (incoming, pace, Role::Basic)] {
-            let it = &mut self.variables[variable];
-            (it.value, it.slope, it.role) = (0.0, slope, role);
+        for (index, slope, role) in [(leaving, 0.0, Role::Zero), (incoming, rate_slope, Role::Basic)] {
+            let variable = &mut self.variables[index];
+            (variable.value, variable.slope, variable.role) = (0.0, slope, role);
         }
         if let Some((variable, at)) = at {
-            self.variables[variable].at = at as u32;
+            self.variables[variable].basis_index = at as u32;
         }
     }
 
     /// Brings the inverse up to date. Returns whose place in it is new: a link that has become full, or a subflow that is used.
     fn change_basis(&mut self, leaving: usize, incoming: usize, pivot: f64) -> Option<(usize, usize)> {
-        let subflows = self.owners.len();
+        let subflows = self.connection_of.len();
         if leaving < subflows {
-            let row = self.variables[leaving].at as usize;
+            let row = self.variables[leaving].basis_index as usize;
             if incoming < subflows {
-                self.inverse.replace_row(row, &self.line);
+                self.inverse.replace_row(row, &self.scratch);
                 self.extra[row] = incoming as u32;
                 return Some((incoming, row));
             }
-            let column = self.variables[incoming].at as usize;
+            let column = self.variables[incoming].basis_index as usize;
             self.inverse.shrink(row, column);
             self.extra.swap_remove(row);
             self.full.swap_remove(column);
             if let Some(&moved) = self.extra.get(row) {
-                self.variables[moved as usize].at = row as u32;
+                self.variables[moved as usize].basis_index = row as u32;
             }
             if let Some(&moved) = self.full.get(column) {
                 let moved = self.link(moved);
-                self.variables[moved].at = column as u32;
+                self.variables[moved].basis_index = column as u32;
             }
             return None;
         }
         let filled = (leaving - subflows) as u32;
-        let worth: Vec<f64> = self.full.iter().map(|&link| -self.worth[link as usize]).collect();
+        let link_values: Vec<f64> = self
+            .full
+            .iter()
+            .map(|&link| -self.pivot_row[link as usize])
+            .collect();
         if incoming < subflows {
-            self.inverse.grow(&self.line, &worth, pivot);
+            self.inverse.grow(&self.scratch, &link_values, pivot);
             self.extra.push(incoming as u32);
             self.full.push(filled);
             let last = self.full.len() - 1;
-            self.variables[incoming].at = last as u32;
+            self.variables[incoming].basis_index = last as u32;
             Some((leaving, last))
         } else {
-            let column = self.variables[incoming].at as usize;
-            self.inverse.replace_column(column, &worth);
+            let column = self.variables[incoming].basis_index as usize;
+            self.inverse.replace_column(column, &link_values);
             self.full[column] = filled;
             Some((leaving, column))
         }
@@ -112,15 +117,15 @@ impl Filling {
 
     /// Values and slopes from the basis alone, so that rounding errors do not add up.
     pub(super) fn refresh(&mut self, instance: &Instance) {
-        if self.values(instance) > DRIFT {
-            self.invert(instance);
-            self.values(instance);
+        if self.recompute_values(instance) > DRIFT {
+            self.refactorize(instance);
+            self.recompute_values(instance);
         }
     }
 
     /// Works out values and slopes; returns by how much full links miss their capacity.
-    fn values(&mut self, instance: &Instance) -> f64 {
-        let subflows = self.owners.len();
+    fn recompute_values(&mut self, instance: &Instance) -> f64 {
+        let subflows = self.connection_of.len();
         let (level, rising, settled) = (self.level, &self.rising, &self.settled);
         let wanted = |c: usize| {
             if rising[c] {
@@ -138,7 +143,7 @@ impl Filling {
             let (value, slope) = wanted(c);
             for &link in instance.path(primary as usize) {
                 if self.is_full(link) {
-                    let at = self.variables[self.link(link)].at as usize;
+                    let at = self.variables[self.link(link)].basis_index as usize;
                     right[at].0 -= value;
                     right[at].1 -= slope;
                 }
@@ -146,8 +151,8 @@ impl Filling {
         }
         for (c, &primary) in self.primary.iter().enumerate() {
             let (value, slope) = wanted(c);
-            let it = &mut self.variables[primary as usize];
-            (it.value, it.slope) = (value, slope);
+            let variable = &mut self.variables[primary as usize];
+            (variable.value, variable.slope) = (value, slope);
         }
         for (row, &s) in self.extra.iter().enumerate() {
             let (value, slope) = self
@@ -158,9 +163,9 @@ impl Filling {
                 .fold((0.0, 0.0), |(value, slope), (inverse, right)| {
                     (value + inverse * right.0, slope + inverse * right.1)
                 });
-            let primary = self.primary[self.owners[s as usize] as usize] as usize;
-            let it = &mut self.variables[s as usize];
-            (it.value, it.slope) = (value, slope);
+            let primary = self.primary[self.connection_of[s as usize] as usize] as usize;
+            let variable = &mut self.variables[s as usize];
+            (variable.value, variable.slope) = (value, slope);
             self.variables[primary].value -= value;
             self.variables[primary].slope -= slope;
         }
@@ -171,7 +176,7 @@ impl Filling {
             let Variable {
                 value, slope, role, ..
             } = self.variables[s];
-            if matches!(role, Role::Basic | Role::Held) {
+            if matches!(role, Role::Basic | Role::HeldAtZero) {
                 for &link in instance.path(s) {
                     let link = &mut self.variables[subflows + link as usize];
                     link.value -= value;
@@ -180,30 +185,30 @@ impl Filling {
             }
         }
         let mut missed = 0.0_f64;
-        for it in &mut self.variables {
-            if it.role != Role::Basic {
-                missed = missed.max(it.value.abs());
-                (it.value, it.slope) = (0.0, 0.0);
+        for variable in &mut self.variables {
+            if variable.role != Role::Basic {
+                missed = missed.max(variable.value.abs());
+                (variable.value, variable.slope) = (0.0, 0.0);
             }
-            it.value = it.value.max(0.0);
+            variable.value = variable.value.max(0.0);
         }
         missed
     }
 
     /// Inverts the matrix of the basis anew.
-    fn invert(&mut self, instance: &Instance) {
+    fn refactorize(&mut self, instance: &Instance) {
         let mut matrix = vec![vec![0.0; self.extra.len()]; self.full.len()];
         for (column, &s) in self.extra.iter().enumerate() {
-            let primary = self.primary[self.owners[s as usize] as usize];
+            let primary = self.primary[self.connection_of[s as usize] as usize];
             for (s, sign) in [(s, 1.0), (primary, -1.0)] {
                 for &link in instance.path(s as usize) {
                     if self.is_full(link) {
-                        matrix[self.variables[self.link(link)].at as usize][column] += sign;
+                        matrix[self.variables[self.link(link)].basis_index as usize][column] += sign;
                     }
                 }
             }
         }
-        match Inverse::of(matrix) {
+        match Inverse::invert(matrix) {
             Some(inverse) => self.inverse = inverse,
             None => self.stuck = true,
         }

@@ -16,7 +16,7 @@ fn add(to: &mut [f64], by: f64, from: &[f64]) {
 
 impl Inverse {
     /// Inverts a square matrix, given by rows; None if it is singular.
-    pub fn of(mut matrix: Vec<Vec<f64>>) -> Option<Self> {
+    pub fn invert(mut matrix: Vec<Vec<f64>>) -> Option<Self> {
         let n = matrix.len();
         let unit = |i: usize| (0..n).map(|j| f64::from(u8::from(i == j))).collect();
         let mut rows: Vec<Vec<f64>> = (0..n).map(unit).collect();
@@ -61,24 +61,24 @@ impl Inverse {
     /// Writes the sum of columns with weights to `sum`.
     pub fn times_columns(&self, weights: &[(u32, f64)], sum: &mut Vec<f64>) {
         sum.clear();
-        let of = |row: &Vec<f64>| {
+        let weighted_sum = |row: &Vec<f64>| {
             weights
                 .iter()
                 .map(|&(column, weight)| weight * row[column as usize])
                 .sum::<f64>()
         };
-        sum.extend(self.rows.iter().map(of));
+        sum.extend(self.rows.iter().map(weighted_sum));
     }
 
     /// The matrix grows by a column and a row. `column` is the inverse times the column, `row` is the row times the inverse,
     /// and `pivot` is the corner less the row times `column`.
     pub fn grow(&mut self, column: &[f64], row: &[f64], pivot: f64) {
-        for (it, &value) in self.rows.iter_mut().zip(column) {
+        for (row_values, &value) in self.rows.iter_mut().zip(column) {
             let by = value / pivot;
             if by != 0.0 {
-                add(it, by, row);
+                add(row_values, by, row);
             }
-            it.push(-by);
+            row_values.push(-by);
         }
         let mut last: Vec<f64> = row.iter().map(|value| -value / pivot).collect();
         last.push(pivot.recip());
@@ -88,45 +88,45 @@ impl Inverse {
     /// The matrix loses the column that belongs to `row` and the row that belongs to `column`. The last ones take their places.
     pub fn shrink(&mut self, row: usize, column: usize) {
         let gone = self.rows.swap_remove(row);
-        for it in &mut self.rows {
-            let by = -it[column] / gone[column];
+        for other in &mut self.rows {
+            let by = -other[column] / gone[column];
             if by != 0.0 {
-                add(it, by, &gone);
+                add(other, by, &gone);
             }
-            it.swap_remove(column);
+            other.swap_remove(column);
         }
     }
 
     /// The matrix has another column instead of the one that belongs to `row`; `column` is the inverse times it.
     pub fn replace_row(&mut self, row: usize, column: &[f64]) {
-        let mut it = std::mem::take(&mut self.rows[row]);
-        for value in &mut it {
+        let mut replaced = std::mem::take(&mut self.rows[row]);
+        for value in &mut replaced {
             *value /= column[row];
         }
         for (other, &by) in self.rows.iter_mut().zip(column) {
             if by != 0.0 && !other.is_empty() {
-                add(other, -by, &it);
+                add(other, -by, &replaced);
             }
         }
-        self.rows[row] = it;
+        self.rows[row] = replaced;
     }
 
     /// The matrix has another row instead of the one that belongs to `column`; `row` is it times the inverse.
     pub fn replace_column(&mut self, column: usize, row: &[f64]) {
-        for it in &mut self.rows {
-            let by = it[column] / row[column];
+        for other in &mut self.rows {
+            let by = other[column] / row[column];
             if by != 0.0 {
-                add(it, -by, row);
-                it[column] = by;
+                add(other, -by, row);
+                other[column] = by;
             }
         }
     }
 
     /// The unknown of a row becomes what is left of a sum when it and those of all `rows`, itself among them, are taken away.
-    pub fn take_what_is_left(&mut self, row: usize, rows: impl Iterator<Item = usize>) {
+    pub fn substitute_remainder(&mut self, row: usize, rows: impl Iterator<Item = usize>) {
         let mut sum = vec![0.0; self.rows.len()];
-        for it in rows {
-            add(&mut sum, -1.0, &self.rows[it]);
+        for row in rows {
+            add(&mut sum, -1.0, &self.rows[row]);
         }
         self.rows[row] = sum;
     }
@@ -138,8 +138,8 @@ mod tests {
 
     const MATRIX: [[f64; 3]; 3] = [[0.0, 1.0, -1.0], [1.0, 1.0, 0.0], [1.0, 0.0, 2.0]];
 
-    fn of(matrix: &[&[f64]]) -> Inverse {
-        Inverse::of(matrix.iter().map(|row| row.to_vec()).collect()).unwrap()
+    fn inverse_of(matrix: &[&[f64]]) -> Inverse {
+        Inverse::invert(matrix.iter().map(|row| row.to_vec()).collect()).unwrap()
     }
 
     #[track_caller]
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_inverse_times_its_matrix_is_one() {
-        let inverse = of(&[&MATRIX[0], &MATRIX[1], &MATRIX[2]]);
+        let inverse = inverse_of(&[&MATRIX[0], &MATRIX[1], &MATRIX[2]]);
         for (i, row) in MATRIX.iter().enumerate() {
             let mut product = Vec::new();
             let weights: Vec<(u32, f64)> = (0..).zip(row.iter().copied()).collect();
@@ -161,45 +161,45 @@ mod tests {
                 assert!((value - f64::from(u8::from(i == j))).abs() < 1e-12);
             }
         }
-        assert_eq!(Inverse::of(vec![vec![1.0, 1.0], vec![2.0, 2.0]]), None);
+        assert_eq!(Inverse::invert(vec![vec![1.0, 1.0], vec![2.0, 2.0]]), None);
     }
 
     #[test]
     fn it_grows_and_shrinks() {
-        let mut inverse = of(&[&MATRIX[0][..2], &MATRIX[1][..2]]);
+        let mut inverse = inverse_of(&[&MATRIX[0][..2], &MATRIX[1][..2]]);
         let (mut column, mut row) = (Vec::new(), Vec::new());
         inverse.times_columns(&[(0, -1.0)], &mut column);
         inverse.rows_times(&[(0, 1.0)], &mut row);
         inverse.grow(&column, &row, 2.0 - column[0]);
-        equal(&inverse, &of(&[&MATRIX[0], &MATRIX[1], &MATRIX[2]]));
+        equal(&inverse, &inverse_of(&[&MATRIX[0], &MATRIX[1], &MATRIX[2]]));
         // Without its first column and its second row, and with the last ones in their places.
         inverse.shrink(0, 1);
-        equal(&inverse, &of(&[&[-1.0, 1.0], &[2.0, 0.0]]));
+        equal(&inverse, &inverse_of(&[&[-1.0, 1.0], &[2.0, 0.0]]));
     }
 
     #[test]
     fn rows_and_columns_are_replaced() {
-        let mut inverse = of(&[&MATRIX[0], &MATRIX[1], &MATRIX[2]]);
+        let mut inverse = inverse_of(&[&MATRIX[0], &MATRIX[1], &MATRIX[2]]);
         let (mut column, mut row) = (Vec::new(), Vec::new());
         inverse.times_columns(&[(0, 1.0), (2, 3.0)], &mut column);
         inverse.replace_row(1, &column);
         equal(
             &inverse,
-            &of(&[&[0.0, 1.0, -1.0], &[1.0, 0.0, 0.0], &[1.0, 3.0, 2.0]]),
+            &inverse_of(&[&[0.0, 1.0, -1.0], &[1.0, 0.0, 0.0], &[1.0, 3.0, 2.0]]),
         );
         inverse.rows_times(&[(0, 1.0), (1, 1.0)], &mut row);
         inverse.replace_column(0, &row);
         equal(
             &inverse,
-            &of(&[&[1.0, 1.0, 0.0], &[1.0, 0.0, 0.0], &[1.0, 3.0, 2.0]]),
+            &inverse_of(&[&[1.0, 1.0, 0.0], &[1.0, 0.0, 0.0], &[1.0, 3.0, 2.0]]),
         );
     }
 
     /// x + y + z = sum: where y and z are unknown, x is what is left; then x and z are, and y is.
     #[test]
     fn an_unknown_becomes_what_is_left() {
-        let mut inverse = of(&[&[1.0, 3.0], &[2.0, -1.0]]);
-        inverse.take_what_is_left(0, [0, 1].into_iter());
-        equal(&inverse, &of(&[&[-1.0, 2.0], &[-2.0, -3.0]]));
+        let mut inverse = inverse_of(&[&[1.0, 3.0], &[2.0, -1.0]]);
+        inverse.substitute_remainder(0, [0, 1].into_iter());
+        equal(&inverse, &inverse_of(&[&[-1.0, 2.0], &[-2.0, -3.0]]));
     }
 }

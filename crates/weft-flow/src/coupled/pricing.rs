@@ -1,39 +1,39 @@
 //! Which variable enters the basis instead of one that has fallen to 0.
 
-use super::{Candidate, Filling, Role, TINY, along};
+use super::{Candidate, CoupledFilling, Role, TINY, along};
 use crate::Instance;
 
-impl Filling {
+impl CoupledFilling {
     /// Works out what a unit of each link is worth to the leaving variable. A primary first becomes one of the others.
-    pub(super) fn weigh(&mut self, instance: &Instance, leaving: usize) {
-        self.worth.fill(0.0);
-        if let Some(link) = leaving.checked_sub(self.owners.len()) {
+    pub(super) fn compute_pivot_row(&mut self, instance: &Instance, leaving: usize) {
+        self.pivot_row.fill(0.0);
+        if let Some(link) = leaving.checked_sub(self.connection_of.len()) {
             let link = link as u32;
-            let times = |path: &[u32]| path.iter().filter(|&&it| it == link).count() as f64;
+            let times = |path: &[u32]| path.iter().filter(|&&crossed| crossed == link).count() as f64;
             self.weights.clear();
             for (&s, row) in self.extra.iter().zip(0..) {
-                let primary = self.primary[self.owners[s as usize] as usize];
+                let primary = self.primary[self.connection_of[s as usize] as usize];
                 let weight = times(instance.path(s as usize)) - times(instance.path(primary as usize));
                 if weight != 0.0 {
                     self.weights.push((row, weight));
                 }
             }
-            self.inverse.rows_times(&self.weights, &mut self.line);
-            for (&full, value) in self.full.iter().zip(&self.line) {
-                self.worth[full as usize] = -value;
+            self.inverse.rows_times(&self.weights, &mut self.scratch);
+            for (&full, value) in self.full.iter().zip(&self.scratch) {
+                self.pivot_row[full as usize] = -value;
             }
-            self.worth[link as usize] = 1.0;
+            self.pivot_row[link as usize] = 1.0;
         } else {
-            let connection = self.owners[leaving] as usize;
+            let connection = self.connection_of[leaving] as usize;
             if self.primary[connection] as usize == leaving {
                 self.replace_primary(instance, connection);
                 if self.stuck {
                     return;
                 }
             }
-            let row = self.inverse.row(self.variables[leaving].at as usize);
+            let row = self.inverse.row(self.variables[leaving].basis_index as usize);
             for (&full, value) in self.full.iter().zip(row) {
-                self.worth[full as usize] = *value;
+                self.pivot_row[full as usize] = *value;
             }
         }
     }
@@ -41,7 +41,7 @@ impl Filling {
     /// Makes another basic subflow the primary one: that with the largest rate.
     fn replace_primary(&mut self, instance: &Instance, connection: usize) {
         let before = self.primary[connection];
-        let used = |&s: &usize| matches!(self.variables[s].role, Role::Basic | Role::Held);
+        let used = |&s: &usize| matches!(self.variables[s].role, Role::Basic | Role::HeldAtZero);
         let others = instance.subflows_of(connection).filter(|&s| s != before as usize);
         let others: Vec<usize> = others.filter(used).collect();
         let value = |&&s: &&usize| self.variables[s].value;
@@ -50,26 +50,26 @@ impl Filling {
             self.stuck = true;
             return;
         };
-        let at = self.variables[next].at;
-        let rows = others.iter().map(|&s| self.variables[s].at as usize);
-        self.inverse.take_what_is_left(at as usize, rows);
+        let at = self.variables[next].basis_index;
+        let rows = others.iter().map(|&s| self.variables[s].basis_index as usize);
+        self.inverse.substitute_remainder(at as usize, rows);
         self.extra[at as usize] = before;
-        self.variables[before as usize].at = at;
+        self.variables[before as usize].basis_index = at;
         self.primary[connection] = next as u32;
     }
 
     /// Who enters instead of the leaving variable: whoever is worth less to it than what is used now, at the least cost.
-    pub(super) fn cheaper(&mut self, instance: &Instance) -> Option<Candidate> {
+    pub(super) fn ratio_test(&mut self, instance: &Instance) -> Option<Candidate> {
         self.candidates.clear();
         for (c, &primary) in self.primary.iter().enumerate() {
             let used = instance.path(primary as usize);
-            let worth = along(used, &self.worth);
+            let primary_value = along(used, &self.pivot_row);
             for s in instance.subflows_of(c) {
                 if self.variables[s].role != Role::Zero {
                     continue;
                 }
                 let path = instance.path(s);
-                let pivot = along(path, &self.worth) - worth;
+                let pivot = along(path, &self.pivot_row) - primary_value;
                 if pivot < -TINY {
                     let cost = self.costs[s] + along(path, &self.prices)
                         - self.costs[primary as usize]
@@ -83,7 +83,7 @@ impl Filling {
             }
         }
         for &link in &self.full {
-            let pivot = self.worth[link as usize];
+            let pivot = self.pivot_row[link as usize];
             let variable = self.link(link);
             if pivot < -TINY && self.variables[variable].role == Role::Zero {
                 self.candidates.push(Candidate {
@@ -95,9 +95,12 @@ impl Filling {
         }
         let bound = self.candidates.iter();
         let bound = bound
-            .map(|it| (it.cost + TINY) / -it.pivot)
+            .map(|candidate| (candidate.cost + TINY) / -candidate.pivot)
             .fold(f64::INFINITY, f64::min);
-        let cheap = self.candidates.iter().filter(|it| it.cost <= bound * -it.pivot);
+        let cheap = self
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.cost <= bound * -candidate.pivot);
         cheap.min_by(|a, b| a.pivot.total_cmp(&b.pivot)).copied()
     }
 }

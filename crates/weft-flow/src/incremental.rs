@@ -6,7 +6,7 @@
 use crate::Error;
 
 /// Relative difference below which a link is full and two rates are equal.
-const EQUAL: f64 = 1e-9;
+const TOLERANCE: f64 = 1e-9;
 
 /// No link.
 const NONE: u32 = u32::MAX;
@@ -17,9 +17,9 @@ struct Link {
     capacity: f64,
     flows: Vec<u32>,
     /// While solving: capacity less the rates that are held or settled, and flows that still rise.
-    left: f64,
+    free: f64,
     rising: u32,
-    /// Its place in the list of links that the solution touches.
+    /// Its entry in the list of links that the solution touches.
     touched: u32,
 }
 
@@ -29,14 +29,14 @@ impl Link {
         if self.rising == 0 {
             f64::INFINITY
         } else {
-            self.left.max(0.0) / f64::from(self.rising)
+            self.free.max(0.0) / f64::from(self.rising)
         }
     }
 }
 
-/// A flow's place, used again when it has gone.
+/// A flow's entry, used again when it has gone.
 #[derive(Clone, Debug)]
-struct Place {
+struct FlowEntry {
     path: Vec<u32>,
     rate: f64,
     /// The full link on which nobody has more.
@@ -47,10 +47,10 @@ struct Place {
 
 /// Links, and the flows on them at their max-min fair rates.
 #[derive(Clone, Debug)]
-pub struct Sharing {
+pub struct IncrementalMaxMin {
     links: Vec<Link>,
-    places: Vec<Place>,
-    free: Vec<u32>,
+    flows: Vec<FlowEntry>,
+    free_slots: Vec<u32>,
     /// Flows being solved, in the order in which they were added.
     open: Vec<u32>,
     /// Links on their paths.
@@ -61,10 +61,10 @@ pub struct Sharing {
     before: Vec<f64>,
     /// Flows whose rates the last change moved, with the rates before.
     moved: Vec<(u32, f64)>,
-    solved: u64,
+    solved_rates: u64,
 }
 
-impl Sharing {
+impl IncrementalMaxMin {
     /// Links of `capacities` bit/s without flows.
     ///
     /// # Errors
@@ -78,20 +78,20 @@ impl Sharing {
         let link = |&capacity| Link {
             capacity,
             flows: Vec::new(),
-            left: 0.0,
+            free: 0.0,
             rising: 0,
             touched: NONE,
         };
         Ok(Self {
             links: capacities.iter().map(link).collect(),
-            places: Vec::new(),
-            free: Vec::new(),
+            flows: Vec::new(),
+            free_slots: Vec::new(),
             open: Vec::new(),
             touched: Vec::new(),
             levels: Vec::new(),
             before: Vec::new(),
             moved: Vec::new(),
-            solved: 0,
+            solved_rates: 0,
         })
     }
 
@@ -101,20 +101,20 @@ impl Sharing {
     /// With an empty path, or a link that does not exist.
     pub fn add(&mut self, path: &[u32]) -> u32 {
         assert!(!path.is_empty(), "a path of at least one link");
-        let flow = self.free.pop().unwrap_or(self.places.len() as u32);
-        if flow as usize == self.places.len() {
-            self.places.push(Place {
+        let flow = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
+        if flow as usize == self.flows.len() {
+            self.flows.push(FlowEntry {
                 path: Vec::new(),
                 rate: 0.0,
                 bottleneck: NONE,
                 open: false,
             });
         }
-        let place = &mut self.places[flow as usize];
-        place.path.clear();
-        place.path.extend_from_slice(path);
-        place.rate = 0.0;
-        place.bottleneck = NONE;
+        let entry = &mut self.flows[flow as usize];
+        entry.path.clear();
+        entry.path.extend_from_slice(path);
+        entry.rate = 0.0;
+        entry.bottleneck = NONE;
         for &link in path {
             self.links[link as usize].flows.push(flow);
         }
@@ -128,7 +128,7 @@ impl Sharing {
     /// # Panics
     /// If there is no such flow.
     pub fn remove(&mut self, flow: u32) {
-        let path = std::mem::take(&mut self.places[flow as usize].path);
+        let path = std::mem::take(&mut self.flows[flow as usize].path);
         assert!(!path.is_empty(), "flow {flow} is there");
         for &link in &path {
             let flows = &mut self.links[link as usize].flows;
@@ -139,20 +139,20 @@ impl Sharing {
         for &link in &path {
             for at in 0..self.links[link as usize].flows.len() {
                 let other = self.links[link as usize].flows[at];
-                if self.places[other as usize].bottleneck == link {
+                if self.flows[other as usize].bottleneck == link {
                     self.open(other);
                 }
             }
         }
-        self.places[flow as usize].path = path;
-        self.places[flow as usize].path.clear();
-        self.free.push(flow);
+        self.flows[flow as usize].path = path;
+        self.flows[flow as usize].path.clear();
+        self.free_slots.push(flow);
         self.solve();
     }
 
     /// Rate of a flow, in bit/s.
     pub fn rate(&self, flow: u32) -> f64 {
-        self.places[flow as usize].rate
+        self.flows[flow as usize].rate
     }
 
     /// Flows whose rates the last change moved, with their rates before: a new one among them, with 0.
@@ -161,16 +161,16 @@ impl Sharing {
     }
 
     /// How many rates were solved so far, over all changes.
-    pub fn solved(&self) -> u64 {
-        self.solved
+    pub fn solved_rates(&self) -> u64 {
+        self.solved_rates
     }
 
     fn open(&mut self, flow: u32) {
-        let place = &mut self.places[flow as usize];
-        if !place.open {
-            place.open = true;
+        let entry = &mut self.flows[flow as usize];
+        if !entry.open {
+            entry.open = true;
             self.open.push(flow);
-            self.before.push(place.rate);
+            self.before.push(entry.rate);
         }
     }
 
@@ -185,9 +185,9 @@ impl Sharing {
             }
         }
         for (flow, before) in self.open.drain(..).zip(self.before.drain(..)) {
-            let place = &mut self.places[flow as usize];
-            place.open = false;
-            if place.rate != before {
+            let entry = &mut self.flows[flow as usize];
+            entry.open = false;
+            if entry.rate != before {
                 self.moved.push((flow, before));
             }
         }
@@ -199,45 +199,45 @@ impl Sharing {
     /// Progressive filling of the open flows beside the rates of the others.
     fn fill(&mut self) {
         for &flow in &self.open {
-            for &link in &self.places[flow as usize].path {
-                let link_state = &mut self.links[link as usize];
-                if link_state.touched == NONE {
-                    link_state.touched = self.touched.len() as u32;
+            for &link in &self.flows[flow as usize].path {
+                let state = &mut self.links[link as usize];
+                if state.touched == NONE {
+                    state.touched = self.touched.len() as u32;
                     self.touched.push(link);
                 }
             }
         }
         self.levels.clear();
         for &link in &self.touched {
-            let it = &mut self.links[link as usize];
-            (it.left, it.rising) = (it.capacity, 0);
-            for &flow in &it.flows {
-                let place = &self.places[flow as usize];
-                if place.open {
-                    it.rising += 1;
+            let state = &mut self.links[link as usize];
+            (state.free, state.rising) = (state.capacity, 0);
+            for &flow in &state.flows {
+                let entry = &self.flows[flow as usize];
+                if entry.open {
+                    state.rising += 1;
                 } else {
-                    it.left -= place.rate;
+                    state.free -= entry.rate;
                 }
             }
-            self.levels.push(it.level());
+            self.levels.push(state.level());
         }
         for &flow in &self.open {
-            self.places[flow as usize].bottleneck = NONE;
+            self.flows[flow as usize].bottleneck = NONE;
         }
-        self.solved += self.open.len() as u64;
-        while let Some((touched, rate)) = lowest(&self.levels) {
+        self.solved_rates += self.open.len() as u64;
+        while let Some((touched, rate)) = argmin(&self.levels) {
             let link = self.touched[touched];
             for at in 0..self.links[link as usize].flows.len() {
                 let flow = self.links[link as usize].flows[at];
-                let place = &mut self.places[flow as usize];
-                if !place.open || place.bottleneck != NONE {
+                let entry = &mut self.flows[flow as usize];
+                if !entry.open || entry.bottleneck != NONE {
                     continue;
                 }
-                place.rate = rate;
-                place.bottleneck = link;
-                for &crossed in &place.path {
+                entry.rate = rate;
+                entry.bottleneck = link;
+                for &crossed in &entry.path {
                     let crossed = &mut self.links[crossed as usize];
-                    crossed.left -= rate;
+                    crossed.free -= rate;
                     crossed.rising -= 1;
                     self.levels[crossed.touched as usize] = crossed.level();
                 }
@@ -249,24 +249,24 @@ impl Sharing {
     fn reopen(&mut self) {
         for t in 0..self.touched.len() {
             let link = self.touched[t];
-            let it = &self.links[link as usize];
-            let full = it.left <= EQUAL * it.capacity;
+            let state = &self.links[link as usize];
+            let full = state.free <= TOLERANCE * state.capacity;
             let (mut largest, mut settled) = (0.0_f64, f64::INFINITY);
-            for &flow in &it.flows {
-                let place = &self.places[flow as usize];
-                if place.open {
-                    largest = largest.max(place.rate);
-                    if place.bottleneck == link {
-                        settled = settled.min(place.rate);
+            for &flow in &state.flows {
+                let entry = &self.flows[flow as usize];
+                if entry.open {
+                    largest = largest.max(entry.rate);
+                    if entry.bottleneck == link {
+                        settled = settled.min(entry.rate);
                     }
                 }
             }
             for at in 0..self.links[link as usize].flows.len() {
                 let flow = self.links[link as usize].flows[at];
-                let place = &self.places[flow as usize];
-                let lost = place.bottleneck == link && (!full || place.rate < largest * (1.0 - EQUAL));
-                let more = place.rate > settled * (1.0 + EQUAL);
-                if !place.open && (lost || more) {
+                let entry = &self.flows[flow as usize];
+                let lost = entry.bottleneck == link && (!full || entry.rate < largest * (1.0 - TOLERANCE));
+                let more = entry.rate > settled * (1.0 + TOLERANCE);
+                if !entry.open && (lost || more) {
                     self.open(flow);
                 }
             }
@@ -275,23 +275,23 @@ impl Sharing {
 }
 
 /// Where the lowest of `levels` is, the first of equals, and the level; none if all are infinite.
-fn lowest(levels: &[f64]) -> Option<(usize, f64)> {
+fn argmin(levels: &[f64]) -> Option<(usize, f64)> {
     // Four at a time do not wait for each other.
     let chunks = levels.chunks_exact(4);
     let rest = chunks.remainder();
     let lower = |a: f64, b: f64| if b < a { b } else { a };
-    let mut least = [f64::INFINITY; 4];
+    let mut lowest = [f64::INFINITY; 4];
     for chunk in chunks {
-        for (least, &level) in least.iter_mut().zip(chunk) {
-            *least = lower(*least, level);
+        for (lowest, &level) in lowest.iter_mut().zip(chunk) {
+            *lowest = lower(*lowest, level);
         }
     }
-    let least = least
+    let lowest = lowest
         .into_iter()
         .chain(rest.iter().copied())
         .fold(f64::INFINITY, lower);
-    let at = levels.iter().position(|&level| level == least)?;
-    least.is_finite().then_some((at, least))
+    let index = levels.iter().position(|&level| level == lowest)?;
+    lowest.is_finite().then_some((index, lowest))
 }
 
 #[cfg(test)]
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_rest_of_the_network_is_left_alone() {
-        let mut sharing = Sharing::new(&[1.0, 1.0, 10.0]).unwrap();
+        let mut sharing = IncrementalMaxMin::new(&[1.0, 1.0, 10.0]).unwrap();
         let far = sharing.add(&[2]);
         let first = sharing.add(&[0, 1]);
         let second = sharing.add(&[1]);
@@ -312,13 +312,13 @@ mod tests {
         sharing.remove(second);
         assert_eq!((sharing.rate(first), sharing.moved()), (1.0, &[(first, 0.5)][..]));
         assert_eq!(sharing.rate(far), 10.0);
-        assert_eq!(sharing.add(&[1]), second, "its place is used again");
+        assert_eq!(sharing.add(&[1]), second, "its entry is used again");
     }
 
     /// A flow that goes frees its link; who was held back there grows and pushes back others elsewhere.
     #[test]
     fn a_change_spreads_as_far_as_it_has_to() {
-        let mut sharing = Sharing::new(&[1.0, 1.0]).unwrap();
+        let mut sharing = IncrementalMaxMin::new(&[1.0, 1.0]).unwrap();
         let _b = [sharing.add(&[1]), sharing.add(&[0, 1])];
         let a: Vec<u32> = (0..3).map(|_| sharing.add(&[0])).collect();
         assert_eq!(sharing.rate(1), 0.25);
@@ -336,7 +336,7 @@ mod tests {
         ) {
             let finite = levels.iter().copied().enumerate().filter(|(_, level)| level.is_finite());
             let expected = finite.min_by(|a, b| a.1.total_cmp(&b.1));
-            prop_assert_eq!(lowest(&levels), expected);
+            prop_assert_eq!(argmin(&levels), expected);
         }
 
         #[test]
@@ -345,7 +345,7 @@ mod tests {
             changes in prop::collection::vec((prop::collection::btree_set(0_u32..10, 1..4), any::<bool>(), any::<prop::sample::Index>()), 1..60),
         ) {
             let links = capacities.len() as u32;
-            let mut sharing = Sharing::new(&capacities).unwrap();
+            let mut sharing = IncrementalMaxMin::new(&capacities).unwrap();
             let mut present: Vec<(u32, Vec<u32>)> = Vec::new();
             for (path, leaves, which) in changes {
                 if leaves && !present.is_empty() {

@@ -11,12 +11,12 @@ use weft_run::{
 use weft_spec::{Hosts, Sharing, SpecError};
 use weft_traffic::Flow;
 
-use crate::course::Course;
+use crate::simulation::FlowSimulation;
 
 /// The flow level.
-pub struct FlowLevel;
+pub struct FlowBackend;
 
-impl Home for FlowLevel {
+impl Home for FlowBackend {
     fn name(&self) -> &'static str {
         "flow"
     }
@@ -184,7 +184,7 @@ impl Home for FlowLevel {
                 allowed: "false at level \"flow\": it has no packet events",
             });
         }
-        Ok(Box::new(Course::new(plan, options.threads)?))
+        Ok(Box::new(FlowSimulation::new(plan, options.threads)?))
     }
 }
 
@@ -192,12 +192,12 @@ impl Home for FlowLevel {
 pub(crate) fn is_max_min(plan: &Plan) -> bool {
     match plan.spec.sharing {
         Some(sharing) => sharing == Sharing::MaxMin,
-        None => may_share(plan),
+        None => is_single_path_sized(plan),
     }
 }
 
 /// Do flows of a size come and go over one subflow each, so that max-min fair rates can follow each change?
-pub(crate) fn may_share(plan: &Plan) -> bool {
+pub(crate) fn is_single_path_sized(plan: &Plan) -> bool {
     let sized = !plan.programs.is_empty() || plan.flows.iter().any(|flow| flow.size.is_some());
     sized && plan.transports.iter().all(|transport| transport.subflows == 1)
 }

@@ -8,7 +8,7 @@ use crate::{Error, Instance};
 
 /// Between which hosts, and over how many subflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connection {
+pub struct ConnectionSpec {
     /// Index of the sending host among [`Fabric::hosts`].
     pub from: u32,
     /// Index of the receiving host.
@@ -19,7 +19,7 @@ pub struct Connection {
 
 /// Connections on a fabric's links.
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub struct Placement {
     /// What the solvers take; link `l` is the fabric's.
     pub instance: Instance,
     /// Round-trip time of each subflow without queues, in seconds: the propagation delays of the links that it crosses, there
@@ -34,57 +34,57 @@ pub struct Placed {
 ///
 /// # Panics
 /// With a host that the fabric does not have.
-pub fn place(
+pub fn place_connections(
     fabric: &Fabric,
     policy: &Policy,
     seed: u64,
-    connections: impl IntoIterator<Item = Connection>,
-) -> Result<Placed, Error> {
+    connections: impl IntoIterator<Item = ConnectionSpec>,
+) -> Result<Placement, Error> {
     let capacities = fabric.links.iter().map(|link| link.rate.0 as f64).collect();
     let mut instance = Instance::new(capacities)?;
-    let ways = Ways::new(fabric);
+    let resolver = PathResolver::new(fabric);
     let (mut rtts, mut links, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-    for (connection, it) in connections.into_iter().enumerate() {
-        let [from, to] = [it.from, it.to].map(|host| fabric.hosts[host as usize]);
+    for (connection, spec) in connections.into_iter().enumerate() {
+        let [from, to] = [spec.from, spec.to].map(|host| fabric.hosts[host as usize]);
         let paths = Paths::between(fabric, from, to).ok_or(Error::NoPath {
             connection,
             subflow: 0,
         })?;
         links.clear();
         ends.clear();
-        for subflow in 0..it.subflows {
+        for subflow in 0..spec.subflows {
             let way = Way {
                 flow: connection as u32,
                 subflow,
-                subflows: it.subflows,
+                subflows: spec.subflows,
                 back: false,
             };
-            let delay = ways.path(fabric, (from, to), policy.path(paths, seed, way), &mut links);
+            let delay = resolver.path(fabric, (from, to), policy.path(paths, seed, way), &mut links);
             rtts.push(2.0 * delay.seconds());
             ends.push(links.len());
         }
         let starts = std::iter::once(0).chain(ends.iter().copied());
         instance.connect(starts.zip(&ends).map(|(start, &end)| &links[start..end]))?;
     }
-    Ok(Placed { instance, rtts })
+    Ok(Placement { instance, rtts })
 }
 
-/// From paths by number to links.
+/// Maps path numbers to links.
 #[derive(Clone, Debug)]
-pub(crate) struct Ways {
+pub(crate) struct PathResolver {
     /// Of each node the first outgoing link.
     first_link: Vec<u32>,
-    /// Links that are known to be dead; empty where none ever is.
-    dead: Vec<bool>,
+    /// Links that are known to be down; empty before the first failure.
+    down: Vec<bool>,
 }
 
-/// How many paths are drawn around dead links before all are looked at in order.
-const DRAWS: u64 = 64;
+/// Number of random tries for a path around failed links.
+const MAX_RANDOM_TRIES: u64 = 64;
 
-/// How many paths are tried in order, so that a search among millions of dead paths ends.
-const LOOKS: u64 = 4096;
+/// Number of paths that are tried in order after the random tries; bounds the search among millions of paths.
+const MAX_LINEAR_TRIES: u64 = 4096;
 
-impl Ways {
+impl PathResolver {
     pub fn new(fabric: &Fabric) -> Self {
         let mut first_link = vec![0_u32; fabric.nodes.len() + 1];
         for link in &fabric.links {
@@ -93,14 +93,14 @@ impl Ways {
         for node in 0..fabric.nodes.len() {
             first_link[node + 1] += first_link[node];
         }
-        let dead = Vec::new();
-        Self { first_link, dead }
+        let down = Vec::new();
+        Self { first_link, down }
     }
 
-    /// Notes that one of this many links is dead or alive.
-    pub fn note(&mut self, link: u32, dead: bool, links: usize) {
-        self.dead.resize(links, false);
-        self.dead[link as usize] = dead;
+    /// Sets whether `link`, one of `links`, is down.
+    pub fn set_down(&mut self, link: u32, down: bool, links: usize) {
+        self.down.resize(links, false);
+        self.down[link as usize] = down;
     }
 
     /// Appends the links of path `n`; returns their propagation delays together.
@@ -117,9 +117,9 @@ impl Ways {
         Time(delay)
     }
 
-    /// The policy's path, or, where that takes a link known to be dead, another one as the packet level draws it. If all do, it
-    /// stays.
-    pub fn living_path(
+    /// The policy's path, or, if that crosses a link known to be down, another path as the packet level draws it. If all paths
+    /// do, the policy's path stays.
+    pub fn live_path(
         &self,
         fabric: &Fabric,
         ends: (NodeId, NodeId),
@@ -130,18 +130,18 @@ impl Ways {
     ) -> Time {
         let start = links.len();
         let delay = self.path(fabric, ends, chosen, links);
-        let lives = |links: &[u32]| self.dead.is_empty() || links.iter().all(|&l| !self.dead[l as usize]);
-        if lives(&links[start..]) {
+        let is_up = |links: &[u32]| self.down.is_empty() || links.iter().all(|&l| !self.down[l as usize]);
+        if is_up(&links[start..]) {
             return delay;
         }
         let subflow = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.back);
         let nth = |n| (u128::from(draw(&[seed, subflow, n])) * u128::from(count)) >> 64;
-        let drawn = (1..=DRAWS).map(|n| nth(n) as u64);
+        let drawn = (1..=MAX_RANDOM_TRIES).map(|n| nth(n) as u64);
         let mut other = Vec::with_capacity(8);
-        for n in drawn.chain(0..count.min(LOOKS)) {
+        for n in drawn.chain(0..count.min(MAX_LINEAR_TRIES)) {
             other.clear();
             let delay = self.path(fabric, ends, n, &mut other);
-            if lives(&other) {
+            if is_up(&other) {
                 links.truncate(start);
                 links.append(&mut other);
                 return delay;
@@ -175,29 +175,29 @@ mod tests {
     #[test]
     fn paths_begin_and_end_at_the_hosts() {
         let fabric = fat_tree(4);
-        let all: Vec<Connection> = (0..16)
+        let all: Vec<ConnectionSpec> = (0..16)
             .flat_map(|from| (0..16).map(move |to| (from, to)))
             .filter(|(from, to)| from != to)
-            .map(|(from, to)| Connection {
+            .map(|(from, to)| ConnectionSpec {
                 from,
                 to,
                 subflows: 3,
             })
             .collect();
         let policy = Policy::named("ecmp").unwrap();
-        let placed = place(&fabric, &policy, 1, all.iter().copied()).unwrap();
-        for (c, it) in all.iter().enumerate() {
-            for s in placed.instance.subflows_of(c) {
-                let path: Vec<_> = placed
+        let placement = place_connections(&fabric, &policy, 1, all.iter().copied()).unwrap();
+        for (c, spec) in all.iter().enumerate() {
+            for s in placement.instance.subflows_of(c) {
+                let path: Vec<_> = placement
                     .instance
                     .path(s)
                     .iter()
                     .map(|&l| &fabric.links[l as usize])
                     .collect();
-                assert_eq!(path[0].from, fabric.hosts[it.from as usize]);
-                assert_eq!(path[path.len() - 1].to, fabric.hosts[it.to as usize]);
+                assert_eq!(path[0].from, fabric.hosts[spec.from as usize]);
+                assert_eq!(path[path.len() - 1].to, fabric.hosts[spec.to as usize]);
                 assert!(path.windows(2).all(|pair| pair[0].to == pair[1].from));
-                assert!((placed.rtts[s] - path.len() as f64 * 10e-6).abs() < 1e-12);
+                assert!((placement.rtts[s] - path.len() as f64 * 10e-6).abs() < 1e-12);
             }
         }
         assert_eq!(fabric.links[0].rate, Rate(1_000_000_000));
@@ -207,12 +207,12 @@ mod tests {
     #[test]
     fn a_host_has_no_path_to_itself() {
         let policy = Policy::named("ecmp").unwrap();
-        let itself = Connection {
+        let itself = ConnectionSpec {
             from: 1,
             to: 1,
             subflows: 1,
         };
-        let refused = place(&fat_tree(4), &policy, 1, [itself]).map(|_| ());
+        let refused = place_connections(&fat_tree(4), &policy, 1, [itself]).map(|_| ());
         assert_eq!(
             refused,
             Err(Error::NoPath {

@@ -1,0 +1,340 @@
+//! The flow-level simulation: flows open, transfer at shared rates, and close.
+//!
+//! Between two changes rates are constant: the equilibrium of the congestion control, or max-min fair rates.
+//! Where flows with a size come and go over one subflow each, rates are max-min fair unless the spec chooses
+//! otherwise, and a change re-solves only the rates that it affects. The data of a flow with a size starts a
+//! round-trip time after it opens, and its last byte arrives half a round-trip time after it was sent.
+
+mod batch;
+mod flows;
+mod rates;
+mod records;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use weft_cc::{CongestionControl, Echo};
+use weft_run::{
+    Change, Counters, FlowRecord, Found, Measuring, Next, Outcome, Plan, Reacting, Running, What, learned,
+};
+use weft_spec::Time;
+use weft_traffic::Flow;
+
+use crate::backend::{is_max_min, is_single_path_sized};
+use crate::placement::PathResolver;
+use crate::{IncrementalMaxMin, Settings};
+use batch::Method;
+use flows::{ActiveFlow, Phase};
+use rates::{Departure, RateModel};
+
+/// An event. Events of one time are handled in the order in which they were scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A link changes.
+    LinkChange(u32),
+    /// Routing learns of a link change.
+    RoutingUpdate(u32),
+    /// A static flow opens.
+    OpenFlow(u32),
+    /// A generator opens a flow or starts a job.
+    GeneratorAction(Next),
+    /// The handshake of the flow at this slot is over.
+    StartTransfer(u32),
+    /// The application of the flow at this slot stops.
+    StopFlow(u32),
+    /// The last byte of the flow at this slot arrives.
+    Deliver(u32),
+}
+
+/// A flow-level run in progress.
+pub struct FlowSimulation {
+    plan: Plan,
+    settings: Settings,
+    resolver: PathResolver,
+    /// Bit/s of each link, and whether it is up.
+    capacities: Vec<f64>,
+    up: Vec<bool>,
+    rates: RateModel,
+    /// True if rates must be computed before time advances.
+    rates_stale: bool,
+    generators: Reacting,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    next_seq: u64,
+    flows: Vec<ActiveFlow>,
+    free_slots: Vec<u32>,
+    departures: BinaryHeap<Reverse<Departure>>,
+    now: Time,
+    /// Bits that each link has carried.
+    link_bits: Vec<f64>,
+    finished: Vec<(FlowRecord, Flow)>,
+    completions: Vec<Vec<Time>>,
+    measurement: Option<Measuring>,
+    /// Events and flows with new rates since the clock was last read.
+    work_since_check: usize,
+    solutions: u64,
+    iterations: u64,
+    residual: f64,
+    unconverged: u64,
+    subflows: u64,
+}
+
+/// Wall-clock time after which a run returns to its caller, so that it can be stopped.
+const SLICE_BUDGET: Duration = Duration::from_millis(50);
+
+/// Events and flows with new rates between two readings of the clock, one of which costs as much as a change of a few flows.
+const CHECK_AFTER: usize = 1_000;
+
+impl FlowSimulation {
+    /// Creates a simulation at time 0.
+    ///
+    /// # Errors
+    /// Returns an error if a link has no capacity.
+    pub fn new(plan: Plan, threads: usize) -> Result<Self, weft_run::Error> {
+        let links = plan.fabric.links.len();
+        let capacities: Vec<f64> = plan.fabric.links.iter().map(|link| link.rate.0 as f64).collect();
+        let profile = &plan.transports[0].profile;
+        let settings = Settings {
+            packet_bits: 8.0 * f64::from(profile.wire_size()),
+            marks: plan.transports[0].cc.echo() != Echo::Off,
+            threads,
+            ..Settings::default()
+        };
+        let max_min = is_max_min(&plan);
+        let rates = if max_min && is_single_path_sized(&plan) {
+            RateModel::Incremental {
+                sharing: IncrementalMaxMin::new(&capacities).map_err(cannot_run)?,
+                slot_of_key: Vec::new(),
+            }
+        } else {
+            RateModel::Batch {
+                method: if max_min {
+                    Method::MaxMin
+                } else {
+                    Method::Equilibrium
+                },
+                prices: None,
+                solver: None,
+            }
+        };
+        let mut simulation = Self {
+            settings,
+            resolver: PathResolver::new(&plan.fabric),
+            up: vec![true; links],
+            capacities,
+            rates,
+            rates_stale: false,
+            generators: Reacting::new(&plan.programs, plan.flows.len() as u32),
+            events: BinaryHeap::new(),
+            next_seq: 0,
+            flows: Vec::new(),
+            free_slots: Vec::new(),
+            departures: BinaryHeap::new(),
+            now: Time(0),
+            link_bits: vec![0.0; links],
+            finished: Vec::new(),
+            completions: Vec::new(),
+            measurement: plan.measure.map(|(from, to)| Measuring::new(from, to)),
+            work_since_check: 0,
+            solutions: 0,
+            iterations: 0,
+            residual: 0.0,
+            unconverged: 0,
+            subflows: 0,
+            plan,
+        };
+        for (i, notice) in (0..).zip(learned(&simulation.plan.events)) {
+            simulation.schedule(simulation.plan.events[i as usize].at, Event::LinkChange(i));
+            if let Some(time) = notice {
+                simulation.schedule(time, Event::RoutingUpdate(i));
+            }
+        }
+        for i in 0..simulation.plan.flows.len() {
+            simulation.schedule(simulation.plan.flows[i].start, Event::OpenFlow(i as u32));
+        }
+        for (time, action) in simulation.generators.first() {
+            simulation.schedule(time, Event::GeneratorAction(action));
+        }
+        Ok(simulation)
+    }
+
+    fn schedule(&mut self, time: Time, event: Event) {
+        self.events.push(Reverse((time, self.next_seq, event)));
+        self.next_seq += 1;
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::LinkChange(index) => self.on_link_change(index),
+            Event::RoutingUpdate(index) => self.on_routing_update(index),
+            Event::OpenFlow(index) => {
+                let flow = self.plan.flows[index as usize].clone();
+                self.open(index, flow);
+            }
+            Event::GeneratorAction(Next { program, what }) => {
+                let flows = match what {
+                    What::Flow(n) => vec![n],
+                    What::Job(job) => self.generators.begin(program, job, self.now),
+                };
+                for n in flows {
+                    // Flows beyond 32 bits have no index.
+                    if let Some((index, flow)) = self.generators.flow(program, n) {
+                        let start = self.now;
+                        self.open(index, Flow { start, ..flow });
+                    }
+                }
+            }
+            Event::StartTransfer(slot) => self.start_transfer(slot),
+            Event::StopFlow(slot) => self.stop(slot),
+            Event::Deliver(slot) => self.on_delivered(slot),
+        }
+    }
+
+    fn on_link_change(&mut self, index: u32) {
+        let event = self.plan.events[index as usize];
+        let link = event.link as usize;
+        match event.change {
+            Change::Down => self.up[link] = false,
+            Change::Up => self.up[link] = true,
+            Change::Rate(rate) => self.capacities[link] = rate.0 as f64,
+            // Refused before the run.
+            Change::Delay(_) => {}
+        }
+        self.recompute_all();
+    }
+
+    /// Routing learns that a link is down or up, and all flows choose new paths.
+    fn on_routing_update(&mut self, index: u32) {
+        let event = self.plan.events[index as usize];
+        self.resolver
+            .set_down(event.link, event.change == Change::Down, self.capacities.len());
+        for slot in 0..self.flows.len() as u32 {
+            if self.flows[slot as usize].phase == Phase::Transferring {
+                self.integrate(slot);
+            }
+            let active = &self.flows[slot as usize];
+            if matches!(active.phase, Phase::Transferring | Phase::Handshake) {
+                self.flows[slot as usize].paths = self.choose_paths(active.index, &active.flow);
+            }
+        }
+        self.recompute_all();
+    }
+}
+
+impl Running for FlowSimulation {
+    fn window(&self) -> Time {
+        Time((self.plan.spec.duration.0 / 1_000).max(1))
+    }
+
+    fn run_until(&mut self, end: Time) -> Result<Time, weft_run::Error> {
+        let began = Instant::now();
+        loop {
+            if self.rates_stale && !self.solve(began)? {
+                return Ok(self.now);
+            }
+            let event = self.events.peek().map(|&Reverse((time, ..))| time);
+            let departure = self.next_departure().map(|(time, _)| time);
+            let snapshot = self.measurement.as_ref().and_then(Measuring::next);
+            let due = [event, departure, snapshot].into_iter().flatten().min();
+            let Some(due) = due.filter(|&due| due < end) else {
+                self.now = self.now.max(end);
+                return Ok(self.now);
+            };
+            self.now = due;
+            if snapshot == Some(due) {
+                self.integrate_all();
+                let counted = self.counter_snapshot();
+                if let Some(window) = &mut self.measurement {
+                    window.note(counted);
+                }
+                continue;
+            }
+            while let Some((_, slot)) = self.next_departure().filter(|&(time, _)| time == due) {
+                self.finish_sending(slot);
+            }
+            while let Some(&Reverse((time, _, event))) = self.events.peek()
+                && time == due
+            {
+                self.events.pop();
+                self.handle(event);
+            }
+            self.work_since_check += 1;
+            if self.work_since_check > CHECK_AFTER || matches!(self.rates, RateModel::Batch { .. }) {
+                self.work_since_check = 0;
+                if began.elapsed() > SLICE_BUDGET {
+                    return Ok(self.now);
+                }
+            }
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
+
+    fn ended(&self) -> usize {
+        self.finished.len()
+    }
+
+    fn take_ended(&mut self) -> Outcome {
+        let finished = std::mem::take(&mut self.finished);
+        self.partial_outcome(finished)
+    }
+
+    fn completed(&self, class: u32) -> u64 {
+        self.completions
+            .get(class as usize)
+            .map_or(0, |times| times.len() as u64)
+    }
+
+    fn completion(&self, class: u32, n: u64) -> Option<Time> {
+        let nth = usize::try_from(n.checked_sub(1)?).ok()?;
+        self.completions.get(class as usize)?.get(nth).copied()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let (unconverged, solutions) = (self.unconverged, self.solutions);
+        let line = if is_max_min(&self.plan) {
+            format!(
+                "level \"flow\": {unconverged} of {solutions} max-min solutions were given up before all had their share"
+            )
+        } else {
+            format!(
+                "level \"flow\": {unconverged} of {solutions} equilibria were not reached; the worst link was {:.1e} of its capacity away, and rates are means over the search",
+                self.residual
+            )
+        };
+        Vec::from_iter((unconverged > 0).then_some(line))
+    }
+
+    fn facts(&self) -> Vec<(String, Value)> {
+        let rates = if is_max_min(&self.plan) {
+            "max-min"
+        } else {
+            "equilibrium"
+        };
+        let facts = json!({
+            "rates": rates,
+            "hosts": self.plan.fabric.hosts.len(),
+            "subflows": self.subflows,
+            "solutions": self.solutions,
+            "iterations": self.iterations,
+            "residual": self.residual,
+        });
+        vec![("flow".to_owned(), facts)]
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Found, weft_run::Error> {
+        Ok(Found::Records(Box::new(self.outcome())))
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn cannot_run(error: crate::Error) -> weft_run::Error {
+    weft_run::Error::Refused(error.to_string())
+}
+
+fn add_seconds(time: Time, seconds: f64) -> Time {
+    Time(time.0.saturating_add((seconds * 1e12).ceil() as u64))
+}

@@ -1,0 +1,181 @@
+//! The phases of a flow: it opens on its paths, transfers after a handshake, sends its last byte, and is done when that byte arrives.
+
+use weft_paths::{PathPolicy, Paths, Way, seed_of_draws};
+use weft_spec::{Profile, Time};
+use weft_traffic::Flow;
+
+use super::{Event, FlowSimulation, add_seconds};
+
+/// An open flow.
+#[derive(Debug)]
+pub(super) struct ActiveFlow {
+    pub index: u32,
+    pub flow: Flow,
+    pub paths: FlowPaths,
+    /// Bits on the wire that each subflow has delivered, and delivers per second.
+    pub delivered: Vec<f64>,
+    pub rates: Vec<f64>,
+    /// Bits on the wire still to be delivered.
+    pub remaining_bits: f64,
+    /// Time up to which `delivered` and `remaining_bits` count.
+    pub updated_at: Time,
+    pub established: Time,
+    /// The departure in the heap is valid only if it has this version.
+    pub version: u32,
+    pub phase: Phase,
+    /// Key in the incremental max-min rates.
+    pub sharing_key: Option<u32>,
+}
+
+/// How far a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Handshake,
+    Transferring,
+    LastByteInFlight,
+    Done,
+}
+
+/// The paths of a flow's subflows.
+#[derive(Debug, Default)]
+pub(super) struct FlowPaths {
+    /// Links of all subflows in a row, and the end of each subflow in that list.
+    pub links: Vec<u32>,
+    pub ends: Vec<u32>,
+    /// Round-trip time of each subflow without queues, in seconds.
+    pub rtts: Vec<f64>,
+}
+
+impl FlowPaths {
+    pub fn path(&self, subflow: usize) -> &[u32] {
+        let start = subflow.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.links[start as usize..self.ends[subflow] as usize]
+    }
+}
+
+impl FlowSimulation {
+    /// Opens a flow: its paths are chosen, and its handshake takes a round-trip time.
+    pub(super) fn open(&mut self, index: u32, flow: Flow) {
+        let profile = &self.plan.transports[flow.transport as usize].profile;
+        let paths = self.choose_paths(index, &flow);
+        let subflows = paths.ends.len();
+        // A flow without a size has no handshake, so that all flows that open at one time need one equilibrium.
+        let handshake = if flow.size.is_some() { paths.rtts[0] } else { 0.0 };
+        let established = add_seconds(self.now, handshake);
+        let stop = flow.stop;
+        let mut active = ActiveFlow {
+            index,
+            remaining_bits: flow.size.map_or(f64::INFINITY, |size| wire_bits(profile, size.0)),
+            flow,
+            paths,
+            delivered: vec![0.0; subflows],
+            rates: vec![0.0; subflows],
+            updated_at: self.now,
+            established,
+            version: 0,
+            phase: Phase::Handshake,
+            sharing_key: None,
+        };
+        self.subflows += subflows as u64;
+        let slot = self.free_slots.pop().unwrap_or(self.flows.len() as u32);
+        if let Some(free) = self.flows.get_mut(slot as usize) {
+            // Versions continue, so that no departure of the previous flow is valid for this one.
+            active.version = free.version + 1;
+            *free = active;
+        } else {
+            self.flows.push(active);
+        }
+        self.schedule(established, Event::StartTransfer(slot));
+        if let Some(stop) = stop {
+            self.schedule(stop.max(established), Event::StopFlow(slot));
+        }
+    }
+
+    /// The paths that the transport's policy gives a flow, around links that are known to be down.
+    pub(super) fn choose_paths(&self, index: u32, flow: &Flow) -> FlowPaths {
+        let fabric = &self.plan.fabric;
+        let transport = &self.plan.transports[flow.transport as usize];
+        let [from, to] = [flow.from, flow.to].map(|host| fabric.hosts[host as usize]);
+        let mut flow_paths = FlowPaths::default();
+        // The existence of a path is checked before the run.
+        let Some(paths) = Paths::between(fabric, from, to) else {
+            return flow_paths;
+        };
+        let hop = 8.0 * f64::from(transport.profile.wire_size());
+        for subflow in 0..transport.subflows {
+            let way = Way {
+                flow: index,
+                subflow,
+                subflows: transport.subflows,
+                back: false,
+            };
+            let seed = seed_of_draws(self.plan.spec.seed);
+            let chosen = transport.paths.path(paths, seed, way);
+            let begin = flow_paths.links.len();
+            let delay = self.resolver.live_path(
+                fabric,
+                (from, to),
+                chosen,
+                paths.count,
+                (seed, way),
+                &mut flow_paths.links,
+            );
+            let path = &flow_paths.links[begin..];
+            let sending: f64 = path
+                .iter()
+                .map(|&link| hop / fabric.links[link as usize].rate.0 as f64)
+                .sum();
+            flow_paths.rtts.push(2.0 * delay.seconds() + sending);
+            flow_paths.ends.push(flow_paths.links.len() as u32);
+        }
+        flow_paths
+    }
+
+    /// Starts the transfer of a flow after its handshake.
+    pub(super) fn start_transfer(&mut self, slot: u32) {
+        let active = &mut self.flows[slot as usize];
+        active.phase = Phase::Transferring;
+        active.updated_at = self.now;
+        self.start_sharing(slot);
+    }
+
+    /// Stops a flow whose application has no more data.
+    pub(super) fn stop(&mut self, slot: u32) {
+        if self.flows[slot as usize].phase == Phase::Transferring {
+            self.finish_sending(slot);
+        }
+    }
+
+    /// Ends the transfer of a flow; its last byte is in flight.
+    pub(super) fn finish_sending(&mut self, slot: u32) {
+        self.stop_sharing(slot);
+        let active = &mut self.flows[slot as usize];
+        active.phase = Phase::LastByteInFlight;
+        let arrival = add_seconds(self.now, active.paths.rtts[0] / 2.0);
+        self.schedule(arrival, Event::Deliver(slot));
+    }
+
+    /// Records a flow whose last byte arrives.
+    pub(super) fn on_delivered(&mut self, slot: u32) {
+        let (record, flow) = self.record(slot, Some(self.now));
+        let active = &mut self.flows[slot as usize];
+        active.phase = Phase::Done;
+        let (index, class) = (active.index, flow.class as usize);
+        if self.completions.len() <= class {
+            self.completions.resize(class + 1, Vec::new());
+        }
+        self.completions[class].push(self.now);
+        self.finished.push((record, flow));
+        self.free_slots.push(slot);
+        for (time, action) in self.generators.arrived(index, self.now) {
+            self.schedule(time, Event::GeneratorAction(action));
+        }
+    }
+}
+
+/// Bits on the wire of `bytes` of data: each packet has its headers.
+fn wire_bits(profile: &Profile, bytes: u64) -> f64 {
+    let packets = bytes.div_ceil(u64::from(profile.mss).max(1));
+    let headers = u64::from(profile.wire_size() - profile.mss);
+    8.0 * (bytes + packets * headers) as f64
+}

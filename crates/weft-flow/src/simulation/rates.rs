@@ -1,0 +1,234 @@
+//! The rates of flows, constant between two changes. A change re-solves only the rates that it affects, or all of them.
+
+use std::cmp::Reverse;
+use std::time::Instant;
+
+use weft_cc::CongestionControl;
+use weft_spec::Time;
+
+use super::batch::{BatchSolver, Method};
+use super::flows::Phase;
+use super::{FlowSimulation, SLICE_BUDGET, add_seconds, cannot_run};
+use crate::IncrementalMaxMin;
+
+/// The way in which rates follow changes.
+pub(super) enum RateModel {
+    /// Max-min fair rates, solved only where a change affects them.
+    Incremental {
+        sharing: IncrementalMaxMin,
+        /// Slot of each key of `sharing`.
+        slot_of_key: Vec<u32>,
+    },
+    /// All rates are solved at every change.
+    Batch {
+        method: Method,
+        /// Prices of the previous equilibrium.
+        prices: Option<Vec<f64>>,
+        solver: Option<Box<BatchSolver>>,
+    },
+}
+
+/// A departure: time, slot and version in one number, because a heap compares thousands of them for each flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Departure(u128);
+
+impl Departure {
+    fn new(time: Time, slot: u32, version: u32) -> Self {
+        Self(u128::from(time.0) << 64 | u128::from(slot) << 32 | u128::from(version))
+    }
+
+    fn parts(self) -> (Time, u32, u32) {
+        (Time((self.0 >> 64) as u64), (self.0 >> 32) as u32, self.0 as u32)
+    }
+}
+
+impl FlowSimulation {
+    /// Returns the time and the slot of the next departure if no event comes first.
+    pub(super) fn next_departure(&mut self) -> Option<(Time, u32)> {
+        while let Some(&Reverse(departure)) = self.departures.peek() {
+            let (time, slot, version) = departure.parts();
+            let flow = &self.flows[slot as usize];
+            if flow.version == version && flow.phase == Phase::Transferring {
+                return Some((time, slot));
+            }
+            self.departures.pop();
+        }
+        None
+    }
+
+    /// Adds a flow to the sharing if its path is up.
+    pub(super) fn start_sharing(&mut self, slot: u32) {
+        let RateModel::Incremental { sharing, slot_of_key } = &mut self.rates else {
+            self.rates_stale = true;
+            return;
+        };
+        let flow = &mut self.flows[slot as usize];
+        if !flow.paths.links.iter().all(|&link| self.up[link as usize]) {
+            flow.rates[0] = 0.0;
+            flow.version += 1;
+            return;
+        }
+        let key = sharing.add(flow.paths.path(0));
+        flow.sharing_key = Some(key);
+        if key as usize == slot_of_key.len() {
+            slot_of_key.push(slot);
+        } else {
+            slot_of_key[key as usize] = slot;
+        }
+        self.solutions += 1;
+        self.apply_moved_rates();
+    }
+
+    /// Removes a flow from the sharing.
+    pub(super) fn stop_sharing(&mut self, slot: u32) {
+        self.integrate(slot);
+        let flow = &mut self.flows[slot as usize];
+        flow.rates.fill(0.0);
+        flow.version += 1;
+        match &mut self.rates {
+            RateModel::Batch { .. } => self.rates_stale = true,
+            RateModel::Incremental { sharing, .. } => {
+                if let Some(key) = flow.sharing_key.take() {
+                    sharing.remove(key);
+                    self.solutions += 1;
+                    self.apply_moved_rates();
+                }
+            }
+        }
+    }
+
+    /// Copies the rates that the last change of the sharing moved.
+    fn apply_moved_rates(&mut self) {
+        let mut index = 0;
+        while let RateModel::Incremental { sharing, slot_of_key } = &self.rates
+            && let Some(&(key, _)) = sharing.moved().get(index)
+        {
+            let (slot, rate) = (slot_of_key[key as usize], sharing.rate(key));
+            self.integrate(slot);
+            self.flows[slot as usize].rates[0] = rate;
+            self.schedule_departure(slot);
+            index += 1;
+        }
+        self.work_since_check += index;
+    }
+
+    /// Integrates the rates of a flow up to now.
+    pub(super) fn integrate(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        if flow.phase != Phase::Transferring {
+            return;
+        }
+        let seconds = Time(self.now.0 - flow.updated_at.0).seconds();
+        flow.updated_at = self.now;
+        for subflow in 0..flow.rates.len() {
+            let bits = flow.rates[subflow] * seconds;
+            if bits == 0.0 {
+                continue;
+            }
+            flow.delivered[subflow] += bits;
+            flow.remaining_bits -= bits;
+            for &link in flow.paths.path(subflow) {
+                self.link_bits[link as usize] += bits;
+            }
+        }
+    }
+
+    pub(super) fn integrate_all(&mut self) {
+        for slot in 0..self.flows.len() as u32 {
+            self.integrate(slot);
+        }
+    }
+
+    /// Schedules the departure of a flow at its present rate.
+    fn schedule_departure(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        flow.version += 1;
+        let rate: f64 = flow.rates.iter().sum();
+        if rate > 0.0 && flow.remaining_bits.is_finite() {
+            let time = add_seconds(self.now, flow.remaining_bits.max(0.0) / rate);
+            let departure = Departure::new(time, slot, flow.version);
+            self.departures.push(Reverse(departure));
+        }
+    }
+
+    /// Recomputes all rates.
+    pub(super) fn recompute_all(&mut self) {
+        self.rates_stale = true;
+        let RateModel::Incremental { sharing, slot_of_key } = &mut self.rates else {
+            return;
+        };
+        // Capacities above 0 are checked before the run.
+        if let Ok(empty) = IncrementalMaxMin::new(&self.capacities) {
+            *sharing = empty;
+        }
+        slot_of_key.clear();
+        for slot in 0..self.flows.len() as u32 {
+            if self.flows[slot as usize].phase == Phase::Transferring {
+                self.integrate(slot);
+                let flow = &mut self.flows[slot as usize];
+                flow.sharing_key = None;
+                self.start_sharing(slot);
+            }
+        }
+    }
+
+    /// Continues the batch solution; returns true if it is complete.
+    ///
+    /// # Errors
+    /// Returns an error if a link has no capacity.
+    pub(super) fn solve(&mut self, began: Instant) -> Result<bool, weft_run::Error> {
+        let RateModel::Batch {
+            method,
+            prices,
+            solver,
+        } = &mut self.rates
+        else {
+            self.rates_stale = false;
+            return Ok(true);
+        };
+        let mut running = if let Some(running) = solver.take() {
+            running
+        } else {
+            let network = (&self.capacities[..], &self.up[..]);
+            let fabric = &self.plan.fabric;
+            let new = BatchSolver::new(
+                *method,
+                &self.flows,
+                fabric,
+                network,
+                prices.as_deref(),
+                self.settings,
+            );
+            Box::new(new.map_err(cannot_run)?)
+        };
+        // All transports have one algorithm, which is checked before the run.
+        let response = self.plan.transports[0].cc.response();
+        while !running.is_done() {
+            running.step(response);
+            if began.elapsed() > SLICE_BUDGET && !running.is_done() {
+                *solver = Some(running);
+                return Ok(false);
+            }
+        }
+        let solution = running.solution();
+        *prices = solution.prices;
+        self.solutions += 1;
+        self.iterations += u64::from(solution.iterations);
+        self.residual = self.residual.max(solution.residual);
+        self.unconverged += u64::from(!solution.converged);
+        self.integrate_all();
+        for flow in &mut self.flows {
+            flow.rates.fill(0.0);
+        }
+        for (&(slot, subflow), rate) in solution.subflows.iter().zip(&solution.rates) {
+            self.flows[slot as usize].rates[subflow as usize] = *rate;
+        }
+        for slot in 0..self.flows.len() as u32 {
+            if self.flows[slot as usize].phase == Phase::Transferring {
+                self.schedule_departure(slot);
+            }
+        }
+        self.rates_stale = false;
+        Ok(true)
+    }
+}

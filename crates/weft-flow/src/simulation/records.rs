@@ -1,0 +1,100 @@
+//! Records of flows and links.
+
+use weft_run::{Counted, FlowRecord, LinkRecord, Measuring, Outcome, Reacting, SubflowRecord};
+use weft_spec::Time;
+use weft_traffic::Flow;
+
+use super::FlowSimulation;
+use super::flows::Phase;
+
+impl FlowSimulation {
+    /// Returns the record of a flow; `finish` is the time at which its last byte arrived.
+    pub(super) fn record(&self, slot: u32, finish: Option<Time>) -> (FlowRecord, Flow) {
+        let active = &self.flows[slot as usize];
+        let profile = &self.plan.transports[active.flow.transport as usize].profile;
+        let payload = f64::from(profile.mss) / f64::from(profile.wire_size()) / 8.0;
+        let subflow = |&bits: &f64| SubflowRecord {
+            acked_bytes: (bits * payload) as u64,
+            ..SubflowRecord::default()
+        };
+        let subflows: Vec<SubflowRecord> = active.delivered.iter().map(subflow).collect();
+        let delivered: f64 = active.delivered.iter().sum();
+        let delivered_bytes = match (finish, active.flow.size) {
+            (Some(_), Some(size)) => size.0,
+            (None, Some(size)) => ((delivered * payload) as u64).min(size.0),
+            (_, None) => (delivered * payload) as u64,
+        };
+        let measured_bytes = match &self.measurement {
+            None => delivered_bytes,
+            Some(window) => window.bytes(active.index, delivered_bytes),
+        };
+        let record = FlowRecord {
+            established: (active.established <= self.now).then_some(active.established),
+            finish,
+            acked: None,
+            delivered_bytes,
+            measured_bytes,
+            subflows,
+            ..FlowRecord::unopened(active.index)
+        };
+        (record, active.flow.clone())
+    }
+
+    fn open_slots(&self) -> impl Iterator<Item = u32> {
+        let open = self.flows.iter().zip(0..);
+        open.filter(|(flow, _)| flow.phase != Phase::Done)
+            .map(|(_, slot)| slot)
+    }
+
+    pub(super) fn link_records(&self) -> Vec<LinkRecord> {
+        let record = |&bits: &f64| LinkRecord {
+            bytes: (bits / 8.0) as u64,
+            delivered_bytes: (bits / 8.0) as u64,
+            ..LinkRecord::default()
+        };
+        self.link_bits.iter().map(record).collect()
+    }
+
+    /// Returns the counters now. All rates must be integrated up to now.
+    pub(super) fn counter_snapshot(&self) -> Counted {
+        let bytes = self.open_slots().map(|slot| {
+            let (record, _) = self.record(slot, None);
+            (record.flow, record.delivered_bytes)
+        });
+        Counted {
+            links: self.link_records(),
+            queues: Vec::new(),
+            bytes: bytes.collect(),
+        }
+    }
+
+    pub(super) fn outcome(&mut self) -> Outcome {
+        self.integrate_all();
+        let mut flows = std::mem::take(&mut self.finished);
+        let open: Vec<u32> = self.open_slots().collect();
+        flows.extend(open.into_iter().map(|slot| self.record(slot, None)));
+        let unopened = (0_u32..).zip(&self.plan.flows);
+        let unopened = unopened.filter(|(_, flow)| flow.start >= self.now);
+        flows.extend(unopened.map(|(index, flow)| (FlowRecord::unopened(index), flow.clone())));
+        let counted = self.measurement.as_ref().map(|_| self.counter_snapshot());
+        let measured = self.measurement.as_ref().zip(counted);
+        let mut outcome = self.partial_outcome(flows);
+        outcome.measured = measured.map(|(window, counted)| window.measured(self.now, counted));
+        outcome.links = self.link_records();
+        outcome.jobs = std::mem::replace(&mut self.generators, Reacting::new(&[], 0)).jobs();
+        outcome
+    }
+
+    pub(super) fn partial_outcome(&self, mut flows: Vec<(FlowRecord, Flow)>) -> Outcome {
+        flows.sort_by_key(|(record, _)| record.flow);
+        let static_flows = self.plan.flows.len() as u32;
+        let opened = flows.iter().filter(|(record, _)| record.flow >= static_flows);
+        Outcome {
+            end: self.now,
+            opened: opened.map(|(_, flow)| flow.clone()).collect(),
+            measured: self.measurement.as_ref().map(Measuring::whole),
+            flows: flows.into_iter().map(|(record, _)| record).collect(),
+            ..Outcome::default()
+        }
+    }
+}
