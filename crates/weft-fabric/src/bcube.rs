@@ -110,11 +110,11 @@ impl Digits {
 }
 
 impl Routing for Digits {
-    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         if from == to { 0 } else { self.levels.into() }
     }
 
-    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+    fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let [from, to] = [from, to].map(|host| self.address(host));
         // By the host's port of the level, and the switch's of the digit.
         let mut correct = |level: u32, digit: u32| ports.extend([level as u16, digit as u16]);

@@ -1,22 +1,22 @@
 //! A built network: nodes, directed links with a queue at their head, and the paths between hosts.
 
-use weft_spec::{Amount, Mark, Rate, Time};
+use weft_spec::{Mark, QueueSize, Rate, Time};
 
 /// Index of a node (host or switch).
 pub type NodeId = u32;
 
 /// The FIFO at the head of a link. Its length counts the packets waiting, without the one being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Queue {
+pub struct QueueConfig {
     /// A packet that finds this length (or would exceed it, in bytes) is dropped.
-    pub limit: Amount,
+    pub limit: QueueSize,
     /// A packet that finds at least this length is marked if ECN-capable; `None` never marks.
-    pub mark: Option<Amount>,
+    pub mark: Option<QueueSize>,
 }
 
-impl Queue {
+impl QueueConfig {
     /// As a spec states it.
-    pub fn new(limit: Amount, mark: Mark) -> Self {
+    pub fn new(limit: QueueSize, mark: Mark) -> Self {
         let mark = match mark {
             Mark::Off => None,
             Mark::At(amount) => Some(amount),
@@ -37,7 +37,7 @@ pub struct Link {
     /// Propagation delay.
     pub delay: Time,
     /// The sending port's queue.
-    pub queue: Queue,
+    pub queue: QueueConfig,
     /// Which stage of the topology the link is in, such as "host-tor"; for tables.
     pub layer: &'static str,
 }
@@ -55,17 +55,17 @@ pub struct Node {
 /// of a path policy.
 pub trait Routing: Send + Sync {
     /// How many paths lead from `from` to `to`; 0 if none does, or if the two are the same.
-    fn paths(&self, from: NodeId, to: NodeId) -> u64;
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64;
     /// Appends the ports taken (port `p` of a node is its `p`-th outgoing link in [`Fabric::links`]' order) along path `n`,
     /// which is below [`paths`](Self::paths). Different numbers are different paths, and the longer two paths run together
     /// from the sender on, the nearer are their numbers. The path of the same number from `to` to `from` goes over the same
     /// switches in `two-paths`, `fat-tree` and `leaf-spine`. In `bcube`, `multi-homed-fat-tree`, `vl2` and `graph` it may go
     /// over others, as both numbers begin at their own sender.
-    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>);
+    fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>);
     /// How many ways there are where the paths first part; as many paths begin with each, numbered in a row. By default
     /// they part only once.
     fn branches(&self, from: NodeId, to: NodeId) -> u64 {
-        self.paths(from, to)
+        self.path_count(from, to)
     }
 }
 

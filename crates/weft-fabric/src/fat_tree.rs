@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::pods::{MAX_K, Pods, check_k};
-use crate::{Extent, Fabric, PortQueues, Topology};
+use crate::{Fabric, NetworkSize, PortQueues, Topology};
 
 /// More hosts behind a link up than any fabric that is built.
 const MAX_OVERSUBSCRIPTION: u32 = 64;
@@ -64,8 +64,8 @@ impl Topology for FatTree {
         Ok(self.pods().build(queues))
     }
 
-    fn extent(&self) -> Extent {
-        self.pods().extent()
+    fn size(&self) -> NetworkSize {
+        self.pods().size()
     }
 }
 

@@ -88,7 +88,7 @@ impl Graph {
                 .extension()
                 .is_some_and(|it| it.eq_ignore_ascii_case("topo"));
             let read = if is_topo { topo::read } else { graphml::read };
-            return read(file, &self.hosts).map_err(|error| error.under("file"));
+            return read(file, &self.hosts).map_err(|error| error.within("file"));
         }
         let cables = self.links.iter().enumerate();
         Ok(Parts {
@@ -250,7 +250,7 @@ impl ShortestPaths {
 }
 
 impl Routing for ShortestPaths {
-    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         if from == to {
             return 0;
         }
@@ -258,7 +258,7 @@ impl Routing for ShortestPaths {
     }
 
     /// Numbered by first port, then by second, and so on.
-    fn path(&self, from: NodeId, to: NodeId, mut n: u64, ports: &mut Vec<u16>) {
+    fn append_ports(&self, from: NodeId, to: NodeId, mut n: u64, ports: &mut Vec<u16>) {
         let found = self.search(Some(from), to);
         let mut at = from;
         while at != to {

@@ -103,7 +103,7 @@ impl OverSpines {
 }
 
 impl Routing for OverSpines {
-    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         match () {
             () if from == to => 0,
             () if self.place(from).0 == self.place(to).0 => 1,
@@ -112,7 +112,7 @@ impl Routing for OverSpines {
     }
 
     /// Numbered by spine, link up, link down.
-    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+    fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let ((leaf, _), (to_leaf, to_place)) = (self.place(from), self.place(to));
         ports.push(0);
         if leaf != to_leaf {
@@ -126,7 +126,7 @@ impl Routing for OverSpines {
 
     /// Links up.
     fn branches(&self, from: NodeId, to: NodeId) -> u64 {
-        self.paths(from, to)
+        self.path_count(from, to)
             .min(u64::from(self.spines) * u64::from(self.links))
     }
 }

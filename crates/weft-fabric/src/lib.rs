@@ -16,14 +16,14 @@ mod two_paths;
 mod vl2;
 
 pub use bcube::BCube;
-pub use fabric::{Fabric, Link, Node, NodeId, Queue, Routing};
+pub use fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
 pub use fat_tree::FatTree;
 pub use graph::{Cable, Graph};
 pub use leaf_spine::LeafSpine;
 pub use many_to_one::ManyToOne;
 pub use multi_homed_fat_tree::MultiHomedFatTree;
 pub use samples::SAMPLES;
-pub use topology::{Extent, PortQueues, TOPOLOGIES, Topology};
+pub use topology::{NetworkSize, PortQueues, TOPOLOGIES, Topology};
 pub use two_bottlenecks::TwoBottlenecks;
 pub use two_paths::TwoPaths;
 pub use vl2::Vl2;

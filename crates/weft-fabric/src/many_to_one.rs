@@ -60,11 +60,11 @@ impl Topology for ManyToOne {
 struct Star;
 
 impl Routing for Star {
-    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         u64::from(from != to)
     }
 
-    fn path(&self, _: NodeId, to: NodeId, _: u64, ports: &mut Vec<u16>) {
+    fn append_ports(&self, _: NodeId, to: NodeId, _: u64, ports: &mut Vec<u16>) {
         ports.extend([0, to as u16]);
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::pods::{MAX_K, Pods, check_k};
-use crate::{Extent, Fabric, PortQueues, Topology};
+use crate::{Fabric, NetworkSize, PortQueues, Topology};
 
 /// Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, ToR T, aggregation switch A and its core switch I.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,8 +48,8 @@ impl Topology for MultiHomedFatTree {
         Ok(self.pods().build(queues))
     }
 
-    fn extent(&self) -> Extent {
-        self.pods().extent()
+    fn size(&self) -> NetworkSize {
+        self.pods().size()
     }
 
     /// A subflow over each link.

@@ -7,7 +7,7 @@
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::builder::Builder;
-use crate::{Extent, Fabric, NodeId, PortQueues, Routing};
+use crate::{Fabric, NetworkSize, NodeId, PortQueues, Routing};
 
 /// Beyond 254 ports (4 million hosts) the network alone takes gigabytes.
 pub const MAX_K: u32 = 254;
@@ -43,11 +43,11 @@ pub struct Pods {
 
 impl Pods {
     /// How large the network is, also where its numbers are out of range.
-    pub fn extent(&self) -> Extent {
+    pub fn size(&self) -> NetworkSize {
         let [k, width, homes] = [self.k.min(MAX_K), self.width, self.homes.max(1)].map(u64::from);
         let hosts = k * (k / 2 / homes) * width;
         let cables = hosts * homes + 2 * k * (k / 2) * (k / 2);
-        Extent {
+        NetworkSize {
             nodes: hosts + 5 * k * k / 4,
             hosts,
             links: 2 * cables,
@@ -137,7 +137,7 @@ impl UpAndDown {
 }
 
 impl Routing for UpAndDown {
-    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         let ((pod, rack, _), (to_pod, to_rack, _)) = (self.place(from), self.place(to));
         let [half, homes] = [self.half, self.homes].map(u64::from);
         match () {
@@ -149,7 +149,7 @@ impl Routing for UpAndDown {
     }
 
     /// Numbered by the sender's link, aggregation switch, core switch, and the receiver's link.
-    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+    fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let ((pod, rack, _), (to_pod, to_rack, to_place)) = (self.place(from), self.place(to));
         let [half, width, homes] = [self.half, self.width, self.homes].map(u64::from);
         let [to_pod, to_place] = [to_pod, to_place].map(|port| port as u16);
@@ -179,6 +179,6 @@ impl Routing for UpAndDown {
     /// The sender's links; with one, aggregation switches.
     fn branches(&self, from: NodeId, to: NodeId) -> u64 {
         let ways = if self.homes > 1 { self.homes } else { self.half };
-        self.paths(from, to).min(ways.into())
+        self.path_count(from, to).min(ways.into())
     }
 }

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Loaded, Queues, SpecError, from_table, to_table};
+use weft_spec::{Entry, Parsed, Queues, SpecError, from_table, to_table};
 
 use crate::{
-    BCube, Fabric, FatTree, Graph, LeafSpine, ManyToOne, MultiHomedFatTree, Queue, TwoBottlenecks, TwoPaths,
-    Vl2,
+    BCube, Fabric, FatTree, Graph, LeafSpine, ManyToOne, MultiHomedFatTree, QueueConfig, TwoBottlenecks,
+    TwoPaths, Vl2,
 };
 
 /// All kinds of topology.
@@ -64,14 +64,14 @@ pub trait Topology {
 
     /// The size of the network, known without building it. Implement this if fields of a few digits can make
     /// a network that no machine holds. [`build`](Self::build) refuses fields that are out of range.
-    fn extent(&self) -> Extent {
-        Extent::default()
+    fn size(&self) -> NetworkSize {
+        NetworkSize::default()
     }
 }
 
 /// How large a network is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
+pub struct NetworkSize {
     /// Nodes, hosts included.
     pub nodes: u64,
     /// Hosts.
@@ -84,17 +84,17 @@ pub struct Extent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortQueues {
     /// Of switches' ports.
-    pub switch: Queue,
+    pub switch: QueueConfig,
     /// Of hosts' own ports.
-    pub host: Queue,
+    pub host: QueueConfig,
 }
 
 impl From<&Queues> for PortQueues {
     fn from(queues: &Queues) -> Self {
         let (host_limit, host_mark) = queues.host();
         Self {
-            switch: Queue::new(queues.limit, queues.mark),
-            host: Queue::new(host_limit, host_mark),
+            switch: QueueConfig::new(queues.limit, queues.mark),
+            host: QueueConfig::new(host_limit, host_mark),
         }
     }
 }
@@ -107,11 +107,11 @@ where
         name,
         about,
         schema: T::json_schema,
-        load: |table| {
+        parse: |table| {
             let topology: T = from_table(table)?;
-            Ok(Loaded {
+            Ok(Parsed {
                 params: to_table(&topology),
-                it: Box::new(topology),
+                value: Box::new(topology),
             })
         },
     }

@@ -114,11 +114,11 @@ fn common(from: NodeId, to: NodeId) -> impl Iterator<Item = (&'static Interface,
 }
 
 impl Routing for Halves {
-    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         common(from, to).count() as u64
     }
 
-    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+    fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         if let Some((out, back)) = common(from, to).nth(n as usize) {
             ports.push(out.host_port);
             if out.sends != back.sends {

@@ -111,7 +111,7 @@ impl Racks {
 }
 
 impl Routing for Racks {
-    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         match () {
             () if from == to => 0,
             () if self.place(from).0 == self.place(to).0 => 1,
@@ -119,7 +119,7 @@ impl Routing for Racks {
         }
     }
 
-    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+    fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let ((rack, _), (to_rack, to_place)) = (self.place(from), self.place(to));
         ports.push(0);
         if rack != to_rack {

@@ -112,7 +112,7 @@ impl OverIntermediates {
 }
 
 impl Routing for OverIntermediates {
-    fn paths(&self, from: NodeId, to: NodeId) -> u64 {
+    fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         let ((pair, tor, _), (to_pair, to_tor, _)) = (self.place(from), self.place(to));
         match () {
             () if from == to => 0,
@@ -123,7 +123,7 @@ impl Routing for OverIntermediates {
     }
 
     /// Numbered by the first aggregation switch, the intermediate one and the last aggregation switch.
-    fn path(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
+    fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let ((pair, tor, _), (to_pair, to_tor, to_place)) = (self.place(from), self.place(to));
         let up = |port: u64, below: u32| (u64::from(below) + port) as u16;
         ports.push(0);
@@ -144,6 +144,6 @@ impl Routing for OverIntermediates {
 
     /// The sender's two aggregation switches.
     fn branches(&self, from: NodeId, to: NodeId) -> u64 {
-        self.paths(from, to).min(2)
+        self.path_count(from, to).min(2)
     }
 }

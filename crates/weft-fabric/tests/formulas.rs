@@ -28,7 +28,8 @@ fn leaf_spine() {
         let cables = leaves * width + leaves * spines * links;
         assert_eq!(counts(&fabric), (leaves * width, leaves + spines, cables));
         check_all(&fabric, &fabric.hosts);
-        let [near, far] = [1, width].map(|host| fabric.routing.paths(fabric.hosts[0], fabric.hosts[host]));
+        let [near, far] =
+            [1, width].map(|host| fabric.routing.path_count(fabric.hosts[0], fabric.hosts[host]));
         assert_eq!((near, far), (1, (spines * links * links) as u64));
         // The least of what half of the hosts and half of the leaves can send.
         let most = (leaves / 2) * (width.min(spines * links));
@@ -59,7 +60,7 @@ fn vl2() {
         assert_eq!(counts(&fabric), (20 * tors, tors + di + da / 2, cables));
         let some: Vec<NodeId> = fabric.hosts.iter().copied().step_by(19).collect();
         check_all(&fabric, &some);
-        let paths = |host: usize| fabric.routing.paths(fabric.hosts[0], fabric.hosts[host]);
+        let paths = |host: usize| fabric.routing.path_count(fabric.hosts[0], fabric.hosts[host]);
         assert_eq!(paths(1), 1);
         assert_eq!(
             paths(20 * tors - 1),
@@ -96,7 +97,7 @@ fn bcube() {
         let first = first_links(&fabric);
         for &from in &fabric.hosts {
             for &to in fabric.hosts.iter().filter(|&&to| to != from) {
-                assert_eq!(fabric.routing.paths(from, to), levels as u64);
+                assert_eq!(fabric.routing.path_count(from, to), levels as u64);
                 let mut seen = HashSet::new();
                 for number in 0..levels as u64 {
                     let nodes = walk(&fabric, &first, from, &path(&fabric, from, to, number));
@@ -135,7 +136,7 @@ fn multi_homed_fat_tree() {
         assert_eq!(counts(&fabric), (hosts, k * k + half * half, 3 * k * half * half));
         let some: Vec<NodeId> = fabric.hosts.iter().copied().step_by(k - 1).collect();
         check_all(&fabric, &some);
-        let paths = |host: usize| fabric.routing.paths(fabric.hosts[0], fabric.hosts[host]);
+        let paths = |host: usize| fabric.routing.path_count(fabric.hosts[0], fabric.hosts[host]);
         assert_eq!(paths(1), homes as u64);
         assert_eq!(paths(hosts - 1), (homes * half * half * homes) as u64);
         if half > homes {

@@ -16,7 +16,7 @@ const RING: &str = "hosts = [\"h0\", \"h1\", \"h2\", \"h3\"]\nswitches = [\"s0\"
 fn a_listed_graph() {
     let fabric = made("graph", RING);
     check_all(&fabric, &fabric.hosts);
-    let paths = |to: usize| fabric.routing.paths(fabric.hosts[0], fabric.hosts[to]);
+    let paths = |to: usize| fabric.routing.path_count(fabric.hosts[0], fabric.hosts[to]);
     assert_eq!([paths(0), paths(1), paths(2), paths(3)], [0, 2, 3, 1]);
     assert_eq!(
         fabric
@@ -224,7 +224,7 @@ proptest! {
             }
             walks = next.into_iter().collect();
         };
-        prop_assert_eq!(fabric.routing.paths(from, to), arrived);
+        prop_assert_eq!(fabric.routing.path_count(from, to), arrived);
         for n in 0..arrived {
             prop_assert_eq!(path(&fabric, from, to, n).len(), length);
         }
@@ -270,7 +270,7 @@ fn htsim_topologies() {
         (fabric.hosts.len(), fabric.nodes.len(), fabric.links.len()),
         (32, 38, 80)
     );
-    let paths = |a: usize, b: usize| fabric.routing.paths(fabric.hosts[a], fabric.hosts[b]);
+    let paths = |a: usize, b: usize| fabric.routing.path_count(fabric.hosts[a], fabric.hosts[b]);
     assert_eq!((paths(0, 7), paths(0, 8)), (1, 2));
     let up = fabric.links.iter().filter(|link| link.layer == "switch-switch");
     let (rate, delay) = (400_000_000_000, 520_000);
@@ -286,7 +286,7 @@ fn htsim_topologies() {
         (fabric.hosts.len(), fabric.nodes.len(), fabric.links.len()),
         (16, 36, 96)
     );
-    let paths = |a: usize, b: usize| fabric.routing.paths(fabric.hosts[a], fabric.hosts[b]);
+    let paths = |a: usize, b: usize| fabric.routing.path_count(fabric.hosts[a], fabric.hosts[b]);
     assert_eq!((paths(0, 1), paths(0, 3), paths(0, 15)), (1, 2, 4));
     check_all(&fabric, &fabric.hosts);
     for (text, said) in [

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use network::{QUEUES, build, check_paths, check_shape, first_links, path, walk};
 use proptest::prelude::*;
-use weft_fabric::{Extent, Fabric, NodeId, SAMPLES, TOPOLOGIES};
+use weft_fabric::{Fabric, NetworkSize, NodeId, SAMPLES, TOPOLOGIES};
 use weft_spec::{Rate, Time, find};
 
 fn fat_tree(k: u32) -> Fabric {
@@ -29,13 +29,13 @@ fn an_extent_is_known_without_building() {
     ] {
         let fields = format!("{fields}\nrate = \"10Gbps\"\ndelay = \"1us\"");
         let built = build(kind, &fields).unwrap();
-        let topology = (find(TOPOLOGIES, "kind", kind).unwrap().load)(&fields.parse().unwrap()).unwrap();
-        let extent = Extent {
+        let topology = (find(TOPOLOGIES, "kind", kind).unwrap().parse)(&fields.parse().unwrap()).unwrap();
+        let size = NetworkSize {
             nodes: built.nodes.len() as u64,
             hosts: built.hosts.len() as u64,
             links: built.links.len() as u64,
         };
-        assert_eq!(topology.it.extent(), extent, "{kind}");
+        assert_eq!(topology.value.size(), size, "{kind}");
     }
 }
 
@@ -88,13 +88,13 @@ fn two_bottlenecks_have_the_paths_of_figure_5() {
         ("D2", "D3", vec!["lower-out D3"]),
     ] {
         check_paths(&fabric, &first, node(from), node(to));
-        let count = fabric.routing.paths(node(from), node(to));
+        let count = fabric.routing.path_count(node(from), node(to));
         let all: Vec<_> = (0..count)
             .map(|n| names(from, &path(&fabric, node(from), node(to), n)))
             .collect();
         assert_eq!(all, expected);
     }
-    assert_eq!(fabric.routing.paths(node("S1"), node("D3")), 0);
+    assert_eq!(fabric.routing.path_count(node("S1"), node("D3")), 0);
     for bottleneck in fabric.links.iter().filter(|link| link.layer == "switch-switch") {
         assert!(!fabric.nodes[bottleneck.from as usize].host);
     }
@@ -114,7 +114,7 @@ fn two_paths_lead_from_rack_to_rack() {
         for (i, &from) in (0..).zip(&fabric.hosts) {
             for (j, &to) in (0..).zip(&fabric.hosts).filter(|&(j, _)| j != i) {
                 let near = i / width == j / width;
-                assert_eq!(fabric.routing.paths(from, to), if near { 1 } else { 2 });
+                assert_eq!(fabric.routing.path_count(from, to), if near { 1 } else { 2 });
                 let nodes = walk(&fabric, &first, from, &path(&fabric, from, to, 0));
                 assert_eq!(nodes.len(), if near { 2 } else { 4 });
                 check_paths(&fabric, &first, from, to);
@@ -152,7 +152,7 @@ fn path_n_of_two_paths_is_over_switch_n_there_and_back() {
     }
 }
 
-/// Topologies whose path n back may go over other switches than path n (`Routing::path`).
+/// Topologies whose path n back may go over other switches than path n (`Routing::append_ports`).
 const OTHER_WAY_BACK: [&str; 4] = ["bcube", "graph", "multi-homed-fat-tree", "vl2"];
 
 #[test]
@@ -170,7 +170,7 @@ fn path_n_back_goes_over_the_same_switches() {
         };
         for &from in &fabric.hosts {
             for &to in &fabric.hosts {
-                for n in 0..fabric.routing.paths(from, to) {
+                for n in 0..fabric.routing.path_count(from, to) {
                     let mut back = switches(to, from, n);
                     back.reverse();
                     assert_eq!(switches(from, to, n), back, "{kind}: path {n} of {from} to {to}");
@@ -208,7 +208,7 @@ fn fat_tree_has_its_counts_and_paths() {
             pairs.extend([(0, 1, 1), (0, half, half), (last, last - half, half)]);
         }
         for (from, to, count) in pairs {
-            assert_eq!(fabric.routing.paths(host(from), host(to)), count as u64);
+            assert_eq!(fabric.routing.path_count(host(from), host(to)), count as u64);
             check_paths(&fabric, &first, host(from), host(to));
         }
     }
@@ -304,12 +304,12 @@ fn resolved_fields_build_the_same() {
     }
     for (kind, fields) in SAMPLES {
         let entry = find(TOPOLOGIES, "", kind).unwrap();
-        let loaded = (entry.load)(&fields.parse().unwrap()).unwrap();
-        let again = (entry.load)(&loaded.params).unwrap();
+        let loaded = (entry.parse)(&fields.parse().unwrap()).unwrap();
+        let again = (entry.parse)(&loaded.params).unwrap();
         assert_eq!(loaded.params, again.params);
         assert_eq!(
-            loaded.it.build(&QUEUES).unwrap().links,
-            again.it.build(&QUEUES).unwrap().links
+            loaded.value.build(&QUEUES).unwrap().links,
+            again.value.build(&QUEUES).unwrap().links
         );
     }
 }
@@ -332,7 +332,7 @@ proptest! {
             (6, pod)
         };
         let (from, to) = (fabric.hosts[i], fabric.hosts[j]);
-        prop_assert_eq!(fabric.routing.paths(from, to), paths as u64);
+        prop_assert_eq!(fabric.routing.path_count(from, to), paths as u64);
         for n in [0, n.index(paths) as u64, paths as u64 - 1] {
             let ports = path(&fabric, from, to, n);
             let nodes = walk(&fabric, &first, from, &ports);

@@ -3,12 +3,12 @@
 use std::mem::size_of;
 
 use weft_cc::{Algorithm, CongestionControl};
-use weft_fabric::{Extent, Link, Node};
-use weft_paths::{Changes, PathPolicy};
+use weft_fabric::{Link, NetworkSize, Node};
+use weft_paths::{Granularity, PathPolicy};
 use weft_run::{
     Error, FlowRecord, Home, LinkRecord, Options, Plan, Running, SubflowRecord, Transport, Untold,
 };
-use weft_spec::{Hosts, Sharing, SpecError};
+use weft_spec::{Hosts, RateSharing, SpecError};
 use weft_traffic::Flow;
 
 use crate::simulation::FlowSimulation;
@@ -127,11 +127,11 @@ impl Home for FlowBackend {
             return Err(SpecError::new(format!("events[{i}].rate"), "0bps", allowed));
         }
         let max_min = is_max_min(plan);
-        let asked = spec.sharing == Some(Sharing::MaxMin);
+        let asked = spec.sharing == Some(RateSharing::MaxMin);
         let mut first: Option<(&str, &weft_spec::Cc)> = None;
         for ((name, given), transport) in spec.transports.iter().zip(&plan.transports) {
             check_transport(given, transport, asked)
-                .map_err(|error| error.under(&format!("transports.{name}")))?;
+                .map_err(|error| error.within(&format!("transports.{name}")))?;
             match first {
                 Some((other, cc)) if *cc != given.cc && !max_min => {
                     let problem = format!("{:?} beside another in transports.{other}", given.cc.name);
@@ -145,11 +145,11 @@ impl Home for FlowBackend {
         Ok(())
     }
 
-    fn bytes_of_network(&self, extent: Extent) -> u64 {
+    fn bytes_of_network(&self, size: NetworkSize) -> u64 {
         /// Bytes of heap that the allocator and the name of a node take.
         const NAME: usize = 32;
         let link = size_of::<Link>() + 2 * size_of::<LinkRecord>() + 96;
-        extent.nodes * (size_of::<Node>() + NAME) as u64 + extent.links * link as u64
+        size.nodes * (size_of::<Node>() + NAME) as u64 + size.links * link as u64
     }
 
     fn bytes_of_flow(&self, transport: &Transport) -> u64 {
@@ -171,7 +171,7 @@ impl Home for FlowBackend {
         } else {
             0
         };
-        self.bytes_of_network(Extent { nodes, hosts, links })
+        self.bytes_of_network(NetworkSize { nodes, hosts, links })
             + plan.flows.iter().map(flow).sum::<u64>()
             + matrix
     }
@@ -191,7 +191,7 @@ impl Home for FlowBackend {
 /// Are rates max-min fair? As the spec says, or else where flows of a size come and go over one subflow each.
 pub(crate) fn is_max_min(plan: &Plan) -> bool {
     match plan.spec.sharing {
-        Some(sharing) => sharing == Sharing::MaxMin,
+        Some(sharing) => sharing == RateSharing::MaxMin,
         None => is_single_path_sized(plan),
     }
 }
@@ -203,7 +203,7 @@ pub(crate) fn is_single_path_sized(plan: &Plan) -> bool {
 }
 
 fn check_transport(
-    given: &weft_spec::Transport,
+    given: &weft_spec::TransportSpec,
     transport: &Transport,
     max_min: bool,
 ) -> Result<(), SpecError> {
@@ -221,7 +221,7 @@ fn check_transport(
     }
     if [false, true]
         .iter()
-        .any(|&back| transport.paths.changes(0, back) != Changes::Never)
+        .any(|&reverse| transport.paths.granularity(0, reverse) != Granularity::Subflow)
     {
         let name = given.paths.as_ref().map_or("", |paths| &paths.name);
         let problem = format!("{name:?} chooses paths for single packets, or by what becomes of them");

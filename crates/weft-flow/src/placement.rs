@@ -1,7 +1,7 @@
 //! Connections placed on a fabric: the links that their subflows cross by a path policy.
 
 use weft_fabric::{Fabric, NodeId};
-use weft_paths::{PathPolicy, Paths, Policy, Way, draw};
+use weft_paths::{PathPolicy, Paths, Policy, SubflowDirection, draw};
 use weft_spec::Time;
 
 use crate::{Error, Instance};
@@ -53,13 +53,18 @@ pub fn place_connections(
         links.clear();
         ends.clear();
         for subflow in 0..spec.subflows {
-            let way = Way {
+            let direction = SubflowDirection {
                 flow: connection as u32,
                 subflow,
                 subflows: spec.subflows,
-                back: false,
+                reverse: false,
             };
-            let delay = resolver.path(fabric, (from, to), policy.path(paths, seed, way), &mut links);
+            let delay = resolver.path(
+                fabric,
+                (from, to),
+                policy.path(paths, seed, direction),
+                &mut links,
+            );
             rtts.push(2.0 * delay.seconds());
             ends.push(links.len());
         }
@@ -106,7 +111,7 @@ impl PathResolver {
     /// Appends the links of path `n`; returns their propagation delays together.
     pub fn path(&self, fabric: &Fabric, (from, to): (NodeId, NodeId), n: u64, links: &mut Vec<u32>) -> Time {
         let mut ports = Vec::with_capacity(8);
-        fabric.routing.path(from, to, n, &mut ports);
+        fabric.routing.append_ports(from, to, n, &mut ports);
         let (mut node, mut delay) = (from, 0);
         for &port in &ports {
             let link = self.first_link[node as usize] + u32::from(port);
@@ -125,7 +130,7 @@ impl PathResolver {
         ends: (NodeId, NodeId),
         chosen: u64,
         count: u64,
-        (seed, way): (u64, Way),
+        (seed, direction): (u64, SubflowDirection),
         links: &mut Vec<u32>,
     ) -> Time {
         let start = links.len();
@@ -134,7 +139,9 @@ impl PathResolver {
         if is_up(&links[start..]) {
             return delay;
         }
-        let subflow = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.back);
+        let subflow = u64::from(direction.flow) << 32
+            | u64::from(direction.subflow) << 1
+            | u64::from(direction.reverse);
         let nth = |n| (u128::from(draw(&[seed, subflow, n])) * u128::from(count)) >> 64;
         let drawn = (1..=MAX_RANDOM_TRIES).map(|n| nth(n) as u64);
         let mut other = Vec::with_capacity(8);
@@ -153,14 +160,14 @@ impl PathResolver {
 
 #[cfg(test)]
 mod tests {
-    use weft_fabric::{FatTree, PortQueues, Queue, Topology};
-    use weft_spec::{Amount, Rate};
+    use weft_fabric::{FatTree, PortQueues, QueueConfig, Topology};
+    use weft_spec::{QueueSize, Rate};
 
     use super::*;
 
     fn fat_tree(k: u32) -> Fabric {
-        let queue = Queue {
-            limit: Amount::Packets(100),
+        let queue = QueueConfig {
+            limit: QueueSize::Packets(100),
             mark: None,
         };
         let table = format!("k = {k}\nrate = \"1Gbps\"\ndelay = \"5us\"");
@@ -184,7 +191,7 @@ mod tests {
                 subflows: 3,
             })
             .collect();
-        let policy = Policy::named("ecmp").unwrap();
+        let policy = Policy::by_name("ecmp").unwrap();
         let placement = place_connections(&fabric, &policy, 1, all.iter().copied()).unwrap();
         for (c, spec) in all.iter().enumerate() {
             for s in placement.instance.subflows_of(c) {
@@ -206,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_host_has_no_path_to_itself() {
-        let policy = Policy::named("ecmp").unwrap();
+        let policy = Policy::by_name("ecmp").unwrap();
         let itself = ConnectionSpec {
             from: 1,
             to: 1,

@@ -4,27 +4,27 @@
 use std::time::Instant;
 
 use weft_cc::{Algorithm, CongestionControl};
-use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
+use weft_fabric::{Fabric, PortQueues, QueueConfig, TOPOLOGIES};
 use weft_flow::{
     ConnectionSpec, Delays, Placement, Settings, certify, certify_coupled, coupled_max_min, equilibrium,
     max_min, place_connections,
 };
 use weft_paths::{Policy, draw};
-use weft_spec::Amount;
+use weft_spec::QueueSize;
 
 fn fabric(topology: &str) -> Fabric {
     let mut fields: toml::Table = topology.parse().unwrap();
     let kind = fields.remove("kind").unwrap();
     let entry = weft_spec::find(TOPOLOGIES, "kind", kind.as_str().unwrap()).unwrap();
-    let queue = Queue {
-        limit: Amount::Packets(100),
+    let queue = QueueConfig {
+        limit: QueueSize::Packets(100),
         mark: None,
     };
     let queues = PortQueues {
         switch: queue,
         host: queue,
     };
-    (entry.load)(&fields).unwrap().it.build(&queues).unwrap()
+    (entry.parse)(&fields).unwrap().value.build(&queues).unwrap()
 }
 
 /// Every host sends to another, and receives from one.
@@ -39,7 +39,7 @@ fn permutation(fabric: &Fabric, subflows: u32, seed: u64) -> Placement {
         to: order[(i + 1) % order.len()],
         subflows,
     });
-    place_connections(fabric, &Policy::named("ecmp").unwrap(), seed, pairs).unwrap()
+    place_connections(fabric, &Policy::by_name("ecmp").unwrap(), seed, pairs).unwrap()
 }
 
 /// 100 packets at every link.

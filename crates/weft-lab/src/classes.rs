@@ -1,17 +1,17 @@
-//! Classes of flows: by traffic entry and, where an entry says so, by size.
+//! FlowClasses of flows: by traffic entry and, where an entry says so, by size.
 
 use std::collections::BTreeMap;
 
-use weft_spec::{Spec, SpecError, Stop, Traffic, Transport};
-use weft_traffic::{Class, Classes};
+use weft_spec::{Spec, SpecError, Stop, Traffic, TransportSpec};
+use weft_traffic::{FlowClass, FlowClasses};
 
 /// The classes of one traffic entry, numbered from `first` on: those by size, then the rest. Paths of errors are relative
 /// to the entry.
 pub(crate) fn of(
     entry: &Traffic,
-    transports: &BTreeMap<String, Transport>,
+    transports: &BTreeMap<String, TransportSpec>,
     first: u32,
-) -> Result<Classes, SpecError> {
+) -> Result<FlowClasses, SpecError> {
     let transport = |name: &str, path: String| {
         let found = transports.keys().position(|transport| transport == name);
         found.map(|index| index as u32).ok_or_else(|| {
@@ -24,7 +24,7 @@ pub(crate) fn of(
             SpecError::new(path, format!("{name:?} does not exist"), allowed)
         })
     };
-    let rest = Class {
+    let rest = FlowClass {
         transport: transport(&entry.transport, "transport".to_owned())?,
         class: first + entry.classes.len() as u32,
     };
@@ -39,13 +39,13 @@ pub(crate) fn of(
         let transport = transport(&class.transport, format!("classes[{i}].transport"))?;
         below.push((
             class.below,
-            Class {
+            FlowClass {
                 transport,
                 class: number,
             },
         ));
     }
-    Ok(Classes { below, rest })
+    Ok(FlowClasses { below, rest })
 }
 
 /// The classes of all entries, in order.

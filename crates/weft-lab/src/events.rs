@@ -3,7 +3,7 @@
 use weft_fabric::Fabric;
 use weft_paths::draw;
 use weft_run::{Change, LinkEvent};
-use weft_spec::{Event, LinkState, SpecError, Time};
+use weft_spec::{LinkEventSpec, LinkState, SpecError, Time};
 
 use crate::layers::unknown;
 
@@ -12,7 +12,7 @@ use crate::layers::unknown;
 /// # Errors
 /// The first thing found wrong, by its path in the spec.
 pub(crate) fn resolve(
-    events: &[Event],
+    events: &[LinkEventSpec],
     fabric: &Fabric,
     seed: u64,
     duration: Time,
@@ -20,13 +20,18 @@ pub(crate) fn resolve(
     let mut all = Vec::new();
     for (i, event) in events.iter().enumerate() {
         let of_entry =
-            entry(event, fabric, seed, duration).map_err(|error| error.under(&format!("events[{i}]")))?;
+            entry(event, fabric, seed, duration).map_err(|error| error.within(&format!("events[{i}]")))?;
         all.extend(of_entry);
     }
     Ok(all)
 }
 
-fn entry(event: &Event, fabric: &Fabric, seed: u64, duration: Time) -> Result<Vec<LinkEvent>, SpecError> {
+fn entry(
+    event: &LinkEventSpec,
+    fabric: &Fabric,
+    seed: u64,
+    duration: Time,
+) -> Result<Vec<LinkEvent>, SpecError> {
     if event.at >= duration {
         let given = format!("{}, and the experiment ends at {duration}", event.at);
         return Err(SpecError::new("at", given, format!("a time before {duration}")));
@@ -80,7 +85,7 @@ fn entry(event: &Event, fabric: &Fabric, seed: u64, duration: Time) -> Result<Ve
 }
 
 /// The links that an entry names, before any are drawn.
-fn chosen(event: &Event, fabric: &Fabric) -> Result<Vec<u32>, SpecError> {
+fn chosen(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecError> {
     let name = |node: u32| fabric.nodes[node as usize].name.as_str();
     let links = || (0_u32..).zip(&fabric.links);
     let mut chosen = Vec::new();
@@ -116,7 +121,7 @@ fn chosen(event: &Event, fabric: &Fabric) -> Result<Vec<u32>, SpecError> {
         let before = chosen.len();
         chosen.extend(in_it.map(|(link, _)| link));
         if chosen.len() == before {
-            return Err(unknown(fabric, layer).under("layer"));
+            return Err(unknown(fabric, layer).within("layer"));
         }
     }
     if chosen.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_fabric::{Fabric, Link, Queue};
+use weft_fabric::{Fabric, Link, QueueConfig};
 use weft_spec::{Layer, Mark, SpecError, check_queue};
 
 /// Gives the links of each layer that the spec names their rates and queues. `card` says that hosts' own ports are those of
@@ -17,12 +17,12 @@ pub(crate) fn apply(
 ) -> Result<(), SpecError> {
     for (name, layer) in layers {
         if !fabric.links.iter().any(|link| link.layer == name) {
-            return Err(unknown(fabric, name).under("layers"));
+            return Err(unknown(fabric, name).within("layers"));
         }
         let Fabric { nodes, links, .. } = &mut *fabric;
         for link in links.iter_mut().filter(|link| link.layer == name) {
             let without_queue = card && nodes[link.from as usize].host;
-            change(link, layer, without_queue).map_err(|error| error.under(&format!("layers.{name}")))?;
+            change(link, layer, without_queue).map_err(|error| error.within(&format!("layers.{name}")))?;
         }
     }
     Ok(())
@@ -50,7 +50,7 @@ fn change(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<(), Spe
         .mark
         .unwrap_or_else(|| link.queue.mark.map_or(Mark::Off, Mark::At));
     check_queue(limit, mark)?;
-    link.queue = Queue::new(limit, mark);
+    link.queue = QueueConfig::new(limit, mark);
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
-use weft_fabric::Extent;
+use weft_fabric::NetworkSize;
 use weft_run::{Counters, Error, Found, Home, Options, Plan, Run, Running, TABLES, Transport};
 use weft_spec::{Spec, SpecError, Time};
 
@@ -69,7 +69,7 @@ impl Home for Linux {
         Ok(())
     }
 
-    fn bytes_of_network(&self, _extent: Extent) -> u64 {
+    fn bytes_of_network(&self, _size: NetworkSize) -> u64 {
         0
     }
 

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weft_fabric::{Fabric, NodeId};
 use weft_run::Probe;
-use weft_spec::{Entry, Loaded, SpecError, Time, from_table, to_table};
-use weft_traffic::{Flow, Program};
+use weft_spec::{Entry, Parsed, SpecError, Time, from_table, to_table};
+use weft_traffic::{Flow, FlowGenerator};
 
 use flows::{FlowProbe, LatencyProbe};
 use packets::PacketProbe;
@@ -53,7 +53,7 @@ pub(crate) trait Probing {
 pub(crate) struct Placement<'a> {
     pub fabric: &'a Fabric,
     pub flows: &'a [Flow],
-    pub programs: &'a [Arc<dyn Program>],
+    pub programs: &'a [Arc<dyn FlowGenerator>],
     pub traffic: &'a [String],
     links: HashMap<(&'a str, &'a str), u32>,
 }
@@ -62,7 +62,7 @@ impl<'a> Placement<'a> {
     pub fn new(
         fabric: &'a Fabric,
         flows: &'a [Flow],
-        programs: &'a [Arc<dyn Program>],
+        programs: &'a [Arc<dyn FlowGenerator>],
         traffic: &'a [String],
     ) -> Self {
         let name = |node: NodeId| fabric.nodes[node as usize].name.as_str();
@@ -84,21 +84,22 @@ impl<'a> Placement<'a> {
 
 /// The probes of a spec's entries, each queue's distribution once. Returns the entries with every default filled in, too.
 pub(crate) fn resolve(
-    entries: &[weft_spec::Kind],
+    entries: &[weft_spec::KindSpec],
     at: &Placement<'_>,
     duration: Time,
     subflows: impl Fn(&Flow) -> u32,
-) -> Result<(Vec<weft_spec::Kind>, Vec<Probe>), SpecError> {
+) -> Result<(Vec<weft_spec::KindSpec>, Vec<Probe>), SpecError> {
     let (mut resolved, mut probes, mut samples) = (Vec::new(), Vec::new(), 0u128);
     let mut distributions = BTreeSet::new();
     for (i, entry) in entries.iter().enumerate() {
         let path = format!("probes[{i}]");
-        let kind = weft_spec::find(PROBES, "kind", &entry.kind).map_err(|error| error.under(&path))?;
-        let loaded = (kind.load)(&entry.params).map_err(|error| error.beside(&["kind"]).under(&path))?;
-        if loaded.it.every() == Some(Time(0)) {
-            return Err(SpecError::new("every", "0s", "a time above 0").under(&path));
+        let kind = weft_spec::find(PROBES, "kind", &entry.kind).map_err(|error| error.within(&path))?;
+        let loaded =
+            (kind.parse)(&entry.params).map_err(|error| error.with_known_fields(&["kind"]).within(&path))?;
+        if loaded.value.every() == Some(Time(0)) {
+            return Err(SpecError::new("every", "0s", "a time above 0").within(&path));
         }
-        for probe in loaded.it.place(at).map_err(|error| error.under(&path))? {
+        for probe in loaded.value.place(at).map_err(|error| error.within(&path))? {
             let wide = match &probe {
                 // Only the run shows how much flows send.
                 Probe::Queue { .. }
@@ -109,7 +110,7 @@ pub(crate) fn resolve(
                 // Only the run shows how many flows a program will have, and how long they last.
                 Probe::QueueTrace { .. } | Probe::Program { .. } => 1,
             };
-            let every = loaded.it.every().unwrap_or(duration);
+            let every = loaded.value.every().unwrap_or(duration);
             samples += u128::from(wide) * u128::from(duration.0 / every.0);
             if !matches!(probe, Probe::Queue { link } if !distributions.insert(link)) {
                 probes.push(probe);
@@ -118,9 +119,9 @@ pub(crate) fn resolve(
         if samples > MAX_SAMPLES {
             let given = format!("{samples} samples in all");
             let allowed = format!("longer intervals or fewer probes: at most {MAX_SAMPLES} samples");
-            return Err(SpecError::new("every", given, allowed).under(&path));
+            return Err(SpecError::new("every", given, allowed).within(&path));
         }
-        resolved.push(weft_spec::Kind {
+        resolved.push(weft_spec::KindSpec {
             kind: entry.kind.clone(),
             params: loaded.params,
         });
@@ -151,7 +152,7 @@ impl Probing for QueueProbe {
         }
         let mut links = BTreeSet::new();
         for (i, place) in self.at.iter().enumerate() {
-            let found = links_at(place, at).map_err(|error| error.under(&format!("at[{i}]")))?;
+            let found = links_at(place, at).map_err(|error| error.within(&format!("at[{i}]")))?;
             links.extend(found);
         }
         let probes = links.into_iter().flat_map(|link| {
@@ -230,11 +231,11 @@ where
         name,
         about,
         schema: T::json_schema,
-        load: |table| {
+        parse: |table| {
             let probe: T = from_table(table)?;
-            Ok(Loaded {
+            Ok(Parsed {
                 params: to_table(&probe),
-                it: Box::new(probe),
+                value: Box::new(probe),
             })
         },
     }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_cc::Factory;
-use weft_fabric::{Fabric, PortQueues, Queue, TOPOLOGIES};
-use weft_paths::{CONTROLLERS, Changes, Controller, PathPolicy};
+use weft_fabric::{Fabric, PortQueues, QueueConfig, TOPOLOGIES};
+use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
 use weft_run::{Home, Plan, Transport};
-use weft_spec::{Amount, Kind, Nic, Rate, Size, Spec, SpecError, Time, Traffic, find};
-use weft_traffic::{Context, Flow, MAX_FLOWS, Program, TRAFFIC};
+use weft_spec::{KindSpec, Nic, QueueSize, Rate, Size, Spec, SpecError, Time, Traffic, find};
+use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
 
 use crate::classes::{self, ClassNames};
 use crate::homes::home;
@@ -38,8 +38,8 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
     let card = !matches!(resolved.hosts.nic, None | Some(Nic::Switch));
     if card {
         // Sockets wait for room, so the card's queue neither drops nor marks.
-        queues.host = Queue {
-            limit: Amount::Packets(u32::MAX),
+        queues.host = QueueConfig {
+            limit: QueueSize::Packets(u32::MAX),
             mark: None,
         };
     } else {
@@ -49,17 +49,17 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
     }
 
     let kind = find(TOPOLOGIES, "topology.kind", &spec.topology.kind)?;
-    let topology =
-        (kind.load)(&spec.topology.params).map_err(|error| error.beside(&["kind"]).under("topology"))?;
-    let extent = topology.it.extent();
-    room.check(home.bytes_of_network(extent))
+    let topology = (kind.parse)(&spec.topology.params)
+        .map_err(|error| error.with_known_fields(&["kind"]).within("topology"))?;
+    let size = topology.value.size();
+    room.check(home.bytes_of_network(size))
         .map_err(|full| SpecError::new("topology", full.to_string(), "a smaller network"))?;
     let mut fabric = topology
-        .it
+        .value
         .build(&queues)
-        .map_err(|error| error.under("topology"))?;
+        .map_err(|error| error.within("topology"))?;
     layers::apply(&spec.layers, card, &mut fabric)?;
-    resolved.topology = Kind {
+    resolved.topology = KindSpec {
         kind: spec.topology.kind.clone(),
         params: topology.params,
     };
@@ -67,12 +67,12 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
     let mut transports = Vec::new();
     for (name, transport) in &mut resolved.transports {
         let path = format!("transports.{name}");
-        let (with_defaults, built) = transports::resolve(transport, own, topology.it.default_policy())
-            .map_err(|error| error.under(&path))?;
+        let (with_defaults, built) = transports::resolve(transport, own, topology.value.default_policy())
+            .map_err(|error| error.within(&path))?;
         check_queues_hold(spec, &built, &path)?;
         check_policy(transport, &built)
             .and_then(|()| check_paths_differ(&fabric, &built, transport))
-            .map_err(|error| error.under(&path))?;
+            .map_err(|error| error.within(&path))?;
         *transport = with_defaults;
         transports.push(built);
     }
@@ -148,9 +148,10 @@ fn controller(
         let allowed = format!("none at level {:?}", home.name());
         return Err(SpecError::new("controller", named, allowed));
     }
-    let loaded = (kind.load)(&given.params).map_err(|error| error.beside(&["kind"]).under("controller"))?;
+    let loaded = (kind.parse)(&given.params)
+        .map_err(|error| error.with_known_fields(&["kind"]).within("controller"))?;
     for (transport, (name, stated)) in transports.iter().zip(&spec.transports) {
-        if transport.paths.changes(0, false) != Changes::Never {
+        if transport.paths.granularity(0, false) != Granularity::Subflow {
             let policy = stated.paths.as_ref().map_or("", |paths| &paths.name);
             let given = format!("{:?} beside transports.{name}.paths = {policy:?}", given.kind);
             let allowed = "policies that keep the path, such as \"ecmp\"";
@@ -158,17 +159,17 @@ fn controller(
         }
     }
     given.params = loaded.params;
-    Ok(Some(Arc::from(loaded.it)))
+    Ok(Some(Arc::from(loaded.value)))
 }
 
 /// Packets whose paths change need hosts with several paths to each other. Of very many hosts some are looked at.
 fn check_paths_differ(
     fabric: &Fabric,
     transport: &Transport,
-    spec: &weft_spec::Transport,
+    spec: &weft_spec::TransportSpec,
 ) -> Result<(), SpecError> {
     const SOME: usize = 64;
-    if transport.paths.changes(0, false) == Changes::Never {
+    if transport.paths.granularity(0, false) == Granularity::Subflow {
         return Ok(());
     }
     let (first, last) = (
@@ -176,7 +177,7 @@ fn check_paths_differ(
         fabric.hosts.iter().rev().take(SOME),
     );
     let mut pairs = first.flat_map(|&from| last.clone().map(move |&to| (from, to)));
-    if pairs.any(|(from, to)| fabric.routing.paths(from, to) > 1) {
+    if pairs.any(|(from, to)| fabric.routing.path_count(from, to) > 1) {
         return Ok(());
     }
     let name = spec.paths.as_ref().map_or("", |paths| &paths.name);
@@ -190,9 +191,9 @@ fn check_paths_differ(
 
 /// Where the first subflow hands over to others there have to be some, and the policy says when they join. Where paths are watched, there
 /// have to be others than a slow one, and the receiver must not have the fault of a simulator that sends no data on two subflows.
-fn check_policy(spec: &weft_spec::Transport, transport: &Transport) -> Result<(), SpecError> {
-    let hands_over = transport.paths.scatters_until().is_some();
-    let others = match transport.paths.watching() {
+fn check_policy(spec: &weft_spec::TransportSpec, transport: &Transport) -> Result<(), SpecError> {
+    let hands_over = transport.paths.scatter_bytes().is_some();
+    let others = match transport.paths.path_monitor() {
         _ if hands_over => "the first, and those that take over",
         Some(_) => "those of slow paths, and those that take over",
         None => return Ok(()),
@@ -202,7 +203,7 @@ fn check_policy(spec: &weft_spec::Transport, transport: &Transport) -> Result<()
         let given = format!("1 beside paths = {name:?}");
         return Err(SpecError::new("subflows", given, format!("at least 2: {others}")));
     }
-    if transport.paths.watching().is_some() && transport.profile.stall_on_held_data {
+    if transport.paths.path_monitor().is_some() && transport.profile.stall_on_held_data {
         return Err(SpecError::new(
             "tcp.stall_on_held_data",
             format!("true beside paths = {name:?}"),
@@ -234,7 +235,7 @@ fn check_queues_hold(spec: &Spec, transport: &Transport, path: &str) -> Result<(
     let of_layers = spec.layers.iter();
     let of_layers = of_layers.filter_map(|(name, it)| Some((format!("layers.{name}.limit"), it.limit?)));
     for (field, limit) in of_all.into_iter().chain(of_layers) {
-        if matches!(limit, Amount::Bytes(bytes) if bytes < packet.into()) {
+        if matches!(limit, QueueSize::Bytes(bytes) if bytes < packet.into()) {
             let given = format!("{limit} is less than a packet of {path} ({packet}B on the wire)");
             return Err(SpecError::new(field, given, format!("at least {packet}B")));
         }
@@ -284,7 +285,7 @@ fn flows(
     spec: &mut Spec,
     fabric: &Fabric,
     fit: impl Fn(u64) -> Result<(), Full>,
-) -> Result<(Vec<Flow>, Vec<Arc<dyn Program>>), SpecError> {
+) -> Result<(Vec<Flow>, Vec<Arc<dyn FlowGenerator>>), SpecError> {
     if spec.traffic.is_empty() {
         return Err(SpecError::new("traffic", "an empty list", "at least one entry"));
     }
@@ -295,33 +296,41 @@ fn flows(
         .collect();
     let distance = |from: u32, to: u32| {
         let [from, to] = [from, to].map(|host| fabric.hosts[host as usize]);
-        if fabric.routing.paths(from, to) == 0 {
+        if fabric.routing.path_count(from, to) == 0 {
             return 0;
         }
         let mut ports = Vec::new();
-        fabric.routing.path(from, to, 0, &mut ports);
+        fabric.routing.append_ports(from, to, 0, &mut ports);
         ports.len() as u32
     };
     let capacities = capacities(fabric);
     let (mut all, mut programs, mut first_class) = (Vec::new(), Vec::new(), 0);
     for (i, entry) in spec.traffic.iter_mut().enumerate() {
         let path = format!("traffic[{i}]");
-        let kind = find(TRAFFIC, "kind", &entry.kind).map_err(|error| error.under(&path))?;
+        let kind = find(TRAFFIC, "kind", &entry.kind).map_err(|error| error.within(&path))?;
         let classes =
-            classes::of(entry, &spec.transports, first_class).map_err(|error| error.under(&path))?;
+            classes::of(entry, &spec.transports, first_class).map_err(|error| error.within(&path))?;
         first_class = classes.rest.class + 1;
-        let loaded = (kind.load)(&entry.params).map_err(|error| error.beside(OF_TRAFFIC).under(&path))?;
-        let context = Context::new(&hosts, 0, i as u32, spec.seed)
-            .lasting(spec.duration)
+        let loaded =
+            (kind.parse)(&entry.params).map_err(|error| error.with_known_fields(OF_TRAFFIC).within(&path))?;
+        let context = PatternContext::new(&hosts, 0, i as u32, spec.seed)
+            .with_duration(spec.duration)
             .with_classes(classes)
             .with_distance(&distance)
             .with_capacities(&capacities);
-        fit(loaded.it.at_once())
+        fit(loaded.value.min_concurrent_flows())
             .map_err(|full| SpecError::new(&path, full.to_string(), "fewer flows at a time, or subflows"))?;
-        let flows = loaded.it.flows(&context).map_err(|error| error.under(&path))?;
-        check_flows(&flows, fabric, spec.duration).map_err(|error| error.under(&path))?;
-        if let Some(program) = loaded.it.program(&context).map_err(|error| error.under(&path))? {
-            check_program(program.as_ref(), fabric).map_err(|error| error.under(&path))?;
+        let flows = loaded
+            .value
+            .flows(&context)
+            .map_err(|error| error.within(&path))?;
+        check_flows(&flows, fabric, spec.duration).map_err(|error| error.within(&path))?;
+        if let Some(program) = loaded
+            .value
+            .generator(&context)
+            .map_err(|error| error.within(&path))?
+        {
+            check_program(program.as_ref(), fabric).map_err(|error| error.within(&path))?;
             programs.push(program);
         }
         entry.params = loaded.params;
@@ -349,7 +358,11 @@ fn capacities(fabric: &Fabric) -> Vec<Rate> {
 }
 
 /// Applications write at a rate only where the level knows of it. A program's flows are alike in this.
-fn check_rates(home: &dyn Home, flows: &[Flow], programs: &[Arc<dyn Program>]) -> Result<(), SpecError> {
+fn check_rates(
+    home: &dyn Home,
+    flows: &[Flow],
+    programs: &[Arc<dyn FlowGenerator>],
+) -> Result<(), SpecError> {
     let firsts = programs.iter().map(|program| program.flow(0));
     let mut all = flows.iter().cloned().chain(firsts);
     match all.find(|flow| flow.rate.is_some()) {
@@ -367,14 +380,14 @@ fn check_rates(home: &dyn Home, flows: &[Flow], programs: &[Arc<dyn Program>]) -
 }
 
 /// Checks that every possible sender reaches every possible receiver. Of very many pairs only some are checked.
-fn check_program(program: &dyn Program, fabric: &Fabric) -> Result<(), SpecError> {
+fn check_program(program: &dyn FlowGenerator, fabric: &Fabric) -> Result<(), SpecError> {
     const MOST: usize = 1 << 22;
-    let (senders, receivers) = program.ends();
+    let (senders, receivers) = program.hosts();
     let stride = (senders.len() * receivers.len() / MOST).max(1);
     for (i, &from) in senders.iter().enumerate() {
         for &to in receivers.iter().skip(i % stride).step_by(stride) {
             let [from, to] = [from, to].map(|host| fabric.hosts[host as usize]);
-            if from != to && fabric.routing.paths(from, to) == 0 {
+            if from != to && fabric.routing.path_count(from, to) == 0 {
                 let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
                 let given = format!("no path leads from {from} to {to}");
                 return Err(SpecError::new("", given, "hosts that the topology connects"));
@@ -388,7 +401,7 @@ fn check_program(program: &dyn Program, fabric: &Fabric) -> Result<(), SpecError
 fn check_flows(flows: &[Flow], fabric: &Fabric, duration: Time) -> Result<(), SpecError> {
     for flow in flows {
         let [from, to] = [flow.from, flow.to].map(|host| fabric.hosts[host as usize]);
-        if fabric.routing.paths(from, to) == 0 {
+        if fabric.routing.path_count(from, to) == 0 {
             let [from, to] = [from, to].map(|node| &fabric.nodes[node as usize].name);
             let given = format!("no path leads from {from} to {to}");
             return Err(SpecError::new("", given, "hosts that the topology connects"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weft_cc::{Algorithm, Factory};
 use weft_paths::{POLICIES, Policy};
 use weft_run::Scheduler;
-use weft_spec::{Cc, MAX_SUBFLOWS, PROFILES, PathPolicy, ProfilePatch, SpecError, find, to_table};
+use weft_spec::{Cc, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table};
 use weft_twin::Kernel;
 
 /// A packet scheduler by name.
@@ -37,10 +37,10 @@ pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
 /// The transport with every default filled in, and what the simulator makes of it. Paths of errors are relative to
 /// the transport. `own` are congestion controls beside the built-in ones, `policy` the topology's default.
 pub(crate) fn resolve(
-    spec: &weft_spec::Transport,
+    spec: &weft_spec::TransportSpec,
     own: &[Arc<dyn Factory>],
     policy: &str,
-) -> Result<(weft_spec::Transport, weft_run::Transport), SpecError> {
+) -> Result<(weft_spec::TransportSpec, weft_run::Transport), SpecError> {
     let (cc, algorithm) = congestion_control(&spec.cc, own)?;
     if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
         return Err(SpecError::new(
@@ -61,9 +61,9 @@ pub(crate) fn resolve(
     let profile = spec
         .tcp
         .apply(&(base.make)())
-        .map_err(|error| error.under("tcp"))?;
+        .map_err(|error| error.within("tcp"))?;
     let (paths, policy) = path_policy(spec.paths.as_ref(), policy)?;
-    let resolved = weft_spec::Transport {
+    let resolved = weft_spec::TransportSpec {
         cc,
         paths: Some(paths),
         scheduler: Some(named.name.to_owned()),
@@ -82,19 +82,19 @@ pub(crate) fn resolve(
 }
 
 /// The path policy, and its name with all parameters.
-fn path_policy(spec: Option<&PathPolicy>, default: &str) -> Result<(PathPolicy, Policy), SpecError> {
-    let default = || PathPolicy {
+fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPolicySpec, Policy), SpecError> {
+    let default = || PathPolicySpec {
         name: default.to_owned(),
         params: toml::Table::new(),
     };
     let given = spec.cloned().unwrap_or_else(default);
     let entry = find(POLICIES, "paths", &given.name)?;
-    let loaded = (entry.load)(&given.params).map_err(|error| error.under("paths"))?;
-    let resolved = PathPolicy {
+    let loaded = (entry.parse)(&given.params).map_err(|error| error.within("paths"))?;
+    let resolved = PathPolicySpec {
         name: given.name,
         params: loaded.params,
     };
-    Ok((resolved, *loaded.it))
+    Ok((resolved, *loaded.value))
 }
 
 /// The algorithm, and its name with all parameters.

@@ -241,7 +241,7 @@ impl Config {
         let given = |path: &str, given: String, allowed: &str| Err(SpecError::new(path, given, allowed));
         let congestion = &config.congestion;
         for name in &congestion.load {
-            check_name(name).map_err(|error| error.under("congestion.load"))?;
+            check_name(name).map_err(|error| error.within("congestion.load"))?;
         }
         let mut sorted = congestion.load.clone();
         sorted.sort();
@@ -258,7 +258,7 @@ impl Config {
         }
         for (name, parameters) in &congestion.parameters {
             let path = format!("congestion.parameters.{name}");
-            let name = check_name(name).map_err(|error| error.under("congestion.parameters"))?;
+            let name = check_name(name).map_err(|error| error.within("congestion.parameters"))?;
             let parameters: Vec<_> = parameters.clone().into_iter().collect();
             if let Err(error) = weft_cc::Algorithm::build(name.algorithm(), &parameters) {
                 return given(
@@ -296,7 +296,7 @@ impl Config {
         }
         for (i, rule) in config.rules.iter().enumerate() {
             let read = rule.read(&congestion.load);
-            read.map_err(|error| error.under(&format!("rules[{i}]")))?;
+            read.map_err(|error| error.within(&format!("rules[{i}]")))?;
         }
         if !(16..=1 << 20).contains(&congestion.room) {
             return given("congestion.room", congestion.room.to_string(), "16 to 1048576");

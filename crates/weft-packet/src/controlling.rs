@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_paths::{Controller, Seen};
+use weft_paths::{Controller, SubflowObservation};
 
 use crate::simulation::Simulation;
 
@@ -58,11 +58,11 @@ impl Simulation {
                 let before = it.acked.get(&which).copied().unwrap_or(0);
                 let path = it.placed.get(&which).copied();
                 placed.extend(path.map(|path| (which, path)));
-                let one = Seen {
+                let one = SubflowObservation {
                     from: hosts[spec.from as usize],
                     to: hosts[spec.to as usize],
                     rate: (bytes - before) as f64 * 8.0 / seconds,
-                    placed: path,
+                    assigned_path: path,
                 };
                 seen.push((which, one));
             }
@@ -79,9 +79,9 @@ impl Simulation {
         it.acked = acked;
         it.placed = placed;
         seen.sort_unstable_by_key(|&(which, _)| which);
-        let (which, seen): (Vec<Subflow>, Vec<Seen>) = seen.into_iter().unzip();
+        let (which, seen): (Vec<Subflow>, Vec<SubflowObservation>) = seen.into_iter().unzip();
         let dead = |link| self.shared.dead.knows(link);
-        for (i, path) in it.controller.place(&self.shared.fabric, &dead, &seen) {
+        for (i, path) in it.controller.assign_paths(&self.shared.fabric, &dead, &seen) {
             it.placed.insert(which[i], path);
             self.lead(which[i], path);
         }

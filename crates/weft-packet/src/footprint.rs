@@ -14,7 +14,7 @@ use weft_fabric::{Fabric, Link, Node};
 use weft_paths::PathPolicy;
 use weft_run::{FlowRecord, SubflowRecord, Transport};
 use weft_spec::Time;
-use weft_traffic::{Flow, Program};
+use weft_traffic::{Flow, FlowGenerator};
 
 use crate::engine;
 use crate::transport::{self, Host};
@@ -42,7 +42,7 @@ pub fn of_open_flow(transport: &Transport) -> u64 {
     };
     let watch = transport
         .paths
-        .watching()
+        .path_monitor()
         .map_or(0, |_| transport::watch_bytes(transport.subflows));
     let subflows = transport.subflows as usize * subflow;
     (size_of::<Algorithm>() + transport::CONNECTION_BYTES + subflows + queues + watch) as u64
@@ -59,7 +59,7 @@ pub fn of_run(
     fabric: &Fabric,
     transports: &[Transport],
     flows: &[Flow],
-    programs: &[impl AsRef<dyn Program>],
+    programs: &[impl AsRef<dyn FlowGenerator>],
     duration: Time,
     streaming: bool,
     room: u64,
@@ -70,7 +70,7 @@ pub fn of_run(
     let each = |per: &[u64]| -> u64 { flows.iter().map(|flow| per[flow.transport as usize]).sum() };
     let reacting = programs.iter().map(|program| {
         let program = program.as_ref();
-        program.first().len() as u64 * open[program.flow(0).transport as usize]
+        program.timed_actions().len() as u64 * open[program.flow(0).transport as usize]
     });
     let certain = of_network(nodes as u64, hosts as u64, links as u64)
         + flows.len() as u64 * OF_FLOW
@@ -126,20 +126,20 @@ fn open_at_once(fabric: &Fabric, flows: &[Flow], bytes: &[u64], duration: Time) 
 
 #[cfg(test)]
 mod tests {
-    use weft_fabric::{PortQueues, Queue, TOPOLOGIES};
-    use weft_spec::{Amount, Size, find};
+    use weft_fabric::{PortQueues, QueueConfig, TOPOLOGIES};
+    use weft_spec::{QueueSize, Size, find};
 
     use super::*;
 
     fn fabric() -> Fabric {
         let table = "senders = 4\nrate = \"1Gbps\"\ndelay = \"1us\"".parse().unwrap();
-        let topology = (find(TOPOLOGIES, "kind", "many-to-one").unwrap().load)(&table).unwrap();
-        let queue = Queue {
-            limit: Amount::Packets(10),
+        let topology = (find(TOPOLOGIES, "kind", "many-to-one").unwrap().parse)(&table).unwrap();
+        let queue = QueueConfig {
+            limit: QueueSize::Packets(10),
             mark: None,
         };
         topology
-            .it
+            .value
             .build(&PortQueues {
                 switch: queue,
                 host: queue,

@@ -1,7 +1,7 @@
 //! The packet level as a home of experiments.
 
-use weft_fabric::Extent;
-use weft_paths::seed_of_draws;
+use weft_fabric::NetworkSize;
+use weft_paths::draw_seed;
 use weft_run::{Counters, Error, Found, Home, Options, Outcome, Plan, Running, Transport};
 use weft_spec::{HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
 
@@ -60,8 +60,8 @@ impl Home for PacketLevel {
         Ok(())
     }
 
-    fn bytes_of_network(&self, extent: Extent) -> u64 {
-        footprint::of_network(extent.nodes, extent.hosts, extent.links)
+    fn bytes_of_network(&self, size: NetworkSize) -> u64 {
+        footprint::of_network(size.nodes, size.hosts, size.links)
     }
 
     fn bytes_of_flow(&self, transport: &Transport) -> u64 {
@@ -108,7 +108,7 @@ impl Setup {
             },
             events: plan.events,
             controller: plan.controller,
-            seed: seed_of_draws(plan.spec.seed),
+            seed: draw_seed(plan.spec.seed),
             threads,
             trace_hash,
         }

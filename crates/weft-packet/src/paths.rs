@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use weft_fabric::NodeId;
-use weft_paths::{PathPolicy, Paths, Way, draw};
+use weft_paths::{PathPolicy, Paths, SubflowDirection, draw};
 
 use crate::engine::route::Route;
 use crate::transport::Shared;
@@ -57,7 +57,13 @@ impl Shared {
     ///
     /// # Errors
     /// In words: no path leads there, or one has more hops than a route can hold.
-    pub fn route(&self, transport: u32, way: Way, from: NodeId, to: NodeId) -> Result<Route, String> {
+    pub fn route(
+        &self,
+        transport: u32,
+        way: SubflowDirection,
+        from: NodeId,
+        to: NodeId,
+    ) -> Result<Route, String> {
         let paths = self.between(from, to)?;
         let number = self.transports[transport as usize]
             .paths
@@ -74,15 +80,15 @@ impl Shared {
         &self,
         number: u64,
         paths: Paths,
-        way: Way,
+        way: SubflowDirection,
         changes: u64,
         [from, to]: [NodeId; 2],
         ports: &mut Vec<u16>,
     ) -> Result<Route, String> {
         ports.clear();
-        self.fabric.routing.path(from, to, number, ports);
+        self.fabric.routing.append_ports(from, to, number, ports);
         if self.dead.any() && !self.lives(from, ports) {
-            let subflow = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.back);
+            let subflow = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.reverse);
             let nth = |n| {
                 let bits = draw(&[self.seed, subflow, changes * DRAWS + n]);
                 (u128::from(bits) * u128::from(paths.count)) >> 64
@@ -92,7 +98,7 @@ impl Shared {
             let mut other = Vec::with_capacity(8);
             for n in others {
                 other.clear();
-                self.fabric.routing.path(from, to, n, &mut other);
+                self.fabric.routing.append_ports(from, to, n, &mut other);
                 if self.lives(from, &other) {
                     *ports = other;
                     break;
@@ -105,7 +111,7 @@ impl Shared {
     /// The route along the path of this number, unless a link of it is known to be dead.
     pub fn live_route(&self, number: u64, from: NodeId, to: NodeId) -> Option<Route> {
         let mut ports = Vec::with_capacity(8);
-        self.fabric.routing.path(from, to, number, &mut ports);
+        self.fabric.routing.append_ports(from, to, number, &mut ports);
         let lives = !self.dead.any() || self.lives(from, &ports);
         lives.then(|| self.pack(&ports).ok()).flatten()
     }
@@ -118,7 +124,7 @@ impl Shared {
         let mut ports = Vec::new();
         for n in 0..paths.count.min(SOME) {
             ports.clear();
-            self.fabric.routing.path(from, to, n, &mut ports);
+            self.fabric.routing.append_ports(from, to, n, &mut ports);
             self.pack(&ports)?;
         }
         Ok(())

@@ -142,9 +142,9 @@ impl Simulation {
 #[cfg(test)]
 mod tests {
     use weft_cc::Algorithm;
-    use weft_fabric::{ManyToOne, PortQueues, Queue, Topology};
+    use weft_fabric::{ManyToOne, PortQueues, QueueConfig, Topology};
     use weft_paths::Ecmp;
-    use weft_spec::{Amount, Profile, Rate, Size};
+    use weft_spec::{Profile, QueueSize, Rate, Size};
     use weft_traffic::Flow;
 
     use super::*;
@@ -156,9 +156,9 @@ mod tests {
 
     /// Flows of up to 60 kB, a new one every 20 us, into a short queue: losses, timeouts, joins and reinjections.
     fn simulation(threads: usize) -> Simulation {
-        let queue = Queue {
-            limit: Amount::Packets(6),
-            mark: Some(Amount::Packets(5)),
+        let queue = QueueConfig {
+            limit: QueueSize::Packets(6),
+            mark: Some(QueueSize::Packets(5)),
         };
         let queues = PortQueues {
             switch: queue,

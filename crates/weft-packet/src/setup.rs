@@ -6,7 +6,7 @@ use weft_fabric::Fabric;
 use weft_paths::Controller;
 use weft_run::{LinkEvent, Probe, Transport};
 use weft_spec::Time;
-use weft_traffic::{Flow, Program};
+use weft_traffic::{Flow, FlowGenerator};
 
 /// A host's card that pushes back on its sockets instead of marking and dropping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Setup {
     /// Flows, in any order.
     pub flows: Vec<Flow>,
     /// Traffic that reacts. Flow `n` of program `p` has the index `flows.len() + n * programs.len() + p`.
-    pub programs: Vec<Arc<dyn Program>>,
+    pub programs: Vec<Arc<dyn FlowGenerator>>,
     /// Probes.
     pub probes: Vec<Probe>,
     /// A packet that finds its host's port idle leaves it late by a random time up to this.

@@ -125,7 +125,7 @@ impl Simulation {
             }
         }
         for (program, it) in (0_u32..).zip(&shared.programs) {
-            for (time, host, step) in it.first() {
+            for (time, host, step) in it.timed_actions() {
                 let node = shared.fabric.hosts[host as usize];
                 if let Some(key) = shared.step_key(program, step) {
                     engine.set_timer(host, node, time.0, key);

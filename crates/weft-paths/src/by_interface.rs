@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{PathPolicy, Paths, Way};
+use crate::{PathPolicy, Paths, SubflowDirection};
 
 /// Subflow s takes path s, in both directions; the first path follows the last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +15,7 @@ impl ByInterface {
 }
 
 impl PathPolicy for ByInterface {
-    fn path(&self, paths: Paths, _: u64, way: Way) -> u64 {
-        u64::from(way.subflow) % paths.count
+    fn path(&self, paths: Paths, _: u64, direction: SubflowDirection) -> u64 {
+        u64::from(direction.subflow) % paths.count
     }
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_fabric::{Fabric, NodeId};
-use weft_spec::{Entry, Loaded, SpecError, Time, from_table, to_table};
+use weft_spec::{Entry, Parsed, SpecError, Time, from_table, to_table};
 
 use crate::FirstFit;
 
@@ -17,7 +17,7 @@ pub const CONTROLLERS: &[Entry<dyn Controller>] = &[entry::<FirstFit>(
 
 /// A subflow as a controller sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
+pub struct SubflowObservation {
     /// The host that sends.
     pub from: NodeId,
     /// The host that receives.
@@ -25,7 +25,7 @@ pub struct Seen {
     /// Bits per second acknowledged since the controller last acted.
     pub rate: f64,
     /// The path that the controller has given it, if it has.
-    pub placed: Option<u64>,
+    pub assigned_path: Option<u64>,
 }
 
 /// A kind of controller with its fields set.
@@ -33,10 +33,15 @@ pub trait Controller: Send + Sync {
     /// The interval at whose multiples it acts, above 0.
     fn interval(&self) -> Time;
 
-    /// Indices into `seen`, each with the number of the path that the subflow gets. Other subflows keep their
-    /// paths. `dead` says which links routing knows to be dead. It is a pure function, so that runs depend on
+    /// Assigns paths: indices into `seen`, each with the number of the path that the subflow gets. Other
+    /// subflows keep their paths. `dead` says which links routing knows to be dead. It is a pure function, so that runs depend on
     /// nothing else.
-    fn place(&self, fabric: &Fabric, dead: &dyn Fn(usize) -> bool, seen: &[Seen]) -> Vec<(usize, u64)>;
+    fn assign_paths(
+        &self,
+        fabric: &Fabric,
+        dead: &dyn Fn(usize) -> bool,
+        seen: &[SubflowObservation],
+    ) -> Vec<(usize, u64)>;
 }
 
 /// A controller with a spec's fields, some of which are out of range.
@@ -54,12 +59,12 @@ where
         name,
         about,
         schema: T::json_schema,
-        load: |table| {
+        parse: |table| {
             let controller: T = from_table(table)?;
             controller.check()?;
-            Ok(Loaded {
+            Ok(Parsed {
                 params: to_table(&controller),
-                it: Box::new(controller),
+                value: Box::new(controller),
             })
         },
     }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::{below, draw};
-use crate::{PathPolicy, Paths, Way};
+use crate::{PathPolicy, Paths, SubflowDirection};
 
 /// No two subflows share a path until every path has a subflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,15 +23,17 @@ impl Disjoint {
 }
 
 impl PathPolicy for Disjoint {
-    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
-        let subflow = u64::from(way.subflow) % paths.count;
+    fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
+        let subflow = u64::from(direction.subflow) % paths.count;
         let each = paths.count / paths.branches;
-        let hash = draw(&[seed, u64::from(way.flow) << 32, DISJOINT]);
+        let hash = draw(&[seed, u64::from(direction.flow) << 32, DISJOINT]);
         let branch = (below((hash >> 32) as u32, paths.branches) + subflow) % paths.branches;
         // Of the subflows in a branch, at most `each` of which are counted.
         let (turn, turns) = (
             subflow / paths.branches,
-            u64::from(way.subflows).div_ceil(paths.branches).clamp(1, each),
+            u64::from(direction.subflows)
+                .div_ceil(paths.branches)
+                .clamp(1, each),
         );
         let step = u128::from(turn) * u128::from(each) / u128::from(turns);
         let begins = u128::from(subflow % paths.branches) * u128::from(stride(each)) % u128::from(each);

@@ -8,7 +8,7 @@ pub fn draw(words: &[u64]) -> u64 {
 
 /// The seed of draws in a run with this seed. Those below 512 are their own. In greater ones bits would fall on those that number
 /// flows and nodes, and runs whose seeds differ by 512 would have the same draws, only of other flows.
-pub fn seed_of_draws(seed: u64) -> u64 {
+pub fn draw_seed(seed: u64) -> u64 {
     if seed < 512 { seed } else { spread(seed) }
 }
 

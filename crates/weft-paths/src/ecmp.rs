@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::{below, draw};
-use crate::{PathPolicy, Paths, Way};
+use crate::{PathPolicy, Paths, SubflowDirection};
 
 /// A path drawn for each subflow, and another for its acknowledgements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,8 +19,8 @@ impl Ecmp {
 }
 
 impl PathPolicy for Ecmp {
-    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
-        let hash = draw(&[seed, way.word()]);
+    fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
+        let hash = draw(&[seed, direction.hash_key()]);
         // A switch's choice must not predict that of the next one.
         let each = paths.count / paths.branches;
         below((hash >> 32) as u32, paths.branches) * each + below(hash as u32, each)

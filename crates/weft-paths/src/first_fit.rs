@@ -15,7 +15,7 @@ use weft_spec::{SpecError, Time};
 
 use crate::controller::Checked;
 use crate::demand::natural_demands;
-use crate::{Controller, Seen};
+use crate::{Controller, SubflowObservation};
 
 /// How many paths are tried, so that a search among millions ends.
 const LOOKS: u64 = 4096;
@@ -60,9 +60,14 @@ impl Controller for FirstFit {
         self.interval
     }
 
-    fn place(&self, fabric: &Fabric, dead: &dyn Fn(usize) -> bool, seen: &[Seen]) -> Vec<(usize, u64)> {
+    fn assign_paths(
+        &self,
+        fabric: &Fabric,
+        dead: &dyn Fn(usize) -> bool,
+        seen: &[SubflowObservation],
+    ) -> Vec<(usize, u64)> {
         let hosts = Hosts::of(fabric);
-        let is_large = |it: &Seen| it.rate > self.threshold * hosts.links[&it.from].fastest;
+        let is_large = |it: &SubflowObservation| it.rate > self.threshold * hosts.links[&it.from].fastest;
         let large: Vec<usize> = (0..seen.len()).filter(|&i| is_large(&seen[i])).collect();
         let ends: Vec<_> = large.iter().map(|&i| (seen[i].from, seen[i].to)).collect();
         let demands = natural_demands(
@@ -79,18 +84,18 @@ impl Controller for FirstFit {
         };
         let mut homeless = Vec::new();
         for (&i, &demand) in large.iter().zip(&demands) {
-            match seen[i].placed {
+            match seen[i].assigned_path {
                 Some(path) if reserved.take(&seen[i], path, demand) => {}
                 _ => homeless.push((i, demand)),
             }
         }
-        let mut placed = Vec::new();
+        let mut assigned = Vec::new();
         for (i, demand) in homeless {
-            let paths = fabric.routing.paths(seen[i].from, seen[i].to).min(LOOKS);
+            let paths = fabric.routing.path_count(seen[i].from, seen[i].to).min(LOOKS);
             let found = (0..paths).find(|&path| reserved.take(&seen[i], path, demand));
-            placed.extend(found.map(|path| (i, path)));
+            assigned.extend(found.map(|path| (i, path)));
         }
-        placed
+        assigned
     }
 }
 
@@ -137,10 +142,12 @@ struct Reserved<'a> {
 
 impl Reserved<'_> {
     /// Reserves `demand` along a path if all its links have room for it.
-    fn take(&mut self, it: &Seen, path: u64, demand: f64) -> bool {
+    fn take(&mut self, it: &SubflowObservation, path: u64, demand: f64) -> bool {
         self.ports.clear();
         self.links.clear();
-        self.fabric.routing.path(it.from, it.to, path, &mut self.ports);
+        self.fabric
+            .routing
+            .append_ports(it.from, it.to, path, &mut self.ports);
         let links = &self.fabric.links;
         let mut at = it.from;
         for &port in &self.ports {
@@ -164,8 +171,8 @@ impl Reserved<'_> {
 
 #[cfg(test)]
 mod tests {
-    use weft_fabric::{FatTree, PortQueues, Queue, Topology};
-    use weft_spec::{Amount, Rate};
+    use weft_fabric::{FatTree, PortQueues, QueueConfig, Topology};
+    use weft_spec::{QueueSize, Rate};
 
     use super::*;
 
@@ -173,8 +180,8 @@ mod tests {
 
     /// 16 hosts, 4 paths between pods.
     fn fabric() -> Fabric {
-        let queue = Queue {
-            limit: Amount::Packets(100),
+        let queue = QueueConfig {
+            limit: QueueSize::Packets(100),
             mark: None,
         };
         FatTree {
@@ -198,24 +205,24 @@ mod tests {
         }
     }
 
-    fn seen(fabric: &Fabric, from: usize, to: usize, rate: f64) -> Seen {
-        Seen {
+    fn seen(fabric: &Fabric, from: usize, to: usize, rate: f64) -> SubflowObservation {
+        SubflowObservation {
             from: fabric.hosts[from],
             to: fabric.hosts[to],
             rate: rate * RATE,
-            placed: None,
+            assigned_path: None,
         }
     }
 
-    fn place(fabric: &Fabric, seen: &[Seen]) -> Vec<(usize, u64)> {
-        controller().place(fabric, &|_| false, seen)
+    fn assign_paths(fabric: &Fabric, seen: &[SubflowObservation]) -> Vec<(usize, u64)> {
+        controller().assign_paths(fabric, &|_| false, seen)
     }
 
     #[test]
     fn small_flows_are_left_alone() {
         let fabric = fabric();
         let flows = [seen(&fabric, 0, 15, 0.1), seen(&fabric, 1, 14, 0.11)];
-        assert_eq!(place(&fabric, &flows), [(1, 0)]);
+        assert_eq!(assign_paths(&fabric, &flows), [(1, 0)]);
     }
 
     /// A flow that could fill a link gets a path of its own, however little it sent: the second of a rack's two cannot share
@@ -224,7 +231,7 @@ mod tests {
     fn each_gets_the_first_path_with_room_for_its_demand() {
         let fabric = fabric();
         let flows = [seen(&fabric, 0, 15, 0.9), seen(&fabric, 1, 14, 0.2)];
-        assert_eq!(place(&fabric, &flows), [(0, 0), (1, 2)]);
+        assert_eq!(assign_paths(&fabric, &flows), [(0, 0), (1, 2)]);
     }
 
     /// Two flows of a host could send half each, so that they fit on one path.
@@ -232,36 +239,36 @@ mod tests {
     fn flows_of_a_host_share_a_path() {
         let fabric = fabric();
         let flows = [seen(&fabric, 0, 15, 0.5), seen(&fabric, 0, 14, 0.5)];
-        assert_eq!(place(&fabric, &flows), [(0, 0), (1, 0)]);
+        assert_eq!(assign_paths(&fabric, &flows), [(0, 0), (1, 0)]);
     }
 
     #[test]
     fn a_path_is_kept_while_it_has_room_and_lives() {
         let fabric = fabric();
-        let kept = Seen {
-            placed: Some(3),
+        let kept = SubflowObservation {
+            assigned_path: Some(3),
             ..seen(&fabric, 0, 15, 0.9)
         };
         let flows = [kept, seen(&fabric, 1, 14, 0.9)];
         // The kept one comes first, whatever the order.
-        assert_eq!(place(&fabric, &flows), [(1, 0)]);
-        assert_eq!(place(&fabric, &[flows[1], flows[0]]), [(0, 0)]);
+        assert_eq!(assign_paths(&fabric, &flows), [(1, 0)]);
+        assert_eq!(assign_paths(&fabric, &[flows[1], flows[0]]), [(0, 0)]);
         let mut ports = Vec::new();
         fabric
             .routing
-            .path(fabric.hosts[0], fabric.hosts[15], 3, &mut ports);
+            .append_ports(fabric.hosts[0], fabric.hosts[15], 3, &mut ports);
         let first = fabric.links.partition_point(|link| link.from < kept.from);
         let tor = fabric.links[first].to;
         let up = fabric.links.partition_point(|link| link.from < tor) + usize::from(ports[1]);
         let dead = |link: usize| link == up;
-        assert_eq!(controller().place(&fabric, &dead, &[kept]), [(0, 0)]);
+        assert_eq!(controller().assign_paths(&fabric, &dead, &[kept]), [(0, 0)]);
     }
 
     #[test]
     fn where_no_path_has_room_a_flow_stays() {
         let fabric = fabric();
-        let held = |from, to, path| Seen {
-            placed: Some(path),
+        let held = |from, to, path| SubflowObservation {
+            assigned_path: Some(path),
             ..seen(&fabric, from, to, 1.0)
         };
         // Pod 3 is reached from pod 0 over both its aggregation switches, each with two links from the core; two racks of two
@@ -274,16 +281,16 @@ mod tests {
             seen(&fabric, 0, 12, 1.0),
         ];
         // The fifth shares its receiver with the first: half each, and no link down has half left but the first's.
-        let placed = place(&fabric, &flows);
-        assert_eq!(placed, [(4, 0)]);
+        let assigned = assign_paths(&fabric, &flows);
+        assert_eq!(assigned, [(4, 0)]);
         let mut flows = flows;
         flows[4] = seen(&fabric, 0, 12, 1.0);
-        flows[0] = Seen {
-            placed: Some(0),
+        flows[0] = SubflowObservation {
+            assigned_path: Some(0),
             ..seen(&fabric, 4, 12, 0.05)
         };
         // Nothing is reserved for what is small now.
-        assert_eq!(place(&fabric, &flows), [(4, 0)]);
+        assert_eq!(assign_paths(&fabric, &flows), [(4, 0)]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::Time;
 
 use crate::draw::draw;
-use crate::{Changes, PathPolicy, Paths, Way};
+use crate::{Granularity, PathPolicy, Paths, SubflowDirection};
 
 /// A path drawn for every burst of packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,20 +29,20 @@ impl Flowlet {
 }
 
 impl PathPolicy for Flowlet {
-    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
-        self.path_after(paths, seed, way, 0)
+    fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
+        self.nth_path(paths, seed, direction, 0)
     }
 
-    fn changes(&self, _: u32, back: bool) -> Changes {
-        if back {
-            Changes::Never
+    fn granularity(&self, _: u32, reverse: bool) -> Granularity {
+        if reverse {
+            Granularity::Subflow
         } else {
-            Changes::AfterGap(self.gap)
+            Granularity::Flowlet(self.gap)
         }
     }
 
-    fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
-        let hash = draw(&[seed, way.word(), n, FLOWLET]);
+    fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
+        let hash = draw(&[seed, direction.hash_key(), n, FLOWLET]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
     }
 }

@@ -1,13 +1,13 @@
 //! Paths in turn, as in the testbed of Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 4: every
 //! path has a pair of addresses of its own. The first subflow's pair is chosen at random, further subflows take the next
 //! ones, and acknowledgements come back between the same addresses. Over which switches is the topology's matter
-//! (`Routing::path`).
+//! (`Routing::append_ports`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::{below, draw};
-use crate::{PathPolicy, Paths, Way};
+use crate::{PathPolicy, Paths, SubflowDirection};
 
 /// The first subflow's path is drawn, the others follow in turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,9 +19,9 @@ impl InTurn {
 }
 
 impl PathPolicy for InTurn {
-    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
-        let hash = draw(&[seed, u64::from(way.flow) << 32]);
+    fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
+        let hash = draw(&[seed, u64::from(direction.flow) << 32]);
         let first = below((hash >> 32) as u32, paths.count);
-        (first + u64::from(way.subflow) % paths.count) % paths.count
+        (first + u64::from(direction.subflow) % paths.count) % paths.count
     }
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::Size;
 
 use crate::draw::draw;
-use crate::{Changes, Ecmp, PathPolicy, Paths, Way};
+use crate::{Ecmp, Granularity, PathPolicy, Paths, SubflowDirection};
 
 /// One subflow that scatters its packets first, several subflows later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,32 +43,32 @@ impl Mmptcp {
 }
 
 impl PathPolicy for Mmptcp {
-    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
-        self.path_after(paths, seed, way, 0)
+    fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
+        self.nth_path(paths, seed, direction, 0)
     }
 
-    fn changes(&self, subflow: u32, _: bool) -> Changes {
+    fn granularity(&self, subflow: u32, _: bool) -> Granularity {
         if subflow == 0 {
-            Changes::EveryPacket
+            Granularity::Packet
         } else {
-            Changes::Never
+            Granularity::Subflow
         }
     }
 
-    fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
-        if way.subflow > 0 {
-            return Ecmp {}.path(paths, seed, way);
+    fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
+        if direction.subflow > 0 {
+            return Ecmp {}.path(paths, seed, direction);
         }
-        let hash = draw(&[seed, way.word(), n, MMPTCP]);
+        let hash = draw(&[seed, direction.hash_key(), n, MMPTCP]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
     }
 
-    fn duplicates(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
+    fn dupack_threshold(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
         let each = u32::try_from(paths.count).unwrap_or(u32::MAX);
         (subflow == 0).then(|| self.duplicates.unwrap_or(usual.saturating_mul(each)).max(1))
     }
 
-    fn scatters_until(&self) -> Option<Size> {
+    fn scatter_bytes(&self) -> Option<Size> {
         Some(self.threshold)
     }
 }
@@ -87,7 +87,7 @@ mod tests {
                 threshold: Size(1),
                 duplicates,
             };
-            policy.duplicates(Paths { count, branches: 1 }, subflow, 3)
+            policy.dupack_threshold(Paths { count, branches: 1 }, subflow, 3)
         };
         assert_eq!(of(None, 1, 0), Some(3));
         assert_eq!(of(None, 16, 0), Some(48));

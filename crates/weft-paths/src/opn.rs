@@ -15,7 +15,7 @@
 //! - A new flow finds what its host learnt from those before ("on receiving a new flow ... obtain the optimal number of subflows"), and the
 //!   number is adjusted while a flow lasts (figure 9), too. With `memory = "connection"` every flow begins with all paths fast.
 //! - The number of subflows at the beginning, "the number of spine switches", is the transport's `subflows`. They take paths in turn
-//!   from one drawn, which is another if that is slow; acknowledgements come back the same way.
+//!   from one drawn, which is another if that is slow; acknowledgements come back the same direction.
 //!
 //! **The table.** With x = p^sqrt(2/p), equation (11) is n* = |W0(x - 1) / log(1 - x)|. W0 is real from -1/e on only; x - 1 lies below that, and
 //! W0 is complex, for p up to 0.75, so that the paper takes the modulus. There n* is no root of (10) for any real n: the modulus
@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{SpecError, Time};
 
 use crate::draw::{below, draw};
-use crate::{Changes, PathPolicy, Paths, Watching, Way};
+use crate::{Granularity, PathMonitorConfig, PathPolicy, Paths, SubflowDirection};
 
 /// As many subflows as the loss rate suggests, on paths that answer; what was sent on others is sent again on these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -107,31 +107,31 @@ impl PathPolicy for Opn {
         Ok(())
     }
 
-    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
-        self.path_after(paths, seed, way, 0)
+    fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
+        self.nth_path(paths, seed, direction, 0)
     }
 
-    fn changes(&self, _: u32, _: bool) -> Changes {
-        Changes::WhenTold
+    fn granularity(&self, _: u32, _: bool) -> Granularity {
+        Granularity::OnRequest
     }
 
-    fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
-        let hash = draw(&[seed, u64::from(way.flow) << 32, OPN]);
+    fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
+        let hash = draw(&[seed, u64::from(direction.flow) << 32, OPN]);
         let first = below((hash >> 32) as u32, paths.count);
-        (first + (u64::from(way.subflow) + n) % paths.count) % paths.count
+        (first + (u64::from(direction.subflow) + n) % paths.count) % paths.count
     }
 
-    fn watching(&self) -> Option<Watching> {
-        Some(Watching {
-            patience: self.delta,
-            patience_rtts: self.delta_rtts,
-            forgets: self.epsilon,
-            measures: self.period,
-            shared: self.memory == Memory::Host,
+    fn path_monitor(&self) -> Option<PathMonitorConfig> {
+        Some(PathMonitorConfig {
+            timeout: self.delta,
+            timeout_rtts: self.delta_rtts,
+            reset_interval: self.epsilon,
+            loss_interval: self.period,
+            per_host: self.memory == Memory::Host,
         })
     }
 
-    fn subflows_at(&self, loss: f64) -> u32 {
+    fn max_subflows(&self, loss: f64) -> u32 {
         TABLE[(loss.clamp(0.0, 1.0) * 100.0).round() as usize]
     }
 }
@@ -197,7 +197,7 @@ mod tests {
             (31, 1),
         ];
         let found: Vec<u32> = (1..100)
-            .map(|percent| policy().subflows_at(f64::from(percent) / 100.0))
+            .map(|percent| policy().max_subflows(f64::from(percent) / 100.0))
             .collect();
         let expected: Vec<u32> = RUNS
             .iter()
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_table_are_bounded() {
-        let at = |loss| policy().subflows_at(loss);
+        let at = |loss| policy().max_subflows(loss);
         assert_eq!(
             [0.0, 0.005, 1.0, 2.0, -1.0, f64::NAN].map(at),
             [32, 32, 1, 1, 32, 32]
@@ -221,20 +221,23 @@ mod tests {
             count: 20,
             branches: 20,
         };
-        let way = |flow, subflow, back| Way {
+        let direction = |flow, subflow, reverse| SubflowDirection {
             flow,
             subflow,
             subflows: 20,
-            back,
+            reverse,
         };
         let mut firsts = std::collections::HashSet::new();
         for flow in 0..200 {
             let mut taken: Vec<u64> = (0..20)
-                .map(|s| policy().path(paths, 7, way(flow, s, false)))
+                .map(|s| policy().path(paths, 7, direction(flow, s, false)))
                 .collect();
             firsts.insert(taken[0]);
-            assert_eq!(taken[3], policy().path(paths, 7, way(flow, 3, true)));
-            assert_eq!(policy().path_after(paths, 7, way(flow, 0, false), 5), taken[5]);
+            assert_eq!(taken[3], policy().path(paths, 7, direction(flow, 3, true)));
+            assert_eq!(
+                policy().nth_path(paths, 7, direction(flow, 0, false), 5),
+                taken[5]
+            );
             taken.sort_unstable();
             assert_eq!(taken, (0..20).collect::<Vec<_>>());
         }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{PathPolicy, Paths, Way};
+use crate::{PathPolicy, Paths, SubflowDirection};
 
 /// Every subflow takes the path of this number, in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +19,7 @@ impl Pinned {
 }
 
 impl PathPolicy for Pinned {
-    fn path(&self, paths: Paths, _: u64, _: Way) -> u64 {
+    fn path(&self, paths: Paths, _: u64, _: SubflowDirection) -> u64 {
         u64::from(self.path) % paths.count
     }
 }

@@ -16,7 +16,7 @@ pub struct Paths {
 impl Paths {
     /// Between two hosts; none if no path connects them.
     pub fn between(fabric: &Fabric, from: NodeId, to: NodeId) -> Option<Self> {
-        let count = fabric.routing.paths(from, to);
+        let count = fabric.routing.path_count(from, to);
         (count > 0).then(|| Self {
             count,
             branches: fabric.routing.branches(from, to),
@@ -26,51 +26,52 @@ impl Paths {
 
 /// One direction of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct SubflowDirection {
     /// Index of the flow, which stands for the connection's addresses and ports.
     pub flow: u32,
     /// Number of the subflow in its connection.
     pub subflow: u32,
     /// How many subflows the connection may have.
     pub subflows: u32,
-    /// Is it the receiver's direction?
-    pub back: bool,
+    /// Whether it is the direction of the acknowledgements, from the receiver to the sender.
+    pub reverse: bool,
 }
 
-impl Way {
-    /// One word that identifies it.
-    pub(crate) fn word(self) -> u64 {
-        u64::from(self.flow) << 32 | u64::from(self.subflow) << 1 | u64::from(self.back)
+impl SubflowDirection {
+    /// A number that identifies it, for hashes.
+    pub(crate) fn hash_key(self) -> u64 {
+        u64::from(self.flow) << 32 | u64::from(self.subflow) << 1 | u64::from(self.reverse)
     }
 }
 
-/// When the packets of one direction of a subflow change their path.
+/// How often the packets of one direction of a subflow may change their path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Changes {
-    /// They keep the path that was chosen when the subflow opened; nothing is asked when they are sent.
-    Never,
+pub enum Granularity {
+    /// All packets keep the path that was chosen when the subflow opened.
+    Subflow,
     /// Each packet takes a new path.
-    EveryPacket,
+    Packet,
     /// The first packet after a longer pause takes a new path.
-    AfterGap(Time),
-    /// The transport turns to another one; see [`Watching`].
-    WhenTold,
+    Flowlet(Time),
+    /// The path changes when the path monitor requests it; see [`PathMonitorConfig`].
+    OnRequest,
 }
 
-/// How a sender tells which of the paths of its subflows are fast. It sends no new data on slow ones, and what is outstanding on them
-/// again on fast ones.
+/// Parameters of path monitoring: how a sender finds out which paths of its subflows are fast. It sends no new
+/// data on slow paths, and reinjects their outstanding data on fast ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Watching {
-    /// A path is slow if data has been outstanding on it, and no acknowledgement has come, for so long. It is looked at as often.
-    pub patience: Time,
-    /// And for so many smoothed round-trip times.
-    pub patience_rtts: f64,
-    /// All paths count as fast again at multiples of this.
-    pub forgets: Time,
-    /// The loss rate by which [`PathPolicy::subflows_at`] is asked is measured over this.
-    pub measures: Time,
-    /// Do all connections of a host know what one has learnt?
-    pub shared: bool,
+pub struct PathMonitorConfig {
+    /// A path is slow if data has been outstanding on it for this long without an acknowledgement. Paths are
+    /// checked at this interval.
+    pub timeout: Time,
+    /// Minimum of the timeout in smoothed round-trip times.
+    pub timeout_rtts: f64,
+    /// Interval at whose multiples all paths count as fast again.
+    pub reset_interval: Time,
+    /// Interval over which the loss rate for [`PathPolicy::max_subflows`] is measured.
+    pub loss_interval: Time,
+    /// Whether all connections of a host share the state of paths.
+    pub per_host: bool,
 }
 
 /// A policy with its fields set.
@@ -83,34 +84,33 @@ pub trait PathPolicy {
         Ok(())
     }
     /// The number of the path, below `paths.count`, that the packets of one direction of a subflow take when it opens.
-    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64;
-    /// When the packets of a subflow change their path, in the receiver's direction or in the sender's.
-    fn changes(&self, subflow: u32, back: bool) -> Changes {
-        let _ = (subflow, back);
-        Changes::Never
+    fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64;
+    /// How often the packets of a subflow may change their path, in the ACK direction or the data direction.
+    fn granularity(&self, subflow: u32, reverse: bool) -> Granularity {
+        let _ = (subflow, reverse);
+        Granularity::Subflow
     }
     /// The path after `n` changes.
-    fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
+    fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
         let _ = n;
-        self.path(paths, seed, way)
+        self.path(paths, seed, direction)
     }
-    /// How many duplicate acknowledgements indicate a loss on a subflow whose packets overtake each other;
-    /// none for `usual`.
-    fn duplicates(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
+    /// Threshold of duplicate acknowledgements on a subflow whose packets are reordered; `None` for `usual`.
+    fn dupack_threshold(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
         let _ = (paths, subflow, usual);
         None
     }
-    /// How many bytes the first subflow carries before the others take over; none if it carries data as they
-    /// do.
-    fn scatters_until(&self) -> Option<Size> {
+    /// Bytes of the scatter phase, which the first subflow carries before the others join; `None` if there is
+    /// no such phase.
+    fn scatter_bytes(&self) -> Option<Size> {
         None
     }
-    /// How senders watch the paths of their subflows; none: they do not.
-    fn watching(&self) -> Option<Watching> {
+    /// Parameters of path monitoring; `None` if senders do not monitor paths.
+    fn path_monitor(&self) -> Option<PathMonitorConfig> {
         None
     }
-    /// On how many paths at most a connection sends that watches them, at this loss rate.
-    fn subflows_at(&self, loss: f64) -> u32 {
+    /// Maximum number of subflows that a connection with path monitoring uses at this loss rate.
+    fn max_subflows(&self, loss: f64) -> u32 {
         let _ = loss;
         u32::MAX
     }

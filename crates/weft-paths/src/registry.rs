@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Loaded, Size, SpecError, from_table, to_table};
+use weft_spec::{Entry, Parsed, Size, SpecError, from_table, to_table};
 
 use crate::{
-    ByInterface, Changes, Disjoint, Ecmp, Flowlet, InTurn, Mmptcp, Opn, PathPolicy, Paths, Pinned, Rps, Vlb,
-    Watching, Way,
+    ByInterface, Disjoint, Ecmp, Flowlet, Granularity, InTurn, Mmptcp, Opn, PathMonitorConfig, PathPolicy,
+    Paths, Pinned, Rps, SubflowDirection, Vlb,
 };
 
 /// Declares [`Policy`] and [`POLICIES`], from one line for each.
@@ -40,45 +40,45 @@ macro_rules! policies {
                 }
             }
 
-            fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
+            fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
                 match self {
-                    $(Self::$type(it) => it.path(paths, seed, way),)+
+                    $(Self::$type(it) => it.path(paths, seed, direction),)+
                 }
             }
 
-            fn changes(&self, subflow: u32, back: bool) -> Changes {
+            fn granularity(&self, subflow: u32, reverse: bool) -> Granularity {
                 match self {
-                    $(Self::$type(it) => it.changes(subflow, back),)+
+                    $(Self::$type(it) => it.granularity(subflow, reverse),)+
                 }
             }
 
-            fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
+            fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
                 match self {
-                    $(Self::$type(it) => it.path_after(paths, seed, way, n),)+
+                    $(Self::$type(it) => it.nth_path(paths, seed, direction, n),)+
                 }
             }
 
-            fn duplicates(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
+            fn dupack_threshold(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
                 match self {
-                    $(Self::$type(it) => it.duplicates(paths, subflow, usual),)+
+                    $(Self::$type(it) => it.dupack_threshold(paths, subflow, usual),)+
                 }
             }
 
-            fn scatters_until(&self) -> Option<Size> {
+            fn scatter_bytes(&self) -> Option<Size> {
                 match self {
-                    $(Self::$type(it) => it.scatters_until(),)+
+                    $(Self::$type(it) => it.scatter_bytes(),)+
                 }
             }
 
-            fn watching(&self) -> Option<Watching> {
+            fn path_monitor(&self) -> Option<PathMonitorConfig> {
                 match self {
-                    $(Self::$type(it) => it.watching(),)+
+                    $(Self::$type(it) => it.path_monitor(),)+
                 }
             }
 
-            fn subflows_at(&self, loss: f64) -> u32 {
+            fn max_subflows(&self, loss: f64) -> u32 {
                 match self {
-                    $(Self::$type(it) => it.subflows_at(loss),)+
+                    $(Self::$type(it) => it.max_subflows(loss),)+
                 }
             }
         }
@@ -103,9 +103,9 @@ impl Policy {
     ///
     /// # Errors
     /// There is none of this name.
-    pub fn named(name: &str) -> Result<Self, SpecError> {
+    pub fn by_name(name: &str) -> Result<Self, SpecError> {
         let entry = weft_spec::find(POLICIES, "paths", name)?;
-        Ok(*(entry.load)(&toml::Table::new())?.it)
+        Ok(*(entry.parse)(&toml::Table::new())?.value)
     }
 }
 
@@ -117,12 +117,12 @@ where
         name,
         about,
         schema: T::json_schema,
-        load: |table| {
+        parse: |table| {
             let policy: T = from_table(table)?;
             policy.check()?;
-            Ok(Loaded {
+            Ok(Parsed {
                 params: to_table(&policy),
-                it: Box::new(policy.into()),
+                value: Box::new(policy.into()),
             })
         },
     }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::draw;
-use crate::{Changes, PathPolicy, Paths, Way};
+use crate::{Granularity, PathPolicy, Paths, SubflowDirection};
 
 /// A path drawn for every packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,16 +18,16 @@ impl Rps {
 }
 
 impl PathPolicy for Rps {
-    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
-        self.path_after(paths, seed, way, 0)
+    fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
+        self.nth_path(paths, seed, direction, 0)
     }
 
-    fn changes(&self, _: u32, _: bool) -> Changes {
-        Changes::EveryPacket
+    fn granularity(&self, _: u32, _: bool) -> Granularity {
+        Granularity::Packet
     }
 
-    fn path_after(&self, paths: Paths, seed: u64, way: Way, n: u64) -> u64 {
-        let hash = draw(&[seed, way.word(), n, RPS]);
+    fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
+        let hash = draw(&[seed, direction.hash_key(), n, RPS]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
     }
 }

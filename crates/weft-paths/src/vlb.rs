@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::draw;
-use crate::{PathPolicy, Paths, Way};
+use crate::{PathPolicy, Paths, SubflowDirection};
 
 /// A path drawn for each subflow by the sender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,8 +21,12 @@ impl Vlb {
 }
 
 impl PathPolicy for Vlb {
-    fn path(&self, paths: Paths, seed: u64, way: Way) -> u64 {
-        let hash = draw(&[seed, u64::from(way.flow) << 32 | u64::from(way.subflow), VLB]);
+    fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
+        let hash = draw(&[
+            seed,
+            u64::from(direction.flow) << 32 | u64::from(direction.subflow),
+            VLB,
+        ]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
     }
 }

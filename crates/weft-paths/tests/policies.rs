@@ -3,19 +3,21 @@
 use std::collections::HashSet;
 
 use weft_fabric::{
-    Fabric, LeafSpine, MultiHomedFatTree, PortQueues, Queue, SAMPLES, TOPOLOGIES, Topology, Vl2,
+    Fabric, LeafSpine, MultiHomedFatTree, PortQueues, QueueConfig, SAMPLES, TOPOLOGIES, Topology, Vl2,
 };
-use weft_paths::{Changes, POLICIES, PathPolicy, Paths, Pinned, Policy, Way, draw, seed_of_draws};
-use weft_spec::{Amount, Rate, Time};
+use weft_paths::{
+    Granularity, POLICIES, PathPolicy, Paths, Pinned, Policy, SubflowDirection, draw, draw_seed,
+};
+use weft_spec::{QueueSize, Rate, Time};
 
 const FLOWS: u32 = 1_000;
 
-fn way(flow: u32, subflow: u32, back: bool) -> Way {
-    Way {
+fn direction(flow: u32, subflow: u32, reverse: bool) -> SubflowDirection {
+    SubflowDirection {
         flow,
         subflow,
         subflows: 8,
-        back,
+        reverse,
     }
 }
 
@@ -40,7 +42,7 @@ fn assert_even(counts: &[u32], what: &str) {
 #[test]
 fn every_policy_stays_among_the_paths() {
     for entry in POLICIES {
-        let policy = Policy::named(entry.name).unwrap();
+        let policy = Policy::by_name(entry.name).unwrap();
         for (count, branches) in [
             (1, 1),
             (2, 2),
@@ -51,8 +53,8 @@ fn every_policy_stays_among_the_paths() {
         ] {
             for flow in 0..50 {
                 for subflow in 0..8 {
-                    for back in [false, true] {
-                        let n = policy.path(paths(count, branches), 7, way(flow, subflow, back));
+                    for reverse in [false, true] {
+                        let n = policy.path(paths(count, branches), 7, direction(flow, subflow, reverse));
                         assert!(n < count, "{}: path {n} of {count}", entry.name);
                     }
                 }
@@ -66,26 +68,27 @@ fn every_topology_names_a_policy_that_exists() {
     for entry in TOPOLOGIES {
         let sample = SAMPLES.iter().find(|(kind, _)| *kind == entry.name);
         let (_, fields) = sample.unwrap_or_else(|| panic!("SAMPLES has no fields of {}", entry.name));
-        let topology = (entry.load)(&fields.parse().unwrap()).unwrap().it;
-        Policy::named(topology.default_policy()).unwrap();
+        let topology = (entry.parse)(&fields.parse().unwrap()).unwrap().value;
+        Policy::by_name(topology.default_policy()).unwrap();
     }
 }
 
 #[test]
 fn ecmp_draws_each_subflow_and_direction_a_path_of_its_own() {
-    let ecmp = Policy::named("ecmp").unwrap();
+    let ecmp = Policy::by_name("ecmp").unwrap();
     for (count, branches) in [(16, 4), (6, 6), (9, 3), (25, 5)] {
-        let draw = |flow, subflow, back| ecmp.path(paths(count, branches), 7, way(flow, subflow, back));
+        let draw =
+            |flow, subflow, reverse| ecmp.path(paths(count, branches), 7, direction(flow, subflow, reverse));
         let mut counts = vec![0; count as usize];
         for flow in 0..100 * count as u32 {
             counts[draw(flow, 0, false) as usize] += 1;
         }
         assert_even(&counts, "one subflow");
         // Where the other subflow or direction is, given where this one is.
-        for (what, subflow, back) in [("another subflow", 1, false), ("the way back", 0, true)] {
+        for (what, subflow, reverse) in [("another subflow", 1, false), ("the way back", 0, true)] {
             let mut steps = vec![0; count as usize];
             for flow in 0..100 * count as u32 {
-                let step = count + draw(flow, subflow, back) - draw(flow, 0, false);
+                let step = count + draw(flow, subflow, reverse) - draw(flow, 0, false);
                 steps[(step % count) as usize] += 1;
             }
             assert_even(&steps, what);
@@ -95,10 +98,10 @@ fn ecmp_draws_each_subflow_and_direction_a_path_of_its_own() {
 
 #[test]
 fn in_turn_goes_on_from_a_path_that_is_drawn() {
-    let policy = Policy::named("in-turn").unwrap();
+    let policy = Policy::by_name("in-turn").unwrap();
     let mut begins = vec![0; 3];
     for flow in 0..FLOWS {
-        let path = |subflow, back| policy.path(paths(3, 3), 7, way(flow, subflow, back));
+        let path = |subflow, reverse| policy.path(paths(3, 3), 7, direction(flow, subflow, reverse));
         let first = path(0, false);
         begins[first as usize] += 1;
         for subflow in 0..8 {
@@ -115,11 +118,11 @@ fn in_turn_goes_on_from_a_path_that_is_drawn() {
 
 #[test]
 fn by_interface_begins_with_the_first_path() {
-    let policy = Policy::named("by-interface").unwrap();
+    let policy = Policy::by_name("by-interface").unwrap();
     for subflow in 0..8 {
-        for back in [false, true] {
+        for reverse in [false, true] {
             assert_eq!(
-                policy.path(paths(2, 2), 7, way(3, subflow, back)),
+                policy.path(paths(2, 2), 7, direction(3, subflow, reverse)),
                 u64::from(subflow) % 2
             );
         }
@@ -129,16 +132,19 @@ fn by_interface_begins_with_the_first_path() {
 #[test]
 fn pinned_takes_the_path_it_names() {
     for (path, count, expected) in [(0, 2, 0), (1, 2, 1), (3, 2, 1), (1, 1, 0)] {
-        for (subflow, back) in [(0, false), (0, true), (5, false)] {
+        for (subflow, reverse) in [(0, false), (0, true), (5, false)] {
             let policy = Pinned { path };
-            assert_eq!(policy.path(paths(count, 1), 7, way(3, subflow, back)), expected);
+            assert_eq!(
+                policy.path(paths(count, 1), 7, direction(3, subflow, reverse)),
+                expected
+            );
         }
     }
 }
 
 #[test]
 fn an_unknown_policy_is_refused_by_name() {
-    let error = Policy::named("hash").unwrap_err().to_string();
+    let error = Policy::by_name("hash").unwrap_err().to_string();
     assert!(
         error.starts_with("paths: \"hash\" does not exist; allowed: \"ecmp\", "),
         "{error}"
@@ -147,28 +153,28 @@ fn an_unknown_policy_is_refused_by_name() {
 
 #[test]
 fn vlb_draws_uniformly_for_both_directions() {
-    let policy = Policy::named("vlb").unwrap();
+    let policy = Policy::by_name("vlb").unwrap();
     let mut counts = vec![0; 9];
     for flow in 0..900 {
-        let n = policy.path(paths(9, 3), 7, way(flow, 0, false));
+        let n = policy.path(paths(9, 3), 7, direction(flow, 0, false));
         counts[n as usize] += 1;
-        assert_eq!(n, policy.path(paths(9, 3), 7, way(flow, 0, true)));
+        assert_eq!(n, policy.path(paths(9, 3), 7, direction(flow, 0, true)));
     }
     assert_even(&counts, "vlb");
 }
 
 #[test]
 fn disjoint_subflows_share_no_path_while_there_are_others() {
-    let policy = Policy::named("disjoint").unwrap();
+    let policy = Policy::by_name("disjoint").unwrap();
     for (count, branches) in [(16, 4), (9, 3), (8, 8), (5, 1), (2, 2), (40, 2), (1, 1)] {
         for subflows in 1..20 {
             let choose = |subflow| {
                 policy.path(
                     paths(count, branches),
                     7,
-                    Way {
+                    SubflowDirection {
                         subflows,
-                        ..way(3, subflow, false)
+                        ..direction(3, subflow, false)
                     },
                 )
             };
@@ -194,23 +200,23 @@ fn disjoint_subflows_share_no_path_while_there_are_others() {
 #[test]
 fn every_packet_and_every_flowlet_draws_uniformly() {
     for name in ["rps", "flowlet", "mmptcp"] {
-        let policy = Policy::named(name).unwrap();
+        let policy = Policy::by_name(name).unwrap();
         let mut counts = vec![0; 9];
         for n in 0..1_800 {
-            counts[policy.path_after(paths(9, 3), 7, way(3, 0, false), n) as usize] += 1;
+            counts[policy.nth_path(paths(9, 3), 7, direction(3, 0, false), n) as usize] += 1;
         }
         assert_even(&counts, name);
-        assert_ne!(policy.changes(0, false), Changes::Never);
+        assert_ne!(policy.granularity(0, false), Granularity::Subflow);
     }
     for entry in POLICIES
         .iter()
         .filter(|entry| !["rps", "flowlet", "mmptcp", "opn"].contains(&entry.name))
     {
-        let policy = Policy::named(entry.name).unwrap();
-        for back in [false, true] {
+        let policy = Policy::by_name(entry.name).unwrap();
+        for reverse in [false, true] {
             assert_eq!(
-                policy.changes(0, back),
-                Changes::Never,
+                policy.granularity(0, reverse),
+                Granularity::Subflow,
                 "{} keeps its path",
                 entry.name
             );
@@ -221,15 +227,15 @@ fn every_packet_and_every_flowlet_draws_uniformly() {
 /// Links on the way of each subflow between two hosts.
 fn links(fabric: &Fabric, from: u32, to: u32, seed: u64, subflows: u32) -> Vec<HashSet<usize>> {
     let routing = &fabric.routing;
-    let paths = paths(routing.paths(from, to), routing.branches(from, to));
-    let policy = Policy::named("disjoint").unwrap();
+    let paths = paths(routing.path_count(from, to), routing.branches(from, to));
+    let policy = Policy::by_name("disjoint").unwrap();
     let on_the_way = |subflow| {
-        let way = Way {
+        let direction = SubflowDirection {
             subflows,
-            ..way(0, subflow, false)
+            ..direction(0, subflow, false)
         };
         let mut ports = Vec::new();
-        routing.path(from, to, policy.path(paths, seed, way), &mut ports);
+        routing.append_ports(from, to, policy.path(paths, seed, direction), &mut ports);
         let mut at = from;
         let mut walk = |port: u16| {
             let link = fabric.links.partition_point(|link| link.from < at) + usize::from(port);
@@ -245,8 +251,8 @@ fn links(fabric: &Fabric, from: u32, to: u32, seed: u64, subflows: u32) -> Vec<H
 #[test]
 fn two_disjoint_subflows_share_only_what_all_paths_share() {
     let (rate, delay) = (Rate(1_000_000_000), Time::from_us(1));
-    let queue = Queue {
-        limit: Amount::Packets(100),
+    let queue = QueueConfig {
+        limit: QueueSize::Packets(100),
         mark: None,
     };
     let queues = PortQueues {
@@ -296,10 +302,10 @@ fn two_disjoint_subflows_share_only_what_all_paths_share() {
 #[test]
 fn great_seeds_are_not_small_ones_in_another_order() {
     for seed in [0, 1, 7, 511] {
-        assert_eq!(seed_of_draws(seed), seed);
+        assert_eq!(draw_seed(seed), seed);
         // It was so.
         assert_eq!(draw(&[seed, 0]), draw(&[seed + 512, 1 << 32]));
-        let [small, great] = [seed, seed + 512].map(seed_of_draws);
+        let [small, great] = [seed, seed + 512].map(draw_seed);
         assert_ne!(draw(&[small, 0]), draw(&[great, 1 << 32]));
     }
 }

@@ -118,8 +118,8 @@ mod tests {
                 to: 1,
                 rate: Rate(1),
                 delay: Time(0),
-                queue: weft_fabric::Queue {
-                    limit: weft_spec::Amount::Packets(1),
+                queue: weft_fabric::QueueConfig {
+                    limit: weft_spec::QueueSize::Packets(1),
                     mark: None,
                 },
                 layer: "host-switch",

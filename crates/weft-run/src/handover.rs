@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weft_traffic::{Flow, Program};
+use weft_traffic::{Flow, FlowGenerator};
 
 use crate::folder::Folder;
 use crate::manifest::Rows;
@@ -14,7 +14,7 @@ pub struct Handover {
     names: Names,
     /// Flows of the spec.
     flows: Vec<Flow>,
-    programs: Vec<Arc<dyn Program>>,
+    programs: Vec<Arc<dyn FlowGenerator>>,
     /// The folder to which rows go as soon as they are over.
     pub folder: Option<Folder>,
     /// Rows of each table so far.

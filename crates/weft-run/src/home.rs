@@ -1,6 +1,6 @@
 //! The trait of a home: a level at which experiments run.
 
-use weft_fabric::Extent;
+use weft_fabric::NetworkSize;
 use weft_spec::{Spec, SpecError, Time};
 
 use crate::{Counters, Error, Outcome, Plan, Run, Transport, Untold};
@@ -48,7 +48,7 @@ pub trait Home: Sync {
     }
 
     /// Bytes that a network takes.
-    fn bytes_of_network(&self, extent: Extent) -> u64;
+    fn bytes_of_network(&self, size: NetworkSize) -> u64;
     /// Bytes that an open flow takes.
     fn bytes_of_flow(&self, transport: &Transport) -> u64;
     /// Estimated bytes that a run takes. `room` is the available memory: the estimate may be rough if the run

@@ -8,7 +8,7 @@ use weft_cc::Algorithm;
 use weft_fabric::Fabric;
 use weft_paths::{Controller, Policy};
 use weft_spec::{Profile, Rate, Size, Spec, Time};
-use weft_traffic::{Flow, Program};
+use weft_traffic::{Flow, FlowGenerator};
 
 /// A run, checked and ready for a home.
 pub struct Plan {
@@ -21,7 +21,7 @@ pub struct Plan {
     /// All flows that the spec itself opens, in the order in which tables number them.
     pub flows: Vec<Flow>,
     /// Traffic that reacts. Flow `n` of program `p` has the index `flows.len() + n * programs.len() + p`.
-    pub programs: Vec<Arc<dyn Program>>,
+    pub programs: Vec<Arc<dyn FlowGenerator>>,
     /// The part of the run that is measured; none: all of it.
     pub measure: Option<(Time, Time)>,
     /// What to record in addition to the tables that every run yields.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_spec::Time;
-use weft_traffic::{Delivery, Flow, Program, Step};
+use weft_traffic::{Action, Flow, FlowGenerator, OnDelivered};
 
 use crate::JobRecord;
 
@@ -33,7 +33,7 @@ pub enum What {
 
 /// Programs and where they are.
 pub struct Reacting {
-    programs: Vec<Arc<dyn Program>>,
+    programs: Vec<Arc<dyn FlowGenerator>>,
     statics: u32,
     /// Jobs that have not ended: place among `jobs` and blocks still to come.
     running: HashMap<(u32, u32), (usize, u32)>,
@@ -42,7 +42,7 @@ pub struct Reacting {
 
 impl Reacting {
     /// Before anything has opened. `statics` flows of the spec itself come before those of programs.
-    pub fn new(programs: &[Arc<dyn Program>], statics: u32) -> Self {
+    pub fn new(programs: &[Arc<dyn FlowGenerator>], statics: u32) -> Self {
         Self {
             programs: programs.to_vec(),
             statics,
@@ -53,8 +53,8 @@ impl Reacting {
 
     /// What opens by the clock.
     pub fn first(&self) -> Vec<(Time, Next)> {
-        let of = |(program, it): (u32, &Arc<dyn Program>)| {
-            let steps = it.first().into_iter();
+        let of = |(program, it): (u32, &Arc<dyn FlowGenerator>)| {
+            let steps = it.timed_actions().into_iter();
             steps.map(move |(time, _, step)| (time, next(program, step)))
         };
         (0..).zip(&self.programs).flat_map(of).collect()
@@ -100,17 +100,17 @@ impl Reacting {
         };
         let it = Arc::clone(&self.programs[program as usize]);
         let mut opens = Vec::new();
-        if let Some((time, step)) = it.acknowledged(n, now) {
+        if let Some((time, step)) = it.on_acked(n, now) {
             opens.push((time, next(program, step)));
         }
-        match it.delivered(n) {
-            Delivery::Plain => {}
-            Delivery::Request(answer) => opens.push((now, next(program, Step::Open(answer)))),
-            Delivery::Block(job) => {
+        match it.on_delivered(n) {
+            OnDelivered::Nothing => {}
+            OnDelivered::Reply(answer) => opens.push((now, next(program, Action::OpenFlow(answer)))),
+            OnDelivered::JobBlock(job) => {
                 if self.block(program, job, now)
-                    && let Some(job) = it.after(job, now)
+                    && let Some(job) = it.next_job(job, now)
                 {
-                    opens.push((now, next(program, Step::Begin(job))));
+                    opens.push((now, next(program, Action::StartJob(job))));
                 }
             }
         }
@@ -138,10 +138,10 @@ impl Reacting {
     }
 }
 
-fn next(program: u32, step: Step) -> Next {
+fn next(program: u32, step: Action) -> Next {
     let what = match step {
-        Step::Open(n) => What::Flow(n),
-        Step::Begin(job) => What::Job(job),
+        Action::OpenFlow(n) => What::Flow(n),
+        Action::StartJob(job) => What::Job(job),
     };
     Next { program, what }
 }
@@ -149,15 +149,15 @@ fn next(program: u32, step: Step) -> Next {
 #[cfg(test)]
 mod tests {
     use weft_spec::find;
-    use weft_traffic::{Context, TRAFFIC};
+    use weft_traffic::{PatternContext, TRAFFIC};
 
     use super::*;
 
-    fn program(kind: &str, fields: &str) -> Arc<dyn Program> {
+    fn program(kind: &str, fields: &str) -> Arc<dyn FlowGenerator> {
         let entry = find(TRAFFIC, "kind", kind).unwrap();
-        let loaded = (entry.load)(&weft_spec::read_table(fields).unwrap()).unwrap();
-        let context = Context::new(&["a", "b", "c"], 0, 0, 1).lasting(Time::from_ms(1000));
-        loaded.it.program(&context).unwrap().unwrap()
+        let loaded = (entry.parse)(&weft_spec::read_table(fields).unwrap()).unwrap();
+        let context = PatternContext::new(&["a", "b", "c"], 0, 0, 1).with_duration(Time::from_ms(1000));
+        loaded.value.generator(&context).unwrap().unwrap()
     }
 
     const LOOP: &str = "size = \"1MB\"\npairs = [[0, 1], [1, 2]]\npause = \"3ms\"\nstop = \"500ms\"";

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch};
 use weft_fabric::Link;
 use weft_spec::FctFrom;
-use weft_traffic::{Flow, Program};
+use weft_traffic::{Flow, FlowGenerator};
 
 use crate::{Error, Outcome, Plan};
 
@@ -121,7 +121,7 @@ pub(crate) struct Part<'a> {
     pub flows: Vec<Flow>,
     /// Flows of the spec; those of programs have higher indices.
     pub statics: u32,
-    pub programs: &'a [Arc<dyn Program>],
+    pub programs: &'a [Arc<dyn FlowGenerator>],
     pub outcome: &'a Outcome,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Part<'a> {
     pub fn new(
         names: &'a Names,
         flows: &[Flow],
-        programs: &'a [Arc<dyn Program>],
+        programs: &'a [Arc<dyn FlowGenerator>],
         outcome: &'a Outcome,
     ) -> Result<Self, Error> {
         let mut opened = outcome.opened.iter();

@@ -1,4 +1,4 @@
-//! Registries: what a `kind` field can name, one line each.
+//! Registries: the kinds that a `kind` field can name.
 
 use schemars::{Schema, SchemaGenerator};
 use toml::Table;
@@ -13,16 +13,16 @@ pub struct Entry<C: ?Sized> {
     pub about: &'static str,
     /// JSON Schema of its own fields, an object.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
-    /// Gives the fields their types; paths of errors are relative to the table.
-    pub load: fn(&Table) -> Result<Loaded<C>, SpecError>,
+    /// Parses and checks the fields; paths of errors are relative to the table.
+    pub parse: fn(&Table) -> Result<Parsed<C>, SpecError>,
 }
 
 /// An entry's fields with their types.
-pub struct Loaded<C: ?Sized> {
+pub struct Parsed<C: ?Sized> {
     /// All fields, defaults filled in.
     pub params: Table,
-    /// What they configure.
-    pub it: Box<C>,
+    /// The object that they configure.
+    pub value: Box<C>,
 }
 
 /// The entry called `name`.

@@ -25,9 +25,9 @@ impl SpecError {
         }
     }
 
-    /// The same complaint, made about a part of the field at `outer`.
+    /// Prefixes the path with the field `outer` that contains it.
     #[must_use]
-    pub fn under(mut self, outer: &str) -> Self {
+    pub fn within(mut self, outer: &str) -> Self {
         self.path = match (outer, self.path.as_str()) {
             (outer, "") => outer.to_owned(),
             ("", inner) => inner.to_owned(),
@@ -42,9 +42,9 @@ impl SpecError {
 pub(crate) const UNKNOWN_FIELD: &str = "unknown field";
 
 impl SpecError {
-    /// The same error, for a table with further fields that the reader of the rest does not know.
+    /// Adds sibling fields, which another reader of the table knows, to those that are allowed.
     #[must_use]
-    pub fn beside(mut self, fields: &[&str]) -> Self {
+    pub fn with_known_fields(mut self, fields: &[&str]) -> Self {
         if self.given == UNKNOWN_FIELD && !self.path.contains(['.', '[']) {
             self.allowed = match self.allowed.as_str() {
                 "" => fields.join(", "),
@@ -55,23 +55,24 @@ impl SpecError {
     }
 }
 
-/// Set off a path inside another error's message; no text from a spec that is shown holds control characters.
-const CARRIED: char = '\u{1}';
+/// Marks the path inside another error's message; no text from a spec that is shown holds control characters.
+const PATH_MARKER: char = '\u{1}';
 
 impl SpecError {
-    /// This complaint as a deserializer's error. Read by [`from_table`](crate::from_table), it comes back with its path.
-    pub fn carried<E: serde::de::Error>(&self) -> E {
+    /// Converts the error to a deserializer's error, from which [`from_table`](crate::from_table) restores the path.
+    pub fn to_serde_error<E: serde::de::Error>(&self) -> E {
         let Self { path, given, allowed } = self;
         E::custom(format_args!(
-            "{CARRIED}{path}{CARRIED}{given}; allowed: {allowed}"
+            "{PATH_MARKER}{path}{PATH_MARKER}{given}; allowed: {allowed}"
         ))
     }
 
-    /// What [`carried`](Self::carried) or Display made of a complaint; the latter's path is a part of what was given.
-    pub(crate) fn recovered(message: &str) -> Self {
+    /// Restores an error from the message that [`to_serde_error`](Self::to_serde_error) or Display made of it;
+    /// with the latter, the path remains a part of what was given.
+    pub(crate) fn from_serde_error(message: &str) -> Self {
         let (path, rest) = message
-            .strip_prefix(CARRIED)
-            .and_then(|rest| rest.split_once(CARRIED))
+            .strip_prefix(PATH_MARKER)
+            .and_then(|rest| rest.split_once(PATH_MARKER))
             .unwrap_or(("", message));
         match rest.split_once("; allowed: ") {
             Some((given, allowed)) => SpecError::new(path, given, allowed),

@@ -9,7 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use crate::{Amount, Hosts, Layer, ProfilePatch, Rate, Size, SpecError, Time, from_table};
+use crate::{Hosts, Layer, ProfilePatch, QueueSize, Rate, Size, SpecError, Time, from_table};
 
 /// An experiment: a network, transports, and traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub struct Spec {
     #[schemars(range(max = i64::MAX))]
     pub seed: u64,
     /// The network: its kind and that kind's own fields.
-    pub topology: Kind,
+    pub topology: KindSpec,
     /// The queues at the heads of all links.
     pub queues: Queues,
     /// Layers whose links differ, by their names in the table `links`, such as "agg-core". Each direction is a
@@ -39,23 +39,23 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Hosts::is_empty")]
     pub hosts: Hosts,
     /// Transports, by name.
-    pub transports: BTreeMap<String, Transport>,
+    pub transports: BTreeMap<String, TransportSpec>,
     /// Who sends what when.
     pub traffic: Vec<Traffic>,
     /// What to record in addition to the tables that every run yields.
     #[serde(default)]
-    pub probes: Vec<Kind>,
+    pub probes: Vec<KindSpec>,
     /// How flows share links at level "flow". By default rates are max-min fair where flows with a size come and
     /// go over one subflow each, and the equilibrium of the congestion control otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sharing: Option<Sharing>,
+    pub sharing: Option<RateSharing>,
     /// Changes of links during the run. Entries of the same time take effect in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<Event>,
+    pub events: Vec<LinkEventSpec>,
     /// A controller, which sees the whole network and gives subflows their paths at fixed times: its kind and
     /// that kind's own fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub controller: Option<Kind>,
+    pub controller: Option<KindSpec>,
     /// A condition that ends the experiment before `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
@@ -85,14 +85,14 @@ pub struct Sweep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
-pub enum Sharing {
+pub enum RateSharing {
     /// Rates at which the congestion control is in equilibrium.
     Equilibrium,
     /// Max-min fair rates of connections, whatever the congestion control.
     MaxMin,
 }
 
-impl fmt::Display for Sharing {
+impl fmt::Display for RateSharing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Equilibrium => "\"equilibrium\"",
@@ -147,7 +147,8 @@ pub struct Stop {
 /// node or by layer; a fraction of the chosen links may be drawn at random.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Event {
+#[schemars(rename = "Event")]
+pub struct LinkEventSpec {
     /// Time of the change. It takes effect before anything else at that time. A packet whose last bit leaves then has left.
     pub at: Time,
     /// Links by their ends, such as "tor0.1->agg0.0".
@@ -196,7 +197,8 @@ pub enum LinkState {
 
 /// Something open: a name that a registry knows, and the fields that go with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Kind {
+#[schemars(rename = "Kind")]
+pub struct KindSpec {
     /// Name in its registry.
     pub kind: String,
     /// Fields of that kind.
@@ -211,7 +213,7 @@ pub struct Kind {
 pub struct Queues {
     /// Capacity of the queue, without the packet being sent. A packet that finds this many packets waiting,
     /// or would exceed this many bytes, is dropped.
-    pub limit: Amount,
+    pub limit: QueueSize,
     /// Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
     /// marks nothing.
     #[serde(default)]
@@ -228,7 +230,7 @@ pub struct HostQueues {
     /// Capacity of the queue, without the packet being sent. A packet that finds this many packets waiting,
     /// or would exceed this many bytes, is dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Amount>,
+    pub limit: Option<QueueSize>,
     /// Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
     /// marks nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -242,7 +244,7 @@ pub enum Mark {
     #[default]
     Off,
     /// The marking threshold K.
-    At(Amount),
+    At(QueueSize),
 }
 
 /// Most subflows of a connection: more than any path diversity uses, and the simulator numbers them in few bits.
@@ -251,7 +253,8 @@ pub const MAX_SUBFLOWS: u32 = 64;
 /// A transport: congestion control, subflows, paths and a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Transport {
+#[schemars(rename = "Transport")]
+pub struct TransportSpec {
     /// Congestion control: a name, or a table with the name and parameters.
     pub cc: Cc,
     /// Subflows of a connection; 1 is single path.
@@ -261,7 +264,7 @@ pub struct Transport {
     /// Which of the paths between two hosts each packet takes: the name of a path policy, or a table with
     /// name and parameters; by default the topology's own, mostly "ecmp".
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paths: Option<PathPolicy>,
+    pub paths: Option<PathPolicySpec>,
     /// Application bytes that have to be acknowledged before the further subflows join.
     #[serde(default = "nothing")]
     pub join_after: Size,
@@ -288,7 +291,8 @@ pub struct Cc {
 
 /// A path policy by name, with the parameters that are not left at their defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct PathPolicy {
+#[schemars(rename = "PathPolicy")]
+pub struct PathPolicySpec {
     /// Name of the policy.
     pub name: String,
     /// Its parameters.
@@ -366,12 +370,12 @@ impl Spec {
         if spec.duration == Time(0) {
             return Err(SpecError::new("duration", "0s", "a time above 0"));
         }
-        spec.queues.check().map_err(|error| error.under("queues"))?;
-        spec.hosts.check().map_err(|error| error.under("hosts"))?;
+        spec.queues.check().map_err(|error| error.within("queues"))?;
+        spec.hosts.check().map_err(|error| error.within("hosts"))?;
         if let Some(measure) = &spec.measure {
             measure
                 .check(spec.duration)
-                .map_err(|error| error.under("measure"))?;
+                .map_err(|error| error.within("measure"))?;
         }
         match &spec.sweep {
             Some(sweep) if !(1..=1000).contains(&sweep.seeds) => Err(SpecError::new(
@@ -386,7 +390,7 @@ impl Spec {
 
 impl Queues {
     /// Limit and marking threshold of the hosts' own ports.
-    pub fn host(&self) -> (Amount, Mark) {
+    pub fn host(&self) -> (QueueSize, Mark) {
         (
             self.host.limit.unwrap_or(self.limit),
             self.host.mark.unwrap_or(self.mark),
@@ -396,7 +400,7 @@ impl Queues {
     fn check(&self) -> Result<(), SpecError> {
         check_queue(self.limit, self.mark)?;
         let (limit, mark) = self.host();
-        check_queue(limit, mark).map_err(|error| error.under("host"))
+        check_queue(limit, mark).map_err(|error| error.within("host"))
     }
 }
 
@@ -404,8 +408,8 @@ impl Queues {
 ///
 /// # Errors
 /// The field, by its path.
-pub fn check_queue(limit: Amount, mark: Mark) -> Result<(), SpecError> {
-    if matches!(limit, Amount::Packets(0) | Amount::Bytes(0)) {
+pub fn check_queue(limit: QueueSize, mark: Mark) -> Result<(), SpecError> {
+    if matches!(limit, QueueSize::Packets(0) | QueueSize::Bytes(0)) {
         return Err(SpecError::new(
             "limit",
             format!("{limit} drops every packet"),
@@ -413,8 +417,8 @@ pub fn check_queue(limit: Amount, mark: Mark) -> Result<(), SpecError> {
         ));
     }
     let above = match (mark, limit) {
-        (Mark::At(Amount::Packets(mark)), Amount::Packets(limit)) => mark > limit,
-        (Mark::At(Amount::Bytes(mark)), Amount::Bytes(limit)) => mark > limit,
+        (Mark::At(QueueSize::Packets(mark)), QueueSize::Packets(limit)) => mark > limit,
+        (Mark::At(QueueSize::Bytes(mark)), QueueSize::Bytes(limit)) => mark > limit,
         _ => false,
     };
     if above {
@@ -479,7 +483,7 @@ impl JsonSchema for Mark {
         "Mark".into()
     }
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let amount = Amount::json_schema(generator);
+        let amount = QueueSize::json_schema(generator);
         let pattern = amount.get("pattern").and_then(|p| p.as_str()).unwrap_or_default();
         schemars::json_schema!({ "type": "string", "pattern": format!("^off$|{pattern}"), "examples": ["10 packets", "off"] })
     }
@@ -495,7 +499,7 @@ impl<'de> Deserialize<'de> for Cc {
     }
 }
 
-impl<'de> Deserialize<'de> for PathPolicy {
+impl<'de> Deserialize<'de> for PathPolicySpec {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let (name, params) = from.deserialize_any(Named {
             expecting: "the name of a path policy, or a table with name and parameters",

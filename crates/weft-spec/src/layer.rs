@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Amount, Mark, Rate};
+use crate::{Mark, QueueSize, Rate};
 
 /// The links of one layer in one direction. Fields that are left out are as without the entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -14,7 +14,7 @@ pub struct Layer {
     pub rate: Option<Rate>,
     /// Capacity of the queues at the heads of the links, as in `queues`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Amount>,
+    pub limit: Option<QueueSize>,
     /// Marking threshold K of these queues, as in `queues`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,

@@ -15,11 +15,11 @@ mod set;
 mod tree;
 mod units;
 
-pub use entry::{Entry, Loaded, find};
+pub use entry::{Entry, Parsed, find};
 pub use error::SpecError;
 pub use experiment::{
-    Cc, Event, HostQueues, Kind, LinkState, MAX_SUBFLOWS, Mark, Measure, PathPolicy, Queues, Sharing,
-    SizeClass, Spec, Stop, Sweep, Traffic, Transport, check_queue,
+    Cc, HostQueues, KindSpec, LinkEventSpec, LinkState, MAX_SUBFLOWS, Mark, Measure, PathPolicySpec, Queues,
+    RateSharing, SizeClass, Spec, Stop, Sweep, Traffic, TransportSpec, check_queue,
 };
 pub use file::read_text;
 pub use hosts::{Hosts, Nic};
@@ -27,4 +27,4 @@ pub use layer::Layer;
 pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery};
 pub use set::apply_override;
 pub use tree::{from_table, read_table, to_table};
-pub use units::{Amount, Rate, Size, Time};
+pub use units::{QueueSize, Rate, Size, Time};

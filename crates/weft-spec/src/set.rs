@@ -29,7 +29,7 @@ pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecErro
     };
     let steps =
         steps(target).ok_or_else(|| SpecError::new("", format!("{assignment:?} names no field"), FORM))?;
-    let value = literal(value.trim()).map_err(|error| error.under(target.trim()))?;
+    let value = literal(value.trim()).map_err(|error| error.within(target.trim()))?;
     let mut rest = steps.into_iter();
     let Some(Step::Key(first)) = rest.next() else {
         return Err(SpecError::new("", format!("{assignment:?} names no field"), FORM));

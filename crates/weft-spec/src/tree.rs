@@ -114,7 +114,7 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
         Given::Array(items) => {
             let mut array = Vec::with_capacity(items.len());
             for (i, item) in items.into_iter().enumerate() {
-                match from_json(item).map_err(|error| error.under(&format!("[{i}]")))? {
+                match from_json(item).map_err(|error| error.within(&format!("[{i}]")))? {
                     Some(value) => array.push(value),
                     None => return Err(SpecError::new(format!("[{i}]"), "null", "a value")),
                 }
@@ -124,7 +124,7 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
         Given::Object(fields) => {
             let mut table = Table::new();
             for (key, field) in fields {
-                if let Some(value) = from_json(field).map_err(|error| error.under(&key))? {
+                if let Some(value) = from_json(field).map_err(|error| error.within(&key))? {
                     table.insert(key, value);
                 }
             }
@@ -259,7 +259,7 @@ impl<'de> de::SeqAccess<'de> for Items {
         self.next += 1;
         seed.deserialize(Tree(value))
             .map(Some)
-            .map_err(|error| error.under(&format!("[{index}]")))
+            .map_err(|error| error.within(&format!("[{index}]")))
     }
     fn size_hint(&self) -> Option<usize> {
         Some(self.left.len())
@@ -284,14 +284,14 @@ impl<'de> de::MapAccess<'de> for Fields {
         let Some((key, value)) = self.value.take() else {
             return Err(de::Error::custom("a value without its key"));
         };
-        seed.deserialize(Tree(value)).map_err(|error| error.under(&key))
+        seed.deserialize(Tree(value)).map_err(|error| error.within(&key))
     }
 }
 
 impl de::Error for SpecError {
     /// A [`SpecError`] that went through another error type comes back whole.
     fn custom<T: std::fmt::Display>(message: T) -> Self {
-        Self::recovered(&message.to_string())
+        Self::from_serde_error(&message.to_string())
     }
     fn invalid_type(given: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         SpecError::new("", unexpected(&given), in_words(&expected.to_string()))

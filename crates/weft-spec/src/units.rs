@@ -41,7 +41,7 @@ pub struct Size(pub u64);
 
 /// A queue threshold: packets or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Amount {
+pub enum QueueSize {
     /// So many packets, whatever their size.
     Packets(u32),
     /// So many bytes on the wire.
@@ -110,7 +110,7 @@ const PACKETS: Dimension = Dimension {
     examples: &["100 packets"],
 };
 
-/// For messages and the schema only: [`Amount::from_str`] reads the one or the other above.
+/// For messages and the schema only: [`QueueSize::from_str`] reads the one or the other above.
 const AMOUNT: Dimension = Dimension {
     what: "packets or bytes",
     units: &[
@@ -154,14 +154,14 @@ impl FromStr for Size {
     }
 }
 
-impl FromStr for Amount {
+impl FromStr for QueueSize {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let trimmed = text.trim_end();
         let amount = if trimmed.ends_with("packets") || trimmed.ends_with("packet") {
-            PACKETS.parse(text).map(|n| Amount::Packets(n as u32))
+            PACKETS.parse(text).map(|n| QueueSize::Packets(n as u32))
         } else {
-            SIZE.parse(text).map(Amount::Bytes)
+            SIZE.parse(text).map(QueueSize::Bytes)
         };
         // Whatever is wrong, both kinds of threshold are allowed.
         amount.map_err(|error| SpecError {
@@ -189,12 +189,12 @@ impl fmt::Display for Size {
     }
 }
 
-impl fmt::Display for Amount {
+impl fmt::Display for QueueSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Amount::Packets(1) => f.write_str("1 packet"),
-            Amount::Packets(n) => write!(f, "{n} packets"),
-            Amount::Bytes(n) => Size(*n).fmt(f),
+            QueueSize::Packets(1) => f.write_str("1 packet"),
+            QueueSize::Packets(n) => write!(f, "{n} packets"),
+            QueueSize::Bytes(n) => Size(*n).fmt(f),
         }
     }
 }
@@ -202,4 +202,4 @@ impl fmt::Display for Amount {
 text_in_specs!(Time, TIME);
 text_in_specs!(Rate, RATE);
 text_in_specs!(Size, SIZE);
-text_in_specs!(Amount, AMOUNT);
+text_in_specs!(QueueSize, AMOUNT);

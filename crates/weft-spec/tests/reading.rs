@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use weft_spec::{
-    Amount, Mark, PROFILES, Recovery, Spec, SpecError, Time, apply_override, read_table, to_table,
+    Mark, PROFILES, QueueSize, Recovery, Spec, SpecError, Time, apply_override, read_table, to_table,
 };
 
 const INCAST: &str = r#"
@@ -55,7 +55,7 @@ fn a_spec_and_its_defaults() {
     assert_eq!(spec.topology.params["senders"].as_integer(), Some(30));
     assert_eq!(
         spec.queues.host(),
-        (Amount::Packets(1000), Mark::At(Amount::Packets(10)))
+        (QueueSize::Packets(1000), Mark::At(QueueSize::Packets(10)))
     );
     assert_eq!(spec.transports["amp"].cc.parameters["gamma"], 2.0);
     assert_eq!(spec.transports["dctcp"].subflows, 1);
@@ -268,7 +268,7 @@ fn an_override_takes_toml_values_and_plain_text() {
         ],
     )
     .unwrap();
-    assert_eq!(spec.queues.limit, Amount::Bytes(150_000));
+    assert_eq!(spec.queues.limit, QueueSize::Bytes(150_000));
     assert_eq!(spec.queues.mark, Mark::Off);
     assert_eq!(spec.traffic[0].params["flows"].as_integer(), Some(10));
     assert_eq!(spec.seed, 7);

@@ -1,7 +1,7 @@
 //! Quantities with units: what is understood, what is refused and how, and that Display and parse agree.
 
 use proptest::prelude::*;
-use weft_spec::{Amount, Mark, Rate, Size, Time};
+use weft_spec::{Mark, QueueSize, Rate, Size, Time};
 
 fn refusal<T: std::str::FromStr<Err = weft_spec::SpecError> + std::fmt::Debug>(text: &str) -> String {
     text.parse::<T>().unwrap_err().to_string()
@@ -22,12 +22,12 @@ fn the_usual_quantities() {
     assert_eq!("128KiB".parse(), Ok(Size(131_072)));
     assert_eq!("0.5KiB".parse(), Ok(Size(512)));
     assert_eq!("1GiB".parse(), Ok(Size(1 << 30)));
-    assert_eq!("100 packets".parse(), Ok(Amount::Packets(100)));
-    assert_eq!("1 packet".parse(), Ok(Amount::Packets(1)));
-    assert_eq!("150KB".parse(), Ok(Amount::Bytes(150_000)));
-    assert_eq!("1.5KB".parse(), Ok(Amount::Bytes(1_500)));
+    assert_eq!("100 packets".parse(), Ok(QueueSize::Packets(100)));
+    assert_eq!("1 packet".parse(), Ok(QueueSize::Packets(1)));
+    assert_eq!("150KB".parse(), Ok(QueueSize::Bytes(150_000)));
+    assert_eq!("1.5KB".parse(), Ok(QueueSize::Bytes(1_500)));
     assert_eq!("off".parse(), Ok(Mark::Off));
-    assert_eq!("10 packets".parse(), Ok(Mark::At(Amount::Packets(10))));
+    assert_eq!("10 packets".parse(), Ok(Mark::At(QueueSize::Packets(10))));
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn what_is_refused_says_why_and_what_is_allowed() {
     );
     assert!(refusal::<Time>("2 weeks").contains("has the unit \"weeks\""));
     assert!(refusal::<Size>("128K").contains("has the unit \"K\""));
-    assert!(refusal::<Amount>("100").contains("such as \"100 packets\""));
-    assert!(refusal::<Amount>("1.5 packets").contains("not a whole number of packets"));
-    assert!(refusal::<Amount>("4294967296 packets").contains("is more than 4294967295 packets"));
+    assert!(refusal::<QueueSize>("100").contains("such as \"100 packets\""));
+    assert!(refusal::<QueueSize>("1.5 packets").contains("not a whole number of packets"));
+    assert!(refusal::<QueueSize>("4294967296 packets").contains("is more than 4294967295 packets"));
     assert!(refusal::<Mark>("none").contains("\"off\", or"));
 }
 
@@ -89,7 +89,7 @@ fn display_takes_the_shortest_exact_form() {
     assert_eq!(Size(1 << 20).to_string(), "1MiB");
     assert_eq!(Size(0).to_string(), "0B");
     assert_eq!(Rate(10_000_000_000).to_string(), "10Gbps");
-    assert_eq!(Amount::Packets(1).to_string(), "1 packet");
+    assert_eq!(QueueSize::Packets(1).to_string(), "1 packet");
     assert_eq!(Mark::Off.to_string(), "off");
 }
 
@@ -105,7 +105,7 @@ proptest! {
 
     #[test]
     fn amount_round_trips(packets: bool, n: u32) {
-        let amount = if packets { Amount::Packets(n) } else { Amount::Bytes(n.into()) };
+        let amount = if packets { QueueSize::Packets(n) } else { QueueSize::Bytes(n.into()) };
         prop_assert_eq!(amount.to_string().parse(), Ok(amount));
     }
 
@@ -121,7 +121,7 @@ proptest! {
     fn any_text_is_answered(text in "(?s).{0,15}") {
         for refusal in [
             text.parse::<Time>().err(), text.parse::<Rate>().err(), text.parse::<Size>().err(),
-            text.parse::<Amount>().err(), text.parse::<Mark>().err(),
+            text.parse::<QueueSize>().err(), text.parse::<Mark>().err(),
         ].into_iter().flatten() {
             let line = refusal.to_string();
             prop_assert!(!line.contains('\n') && line.contains("; allowed: "));
@@ -133,7 +133,7 @@ proptest! {
     /// Close to well-formed: numbers of any length with any unit either parse or are refused.
     #[test]
     fn near_misses_are_answered(text in "-?[0-9]{0,30}\\.?[0-9]{0,45} ?(s|us|ps|min|Gbps|TiB|KB|packets?|)") {
-        let _ = (text.parse::<Time>(), text.parse::<Rate>(), text.parse::<Size>(), text.parse::<Amount>());
+        let _ = (text.parse::<Time>(), text.parse::<Rate>(), text.parse::<Size>(), text.parse::<QueueSize>());
     }
 
     /// The published pattern and the parser agree on what is well-formed (values apart).

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
 use crate::opening::Opening;
-use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern};
+use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
 
 /// A flow from each host to each other, among some hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,12 +31,12 @@ fn all() -> HostSet {
 }
 
 impl Pattern for AllToAll {
-    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+    fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let opening = Opening::new(self.size, self.start, self.jitter)?;
         let hosts = self
             .hosts
             .resolve(context)
-            .map_err(|error| error.under("hosts"))?;
+            .map_err(|error| error.within("hosts"))?;
         let n = hosts.len() as u64;
         if n < 2 || n * (n - 1) > MAX_FLOWS {
             let allowed = format!("at least 2 hosts, and at most {MAX_FLOWS} flows");

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, Size, SpecError, Time};
 
 use crate::matrix::to_itself;
-use crate::{Context, Flow, HostSet, MAX_FLOWS, Pairs, Pattern, random};
+use crate::{Flow, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext, random};
 
 /// Flows between pairs of hosts: given as `pairs`, or as `from` and `to`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +51,7 @@ fn one() -> u32 {
 }
 
 impl Pattern for Bulk {
-    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+    fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         self.check_times()?;
         let mut random = context.random();
         let matrix = match &self.pairs {
@@ -135,9 +135,9 @@ impl Bulk {
     }
 
     /// Pairs made of `from` and `to`.
-    fn matched(&self, context: &Context<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
+    fn matched(&self, context: &PatternContext<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
         let side = |set: &Option<HostSet>, field: &str| match set {
-            Some(set) => set.resolve(context).map_err(|error| error.under(field)),
+            Some(set) => set.resolve(context).map_err(|error| error.within(field)),
             None => Err(SpecError::new(field, "missing", "from and to, or pairs")),
         };
         let (from, to) = (side(&self.from, "from")?, side(&self.to, "to")?);
@@ -155,7 +155,7 @@ impl Bulk {
             }
         };
         match pairs.iter().find(|(from, to)| from == to) {
-            Some(&(host, _)) => Err(to_itself(host, context).under("to")),
+            Some(&(host, _)) => Err(to_itself(host, context).within("to")),
             None => Ok(pairs),
         }
     }

@@ -8,7 +8,10 @@ use weft_spec::{Rate, Size, SpecError, Time};
 
 use crate::matrix::Matrix;
 use crate::random::{self, Streams};
-use crate::{Classes, Context, Flow, HostSet, MAX_FLOWS, Pairs, Pattern, Program, SizeDistribution, Step};
+use crate::{
+    Action, Flow, FlowClasses, FlowGenerator, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext,
+    SizeDistribution,
+};
 
 /// Every sender has flows in loops: when one is fully acknowledged, its successor opens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +55,7 @@ fn one() -> u32 {
 }
 
 impl Pattern for ClosedLoop {
-    fn program(&self, context: &Context<'_>) -> Result<Option<Arc<dyn Program>>, SpecError> {
+    fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
         let mut random = context.random();
         let matrix = self
             .pairs
@@ -89,7 +92,11 @@ impl Pattern for ClosedLoop {
 }
 
 /// Refuses a start that is not before `stop` or the end of the experiment.
-pub(crate) fn check_stop(start: Time, stop: Option<Time>, context: &Context<'_>) -> Result<(), SpecError> {
+pub(crate) fn check_stop(
+    start: Time,
+    stop: Option<Time>,
+    context: &PatternContext<'_>,
+) -> Result<(), SpecError> {
     match stop {
         Some(stop) if stop <= start => {
             let given = format!("{stop} is not after the start");
@@ -115,7 +122,7 @@ struct Loops {
     width: u32,
     size: SizeDistribution,
     streams: Streams,
-    classes: Classes,
+    classes: FlowClasses,
     traffic: u32,
     start: Time,
     jitter: Time,
@@ -124,7 +131,7 @@ struct Loops {
     stop: Time,
 }
 
-impl Program for Loops {
+impl FlowGenerator for Loops {
     fn flow(&self, n: u32) -> Flow {
         let mut random = self.streams.nth(n);
         let sender = (n % self.width) as usize % self.matrix.senders.len();
@@ -145,10 +152,10 @@ impl Program for Loops {
         }
     }
 
-    fn first(&self) -> Vec<(Time, u32, Step)> {
+    fn timed_actions(&self) -> Vec<(Time, u32, Action)> {
         let first = |n| {
             let flow = self.flow(n);
-            (flow.start, flow.from, Step::Open(n))
+            (flow.start, flow.from, Action::OpenFlow(n))
         };
         // Jitter may reach past the stop.
         (0..self.width)
@@ -157,13 +164,13 @@ impl Program for Loops {
             .collect()
     }
 
-    fn acknowledged(&self, n: u32, now: Time) -> Option<(Time, Step)> {
+    fn on_acked(&self, n: u32, now: Time) -> Option<(Time, Action)> {
         let at = Time(now.0.saturating_add(self.pause.0));
         let next = n.checked_add(self.width)?;
-        (at < self.stop).then_some((at, Step::Open(next)))
+        (at < self.stop).then_some((at, Action::OpenFlow(next)))
     }
 
-    fn ends(&self) -> (Vec<u32>, Vec<u32>) {
+    fn hosts(&self) -> (Vec<u32>, Vec<u32>) {
         (self.matrix.senders.clone(), self.matrix.receivers())
     }
 }

@@ -29,7 +29,7 @@ pub struct Flow {
 
 /// A transport and the class whose flows it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Class {
+pub struct FlowClass {
     /// Index of the transport.
     pub transport: u32,
     /// Index of the class.
@@ -38,16 +38,16 @@ pub struct Class {
 
 /// The classes of a traffic entry: flows below a threshold go one way, larger ones another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Classes {
+pub struct FlowClasses {
     /// Thresholds, rising, each with the class of what is smaller (and not below an earlier threshold).
-    pub below: Vec<(Size, Class)>,
+    pub below: Vec<(Size, FlowClass)>,
     /// The class of everything else.
-    pub rest: Class,
+    pub rest: FlowClass,
 }
 
-impl Classes {
+impl FlowClasses {
     /// The class of a flow of this size; a flow without one is larger than any.
-    pub fn of(&self, size: Option<Size>) -> Class {
+    pub fn of(&self, size: Option<Size>) -> FlowClass {
         let found = size.and_then(|size| self.below.iter().find(|(threshold, _)| size < *threshold));
         found.map_or(self.rest, |&(_, class)| class)
     }

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time, read_text};
 
-use crate::{Context, Flow, HostRef, MAX_FLOWS, Pattern};
+use crate::{Flow, HostRef, MAX_FLOWS, Pattern, PatternContext};
 
 /// Enough for as many flows as there may be.
 const MOST_BYTES: u64 = 128 << 20;
@@ -58,7 +58,7 @@ enum Line<'a> {
 }
 
 impl Pattern for FlowList {
-    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+    fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let refuse = |line: Option<usize>, (given, allowed): Wrong| {
             let place = line.map_or(String::new(), |line| format!("line {}: ", line + 1));
             SpecError::new("file", format!("{}: {place}{given}", self.file), allowed)
@@ -97,7 +97,7 @@ impl FlowList {
 /// The flows of all lines; `parse` is called with each line that says something, and whether it is the first.
 fn collect<'a>(
     text: &'a str,
-    context: &Context<'_>,
+    context: &PatternContext<'_>,
     refuse: impl Fn(Option<usize>, Wrong) -> SpecError,
     mut parse: impl FnMut(bool, &'a str) -> Result<Line<'a>, Wrong>,
 ) -> Result<Vec<Flow>, SpecError> {

@@ -7,7 +7,7 @@ use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_spec::SpecError;
 
-use crate::Context;
+use crate::PatternContext;
 
 /// A host by its name ("h3") or its index (3).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl HostRef {
     ///
     /// # Errors
     /// Without a path: there is no such host.
-    pub fn resolve(&self, context: &Context<'_>) -> Result<u32, SpecError> {
+    pub fn resolve(&self, context: &PatternContext<'_>) -> Result<u32, SpecError> {
         let found = match self {
             HostRef::Index(index) => Some(*index).filter(|&i| (i as usize) < context.hosts.len()),
             HostRef::Name(name) => context.host(name),
@@ -50,7 +50,7 @@ impl HostSet {
     ///
     /// # Errors
     /// There is no such host, or the range is empty; the path leads into the list.
-    pub fn resolve(&self, context: &Context<'_>) -> Result<Vec<u32>, SpecError> {
+    pub fn resolve(&self, context: &PatternContext<'_>) -> Result<Vec<u32>, SpecError> {
         match self {
             HostSet::One(host) => Ok(vec![host.resolve(context)?]),
             HostSet::All => Ok((0..context.hosts.len() as u32).collect()),
@@ -74,7 +74,7 @@ impl HostSet {
                 for (i, item) in items.iter().enumerate() {
                     hosts.extend(
                         item.resolve(context)
-                            .map_err(|error| error.under(&format!("[{i}]")))?,
+                            .map_err(|error| error.within(&format!("[{i}]")))?,
                     );
                 }
                 Ok(hosts)
@@ -83,7 +83,7 @@ impl HostSet {
     }
 }
 
-fn existing(context: &Context<'_>) -> String {
+fn existing(context: &PatternContext<'_>) -> String {
     let count = context.hosts.len();
     match (context.hosts.first(), context.hosts.last()) {
         (Some(first), Some(last)) => {

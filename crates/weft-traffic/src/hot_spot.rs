@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
 use crate::opening::Opening;
-use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern};
+use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
 
 /// Flows from every host: a share goes to a few hosts, the rest to any others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ fn one() -> u32 {
 }
 
 impl Pattern for HotSpot {
-    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+    fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let opening = Opening::new(self.size, self.start, self.jitter)?;
         if !(0.0..=1.0).contains(&self.share) {
             return Err(SpecError::new("share", self.share.to_string(), "0 to 1"));
@@ -49,7 +49,7 @@ impl Pattern for HotSpot {
         let spots = self
             .spots
             .resolve(context)
-            .map_err(|error| error.under("spots"))?;
+            .map_err(|error| error.within("spots"))?;
         let mut seen = HashSet::new();
         if let Some(&twice) = spots.iter().find(|&&spot| !seen.insert(spot)) {
             let given = format!("{:?} is given twice", context.hosts[twice as usize]);

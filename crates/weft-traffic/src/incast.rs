@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
-use crate::{Context, Flow, HostRef, HostSet, MAX_FLOWS, Pattern, random};
+use crate::{Flow, HostRef, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
 
 /// Rounds of flows to one receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ fn one() -> u32 {
 }
 
 impl Pattern for Incast {
-    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+    fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let every = self.check()?;
         let (senders, to) = self.ends(context)?;
         let mut random = context.random();
@@ -64,7 +64,7 @@ impl Pattern for Incast {
         Ok(flows)
     }
 
-    fn at_once(&self) -> u64 {
+    fn min_concurrent_flows(&self) -> u64 {
         if self.gap == Time(0) && self.jitter == Time(0) {
             self.flows.into()
         } else {
@@ -136,16 +136,16 @@ impl Incast {
     }
 
     /// Senders, at least one, and the receiver.
-    fn ends(&self, context: &Context<'_>) -> Result<(Vec<u32>, u32), SpecError> {
+    fn ends(&self, context: &PatternContext<'_>) -> Result<(Vec<u32>, u32), SpecError> {
         let to = match &self.to {
-            Some(host) => host.resolve(context).map_err(|error| error.under("to"))?,
+            Some(host) => host.resolve(context).map_err(|error| error.within("to"))?,
             None => (context.hosts.len() as u32).saturating_sub(1),
         };
         let senders = match &self.from {
             None | Some(HostSet::All) => (0..context.hosts.len() as u32)
                 .filter(|&host| host != to)
                 .collect(),
-            Some(set) => set.resolve(context).map_err(|error| error.under("from"))?,
+            Some(set) => set.resolve(context).map_err(|error| error.within("from"))?,
         };
         if senders.is_empty() {
             return Err(SpecError::new(

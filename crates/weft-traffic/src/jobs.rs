@@ -17,7 +17,10 @@ use weft_spec::{Size, SpecError, Time};
 
 use crate::closed_loop::check_stop;
 use crate::random::{self, Streams};
-use crate::{Classes, Context, Delivery, Flow, HostSet, Job, Pattern, Program, SizeDistribution, Step};
+use crate::{
+    Action, Flow, FlowClasses, FlowGenerator, HostSet, Job, OnDelivered, Pattern, PatternContext,
+    SizeDistribution,
+};
 
 /// Jobs of one client and several servers each; several jobs may run concurrently.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,11 +62,11 @@ fn one() -> u32 {
 const MAX_SLOTS: u32 = 1_000_000;
 
 impl Pattern for Jobs {
-    fn program(&self, context: &Context<'_>) -> Result<Option<Arc<dyn Program>>, SpecError> {
+    fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
         let set = |set: &Option<HostSet>, field: &str| -> Result<Vec<u32>, SpecError> {
             let mut hosts = match set {
                 None => (0..context.hosts.len() as u32).collect(),
-                Some(set) => set.resolve(context).map_err(|error| error.under(field))?,
+                Some(set) => set.resolve(context).map_err(|error| error.within(field))?,
             };
             hosts.sort_unstable();
             hosts.dedup();
@@ -112,7 +115,7 @@ struct JobProgram {
     /// Sorted.
     servers: Vec<u32>,
     streams: Streams,
-    classes: Classes,
+    classes: FlowClasses,
     traffic: u32,
 }
 
@@ -140,7 +143,7 @@ impl JobProgram {
     }
 }
 
-impl Program for JobProgram {
+impl FlowGenerator for JobProgram {
     fn flow(&self, n: u32) -> Flow {
         let servers = self.spec.servers;
         let (job, i) = (n / self.flows_a_job(), n % self.flows_a_job());
@@ -168,10 +171,10 @@ impl Program for JobProgram {
         }
     }
 
-    fn first(&self) -> Vec<(Time, u32, Step)> {
+    fn timed_actions(&self) -> Vec<(Time, u32, Action)> {
         let first = |job| {
             let (start, client, _) = self.draw(job);
-            (start, client, Step::Begin(job))
+            (start, client, Action::StartJob(job))
         };
         // Jitter may reach past the stop.
         (0..self.spec.slots)
@@ -180,12 +183,12 @@ impl Program for JobProgram {
             .collect()
     }
 
-    fn delivered(&self, n: u32) -> Delivery {
+    fn on_delivered(&self, n: u32) -> OnDelivered {
         let servers = self.spec.servers;
         if n % self.flows_a_job() < servers {
-            Delivery::Request(n + servers)
+            OnDelivered::Reply(n + servers)
         } else {
-            Delivery::Block(n / self.flows_a_job())
+            OnDelivered::JobBlock(n / self.flows_a_job())
         }
     }
 
@@ -203,14 +206,14 @@ impl Program for JobProgram {
         Some(n / self.flows_a_job())
     }
 
-    fn after(&self, n: u32, now: Time) -> Option<u32> {
+    fn next_job(&self, n: u32, now: Time) -> Option<u32> {
         let next = n.checked_add(self.spec.slots)?;
         // All its flows must have numbers.
         next.checked_add(1)?.checked_mul(self.flows_a_job())?;
         (now < self.stop()).then_some(next)
     }
 
-    fn ends(&self) -> (Vec<u32>, Vec<u32>) {
+    fn hosts(&self) -> (Vec<u32>, Vec<u32>) {
         let mut all: Vec<u32> = self.clients.iter().chain(&self.servers).copied().collect();
         all.sort_unstable();
         all.dedup();

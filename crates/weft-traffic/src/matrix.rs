@@ -8,7 +8,7 @@ use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_spec::{SpecError, from_table};
 
-use crate::{Context, HostRef, HostSet, random};
+use crate::{HostRef, HostSet, PatternContext, random};
 
 /// Who sends to whom, as a spec says it.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,7 +110,7 @@ impl Pairs {
         &self,
         from: Option<&HostSet>,
         to: Option<&HostSet>,
-        context: &Context<'_>,
+        context: &PatternContext<'_>,
         random: &mut impl Rng,
     ) -> Result<Matrix, SpecError> {
         let hosts = context.hosts.len() as u32;
@@ -156,14 +156,14 @@ impl Pairs {
                     && senders.contains(&only)
                 {
                     let field = if to.is_some() { "to" } else { "pairs" };
-                    return Err(to_itself(only, context).under(field));
+                    return Err(to_itself(only, context).within(field));
                 }
                 Ok(Matrix {
                     senders,
                     rule: Rule::Random(receivers),
                 })
             }
-            Pairs::Staggered(staggered) => staggered.resolve(senders, context).map_err(|e| e.under("pairs")),
+            Pairs::Staggered(staggered) => staggered.resolve(senders, context).map_err(|e| e.within("pairs")),
             Pairs::Listed(listed) => {
                 let (senders, receivers) = listed_pairs(listed, context)?.into_iter().unzip();
                 Ok(Matrix {
@@ -177,7 +177,7 @@ impl Pairs {
 
 /// A set of at least one host.
 fn some(hosts: Result<Vec<u32>, SpecError>, field: &str) -> Result<Vec<u32>, SpecError> {
-    let hosts = hosts.map_err(|error| error.under(field))?;
+    let hosts = hosts.map_err(|error| error.within(field))?;
     if hosts.is_empty() {
         return Err(SpecError::new(field, "no hosts", "at least one host"));
     }
@@ -185,7 +185,7 @@ fn some(hosts: Result<Vec<u32>, SpecError>, field: &str) -> Result<Vec<u32>, Spe
 }
 
 impl Staggered {
-    fn resolve(self, senders: Vec<u32>, context: &Context<'_>) -> Result<Matrix, SpecError> {
+    fn resolve(self, senders: Vec<u32>, context: &PatternContext<'_>) -> Result<Matrix, SpecError> {
         for (field, p) in [("tor", self.tor), ("pod", self.pod)] {
             if !(0.0..=1.0).contains(&p) {
                 return Err(SpecError::new(field, p.to_string(), "probabilities from 0 to 1"));
@@ -235,17 +235,17 @@ impl Staggered {
     }
 }
 
-fn listed_pairs(listed: &[[HostRef; 2]], context: &Context<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
+fn listed_pairs(listed: &[[HostRef; 2]], context: &PatternContext<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
     let mut pairs = Vec::with_capacity(listed.len());
     for (i, pair) in listed.iter().enumerate() {
         let [from, to] = [0, 1].map(|side| {
             pair[side]
                 .resolve(context)
-                .map_err(|error| error.under(&format!("pairs[{i}][{side}]")))
+                .map_err(|error| error.within(&format!("pairs[{i}][{side}]")))
         });
         let (from, to) = (from?, to?);
         if from == to {
-            return Err(to_itself(from, context).under(&format!("pairs[{i}]")));
+            return Err(to_itself(from, context).within(&format!("pairs[{i}]")));
         }
         pairs.push((from, to));
     }
@@ -253,7 +253,7 @@ fn listed_pairs(listed: &[[HostRef; 2]], context: &Context<'_>) -> Result<Vec<(u
 }
 
 /// A host would send to itself.
-pub(crate) fn to_itself(host: u32, context: &Context<'_>) -> SpecError {
+pub(crate) fn to_itself(host: u32, context: &PatternContext<'_>) -> SpecError {
     let name = context.hosts[host as usize];
     SpecError::new(
         "",
@@ -292,7 +292,7 @@ impl<'de> Deserialize<'de> for Pairs {
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Pairs, A::Error> {
                 let table = toml::Table::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-                let staggered = from_table(&table).map_err(|error| error.carried::<A::Error>())?;
+                let staggered = from_table(&table).map_err(|error| error.to_serde_error::<A::Error>())?;
                 Ok(Pairs::Staggered(staggered))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Pairs, A::Error> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
 use crate::opening::Opening;
-use crate::{Context, Flow, HostSet, MAX_FLOWS, Pattern};
+use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
 
 /// A flow from each sender to each of several receivers that are drawn for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,9 +35,9 @@ fn all() -> HostSet {
 }
 
 impl Pattern for OneToMany {
-    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+    fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let opening = Opening::new(self.size, self.start, self.jitter)?;
-        let senders = self.from.resolve(context).map_err(|error| error.under("from"))?;
+        let senders = self.from.resolve(context).map_err(|error| error.within("from"))?;
         let others = context.hosts.len().saturating_sub(1);
         let each = self.receivers as usize;
         if each == 0 || each > others || (each as u64) * senders.len() as u64 > MAX_FLOWS {

@@ -3,7 +3,7 @@
 use rand::Rng;
 use weft_spec::{Size, SpecError, Time};
 
-use crate::{Context, Flow, random};
+use crate::{Flow, PatternContext, random};
 
 /// Flows of one size that open at a time or a little later.
 pub(crate) struct Opening {
@@ -27,7 +27,7 @@ impl Opening {
     }
 
     /// The next flow, opened later than the start by a time drawn for it.
-    pub fn flow(&self, context: &Context<'_>, from: u32, to: u32, random: &mut impl Rng) -> Flow {
+    pub fn flow(&self, context: &PatternContext<'_>, from: u32, to: u32, random: &mut impl Rng) -> Flow {
         let start = Time(self.start.0 + random::up_to(self.jitter, random).0);
         context.flow(from, to, self.size, start)
     }

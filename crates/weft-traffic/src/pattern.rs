@@ -7,12 +7,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weft_spec::{Entry, Loaded, Rate, Size, SpecError, Time, from_table, to_table};
+use weft_spec::{Entry, Parsed, Rate, Size, SpecError, Time, from_table, to_table};
 
 use crate::random::Streams;
 use crate::{
-    AllToAll, Bulk, Class, Classes, ClosedLoop, Flow, FlowList, HotSpot, Incast, Jobs, OneToMany, Poisson,
-    Program, Stride, random,
+    AllToAll, Bulk, ClosedLoop, Flow, FlowClass, FlowClasses, FlowGenerator, FlowList, HotSpot, Incast, Jobs,
+    OneToMany, Poisson, Stride, random,
 };
 
 /// All kinds of traffic.
@@ -65,36 +65,36 @@ pub trait Pattern {
     ///
     /// # Errors
     /// The field that is out of range or names a host that does not exist, by its path among the pattern's own.
-    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+    fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let _ = context;
         Ok(Vec::new())
     }
 
     /// A lower bound of the number of flows open at the same time, known without making them. Implement it if
     /// a number in a spec can make more flows than a machine holds.
-    fn at_once(&self) -> u64 {
+    fn min_concurrent_flows(&self) -> u64 {
         0
     }
 
-    /// The program that opens flows while the experiment runs, if the pattern has one.
+    /// The generator that opens flows while the experiment runs, if the pattern has one.
     ///
     /// # Errors
     /// As for [`flows`](Self::flows).
-    fn program(&self, context: &Context<'_>) -> Result<Option<Arc<dyn Program>>, SpecError> {
+    fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
         let _ = context;
         Ok(None)
     }
 }
 
 /// What a pattern knows in addition to its own fields.
-pub struct Context<'a> {
+pub struct PatternContext<'a> {
     /// Names of the fabric's hosts, in its order.
     pub hosts: &'a [&'a str],
     /// Index of the traffic entry.
     pub traffic: u32,
     /// When the experiment ends.
     pub duration: Time,
-    pub(crate) classes: Classes,
+    pub(crate) classes: FlowClasses,
     /// Links from host to host, 0 where no path leads.
     pub(crate) distance: Option<&'a dyn Fn(u32, u32) -> u32>,
     /// Capacity of each host's links into the network, in the order of `hosts`.
@@ -103,7 +103,7 @@ pub struct Context<'a> {
     seed: u64,
 }
 
-impl<'a> Context<'a> {
+impl<'a> PatternContext<'a> {
     /// For traffic entry `traffic` of an experiment with this seed and without end, in one class, 0.
     pub fn new(hosts: &'a [&'a str], transport: u32, traffic: u32, seed: u64) -> Self {
         let by_name = hosts
@@ -115,9 +115,9 @@ impl<'a> Context<'a> {
             hosts,
             traffic,
             duration: Time::MAX,
-            classes: Classes {
+            classes: FlowClasses {
                 below: Vec::new(),
-                rest: Class { transport, class: 0 },
+                rest: FlowClass { transport, class: 0 },
             },
             distance: None,
             capacities: &[],
@@ -128,13 +128,13 @@ impl<'a> Context<'a> {
 
     /// For an experiment that ends at `duration`.
     #[must_use]
-    pub fn lasting(self, duration: Time) -> Self {
+    pub fn with_duration(self, duration: Time) -> Self {
         Self { duration, ..self }
     }
 
     /// With classes, which say the transport of each flow.
     #[must_use]
-    pub fn with_classes(self, classes: Classes) -> Self {
+    pub fn with_classes(self, classes: FlowClasses) -> Self {
         Self { classes, ..self }
     }
 
@@ -155,7 +155,7 @@ impl<'a> Context<'a> {
 
     /// A flow of this entry that lasts until its data is sent.
     pub(crate) fn flow(&self, from: u32, to: u32, size: Option<Size>, start: Time) -> Flow {
-        let Class { transport, class } = self.classes.of(size);
+        let FlowClass { transport, class } = self.classes.of(size);
         Flow {
             from,
             to,
@@ -194,11 +194,11 @@ where
         name,
         about,
         schema: T::json_schema,
-        load: |table| {
+        parse: |table| {
             let pattern: T = from_table(table)?;
-            Ok(Loaded {
+            Ok(Parsed {
                 params: to_table(&pattern),
-                it: Box::new(pattern),
+                value: Box::new(pattern),
             })
         },
     }

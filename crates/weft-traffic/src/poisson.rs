@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{SpecError, Time};
 
-use crate::{Context, Flow, HostSet, MAX_FLOWS, Pairs, Pattern, SizeDistribution};
+use crate::{Flow, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext, SizeDistribution};
 
 /// Every sender opens flows at the times of a Poisson process of its own, whether or not earlier flows have
 /// ended.
@@ -43,7 +43,7 @@ pub struct Poisson {
 }
 
 impl Pattern for Poisson {
-    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+    fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let stop = self.stop.unwrap_or(context.duration).min(context.duration);
         if stop <= self.start {
             let given = format!("{stop} is not after the start");
@@ -141,7 +141,7 @@ impl Poisson {
     }
 
     /// Mean picoseconds between openings of each of the senders, who are named as often as they have pairs.
-    fn means(&self, pace: Pace, senders: &[u32], context: &Context<'_>) -> Vec<f64> {
+    fn means(&self, pace: Pace, senders: &[u32], context: &PatternContext<'_>) -> Vec<f64> {
         let load = match pace {
             Pace::Interval(mean) => return vec![mean; senders.len()],
             Pace::Rate(rate) => return vec![1e12 / rate; senders.len()],

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Table;
-use weft_spec::{Entry, Loaded, Size, SpecError, find, from_table, to_table};
+use weft_spec::{Entry, Parsed, Size, SpecError, find, from_table, to_table};
 
 use crate::empirical::Empirical;
 
@@ -50,7 +50,7 @@ pub struct SizeDistribution {
     kind: &'static str,
     /// All fields, defaults filled in.
     params: Table,
-    it: Arc<dyn Sizes>,
+    sampler: Arc<dyn Sizes>,
 }
 
 impl SizeDistribution {
@@ -60,22 +60,23 @@ impl SizeDistribution {
     /// There is no such kind, or a field is wrong; the path is relative to the table.
     pub fn new(kind: &str, params: &Table) -> Result<Self, SpecError> {
         let entry = find(SIZES, "kind", kind)?;
-        let Loaded { params, it } = (entry.load)(params).map_err(|error| error.beside(&["kind"]))?;
+        let Parsed { params, value } =
+            (entry.parse)(params).map_err(|error| error.with_known_fields(&["kind"]))?;
         Ok(Self {
             kind: entry.name,
             params,
-            it: Arc::from(it),
+            sampler: Arc::from(value),
         })
     }
 
     /// One size in whole bytes, at least 1 B and at most 1 TB.
     pub fn sample(&self, random: &mut Xoshiro256PlusPlus) -> Size {
-        Size(self.it.draw(random).round().clamp(1.0, LARGEST) as u64)
+        Size(self.sampler.draw(random).round().clamp(1.0, LARGEST) as u64)
     }
 
     /// The mean in bytes; infinite where there is none.
     pub fn mean(&self) -> f64 {
-        self.it.mean()
+        self.sampler.mean()
     }
 }
 
@@ -293,7 +294,7 @@ impl<'de> Deserialize<'de> for SizeDistribution {
                     return Err(E::custom(SpecError::new("", "0B", "a size above 0")));
                 }
                 let params = to_table(&Constant { size });
-                SizeDistribution::new("constant", &params).map_err(|error| error.carried())
+                SizeDistribution::new("constant", &params).map_err(|error| error.to_serde_error())
             }
             fn visit_i64<E: Error>(self, number: i64) -> Result<SizeDistribution, E> {
                 self.visit_f64(number as f64)
@@ -311,10 +312,12 @@ impl<'de> Deserialize<'de> for SizeDistribution {
                 let names: Vec<_> = SIZES.iter().map(|entry| format!("{:?}", entry.name)).collect();
                 match table.remove("kind") {
                     Some(toml::Value::String(kind)) => {
-                        SizeDistribution::new(&kind, &table).map_err(|error| error.carried())
+                        SizeDistribution::new(&kind, &table).map_err(|error| error.to_serde_error())
                     }
-                    Some(other) => Err(SpecError::new("kind", other.to_string(), names.join(", ")).carried()),
-                    None => Err(SpecError::new("kind", "missing", names.join(", ")).carried()),
+                    Some(other) => {
+                        Err(SpecError::new("kind", other.to_string(), names.join(", ")).to_serde_error())
+                    }
+                    None => Err(SpecError::new("kind", "missing", names.join(", ")).to_serde_error()),
                 }
             }
         }
@@ -354,11 +357,11 @@ where
         name,
         about,
         schema: T::json_schema,
-        load: |table| {
+        parse: |table| {
             let sizes = from_table::<T>(table)?.checked()?;
-            Ok(Loaded {
+            Ok(Parsed {
                 params: to_table(&sizes),
-                it: Box::new(sizes),
+                value: Box::new(sizes),
             })
         },
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
 use crate::opening::Opening;
-use crate::{Context, Flow, Pattern};
+use crate::{Flow, Pattern, PatternContext};
 
 /// A flow from every host to the host a fixed number of places further on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ pub struct Stride {
 }
 
 impl Pattern for Stride {
-    fn flows(&self, context: &Context<'_>) -> Result<Vec<Flow>, SpecError> {
+    fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let opening = Opening::new(self.size, self.start, self.jitter)?;
         let hosts = context.hosts.len() as u32;
         if self.stride.is_multiple_of(hosts.max(1)) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use weft_spec::{Size, SpecError, Time, find};
-use weft_traffic::{Context, Flow, TRAFFIC};
+use weft_traffic::{Flow, PatternContext, TRAFFIC};
 
 const HOSTS: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
 
@@ -12,8 +12,8 @@ fn flows(kind: &str, fields: &str) -> Result<Vec<Flow>, SpecError> {
 }
 
 fn flows_among(hosts: &[&str], kind: &str, fields: &str) -> Result<Vec<Flow>, SpecError> {
-    let loaded = (find(TRAFFIC, "kind", kind)?.load)(&fields.parse().unwrap())?;
-    loaded.it.flows(&Context::new(hosts, 3, 5, 1))
+    let loaded = (find(TRAFFIC, "kind", kind)?.parse)(&fields.parse().unwrap())?;
+    loaded.value.flows(&PatternContext::new(hosts, 3, 5, 1))
 }
 
 /// The flows of a file of this name's end, or the complaint with FILE for its name.

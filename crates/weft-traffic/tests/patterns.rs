@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 use weft_spec::{Size, SpecError, Time, find};
-use weft_traffic::{Context, Flow, TRAFFIC};
+use weft_traffic::{Flow, PatternContext, TRAFFIC};
 
 fn names(n: usize) -> Vec<String> {
     (0..n)
@@ -21,8 +21,8 @@ fn names(n: usize) -> Vec<String> {
 fn flows(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Vec<Flow>, SpecError> {
     let names = names(hosts);
     let names: Vec<_> = names.iter().map(String::as_str).collect();
-    let loaded = (find(TRAFFIC, "kind", kind)?.load)(&fields.parse().unwrap())?;
-    loaded.it.flows(&Context::new(&names, 3, 5, seed))
+    let loaded = (find(TRAFFIC, "kind", kind)?.parse)(&fields.parse().unwrap())?;
+    loaded.value.flows(&PatternContext::new(&names, 3, 5, seed))
 }
 
 fn ends(flows: &[Flow]) -> Vec<(u32, u32)> {
@@ -330,13 +330,13 @@ proptest! {
     /// Host sets are written and read as they were.
     #[test]
     fn resolved_fields_give_the_same_flows(from in prop::sample::select(vec!["0", "\"h1\"", "\"0..3\"", "\"all\"", "[0, \"h2\", \"1..2\"]"]), seed: u64) {
-        let loaded = (find(TRAFFIC, "", "bulk").unwrap().load)(&format!("from = {from}\nto = 3").parse().unwrap()).unwrap();
-        let again = (find(TRAFFIC, "", "bulk").unwrap().load)(&loaded.params).unwrap();
+        let loaded = (find(TRAFFIC, "", "bulk").unwrap().parse)(&format!("from = {from}\nto = 3").parse().unwrap()).unwrap();
+        let again = (find(TRAFFIC, "", "bulk").unwrap().parse)(&loaded.params).unwrap();
         prop_assert_eq!(&loaded.params, &again.params);
         let names = names(5);
         let names: Vec<_> = names.iter().map(String::as_str).collect();
-        let context = Context::new(&names, 0, 0, seed);
-        prop_assert_eq!(loaded.it.flows(&context), again.it.flows(&context));
+        let context = PatternContext::new(&names, 0, 0, seed);
+        prop_assert_eq!(loaded.value.flows(&context), again.value.flows(&context));
     }
 
     /// Any value in any field gives flows or a complaint.

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use weft_spec::{Rate, Size, SpecError, Time, find};
-use weft_traffic::{Class, Classes, Context, Delivery, Flow, Program, Step, TRAFFIC};
+use weft_traffic::{
+    Action, Flow, FlowClass, FlowClasses, FlowGenerator, OnDelivered, PatternContext, TRAFFIC,
+};
 
 /// Runs `use_it` with a context of this many hosts in racks of 4 and pods of 8, for an experiment of 10 s.
 fn with<T>(
@@ -12,7 +14,7 @@ fn with<T>(
     fields: &str,
     hosts: usize,
     seed: u64,
-    use_it: impl FnOnce(&dyn weft_traffic::Pattern, &Context<'_>) -> T,
+    use_it: impl FnOnce(&dyn weft_traffic::Pattern, &PatternContext<'_>) -> T,
 ) -> Result<T, SpecError> {
     let names: Vec<String> = (0..hosts).map(|i| format!("h{i}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -25,13 +27,13 @@ fn with<T>(
             6
         }
     };
-    let short = Class {
+    let short = FlowClass {
         transport: 9,
         class: 4,
     };
-    let classes = Classes {
+    let classes = FlowClasses {
         below: vec![(Size(100_000), short)],
-        rest: Class {
+        rest: FlowClass {
             transport: 3,
             class: 5,
         },
@@ -40,13 +42,13 @@ fn with<T>(
     let capacities: Vec<_> = (0..hosts)
         .map(|i| Rate(if i == 0 { 10 } else { 1 } * 1_000_000))
         .collect();
-    let loaded = (find(TRAFFIC, "kind", kind)?.load)(&fields.parse().unwrap())?;
-    let context = Context::new(&names, 0, 5, seed)
-        .lasting(Time::from_ms(10_000))
+    let loaded = (find(TRAFFIC, "kind", kind)?.parse)(&fields.parse().unwrap())?;
+    let context = PatternContext::new(&names, 0, 5, seed)
+        .with_duration(Time::from_ms(10_000))
         .with_classes(classes)
         .with_distance(&distance)
         .with_capacities(&capacities);
-    Ok(use_it(loaded.it.as_ref(), &context))
+    Ok(use_it(loaded.value.as_ref(), &context))
 }
 
 fn flows(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Vec<Flow>, SpecError> {
@@ -55,9 +57,9 @@ fn flows(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Vec<Flow>,
     })?
 }
 
-fn program(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Arc<dyn Program>, SpecError> {
+fn program(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Arc<dyn FlowGenerator>, SpecError> {
     with(kind, fields, hosts, seed, |pattern, context| {
-        pattern.program(context)
+        pattern.generator(context)
     })?
     .map(Option::unwrap)
 }
@@ -156,7 +158,7 @@ fn staggered_matrices_have_their_shares() {
 fn a_loop_keeps_its_sender_and_goes_on_until_it_is_stopped() {
     let fields = "pairs = \"random\"\nsize = { kind = \"exponential\", mean = \"1MB\" }\ncount = 2\nstart = \"1ms\"\npause = \"1us\"\nstop = \"2s\"";
     let loops = program("closed-loop", fields, 16, 3).unwrap();
-    let first = loops.first();
+    let first = loops.timed_actions();
     assert_eq!(first.len(), 32);
     assert!(first.iter().all(|(time, ..)| *time == Time::from_us(1_000)));
     let from: Vec<_> = first.iter().map(|(_, host, _)| *host).collect();
@@ -164,10 +166,10 @@ fn a_loop_keeps_its_sender_and_goes_on_until_it_is_stopped() {
         &from[..17],
         &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0]
     );
-    let next = loops.acknowledged(5, Time::from_ms(7));
-    assert_eq!(next, Some((Time::from_us(7_001), Step::Open(37))));
+    let next = loops.on_acked(5, Time::from_ms(7));
+    assert_eq!(next, Some((Time::from_us(7_001), Action::OpenFlow(37))));
     assert_eq!(loops.flow(5).from, loops.flow(37).from);
-    assert_eq!(loops.acknowledged(5, Time::from_ms(2_000)), None);
+    assert_eq!(loops.on_acked(5, Time::from_ms(2_000)), None);
     let drawn: HashSet<_> = (0..100).map(|i| loops.flow(5 + 32 * i).to).collect();
     assert!(
         drawn.len() > 10 && !drawn.contains(&5),
@@ -183,7 +185,7 @@ fn a_loop_keeps_its_sender_and_goes_on_until_it_is_stopped() {
 fn jobs_ask_distinct_servers_and_end_with_the_last_block() {
     let fields = "servers = 10\nrequest = \"2KB\"\nblock = \"64KB\"\nslots = 8\nstop = \"1s\"";
     let jobs = program("jobs", fields, 16, 3).unwrap();
-    assert_eq!(jobs.first().len(), 8);
+    assert_eq!(jobs.timed_actions().len(), 8);
     let mut clients = HashMap::new();
     for number in 0..4_000 {
         let job = jobs.job(number).unwrap();
@@ -202,10 +204,13 @@ fn jobs_ask_distinct_servers_and_end_with_the_last_block() {
                 (server, job.client, Some(Size(64_000)))
             );
             assert_eq!(
-                jobs.delivered(number * 20 + i),
-                Delivery::Request(number * 20 + 10 + i)
+                jobs.on_delivered(number * 20 + i),
+                OnDelivered::Reply(number * 20 + 10 + i)
             );
-            assert_eq!(jobs.delivered(number * 20 + 10 + i), Delivery::Block(number));
+            assert_eq!(
+                jobs.on_delivered(number * 20 + 10 + i),
+                OnDelivered::JobBlock(number)
+            );
         }
     }
     // 250 of each, standard deviation 15.
@@ -213,8 +218,8 @@ fn jobs_ask_distinct_servers_and_end_with_the_last_block() {
         clients.len() == 16 && clients.values().all(|n| (180..320).contains(n)),
         "{clients:?}"
     );
-    assert_eq!(jobs.after(3, Time::from_ms(999)), Some(11));
-    assert_eq!(jobs.after(3, Time::from_ms(1_000)), None);
+    assert_eq!(jobs.next_job(3, Time::from_ms(999)), Some(11));
+    assert_eq!(jobs.next_job(3, Time::from_ms(1_000)), None);
 }
 
 /// Jitter of 1 s before a stop after half of it: about 32 of 64 loops or jobs begin, standard deviation 4.
@@ -231,7 +236,7 @@ fn what_jitter_moves_past_the_stop_does_not_begin() {
         let first = |times: &str| {
             program(kind, &format!("{fields}\n{times}"), 16, 3)
                 .unwrap()
-                .first()
+                .timed_actions()
         };
         let begun = first(times);
         assert!((16..48).contains(&begun.len()), "{kind}: {}", begun.len());

@@ -5,16 +5,16 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use weft_fabric::{Fabric, NodeId, PortQueues, Queue, TOPOLOGIES};
-use weft_spec::{Amount, SpecError, find};
+use weft_fabric::{Fabric, NodeId, PortQueues, QueueConfig, TOPOLOGIES};
+use weft_spec::{QueueSize, SpecError, find};
 
 pub const QUEUES: PortQueues = PortQueues {
-    switch: Queue {
-        limit: Amount::Packets(100),
-        mark: Some(Amount::Packets(10)),
+    switch: QueueConfig {
+        limit: QueueSize::Packets(100),
+        mark: Some(QueueSize::Packets(10)),
     },
-    host: Queue {
-        limit: Amount::Packets(1000),
+    host: QueueConfig {
+        limit: QueueSize::Packets(1000),
         mark: None,
     },
 };
@@ -22,7 +22,7 @@ pub const QUEUES: PortQueues = PortQueues {
 pub fn build(kind: &str, fields: &str) -> Result<Fabric, SpecError> {
     let entry = find(TOPOLOGIES, "kind", kind)?;
     let table = fields.parse().unwrap();
-    (entry.load)(&table)?.it.build(&QUEUES)
+    (entry.parse)(&table)?.value.build(&QUEUES)
 }
 
 /// What every topology needs.
@@ -71,7 +71,7 @@ pub fn walk(fabric: &Fabric, first: &[usize], from: NodeId, ports: &[u16]) -> Ve
 
 pub fn path(fabric: &Fabric, from: NodeId, to: NodeId, n: u64) -> Vec<u16> {
     let mut ports = Vec::new();
-    fabric.routing.path(from, to, n, &mut ports);
+    fabric.routing.append_ports(from, to, n, &mut ports);
     ports
 }
 
@@ -122,7 +122,7 @@ pub fn check_shape(fabric: &Fabric) {
 /// Every path from `from` to `to` leads there without passing a node twice, all are different, and those that begin with
 /// the same way have their numbers in a row.
 pub fn check_paths(fabric: &Fabric, first: &[usize], from: NodeId, to: NodeId) {
-    let count = fabric.routing.paths(from, to);
+    let count = fabric.routing.path_count(from, to);
     let branches = fabric.routing.branches(from, to);
     assert_eq!(count % branches, 0, "as many paths in each branch");
     let mut seen = HashSet::new();

@@ -2,7 +2,7 @@
 
 use weft_cc::Response;
 use weft_fabric::{Fabric, Link};
-use weft_spec::Amount;
+use weft_spec::QueueSize;
 
 use super::flows::{ActiveFlow, Phase};
 use crate::equilibrium::EquilibriumSolver;
@@ -157,8 +157,8 @@ fn standing_bits(fabric: &Fabric, link: &Link, settings: Settings) -> f64 {
         return 0.0;
     }
     match link.queue.mark {
-        Some(Amount::Packets(packets)) => f64::from(packets) * settings.packet_bits,
-        Some(Amount::Bytes(bytes)) => 8.0 * bytes as f64,
+        Some(QueueSize::Packets(packets)) => f64::from(packets) * settings.packet_bits,
+        Some(QueueSize::Bytes(bytes)) => 8.0 * bytes as f64,
         None => 0.0,
     }
 }

@@ -1,6 +1,6 @@
 //! The phases of a flow: it opens on its paths, transfers after a handshake, sends its last byte, and is done when that byte arrives.
 
-use weft_paths::{PathPolicy, Paths, Way, seed_of_draws};
+use weft_paths::{PathPolicy, Paths, SubflowDirection, draw_seed};
 use weft_spec::{Profile, Time};
 use weft_traffic::Flow;
 
@@ -103,21 +103,21 @@ impl FlowSimulation {
         };
         let hop = 8.0 * f64::from(transport.profile.wire_size());
         for subflow in 0..transport.subflows {
-            let way = Way {
+            let direction = SubflowDirection {
                 flow: index,
                 subflow,
                 subflows: transport.subflows,
-                back: false,
+                reverse: false,
             };
-            let seed = seed_of_draws(self.plan.spec.seed);
-            let chosen = transport.paths.path(paths, seed, way);
+            let seed = draw_seed(self.plan.spec.seed);
+            let chosen = transport.paths.path(paths, seed, direction);
             let begin = flow_paths.links.len();
             let delay = self.resolver.live_path(
                 fabric,
                 (from, to),
                 chosen,
                 paths.count,
-                (seed, way),
+                (seed, direction),
                 &mut flow_paths.links,
             );
             let path = &flow_paths.links[begin..];

@@ -73,7 +73,7 @@ pub(super) fn choose(
         }
         Some(Indices::Range(from, to)) if from < to => {
             let flows: Result<_, _> = (*from..*to).map(|flow| some.flow(flow)).collect();
-            flows.map_err(|error: SpecError| error.under("flows"))
+            flows.map_err(|error: SpecError| error.within("flows"))
         }
         Some(Indices::Range(from, to)) => {
             let allowed = "a range that is not empty, such as \"0..8\"";
@@ -82,7 +82,7 @@ pub(super) fn choose(
         Some(Indices::Listed(listed)) => {
             let flow = |(i, &flow): (usize, &u32)| {
                 let chosen = some.flow(flow);
-                chosen.map_err(|error| error.under(&format!("flows[{i}]")))
+                chosen.map_err(|error| error.within(&format!("flows[{i}]")))
             };
             listed.iter().enumerate().map(flow).collect()
         }

@@ -38,7 +38,7 @@ impl Probing for PacketProbe {
                         .map(|(_, i)| i),
                 );
             } else if place.contains("->") || at.fabric.links.iter().any(|link| link.layer == place) {
-                let found = links_at(place, at).map_err(|error| error.under(&format!("at[{i}]")))?;
+                let found = links_at(place, at).map_err(|error| error.within(&format!("at[{i}]")))?;
                 links.extend(found);
             } else {
                 let given = format!("{place:?} is no node and no layer");

@@ -1,7 +1,7 @@
 //! What this level can give. What a spec asks beyond it is refused by name.
 
 use weft_run::{Plan, Probe};
-use weft_spec::{Amount, Mark, Nic, Profile, Rate, Size, SpecError, Time, Transport, to_table};
+use weft_spec::{Mark, Nic, Profile, QueueSize, Rate, Size, SpecError, Time, TransportSpec, to_table};
 
 use super::algorithms::{OWN, agree, classic_ecn, in_kernel};
 use super::switch::{LENGTHS, PORTS};
@@ -71,12 +71,12 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     }
     for (name, transport) in &spec.transports {
         self::transport(transport, spec.topology.kind == ONE_PATH)
-            .map_err(|error| error.under(&format!("transports.{name}")))?;
+            .map_err(|error| error.within(&format!("transports.{name}")))?;
     }
     agree(plan)?;
     classic_ecn(plan)?;
     one_profile(plan)?;
-    let at_once = |program: &std::sync::Arc<dyn weft_traffic::Program>| program.first().len();
+    let at_once = |program: &std::sync::Arc<dyn weft_traffic::FlowGenerator>| program.timed_actions().len();
     let flows = plan.flows.len() + plan.programs.iter().map(at_once).sum::<usize>();
     if flows > MOST_FLOWS {
         return refuse(
@@ -128,7 +128,7 @@ fn queues(plan: &Plan) -> Result<(), SpecError> {
         ("queues.host", host_limit, host_mark),
     ] {
         match limit {
-            Amount::Packets(packets) if packets < LENGTHS => {}
+            QueueSize::Packets(packets) if packets < LENGTHS => {}
             _ => {
                 return refuse(
                     format!("{path}.limit"),
@@ -137,14 +137,14 @@ fn queues(plan: &Plan) -> Result<(), SpecError> {
                 );
             }
         }
-        if let Mark::At(amount @ Amount::Bytes(_)) = mark {
+        if let Mark::At(amount @ QueueSize::Bytes(_)) = mark {
             return refuse(format!("{path}.mark"), amount, "packets, or \"off\"");
         }
     }
     Ok(())
 }
 
-fn transport(transport: &Transport, one_path: bool) -> Result<(), SpecError> {
+fn transport(transport: &TransportSpec, one_path: bool) -> Result<(), SpecError> {
     in_kernel(&transport.cc)?;
     if let Some(paths) = &transport.paths
         && !one_path

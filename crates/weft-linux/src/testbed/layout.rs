@@ -112,13 +112,13 @@ impl Layout {
 
 /// Paths between two hosts, as many as have addresses.
 pub fn path_count(fabric: &Fabric, from: NodeId, to: NodeId) -> u32 {
-    fabric.routing.paths(from, to).min(MOST_PATHS) as u32
+    fabric.routing.path_count(from, to).min(MOST_PATHS) as u32
 }
 
 /// The links of a path.
 pub fn path(fabric: &Fabric, from: NodeId, to: NodeId, number: u32) -> Vec<Interface> {
     let mut ports = Vec::new();
-    fabric.routing.path(from, to, number.into(), &mut ports);
+    fabric.routing.append_ports(from, to, number.into(), &mut ports);
     let mut at = from;
     ports
         .iter()
@@ -155,14 +155,14 @@ const MOST_PATHS: u64 = 8;
 
 #[cfg(test)]
 mod tests {
-    use weft_fabric::{PortQueues, Queue, TOPOLOGIES};
-    use weft_spec::{Amount, find};
+    use weft_fabric::{PortQueues, QueueConfig, TOPOLOGIES};
+    use weft_spec::{QueueSize, find};
 
     use super::*;
 
     fn fabric(kind: &str, fields: &str) -> Fabric {
-        let queue = Queue {
-            limit: Amount::Packets(100),
+        let queue = QueueConfig {
+            limit: QueueSize::Packets(100),
             mark: None,
         };
         let queues = PortQueues {
@@ -170,8 +170,8 @@ mod tests {
             host: queue,
         };
         let entry = find(TOPOLOGIES, "kind", kind).unwrap();
-        let loaded = (entry.load)(&weft_spec::read_table(fields).unwrap()).unwrap();
-        loaded.it.build(&queues).unwrap()
+        let loaded = (entry.parse)(&weft_spec::read_table(fields).unwrap()).unwrap();
+        loaded.value.build(&queues).unwrap()
     }
 
     /// Where a packet to `to` goes from `at`, by the routes alone.

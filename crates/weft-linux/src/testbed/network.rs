@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use weft_fabric::{Fabric, NodeId};
-use weft_spec::{Amount, Profile};
+use weft_spec::{Profile, QueueSize};
 
 use super::layout::{Interface, Layout};
 use super::namespace::Namespace;
@@ -159,8 +159,8 @@ fn mac(interface: Interface) -> [u8; 6] {
 fn shaper(fabric: &Fabric, link: usize) -> Shaper {
     let link = &fabric.links[link];
     let limit = match link.queue.limit {
-        Amount::Packets(packets) => packets,
-        Amount::Bytes(_) => 0, // refused before
+        QueueSize::Packets(packets) => packets,
+        QueueSize::Bytes(_) => 0, // refused before
     };
     Shaper {
         rate: (link.rate.0 / 8) as u32,

@@ -7,7 +7,7 @@ use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, TC_EGRESS, TcHookBuild
 use nix::time::{ClockId, clock_gettime};
 use weft_fabric::{Fabric, Link};
 use weft_run::{LinkRecord, QueueRecord};
-use weft_spec::{Amount, Time};
+use weft_spec::{QueueSize, Time};
 
 use super::layout::Interface;
 use super::network::{Network, index};
@@ -64,8 +64,8 @@ impl Switch {
 
     fn configure(&self, port: Interface, link: &Link, wire: u32) -> Result<(), libbpf_rs::Error> {
         let packets = |amount| match amount {
-            Amount::Packets(packets) => packets,
-            Amount::Bytes(_) => u32::MAX, // refused before
+            QueueSize::Packets(packets) => packets,
+            QueueSize::Bytes(_) => u32::MAX, // refused before
         };
         let service_ns = (8e9 * f64::from(wire) / link.rate.0 as f64) as u32;
         let mut value = vec![0; VALUE];

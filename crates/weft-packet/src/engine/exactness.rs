@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use weft_fabric::{Fabric, Link, Node, Queue};
-use weft_spec::{Amount, Rate, Time};
+use weft_fabric::{Fabric, Link, Node, QueueConfig};
+use weft_spec::{QueueSize, Rate, Time};
 
 use super::packet::{DATA, ECT, PROTECTED, Packet};
 use super::random_networks::{Case, NoRouting, any_case};
@@ -312,8 +312,8 @@ proptest! {
 /// Six hosts around a switch, all links and packets alike: packets meet all the time, and then either link goes first equally often.
 #[test]
 fn ties_are_many_and_favour_nobody() {
-    let queue = Queue {
-        limit: Amount::Packets(20),
+    let queue = QueueConfig {
+        limit: QueueSize::Packets(20),
         mark: None,
     };
     let link = |from, to| Link {
@@ -355,8 +355,8 @@ fn ties_are_many_and_favour_nobody() {
 /// Long links at a high rate would bring a node more packets in a lookahead than a sort key can number.
 #[test]
 fn windows_are_short_enough_for_what_arrives() {
-    let queue = Queue {
-        limit: Amount::Packets(20),
+    let queue = QueueConfig {
+        limit: QueueSize::Packets(20),
         mark: None,
     };
     let case = |hosts: u32, gbps: u64, ms| {

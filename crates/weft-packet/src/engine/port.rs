@@ -1,7 +1,7 @@
 //! An output port: a FIFO whose departures are known at enqueue.
 
-use weft_fabric::Queue;
-use weft_spec::{Amount, Rate, Time};
+use weft_fabric::QueueConfig;
+use weft_spec::{QueueSize, Rate, Time};
 
 use super::packet::{CE, ECT, PROTECTED};
 
@@ -41,8 +41,8 @@ pub struct Port {
 /// What only a port's decisions touch.
 #[derive(Clone)]
 pub struct Rules {
-    limit: Amount,
-    mark: Option<Amount>,
+    limit: QueueSize,
+    mark: Option<QueueSize>,
     /// The shortest stale length at which a packet might be marked or dropped, or is probed.
     decide_at: u32,
     /// Packets dropped.
@@ -57,16 +57,16 @@ pub struct Rules {
 
 impl Rules {
     /// `max_packet` is the largest packet's size on the wire, in bytes.
-    pub fn new(queue: Queue, max_packet: u32, probed: bool) -> Self {
-        let packets = |amount: Amount| match amount {
-            Amount::Packets(n) => n,
+    pub fn new(queue: QueueConfig, max_packet: u32, probed: bool) -> Self {
+        let packets = |amount: QueueSize| match amount {
+            QueueSize::Packets(n) => n,
             // Fewer packets than this cannot hold that many bytes, even with the arriving one.
-            Amount::Bytes(b) => u32::try_from(b / u64::from(max_packet))
+            QueueSize::Bytes(b) => u32::try_from(b / u64::from(max_packet))
                 .unwrap_or(u32::MAX)
                 .saturating_sub(1),
         };
         let threshold = queue.mark.map_or(u32::MAX, packets).min(packets(queue.limit));
-        let marks_all = matches!(queue.mark, Some(Amount::Packets(0) | Amount::Bytes(0)));
+        let marks_all = matches!(queue.mark, Some(QueueSize::Packets(0) | QueueSize::Bytes(0)));
         Self {
             limit: queue.limit,
             mark: queue.mark,
@@ -196,9 +196,9 @@ impl Port {
         if *flags & PROTECTED != 0 {
             return true;
         }
-        let exceeds = |amount: Amount, arriving: u64| match amount {
-            Amount::Packets(n) => waiting(self.len) >= n,
-            Amount::Bytes(b) => self.waiting_bytes() + arriving > b,
+        let exceeds = |amount: QueueSize, arriving: u64| match amount {
+            QueueSize::Packets(n) => waiting(self.len) >= n,
+            QueueSize::Bytes(b) => self.waiting_bytes() + arriving > b,
         };
         if exceeds(rules.limit, u64::from(size)) {
             rules.drops += 1;

@@ -1,8 +1,8 @@
 //! A port, which knows departures when packets arrive, beside a queue that is served packet by packet.
 
 use proptest::prelude::*;
-use weft_fabric::Queue;
-use weft_spec::{Amount, Rate, Time};
+use weft_fabric::QueueConfig;
+use weft_spec::{QueueSize, Rate, Time};
 
 use super::exactness::{SIZES, trimmed};
 use super::packet::{CE, ECT, PROTECTED, Packet};
@@ -78,7 +78,7 @@ struct Ports {
 }
 
 impl Ports {
-    fn new(queue: Queue, rate: Rate, delay: Time, probed: bool) -> Self {
+    fn new(queue: QueueConfig, rate: Rate, delay: Time, probed: bool) -> Self {
         let rules = Rules::new(queue, 1500, probed);
         Self {
             rate,
@@ -165,9 +165,9 @@ impl Ports {
 /// A limit in bytes is exact to the byte, though hundreds of packets' times were each cut by half a picosecond.
 #[test]
 fn bytes_are_counted_not_derived_from_times() {
-    let queue = Queue {
-        limit: Amount::Bytes(41 * 300 + 40),
-        mark: Some(Amount::Bytes(41 * 250 + 1)),
+    let queue = QueueConfig {
+        limit: QueueSize::Bytes(41 * 300 + 40),
+        mark: Some(QueueSize::Bytes(41 * 250 + 1)),
     };
     let mut rules = [Rules::new(queue, 1500, false)];
     let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &rules[0], 0, 0);
@@ -185,8 +185,8 @@ fn bytes_are_counted_not_derived_from_times() {
 #[test]
 fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
     let rules = Rules::new(
-        Queue {
-            limit: Amount::Packets(1),
+        QueueConfig {
+            limit: QueueSize::Packets(1),
             mark: None,
         },
         1500,
@@ -212,8 +212,8 @@ fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
 
 #[test]
 fn a_packet_whose_last_bit_leaves_as_its_link_changes_has_left() {
-    let queue = Queue {
-        limit: Amount::Packets(8),
+    let queue = QueueConfig {
+        limit: QueueSize::Packets(8),
         mark: None,
     };
     let (rate, delay) = (Rate(10_000_000_000), Time(1_000_000));

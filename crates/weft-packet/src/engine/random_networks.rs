@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use weft_fabric::{Fabric, Link, Node, NodeId, Queue, Routing};
-use weft_spec::{Amount, Rate, Time};
+use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
+use weft_spec::{QueueSize, Rate, Time};
 
 use super::route::{HopBits, Route};
 use super::{Change, MOST_ARRIVALS, mix};
@@ -39,10 +39,10 @@ pub struct Case {
 pub struct NoRouting;
 
 impl Routing for NoRouting {
-    fn paths(&self, _: NodeId, _: NodeId) -> u64 {
+    fn path_count(&self, _: NodeId, _: NodeId) -> u64 {
         0
     }
-    fn path(&self, _: NodeId, _: NodeId, _: u64, _: &mut Vec<u16>) {}
+    fn append_ports(&self, _: NodeId, _: NodeId, _: u64, _: &mut Vec<u16>) {}
 }
 
 impl Case {
@@ -98,20 +98,20 @@ impl Case {
     }
 }
 
-fn any_amount(most: u32) -> impl Strategy<Value = Amount> {
+fn any_amount(most: u32) -> impl Strategy<Value = QueueSize> {
     let bytes = u64::from(most) * 900;
     prop_oneof![
-        (0..most).prop_map(Amount::Packets),
-        (0..bytes).prop_map(Amount::Bytes),
+        (0..most).prop_map(QueueSize::Packets),
+        (0..bytes).prop_map(QueueSize::Bytes),
     ]
 }
 
-pub fn any_queue() -> impl Strategy<Value = Queue> {
+pub fn any_queue() -> impl Strategy<Value = QueueConfig> {
     let limit = prop_oneof![
-        (1_u32..12).prop_map(Amount::Packets),
-        (1500_u64..12_000).prop_map(Amount::Bytes),
+        (1_u32..12).prop_map(QueueSize::Packets),
+        (1500_u64..12_000).prop_map(QueueSize::Bytes),
     ];
-    (limit, prop::option::of(any_amount(8))).prop_map(|(limit, mark)| Queue { limit, mark })
+    (limit, prop::option::of(any_amount(8))).prop_map(|(limit, mark)| QueueConfig { limit, mark })
 }
 
 /// Few different delays and rates, so that packets often meet at the same picosecond.

@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use weft_fabric::{Fabric, Link, Queue};
-use weft_spec::{Amount, Rate};
+use weft_fabric::{Fabric, Link, QueueConfig};
+use weft_spec::{QueueSize, Rate};
 
 use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
 use super::partition::trace_packet;
@@ -36,7 +36,7 @@ pub fn serialisation(rate: Rate, bytes: u16) -> u64 {
 
 /// A FIFO with one server. Whoever owns it calls [`served`](Self::served) when the packet in service has left.
 pub struct Fifo {
-    queue: Queue,
+    queue: QueueConfig,
     serving: Option<Packet>,
     waiting: VecDeque<Packet>,
     /// Until when `time_at` is filled in.
@@ -50,7 +50,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    pub fn new(queue: Queue) -> Self {
+    pub fn new(queue: QueueConfig) -> Self {
         Self {
             queue,
             serving: None,
@@ -70,8 +70,8 @@ impl Fifo {
         if packet.flags & PROTECTED == 0 {
             let bytes: u64 = self.waiting.iter().map(|p| u64::from(p.size)).sum();
             let full = match self.queue.limit {
-                Amount::Packets(limit) => self.waiting.len() >= limit as usize,
-                Amount::Bytes(limit) => bytes + u64::from(packet.size) > limit,
+                QueueSize::Packets(limit) => self.waiting.len() >= limit as usize,
+                QueueSize::Bytes(limit) => bytes + u64::from(packet.size) > limit,
             };
             if full {
                 self.drops += 1;
@@ -79,8 +79,8 @@ impl Fifo {
             }
             let long = match self.queue.mark {
                 None => false,
-                Some(Amount::Packets(k)) => self.waiting.len() >= k as usize,
-                Some(Amount::Bytes(k)) => bytes >= k,
+                Some(QueueSize::Packets(k)) => self.waiting.len() >= k as usize,
+                Some(QueueSize::Bytes(k)) => bytes >= k,
             };
             if long && packet.flags & ECT != 0 {
                 packet.flags |= CE;

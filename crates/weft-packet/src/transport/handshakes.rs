@@ -2,7 +2,7 @@
 //! subflow and those of closing it. The halves of a connection do not know them, so they can outlive the
 //! connection.
 
-use weft_paths::Way;
+use weft_paths::SubflowDirection;
 
 use crate::engine::At;
 use crate::engine::packet::{ACK, BARE, LAST, PROTECTED, Packet, SYN};
@@ -62,13 +62,13 @@ impl Host {
         let shared = &self.shared;
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
-        let way = Way {
+        let way = SubflowDirection {
             flow,
             subflow,
             subflows: transport.subflows,
-            back: self.index == spec.to,
+            reverse: self.index == spec.to,
         };
-        let there = if way.back { spec.from } else { spec.to };
+        let there = if way.reverse { spec.from } else { spec.to };
         let [here, there] = [self.index, there].map(|host| shared.fabric.hosts[host as usize]);
         // Whether routes fit was checked when the run was set up.
         let route = shared.route(spec.transport, way, here, there).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weft_fabric::Fabric;
 use weft_run::{JobRecord, Sample, Transport};
-use weft_traffic::{Flow, Program};
+use weft_traffic::{Flow, FlowGenerator};
 
 use crate::engine::packet::{BARE, CWR, DATA, PROTECTED, Packet, SYN};
 use crate::engine::prefetch::prefetch;
@@ -35,7 +35,7 @@ pub struct Shared {
     /// Flows.
     pub flows: Vec<Flow>,
     /// Traffic that reacts.
-    pub programs: Vec<Arc<dyn Program>>,
+    pub programs: Vec<Arc<dyn FlowGenerator>>,
     /// Flows on record.
     pub probes: FlowProbes,
     /// How routes are packed.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_cc::{CongestionControl, Window};
-use weft_paths::{PathPolicy, Way, draw};
+use weft_paths::{PathPolicy, SubflowDirection, draw};
 use weft_spec::Profile;
 
 use crate::engine::At;
@@ -83,11 +83,11 @@ impl Host {
         let index = put(&mut self.connections, &mut self.free.connections, connection);
         for s in 0..transport.subflows {
             // Whether routes fit was checked when the run was set up.
-            let way = Way {
+            let way = SubflowDirection {
                 flow,
                 subflow: s,
                 subflows: transport.subflows,
-                back: false,
+                reverse: false,
             };
             let route = shared.route(spec.transport, way, from, to).unwrap_or_default();
             let mut subflow = Subflow::new(index, s, route, profile);
@@ -102,7 +102,7 @@ impl Host {
             }
         }
         self.sent.insert(flow, index);
-        let (paced, watching) = (spec.rate.is_some(), transport.paths.watching());
+        let (paced, watching) = (spec.rate.is_some(), transport.paths.path_monitor());
         self.place_probes(index, at);
         if let Some(watching) = watching {
             self.begin_to_watch(index, &watching, at);
@@ -166,11 +166,11 @@ impl Host {
         let receiver = *self.accepted.entry((flow, index)).or_insert_with(|| {
             let nodes = &shared.fabric.hosts;
             let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
-            let way = Way {
+            let way = SubflowDirection {
                 flow,
                 subflow: index,
                 subflows: transport.subflows,
-                back: true,
+                reverse: true,
             };
             let mut it = Receiver {
                 assembly,

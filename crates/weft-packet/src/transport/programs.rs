@@ -1,10 +1,10 @@
 //! What a host does for traffic that reacts: it opens flows when others end, and keeps the jobs whose client
 //! it is.
 
-use weft_paths::Way;
+use weft_paths::SubflowDirection;
 use weft_run::JobRecord;
 use weft_spec::Time;
-use weft_traffic::{Delivery, Flow, Step};
+use weft_traffic::{Action, Flow, OnDelivered};
 
 use crate::engine::At;
 use crate::engine::packet::{LAST, PROTECTED, Packet, SYN};
@@ -46,10 +46,10 @@ impl Shared {
     }
 
     /// The timer that makes a host take a step of a program.
-    pub fn step_key(&self, program: u32, step: Step) -> Option<u64> {
+    pub fn step_key(&self, program: u32, step: Action) -> Option<u64> {
         Some(match step {
-            Step::Open(n) => timer_key(TimerKind::Start, self.index(program, n)?),
-            Step::Begin(job) => {
+            Action::OpenFlow(n) => timer_key(TimerKind::Start, self.index(program, n)?),
+            Action::StartJob(job) => {
                 let index = job
                     .checked_mul(self.programs.len() as u32)?
                     .checked_add(program)?;
@@ -60,8 +60,9 @@ impl Shared {
 
     /// Bytes whose complete delivery means something to a program; `u64::MAX` if none do.
     pub fn due(&self, flow: u32, spec: &Flow) -> u64 {
-        let means =
-            |(program, n): (u32, u32)| self.programs[program as usize].delivered(n) != Delivery::Plain;
+        let means = |(program, n): (u32, u32)| {
+            self.programs[program as usize].on_delivered(n) != OnDelivered::Nothing
+        };
         match spec.size {
             Some(size) if self.origin(flow).is_some_and(means) => size.0,
             _ => u64::MAX,
@@ -80,7 +81,7 @@ impl Host {
         let Some((program, n)) = self.shared.origin(flow) else {
             return;
         };
-        let next = self.shared.programs[program as usize].acknowledged(n, Time(at.now));
+        let next = self.shared.programs[program as usize].on_acked(n, Time(at.now));
         if let Some((time, step)) = next
             && let Some(key) = self.shared.step_key(program, step)
         {
@@ -93,14 +94,14 @@ impl Host {
         let Some((program, n)) = self.shared.origin(flow) else {
             return;
         };
-        match self.shared.programs[program as usize].delivered(n) {
-            Delivery::Plain => {}
-            Delivery::Request(answer) => {
+        match self.shared.programs[program as usize].on_delivered(n) {
+            OnDelivered::Nothing => {}
+            OnDelivered::Reply(answer) => {
                 if let Some(index) = self.shared.index(program, answer) {
                     self.open(index, at);
                 }
             }
-            Delivery::Block(job) => self.block(program, job, at),
+            OnDelivered::JobBlock(job) => self.block(program, job, at),
         }
     }
 
@@ -150,7 +151,7 @@ impl Host {
         self.jobs
             .extend(self.running.remove(&(program, number)).map(|it| it.record));
         let it = &self.shared.programs[program as usize];
-        let Some(next) = it.after(number, Time(at.now)) else {
+        let Some(next) = it.next_job(number, Time(at.now)) else {
             return;
         };
         let Some(job) = it.job(next) else { return };
@@ -166,11 +167,11 @@ impl Host {
         let (here, there) = (nodes[self.index as usize], nodes[job.client as usize]);
         let number = shared.flow(flow).transport;
         let transport = &shared.transports[number as usize];
-        let way = Way {
+        let way = SubflowDirection {
             flow,
             subflow: 0,
             subflows: transport.subflows,
-            back: false,
+            reverse: false,
         };
         // Whether routes fit was checked when the run was set up.
         let route = shared.route(number, way, here, there).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weft_paths::Way;
+use weft_paths::SubflowDirection;
 
 use crate::engine::route::Route;
 
@@ -34,18 +34,18 @@ impl Host {
     pub fn reroute(&mut self) {
         let shared = Arc::clone(&self.shared);
         let node = |host: u32| shared.fabric.hosts[host as usize];
-        let route = |flow: u32, subflow: u32, back: bool| {
+        let route = |flow: u32, subflow: u32, reverse: bool| {
             let spec = shared.flow(flow);
-            let [from, to] = if back {
+            let [from, to] = if reverse {
                 [spec.to, spec.from]
             } else {
                 [spec.from, spec.to]
             };
-            let way = Way {
+            let way = SubflowDirection {
                 flow,
                 subflow,
                 subflows: shared.transports[spec.transport as usize].subflows,
-                back,
+                reverse,
             };
             shared.route(spec.transport, way, node(from), node(to))
         };

@@ -1,7 +1,7 @@
 //! Connections whose first subflow scatters its packets over all paths until others take over.
 
 use weft_cc::CongestionControl;
-use weft_paths::{PathPolicy, Paths, Way};
+use weft_paths::{PathPolicy, Paths, SubflowDirection};
 use weft_spec::Size;
 
 use weft_run::Transport;
@@ -13,13 +13,13 @@ use super::subflow::{DRAINS, State, Subflow};
 
 /// Bytes that have to be acknowledged before the further subflows join.
 pub fn join_after(transport: &Transport) -> Size {
-    transport.paths.scatters_until().unwrap_or(transport.join_after)
+    transport.paths.scatter_bytes().unwrap_or(transport.join_after)
 }
 
 /// Where packets overtake each other by policy, a subflow waits longer before it takes one for lost.
-pub fn expect_reordering(subflow: &mut Subflow, transport: &Transport, paths: Paths, way: Way) {
+pub fn expect_reordering(subflow: &mut Subflow, transport: &Transport, paths: Paths, way: SubflowDirection) {
     let usual = transport.profile.dupack_threshold;
-    if let Some(duplicates) = transport.paths.duplicates(paths, way.subflow, usual) {
+    if let Some(duplicates) = transport.paths.dupack_threshold(paths, way.subflow, usual) {
         subflow.dupack_threshold = duplicates;
         subflow.rack = Rack::of_scattered();
     }
@@ -30,7 +30,7 @@ impl Host {
     pub(super) fn take_over(&mut self, index: u32, now: u64) {
         let connection = &mut self.connections[index as usize];
         let transport = &self.shared.transports[connection.transport as usize];
-        if transport.paths.scatters_until().is_none() {
+        if transport.paths.scatter_bytes().is_none() {
             return;
         }
         let subflow = &mut self.subflows[connection.first as usize];

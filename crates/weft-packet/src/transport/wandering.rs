@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_fabric::NodeId;
-use weft_paths::{Changes, PathPolicy, Paths, Way};
+use weft_paths::{Granularity, PathPolicy, Paths, SubflowDirection};
 
 use crate::engine::route::Route;
 
@@ -13,12 +13,12 @@ use super::host::Shared;
 pub struct Wandering {
     shared: Arc<Shared>,
     transport: u32,
-    way: Way,
+    way: SubflowDirection,
     ends: [NodeId; 2],
     paths: Paths,
     /// Room for the ports of a path.
     ports: Vec<u16>,
-    changes: Changes,
+    changes: Granularity,
     /// Changes so far.
     n: u64,
     /// When the last packet was sent.
@@ -30,14 +30,14 @@ impl Wandering {
     pub fn new(
         shared: &Arc<Shared>,
         transport: u32,
-        way: Way,
+        way: SubflowDirection,
         from: NodeId,
         to: NodeId,
     ) -> Option<Box<Self>> {
         let changes = shared.transports[transport as usize]
             .paths
-            .changes(way.subflow, way.back);
-        if changes == Changes::Never {
+            .granularity(way.subflow, way.reverse);
+        if changes == Granularity::Subflow {
             return None;
         }
         // Whether paths lead there was checked when the run was set up.
@@ -63,7 +63,7 @@ impl Wandering {
 
     /// What the other end needs to turn as well: 0 if its policy tells.
     pub fn turns(&self) -> u32 {
-        if self.changes == Changes::WhenTold {
+        if self.changes == Granularity::OnRequest {
             self.n as u32
         } else {
             0
@@ -73,7 +73,7 @@ impl Wandering {
     /// The number of the path, as the policy has it.
     pub fn number(&self) -> u64 {
         let policy = &self.shared.transports[self.transport as usize].paths;
-        policy.path_after(self.paths, self.shared.seed, self.way, self.n)
+        policy.nth_path(self.paths, self.shared.seed, self.way, self.n)
     }
 
     /// The paths that there are.
@@ -85,9 +85,9 @@ impl Wandering {
     pub fn next(&mut self, now: u64) -> Option<Route> {
         let last = std::mem::replace(&mut self.last, now);
         let change = match self.changes {
-            Changes::Never | Changes::WhenTold => false,
-            Changes::EveryPacket => true,
-            Changes::AfterGap(gap) => last != u64::MAX && now.saturating_sub(last) > gap.0,
+            Granularity::Subflow | Granularity::OnRequest => false,
+            Granularity::Packet => true,
+            Granularity::Flowlet(gap) => last != u64::MAX && now.saturating_sub(last) > gap.0,
         };
         if !change {
             return None;

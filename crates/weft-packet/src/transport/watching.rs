@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use weft_cc::Window;
-use weft_paths::{PathPolicy, Paths, Watching, Way, draw};
+use weft_paths::{PathMonitorConfig, PathPolicy, Paths, SubflowDirection, draw};
 use weft_spec::Profile;
 
 use crate::engine::At;
@@ -22,12 +22,12 @@ type Path = (u64, u64);
 #[derive(Default)]
 pub struct Knowledge {
     slow: HashSet<Path>,
-    /// When `slow` was last emptied, in multiples of [`Watching::forgets`].
+    /// When `slow` was last emptied, in multiples of [`PathMonitorConfig::reset_interval`].
     epoch: u64,
     /// Data packets, and those of them that were sent again, in the period.
     sent: u64,
     lost: u64,
-    /// Which period that is, in multiples of [`Watching::measures`].
+    /// Which period that is, in multiples of [`PathMonitorConfig::loss_interval`].
     period: u64,
     /// Loss rate of the one before.
     loss: f64,
@@ -35,13 +35,13 @@ pub struct Knowledge {
 
 impl Knowledge {
     /// Time goes on.
-    fn move_on(&mut self, watching: &Watching, now: u64) {
-        let epoch = now / watching.forgets.0;
+    fn move_on(&mut self, watching: &PathMonitorConfig, now: u64) {
+        let epoch = now / watching.reset_interval.0;
         if epoch != self.epoch {
             self.epoch = epoch;
             self.slow.clear();
         }
-        let period = now / watching.measures.0;
+        let period = now / watching.loss_interval.0;
         if period != self.period {
             let measured = period == self.period + 1 && self.sent > 0;
             self.loss = if measured {
@@ -84,7 +84,13 @@ struct Watched {
 impl Watched {
     /// Has what is outstanding been without an acknowledgement for too long? A receiver that acknowledges every other segment owes
     /// none before the second, and may delay that of a single one (RFC 8985, section 7.2, allows for the same).
-    fn is_silent(&mut self, subflow: &Subflow, watching: &Watching, profile: &Profile, now: u64) -> bool {
+    fn is_silent(
+        &mut self,
+        subflow: &Subflow,
+        watching: &PathMonitorConfig,
+        profile: &Profile,
+        now: u64,
+    ) -> bool {
         let sacked = subflow.segments.sacked();
         if subflow.una != self.una || subflow.dupacks > self.dupacks || sacked != self.sacked {
             self.heard = now;
@@ -96,8 +102,8 @@ impl Watched {
         let delayed = || subflow.segments.head_sent_at() + profile.delayed_ack_timeout.0;
         let owed = subflow.segments.first_sent_at(profile.ack_every);
         let since = self.heard.max(owed.unwrap_or_else(delayed));
-        let rtts = (watching.patience_rtts * subflow.rtt.srtt() as f64) as u64;
-        now >= since.saturating_add(watching.patience.0.max(rtts))
+        let rtts = (watching.timeout_rtts * subflow.rtt.srtt() as f64) as u64;
+        now >= since.saturating_add(watching.timeout.0.max(rtts))
     }
 }
 
@@ -134,7 +140,7 @@ impl Watch {
 impl Host {
     /// A connection opens: its first subflow takes a fast path, if there is one, the others those that follow.
     #[cold]
-    pub(super) fn begin_to_watch(&mut self, index: u32, watching: &Watching, at: &mut At<'_>) {
+    pub(super) fn begin_to_watch(&mut self, index: u32, watching: &PathMonitorConfig, at: &mut At<'_>) {
         let connection = &mut self.connections[index as usize];
         let (flow, transport, n) = (
             connection.flow,
@@ -152,20 +158,20 @@ impl Host {
             due: 0,
             subflows: Box::default(),
             counted: (0, 0),
-            own: (!watching.shared).then(Knowledge::default),
+            own: (!watching.per_host).then(Knowledge::default),
             copies: Copies::default(),
         });
         let (_, knowledge) = watch.knowledge(&mut self.knowledge, transport);
         knowledge.move_on(watching, at.now);
         let policy = &self.shared.transports[transport as usize].paths;
-        let first = Way {
+        let first = SubflowDirection {
             flow,
             subflow: 0,
             subflows: n,
-            back: false,
+            reverse: false,
         };
         let slow = |turns: &u64| {
-            let number = policy.path_after(paths, self.shared.seed, first, *turns);
+            let number = policy.nth_path(paths, self.shared.seed, first, *turns);
             knowledge.slow.contains(&(paths.count, number))
         };
         let turns = (0..paths.count).find(|turns| !slow(turns)).unwrap_or(0);
@@ -184,7 +190,7 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         let due = connection.watch.as_ref().is_some_and(|it| it.due == at.now);
         let transport = &self.shared.transports[connection.transport as usize];
-        let Some(watching) = transport.paths.watching().filter(|_| due) else {
+        let Some(watching) = transport.paths.path_monitor().filter(|_| due) else {
             return;
         };
         self.choose(index, &watching, at);
@@ -193,12 +199,12 @@ impl Host {
     }
 
     /// Looks which paths are slow, and decides which subflows carry data until the next look.
-    fn choose(&mut self, index: u32, watching: &Watching, at: &mut At<'_>) {
+    fn choose(&mut self, index: u32, watching: &PathMonitorConfig, at: &mut At<'_>) {
         let connection = &mut self.connections[index as usize];
         let Some(mut watch) = connection.watch.take() else {
             return;
         };
-        watch.due = at.now + watching.patience.0;
+        watch.due = at.now + watching.timeout.0;
         at.set_timer(watch.due, timer_key(TimerKind::Watch, index));
         let (first, transport) = (connection.first, connection.transport);
         let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
@@ -230,7 +236,7 @@ impl Host {
         let any_fast = !watched.iter().all(is_slow);
         let most = self.shared.transports[transport as usize]
             .paths
-            .subflows_at(knowledge.loss);
+            .max_subflows(knowledge.loss);
         let fast = watched.iter().filter(|it| !any_fast || !is_slow(it));
         let mut wanted = fast
             .take(most.max(1) as usize)

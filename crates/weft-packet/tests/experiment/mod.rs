@@ -4,24 +4,24 @@
 #![allow(dead_code)]
 
 use weft_cc::Algorithm;
-use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, Queue, Topology};
+use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, QueueConfig, Topology};
 use weft_packet::{FlowRecord, Offload, Outcome, Scheduler, Setup, Simulation, SubflowRecord, Transport};
 use weft_paths::Ecmp;
-use weft_spec::{Amount, Profile, Rate, Size, Time};
+use weft_spec::{Profile, QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
 
 pub const GBPS: u64 = 1_000_000_000;
 
 /// A queue with a limit and a marking threshold in packets.
-pub fn queue(limit: u32, mark: Option<u32>) -> Queue {
-    Queue {
-        limit: Amount::Packets(limit),
-        mark: mark.map(Amount::Packets),
+pub fn queue(limit: u32, mark: Option<u32>) -> QueueConfig {
+    QueueConfig {
+        limit: QueueSize::Packets(limit),
+        mark: mark.map(QueueSize::Packets),
     }
 }
 
 /// The same queue at hosts and switches.
-pub fn everywhere(queue: Queue) -> PortQueues {
+pub fn everywhere(queue: QueueConfig) -> PortQueues {
     PortQueues {
         switch: queue,
         host: queue,
@@ -29,7 +29,7 @@ pub fn everywhere(queue: Queue) -> PortQueues {
 }
 
 /// Senders, a switch and a receiver, all links of 10 Gbps.
-pub fn many_to_one(senders: u32, delay: Time, queue: Queue) -> Fabric {
+pub fn many_to_one(senders: u32, delay: Time, queue: QueueConfig) -> Fabric {
     ManyToOne {
         senders,
         rate: Rate(10 * GBPS),

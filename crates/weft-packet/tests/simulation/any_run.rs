@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::experiment::{cc, flow, queue, run, setup, sized, sum, transport};
 use proptest::prelude::*;
 use weft_cc::Algorithm;
-use weft_fabric::{Fabric, PortQueues, Queue, SAMPLES, TOPOLOGIES};
+use weft_fabric::{Fabric, PortQueues, QueueConfig, SAMPLES, TOPOLOGIES};
 use weft_packet::{Change, LinkEvent, Nic, Offload, Probe, Scheduler, Setup, Transport};
 use weft_paths::{Controller, FirstFit, POLICIES, PathPolicy, Policy};
-use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time, find};
+use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time, find};
 use weft_traffic::Flow;
 
 /// Header and the largest MSS below.
@@ -23,8 +23,8 @@ struct Network {
     /// In place of those among the fields.
     rate: Rate,
     delay: Time,
-    switch: Queue,
-    host: Queue,
+    switch: QueueConfig,
+    host: QueueConfig,
 }
 
 impl Network {
@@ -33,12 +33,12 @@ impl Network {
         let mut fields: toml::Table = fields.parse().unwrap();
         fields.insert("rate".into(), self.rate.to_string().into());
         fields.insert("delay".into(), self.delay.to_string().into());
-        let topology = (find(TOPOLOGIES, "kind", kind).unwrap().load)(&fields).unwrap();
+        let topology = (find(TOPOLOGIES, "kind", kind).unwrap().parse)(&fields).unwrap();
         let queues = PortQueues {
             switch: self.switch,
             host: self.host,
         };
-        topology.it.build(&queues).unwrap()
+        topology.value.build(&queues).unwrap()
     }
 }
 
@@ -63,17 +63,17 @@ fn any_rate() -> impl Strategy<Value = Rate> {
     prop::sample::select(vec![100, 1_000, 3_300, 10_000, 40_000]).prop_map(|mbps| Rate(mbps * 1_000_000))
 }
 
-fn any_queue() -> impl Strategy<Value = Queue> {
+fn any_queue() -> impl Strategy<Value = QueueConfig> {
     let packets = (1_u32..60, prop::option::of(0_u32..20));
     let bytes = (LARGEST..100_000, prop::option::of(0_u64..30_000));
     prop_oneof![
-        packets.prop_map(|(limit, mark)| Queue {
-            limit: Amount::Packets(limit),
-            mark: mark.map(Amount::Packets),
+        packets.prop_map(|(limit, mark)| QueueConfig {
+            limit: QueueSize::Packets(limit),
+            mark: mark.map(QueueSize::Packets),
         }),
-        bytes.prop_map(|(limit, mark)| Queue {
-            limit: Amount::Bytes(limit),
-            mark: mark.map(Amount::Bytes),
+        bytes.prop_map(|(limit, mark)| QueueConfig {
+            limit: QueueSize::Bytes(limit),
+            mark: mark.map(QueueSize::Bytes),
         }),
     ]
 }
@@ -189,9 +189,9 @@ fn any_transport(
         profile,
     )
         .prop_map(|(name, subflows, paths, scheduler, mut profile)| {
-            let paths = Policy::named(paths).unwrap();
+            let paths = Policy::by_name(paths).unwrap();
             // As specs are checked.
-            profile.stall_on_held_data &= paths.watching().is_none();
+            profile.stall_on_held_data &= paths.path_monitor().is_none();
             Transport {
                 paths,
                 scheduler,
@@ -431,7 +431,7 @@ proptest! {
     ) {
         // Linux's scheduler has a suppressed subflow carry all while the path of the active one is slow.
         let may_leave_one_suppressed =
-            transport.paths.watching().is_some() && transport.scheduler == Scheduler::Linux;
+            transport.paths.path_monitor().is_some() && transport.scheduler == Scheduler::Linux;
         let transports = vec![transport];
         let fabric = network.build();
         let hosts = fabric.hosts.len() as u32;

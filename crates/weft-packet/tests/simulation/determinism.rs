@@ -1,10 +1,10 @@
 //! A run is a function of its setup and seed: not of threads, of slices, or of the run before.
 
 use crate::experiment::{GBPS, cc, everywhere, fat_tree, flow, queue, setup, sized, transport};
-use weft_fabric::{PortQueues, Queue};
+use weft_fabric::{PortQueues, QueueConfig};
 use weft_packet::{Outcome, Probe, Scheduler, Setup, Simulation, Transport};
-use weft_spec::{Amount, Profile, Rate, Time, find};
-use weft_traffic::{Context, Flow, TRAFFIC};
+use weft_spec::{Profile, QueueSize, Rate, Time, find};
+use weft_traffic::{Flow, PatternContext, TRAFFIC};
 
 /// A seed's experiment.
 type Experiment = fn(u64) -> Setup;
@@ -30,9 +30,9 @@ fn mixed(seed: u64) -> Setup {
         Rate(10 * GBPS),
         Time::from_us(1),
         &PortQueues {
-            switch: Queue {
-                limit: Amount::Bytes(45_000),
-                mark: Some(Amount::Packets(10)),
+            switch: QueueConfig {
+                limit: QueueSize::Bytes(45_000),
+                mark: Some(QueueSize::Packets(10)),
             },
             host: queue(200, None),
         },
@@ -126,7 +126,7 @@ fn unequal(seed: u64) -> Setup {
     for (i, link) in (0..).zip(&mut fabric.links) {
         link.delay = Time(400_000 + i * i * 1_234_567);
         link.rate = Rate([10, 25, 40, 7, 3][i as usize % 5] * GBPS);
-        link.queue.limit = Amount::Packets(5 + 3 * (i as u32 % 7));
+        link.queue.limit = QueueSize::Packets(5 + 3 * (i as u32 % 7));
     }
     let flows = (0..12).map(|i| Flow {
         transport: i % 3,
@@ -161,10 +161,12 @@ fn reacting(seed: u64) -> Setup {
     let names: Vec<&str> = fabric.nodes.iter().map(|node| node.name.as_str()).collect();
     let hosts: Vec<&str> = fabric.hosts.iter().map(|&node| names[node as usize]).collect();
     let program = |traffic, kind, fields: &str| {
-        let context = Context::new(&hosts, traffic, traffic, seed);
+        let context = PatternContext::new(&hosts, traffic, traffic, seed);
         let table = fields.parse().unwrap();
-        let pattern = (find(TRAFFIC, "kind", kind).unwrap().load)(&table).unwrap().it;
-        pattern.program(&context).unwrap().unwrap()
+        let pattern = (find(TRAFFIC, "kind", kind).unwrap().parse)(&table)
+            .unwrap()
+            .value;
+        pattern.generator(&context).unwrap().unwrap()
     };
     let jobs = "servers = 5\nrequest = \"2KB\"\nblock = \"20KB\"\nslots = 6\njitter = \"50us\"";
     let size =

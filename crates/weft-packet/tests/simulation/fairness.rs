@@ -2,7 +2,7 @@
 //! experiment: hosts send as fast as the bottleneck, with the profile `linux`, its jitter and its card.
 
 use crate::experiment::{self, GBPS, assert_within, cc, flow, queue, setup, transport};
-use weft_fabric::{Fabric, ManyToOne, PortQueues, Queue, Topology};
+use weft_fabric::{Fabric, ManyToOne, PortQueues, QueueConfig, Topology};
 use weft_packet::{Nic, Outcome, Setup, Simulation};
 use weft_spec::{PROFILES, Profile, Rate, Time};
 use weft_traffic::Flow;
@@ -11,10 +11,10 @@ const SEEDS: u64 = 20;
 const DELAY: Time = Time::from_us(5);
 
 /// What so many senders share, at a rate of all links.
-type Scene = fn(u32, Rate, Queue) -> (Fabric, Vec<Flow>);
+type Scene = fn(u32, Rate, QueueConfig) -> (Fabric, Vec<Flow>);
 
 /// Switches have this queue; hosts' cards push back instead.
-fn pushing_back(switch: Queue) -> PortQueues {
+fn pushing_back(switch: QueueConfig) -> PortQueues {
     PortQueues {
         switch,
         host: queue(u32::MAX, None),
@@ -22,7 +22,7 @@ fn pushing_back(switch: Queue) -> PortQueues {
 }
 
 /// Hosts around a switch.
-fn star(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
+fn star(senders: u32, rate: Rate, queue: QueueConfig) -> (Fabric, Vec<Flow>) {
     let topology = ManyToOne {
         senders,
         rate,
@@ -34,7 +34,7 @@ fn star(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
 }
 
 /// Hosts of other pods than the receiver's, whose last link all share.
-fn fat_tree(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
+fn fat_tree(senders: u32, rate: Rate, queue: QueueConfig) -> (Fabric, Vec<Flow>) {
     let flows = (0..senders).map(|host| flow(4 + host, 0));
     (
         experiment::fat_tree(4, rate, DELAY, &pushing_back(queue)),
@@ -46,7 +46,7 @@ fn fat_tree(senders: u32, rate: Rate, queue: Queue) -> (Fabric, Vec<Flow>) {
 struct Contest {
     scene: Scene,
     gbps: u64,
-    queue: Queue,
+    queue: QueueConfig,
     algorithm: &'static str,
     subflows: u32,
     warm_up: Time,

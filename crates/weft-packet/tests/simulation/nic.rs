@@ -3,9 +3,9 @@
 use crate::experiment::{
     GBPS, assert_conserved, assert_within, cc, flow, many_to_one, queue, setup, transport,
 };
-use weft_fabric::{Fabric, Queue};
+use weft_fabric::{Fabric, QueueConfig};
 use weft_packet::{Nic, Outcome, Probe, Setup, Simulation};
-use weft_spec::{Amount, Profile, Rate, Time};
+use weft_spec::{Profile, QueueSize, Rate, Time};
 use weft_traffic::Flow;
 
 const LIMIT: u32 = 16_000;
@@ -21,8 +21,8 @@ fn slow_host() -> (Fabric, usize) {
     fabric.links[port].rate = Rate(GBPS);
     for link in &mut fabric.links {
         if fabric.hosts.contains(&link.from) {
-            link.queue = Queue {
-                limit: Amount::Packets(u32::MAX),
+            link.queue = QueueConfig {
+                limit: QueueSize::Packets(u32::MAX),
                 mark: None,
             };
         }

@@ -51,7 +51,7 @@ fn routes_must_fit() {
             links.join(", ")
         );
         let graph = find(TOPOLOGIES, "kind", "graph").unwrap();
-        let graph = (graph.load)(&fields.parse().unwrap()).unwrap().it;
+        let graph = (graph.parse)(&fields.parse().unwrap()).unwrap().value;
         let queues = PortQueues {
             switch: queue(100, None),
             host: queue(100, None),

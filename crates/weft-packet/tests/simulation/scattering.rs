@@ -76,7 +76,7 @@ fn nothing_is_halved_for_reordering_alone() {
             let joined =
                 |flow: &weft_packet::FlowRecord| flow.subflows[1..].iter().any(|s| s.packets_sent > 0);
             assert!(!scattered.flows.iter().any(joined));
-            usual += halved(&all_of(sends(Policy::named("rps").unwrap(), 1, recovery)));
+            usual += halved(&all_of(sends(Policy::by_name("rps").unwrap(), 1, recovery)));
         }
         assert!(usual > 20, "{recovery:?}: there is reordering, {usual}");
     }

@@ -47,7 +47,7 @@ fn between(by_link: &[(String, u64)], from: &str, to: &str) -> Vec<u64> {
 
 #[test]
 fn sprayed_packets_load_every_link_of_a_stage_equally() {
-    let (outcome, by_link) = alone(Policy::named("rps").unwrap(), 10.0);
+    let (outcome, by_link) = alone(Policy::by_name("rps").unwrap(), 10.0);
     assert!(outcome.flows[0].subflows[0].packets_sent > 2_000);
     // Data up and down, acknowledgements back.
     for (from, to) in [

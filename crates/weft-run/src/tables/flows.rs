@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use weft_spec::{FctFrom, Time};
-use weft_traffic::{Flow, Program};
+use weft_traffic::{Flow, FlowGenerator};
 
 use super::Names;
 use super::columns::Columns;
@@ -15,7 +15,7 @@ pub(super) fn flows(
     names: &Names,
     flows: &[Flow],
     statics: u32,
-    programs: &[Arc<dyn Program>],
+    programs: &[Arc<dyn FlowGenerator>],
     outcome: &Outcome,
 ) -> Result<RecordBatch, Error> {
     let records = &outcome.flows;
@@ -114,7 +114,7 @@ pub(super) fn flows(
 }
 
 /// The job that a flow is a part of; the setup's own `statics` flows come before those of programs.
-fn job(programs: &[Arc<dyn Program>], statics: u32, flow: u32) -> Option<u32> {
+fn job(programs: &[Arc<dyn FlowGenerator>], statics: u32, flow: u32) -> Option<u32> {
     let beyond = flow.checked_sub(statics)?;
     let many = programs.len() as u32;
     programs.get((beyond % many) as usize)?.job_of(beyond / many)

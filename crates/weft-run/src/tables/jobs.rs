@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use weft_spec::Time;
-use weft_traffic::{Job, Program};
+use weft_traffic::{FlowGenerator, Job};
 
 use super::Names;
 use super::columns::Columns;
@@ -10,7 +10,7 @@ use crate::{Error, JobRecord, Outcome};
 
 pub(super) fn jobs(
     names: &Names,
-    programs: &[std::sync::Arc<dyn Program>],
+    programs: &[std::sync::Arc<dyn FlowGenerator>],
     outcome: &Outcome,
 ) -> Result<RecordBatch, Error> {
     let rows: Vec<(u32, &JobRecord, Job)> = outcome

@@ -20,10 +20,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use weft_cc::{Ack, Algorithm, Echo, Round};
-use weft_fabric::{Fabric, Link, Node, NodeId, Queue, Routing};
+use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
 use weft_paths::ByInterface;
 use weft_run::{Scheduler, Transport};
-use weft_spec::{Amount, Profile, Rate, Recovery, Size, Time};
+use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
 use crate::engine::packet::{ACK, BARE, CE, DATA, Packet, SYN};
@@ -221,10 +221,10 @@ struct Parallel {
 }
 
 impl Routing for Parallel {
-    fn paths(&self, _: NodeId, _: NodeId) -> u64 {
+    fn path_count(&self, _: NodeId, _: NodeId) -> u64 {
         u64::from(self.paths)
     }
-    fn path(&self, _: NodeId, _: NodeId, n: u64, ports: &mut Vec<u16>) {
+    fn append_ports(&self, _: NodeId, _: NodeId, n: u64, ports: &mut Vec<u16>) {
         ports.push(n as u16);
     }
 }
@@ -241,8 +241,8 @@ fn parallel(delays: &[u64]) -> Fabric {
         to,
         rate: RATE,
         delay: Time(delay),
-        queue: Queue {
-            limit: Amount::Packets(1_000_000),
+        queue: QueueConfig {
+            limit: QueueSize::Packets(1_000_000),
             mark: None,
         },
         layer: "wire",
