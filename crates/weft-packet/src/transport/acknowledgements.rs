@@ -11,7 +11,7 @@ use super::host::Host;
 use super::recovery::{News, enter_if_lost, lose_overtaken, on_duplicate, on_news};
 use super::scattering::close_drained;
 use super::segments::Acked;
-use super::subflow::{DRAINS, State, Subflow};
+use super::subflow::{DRAINING, State, SubflowSender};
 use super::timers::on_probe_acknowledged;
 
 /// Packets that an acknowledgement reports as marked, of `acked` that it acknowledges.
@@ -43,7 +43,10 @@ impl Host {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
-        if matches!(subflow.state, State::Closed | State::SynSent | State::Confirming) {
+        if matches!(
+            subflow.state,
+            State::Closed | State::SynSent | State::PreEstablished
+        ) {
             return;
         }
         self.lines.on_ack(subflow);
@@ -54,13 +57,13 @@ impl Host {
             connection.una = packet.chunk;
             joins = connection.una >= connection.join_at;
         }
-        let ack = subflow.widen(packet.seq);
+        let ack = subflow.expand_seq(packet.seq);
         if ack > subflow.una && ack <= subflow.nxt {
             self.on_new_ack(packet, ack, at);
         } else if ack == subflow.una {
             if !subflow.segments.is_empty() {
                 self.on_duplicate_ack(packet, at);
-            } else if subflow.probe_end != 0 || packet.flags & DUPLICATE != 0 {
+            } else if subflow.tlp_high_seq != 0 || packet.flags & DUPLICATE != 0 {
                 self.on_late_duplicate(packet, at);
             }
         }
@@ -71,9 +74,9 @@ impl Host {
         if connection.una != connection.total || !self.finish_if_done(index, at) {
             self.pump(index, slot, at);
             let subflow = &mut self.subflows[slot as usize];
-            if subflow.hold && subflow.nxt == subflow.recover {
+            if subflow.frto_waiting && subflow.nxt == subflow.recover {
                 // There was no new data to try: the conventional recovery goes on (RFC 5682, section 3.1, step 2b).
-                subflow.hold = false;
+                subflow.frto_waiting = false;
                 subflow.frto = false;
                 self.pump(index, slot, at);
             }
@@ -99,11 +102,11 @@ impl Host {
         };
         let rtt = sample(connection, subflow, profile, packet, &acked, &sacked, at.now);
         subflow.dupacks = 0;
-        let departed = subflow.departed;
-        subflow.departed = departed
+        let departed = subflow.reno_sacked;
+        subflow.reno_sacked = departed
             .saturating_sub(acked.packets - 1)
             .min(subflow.segments.len());
-        if subflow.probe_end != 0 {
+        if subflow.tlp_high_seq != 0 {
             let duplicate = packet.flags & DUPLICATE != 0;
             on_probe_acknowledged(connection, subflow, ack, duplicate, at.now);
         }
@@ -124,7 +127,7 @@ impl Host {
         let mut drained = false;
         if subflow.segments.is_empty() {
             subflow.deadline = u64::MAX;
-            drained = subflow.held & DRAINS != 0 && connection.given(s) == 0;
+            drained = subflow.blocked & DRAINING != 0 && connection.given(s) == 0;
         } else {
             subflow.arm(packet.slot, at);
         }
@@ -162,14 +165,14 @@ impl Host {
             cut_if_marked(connection, subflow, packet, ack, at.now);
         }
         enter_if_lost(connection, subflow, profile, packet.slot, at);
-        if subflow.reducing {
+        if subflow.prr_active {
             let delivered = if profile.recovery == Recovery::NewReno {
                 acked.packets.saturating_sub(departed).max(1)
             } else {
                 delivered
             };
             let progress = subflow.segments.missing() <= missing;
-            subflow.reduce(delivered, progress);
+            subflow.on_prr_ack(delivered, progress);
         }
         if drained {
             close_drained(connection, subflow, at.now);
@@ -241,13 +244,13 @@ impl Host {
             Recovery::Sack | Recovery::Rack => {}
         }
         enter_if_lost(connection, subflow, profile, packet.slot, at);
-        if subflow.reducing {
+        if subflow.prr_active {
             let delivered = if profile.recovery == Recovery::NewReno {
                 1
             } else {
                 sacked.delivered
             };
-            subflow.reduce(delivered, false);
+            subflow.on_prr_ack(delivered, false);
         }
     }
 
@@ -266,13 +269,13 @@ impl Host {
 #[inline(always)]
 fn on_copies(
     connection: &mut Connection,
-    subflow: &mut Subflow,
+    subflow: &mut SubflowSender,
     profile: &Profile,
     packet: &Packet,
     nothing_new: bool,
     now: u64,
 ) {
-    if subflow.probe_end != 0 && nothing_new {
+    if subflow.tlp_high_seq != 0 && nothing_new {
         on_probe_acknowledged(connection, subflow, subflow.una, true, now);
     }
     if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
@@ -281,7 +284,7 @@ fn on_copies(
 }
 
 /// A round ended: congestion control may suppress or release, unless nobody `reacts` any more.
-fn end_round(connection: &mut Connection, subflow: &mut Subflow, reacts: bool, now: u64) {
+fn end_round(connection: &mut Connection, subflow: &mut SubflowSender, reacts: bool, now: u64) {
     let round = std::mem::take(&mut subflow.round);
     subflow.round_end = subflow.nxt;
     if !reacts {
@@ -295,7 +298,13 @@ fn end_round(connection: &mut Connection, subflow: &mut Subflow, reacts: bool, n
 /// The first mark of what was sent after the last cut makes the algorithm cut. What was sent before saw the queue as it was
 /// before, to the last segment (RFC 8257, section 3.3, step 3), and RFC 3168's echo lasts until CWR has arrived.
 #[inline(always)]
-fn cut_if_marked(connection: &mut Connection, subflow: &mut Subflow, packet: &Packet, ack: u64, now: u64) {
+fn cut_if_marked(
+    connection: &mut Connection,
+    subflow: &mut SubflowSender,
+    packet: &Packet,
+    ack: u64,
+    now: u64,
+) {
     let echoed = packet.flags & ECE != 0;
     let counts = echoed && ack > subflow.cut_end && !matches!(subflow.state, State::Recovery | State::Loss);
     let s = subflow.index as usize;
@@ -308,22 +317,22 @@ fn cut_if_marked(connection: &mut Connection, subflow: &mut Subflow, packet: &Pa
 
 /// A duplicate without selective acknowledgements. The third one starts fast retransmit, but not where the acknowledgement covers
 /// no more than what was sent when the last recovery began: it may answer what was sent again (RFC 6582, section 3.2, step 1).
-fn count_duplicate(subflow: &mut Subflow, profile: &Profile) {
+fn count_duplicate(subflow: &mut SubflowSender, profile: &Profile) {
     let beyond = subflow.recover == 0 || subflow.una > subflow.recover;
     if subflow.state == State::Open && subflow.dupacks >= subflow.dupack_threshold && beyond {
         subflow.segments.lose_first();
-        subflow.departed = subflow.dupack_threshold - 1;
+        subflow.reno_sacked = subflow.dupack_threshold - 1;
     }
     if (subflow.state == State::Recovery || subflow.segments.any_lost() || profile.limited_transmit && beyond)
         && subflow.state != State::Loss
     {
-        subflow.departed = (subflow.departed + 1).min(subflow.segments.len());
+        subflow.reno_sacked = (subflow.reno_sacked + 1).min(subflow.segments.len());
     }
 }
 
 /// Notes what an acknowledgement reports beyond a hole.
 #[cold]
-fn sack(subflow: &mut Subflow, packet: &Packet, profile: &Profile, now: u64) -> Acked {
+fn sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, now: u64) -> Acked {
     let sacked = subflow
         .segments
         .sack(packet.lo, packet.hi, now, subflow.rtt.least_or_none());
@@ -341,7 +350,7 @@ fn sack(subflow: &mut Subflow, packet: &Packet, profile: &Profile, now: u64) -> 
 #[inline(always)]
 fn sample(
     connection: &mut Connection,
-    subflow: &mut Subflow,
+    subflow: &mut SubflowSender,
     profile: &Profile,
     packet: &Packet,
     acked: &Acked,
@@ -367,7 +376,7 @@ fn sample(
 /// When what an acknowledgement covers was sent first and last, although some of it was sent again.
 #[cold]
 fn sent_again(
-    subflow: &Subflow,
+    subflow: &SubflowSender,
     profile: &Profile,
     packet: &Packet,
     acked: &Acked,

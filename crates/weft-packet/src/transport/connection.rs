@@ -7,7 +7,7 @@ use weft_run::{Scheduler, SuppressionRecord};
 use weft_spec::Time;
 
 use super::queues::Queues;
-use super::subflow::{State, Subflow};
+use super::subflow::{State, SubflowSender};
 use super::watching::Watch;
 
 /// Chunks of a connection that sends until it is stopped.
@@ -99,17 +99,17 @@ impl Connection {
 
     /// Can subflow `s` take a packet of new data?
     #[inline(always)]
-    pub fn has_room(&self, s: usize, subflow: &Subflow) -> bool {
+    pub fn has_room(&self, s: usize, subflow: &SubflowSender) -> bool {
         let w = &self.windows[s];
         w.active
             && w.established
-            && subflow.held == 0
+            && subflow.blocked == 0
             && subflow.may_send(w)
-            && (!subflow.segments.any_to_resend() || subflow.hold)
+            && (!subflow.segments.any_to_resend() || subflow.frto_waiting)
     }
 
     /// The subflow that gets the next packet, if any has room.
-    pub fn pick(&mut self, scheduler: Scheduler, subflows: &[Subflow]) -> Option<usize> {
+    pub fn pick(&mut self, scheduler: Scheduler, subflows: &[SubflowSender]) -> Option<usize> {
         let n = self.windows.len();
         match scheduler {
             Scheduler::RoundRobin => {

@@ -5,7 +5,7 @@
 //! until then, paths whose RTT is longer than what counts as slow would hand each other the same few chunks for ever, and the one that is
 //! missing would not get its turn.
 
-use super::subflow::Subflow;
+use super::subflow::SubflowSender;
 
 /// The copies of a connection's chunks.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub struct Copies {
 impl Copies {
     /// Looks what has arrived since the last look; `una` is the first chunk that the connection's own acknowledgement does not cover.
     /// If there is anything new, returns the chunks from `una` on, in order, of which no copy is needed; none of the earlier ones is.
-    pub fn look(&mut self, una: u32, subflows: &[Subflow]) -> Option<&[u32]> {
+    pub fn look(&mut self, una: u32, subflows: &[SubflowSender]) -> Option<&[u32]> {
         let before = self.outstanding.len();
         self.outstanding.retain(|&(_, chunk)| chunk >= una);
         self.arrived.retain(|&chunk| chunk >= una);
@@ -44,7 +44,7 @@ impl Copies {
     }
 
     /// What `subflow` has sent from byte `from` on, is outstanding, and is not known to have arrived: it is given to others.
-    pub fn copy(&mut self, subflow: &Subflow, from: u64, una: u32) -> Vec<u32> {
+    pub fn copy(&mut self, subflow: &SubflowSender, from: u64, una: u32) -> Vec<u32> {
         let sent = subflow
             .segments
             .unsacked_chunks_from(from.max(subflow.una) as u32);

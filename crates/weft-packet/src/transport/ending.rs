@@ -6,7 +6,7 @@ use crate::engine::At;
 
 use super::connection::UNLIMITED;
 use super::host::Host;
-use super::subflow::{State, Subflow};
+use super::subflow::{State, SubflowSender};
 
 impl Host {
     /// The application has no more data.
@@ -40,7 +40,7 @@ impl Host {
             return true;
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let outstanding = |s: &Subflow| !s.segments.is_empty();
+        let outstanding = |s: &SubflowSender| !s.segments.is_empty();
         if !profile.ends_by_data_ack && self.subflows_of(connection).iter().any(outstanding) {
             return false;
         }

@@ -22,7 +22,7 @@ use super::pacing::may_pace;
 use super::programs::{HANDOVER, RunningJob};
 use super::receiver::{Assembly, Reaction, Receiver};
 use super::retiring::Free;
-use super::subflow::Subflow;
+use super::subflow::SubflowSender;
 use super::tracing::{FlowProbes, Tracing};
 use super::watching::Knowledge;
 
@@ -90,7 +90,7 @@ pub struct Host {
     /// Index among the fabric's hosts.
     pub(super) index: u32,
     pub connections: Vec<Connection>,
-    pub(super) subflows: Vec<Subflow>,
+    pub(super) subflows: Vec<SubflowSender>,
     /// Subflows that wait for the host's ports.
     pub(super) lines: Lines,
     pub(super) assemblies: Vec<Assembly>,
@@ -231,7 +231,7 @@ impl Host {
 
     /// Timeouts so far, of SYNs too.
     pub fn timeouts(&self) -> u64 {
-        let timeouts = |s: &Subflow| s.stats.timeouts + s.stats.syn_timeouts;
+        let timeouts = |s: &SubflowSender| s.stats.timeouts + s.stats.syn_timeouts;
         self.past_timeouts + self.subflows.iter().map(timeouts).sum::<u64>()
     }
 
@@ -248,13 +248,13 @@ impl Host {
     }
 
     /// The sending half of a flow, once it has started.
-    pub fn connection(&self, flow: u32) -> Option<(&Connection, &[Subflow])> {
+    pub fn connection(&self, flow: u32) -> Option<(&Connection, &[SubflowSender])> {
         let connection = &self.connections[*self.sent.get(&flow)? as usize];
         Some((connection, self.subflows_of(connection)))
     }
 
     /// The subflows of a connection of this host.
-    pub fn subflows_of(&self, connection: &Connection) -> &[Subflow] {
+    pub fn subflows_of(&self, connection: &Connection) -> &[SubflowSender] {
         &self.subflows[connection.first as usize..][..connection.windows.len()]
     }
 

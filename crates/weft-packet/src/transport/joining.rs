@@ -6,7 +6,7 @@ use crate::engine::At;
 use crate::engine::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
 
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::{ASIDE, State};
+use super::subflow::{NOT_SELECTED, State};
 
 /// Flags of the third packet of a join's handshake. Its acknowledgement has [`ACK`] too.
 pub const CONFIRM: u16 = SYN | CWR;
@@ -40,7 +40,7 @@ impl Host {
     /// A join is due, unless its subflow is set aside: it then joins when it is wanted.
     pub(super) fn join(&mut self, slot: u32, at: &mut At<'_>) {
         let subflow = &self.subflows[slot as usize];
-        if subflow.held & ASIDE == 0 && subflow.state == State::Closed {
+        if subflow.blocked & NOT_SELECTED == 0 && subflow.state == State::Closed {
             self.send_syn(slot, at);
         }
     }
@@ -51,7 +51,7 @@ impl Host {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        subflow.state = State::Confirming;
+        subflow.state = State::PreEstablished;
         subflow.arm(slot, at);
         at.send(&Packet {
             route: subflow.route,
@@ -84,7 +84,7 @@ impl Host {
 
     /// A join's confirmation was acknowledged: it may carry data.
     pub(super) fn on_confirmed(&mut self, packet: &Packet, at: &mut At<'_>) {
-        if self.subflows[packet.slot as usize].state == State::Confirming {
+        if self.subflows[packet.slot as usize].state == State::PreEstablished {
             self.establish(packet.slot, at);
         }
     }

@@ -48,7 +48,7 @@ pub const CONNECTION_BYTES: usize =
     size_of::<Connection>() + size_of::<receiver::Assembly>() + 2 * ENTRY_BYTES;
 
 /// Bytes of a subflow at both of its hosts, with the room for the first segments that it sends.
-pub const SUBFLOW_BYTES: usize = size_of::<subflow::Subflow>()
+pub const SUBFLOW_BYTES: usize = size_of::<subflow::SubflowSender>()
     + size_of::<receiver::Receiver>()
     + ENTRY_BYTES
     + FIRST_SEGMENTS * size_of::<segments::Segment>();

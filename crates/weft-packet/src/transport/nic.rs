@@ -13,7 +13,7 @@ use crate::setup::Nic;
 
 use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::{DEFERS, Subflow, WAITS};
+use super::subflow::{SubflowSender, THROTTLED, TSO_DEFERRED};
 
 /// Packets that a subflow sends when it is its turn (fq's quantum).
 const QUANTUM: u32 = 2;
@@ -58,7 +58,7 @@ impl Lines {
     pub fn admit(
         &mut self,
         connection: &Connection,
-        subflow: &mut Subflow,
+        subflow: &mut SubflowSender,
         slot: u32,
         at: &mut At<'_>,
     ) -> bool {
@@ -68,13 +68,13 @@ impl Lines {
     fn lets_pass(
         &mut self,
         connection: &Connection,
-        subflow: &mut Subflow,
+        subflow: &mut SubflowSender,
         slot: u32,
         at: &mut At<'_>,
     ) -> bool {
-        if subflow.burst > 0 {
+        if subflow.burst_left > 0 {
             // It was handed over whole.
-            subflow.burst -= 1;
+            subflow.burst_left -= 1;
             if self.paces {
                 connection.pace(subflow, at.now);
             }
@@ -86,7 +86,7 @@ impl Lines {
             Some(1)
         };
         let Some(burst) = burst else {
-            subflow.held |= DEFERS;
+            subflow.blocked |= TSO_DEFERRED;
             return false;
         };
         if self.paces && !subflow.keeps_pace(slot, at) {
@@ -94,7 +94,7 @@ impl Lines {
         }
         let passes = self.nic.is_none_or(|nic| self.has_room(nic, subflow, slot, at));
         if passes {
-            subflow.burst = burst - 1;
+            subflow.burst_left = burst - 1;
             if self.paces {
                 connection.pace(subflow, at.now);
             }
@@ -104,15 +104,15 @@ impl Lines {
 
     /// An acknowledgement of `subflow`: whether it has room for a burst is looked at anew.
     #[inline(always)]
-    pub fn on_ack(&self, subflow: &mut Subflow) {
+    pub fn on_ack(&self, subflow: &mut SubflowSender) {
         if self.tso {
-            subflow.held &= !DEFERS;
-            subflow.burst = 0;
+            subflow.blocked &= !TSO_DEFERRED;
+            subflow.burst_left = 0;
         }
     }
 
-    fn has_room(&mut self, nic: Nic, subflow: &mut Subflow, slot: u32, at: &mut At<'_>) -> bool {
-        if subflow.held & WAITS != 0 {
+    fn has_room(&mut self, nic: Nic, subflow: &mut SubflowSender, slot: u32, at: &mut At<'_>) -> bool {
+        if subflow.blocked & THROTTLED != 0 {
             return false;
         }
         let port = at.port_of(subflow.route);
@@ -136,7 +136,7 @@ impl Lines {
             _ if !full && line.waiting.is_empty() => return true,
             _ => line.waiting.push_back(slot),
         }
-        subflow.held |= WAITS;
+        subflow.blocked |= THROTTLED;
         if !line.woken {
             line.woken = true;
             // Woken for half of what fits, not for each packet, as a card reports completions together.
@@ -160,7 +160,7 @@ impl Host {
                 at.set_timer(half, timer_key(TimerKind::Nic, port as u32));
                 return;
             }
-            subflow.held &= !WAITS;
+            subflow.blocked &= !THROTTLED;
             let connection = subflow.connection;
             let line = &mut self.lines.ports[port];
             line.waiting.pop_front();

@@ -12,7 +12,7 @@ use super::connection::Connection;
 use super::host::{TimerKind, timer_key};
 use super::pacing;
 use super::receiver::Receiver;
-use super::subflow::{State, Subflow};
+use super::subflow::{State, SubflowSender};
 
 /// Bytes that a card takes of a socket at once (`GSO_LEGACY_MAX_SIZE`), and that a receiver merges at most.
 const MOST: u32 = 65_536;
@@ -23,9 +23,9 @@ const SILENT: u64 = 1_000_000_000;
 
 impl Connection {
     /// Packets that `subflow`, whose window has room, hands its card now; none: it waits for more room.
-    pub fn burst(&self, subflow: &Subflow, now: u64) -> Option<u32> {
+    pub fn burst(&self, subflow: &SubflowSender, now: u64) -> Option<u32> {
         // What is repaired goes at once, packet by packet.
-        if subflow.state != State::Open || subflow.reducing {
+        if subflow.state != State::Open || subflow.prr_active {
             return Some(1);
         }
         let window = &self.windows[subflow.index as usize];
@@ -42,7 +42,7 @@ impl Connection {
     }
 
     /// Packets for which the window has room.
-    fn room(&self, subflow: &Subflow) -> u32 {
+    fn room(&self, subflow: &SubflowSender) -> u32 {
         (self.windows[subflow.index as usize].cwnd as u32).saturating_sub(subflow.pipe())
     }
 
@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// The longest burst (`tcp_tso_autosize`): what the pacing rate sends in a millisecond, and more on short ways.
-    fn longest(&self, subflow: &Subflow) -> u32 {
+    fn longest(&self, subflow: &SubflowSender) -> u32 {
         let window = &self.windows[subflow.index as usize];
         let mss = f64::from(self.mss);
         let by_rate = pacing::rate(window, subflow.segments.len()) * mss / 1024.0;

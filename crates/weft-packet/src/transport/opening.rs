@@ -19,7 +19,7 @@ use super::receiver::{Assembly, Receiver};
 use super::retiring::put;
 use super::rtt::RttEstimator;
 use super::scattering::{expect_reordering, join_after};
-use super::subflow::{State, Subflow};
+use super::subflow::{State, SubflowSender};
 use super::wandering::Wandering;
 
 impl Host {
@@ -90,9 +90,9 @@ impl Host {
                 reverse: false,
             };
             let route = shared.route(spec.transport, way, from, to).unwrap_or_default();
-            let mut subflow = Subflow::new(index, s, route, profile);
-            subflow.wandering = Wandering::new(shared, spec.transport, way, from, to);
-            if let Some(wandering) = &subflow.wandering {
+            let mut subflow = SubflowSender::new(index, s, route, profile);
+            subflow.path_selector = Wandering::new(shared, spec.transport, way, from, to);
+            if let Some(wandering) = &subflow.path_selector {
                 let paths = wandering.paths();
                 expect_reordering(&mut subflow, transport, paths, way);
             }
@@ -129,7 +129,7 @@ impl Host {
         at.send(&Packet {
             route: subflow.route,
             slot,
-            seq: subflow.wandering.as_ref().map_or(0, |it| it.turns()),
+            seq: subflow.path_selector.as_ref().map_or(0, |it| it.turns()),
             chunk: subflow.stats.syn_timeouts as u32,
             lo: connection.flow,
             hi: subflow.index,
@@ -279,7 +279,7 @@ impl Host {
     /// so, as by Linux since 6.5.
     pub(super) fn syn_timed_out(&mut self, slot: u32, at: &mut At<'_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if subflow.state == State::Confirming {
+        if subflow.state == State::PreEstablished {
             subflow.rtt.back_off();
             self.confirm(slot, at);
             return;
@@ -305,7 +305,7 @@ impl Host {
 }
 
 /// When a subflow's `nth` SYN was sent: each after the first at the end of the time-out of the one before.
-fn syn_sent_at(subflow: &Subflow, nth: u64, profile: &Profile) -> u64 {
+fn syn_sent_at(subflow: &SubflowSender, nth: u64, profile: &Profile) -> u64 {
     let mut rtt = RttEstimator::of(profile);
     let mut sent = subflow.syn_sent;
     for timeouts in 1..=nth {

@@ -6,7 +6,7 @@ use crate::engine::At;
 
 use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::{Subflow, WAITS};
+use super::subflow::{SubflowSender, THROTTLED};
 
 /// "Original `sch_fq` does not pace first 10 MSS", and so TCP does not (`tcp_update_skb_after_send`).
 const UNPACED: u64 = 10;
@@ -29,7 +29,7 @@ pub fn may_pace(pacing: bool, cc: &Algorithm) -> bool {
 impl Connection {
     /// A packet of `subflow` leaves now: when the next one may. Half of what a packet comes too late is made up for
     /// (`tcp_update_skb_after_send`).
-    pub fn pace(&self, subflow: &mut Subflow, now: u64) {
+    pub fn pace(&self, subflow: &mut SubflowSender, now: u64) {
         let s = subflow.index as usize;
         let asked = self.cc.pacing_rate(&self.windows, s);
         let own = || rate(&self.windows[s], subflow.segments.len());
@@ -38,27 +38,27 @@ impl Connection {
         };
         // This one counts, too.
         if subflow.stats.packets_sent + 1 < UNPACED || rate.is_nan() || rate <= 0.0 {
-            subflow.may_leave = now;
+            subflow.earliest_departure = now;
             return;
         }
         let interval = (1e12 / rate) as u64;
-        let due = subflow.may_leave.max(now);
-        let late = due - subflow.may_leave;
-        subflow.may_leave = due.saturating_add(interval - late.min(interval / 2));
+        let due = subflow.earliest_departure.max(now);
+        let late = due - subflow.earliest_departure;
+        subflow.earliest_departure = due.saturating_add(interval - late.min(interval / 2));
     }
 }
 
-impl Subflow {
+impl SubflowSender {
     /// Does its pace let a packet leave? If not, it waits for the time when it does.
     pub fn keeps_pace(&mut self, slot: u32, at: &mut At<'_>) -> bool {
-        if self.held & WAITS != 0 {
+        if self.blocked & THROTTLED != 0 {
             return false;
         }
-        if self.may_leave <= at.now {
+        if self.earliest_departure <= at.now {
             return true;
         }
-        self.held |= WAITS;
-        at.set_timer(self.may_leave, timer_key(TimerKind::Pace, slot));
+        self.blocked |= THROTTLED;
+        at.set_timer(self.earliest_departure, timer_key(TimerKind::Pace, slot));
         false
     }
 }
@@ -67,8 +67,8 @@ impl Host {
     /// The next packet of a paced subflow may leave.
     pub(super) fn pace_is_due(&mut self, slot: u32, at: &mut At<'_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if subflow.held & WAITS != 0 && subflow.may_leave == at.now {
-            subflow.held &= !WAITS;
+        if subflow.blocked & THROTTLED != 0 && subflow.earliest_departure == at.now {
+            subflow.blocked &= !THROTTLED;
             let connection = subflow.connection;
             self.pump(connection, slot, at);
         }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use weft_cc::Window;
 
 use super::pacing::rate;
-use super::subflow::{ASIDE, DRAINS, State, Subflow};
+use super::subflow::{DRAINING, NOT_SELECTED, State, SubflowSender};
 
 /// Bytes given to one subflow at a time (`MPTCP_SEND_BURST_SIZE`), in two fragments, between which its memory is looked at
 /// (`__subflow_push_pending`).
@@ -96,8 +96,8 @@ impl Queue {
     }
 
     /// Has it not answered for long, so that it is to get nothing?
-    pub fn is_stale(&self, subflow: &Subflow) -> bool {
-        self.timeouts >= STALE && subflow.state == State::Loss && subflow.timed_out == subflow.una
+    pub fn is_stale(&self, subflow: &SubflowSender) -> bool {
+        self.timeouts >= STALE && subflow.state == State::Loss && subflow.una_at_timeout == subflow.una
     }
 
     pub fn chunks(&self) -> impl Iterator<Item = u32> {
@@ -105,14 +105,14 @@ impl Queue {
     }
 
     /// Memory that it takes (`sk_wmem_queued`): of what is not acknowledged, too.
-    pub fn memory(&self, subflow: &Subflow, mss: u32) -> u32 {
+    pub fn memory(&self, subflow: &SubflowSender, mss: u32) -> u32 {
         (self.len + subflow.segments.len()) * (mss + SEGMENT_MEMORY)
     }
 
     /// The buffer grows to two windows where it, and not the window, holds data back (`tcp_should_expand_sndbuf`,
     /// `tcp_sndbuf_expand`); or to more whole windows, with room for the segments `ahead`.
     #[inline(always)]
-    fn expanded(&self, window: &Window, subflow: &Subflow, mss: u32, ahead: f64) -> u32 {
+    fn expanded(&self, window: &Window, subflow: &SubflowSender, mss: u32, ahead: f64) -> u32 {
         if self.buffer == 0 || self.len == 0 && subflow.may_send(window) {
             let segment = (mss + 640).next_power_of_two() + 256;
             let cwnd = window.cwnd.max(LEAST_WINDOW);
@@ -128,7 +128,7 @@ impl Queue {
 
     /// What its buffer adds to the connection's.
     #[inline(always)]
-    fn share(&self, window: &Window, subflow: &Subflow, mss: u32, ahead: f64) -> u32 {
+    fn share(&self, window: &Window, subflow: &SubflowSender, mss: u32, ahead: f64) -> u32 {
         if takes_part(window, subflow) {
             self.expanded(window, subflow, mss, ahead)
         } else {
@@ -138,7 +138,7 @@ impl Queue {
 
     /// See [`Queues::ranks`].
     #[inline(always)]
-    fn rank(&self, window: &Window, subflow: &Subflow, mss: u32) -> u64 {
+    fn rank(&self, window: &Window, subflow: &SubflowSender, mss: u32) -> u64 {
         if !takes_part(window, subflow) || self.is_stale(subflow) {
             return NOBODY;
         }
@@ -150,12 +150,12 @@ impl Queue {
 
 /// Might the subflow be given data?
 #[inline(always)]
-fn takes_part(window: &Window, subflow: &Subflow) -> bool {
-    window.established && subflow.held & (DRAINS | ASIDE) == 0
+fn takes_part(window: &Window, subflow: &SubflowSender) -> bool {
+    window.established && subflow.blocked & (DRAINING | NOT_SELECTED) == 0
 }
 
 /// What the scheduler reads whether the socket is paced or not, in bytes per second.
-pub fn pacing_rate(window: &Window, subflow: &Subflow, mss: u32) -> f64 {
+pub fn pacing_rate(window: &Window, subflow: &SubflowSender, mss: u32) -> f64 {
     rate(window, subflow.segments.len()) * f64::from(mss)
 }
 
@@ -202,7 +202,7 @@ impl Queues {
 
     /// Computes the ranks of those that may have changed, and of those whose buffers grow.
     #[inline(always)]
-    pub fn look(&mut self, windows: &[Window], subflows: &[Subflow], mss: u32) {
+    pub fn look(&mut self, windows: &[Window], subflows: &[SubflowSender], mss: u32) {
         let mut idle = self.empty & !self.changed;
         while idle != 0 {
             let s = idle.trailing_zeros() as usize;
@@ -231,7 +231,7 @@ impl Queues {
 
     /// Computes the rank of subflow `s`.
     #[inline(always)]
-    fn rank(&mut self, s: usize, window: &Window, subflow: &Subflow, mss: u32) {
+    fn rank(&mut self, s: usize, window: &Window, subflow: &SubflowSender, mss: u32) {
         let queue = &mut self.of[s];
         let counted = queue.counted;
         queue.counted = queue.share(window, subflow, mss, self.ahead);
@@ -253,7 +253,7 @@ impl Queues {
     }
 
     /// Would computing anything anew change it?
-    fn is_current(&self, windows: &[Window], subflows: &[Subflow], mss: u32) -> bool {
+    fn is_current(&self, windows: &[Window], subflows: &[SubflowSender], mss: u32) -> bool {
         let lowest = self.ranks[self.first];
         (0..subflows.len()).all(|s| {
             let (queue, window, subflow) = (&self.of[s], &windows[s], &subflows[s]);

@@ -10,8 +10,8 @@ use crate::engine::packet::{AGAIN, DUPLICATE, Packet};
 use super::connection::Connection;
 use super::prr::Prr;
 use super::segments::Acked;
-use super::subflow::{State, Subflow};
-use super::timers::Alarm;
+use super::subflow::{State, SubflowSender};
+use super::timers::TimerPurpose;
 use super::undo::Undo;
 
 /// An acknowledgement of everything up to `ack`, as a recovery sees it.
@@ -29,7 +29,7 @@ pub struct News<'a> {
 /// recovery if it is the first loss.
 pub fn lose_overtaken(
     connection: &mut Connection,
-    subflow: &mut Subflow,
+    subflow: &mut SubflowSender,
     profile: &Profile,
     slot: u32,
     at: &mut At<'_>,
@@ -45,7 +45,7 @@ pub fn lose_overtaken(
     let due = subflow.segments.lose_overtaken(window, at.now);
     enter_if_lost(connection, subflow, profile, slot, at);
     if due != u64::MAX {
-        subflow.alarm = Alarm::Reorder;
+        subflow.timer_purpose = TimerPurpose::ReorderTimeout;
         let deadline = due.saturating_add(profile.timer_slack.0).max(at.now + 1);
         subflow.set_deadline(deadline, slot, at);
     }
@@ -55,7 +55,7 @@ pub fn lose_overtaken(
 #[inline(always)]
 pub fn enter_if_lost(
     connection: &mut Connection,
-    subflow: &mut Subflow,
+    subflow: &mut SubflowSender,
     profile: &Profile,
     slot: u32,
     at: &mut At<'_>,
@@ -66,12 +66,18 @@ pub fn enter_if_lost(
 }
 
 #[cold]
-fn enter(connection: &mut Connection, subflow: &mut Subflow, profile: &Profile, slot: u32, at: &mut At<'_>) {
+fn enter(
+    connection: &mut Connection,
+    subflow: &mut SubflowSender,
+    profile: &Profile,
+    slot: u32,
+    at: &mut At<'_>,
+) {
     let s = subflow.index as usize;
     subflow.state = State::Recovery;
     subflow.recover = subflow.nxt;
-    subflow.urgent = true;
-    subflow.probe_end = 0;
+    subflow.force_retransmit = true;
+    subflow.tlp_high_seq = 0;
     subflow.stats.fast_retransmits += 1;
     subflow.undo = Undo::arm(&connection.windows[s], subflow.nxt);
     if profile.recovery == Recovery::Rack {
@@ -80,25 +86,25 @@ fn enter(connection: &mut Connection, subflow: &mut Subflow, profile: &Profile, 
     connection.windows[s].in_recovery = true;
     connection.report(at.now, |cc, windows| cc.on_fast_retransmit(windows, s));
     if profile.proportional_rate_reduction {
-        subflow.reducing = true;
+        subflow.prr_active = true;
         let target = connection.windows[s].cwnd;
         subflow.prr = Prr::new(target, subflow.segments.len(), subflow.stats.packets_sent);
     }
 }
 
 /// A recovery ends: all that was outstanding when it began is acknowledged.
-fn leave(connection: &mut Connection, subflow: &mut Subflow) {
+fn leave(connection: &mut Connection, subflow: &mut SubflowSender) {
     subflow.state = State::Open;
-    subflow.departed = 0;
-    subflow.reducing = false;
-    subflow.hold = false;
-    subflow.urgent = false;
+    subflow.reno_sacked = 0;
+    subflow.prr_active = false;
+    subflow.frto_waiting = false;
+    subflow.force_retransmit = false;
     subflow.rack.on_recovered();
     connection.windows[subflow.index as usize].in_recovery = false;
 }
 
 /// Nothing was lost after all.
-fn take_back(connection: &mut Connection, subflow: &mut Subflow) {
+fn take_back(connection: &mut Connection, subflow: &mut SubflowSender) {
     let window = &mut connection.windows[subflow.index as usize];
     subflow.undo.restore(window);
     if subflow.state != State::Open {
@@ -109,25 +115,25 @@ fn take_back(connection: &mut Connection, subflow: &mut Subflow) {
 
 /// An acknowledgement came while a recovery is under way.
 #[cold]
-pub fn on_news(connection: &mut Connection, subflow: &mut Subflow, profile: &Profile, news: &News<'_>) {
-    subflow.hold = false;
+pub fn on_news(connection: &mut Connection, subflow: &mut SubflowSender, profile: &Profile, news: &News<'_>) {
+    subflow.frto_waiting = false;
     if subflow.state == State::Loss && was_spurious(subflow, profile, news) {
         take_back(connection, subflow);
     } else if subflow.state == State::Loss && subflow.frto && try_new_data(subflow, news) {
         // The window has still to grow; whether there is new data is seen then.
-        subflow.hold = true;
+        subflow.frto_waiting = true;
     } else if news.ack >= subflow.recover {
         leave(connection, subflow);
     } else if subflow.state == State::Recovery && profile.recovery == Recovery::NewReno && news.advanced {
         // A partial acknowledgement reveals the next hole (RFC 6582, section 3.2).
         subflow.segments.lose_first();
-        subflow.urgent = true;
+        subflow.force_retransmit = true;
     }
 }
 
 /// Was the timeout spurious? So it was if the first acknowledgement after it echoes what was sent before it (RFC 3522, section
 /// 3.2), or covers what was never sent again (RFC 5682, section 3.1, step 3b).
-fn was_spurious(subflow: &Subflow, profile: &Profile, news: &News<'_>) -> bool {
+fn was_spurious(subflow: &SubflowSender, profile: &Profile, news: &News<'_>) -> bool {
     let undo = &subflow.undo;
     if !undo.armed {
         return false;
@@ -136,13 +142,13 @@ fn was_spurious(subflow: &Subflow, profile: &Profile, news: &News<'_>) -> bool {
         profile.timestamps && news.advanced && news.packet.flags & AGAIN == 0 && news.ack <= undo.end;
     let original_arrived = subflow.frto
         && (news.acked.first != u64::MAX && news.ack <= subflow.recover
-            || news.sacked.first != u64::MAX && subflow.widen(news.packet.hi) <= subflow.recover);
+            || news.sacked.first != u64::MAX && subflow.expand_seq(news.packet.hi) <= subflow.recover);
     of_the_first_copy || original_arrived
 }
 
 /// F-RTO (RFC 5682, section 3.1): the first acknowledgement that advances makes the sender try new data instead of
 /// retransmissions (step 2b), unless it is a duplicate or tells of holes, which says that the loss was real (step 3a).
-fn try_new_data(subflow: &mut Subflow, news: &News<'_>) -> bool {
+fn try_new_data(subflow: &mut SubflowSender, news: &News<'_>) -> bool {
     if subflow.nxt > subflow.recover {
         subflow.frto &= news.advanced && news.sacked.delivered == 0;
         return false;
@@ -156,7 +162,7 @@ fn try_new_data(subflow: &mut Subflow, news: &News<'_>) -> bool {
 
 /// The receiver reported a duplicate (RFC 2883).
 #[cold]
-pub fn on_duplicate(connection: &mut Connection, subflow: &mut Subflow, packet: &Packet) {
+pub fn on_duplicate(connection: &mut Connection, subflow: &mut SubflowSender, packet: &Packet) {
     debug_assert!(packet.flags & DUPLICATE != 0);
     subflow.rack.on_duplicate(subflow.una, subflow.nxt);
     if subflow.undo.on_duplicate() {

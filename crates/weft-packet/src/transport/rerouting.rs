@@ -7,14 +7,14 @@ use weft_paths::SubflowDirection;
 use crate::engine::route::Route;
 
 use super::host::Host;
-use super::subflow::Subflow;
+use super::subflow::SubflowSender;
 
 impl Host {
     /// The established subflows of connections that have not ended, each with the bytes acknowledged on it, in no order.
     pub fn sending(&self) -> impl Iterator<Item = (u32, u32, u64)> {
         let open = self.connections().filter(|it| it.finished == u64::MAX);
         open.flat_map(|connection| {
-            let established = |s: &&Subflow| s.stats.established != u64::MAX;
+            let established = |s: &&SubflowSender| s.stats.established != u64::MAX;
             let subflows = self.subflows_of(connection).iter().filter(established);
             subflows.map(|s| (connection.flow, s.index, s.una))
         })
@@ -53,7 +53,7 @@ impl Host {
             let connection = &self.connections[index as usize];
             let first = connection.first as usize;
             for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows.len()]) {
-                let wandering = subflow.wandering.as_mut().and_then(|it| it.route());
+                let wandering = subflow.path_selector.as_mut().and_then(|it| it.route());
                 let kept = || route(flow, s, false).unwrap_or(subflow.route);
                 subflow.route = wandering.unwrap_or_else(kept);
             }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::host::Host;
 use super::reassembly::{Chunks, Islands};
 use super::segments::Segments;
-use super::subflow::{Stats, WAITS};
+use super::subflow::{Stats, THROTTLED};
 
 /// Places at one host that are free.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Host {
         let waits = self
             .subflows_of(connection)
             .iter()
-            .any(|subflow| subflow.held & WAITS != 0);
+            .any(|subflow| subflow.blocked & THROTTLED != 0);
         !waits
             && now > connection.closes_until
             && (connection.joined == u64::MAX

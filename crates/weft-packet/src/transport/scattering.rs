@@ -9,7 +9,7 @@ use weft_run::Transport;
 use super::connection::Connection;
 use super::host::Host;
 use super::rack::Rack;
-use super::subflow::{DRAINS, State, Subflow};
+use super::subflow::{DRAINING, State, SubflowSender};
 
 /// Bytes that have to be acknowledged before the further subflows join.
 pub fn join_after(transport: &Transport) -> Size {
@@ -17,7 +17,7 @@ pub fn join_after(transport: &Transport) -> Size {
 }
 
 /// Where packets overtake each other by policy, a subflow waits longer before it takes one for lost.
-pub fn expect_reordering(subflow: &mut Subflow, transport: &Transport, paths: Paths, way: SubflowDirection) {
+pub fn expect_reordering(subflow: &mut SubflowSender, transport: &Transport, paths: Paths, way: SubflowDirection) {
     let usual = transport.profile.dupack_threshold;
     if let Some(duplicates) = transport.paths.dupack_threshold(paths, way.subflow, usual) {
         subflow.dupack_threshold = duplicates;
@@ -34,7 +34,7 @@ impl Host {
             return;
         }
         let subflow = &mut self.subflows[connection.first as usize];
-        subflow.held |= DRAINS;
+        subflow.blocked |= DRAINING;
         if subflow.segments.is_empty() && subflow.state == State::Open && connection.given(0) == 0 {
             close_drained(connection, subflow, now);
         }
@@ -43,7 +43,7 @@ impl Host {
 
 /// Closes a subflow all of whose data is acknowledged, so that congestion control counts it no more.
 #[cold]
-pub fn close_drained(connection: &mut Connection, subflow: &mut Subflow, now: u64) {
+pub fn close_drained(connection: &mut Connection, subflow: &mut SubflowSender, now: u64) {
     let s = subflow.index as usize;
     subflow.state = State::Closed;
     subflow.deadline = u64::MAX;

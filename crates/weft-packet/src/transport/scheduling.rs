@@ -11,7 +11,7 @@ use super::connection::Connection;
 use super::host::Host;
 use super::queues::{BURST, NOBODY, SEGMENT_MEMORY, STALE, all, pacing_rate};
 use super::sending::{resend, send_new};
-use super::subflow::{ASIDE, Subflow, WAITS};
+use super::subflow::{NOT_SELECTED, SubflowSender, THROTTLED};
 
 impl Connection {
     /// Is data given to subflows before they can send it?
@@ -21,13 +21,13 @@ impl Connection {
     }
 
     /// Was subflow `s` given something that its window has room for?
-    fn has_given(&self, s: u32, subflow: &Subflow) -> bool {
+    fn has_given(&self, s: u32, subflow: &SubflowSender) -> bool {
         let window = &self.windows[s as usize];
         self.given(s as usize) > 0
             && window.established
-            && subflow.held & (WAITS | ASIDE) == 0
+            && subflow.blocked & (THROTTLED | NOT_SELECTED) == 0
             && subflow.may_send(window)
-            && (!subflow.segments.any_to_resend() || subflow.hold)
+            && (!subflow.segments.any_to_resend() || subflow.frto_waiting)
     }
 
     /// Chunks that subflow `s` was given and has not sent.
@@ -42,7 +42,7 @@ impl Connection {
 
     /// Gives a burst to the subflow that would have sent all it holds first; suppressed ones, which the kernel calls backup, only if no
     /// other is there. Returns which; none if there is no data, or that subflow's send buffer is full, whatever room others have.
-    fn give(&mut self, subflows: &[Subflow], mss: u32) -> Option<usize> {
+    fn give(&mut self, subflows: &[SubflowSender], mss: u32) -> Option<usize> {
         let queues = self.queues.as_deref_mut()?;
         if !queues.returned.is_empty() {
             let una = self.una;
@@ -94,7 +94,7 @@ impl Connection {
 
     /// Subflow `s` timed out. What is missing of the connection's oldest fragment is for whoever has nothing else to do
     /// (`mptcp_subflow_get_retrans`, `__mptcp_retrans`); all it holds for the others, where it does not answer any more.
-    pub fn reinject_given(&mut self, s: u32, subflows: &[Subflow], repeated: bool, mss: u32) {
+    pub fn reinject_given(&mut self, s: u32, subflows: &[SubflowSender], repeated: bool, mss: u32) {
         let Some(queues) = self.queues.as_deref_mut() else {
             return;
         };
@@ -141,7 +141,7 @@ impl Connection {
     }
 
     /// A subflow that holds nothing takes what another timed out on; a suppressed one only if all are.
-    fn relieve(&mut self, s: usize, subflow: &Subflow) {
+    fn relieve(&mut self, s: usize, subflow: &SubflowSender) {
         let Some(queues) = self.queues.as_deref() else {
             return;
         };

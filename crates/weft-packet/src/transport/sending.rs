@@ -9,8 +9,8 @@ use super::connection::Connection;
 use super::host::Host;
 use super::nic::Lines;
 use super::segments::Segment;
-use super::subflow::Subflow;
-use super::timers::Alarm;
+use super::subflow::SubflowSender;
+use super::timers::TimerPurpose;
 
 impl Host {
     /// Sends what windows allow: subflow `slot`'s lost segments, then new data by the scheduler.
@@ -121,19 +121,19 @@ impl Host {
 pub fn resend(
     lines: &mut Lines,
     connection: &mut Connection,
-    subflow: &mut Subflow,
+    subflow: &mut SubflowSender,
     header: u32,
     slot: u32,
     at: &mut At<'_>,
 ) {
-    if subflow.hold {
+    if subflow.frto_waiting {
         return;
     }
-    while subflow.urgent || subflow.may_send(&connection.windows[subflow.index as usize]) {
+    while subflow.force_retransmit || subflow.may_send(&connection.windows[subflow.index as usize]) {
         if subflow.segments.any_to_resend() && !lines.admit(connection, subflow, slot, at) {
             return;
         }
-        subflow.urgent = false;
+        subflow.force_retransmit = false;
         let Some(segment) = subflow.segments.resend(at.now) else {
             return;
         };
@@ -146,7 +146,7 @@ pub fn resend(
 #[inline(always)]
 pub fn send_new(
     connection: &mut Connection,
-    subflow: &mut Subflow,
+    subflow: &mut SubflowSender,
     chunk: u32,
     mss: u32,
     header: u32,
@@ -164,7 +164,7 @@ pub fn send_new(
 #[inline(always)]
 pub fn transmit(
     connection: &mut Connection,
-    subflow: &mut Subflow,
+    subflow: &mut SubflowSender,
     segment: &Segment,
     header: u32,
     slot: u32,
@@ -187,10 +187,10 @@ pub fn transmit(
         subflow.undo.on_copy();
     }
     subflow.stats.packets_sent += 1;
-    if subflow.deadline == u64::MAX || subflow.alarm == Alarm::LoneProbe {
+    if subflow.deadline == u64::MAX || subflow.timer_purpose == TimerPurpose::DelayedAckProbe {
         subflow.arm(slot, at);
     }
-    if let Some(wandering) = &mut subflow.wandering {
+    if let Some(wandering) = &mut subflow.path_selector {
         subflow.route = wandering.next(at.now).unwrap_or(subflow.route);
     }
     at.send(&Packet {

@@ -9,18 +9,18 @@ use super::prr::Prr;
 use super::rack::Rack;
 use super::rtt::RttEstimator;
 use super::segments::Segments;
-use super::timers::{Alarm, probe_slack};
+use super::timers::{TimerPurpose, tlp_slack};
 use super::undo::Undo;
 use super::wandering::Wandering;
 
 /// A subflow waits for its host's card, or for its pace.
-pub const WAITS: u8 = 1;
+pub const THROTTLED: u8 = 1;
 /// Others have taken over from a subflow, which closes when all it has sent is acknowledged.
-pub const DRAINS: u8 = 2;
+pub const DRAINING: u8 = 2;
 /// A subflow waits until its window has room for a longer burst.
-pub const DEFERS: u8 = 4;
+pub const TSO_DEFERRED: u8 = 4;
 /// The path of a subflow is slow, or others are enough.
-pub const ASIDE: u8 = 8;
+pub const NOT_SELECTED: u8 = 8;
 
 /// Where a subflow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum State {
     /// SYN sent.
     SynSent,
     /// A join whose third packet of the handshake is not acknowledged yet.
-    Confirming,
+    PreEstablished,
     /// Established, nothing lost.
     Open,
     /// Fast recovery, until `recover` is acknowledged.
@@ -41,7 +41,7 @@ pub enum State {
 
 /// The sending half of a subflow. Its window is the connection's, beside those of its siblings.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Subflow {
+pub struct SubflowSender {
     /// Connection at this host.
     pub connection: u32,
     /// Number of the subflow in its connection.
@@ -53,27 +53,27 @@ pub struct Subflow {
     /// Is the next data packet to carry CWR (RFC 3168)?
     pub send_cwr: bool,
     /// Is the next retransmission to go whatever the window?
-    pub urgent: bool,
+    pub force_retransmit: bool,
     /// Do retransmissions wait for the acknowledgements of new data (F-RTO)?
-    pub hold: bool,
+    pub frto_waiting: bool,
     /// Is the window reduced bit by bit?
-    pub reducing: bool,
+    pub prr_active: bool,
     /// Is a timeout still to be held for spurious or not?
     pub frto: bool,
     /// Did the probe send something again?
-    pub probe_again: bool,
+    pub tlp_retrans: bool,
     /// What the timer is for.
-    pub alarm: Alarm,
+    pub timer_purpose: TimerPurpose,
     /// Why it takes no new data: [`WAITS`], [`DRAINS`], [`DEFERS`], [`ASIDE`].
-    pub held: u8,
+    pub blocked: u8,
     /// Packets of the burst that its card was handed which have not left yet.
-    pub burst: u32,
+    pub burst_left: u32,
     /// When its pace lets the next packet leave; 0 if it is not paced.
-    pub may_leave: u64,
+    pub earliest_departure: u64,
     /// Ports to the other host.
     pub route: Route,
     /// What changes them from packet to packet, if anything does.
-    pub wandering: Option<Box<Wandering>>,
+    pub path_selector: Option<Box<Wandering>>,
     /// First byte not acknowledged.
     pub una: u64,
     /// Next byte to send.
@@ -91,17 +91,17 @@ pub struct Subflow {
     /// How many of them indicate a loss.
     pub dupack_threshold: u32,
     /// Segments that have left the network according to duplicate acknowledgements (no SACK).
-    pub departed: u32,
+    pub reno_sacked: u32,
     /// What is outstanding.
     pub segments: Segments,
     /// RTT and RTO.
     pub rtt: RttEstimator,
     /// What a probe waits beside two RTTs; `u64::MAX` if there are none.
-    pub probe_slack: u64,
+    pub tlp_slack: u64,
     /// A probe is out, and this was the next byte to send after it; 0 if none is.
-    pub probe_end: u64,
+    pub tlp_high_seq: u64,
     /// First byte not acknowledged at the last timeout.
-    pub timed_out: u64,
+    pub una_at_timeout: u64,
     /// The reordering window.
     pub rack: Rack,
     /// The reduction under way.
@@ -137,7 +137,7 @@ pub struct Stats {
     pub syn_timeouts: u64,
 }
 
-impl Subflow {
+impl SubflowSender {
     /// Not opened yet.
     pub fn new(connection: u32, index: u32, route: Route, profile: &Profile) -> Self {
         Self {
@@ -146,17 +146,17 @@ impl Subflow {
             peer: u32::MAX,
             state: State::Closed,
             send_cwr: false,
-            urgent: false,
-            hold: false,
-            reducing: false,
+            force_retransmit: false,
+            frto_waiting: false,
+            prr_active: false,
             frto: false,
-            probe_again: false,
-            alarm: Alarm::Retransmit,
-            held: 0,
-            burst: 0,
-            may_leave: 0,
+            tlp_retrans: false,
+            timer_purpose: TimerPurpose::Retransmit,
+            blocked: 0,
+            burst_left: 0,
+            earliest_departure: 0,
             route,
-            wandering: None,
+            path_selector: None,
             una: 0,
             nxt: 0,
             round_end: 0,
@@ -165,12 +165,12 @@ impl Subflow {
             round: Round::default(),
             dupacks: 0,
             dupack_threshold: profile.dupack_threshold,
-            departed: 0,
+            reno_sacked: 0,
             segments: Segments::default(),
             rtt: RttEstimator::of(profile),
-            probe_slack: probe_slack(profile),
-            probe_end: 0,
-            timed_out: u64::MAX,
+            tlp_slack: tlp_slack(profile),
+            tlp_high_seq: 0,
+            una_at_timeout: u64::MAX,
             rack: Rack::default(),
             prr: Prr::default(),
             undo: Undo::default(),
@@ -187,20 +187,20 @@ impl Subflow {
     /// Packets in the network as far as the sender can tell.
     #[inline(always)]
     pub fn pipe(&self) -> u32 {
-        self.segments.pipe().saturating_sub(self.departed)
+        self.segments.pipe().saturating_sub(self.reno_sacked)
     }
 
     /// Does the window let another packet go?
     #[inline(always)]
     pub fn may_send(&self, window: &Window) -> bool {
-        if self.reducing {
+        if self.prr_active {
             return self.pipe() < self.prr.limit;
         }
         f64::from(self.pipe()) + 1.0 <= window.cwnd
     }
 
     /// An acknowledgement during a recovery that reduces the window bit by bit.
-    pub fn reduce(&mut self, delivered: u32, progress: bool) {
+    pub fn on_prr_ack(&mut self, delivered: u32, progress: bool) {
         let pipe = self.pipe();
         self.prr
             .on_ack(delivered, pipe, progress, self.stats.packets_sent);
@@ -208,7 +208,7 @@ impl Subflow {
 
     /// The 64-bit sequence number that `low` abbreviates: the one nearest to `una`.
     #[inline(always)]
-    pub fn widen(&self, low: u32) -> u64 {
+    pub fn expand_seq(&self, low: u32) -> u64 {
         let ahead = low.wrapping_sub(self.una as u32).cast_signed();
         self.una.wrapping_add_signed(i64::from(ahead))
     }

@@ -10,38 +10,38 @@ use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
 use super::recovery::lose_overtaken;
 use super::sending::{send_new, transmit};
-use super::subflow::{State, Subflow};
+use super::subflow::{State, SubflowSender};
 use super::undo::Undo;
 
 /// What a subflow's timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Alarm {
+pub enum TimerPurpose {
     /// Retransmission, of a SYN or a join's confirmation too.
     Retransmit,
     /// A tail loss probe.
-    Probe,
+    LossProbe,
     /// A tail loss probe that waited for a delayed acknowledgement, too.
-    LoneProbe,
+    DelayedAckProbe,
     /// The end of a reordering window.
-    Reorder,
+    ReorderTimeout,
 }
 
-impl Subflow {
+impl SubflowSender {
     /// Restarts the timer: for a probe while nothing is missing, if the profile has probes, else for the RTO.
     #[inline(always)]
     pub fn arm(&mut self, slot: u32, at: &mut At<'_>) {
         let mut wait = self.rtt.rto();
-        self.alarm = Alarm::Retransmit;
-        if self.probe_slack != u64::MAX
+        self.timer_purpose = TimerPurpose::Retransmit;
+        if self.tlp_slack != u64::MAX
             && self.state == State::Open
             && self.segments.sacked() == 0
-            && self.probe_end == 0
+            && self.tlp_high_seq == 0
         {
             // "PTO = 2 * SRTT", at most the RTO; without a sample there is none to go by (RFC 8985, section 7.2).
             let srtt = self.rtt.srtt();
             if srtt > 0 {
-                wait = wait.min(2 * srtt + self.probe_slack);
-                self.alarm = Alarm::Probe;
+                wait = wait.min(2 * srtt + self.tlp_slack);
+                self.timer_purpose = TimerPurpose::LossProbe;
             }
         }
         self.set_deadline(at.now + wait, slot, at);
@@ -49,8 +49,8 @@ impl Subflow {
 
     /// When a probe is due by what was sent last: new data restarts its timer, but not beyond the RTO of the first segment (RFC 8985,
     /// section 7.2). It is looked at when the timer fires, so that sending costs nothing.
-    fn probe_due(&self) -> u64 {
-        let wait = 2 * self.rtt.srtt() + self.probe_slack;
+    fn loss_probe_due(&self) -> u64 {
+        let wait = 2 * self.rtt.srtt() + self.tlp_slack;
         let rto = self.segments.head_sent_at().saturating_add(self.rtt.rto());
         self.segments.tail_sent_at().saturating_add(wait).min(rto)
     }
@@ -67,8 +67,8 @@ impl Subflow {
     }
 
     /// The retransmission timer as it would run without a probe: from when the first segment was last sent.
-    fn arm_for_the_head(&mut self, slot: u32, at: &mut At<'_>) {
-        self.alarm = Alarm::Retransmit;
+    fn rearm_rto(&mut self, slot: u32, at: &mut At<'_>) {
+        self.timer_purpose = TimerPurpose::Retransmit;
         let deadline = self.segments.head_sent_at().saturating_add(self.rtt.rto());
         self.set_deadline(deadline.max(at.now + 1), slot, at);
     }
@@ -91,12 +91,12 @@ impl Host {
         }
         match subflow.state {
             State::Closed => {}
-            State::SynSent | State::Confirming => self.syn_timed_out(slot, at),
+            State::SynSent | State::PreEstablished => self.syn_timed_out(slot, at),
             _ if subflow.segments.is_empty() => {}
-            _ => match subflow.alarm {
-                Alarm::Retransmit => self.on_timeout(slot, at),
-                Alarm::Probe | Alarm::LoneProbe => self.probe(slot, at),
-                Alarm::Reorder => self.on_reordering_over(slot, at),
+            _ => match subflow.timer_purpose {
+                TimerPurpose::Retransmit => self.on_timeout(slot, at),
+                TimerPurpose::LossProbe | TimerPurpose::DelayedAckProbe => self.send_loss_probe(slot, at),
+                TimerPurpose::ReorderTimeout => self.on_reorder_timeout(slot, at),
             },
         }
     }
@@ -109,7 +109,7 @@ impl Host {
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let s = subflow.index;
         subflow.stats.timeouts += 1;
-        let repeated = subflow.state == State::Loss && subflow.timed_out == subflow.una;
+        let repeated = subflow.state == State::Loss && subflow.una_at_timeout == subflow.una;
         // "the value of ssthresh is held constant" where the segment timed out before (RFC 5681, section 3.1); Linux holds it also
         // where this window has been reduced for a loss already.
         let reduced = subflow.state == State::Recovery && profile.recovery != Recovery::NewReno;
@@ -120,7 +120,7 @@ impl Host {
         subflow.frto = profile.forward_rto
             && profile.recovery != Recovery::NewReno
             && (repeated || subflow.state == State::Open);
-        subflow.timed_out = subflow.una;
+        subflow.una_at_timeout = subflow.una;
         // With RACK what was sent just now may still arrive (RFC 8985, section 6.3).
         let recent = match profile.recovery {
             Recovery::Rack => subflow.rtt.srtt(),
@@ -128,11 +128,11 @@ impl Host {
         };
         subflow.segments.lose_all(at.now.saturating_sub(recent));
         subflow.dupacks = 0;
-        subflow.departed = 0;
-        subflow.reducing = false;
-        subflow.hold = false;
-        subflow.urgent = true;
-        subflow.probe_end = 0;
+        subflow.reno_sacked = 0;
+        subflow.prr_active = false;
+        subflow.frto_waiting = false;
+        subflow.force_retransmit = true;
+        subflow.tlp_high_seq = 0;
         subflow.state = State::Loss;
         subflow.recover = subflow.nxt;
         subflow.rtt.back_off();
@@ -153,34 +153,34 @@ impl Host {
 
     /// A tail loss probe is due: one segment of new data, whatever the window, or else the last one once more (RFC 8985, section
     /// 7.3). Then the RTO runs.
-    fn probe(&mut self, slot: u32, at: &mut At<'_>) {
+    fn send_loss_probe(&mut self, slot: u32, at: &mut At<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        if subflow.state != State::Open || subflow.segments.sacked() > 0 || subflow.probe_end != 0 {
-            subflow.arm_for_the_head(slot, at);
+        if subflow.state != State::Open || subflow.segments.sacked() > 0 || subflow.tlp_high_seq != 0 {
+            subflow.rearm_rto(slot, at);
             return;
         }
-        let due = subflow.probe_due();
-        if due > at.now && subflow.alarm == Alarm::Probe {
+        let due = subflow.loss_probe_due();
+        if due > at.now && subflow.timer_purpose == TimerPurpose::LossProbe {
             subflow.set_deadline(due, slot, at);
             return;
         }
-        if subflow.alarm == Alarm::Probe && subflow.segments.len() == 1 {
+        if subflow.timer_purpose == TimerPurpose::LossProbe && subflow.segments.len() == 1 {
             // The acknowledgement of a single segment may be delayed: Linux allows the minimum RTO for it.
             let (rto, two) = (subflow.rtt.rto(), 2 * subflow.rtt.srtt());
-            let waited = rto.min(two + subflow.probe_slack);
+            let waited = rto.min(two + subflow.tlp_slack);
             let longer = rto.min(two + profile.min_rto.0);
             if longer > waited {
-                subflow.alarm = Alarm::LoneProbe;
+                subflow.timer_purpose = TimerPurpose::DelayedAckProbe;
                 let deadline = at.now + longer - waited;
                 subflow.set_deadline(deadline, slot, at);
                 return;
             }
         }
-        subflow.probe_again = false;
-        subflow.alarm = Alarm::Retransmit;
+        subflow.tlp_retrans = false;
+        subflow.timer_purpose = TimerPurpose::Retransmit;
         let s = subflow.index;
         let new = if connection.gives() {
             connection.take_given(s)
@@ -193,11 +193,11 @@ impl Host {
         if let Some(chunk) = new {
             send_new(connection, subflow, chunk, profile.mss, profile.header, slot, at);
         } else if let Some(segment) = subflow.segments.probe(at.now) {
-            subflow.probe_again = true;
+            subflow.tlp_retrans = true;
             subflow.stats.retransmitted += 1;
             transmit(connection, subflow, &segment, profile.header, slot, at);
         }
-        subflow.probe_end = subflow.nxt;
+        subflow.tlp_high_seq = subflow.nxt;
         let deadline = at.now + subflow.rtt.rto();
         subflow.set_deadline(deadline, slot, at);
         if let Some(chunk) = given {
@@ -208,19 +208,19 @@ impl Host {
     }
 
     /// A reordering window is over: what is still missing is lost.
-    fn on_reordering_over(&mut self, slot: u32, at: &mut At<'_>) {
+    fn on_reorder_timeout(&mut self, slot: u32, at: &mut At<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        subflow.arm_for_the_head(slot, at);
+        subflow.rearm_rto(slot, at);
         lose_overtaken(connection, subflow, profile, slot, at);
         self.pump(index, slot, at);
     }
 }
 
 /// The slack of a profile's probes; `u64::MAX` if it has none.
-pub fn probe_slack(profile: &Profile) -> u64 {
+pub fn tlp_slack(profile: &Profile) -> u64 {
     if profile.tail_loss_probe && profile.recovery == Recovery::Rack {
         profile.timer_slack.0.min(u64::MAX / 4)
     } else {
@@ -231,16 +231,16 @@ pub fn probe_slack(profile: &Profile) -> u64 {
 /// An acknowledgement of everything up to `ack` came while a probe was out (RFC 8985, section 7.4).
 pub fn on_probe_acknowledged(
     connection: &mut Connection,
-    subflow: &mut Subflow,
+    subflow: &mut SubflowSender,
     ack: u64,
     duplicate: bool,
     now: u64,
 ) {
-    if ack < subflow.probe_end {
+    if ack < subflow.tlp_high_seq {
         return;
     }
-    if subflow.probe_again && !duplicate {
-        if ack == subflow.probe_end {
+    if subflow.tlp_retrans && !duplicate {
+        if ack == subflow.tlp_high_seq {
             // Of which copy is not known yet.
             return;
         }
@@ -249,5 +249,5 @@ pub fn on_probe_acknowledged(
         subflow.stats.fast_retransmits += 1;
         connection.report(now, |cc, windows| cc.on_fast_retransmit(windows, s));
     }
-    subflow.probe_end = 0;
+    subflow.tlp_high_seq = 0;
 }

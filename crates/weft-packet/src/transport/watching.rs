@@ -13,7 +13,7 @@ use crate::engine::At;
 use super::connection::Connection;
 use super::copies::Copies;
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::{ASIDE, State, Subflow};
+use super::subflow::{NOT_SELECTED, State, SubflowSender};
 
 /// A path, by how many there are to the other host, and its number: where there are as many, equal numbers begin alike.
 type Path = (u64, u64);
@@ -86,7 +86,7 @@ impl Watched {
     /// none before the second, and may delay that of a single one (RFC 8985, section 7.2, allows for the same).
     fn is_silent(
         &mut self,
-        subflow: &Subflow,
+        subflow: &SubflowSender,
         watching: &PathMonitorConfig,
         profile: &Profile,
         now: u64,
@@ -126,7 +126,7 @@ impl Watch {
     }
 
     /// Adds what was sent, and sent again, since it was last counted.
-    fn count(&mut self, subflows: &[Subflow], hosts: &mut HashMap<u32, Knowledge>, transport: u32) {
+    fn count(&mut self, subflows: &[SubflowSender], hosts: &mut HashMap<u32, Knowledge>, transport: u32) {
         let counted = subflows.iter().fold((0, 0), |(sent, lost), it| {
             (sent + it.stats.packets_sent, lost + it.stats.retransmitted)
         });
@@ -148,7 +148,7 @@ impl Host {
             connection.windows.len() as u32,
         );
         let subflows = &mut self.subflows[connection.first as usize..][..n as usize];
-        let Some(paths) = subflows[0].wandering.as_ref().map(|it| it.paths()) else {
+        let Some(paths) = subflows[0].path_selector.as_ref().map(|it| it.paths()) else {
             return;
         };
         if paths.count == 1 {
@@ -176,7 +176,7 @@ impl Host {
         };
         let turns = (0..paths.count).find(|turns| !slow(turns)).unwrap_or(0);
         for subflow in &mut *subflows {
-            if let Some(wandering) = &mut subflow.wandering {
+            if let Some(wandering) = &mut subflow.path_selector {
                 subflow.route = wandering.turn(turns).unwrap_or(subflow.route);
             }
         }
@@ -254,14 +254,14 @@ impl Host {
         for it in watched.iter_mut() {
             let subflow = &mut subflows[it.index as usize];
             if wanted >> it.index & 1 == 1 {
-                connection.look_at_all |= subflow.held & ASIDE != 0;
-                subflow.held &= !ASIDE;
+                connection.look_at_all |= subflow.blocked & NOT_SELECTED != 0;
+                subflow.blocked &= !NOT_SELECTED;
                 if subflow.state == State::Closed && connection.joined != u64::MAX {
                     joins.push(first + it.index);
                 }
                 continue;
             }
-            subflow.held |= ASIDE;
+            subflow.blocked |= NOT_SELECTED;
             if any_fast && answer && it.moved < subflow.nxt && knowledge.slow.contains(&it.path) {
                 connection.share(it.index, &copies.copy(subflow, it.moved, connection.una));
                 it.moved = subflow.nxt;
@@ -304,8 +304,14 @@ impl Connection {
 }
 
 /// The subflows of a connection that opens: the first one, which opens it, and the others in an order drawn for it.
-fn in_drawn_order(subflows: &[Subflow], seed: u64, flow: u32, paths: Paths, now: u64) -> Box<[Watched]> {
-    let path = |subflow: &Subflow| subflow.wandering.as_ref().map_or(0, |it| it.number());
+fn in_drawn_order(
+    subflows: &[SubflowSender],
+    seed: u64,
+    flow: u32,
+    paths: Paths,
+    now: u64,
+) -> Box<[Watched]> {
+    let path = |subflow: &SubflowSender| subflow.path_selector.as_ref().map_or(0, |it| it.number());
     let mut watched: Box<[Watched]> = subflows
         .iter()
         .map(|subflow| Watched {

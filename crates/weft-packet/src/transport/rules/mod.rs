@@ -35,7 +35,7 @@ use crate::setup::Offload;
 use super::connection::Connection;
 use super::host::{Host, Shared, TimerKind, timer_key};
 use super::joining::{CONFIRM, END};
-use super::subflow::Subflow;
+use super::subflow::SubflowSender;
 use super::tracing::FlowProbes;
 
 use script::{Event, Script};
@@ -419,7 +419,7 @@ impl Run {
         self.host(0).connection(0).unwrap().0
     }
 
-    fn subflow(&self, s: usize) -> &Subflow {
+    fn subflow(&self, s: usize) -> &SubflowSender {
         &self.host(0).connection(0).unwrap().1[s]
     }
 
