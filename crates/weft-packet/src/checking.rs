@@ -60,7 +60,7 @@ pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> R
             links.len()
         ))?;
         let changed = match event.change {
-            Change::Down if shared.programs.iter().any(|program| program.job(0).is_some()) => {
+            Change::Down if shared.generators.iter().any(|program| program.job(0).is_some()) => {
                 return Err(
                     "a link goes down in an experiment with jobs; allowed: other kinds of traffic".to_owned(),
                 );
@@ -117,7 +117,7 @@ pub fn burst(fabric: &Fabric, events: &[LinkEvent], min_packet: u32) -> Result<u
 /// Refuses what cannot be simulated. Of a program's flows the first stands for all, whose sizes have a bound.
 pub fn check(shared: &Shared) -> Result<(), String> {
     let hosts = &shared.fabric.hosts;
-    let firsts: Vec<Flow> = shared.programs.iter().map(|program| program.flow(0)).collect();
+    let firsts: Vec<Flow> = shared.generators.iter().map(|program| program.flow(0)).collect();
     for (flow, spec) in (0_u32..).zip(shared.flows.iter().chain(&firsts)) {
         let node = |host: u32| {
             hosts

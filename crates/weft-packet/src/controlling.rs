@@ -80,7 +80,7 @@ impl Simulation {
         it.placed = placed;
         seen.sort_unstable_by_key(|&(which, _)| which);
         let (which, seen): (Vec<Subflow>, Vec<SubflowObservation>) = seen.into_iter().unzip();
-        let dead = |link| self.shared.dead.knows(link);
+        let dead = |link| self.shared.down_links.knows(link);
         for (i, path) in it.controller.assign_paths(&self.shared.fabric, &dead, &seen) {
             it.placed.insert(which[i], path);
             self.lead(which[i], path);

@@ -49,7 +49,7 @@ impl Simulation {
             match step {
                 Step::Change(link, change) => self.engine.change(link, change),
                 Step::Notice(link, dead) => {
-                    self.shared.dead.note(link, dead);
+                    self.shared.down_links.note(link, dead);
                     noticed = true;
                 }
             }

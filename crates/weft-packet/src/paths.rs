@@ -87,7 +87,7 @@ impl Shared {
     ) -> Result<Route, String> {
         ports.clear();
         self.fabric.routing.append_ports(from, to, number, ports);
-        if self.dead.any() && !self.lives(from, ports) {
+        if self.down_links.any() && !self.lives(from, ports) {
             let subflow = u64::from(way.flow) << 32 | u64::from(way.subflow) << 1 | u64::from(way.reverse);
             let nth = |n| {
                 let bits = draw(&[self.seed, subflow, changes * DRAWS + n]);
@@ -112,7 +112,7 @@ impl Shared {
     pub fn live_route(&self, number: u64, from: NodeId, to: NodeId) -> Option<Route> {
         let mut ports = Vec::with_capacity(8);
         self.fabric.routing.append_ports(from, to, number, &mut ports);
-        let lives = !self.dead.any() || self.lives(from, &ports);
+        let lives = !self.down_links.any() || self.lives(from, &ports);
         lives.then(|| self.pack(&ports).ok()).flatten()
     }
 
@@ -155,7 +155,7 @@ impl Shared {
         ports.iter().all(|&port| {
             let link = links.partition_point(|link| link.from < at) + usize::from(port);
             at = links[link].to;
-            !self.dead.has(link)
+            !self.down_links.has(link)
         })
     }
 }

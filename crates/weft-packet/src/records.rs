@@ -79,7 +79,7 @@ impl Simulation {
         suppressions.sort_by_key(|episode| (episode.flow, episode.start));
         let (flows, opened) = self.sorted(flows);
         let running = |host: &Host| {
-            host.running
+            host.running_jobs
                 .values()
                 .map(|job| job.record.clone())
                 .collect::<Vec<_>>()
@@ -184,7 +184,7 @@ impl Simulation {
                 established: time(subflow.stats.established),
                 packets_sent: subflow.stats.packets_sent,
                 retransmitted: subflow.stats.retransmitted,
-                packets_received: receiver.receiver(flow, s).map_or(0, |r| r.packets),
+                packets_received: receiver.subflow_receiver(flow, s).map_or(0, |r| r.packets),
                 packets_dropped: self.engine.drops_of((flow, s)),
                 packets_in_flight: in_flight.get(&(flow, s)).copied().unwrap_or(0),
                 marked: subflow.stats.marked,
@@ -195,11 +195,11 @@ impl Simulation {
                 cwnd: connection.windows[s as usize].cwnd,
                 srtt: connection.windows[s as usize].srtt,
             });
-        let assembly = receiver.assembly(flow);
+        let assembly = receiver.connection_receiver(flow);
         let finish = match assembly {
             // stopped before it had sent a byte: over when the sender says so
             _ if connection.total == 0 => time(connection.finished),
-            Some(assembly) if assembly.chunks.next() == connection.total => Some(Time(assembly.newest)),
+            Some(assembly) if assembly.chunks.next() == connection.total => Some(Time(assembly.last_data_at)),
             _ => None,
         };
         let delivered = assembly.map_or(0, |a| a.bytes);

@@ -86,11 +86,11 @@ impl Simulation {
         let shared = Arc::new(Shared {
             probes: FlowProbes::new(&probes),
             hops: HopBits::of(&fabric),
-            dead: Dead::of(if events.is_empty() { 0 } else { fabric.links.len() }),
+            down_links: Dead::of(if events.is_empty() { 0 } else { fabric.links.len() }),
             fabric,
             transports,
             flows,
-            programs,
+            generators: programs,
             nic,
             offload,
             seed,
@@ -124,7 +124,7 @@ impl Simulation {
                 engine.set_timer(spec.from, node, stop.0, timer_key(TimerKind::Stop, flow as u32));
             }
         }
-        for (program, it) in (0_u32..).zip(&shared.programs) {
+        for (program, it) in (0_u32..).zip(&shared.generators) {
             for (time, host, step) in it.timed_actions() {
                 let node = shared.fabric.hosts[host as usize];
                 if let Some(key) = shared.step_key(program, step) {
@@ -193,7 +193,7 @@ impl Simulation {
     }
 
     pub(crate) fn counted(&self) -> Counted {
-        let assemblies = self.hosts().flat_map(Host::assemblies);
+        let assemblies = self.hosts().flat_map(Host::connection_receivers);
         Counted {
             links: self.engine.link_records(),
             queues: self.queues(),

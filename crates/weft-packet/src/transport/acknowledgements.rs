@@ -49,7 +49,7 @@ impl Host {
         ) {
             return;
         }
-        self.lines.on_ack(subflow);
+        self.qdisc.on_ack(subflow);
         let mut joins = false;
         if packet.chunk > connection.una {
             // A full receive window may have held back any subflow.

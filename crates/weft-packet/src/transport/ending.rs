@@ -11,7 +11,7 @@ use super::subflow::{State, SubflowSender};
 impl Host {
     /// The application has no more data.
     pub(super) fn stop(&mut self, flow: u32, at: &mut At<'_>) {
-        let Some(&index) = self.sent.get(&flow) else {
+        let Some(&index) = self.sender_of_flow.get(&flow) else {
             return;
         };
         let connection = &mut self.connections[index as usize];

@@ -20,7 +20,7 @@ use super::latency::Latencies;
 use super::nic::Lines;
 use super::pacing::may_pace;
 use super::programs::{HANDOVER, RunningJob};
-use super::receiver::{Assembly, Reaction, Receiver};
+use super::receiver::{AckDecision, ConnectionReceiver, SubflowReceiver};
 use super::retiring::Free;
 use super::subflow::SubflowSender;
 use super::tracing::{FlowProbes, Tracing};
@@ -35,7 +35,7 @@ pub struct Shared {
     /// Flows.
     pub flows: Vec<Flow>,
     /// Traffic that reacts.
-    pub programs: Vec<Arc<dyn FlowGenerator>>,
+    pub generators: Vec<Arc<dyn FlowGenerator>>,
     /// Flows on record.
     pub probes: FlowProbes,
     /// How routes are packed.
@@ -45,7 +45,7 @@ pub struct Shared {
     /// What is left to them.
     pub offload: Offload,
     /// Links that routing avoids.
-    pub dead: Dead,
+    pub down_links: Dead,
     /// Seed of all random streams.
     pub seed: u64,
 }
@@ -60,23 +60,23 @@ pub enum TimerKind {
     /// A join: subflow.
     Join = 2,
     /// Retransmission, probe or end of a reordering window: subflow.
-    Retransmit = 3,
+    Subflow = 3,
     /// Delayed acknowledgement: receiver.
     DelayedAck = 4,
     /// A sample of a flow: its number among those sampled at this host.
     Sample = 5,
     /// A job begins: job * programs + program.
-    Begin = 6,
+    StartJob = 6,
     /// A subflow closes: subflow.
     Close = 7,
     /// A port has room: port.
-    Nic = 8,
+    NicReady = 8,
     /// A paced packet may leave: subflow.
     Pace = 9,
     /// An application has written a chunk: index of the flow.
     Write = 10,
     /// Paths are looked at: connection.
-    Watch = 11,
+    PathMonitor = 11,
 }
 
 /// The key of a timer.
@@ -92,25 +92,25 @@ pub struct Host {
     pub connections: Vec<Connection>,
     pub(super) subflows: Vec<SubflowSender>,
     /// Subflows that wait for the host's ports.
-    pub(super) lines: Lines,
-    pub(super) assemblies: Vec<Assembly>,
-    pub(super) receivers: Vec<Receiver>,
+    pub(super) qdisc: Lines,
+    pub(super) connection_receivers: Vec<ConnectionReceiver>,
+    pub(super) subflow_receivers: Vec<SubflowReceiver>,
     /// Connection of each flow that this host sends.
-    pub(super) sent: HashMap<u32, u32>,
+    pub(super) sender_of_flow: HashMap<u32, u32>,
     /// Assembly of each flow that this host receives.
-    pub(super) received: HashMap<u32, u32>,
+    pub(super) receiver_of_flow: HashMap<u32, u32>,
     /// Receiver of each (flow, subflow) that this host receives.
-    pub(super) accepted: HashMap<(u32, u32), u32>,
+    pub(super) subflow_receiver_of: HashMap<(u32, u32), u32>,
     /// Places of what has ended, to be used again.
-    pub(super) free: Free,
+    pub(super) free_slots: Free,
     /// Connections that have ended and keep their places.
     pub ended: Vec<u32>,
     /// Timeouts of those that do not.
-    pub(super) past_timeouts: u64,
+    pub(super) reclaimed_timeouts: u64,
     /// What connections that watch their paths have learnt for all, by transport.
-    pub(super) knowledge: HashMap<u32, Knowledge>,
+    pub(super) path_stats: HashMap<u32, Knowledge>,
     /// Flows on record.
-    pub(super) tracing: Tracing,
+    pub(super) tracer: Tracing,
     /// Latencies on record.
     pub(super) latencies: Latencies,
     /// Their samples and changes.
@@ -120,7 +120,7 @@ pub struct Host {
     /// Jobs whose client this host is, once they have ended.
     pub jobs: Vec<JobRecord>,
     /// Those that have not, by (program, job).
-    pub running: HashMap<(u32, u32), RunningJob>,
+    pub running_jobs: HashMap<(u32, u32), RunningJob>,
 }
 
 impl Endpoint for Host {
@@ -148,7 +148,7 @@ impl Endpoint for Host {
     #[inline(always)]
     fn expect(&self, packet: &Packet) {
         if packet.flags & DATA != 0 {
-            self.receivers
+            self.subflow_receivers
                 .get(packet.slot as usize)
                 .into_iter()
                 .for_each(prefetch);
@@ -163,16 +163,16 @@ impl Endpoint for Host {
     #[inline(always)]
     fn expect_more(&self, packet: &Packet) {
         if packet.flags & DATA != 0 {
-            if let Some(receiver) = self.receivers.get(packet.slot as usize) {
-                receiver.islands.expect();
-                self.assemblies[receiver.assembly as usize]
+            if let Some(receiver) = self.subflow_receivers.get(packet.slot as usize) {
+                receiver.out_of_order.prefetch();
+                self.connection_receivers[receiver.connection as usize]
                     .chunks
-                    .expect(packet.chunk);
+                    .prefetch(packet.chunk);
             }
         } else if packet.flags & SYN == 0
             && let Some(subflow) = self.subflows.get(packet.slot as usize)
         {
-            subflow.segments.expect();
+            subflow.segments.prefetch();
         }
     }
 
@@ -199,7 +199,7 @@ impl Host {
     /// An idle host.
     pub fn new(shared: Arc<Shared>, index: u32) -> Self {
         Self {
-            lines: Lines::new(
+            qdisc: Lines::new(
                 shared.nic,
                 shared.offload.tso,
                 shared
@@ -211,28 +211,28 @@ impl Host {
             index,
             connections: Vec::new(),
             subflows: Vec::new(),
-            assemblies: Vec::new(),
-            receivers: Vec::new(),
-            sent: HashMap::new(),
-            received: HashMap::new(),
-            accepted: HashMap::new(),
-            free: Free::default(),
+            connection_receivers: Vec::new(),
+            subflow_receivers: Vec::new(),
+            sender_of_flow: HashMap::new(),
+            receiver_of_flow: HashMap::new(),
+            subflow_receiver_of: HashMap::new(),
+            free_slots: Free::default(),
             ended: Vec::new(),
-            past_timeouts: 0,
-            knowledge: HashMap::new(),
-            tracing: Tracing::default(),
+            reclaimed_timeouts: 0,
+            path_stats: HashMap::new(),
+            tracer: Tracing::default(),
             latencies: Latencies::default(),
             samples: Vec::new(),
             completions: Vec::new(),
             jobs: Vec::new(),
-            running: HashMap::new(),
+            running_jobs: HashMap::new(),
         }
     }
 
     /// Timeouts so far, of SYNs too.
     pub fn timeouts(&self) -> u64 {
         let timeouts = |s: &SubflowSender| s.stats.timeouts + s.stats.syn_timeouts;
-        self.past_timeouts + self.subflows.iter().map(timeouts).sum::<u64>()
+        self.reclaimed_timeouts + self.subflows.iter().map(timeouts).sum::<u64>()
     }
 
     /// The flow and the number of the subflow whose sending half has this place.
@@ -244,12 +244,14 @@ impl Host {
 
     /// The sending halves of flows that have started and keep their places, in no order.
     pub fn connections(&self) -> impl ExactSizeIterator<Item = &Connection> {
-        self.sent.values().map(|&index| &self.connections[index as usize])
+        self.sender_of_flow
+            .values()
+            .map(|&index| &self.connections[index as usize])
     }
 
     /// The sending half of a flow, once it has started.
     pub fn connection(&self, flow: u32) -> Option<(&Connection, &[SubflowSender])> {
-        let connection = &self.connections[*self.sent.get(&flow)? as usize];
+        let connection = &self.connections[*self.sender_of_flow.get(&flow)? as usize];
         Some((connection, self.subflows_of(connection)))
     }
 
@@ -259,70 +261,72 @@ impl Host {
     }
 
     /// The receiving halves that keep their places, in no order.
-    pub fn assemblies(&self) -> impl Iterator<Item = &Assembly> {
-        self.received
+    pub fn connection_receivers(&self) -> impl Iterator<Item = &ConnectionReceiver> {
+        self.receiver_of_flow
             .values()
-            .map(|&index| &self.assemblies[index as usize])
+            .map(|&index| &self.connection_receivers[index as usize])
     }
 
     /// The receiving half of a flow.
-    pub fn assembly(&self, flow: u32) -> Option<&Assembly> {
-        self.received.get(&flow).map(|&a| &self.assemblies[a as usize])
+    pub fn connection_receiver(&self, flow: u32) -> Option<&ConnectionReceiver> {
+        self.receiver_of_flow
+            .get(&flow)
+            .map(|&a| &self.connection_receivers[a as usize])
     }
 
     /// The receiving half of a subflow.
-    pub fn receiver(&self, flow: u32, subflow: u32) -> Option<&Receiver> {
-        self.accepted
+    pub fn subflow_receiver(&self, flow: u32, subflow: u32) -> Option<&SubflowReceiver> {
+        self.subflow_receiver_of
             .get(&(flow, subflow))
-            .map(|&r| &self.receivers[r as usize])
+            .map(|&r| &self.subflow_receivers[r as usize])
     }
 
     /// Data arrived.
     #[inline(always)]
     fn on_data(&mut self, packet: &Packet, at: &mut At<'_>) {
-        let receiver = &mut self.receivers[packet.slot as usize];
-        let assembly = &mut self.assemblies[receiver.assembly as usize];
+        let receiver = &mut self.subflow_receivers[packet.slot as usize];
+        let assembly = &mut self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[assembly.transport as usize].profile;
-        if receiver.echo_changes(packet) {
+        if receiver.needs_ack_before_ce_change(packet) {
             at.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
         }
         let len = u64::from(packet.size) - u64::from(profile.header);
         match receiver.on_data(packet, len, at.now, assembly, profile) {
-            Reaction::Acknowledge(lo, hi) => {
+            AckDecision::Now(lo, hi) => {
                 at.send(&receiver.acknowledge(&assembly.chunks, lo, hi, profile));
             }
-            Reaction::Due => {
+            AckDecision::Soon => {
                 if receiver.merges(self.shared.offload.gro, profile.mss) {
                     receiver.acknowledge_by(at.now + self.shared.offload.gro.0, packet.slot, at);
                 } else {
                     at.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
                 }
             }
-            Reaction::Delay => {
+            AckDecision::Delay => {
                 if receiver.deadline == u64::MAX {
                     receiver.acknowledge_by(at.now + profile.delayed_ack_timeout.0, packet.slot, at);
                 }
             }
         }
-        if assembly.bytes >= assembly.due {
-            let assembly = receiver.assembly;
+        if assembly.bytes >= assembly.notify_at {
+            let assembly = receiver.connection;
             self.at_due(assembly, at);
         }
     }
 
     fn delayed_ack_timer(&mut self, slot: u32, at: &mut At<'_>) {
-        let receiver = &mut self.receivers[slot as usize];
+        let receiver = &mut self.subflow_receivers[slot as usize];
         if at.now != receiver.timer {
             return;
         }
-        receiver.timer = std::mem::replace(&mut receiver.later, u64::MAX);
+        receiver.timer = std::mem::replace(&mut receiver.second_timer, u64::MAX);
         if receiver.deadline > at.now {
             if receiver.deadline != u64::MAX {
                 receiver.acknowledge_by(receiver.deadline, slot, at);
             }
             return;
         }
-        let assembly = &self.assemblies[receiver.assembly as usize];
+        let assembly = &self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[assembly.transport as usize].profile;
         at.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
     }

@@ -66,10 +66,10 @@ impl Host {
 
     /// The other end confirms a join.
     pub(super) fn on_confirm(&mut self, packet: &Packet, at: &mut At<'_>) {
-        let Some(receiver) = self.receivers.get(packet.slot as usize) else {
+        let Some(receiver) = self.subflow_receivers.get(packet.slot as usize) else {
             return;
         };
-        let assembly = &self.assemblies[receiver.assembly as usize];
+        let assembly = &self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[assembly.transport as usize].profile;
         at.send(&Packet {
             route: receiver.route,
@@ -116,17 +116,17 @@ impl Host {
     /// A stopped flow announces its end: delayed acknowledgements are sent, and the one that completes the data is not delayed.
     pub(super) fn on_end(&mut self, packet: &Packet, at: &mut At<'_>) {
         let shared = Arc::clone(&self.shared);
-        let Some(&assembly) = self.received.get(&packet.lo) else {
+        let Some(&assembly) = self.receiver_of_flow.get(&packet.lo) else {
             return;
         };
-        let it = &mut self.assemblies[assembly as usize];
-        it.end = packet.chunk;
+        let it = &mut self.connection_receivers[assembly as usize];
+        it.total = packet.chunk;
         let transport = &shared.transports[it.transport as usize];
         for s in 0..transport.subflows {
-            let Some(&receiver) = self.accepted.get(&(packet.lo, s)) else {
+            let Some(&receiver) = self.subflow_receiver_of.get(&(packet.lo, s)) else {
                 continue;
             };
-            let receiver = &mut self.receivers[receiver as usize];
+            let receiver = &mut self.subflow_receivers[receiver as usize];
             if receiver.unacked > 0 {
                 at.send(&receiver.acknowledge(&it.chunks, 0, 0, &transport.profile));
             }

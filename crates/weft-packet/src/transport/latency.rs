@@ -98,14 +98,14 @@ impl Host {
     /// A data packet arrived at a receiving half that has the bytes that were due.
     #[cold]
     pub(super) fn at_due(&mut self, assembly: u32, at: &mut At<'_>) {
-        let assembly = &mut self.assemblies[assembly as usize];
+        let assembly = &mut self.connection_receivers[assembly as usize];
         let flow = assembly.flow;
         let due = match self.latencies.delivered.get_mut(&flow) {
             Some(delivered) => {
                 delivered.times.note(assembly.chunks.next(), at.now);
                 &mut delivered.due
             }
-            None => &mut assembly.due,
+            None => &mut assembly.notify_at,
         };
         if assembly.bytes >= *due {
             *due = u64::MAX;
@@ -147,7 +147,7 @@ impl Host {
     /// of which flow the sender is to [forget](Self::forget_sent).
     pub fn forget_delivered(&mut self) -> Vec<(u32, usize)> {
         let mut forgotten = Vec::new();
-        let received = &self.received;
+        let received = &self.receiver_of_flow;
         self.latencies.delivered.retain(|flow, delivered| {
             let chunks = delivered.times.times.len();
             delivered.times.forget(chunks);
@@ -161,7 +161,7 @@ impl Host {
     pub fn forget_sent(&mut self, flow: u32, chunks: usize) {
         if let Some(times) = self.latencies.sent.get_mut(&flow) {
             times.forget(chunks);
-            if !self.sent.contains_key(&flow) {
+            if !self.sender_of_flow.contains_key(&flow) {
                 self.latencies.sent.remove(&flow);
             }
         }

@@ -45,11 +45,11 @@ const ENTRY_BYTES: usize = 16;
 
 /// Bytes of a connection at both of its hosts, without its congestion control and subflows.
 pub const CONNECTION_BYTES: usize =
-    size_of::<Connection>() + size_of::<receiver::Assembly>() + 2 * ENTRY_BYTES;
+    size_of::<Connection>() + size_of::<receiver::ConnectionReceiver>() + 2 * ENTRY_BYTES;
 
 /// Bytes of a subflow at both of its hosts, with the room for the first segments that it sends.
 pub const SUBFLOW_BYTES: usize = size_of::<subflow::SubflowSender>()
-    + size_of::<receiver::Receiver>()
+    + size_of::<receiver::SubflowReceiver>()
     + ENTRY_BYTES
     + FIRST_SEGMENTS * size_of::<segments::Segment>();
 

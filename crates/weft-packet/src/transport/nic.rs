@@ -141,7 +141,7 @@ impl Lines {
             line.woken = true;
             // Woken for half of what fits, not for each packet, as a card reports completions together.
             let half = at.held_until(subflow.route, nic.limit / 2);
-            at.set_timer(half, timer_key(TimerKind::Nic, port));
+            at.set_timer(half, timer_key(TimerKind::NicReady, port));
         }
         false
     }
@@ -150,24 +150,24 @@ impl Lines {
 impl Host {
     /// Port `port` has room again: waiting subflows send in turn until it is full.
     pub(super) fn nic_has_room(&mut self, port: u32, at: &mut At<'_>) {
-        let (port, Some(nic)) = (port as usize, self.lines.nic) else {
+        let (port, Some(nic)) = (port as usize, self.qdisc.nic) else {
             return;
         };
-        while let Some(&slot) = self.lines.ports[port].waiting.front() {
+        while let Some(&slot) = self.qdisc.ports[port].waiting.front() {
             let subflow = &mut self.subflows[slot as usize];
             if at.held_until(subflow.route, nic.limit) > at.now {
                 let half = at.held_until(subflow.route, nic.limit / 2);
-                at.set_timer(half, timer_key(TimerKind::Nic, port as u32));
+                at.set_timer(half, timer_key(TimerKind::NicReady, port as u32));
                 return;
             }
             subflow.blocked &= !THROTTLED;
             let connection = subflow.connection;
-            let line = &mut self.lines.ports[port];
+            let line = &mut self.qdisc.ports[port];
             line.waiting.pop_front();
             line.turn = Some((slot, if nic.in_turn { QUANTUM } else { u32::MAX }));
             self.pump(connection, slot, at);
-            self.lines.ports[port].turn = None;
+            self.qdisc.ports[port].turn = None;
         }
-        self.lines.ports[port].woken = false;
+        self.qdisc.ports[port].woken = false;
     }
 }

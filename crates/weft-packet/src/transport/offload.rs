@@ -11,7 +11,7 @@ use crate::engine::At;
 use super::connection::Connection;
 use super::host::{TimerKind, timer_key};
 use super::pacing;
-use super::receiver::Receiver;
+use super::receiver::SubflowReceiver;
 use super::subflow::{State, SubflowSender};
 
 /// Bytes that a card takes of a socket at once (`GSO_LEGACY_MAX_SIZE`), and that a receiver merges at most.
@@ -66,7 +66,7 @@ impl Connection {
     }
 }
 
-impl Receiver {
+impl SubflowReceiver {
     /// May what has arrived be acknowledged with what comes right behind it?
     #[inline(always)]
     pub fn merges(&self, within: Time, mss: u32) -> bool {
@@ -78,7 +78,7 @@ impl Receiver {
     pub fn acknowledge_by(&mut self, deadline: u64, slot: u32, at: &mut At<'_>) {
         self.deadline = deadline;
         if self.timer > deadline {
-            self.later = self.timer;
+            self.second_timer = self.timer;
             self.timer = deadline;
             at.set_timer(deadline, timer_key(TimerKind::DelayedAck, slot));
         }

@@ -14,8 +14,8 @@ use super::handshakes::HANDSHAKE_DONE;
 use super::host::Host;
 use super::joining::join_at;
 use super::queues::Queues;
-use super::reassembly::{Chunks, Islands};
-use super::receiver::{Assembly, Receiver};
+use super::reassembly::{Chunks, RangeSet};
+use super::receiver::{ConnectionReceiver, SubflowReceiver};
 use super::retiring::put;
 use super::rtt::RttEstimator;
 use super::scattering::{expect_reordering, join_after};
@@ -37,7 +37,7 @@ impl Host {
         };
         let nodes = &shared.fabric.hosts;
         let (from, to) = (nodes[self.index as usize], nodes[spec.to as usize]);
-        let first = self.free.run(transport.subflows);
+        let first = self.free_slots.run(transport.subflows);
         let first = first.unwrap_or(self.subflows.len() as u32);
         let cc = transport.cc.clone();
         let connection = Connection {
@@ -80,7 +80,11 @@ impl Host {
             paced: profile.pacing,
             traced: false,
         };
-        let index = put(&mut self.connections, &mut self.free.connections, connection);
+        let index = put(
+            &mut self.connections,
+            &mut self.free_slots.connections,
+            connection,
+        );
         for s in 0..transport.subflows {
             // Whether routes fit was checked when the run was set up.
             let way = SubflowDirection {
@@ -101,7 +105,7 @@ impl Host {
                 None => self.subflows.push(subflow),
             }
         }
-        self.sent.insert(flow, index);
+        self.sender_of_flow.insert(flow, index);
         let (paced, watching) = (spec.rate.is_some(), transport.paths.path_monitor());
         self.place_probes(index, at);
         if let Some(watching) = watching {
@@ -146,24 +150,28 @@ impl Host {
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
         let profile = &transport.profile;
-        let assembly = if let Some(&known) = self.received.get(&flow) {
+        let assembly = if let Some(&known) = self.receiver_of_flow.get(&flow) {
             known
         } else {
-            let it = Assembly {
+            let it = ConnectionReceiver {
                 flow,
                 transport: spec.transport,
                 chunks: Chunks::default(),
-                end: u32::MAX,
+                total: u32::MAX,
                 bytes: 0,
-                newest: 0,
-                due: self.record_delivered(flow, shared.due(flow, &spec)),
+                last_data_at: 0,
+                notify_at: self.record_delivered(flow, shared.due(flow, &spec)),
             };
-            let new = put(&mut self.assemblies, &mut self.free.assemblies, it);
-            self.received.insert(flow, new);
+            let new = put(
+                &mut self.connection_receivers,
+                &mut self.free_slots.assemblies,
+                it,
+            );
+            self.receiver_of_flow.insert(flow, new);
             new
         };
-        let (receivers, free) = (&mut self.receivers, &mut self.free.receivers);
-        let receiver = *self.accepted.entry((flow, index)).or_insert_with(|| {
+        let (receivers, free) = (&mut self.subflow_receivers, &mut self.free_slots.receivers);
+        let receiver = *self.subflow_receiver_of.entry((flow, index)).or_insert_with(|| {
             let nodes = &shared.fabric.hosts;
             let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
             let way = SubflowDirection {
@@ -172,35 +180,35 @@ impl Host {
                 subflows: transport.subflows,
                 reverse: true,
             };
-            let mut it = Receiver {
-                assembly,
+            let mut it = SubflowReceiver {
+                connection: assembly,
                 peer: packet.slot,
                 route: shared.route(spec.transport, way, here, there).unwrap_or_default(),
-                wandering: Wandering::new(&shared, spec.transport, way, here, there),
+                path_selector: Wandering::new(&shared, spec.transport, way, here, there),
                 next: 0,
-                islands: Islands::default(),
-                joined_at: 0,
+                out_of_order: RangeSet::default(),
+                merged_at_chunk: 0,
                 unacked: 0,
-                quick: profile.quick_acks,
+                quick_acks_left: profile.quick_acks,
                 echo: transport.cc.echo(),
                 ce: false,
                 marks: 0,
-                tells: 0,
-                last: 0,
+                ack_flags: 0,
+                last_packet_at: 0,
                 deadline: u64::MAX,
                 timer: u64::MAX,
-                later: u64::MAX,
+                second_timer: u64::MAX,
                 packets: 0,
             };
             if packet.seq != 0
-                && let Some(wandering) = &mut it.wandering
+                && let Some(wandering) = &mut it.path_selector
             {
                 it.route = wandering.turn(packet.seq.into()).unwrap_or(it.route);
             }
             put(receivers, free, it)
         });
         at.send(&Packet {
-            route: self.receivers[receiver as usize].route,
+            route: self.subflow_receivers[receiver as usize].route,
             slot: packet.slot,
             seq: receiver,
             chunk: packet.chunk,

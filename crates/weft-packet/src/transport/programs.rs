@@ -25,14 +25,14 @@ pub struct RunningJob {
 impl Shared {
     /// Program and number of a flow that a program opened.
     pub fn origin(&self, flow: u32) -> Option<(u32, u32)> {
-        let programs = self.programs.len() as u32;
+        let programs = self.generators.len() as u32;
         let beyond = flow.checked_sub(self.flows.len() as u32)?;
         (programs > 0).then(|| (beyond % programs, beyond / programs))
     }
 
     /// Index of flow `n` of a program; none if 32 bits cannot number it.
     fn index(&self, program: u32, n: u32) -> Option<u32> {
-        n.checked_mul(self.programs.len() as u32)?
+        n.checked_mul(self.generators.len() as u32)?
             .checked_add(program)?
             .checked_add(self.flows.len() as u32)
     }
@@ -40,7 +40,7 @@ impl Shared {
     /// The flow of this index.
     pub fn flow(&self, flow: u32) -> Flow {
         match self.origin(flow) {
-            Some((program, n)) => self.programs[program as usize].flow(n),
+            Some((program, n)) => self.generators[program as usize].flow(n),
             None => self.flows[flow as usize].clone(),
         }
     }
@@ -51,9 +51,9 @@ impl Shared {
             Action::OpenFlow(n) => timer_key(TimerKind::Start, self.index(program, n)?),
             Action::StartJob(job) => {
                 let index = job
-                    .checked_mul(self.programs.len() as u32)?
+                    .checked_mul(self.generators.len() as u32)?
                     .checked_add(program)?;
-                timer_key(TimerKind::Begin, index)
+                timer_key(TimerKind::StartJob, index)
             }
         })
     }
@@ -61,7 +61,7 @@ impl Shared {
     /// Bytes whose complete delivery means something to a program; `u64::MAX` if none do.
     pub fn due(&self, flow: u32, spec: &Flow) -> u64 {
         let means = |(program, n): (u32, u32)| {
-            self.programs[program as usize].on_delivered(n) != OnDelivered::Nothing
+            self.generators[program as usize].on_delivered(n) != OnDelivered::Nothing
         };
         match spec.size {
             Some(size) if self.origin(flow).is_some_and(means) => size.0,
@@ -81,7 +81,7 @@ impl Host {
         let Some((program, n)) = self.shared.origin(flow) else {
             return;
         };
-        let next = self.shared.programs[program as usize].on_acked(n, Time(at.now));
+        let next = self.shared.generators[program as usize].on_acked(n, Time(at.now));
         if let Some((time, step)) = next
             && let Some(key) = self.shared.step_key(program, step)
         {
@@ -94,7 +94,7 @@ impl Host {
         let Some((program, n)) = self.shared.origin(flow) else {
             return;
         };
-        match self.shared.programs[program as usize].on_delivered(n) {
+        match self.shared.generators[program as usize].on_delivered(n) {
             OnDelivered::Nothing => {}
             OnDelivered::Reply(answer) => {
                 if let Some(index) = self.shared.index(program, answer) {
@@ -107,7 +107,7 @@ impl Host {
 
     /// A timer says that a job begins: `index` is job * programs + program.
     pub(super) fn begin(&mut self, index: u32, at: &mut At<'_>) {
-        let programs = self.shared.programs.len() as u32;
+        let programs = self.shared.generators.len() as u32;
         self.begin_job(index % programs, index / programs, at);
     }
 
@@ -117,7 +117,7 @@ impl Host {
     }
 
     fn begin_job(&mut self, program: u32, number: u32, at: &mut At<'_>) {
-        let Some(job) = self.shared.programs[program as usize].job(number) else {
+        let Some(job) = self.shared.generators[program as usize].job(number) else {
             return;
         };
         let servers = job.servers.len() as u32;
@@ -131,7 +131,7 @@ impl Host {
             record,
             left: servers,
         };
-        self.running.insert((program, number), running);
+        self.running_jobs.insert((program, number), running);
         for request in job.first_request..job.first_request + servers {
             if let Some(index) = self.shared.index(program, request) {
                 self.open(index, at);
@@ -140,7 +140,7 @@ impl Host {
     }
 
     fn block(&mut self, program: u32, number: u32, at: &mut At<'_>) {
-        let Some(running) = self.running.get_mut(&(program, number)) else {
+        let Some(running) = self.running_jobs.get_mut(&(program, number)) else {
             return;
         };
         running.left -= 1;
@@ -149,8 +149,8 @@ impl Host {
         }
         running.record.end = Some(Time(at.now));
         self.jobs
-            .extend(self.running.remove(&(program, number)).map(|it| it.record));
-        let it = &self.shared.programs[program as usize];
+            .extend(self.running_jobs.remove(&(program, number)).map(|it| it.record));
+        let it = &self.shared.generators[program as usize];
         let Some(next) = it.next_job(number, Time(at.now)) else {
             return;
         };

@@ -4,12 +4,12 @@ use crate::engine::prefetch::prefetch;
 
 /// Bytes received beyond the next expected one, as disjoint sorted ranges.
 #[derive(Clone, Debug, Default)]
-pub struct Islands(Vec<(u64, u64)>);
+pub struct RangeSet(Vec<(u64, u64)>);
 
-impl Islands {
+impl RangeSet {
     /// Reads ahead what is out of order.
     #[inline(always)]
-    pub fn expect(&self) {
+    pub fn prefetch(&self) {
         self.0.first().into_iter().for_each(prefetch);
     }
 
@@ -19,7 +19,7 @@ impl Islands {
     }
 
     /// Does the first begin at `next`, so that nothing is missing before it?
-    pub fn start_at(&self, next: u64) -> bool {
+    pub fn starts_at(&self, next: u64) -> bool {
         self.0.first().is_some_and(|&(start, _)| start == next)
     }
 
@@ -62,7 +62,7 @@ pub struct Chunks {
 impl Chunks {
     /// Reads ahead what noting `chunk` will touch.
     #[inline(always)]
-    pub fn expect(&self, chunk: u32) {
+    pub fn prefetch(&self, chunk: u32) {
         let mask = self.bits.len().wrapping_sub(1);
         self.bits
             .get((chunk / 64) as usize & mask)
@@ -126,7 +126,7 @@ mod tests {
     proptest! {
         #[test]
         fn islands_equal_a_set_of_bytes(ranges in prop::collection::vec((0_u64..60, 1_u64..9), 1..60)) {
-            let mut islands = Islands::default();
+            let mut islands = RangeSet::default();
             let mut set = BTreeSet::new();
             let mut next = 0;
             for (lo, len) in ranges {

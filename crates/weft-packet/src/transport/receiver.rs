@@ -6,11 +6,11 @@ use weft_spec::{Profile, Recovery};
 use crate::engine::packet::{ACK, AGAIN, CE, COUNT_MASK, COUNT_SHIFT, CWR, DUPLICATE, ECE, LAST, Packet};
 use crate::engine::route::Route;
 
-use super::reassembly::{Chunks, Islands};
+use super::reassembly::{Chunks, RangeSet};
 use super::wandering::Wandering;
 
 /// The receiving half of a connection.
-pub struct Assembly {
+pub struct ConnectionReceiver {
     /// Index of the flow.
     pub flow: u32,
     /// Index of the transport in the setup.
@@ -18,35 +18,35 @@ pub struct Assembly {
     /// Chunks held.
     pub chunks: Chunks,
     /// Number of chunks; `u32::MAX` until the last one or the end of a stopped flow shows it.
-    pub end: u32,
+    pub total: u32,
     /// Payload bytes held, each counted once.
     pub bytes: u64,
     /// When the newest of them arrived.
-    pub newest: u64,
+    pub last_data_at: u64,
     /// Bytes at which the flow's program is notified; `u64::MAX` if it is not, or was; 0 while latencies are recorded.
-    pub due: u64,
+    pub notify_at: u64,
 }
 
 /// The receiving half of a subflow.
-pub struct Receiver {
+pub struct SubflowReceiver {
     /// Connection at this host.
-    pub assembly: u32,
+    pub connection: u32,
     /// The sending half at the other host.
     pub peer: u32,
     /// Ports to the other host.
     pub route: Route,
     /// What changes them from packet to packet, if anything does.
-    pub wandering: Option<Box<Wandering>>,
+    pub path_selector: Option<Box<Wandering>>,
     /// Next byte expected.
     pub next: u64,
     /// Bytes beyond it.
-    pub islands: Islands,
+    pub out_of_order: RangeSet,
     /// The chunk that the connection expected when they were last joined to what is in order (`stall_on_held_data`).
-    pub joined_at: u32,
+    pub merged_at_chunk: u32,
     /// Segments in order not acknowledged yet.
     pub unacked: u32,
     /// Segments still acknowledged at once.
-    pub quick: u32,
+    pub quick_acks_left: u32,
     /// The echo that the sender's congestion control asked for.
     pub echo: Echo,
     /// DCTCP: was the last segment marked? Classic: is ECE latched?
@@ -54,36 +54,36 @@ pub struct Receiver {
     /// Marks not echoed yet.
     pub marks: u32,
     /// [`AGAIN`] and [`DUPLICATE`] as the next acknowledgement has them.
-    pub tells: u16,
+    pub ack_flags: u16,
     /// When the last data packet arrived.
-    pub last: u64,
+    pub last_packet_at: u64,
     /// When a delayed acknowledgement is due; `u64::MAX` if none is.
     pub deadline: u64,
     /// The earliest timer set with the engine that has not fired; `u64::MAX` if there is none.
     pub timer: u64,
     /// The one after it; `u64::MAX` if there is none.
-    pub later: u64,
+    pub second_timer: u64,
     /// Data packets that arrived.
     pub packets: u64,
 }
 
 /// What a segment makes a receiver do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reaction {
+pub enum AckDecision {
     /// Wait for more.
     Delay,
     /// Acknowledge, now or together with what arrives right behind it.
-    Due,
+    Soon,
     /// Acknowledge now; the range is the island to report, empty if there is none.
-    Acknowledge(u64, u64),
+    Now(u64, u64),
 }
 
-impl Receiver {
+impl SubflowReceiver {
     /// DCTCP's rule for delayed acknowledgements (RFC 8257, section 3.2): a segment whose mark differs from the last
     /// one's makes the receiver first acknowledge what it has with the old echo, and then the segment itself at once, as
     /// Linux does since 4.18. Must come before [`on_data`](Self::on_data).
     #[inline(always)]
-    pub fn echo_changes(&self, packet: &Packet) -> bool {
+    pub fn needs_ack_before_ce_change(&self, packet: &Packet) -> bool {
         self.echo == Echo::Dctcp && (packet.flags & CE != 0) != self.ce && self.unacked > 0
     }
 
@@ -94,15 +94,15 @@ impl Receiver {
         packet: &Packet,
         len: u64,
         now: u64,
-        assembly: &mut Assembly,
+        assembly: &mut ConnectionReceiver,
         profile: &Profile,
-    ) -> Reaction {
+    ) -> AckDecision {
         self.packets += 1;
         // The sender's window may be small after a pause, and a retransmission by the timer ends one.
-        if now - self.last > profile.min_rto.0 {
-            self.quick = profile.quick_acks;
+        if now - self.last_packet_at > profile.min_rto.0 {
+            self.quick_acks_left = profile.quick_acks;
         }
-        self.last = now;
+        self.last_packet_at = now;
         let marked = packet.flags & CE != 0;
         let mut at_once = false;
         match self.echo {
@@ -115,7 +115,7 @@ impl Receiver {
                 // Linux: the window will be, or is, small.
                 at_once = packet.flags & CWR != 0;
                 if marked && !self.ce {
-                    self.quick = self.quick.max(profile.quick_acks.min(2));
+                    self.quick_acks_left = self.quick_acks_left.max(profile.quick_acks.min(2));
                 }
                 self.ce = marked || (self.ce && packet.flags & CWR == 0);
             }
@@ -124,61 +124,61 @@ impl Receiver {
         let expected = assembly.chunks.next();
         if assembly.chunks.insert(packet.chunk) {
             assembly.bytes += len;
-            assembly.newest = packet.time;
+            assembly.last_data_at = packet.time;
         }
         if packet.flags & LAST != 0 {
-            assembly.end = packet.chunk + 1;
+            assembly.total = packet.chunk + 1;
             at_once = true;
         }
         // Linux answers a DATA_FIN at once, whichever subflow brought the last data (RFC 8684, section 3.3.3).
-        at_once |= assembly.chunks.next() == assembly.end;
+        at_once |= assembly.chunks.next() == assembly.total;
         let ahead = packet.seq.wrapping_sub(self.next as u32).cast_signed();
         if ahead == 0 {
             // The timestamp echoed is that of the first segment since the last acknowledgement (RFC 7323, section 4.3).
             if self.unacked == 0 {
-                self.tells = packet.flags & AGAIN;
+                self.ack_flags = packet.flags & AGAIN;
             }
-            if self.islands.is_empty() {
+            if self.out_of_order.is_empty() {
                 self.next += len;
                 self.unacked += 1;
-                if self.quick > 0 {
-                    self.quick -= 1;
+                if self.quick_acks_left > 0 {
+                    self.quick_acks_left -= 1;
                     return if at_once {
-                        Reaction::Acknowledge(0, 0)
+                        AckDecision::Now(0, 0)
                     } else {
-                        Reaction::Due
+                        AckDecision::Soon
                     };
                 }
                 if at_once {
-                    return Reaction::Acknowledge(0, 0);
+                    return AckDecision::Now(0, 0);
                 }
                 return if self.unacked >= profile.ack_every {
-                    Reaction::Due
+                    AckDecision::Soon
                 } else {
-                    Reaction::Delay
+                    AckDecision::Delay
                 };
             }
         }
         if profile.stall_on_held_data {
             self.advance_with_connection(packet, len, (expected, assembly.chunks.next()));
-            return Reaction::Acknowledge(0, 0);
+            return AckDecision::Now(0, 0);
         }
         // Out of order, duplicate, or filling a hole: acknowledged at once (RFC 5681, section 4.2).
         let start = self.next.wrapping_add_signed(i64::from(ahead));
         if ahead < 0 && start + len <= self.next {
-            self.tells |= packet.flags & AGAIN | DUPLICATE;
-            self.quick = profile.quick_acks;
-            return Reaction::Acknowledge(0, 0);
+            self.ack_flags |= packet.flags & AGAIN | DUPLICATE;
+            self.quick_acks_left = profile.quick_acks;
+            return AckDecision::Now(0, 0);
         }
-        if self.islands.contains(start, start + len) {
-            self.tells |= DUPLICATE;
+        if self.out_of_order.contains(start, start + len) {
+            self.ack_flags |= DUPLICATE;
         }
-        let (lo, hi) = self.islands.insert(start.max(self.next), start + len);
-        self.next = self.islands.advance(self.next);
+        let (lo, hi) = self.out_of_order.insert(start.max(self.next), start + len);
+        self.next = self.out_of_order.advance(self.next);
         if lo < self.next || profile.recovery == Recovery::NewReno {
-            Reaction::Acknowledge(0, 0)
+            AckDecision::Now(0, 0)
         } else {
-            Reaction::Acknowledge(lo, hi)
+            AckDecision::Now(lo, hi)
         }
     }
 
@@ -188,21 +188,21 @@ impl Receiver {
     #[cold]
     fn advance_with_connection(&mut self, segment: &Packet, len: u64, expected: (u32, u32)) {
         let (before, after) = expected;
-        if self.joined_at != before {
-            self.next = self.islands.advance(self.next);
+        if self.merged_at_chunk != before {
+            self.next = self.out_of_order.advance(self.next);
         }
         let ahead = segment.seq.wrapping_sub(self.next as u32).cast_signed();
         let start = self.next.wrapping_add_signed(i64::from(ahead));
-        if ahead == 0 && !self.islands.start_at(self.next) {
+        if ahead == 0 && !self.out_of_order.starts_at(self.next) {
             self.next += len;
         } else if ahead > 0 {
-            self.islands.insert(start, start + len);
+            self.out_of_order.insert(start, start + len);
         }
         // Data that other subflows brought that simulator cannot meet: it does not reinject.
         if after != before || segment.chunk < before {
-            self.next = self.islands.advance(self.next);
+            self.next = self.out_of_order.advance(self.next);
         }
-        self.joined_at = after;
+        self.merged_at_chunk = after;
     }
 
     /// The acknowledgement of everything so far, reporting the island `lo..hi`.
@@ -225,10 +225,10 @@ impl Receiver {
                 (count as u16) << COUNT_SHIFT | if count > 0 { ECE } else { 0 }
             }
         };
-        let tells = self.tells;
-        self.tells &= AGAIN;
-        if let Some(wandering) = &mut self.wandering {
-            self.route = wandering.next(self.last).unwrap_or(self.route);
+        let tells = self.ack_flags;
+        self.ack_flags &= AGAIN;
+        if let Some(wandering) = &mut self.path_selector {
+            self.route = wandering.next(self.last_packet_at).unwrap_or(self.route);
         }
         Packet {
             route: self.route,

@@ -22,7 +22,7 @@ impl Host {
 
     /// Leads a subflow along a route from its next packet on. Does the connection exist still?
     pub fn lead(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
-        let Some(&index) = self.sent.get(&flow) else {
+        let Some(&index) = self.sender_of_flow.get(&flow) else {
             return false;
         };
         let first = self.connections[index as usize].first;
@@ -49,7 +49,7 @@ impl Host {
             };
             shared.route(spec.transport, way, node(from), node(to))
         };
-        for (&flow, &index) in &self.sent {
+        for (&flow, &index) in &self.sender_of_flow {
             let connection = &self.connections[index as usize];
             let first = connection.first as usize;
             for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows.len()]) {
@@ -58,9 +58,9 @@ impl Host {
                 subflow.route = wandering.unwrap_or_else(kept);
             }
         }
-        for (&(flow, subflow), &place) in &self.accepted {
-            let receiver = &mut self.receivers[place as usize];
-            let wandering = receiver.wandering.as_mut().and_then(|it| it.route());
+        for (&(flow, subflow), &place) in &self.subflow_receiver_of {
+            let receiver = &mut self.subflow_receivers[place as usize];
+            let wandering = receiver.path_selector.as_mut().and_then(|it| it.route());
             let kept = || route(flow, subflow, true).unwrap_or(receiver.route);
             receiver.route = wandering.unwrap_or_else(kept);
         }

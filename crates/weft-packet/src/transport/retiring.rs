@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::host::Host;
-use super::reassembly::{Chunks, Islands};
+use super::reassembly::{Chunks, RangeSet};
 use super::segments::Segments;
 use super::subflow::{Stats, THROTTLED};
 
@@ -56,8 +56,8 @@ impl Host {
 
     /// Places of the receiving halves of a flow's subflows; none if one has an acknowledgement to send still.
     pub fn quiet_receivers(&self, flow: u32, subflows: u32) -> Option<Vec<u32>> {
-        let places = (0..subflows).filter_map(|s| self.accepted.get(&(flow, s)).copied());
-        let quiet = |&place: &u32| self.receivers[place as usize].deadline == u64::MAX;
+        let places = (0..subflows).filter_map(|s| self.subflow_receiver_of.get(&(flow, s)).copied());
+        let quiet = |&place: &u32| self.subflow_receivers[place as usize].deadline == u64::MAX;
         places.map(|place| quiet(&place).then_some(place)).collect()
     }
 
@@ -67,33 +67,36 @@ impl Host {
         let subflows = std::mem::take(&mut connection.windows).len() as u32;
         connection.episodes = Vec::new();
         let first = connection.first;
-        self.sent.remove(&connection.flow);
+        self.sender_of_flow.remove(&connection.flow);
         for subflow in &mut self.subflows[first as usize..][..subflows as usize] {
-            self.past_timeouts += subflow.stats.timeouts + subflow.stats.syn_timeouts;
+            self.reclaimed_timeouts += subflow.stats.timeouts + subflow.stats.syn_timeouts;
             subflow.stats = Stats::default();
             subflow.segments = Segments::default();
         }
-        self.free.connections.push(index);
-        self.free.runs.entry(subflows).or_default().push(first);
+        self.free_slots.connections.push(index);
+        self.free_slots.runs.entry(subflows).or_default().push(first);
     }
 
     /// Frees the places of a receiving half.
     pub fn free_receiver(&mut self, flow: u32, subflows: u32) {
         for s in 0..subflows {
-            if let Some(place) = self.accepted.remove(&(flow, s)) {
-                self.receivers[place as usize].islands = Islands::default();
-                self.free.receivers.push(place);
+            if let Some(place) = self.subflow_receiver_of.remove(&(flow, s)) {
+                self.subflow_receivers[place as usize].out_of_order = RangeSet::default();
+                self.free_slots.receivers.push(place);
             }
         }
-        if let Some(place) = self.received.remove(&flow) {
-            self.assemblies[place as usize].chunks = Chunks::default();
-            self.free.assemblies.push(place);
+        if let Some(place) = self.receiver_of_flow.remove(&flow) {
+            self.connection_receivers[place as usize].chunks = Chunks::default();
+            self.free_slots.assemblies.push(place);
         }
     }
 
     /// Places of connections and subflows, of either half, that there are.
     #[cfg(test)]
     pub fn places(&self) -> usize {
-        self.connections.len() + self.subflows.len() + self.assemblies.len() + self.receivers.len()
+        self.connections.len()
+            + self.subflows.len()
+            + self.connection_receivers.len()
+            + self.subflow_receivers.len()
     }
 }

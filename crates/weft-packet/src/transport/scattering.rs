@@ -17,7 +17,12 @@ pub fn join_after(transport: &Transport) -> Size {
 }
 
 /// Where packets overtake each other by policy, a subflow waits longer before it takes one for lost.
-pub fn expect_reordering(subflow: &mut SubflowSender, transport: &Transport, paths: Paths, way: SubflowDirection) {
+pub fn expect_reordering(
+    subflow: &mut SubflowSender,
+    transport: &Transport,
+    paths: Paths,
+    way: SubflowDirection,
+) {
     let usual = transport.profile.dupack_threshold;
     if let Some(duplicates) = transport.paths.dupack_threshold(paths, way.subflow, usual) {
         subflow.dupack_threshold = duplicates;

@@ -187,12 +187,12 @@ impl Host {
             look &= look - 1;
             let (subflow, slot) = (&mut subflows[s as usize], first + s);
             if subflow.segments.any_to_resend() {
-                resend(&mut self.lines, connection, subflow, header, slot, at);
+                resend(&mut self.qdisc, connection, subflow, header, slot, at);
             }
             if !connection.reinject.is_empty() {
                 connection.relieve(s as usize, subflow);
             }
-            while connection.has_given(s, subflow) && self.lines.admit(connection, subflow, slot, at) {
+            while connection.has_given(s, subflow) && self.qdisc.admit(connection, subflow, slot, at) {
                 let Some(chunk) = connection.take_given(s) else {
                     break;
                 };

@@ -182,7 +182,7 @@ impl Segments {
 
     /// Reads ahead what an acknowledgement and sending a segment will touch.
     #[inline(always)]
-    pub fn expect(&self) {
+    pub fn prefetch(&self) {
         let mask = self.ring.len().wrapping_sub(1);
         for i in [self.head, self.head + self.len] {
             self.ring.get(i as usize & mask).into_iter().for_each(prefetch);

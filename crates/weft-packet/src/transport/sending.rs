@@ -46,7 +46,7 @@ impl Host {
         }
         if self.subflows[slot as usize].segments.any_to_resend() {
             resend(
-                &mut self.lines,
+                &mut self.qdisc,
                 connection,
                 &mut self.subflows[slot as usize],
                 self.shared.transports[connection.transport as usize]
@@ -65,7 +65,7 @@ impl Host {
             for s in 0..n {
                 if self.subflows[first + s].segments.any_to_resend() {
                     resend(
-                        &mut self.lines,
+                        &mut self.qdisc,
                         connection,
                         &mut self.subflows[first + s],
                         profile.header,
@@ -79,7 +79,7 @@ impl Host {
                     break;
                 };
                 let subflow = &mut self.subflows[first + s];
-                if !self.lines.admit(connection, subflow, (first + s) as u32, at) {
+                if !self.qdisc.admit(connection, subflow, (first + s) as u32, at) {
                     continue;
                 }
                 let Some(chunk) = connection.take_chunk(s as u32) else {
@@ -100,7 +100,7 @@ impl Host {
         let s = slot as usize - first;
         while connection.has_data() && connection.has_room(s, &self.subflows[slot as usize]) {
             let subflow = &mut self.subflows[slot as usize];
-            if !self.lines.admit(connection, subflow, slot, at) {
+            if !self.qdisc.admit(connection, subflow, slot, at) {
                 break;
             }
             let Some(chunk) = connection.take_chunk(s as u32) else {

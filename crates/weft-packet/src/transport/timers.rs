@@ -62,7 +62,7 @@ impl SubflowSender {
         self.deadline = deadline;
         if self.timer > deadline {
             self.timer = deadline;
-            at.set_timer(deadline, timer_key(TimerKind::Retransmit, slot));
+            at.set_timer(deadline, timer_key(TimerKind::Subflow, slot));
         }
     }
 

@@ -111,16 +111,16 @@ impl Host {
         for every in self.shared.probes_of(flow) {
             let Some(Time(every)) = every else {
                 connection.traced = true;
-                self.tracing.told.entry(flow).or_default();
+                self.tracer.told.entry(flow).or_default();
                 continue;
             };
             let every = every.max(1);
             let sampling = Sampling { flow, every };
-            let slot = self.tracing.idle.pop().unwrap_or_else(|| {
-                self.tracing.samplings.push(sampling);
-                self.tracing.samplings.len() as u32 - 1
+            let slot = self.tracer.idle.pop().unwrap_or_else(|| {
+                self.tracer.samplings.push(sampling);
+                self.tracer.samplings.len() as u32 - 1
             });
-            self.tracing.samplings[slot as usize] = sampling;
+            self.tracer.samplings[slot as usize] = sampling;
             let first = (at.now / every + 1) * every;
             at.set_timer(first, timer_key(TimerKind::Sample, slot));
         }
@@ -135,7 +135,7 @@ impl Host {
     #[cold]
     pub(super) fn note_changes(&mut self, index: u32, now: u64) {
         let Connection { flow, windows, .. } = &self.connections[index as usize];
-        let Some(told) = self.tracing.told.get_mut(flow) else {
+        let Some(told) = self.tracer.told.get_mut(flow) else {
             return;
         };
         for (s, window) in windows.iter().enumerate() {
@@ -152,15 +152,15 @@ impl Host {
     /// Notes the last changes of a connection that ends.
     pub(super) fn end_trace(&mut self, index: u32, now: u64) {
         self.note_changes(index, now);
-        self.tracing.told.remove(&self.connections[index as usize].flow);
+        self.tracer.told.remove(&self.connections[index as usize].flow);
         self.connections[index as usize].traced = false;
     }
 
     /// A timer says that a flow is to be sampled, from when it opens until it ends.
     pub(super) fn sample(&mut self, slot: u32, at: &mut At<'_>) {
-        let Sampling { flow, every } = self.tracing.samplings[slot as usize];
+        let Sampling { flow, every } = self.tracer.samplings[slot as usize];
         let Some((connection, _)) = self.connection(flow).filter(|(c, _)| c.finished == u64::MAX) else {
-            self.tracing.idle.push(slot);
+            self.tracer.idle.push(slot);
             return;
         };
         let windows = connection.windows.iter().enumerate();

@@ -161,7 +161,7 @@ impl Host {
             own: (!watching.per_host).then(Knowledge::default),
             copies: Copies::default(),
         });
-        let (_, knowledge) = watch.knowledge(&mut self.knowledge, transport);
+        let (_, knowledge) = watch.knowledge(&mut self.path_stats, transport);
         knowledge.move_on(watching, at.now);
         let policy = &self.shared.transports[transport as usize].paths;
         let first = SubflowDirection {
@@ -205,15 +205,15 @@ impl Host {
             return;
         };
         watch.due = at.now + watching.timeout.0;
-        at.set_timer(watch.due, timer_key(TimerKind::Watch, index));
+        at.set_timer(watch.due, timer_key(TimerKind::PathMonitor, index));
         let (first, transport) = (connection.first, connection.transport);
         let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
-        watch.count(subflows, &mut self.knowledge, transport);
+        watch.count(subflows, &mut self.path_stats, transport);
         let mut copies = std::mem::take(&mut watch.copies);
         if let Some(arrived) = copies.look(connection.una, subflows) {
             connection.forget_copies(arrived);
         }
-        let (watched, knowledge) = watch.knowledge(&mut self.knowledge, transport);
+        let (watched, knowledge) = watch.knowledge(&mut self.path_stats, transport);
         knowledge.move_on(watching, at.now);
         let profile = &self.shared.transports[transport as usize].profile;
         let silent: Vec<Path> = watched
@@ -286,7 +286,7 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         if let Some(mut watch) = connection.watch.take() {
             let subflows = &self.subflows[connection.first as usize..][..connection.windows.len()];
-            watch.count(subflows, &mut self.knowledge, connection.transport);
+            watch.count(subflows, &mut self.path_stats, connection.transport);
         }
     }
 }

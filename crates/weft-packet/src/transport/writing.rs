@@ -24,7 +24,7 @@ impl Host {
     /// The application of a flow has written another chunk, which may be sent.
     #[cold]
     pub(super) fn write(&mut self, flow: u32, at: &mut At<'_>) {
-        let Some(&index) = self.sent.get(&flow) else {
+        let Some(&index) = self.sender_of_flow.get(&flow) else {
             return;
         };
         let Some(rate) = self.shared.flow(flow).rate else {

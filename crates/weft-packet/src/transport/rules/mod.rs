@@ -352,7 +352,7 @@ impl Wire {
         let shared = Arc::new(Shared {
             probes: FlowProbes::default(),
             hops: HopBits::of(&fabric),
-            dead: Dead::default(),
+            down_links: Dead::default(),
             fabric,
             transports: vec![Transport {
                 cc: self.cc,
@@ -374,7 +374,7 @@ impl Wire {
                 round: 0,
                 rate: self.rate,
             }],
-            programs: Vec::new(),
+            generators: Vec::new(),
             nic: None,
             offload: self.offload,
             seed: self.seed,
@@ -425,7 +425,9 @@ impl Run {
 
     /// Bytes that the receiver's application has.
     fn delivered(&self) -> u64 {
-        self.host(1).assembly(0).map_or(0, |assembly| assembly.bytes)
+        self.host(1)
+            .connection_receiver(0)
+            .map_or(0, |assembly| assembly.bytes)
     }
 
     fn finished(&self) -> bool {
