@@ -39,8 +39,8 @@ def on_config(config: MkDocsConfig) -> None:
     """Lists the decisions, so that a new one needs no line in `mkdocs.yml`."""
     decisions = sorted(f"decisions/{file.name}" for file in (ROOT / "docs" / "decisions").glob("*.md"))
     assert config.nav is not None  # noqa: S101 - mkdocs.yml has one
-    inside = next(section["Inside"] for section in config.nav if "Inside" in section)
-    next(entry for entry in inside if "Decisions" in entry)["Decisions"] = decisions
+    pages = next(section["Contributing"] for section in config.nav if "Contributing" in section)
+    next(entry for entry in pages if "Decisions" in entry)["Decisions"] = decisions
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
