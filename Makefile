@@ -180,6 +180,7 @@ lint: build $(STAMPS)/checks $(STAMPS)/linux ## Check formatting, clippy, ruff a
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md Makefile crates docs examples python templates tests
 
 .PHONY: generate
 generate: $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages, docs/reference.md and docs/claims.md
