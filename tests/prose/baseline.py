@@ -1,0 +1,49 @@
+"""How many findings each file still has, by rule: `baseline.toml`, whose numbers only fall."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from tests.prose.rules import NAMES
+
+FILE = Path(__file__).parent / "baseline.toml"
+HEAD = """\
+# Findings that are left, by rule and file. The numbers only fall; to lower them:
+# WEFT_PROSE=renew .venv/bin/python -m pytest tests/test_prose.py
+"""
+
+Counts = dict[str, dict[str, int]]
+"""By rule and file; files without findings are absent."""
+
+
+def load() -> Counts:
+    """The counts of `baseline.toml`."""
+    document = tomllib.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    return {rule: dict(document.get(rule, {})) for rule in NAMES}
+
+
+def save(counts: Counts) -> None:
+    """Writes `baseline.toml`."""
+    sections = (
+        "\n".join([f"[{rule}]", *(f'"{file}" = {count}' for file, count in sorted(counts[rule].items()))]) + "\n"
+        for rule in NAMES
+    )
+    FILE.write_text(HEAD + "".join(f"\n{section}" for section in sections), encoding="utf-8")
+
+
+def raised(baseline: Counts, found: Counts) -> list[tuple[str, str]]:
+    """The rules and files whose counts a renewal may not accept.
+
+    A file of the baseline may not rise. New files together may have as many findings as other files have lost, so that
+    a file may be moved or divided.
+    """
+    refused = []
+    for rule in NAMES:
+        before, after = baseline[rule], found[rule]
+        lost = sum(max(count - after.get(file, 0), 0) for file, count in before.items())
+        new = {file: count for file, count in after.items() if file not in before}
+        refused += [(rule, file) for file, count in after.items() if count > before.get(file, count)]
+        if sum(new.values()) > lost:
+            refused += [(rule, file) for file in new]
+    return refused
