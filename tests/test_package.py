@@ -34,12 +34,12 @@ def packed(pattern: str) -> Path:
 
 @pytest.fixture
 def wheel() -> Path:
-    return packed("weft-*.whl")
+    return packed("weft_sim-*.whl")
 
 
 @pytest.fixture
 def sources() -> Path:
-    return packed("weft-*.tar.gz")
+    return packed("weft_sim-*.tar.gz")
 
 
 def clean(place: Path) -> dict[str, str]:
@@ -85,7 +85,7 @@ def test_wheel_works_without_rust(wheel: Path, tmp_path: Path) -> None:
 
 def test_wheel_is_for_any_python_from_3_11_on(wheel: Path) -> None:
     name, version, python, abi, platform = wheel.stem.split("-")
-    assert (name, version, python, abi) == ("weft", _weft.__version__, "cp311", "abi3")
+    assert (name, version, python, abi) == ("weft_sim", _weft.__version__, "cp311", "abi3")
     assert platform.startswith("manylinux_")
     with zipfile.ZipFile(wheel) as packed_:
         names = packed_.namelist()
@@ -98,7 +98,7 @@ def test_wheel_is_for_any_python_from_3_11_on(wheel: Path) -> None:
     ):
         assert file in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert {name.split("/")[0].partition("-")[0] for name in names} == {"weft"}
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {"weft", "weft_sim"}
     assert sum(name.endswith(".so") for name in names) == 1
 
 
@@ -151,5 +151,5 @@ def test_citation_has_the_version() -> None:
 def test_sources_build(sources: Path, tmp_path: Path) -> None:
     pip = (PYTHON, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(sources))
     subprocess.run(pip, check=True, cwd=tmp_path)
-    (built,) = tmp_path.glob("weft-*.whl")
+    (built,) = tmp_path.glob("weft_sim-*.whl")
     test_wheel_works_without_rust(built, tmp_path)

@@ -206,3 +206,23 @@ def test_subjects_of_clones(tmp_path: Path) -> None:
     assert [line.split()[1] for line in subjects(shallow)] == ["three", "two"]
     with pytest.raises(pytest.skip.Exception):
         subjects(tmp_path)
+
+
+OLD_HINTS = re.compile(r"pip3? install (?:-\S+ )*[\"'\\]*weft(?![\w-])(?!-)")
+"""`weft` on PyPI is another project."""
+
+
+def test_no_hint_installs_another_project() -> None:
+    tracked = [ROOT / page for page in (*files(), "Makefile", "pyproject.toml", "Containerfile")]
+    other = [*ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("python/packaging/**/*.*")]
+    hints = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in (*tracked, *other)
+        if path.is_file() and path != Path(__file__)
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
+        if OLD_HINTS.search(line)
+    ]
+    assert hints == []
+    assert OLD_HINTS.search('pip install "weft[pandas]"')
+    assert OLD_HINTS.search("pip install weft")
+    assert not OLD_HINTS.search("pip install weft-0.1.0-*.whl")

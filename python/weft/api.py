@@ -262,7 +262,7 @@ class Result:
         try:
             return frame.to_pandas()
         except ModuleNotFoundError as error:
-            line = f'to_pandas: {error.name} is not installed; allowed: with pip install "weft[pandas]"'
+            line = f"to_pandas: {error.name} is not installed; allowed: after pip install pandas pyarrow"
             raise MissingError(line) from None
 
     @property

@@ -32,6 +32,8 @@ class Finding:
     remedy: str = ""
 
 
+DISTRIBUTION = "weft-sim"
+"""The name of the package that has the module `weft`."""
 TINY = """
 name = "doctor"
 duration = "1ms"
@@ -57,9 +59,14 @@ def examine() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    """What Weft requires, as its own metadata say."""
+    """Checks the packages that Weft's own metadata require."""
     missing = []
-    for requirement in map(Requirement, metadata.requires("weft") or []):
+    try:
+        required = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        yield Finding("Python packages", "broken", f"{DISTRIBUTION} is not installed", "make build")
+        return
+    for requirement in map(Requirement, required):
         if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
             continue
         try:
@@ -115,5 +122,5 @@ def _optional(name: str, purpose: str, *, also: str) -> Finding:
     try:
         versions = [f"{it} {metadata.version(it)}" for it in (name, also)]
     except metadata.PackageNotFoundError as error:
-        return Finding(name, "absent", f"needed for {purpose}: no {error.name}", f'pip install "weft[{name}]"')
+        return Finding(name, "absent", f"needed for {purpose}: no {error.name}", f"pip install {name} {also}")
     return Finding(name, "ok", ", ".join(versions))

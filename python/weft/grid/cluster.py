@@ -263,7 +263,9 @@ def _on_slurm(where: Where, folder: Path) -> Iterator[SLURMCluster]:
         security = _security()
     except ImportError as error:
         lacking = (error.name or "dask-jobqueue").partition(".")[0].replace("_", "-")
-        raise MissingError(f"--cluster slurm: needs {lacking}; allowed: after pip install 'weft[slurm]'") from None
+        raise MissingError(
+            f"--cluster slurm: needs {lacking}; allowed: after pip install cryptography dask-jobqueue"
+        ) from None
     from dask import config
 
     if shutil.which("sbatch") is None:
