@@ -6,7 +6,8 @@ use weft_cc::{Algorithm, CongestionControl};
 use weft_fabric::{Link, NetworkSize, Node};
 use weft_paths::{Granularity, PathPolicy};
 use weft_run::{
-    Error, FlowRecord, Home, LinkRecord, Options, Plan, Running, SubflowRecord, Transport, Untold,
+    ActiveRun, Backend, Error, FlowRecord, LinkRecord, Omissions, Options, Plan, SubflowRecord,
+    TransportConfig,
 };
 use weft_spec::{Hosts, RateSharing, SpecError};
 use weft_traffic::Flow;
@@ -16,7 +17,7 @@ use crate::simulation::FlowSimulation;
 /// The flow level.
 pub struct FlowBackend;
 
-impl Home for FlowBackend {
+impl Backend for FlowBackend {
     fn name(&self) -> &'static str {
         "flow"
     }
@@ -25,7 +26,7 @@ impl Home for FlowBackend {
         "rates without packets: the equilibrium of congestion control, or max-min fair while flows with a size come and go"
     }
 
-    fn exact(&self) -> bool {
+    fn deterministic(&self) -> bool {
         true
     }
 
@@ -33,12 +34,12 @@ impl Home for FlowBackend {
         false
     }
 
-    fn shares_rates(&self) -> bool {
+    fn supports_sharing(&self) -> bool {
         true
     }
 
-    fn untold(&self) -> Untold {
-        Untold {
+    fn omissions(&self) -> Omissions {
+        Omissions {
             tables: &["queues", "traces", "suppressions", "latencies", "packets"],
             columns: &[
                 (
@@ -145,25 +146,25 @@ impl Home for FlowBackend {
         Ok(())
     }
 
-    fn bytes_of_network(&self, size: NetworkSize) -> u64 {
+    fn network_bytes(&self, size: NetworkSize) -> u64 {
         /// Bytes of heap that the allocator and the name of a node take.
         const NAME: usize = 32;
         let link = size_of::<Link>() + 2 * size_of::<LinkRecord>() + 96;
         size.nodes * (size_of::<Node>() + NAME) as u64 + size.links * link as u64
     }
 
-    fn bytes_of_flow(&self, transport: &Transport) -> u64 {
+    fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
         /// Links of a path, as many as a fat-tree's have; a link is noted on either side and while paths are built.
         const PATH: usize = 6 * 3 * size_of::<u32>();
         let subflow = PATH + 8 * size_of::<f64>() + size_of::<SubflowRecord>();
         (2 * size_of::<Flow>() + size_of::<FlowRecord>() + 256 + transport.subflows as usize * subflow) as u64
     }
 
-    fn bytes_of_run(&self, plan: &Plan, _streaming: bool, _room: u64) -> u64 {
+    fn estimate_run_bytes(&self, plan: &Plan, _streaming: bool, _available_bytes: u64) -> u64 {
         let fabric = &plan.fabric;
         let [nodes, hosts, links] =
             [fabric.nodes.len(), fabric.hosts.len(), fabric.links.len()].map(|n| n as u64);
-        let flow = |flow: &Flow| self.bytes_of_flow(&plan.transports[flow.transport as usize]);
+        let flow = |flow: &Flow| self.open_flow_bytes(&plan.transports[flow.transport as usize]);
         // The square of the links that fill, which may be all.
         let several = plan.transports.iter().any(|transport| transport.subflows > 1);
         let matrix = if is_max_min(plan) && several {
@@ -171,12 +172,12 @@ impl Home for FlowBackend {
         } else {
             0
         };
-        self.bytes_of_network(NetworkSize { nodes, hosts, links })
+        self.network_bytes(NetworkSize { nodes, hosts, links })
             + plan.flows.iter().map(flow).sum::<u64>()
             + matrix
     }
 
-    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn Running>, Error> {
+    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error> {
         if options.trace_hash {
             return Err(Error::Option {
                 option: "trace_hash",
@@ -198,13 +199,13 @@ pub(crate) fn is_max_min(plan: &Plan) -> bool {
 
 /// Do flows of a size come and go over one subflow each, so that max-min fair rates can follow each change?
 pub(crate) fn is_single_path_sized(plan: &Plan) -> bool {
-    let sized = !plan.programs.is_empty() || plan.flows.iter().any(|flow| flow.size.is_some());
+    let sized = !plan.generators.is_empty() || plan.flows.iter().any(|flow| flow.size.is_some());
     sized && plan.transports.iter().all(|transport| transport.subflows == 1)
 }
 
 fn check_transport(
     given: &weft_spec::TransportSpec,
-    transport: &Transport,
+    transport: &TransportConfig,
     max_min: bool,
 ) -> Result<(), SpecError> {
     // Where max-min fair rates are asked for, congestion control is none of them.

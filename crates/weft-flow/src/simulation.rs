@@ -17,10 +17,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weft_cc::{CongestionControl, Echo};
 use weft_run::{
-    Change, Counters, FlowRecord, Found, Measuring, Next, Outcome, Plan, Reacting, Running, What, learned,
+    ActiveRun, Counters, FlowRecord, GeneratorAction, GeneratorDriver, LinkChange, MeasurementWindow,
+    Outcome, Plan, RunOutput, detection_times,
 };
 use weft_spec::Time;
-use weft_traffic::Flow;
+use weft_traffic::{Action, Flow};
 
 use crate::backend::{is_max_min, is_single_path_sized};
 use crate::placement::PathResolver;
@@ -39,7 +40,7 @@ enum Event {
     /// A static flow opens.
     OpenFlow(u32),
     /// A generator opens a flow or starts a job.
-    GeneratorAction(Next),
+    GeneratorAction(GeneratorAction),
     /// The handshake of the flow at this slot is over.
     StartTransfer(u32),
     /// The application of the flow at this slot stops.
@@ -59,7 +60,7 @@ pub struct FlowSimulation {
     rates: RateModel,
     /// True if rates must be computed before time advances.
     rates_stale: bool,
-    generators: Reacting,
+    generators: GeneratorDriver,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     next_seq: u64,
     flows: Vec<ActiveFlow>,
@@ -70,7 +71,7 @@ pub struct FlowSimulation {
     link_bits: Vec<f64>,
     finished: Vec<(FlowRecord, Flow)>,
     completions: Vec<Vec<Time>>,
-    measurement: Option<Measuring>,
+    measurement: Option<MeasurementWindow>,
     /// Events and flows with new rates since the clock was last read.
     work_since_check: usize,
     solutions: u64,
@@ -125,7 +126,7 @@ impl FlowSimulation {
             capacities,
             rates,
             rates_stale: false,
-            generators: Reacting::new(&plan.programs, plan.flows.len() as u32),
+            generators: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32),
             events: BinaryHeap::new(),
             next_seq: 0,
             flows: Vec::new(),
@@ -135,7 +136,7 @@ impl FlowSimulation {
             link_bits: vec![0.0; links],
             finished: Vec::new(),
             completions: Vec::new(),
-            measurement: plan.measure.map(|(from, to)| Measuring::new(from, to)),
+            measurement: plan.measure.map(|(from, to)| MeasurementWindow::new(from, to)),
             work_since_check: 0,
             solutions: 0,
             iterations: 0,
@@ -144,7 +145,7 @@ impl FlowSimulation {
             subflows: 0,
             plan,
         };
-        for (i, notice) in (0..).zip(learned(&simulation.plan.events)) {
+        for (i, notice) in (0..).zip(detection_times(&simulation.plan.events)) {
             simulation.schedule(simulation.plan.events[i as usize].at, Event::LinkChange(i));
             if let Some(time) = notice {
                 simulation.schedule(time, Event::RoutingUpdate(i));
@@ -153,7 +154,7 @@ impl FlowSimulation {
         for i in 0..simulation.plan.flows.len() {
             simulation.schedule(simulation.plan.flows[i].start, Event::OpenFlow(i as u32));
         }
-        for (time, action) in simulation.generators.first() {
+        for (time, action) in simulation.generators.timed_actions() {
             simulation.schedule(time, Event::GeneratorAction(action));
         }
         Ok(simulation)
@@ -172,14 +173,14 @@ impl FlowSimulation {
                 let flow = self.plan.flows[index as usize].clone();
                 self.open(index, flow);
             }
-            Event::GeneratorAction(Next { program, what }) => {
-                let flows = match what {
-                    What::Flow(n) => vec![n],
-                    What::Job(job) => self.generators.begin(program, job, self.now),
+            Event::GeneratorAction(GeneratorAction { generator, action }) => {
+                let flows = match action {
+                    Action::OpenFlow(n) => vec![n],
+                    Action::StartJob(job) => self.generators.start_job(generator, job, self.now),
                 };
                 for n in flows {
                     // Flows beyond 32 bits have no index.
-                    if let Some((index, flow)) = self.generators.flow(program, n) {
+                    if let Some((index, flow)) = self.generators.flow(generator, n) {
                         let start = self.now;
                         self.open(index, Flow { start, ..flow });
                     }
@@ -195,11 +196,11 @@ impl FlowSimulation {
         let event = self.plan.events[index as usize];
         let link = event.link as usize;
         match event.change {
-            Change::Down => self.up[link] = false,
-            Change::Up => self.up[link] = true,
-            Change::Rate(rate) => self.capacities[link] = rate.0 as f64,
+            LinkChange::Down => self.up[link] = false,
+            LinkChange::Up => self.up[link] = true,
+            LinkChange::Rate(rate) => self.capacities[link] = rate.0 as f64,
             // Refused before the run.
-            Change::Delay(_) => {}
+            LinkChange::Delay(_) => {}
         }
         self.recompute_all();
     }
@@ -207,8 +208,11 @@ impl FlowSimulation {
     /// Routing learns that a link is down or up, and all flows choose new paths.
     fn on_routing_update(&mut self, index: u32) {
         let event = self.plan.events[index as usize];
-        self.resolver
-            .set_down(event.link, event.change == Change::Down, self.capacities.len());
+        self.resolver.set_down(
+            event.link,
+            event.change == LinkChange::Down,
+            self.capacities.len(),
+        );
         for slot in 0..self.flows.len() as u32 {
             if self.flows[slot as usize].phase == Phase::Transferring {
                 self.integrate(slot);
@@ -222,8 +226,8 @@ impl FlowSimulation {
     }
 }
 
-impl Running for FlowSimulation {
-    fn window(&self) -> Time {
+impl ActiveRun for FlowSimulation {
+    fn slice_granularity(&self) -> Time {
         Time((self.plan.spec.duration.0 / 1_000).max(1))
     }
 
@@ -235,7 +239,10 @@ impl Running for FlowSimulation {
             }
             let event = self.events.peek().map(|&Reverse((time, ..))| time);
             let departure = self.next_departure().map(|(time, _)| time);
-            let snapshot = self.measurement.as_ref().and_then(Measuring::next);
+            let snapshot = self
+                .measurement
+                .as_ref()
+                .and_then(MeasurementWindow::next_snapshot_time);
             let due = [event, departure, snapshot].into_iter().flatten().min();
             let Some(due) = due.filter(|&due| due < end) else {
                 self.now = self.now.max(end);
@@ -246,7 +253,7 @@ impl Running for FlowSimulation {
                 self.integrate_all();
                 let counted = self.counter_snapshot();
                 if let Some(window) = &mut self.measurement {
-                    window.note(counted);
+                    window.record(counted);
                 }
                 continue;
             }
@@ -273,22 +280,22 @@ impl Running for FlowSimulation {
         Counters::default()
     }
 
-    fn ended(&self) -> usize {
+    fn finished_rows(&self) -> usize {
         self.finished.len()
     }
 
-    fn take_ended(&mut self) -> Outcome {
+    fn take_finished(&mut self) -> Outcome {
         let finished = std::mem::take(&mut self.finished);
         self.partial_outcome(finished)
     }
 
-    fn completed(&self, class: u32) -> u64 {
+    fn completed_flows(&self, class: u32) -> u64 {
         self.completions
             .get(class as usize)
             .map_or(0, |times| times.len() as u64)
     }
 
-    fn completion(&self, class: u32, n: u64) -> Option<Time> {
+    fn nth_completion(&self, class: u32, n: u64) -> Option<Time> {
         let nth = usize::try_from(n.checked_sub(1)?).ok()?;
         self.completions.get(class as usize)?.get(nth).copied()
     }
@@ -308,7 +315,7 @@ impl Running for FlowSimulation {
         Vec::from_iter((unconverged > 0).then_some(line))
     }
 
-    fn facts(&self) -> Vec<(String, Value)> {
+    fn manifest_entries(&self) -> Vec<(String, Value)> {
         let rates = if is_max_min(&self.plan) {
             "max-min"
         } else {
@@ -325,14 +332,14 @@ impl Running for FlowSimulation {
         vec![("flow".to_owned(), facts)]
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Found, weft_run::Error> {
-        Ok(Found::Records(Box::new(self.outcome())))
+    fn finish(mut self: Box<Self>) -> Result<RunOutput, weft_run::Error> {
+        Ok(RunOutput::Records(Box::new(self.outcome())))
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn cannot_run(error: crate::Error) -> weft_run::Error {
-    weft_run::Error::Refused(error.to_string())
+    weft_run::Error::CannotRun(error.to_string())
 }
 
 fn add_seconds(time: Time, seconds: f64) -> Time {

@@ -2,7 +2,7 @@
 
 use weft_fabric::Fabric;
 use weft_paths::draw;
-use weft_run::{Change, LinkEvent};
+use weft_run::{LinkChange, LinkEvent};
 use weft_spec::{LinkEventSpec, LinkState, SpecError, Time};
 
 use crate::layers::unknown;
@@ -41,15 +41,15 @@ fn entry(
         return Err(SpecError::new("fraction", given, "above 0, at most 1"));
     }
     let state = event.state.map(|state| match state {
-        LinkState::Down => Change::Down,
-        LinkState::Up => Change::Up,
+        LinkState::Down => LinkChange::Down,
+        LinkState::Up => LinkChange::Up,
     });
     let changes = [
         state,
-        event.rate.map(Change::Rate),
-        event.delay.map(Change::Delay),
+        event.rate.map(LinkChange::Rate),
+        event.delay.map(LinkChange::Delay),
     ];
-    let changes: Vec<Change> = changes.into_iter().flatten().collect();
+    let changes: Vec<LinkChange> = changes.into_iter().flatten().collect();
     if changes.is_empty() {
         return Err(SpecError::new(
             "state",
@@ -78,7 +78,7 @@ fn entry(
             at: event.at,
             link,
             change,
-            detect: event.detect,
+            detection_delay: event.detect,
         })
     };
     Ok(chosen.into_iter().flat_map(of).collect())

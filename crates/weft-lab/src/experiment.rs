@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use weft_cc::Factory;
 use weft_run::{
-    Ended, Error, Folder, Found, Handover, Home, MAX_THREADS, Names, Options, Progress, Run, Running,
-    Unfinished, Written, manifest,
+    ActiveRun, Backend, Error, Folder, MAX_THREADS, Options, Progress, ResultWriter, RunOutput, RunResult,
+    RunSummary, TableContext, Unfinished, UnsavedRun, manifest,
 };
 use weft_spec::{Spec, SpecError, Time, apply_override, read_table};
 
@@ -146,21 +146,21 @@ impl Experiment {
     /// breaks, the run stops and its tables so far are marked partial.
     ///
     /// # Errors
-    /// [`Error::Option`], [`Error::Refused`], [`Error::Elsewhere`] and [`Error::Missing`] of the level, and
+    /// [`Error::Option`], [`Error::CannotRun`], [`Error::Unsupported`] and [`Error::MissingRequirement`] of the level, and
     /// [`Error::Internal`] when conservation does not hold.
     pub fn run(
         &self,
         options: RunOptions,
         on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Run, Error> {
+    ) -> Result<RunResult, Error> {
         let (run, _) = self.go(options, None, on_progress)?;
         Ok(run)
     }
 
-    /// Runs the experiment and writes its tables and manifest to a new folder, as [`Run::write`] does. Rows
+    /// Runs the experiment and writes its tables and manifest to a new folder, as [`RunResult::write`] does. Rows
     /// are written as soon as their flow or job has ended, so that a long run needs no more memory than a
     /// short one; flows and jobs are in the order in which they ended. The folder gets its name when
-    /// [`Written::keep`] is called.
+    /// [`UnsavedRun::keep`] is called.
     ///
     /// # Errors
     /// As for [`run`](Self::run), and [`Error::Output`] if `dir` exists and is not an empty folder, or cannot
@@ -170,28 +170,32 @@ impl Experiment {
         dir: &Path,
         options: RunOptions,
         on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Written, Error> {
+    ) -> Result<UnsavedRun, Error> {
         let (run, folder) = self.go(options, Some(Folder::begin(dir)?), on_progress)?;
         let manifest = run.manifest;
-        Ok(Written { manifest, folder })
+        Ok(UnsavedRun { manifest, folder })
     }
 
     /// Checks that the run fits, and begins it.
     fn prepare(&self, options: Options, streaming: bool) -> Result<Prepared, Error> {
         let Resolved {
-            home,
+            backend,
             plan,
             classes,
             stop,
         } = resolve(&self.spec, &self.own, self.room)?;
-        let needed = home.bytes_of_run(&plan, streaming, self.room.bytes());
+        let needed = backend.estimate_run_bytes(&plan, streaming, self.room.bytes());
         self.room
             .check(needed)
             .map_err(|full| Error::Memory(full.to_string()))?;
-        let handover = Handover::new(&plan, Names::new(&plan, &classes.names, home.untold()), None);
+        let handover = ResultWriter::new(
+            &plan,
+            TableContext::new(&plan, &classes.names, backend.omissions()),
+            None,
+        );
         Ok(Prepared {
-            home,
-            running: home.start(plan, options)?,
+            backend,
+            running: backend.start(plan, options)?,
             handover,
             classes,
             stop,
@@ -204,7 +208,7 @@ impl Experiment {
         options: RunOptions,
         folder: Option<Folder>,
         mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<(Run, Option<Folder>), Error> {
+    ) -> Result<(RunResult, Option<Folder>), Error> {
         let threads = options.threads.unwrap_or(1);
         if !(1..=MAX_THREADS).contains(&threads) {
             let given = threads.to_string();
@@ -220,7 +224,7 @@ impl Experiment {
             trace_hash: options.trace_hash,
         };
         let Prepared {
-            home,
+            backend,
             mut running,
             mut handover,
             classes,
@@ -229,8 +233,8 @@ impl Experiment {
         handover.folder = folder;
         let spec = &self.spec;
         let began = Instant::now();
-        let fresh_slices = |running: &dyn Running| {
-            let slices = Slices::new(spec.duration, running.window());
+        let fresh_slices = |running: &dyn ActiveRun| {
+            let slices = Slices::new(spec.duration, running.slice_granularity());
             match stop {
                 Some(_) => slices.stopping_at(STOP_EVERY.min(Time(spec.duration.0 / 1_000))),
                 None => slices,
@@ -242,15 +246,15 @@ impl Experiment {
             let before = Instant::now();
             let now = running.run_until(end)?;
             slices.reached(now);
-            check_traces(running.samples())?;
+            check_traces(running.sample_rows())?;
             if let Some((class, number)) = stop
                 && slices.at_stop()
-                && running.completed(class) >= number
+                && running.completed_flows(class) >= number
             {
-                stopped = running.completion(class, number);
+                stopped = running.nth_completion(class, number);
             }
-            if handover.folder.is_some() && running.ended() >= ROW_GROUP {
-                handover.part(&running.take_ended())?;
+            if handover.folder.is_some() && running.finished_rows() >= ROW_GROUP {
+                handover.part(&running.take_finished())?;
             }
             if slices.took(before.elapsed()) || stopped.is_some() {
                 let progress = Progress {
@@ -264,7 +268,7 @@ impl Experiment {
                 }
                 // What was simulated so far took a moment; with more threads it is simulated again.
                 if std::mem::take(&mut undecided) && handover.rows.is_empty() {
-                    let threads = threads::worthwhile(running.worthwhile_threads(), &progress);
+                    let threads = threads::worthwhile(running.useful_threads(), &progress);
                     if threads > 1 {
                         options.threads = threads;
                         drop(running);
@@ -279,10 +283,10 @@ impl Experiment {
             }
         }
         let wall_seconds = began.elapsed().as_secs_f64();
-        let (more_warnings, facts) = (running.warnings(), running.facts());
+        let (more_warnings, facts) = (running.warnings(), running.manifest_entries());
         let outcome = match running.finish()? {
-            Found::Records(outcome) => *outcome,
-            Found::Tables(run) => {
+            RunOutput::Records(outcome) => *outcome,
+            RunOutput::Tables(run) => {
                 let mut folder = handover.folder;
                 if let Some(folder) = &mut folder {
                     folder.append(&run.tables)?;
@@ -291,25 +295,25 @@ impl Experiment {
             }
         };
         let tables = handover.rest(&outcome)?;
-        let ended = Ended {
+        let ended = RunSummary {
             unfinished: Unfinished::of(&tables),
             warnings: [classes.warnings(&handover.caught), more_warnings].concat(),
             outcome,
             stopped,
             wall_seconds,
-            untold: home.untold(),
+            omissions: backend.omissions(),
             facts,
         };
         let manifest = manifest(&self.spec, &self.json, options.threads, &ended, &handover.rows);
-        Ok((Run { tables, manifest }, handover.folder))
+        Ok((RunResult { tables, manifest }, handover.folder))
     }
 }
 
 /// A run about to begin, and what its tables need.
 struct Prepared {
-    home: &'static dyn Home,
-    running: Box<dyn Running>,
-    handover: Handover,
+    backend: &'static dyn Backend,
+    running: Box<dyn ActiveRun>,
+    handover: ResultWriter,
     classes: ClassNames,
     stop: Option<(u32, u64)>,
 }
@@ -319,7 +323,7 @@ fn check_traces(rows: usize) -> Result<(), Error> {
     if rows as u128 <= MAX_SAMPLES {
         return Ok(());
     }
-    Err(Error::Refused(format!(
+    Err(Error::CannotRun(format!(
         "probes: more than {MAX_SAMPLES} changes, samples, latencies and packets; allowed: fewer flows or links, an interval or a shorter run"
     )))
 }
@@ -356,19 +360,19 @@ mod tests {
     fn outcome(cuts: &[u64]) -> Outcome {
         let mut table = read_table(TEXT).unwrap();
         apply_override(&mut table, "seed=3").unwrap();
-        let Resolved { home, plan, .. } =
+        let Resolved { backend, plan, .. } =
             resolve(&Spec::from_table(&table).unwrap(), &[], Room::Any).unwrap();
         let duration = plan.spec.duration;
         let options = Options {
             threads: 1,
             trace_hash: true,
         };
-        let mut running = home.start(plan, options).unwrap();
+        let mut running = backend.start(plan, options).unwrap();
         for &cut in cuts {
             running.run_until(Time(cut)).unwrap();
         }
         running.run_until(duration).unwrap();
-        let Found::Records(outcome) = running.finish().unwrap() else {
+        let RunOutput::Records(outcome) = running.finish().unwrap() else {
             panic!("the packet level has records")
         };
         *outcome

@@ -1,4 +1,4 @@
-//! Runs an experiment in one of the homes and hands back its tables.
+//! Runs an experiment at one of the levels and returns its tables.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -23,15 +23,15 @@
 //! # Ok::<(), weft_lab::Error>(())
 //! ```
 
+mod backends;
 mod classes;
 mod events;
 mod experiment;
+pub mod external;
 mod files;
-mod homes;
 mod layers;
 mod linux;
 mod max_min;
-pub mod measured;
 mod memory;
 mod probes;
 mod registry;
@@ -45,5 +45,5 @@ pub use experiment::{Experiment, Reading, RunOptions};
 pub use max_min::{MaxMin, max_min};
 pub use registry::{Listing, Registry, registry};
 pub use schema::schema;
-pub use weft_run::{Error, Progress, RecordBatch, Run, Written};
+pub use weft_run::{Error, Progress, RecordBatch, RunResult, UnsavedRun};
 pub use weft_spec::SpecError;

@@ -1,4 +1,4 @@
-//! This machine's kernel as a home. A separate process runs the experiment, because that needs root and the
+//! This machine's kernel as a backend. A separate process runs the experiment, because that needs root and the
 //! kernel's libraries. It gets the checked spec and returns tables and manifest.
 
 use std::env;
@@ -16,7 +16,9 @@ use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
 use weft_fabric::NetworkSize;
-use weft_run::{Counters, Error, Found, Home, Options, Plan, Run, Running, TABLES, Transport};
+use weft_run::{
+    ActiveRun, Backend, Counters, Error, Options, Plan, RunOutput, RunResult, TABLES, TransportConfig,
+};
 use weft_spec::{Spec, SpecError, Time};
 
 use crate::transports::algorithms;
@@ -27,7 +29,7 @@ const VARIABLE: &str = "WEFTD";
 /// This machine's kernel.
 pub(crate) struct Linux;
 
-impl Home for Linux {
+impl Backend for Linux {
     fn name(&self) -> &'static str {
         "linux"
     }
@@ -36,7 +38,7 @@ impl Home for Linux {
         "this machine's kernel: network namespaces, TCP and MPTCP sockets, a marking switch; needs root and weftd"
     }
 
-    fn exact(&self) -> bool {
+    fn deterministic(&self) -> bool {
         false
     }
 
@@ -69,19 +71,19 @@ impl Home for Linux {
         Ok(())
     }
 
-    fn bytes_of_network(&self, _size: NetworkSize) -> u64 {
+    fn network_bytes(&self, _size: NetworkSize) -> u64 {
         0
     }
 
-    fn bytes_of_flow(&self, _transport: &Transport) -> u64 {
+    fn open_flow_bytes(&self, _transport: &TransportConfig) -> u64 {
         0
     }
 
-    fn bytes_of_run(&self, _plan: &Plan, _streaming: bool, _room: u64) -> u64 {
+    fn estimate_run_bytes(&self, _plan: &Plan, _streaming: bool, _available_bytes: u64) -> u64 {
         0
     }
 
-    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn Running>, Error> {
+    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error> {
         if options.trace_hash {
             return Err(Error::Option {
                 option: "trace_hash",
@@ -144,8 +146,8 @@ impl Testbed {
     }
 }
 
-impl Running for Testbed {
-    fn window(&self) -> Time {
+impl ActiveRun for Testbed {
+    fn slice_granularity(&self) -> Time {
         Time((self.duration.0 / 1_000).max(1))
     }
 
@@ -181,20 +183,20 @@ impl Running for Testbed {
         Counters::default()
     }
 
-    fn completed(&self, _class: u32) -> u64 {
+    fn completed_flows(&self, _class: u32) -> u64 {
         0
     }
 
-    fn completion(&self, _class: u32, _n: u64) -> Option<Time> {
+    fn nth_completion(&self, _class: u32, _n: u64) -> Option<Time> {
         None
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Found, Error> {
+    fn finish(mut self: Box<Self>) -> Result<RunOutput, Error> {
         self.lifeline = None;
         let status = self.child.wait().map_err(failed)?;
         let complaint = self.complaint.join().unwrap_or_default();
         judge(status, &complaint)?;
-        Ok(Found::Tables(read(&self.folder.path().join("out"))?))
+        Ok(RunOutput::Tables(read(&self.folder.path().join("out"))?))
     }
 }
 
@@ -217,7 +219,7 @@ fn start(spec: &Path, out: &Path) -> Result<Child, Error> {
         .spawn()
         .map_err(|error| {
             let program = Path::new(&program).display();
-            Error::Missing(format!(
+            Error::MissingRequirement(format!(
                 "level \"linux\" is run by the program {program}, which cannot be started: {error}; install the package \
                  weftd, or name the program in the environment variable {VARIABLE}"
             ))
@@ -248,16 +250,16 @@ fn judge(status: ExitStatus, complaint: &str) -> Result<(), Error> {
     let line = line.strip_prefix("weftd: ").unwrap_or(line).to_owned();
     match status.code() {
         Some(0 | STOPPED) => Ok(()),
-        Some(2) => Err(Error::Elsewhere(line)),
-        Some(3) => Err(Error::Missing(line)),
+        Some(2) => Err(Error::Unsupported(line)),
+        Some(3) => Err(Error::MissingRequirement(line)),
         _ => Err(Error::Internal(format!(
             "weftd testbed ended with {status}: {line}"
         ))),
     }
 }
 
-/// Tables and manifest from a folder that [`Run::write`] made.
-fn read(folder: &Path) -> Result<Run, Error> {
+/// Tables and manifest from a folder that [`RunResult::write`] made.
+fn read(folder: &Path) -> Result<RunResult, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::Internal(format!("the results of weftd: {error}"));
     let mut tables = Vec::with_capacity(TABLES.len());
     for &name in TABLES {
@@ -266,7 +268,7 @@ fn read(folder: &Path) -> Result<Run, Error> {
     }
     let manifest = fs::read(folder.join("manifest.json")).map_err(|error| failed(&error))?;
     let manifest = serde_json::from_slice(&manifest).map_err(|error| failed(&error))?;
-    Ok(Run { tables, manifest })
+    Ok(RunResult { tables, manifest })
 }
 
 fn table(file: File) -> Result<RecordBatch, parquet::errors::ParquetError> {

@@ -104,11 +104,11 @@ pub(crate) fn resolve(
                 // Only the run shows how much flows send.
                 Probe::Queue { .. }
                 | Probe::Latency { .. }
-                | Probe::ProgramLatency { .. }
+                | Probe::GeneratorLatency { .. }
                 | Probe::Packets { .. } => 0,
                 Probe::Flow { flow, .. } => at.flows.get(*flow as usize).map_or(1, &subflows),
                 // Only the run shows how many flows a program will have, and how long they last.
-                Probe::QueueTrace { .. } | Probe::Program { .. } => 1,
+                Probe::QueueTrace { .. } | Probe::Generator { .. } => 1,
             };
             let every = loaded.value.every().unwrap_or(duration);
             samples += u128::from(wide) * u128::from(duration.0 / every.0);
@@ -156,7 +156,10 @@ impl Probing for QueueProbe {
             links.extend(found);
         }
         let probes = links.into_iter().flat_map(|link| {
-            let trace = self.every.map(|every| Probe::QueueTrace { link, every });
+            let trace = self.every.map(|every| Probe::QueueTrace {
+                link,
+                interval: every,
+            });
             [Some(Probe::Queue { link }), trace]
         });
         Ok(probes.flatten().collect())

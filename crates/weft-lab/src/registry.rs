@@ -5,7 +5,7 @@ use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::{Entry, PROFILES};
 use weft_traffic::TRAFFIC;
 
-use crate::homes::HOMES;
+use crate::backends::BACKENDS;
 use crate::probes::PROBES;
 use crate::transports::{SCHEDULERS, algorithms};
 
@@ -91,13 +91,13 @@ pub fn registry() -> Registry {
         topologies: kinds(TOPOLOGIES),
         traffic: kinds(TRAFFIC),
         probes: kinds(PROBES),
-        levels: HOMES
+        levels: BACKENDS
             .iter()
-            .map(|home| Level {
-                name: home.name(),
-                about: home.about(),
-                exact: home.exact(),
-                exclusive: home.exclusive(),
+            .map(|backend| Level {
+                name: backend.name(),
+                about: backend.about(),
+                exact: backend.deterministic(),
+                exclusive: backend.exclusive(),
             })
             .collect(),
     }

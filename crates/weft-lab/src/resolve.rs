@@ -6,19 +6,19 @@ use std::sync::Arc;
 use weft_cc::Factory;
 use weft_fabric::{Fabric, PortQueues, QueueConfig, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
-use weft_run::{Home, Plan, Transport};
+use weft_run::{Backend, Plan, TransportConfig};
 use weft_spec::{KindSpec, Nic, QueueSize, Rate, Size, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
 
+use crate::backends::backend_by_level;
 use crate::classes::{self, ClassNames};
-use crate::homes::home;
 use crate::memory::{Full, Room};
 use crate::{events, layers, probes, transports};
 
 /// What a spec comes to.
 pub(crate) struct Resolved {
     /// Where it runs.
-    pub home: &'static dyn Home,
+    pub backend: &'static dyn Backend,
     /// What runs; its spec has every default filled in and resolves to itself.
     pub plan: Plan,
     pub classes: ClassNames,
@@ -33,8 +33,8 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Result<Resolved, SpecError> {
     let mut resolved = spec.clone();
     let mut queues = PortQueues::from(&spec.queues);
-    let home = home(&spec.level)?;
-    home.complete(&mut resolved)?;
+    let backend = backend_by_level(&spec.level)?;
+    backend.fill_defaults(&mut resolved)?;
     let card = !matches!(resolved.hosts.nic, None | Some(Nic::Switch));
     if card {
         // Sockets wait for room, so the card's queue neither drops nor marks.
@@ -52,7 +52,7 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
     let topology = (kind.parse)(&spec.topology.params)
         .map_err(|error| error.with_known_fields(&["kind"]).within("topology"))?;
     let size = topology.value.size();
-    room.check(home.bytes_of_network(size))
+    room.check(backend.network_bytes(size))
         .map_err(|full| SpecError::new("topology", full.to_string(), "a smaller network"))?;
     let mut fabric = topology
         .value
@@ -86,12 +86,12 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         .transpose()?;
     let open = transports
         .iter()
-        .map(|it| home.bytes_of_flow(it))
+        .map(|it| backend.open_flow_bytes(it))
         .min()
         .unwrap_or(0);
     let fit = |at_once: u64| room.check(at_once.saturating_mul(open));
     let (flows, programs) = flows(&mut resolved, &fabric, fit)?;
-    check_rates(home, &flows, &programs)?;
+    check_rates(backend, &flows, &programs)?;
     let names: Vec<String> = resolved
         .traffic
         .iter()
@@ -106,11 +106,11 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         (measure.from, to)
     });
     let events = events::resolve(&spec.events, &fabric, spec.seed, spec.duration)?;
-    let controller = controller(&mut resolved, home, &transports)?;
+    let controller = controller(&mut resolved, backend, &transports)?;
     if let Some(sharing) = spec.sharing
-        && !home.shares_rates()
+        && !backend.supports_sharing()
     {
-        let allowed = format!("none at level {:?}", home.name());
+        let allowed = format!("none at level {:?}", backend.name());
         return Err(SpecError::new("sharing", sharing.to_string(), allowed));
     }
     let plan = Plan {
@@ -118,15 +118,15 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
         fabric,
         transports,
         flows,
-        programs,
+        generators: programs,
         measure,
         probes,
         events,
         controller,
     };
-    home.check(&plan)?;
+    backend.check(&plan)?;
     Ok(Resolved {
-        home,
+        backend,
         plan,
         classes,
         stop,
@@ -136,16 +136,16 @@ pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Resu
 /// The controller, whose fields are replaced by resolved ones. It gives each subflow a path, which that has to keep.
 fn controller(
     spec: &mut Spec,
-    home: &dyn Home,
-    transports: &[Transport],
+    backend: &dyn Backend,
+    transports: &[TransportConfig],
 ) -> Result<Option<Arc<dyn Controller>>, SpecError> {
     let Some(given) = &mut spec.controller else {
         return Ok(None);
     };
     let kind = find(CONTROLLERS, "controller.kind", &given.kind)?;
-    if !home.has_controllers() {
+    if !backend.supports_controllers() {
         let named = format!("{:?}", given.kind);
-        let allowed = format!("none at level {:?}", home.name());
+        let allowed = format!("none at level {:?}", backend.name());
         return Err(SpecError::new("controller", named, allowed));
     }
     let loaded = (kind.parse)(&given.params)
@@ -165,7 +165,7 @@ fn controller(
 /// Packets whose paths change need hosts with several paths to each other. Of very many hosts some are looked at.
 fn check_paths_differ(
     fabric: &Fabric,
-    transport: &Transport,
+    transport: &TransportConfig,
     spec: &weft_spec::TransportSpec,
 ) -> Result<(), SpecError> {
     const SOME: usize = 64;
@@ -191,7 +191,7 @@ fn check_paths_differ(
 
 /// Where the first subflow hands over to others there have to be some, and the policy says when they join. Where paths are watched, there
 /// have to be others than a slow one, and the receiver must not have the fault of a simulator that sends no data on two subflows.
-fn check_policy(spec: &weft_spec::TransportSpec, transport: &Transport) -> Result<(), SpecError> {
+fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) -> Result<(), SpecError> {
     let hands_over = transport.paths.scatter_bytes().is_some();
     let others = match transport.paths.path_monitor() {
         _ if hands_over => "the first, and those that take over",
@@ -222,7 +222,7 @@ fn check_policy(spec: &weft_spec::TransportSpec, transport: &Transport) -> Resul
 }
 
 /// A queue in bytes must have room for one full packet, or nothing ever passes.
-fn check_queues_hold(spec: &Spec, transport: &Transport, path: &str) -> Result<(), SpecError> {
+fn check_queues_hold(spec: &Spec, transport: &TransportConfig, path: &str) -> Result<(), SpecError> {
     let packet = transport
         .profile
         .wire_size()
@@ -359,16 +359,16 @@ fn capacities(fabric: &Fabric) -> Vec<Rate> {
 
 /// Applications write at a rate only where the level knows of it. A program's flows are alike in this.
 fn check_rates(
-    home: &dyn Home,
+    backend: &dyn Backend,
     flows: &[Flow],
     programs: &[Arc<dyn FlowGenerator>],
 ) -> Result<(), SpecError> {
     let firsts = programs.iter().map(|program| program.flow(0));
     let mut all = flows.iter().cloned().chain(firsts);
     match all.find(|flow| flow.rate.is_some()) {
-        Some(flow) if !home.has_rates() => {
+        Some(flow) if !backend.supports_write_rates() => {
             let given = flow.rate.map_or(String::new(), |rate| rate.to_string());
-            let allowed = format!("none at level {:?}", home.name());
+            let allowed = format!("none at level {:?}", backend.name());
             Err(SpecError::new(
                 format!("traffic[{}].rate", flow.traffic),
                 given,

@@ -9,7 +9,7 @@ use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::{Entry, PROFILES, SizeClass, Spec};
 use weft_traffic::TRAFFIC;
 
-use crate::homes::HOMES;
+use crate::backends::BACKENDS;
 use crate::probes::PROBES;
 use crate::transports::{SCHEDULERS, algorithms};
 
@@ -80,10 +80,10 @@ pub fn schema() -> Value {
         definitions.extend(kinds);
     }
     let level = &mut root["properties"]["level"];
-    level["enum"] = HOMES.iter().map(|home| home.name()).collect();
-    let about: Vec<_> = HOMES
+    level["enum"] = BACKENDS.iter().map(|backend| backend.name()).collect();
+    let about: Vec<_> = BACKENDS
         .iter()
-        .map(|home| format!("\"{}\": {}", home.name(), home.about()))
+        .map(|backend| format!("\"{}\": {}", backend.name(), backend.about()))
         .collect();
     level["description"] = format!("Where it runs. {}.", about.join("; ")).into();
     root["properties"]["topology"] = described(topology, "The network: its kind and that kind's own fields.");

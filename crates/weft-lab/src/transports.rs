@@ -40,7 +40,7 @@ pub(crate) fn resolve(
     spec: &weft_spec::TransportSpec,
     own: &[Arc<dyn Factory>],
     policy: &str,
-) -> Result<(weft_spec::TransportSpec, weft_run::Transport), SpecError> {
+) -> Result<(weft_spec::TransportSpec, weft_run::TransportConfig), SpecError> {
     let (cc, algorithm) = congestion_control(&spec.cc, own)?;
     if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
         return Err(SpecError::new(
@@ -70,7 +70,7 @@ pub(crate) fn resolve(
         tcp: ProfilePatch(to_table(&profile)),
         ..spec.clone()
     };
-    let transport = weft_run::Transport {
+    let transport = weft_run::TransportConfig {
         cc: algorithm,
         subflows: spec.subflows,
         paths: policy,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use weft_fabric::{Fabric, Link};
-use weft_run::{Change, LinkEvent};
+use weft_run::{LinkChange, LinkEvent};
 use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
 
@@ -60,14 +60,14 @@ pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> R
             links.len()
         ))?;
         let changed = match event.change {
-            Change::Down if shared.generators.iter().any(|program| program.job(0).is_some()) => {
+            LinkChange::Down if shared.generators.iter().any(|program| program.job(0).is_some()) => {
                 return Err(
                     "a link goes down in an experiment with jobs; allowed: other kinds of traffic".to_owned(),
                 );
             }
-            Change::Down | Change::Up => continue,
-            Change::Rate(rate) => Link { rate, ..link.clone() },
-            Change::Delay(delay) => Link {
+            LinkChange::Down | LinkChange::Up => continue,
+            LinkChange::Rate(rate) => Link { rate, ..link.clone() },
+            LinkChange::Delay(delay) => Link {
                 delay,
                 ..link.clone()
             },
@@ -89,9 +89,9 @@ pub fn burst(fabric: &Fabric, events: &[LinkEvent], min_packet: u32) -> Result<u
             .entry(event.link)
             .or_insert((link.delay, link.delay, link.rate));
         match event.change {
-            Change::Delay(delay) => (*least, *most) = ((*least).min(delay), (*most).max(delay)),
-            Change::Rate(changed) => *rate = (*rate).max(changed),
-            Change::Down | Change::Up => {}
+            LinkChange::Delay(delay) => (*least, *most) = ((*least).min(delay), (*most).max(delay)),
+            LinkChange::Rate(changed) => *rate = (*rate).max(changed),
+            LinkChange::Down | LinkChange::Up => {}
         }
     }
     let mut at_once: HashMap<u32, u64> = HashMap::new();

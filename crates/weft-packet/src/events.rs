@@ -1,13 +1,13 @@
 //! Changes of links at exact times, and their detection by routing.
 
-use weft_run::{Change, LinkEvent, learned};
+use weft_run::{LinkChange, LinkEvent, detection_times};
 
 use crate::simulation::Simulation;
 
 /// What is done between two calls of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    Change(u32, Change),
+    Change(u32, LinkChange),
     /// Routing learns that a link is dead, or not.
     Notice(u32, bool),
 }
@@ -21,10 +21,10 @@ pub(crate) struct Agenda {
 impl Agenda {
     pub fn new(events: &[LinkEvent]) -> Self {
         let mut steps = Vec::new();
-        for (event, notice) in events.iter().zip(learned(events)) {
+        for (event, notice) in events.iter().zip(detection_times(events)) {
             steps.push((event.at.0, Step::Change(event.link, event.change)));
             if let Some(time) = notice {
-                steps.push((time.0, Step::Notice(event.link, event.change == Change::Down)));
+                steps.push((time.0, Step::Notice(event.link, event.change == LinkChange::Down)));
             }
         }
         steps.sort_by_key(|&(time, _)| time);

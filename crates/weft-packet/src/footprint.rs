@@ -12,7 +12,7 @@ use std::mem::size_of;
 use weft_cc::{Algorithm, Window};
 use weft_fabric::{Fabric, Link, Node};
 use weft_paths::PathPolicy;
-use weft_run::{FlowRecord, SubflowRecord, Transport};
+use weft_run::{FlowRecord, SubflowRecord, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
 
@@ -33,9 +33,9 @@ pub fn of_network(nodes: u64, hosts: u64, links: u64) -> u64 {
 pub const OF_FLOW: u64 = (2 * size_of::<Flow>() + engine::TIMER_BYTES) as u64;
 
 /// Bytes of an open flow: a connection and its subflows, at both ends.
-pub fn of_open_flow(transport: &Transport) -> u64 {
+pub fn of_open_flow(transport: &TransportConfig) -> u64 {
     let subflow = size_of::<Window>() + transport::SUBFLOW_BYTES;
-    let queues = if transport.gives_ahead() {
+    let queues = if transport.uses_send_queues() {
         transport::queue_bytes(transport.subflows)
     } else {
         0
@@ -49,7 +49,7 @@ pub fn of_open_flow(transport: &Transport) -> u64 {
 }
 
 /// Bytes of the rows of a flow that has ended, until they are written.
-pub fn of_rows(transport: &Transport) -> u64 {
+pub fn of_rows(transport: &TransportConfig) -> u64 {
     (size_of::<FlowRecord>() + transport.subflows as usize * size_of::<SubflowRecord>()) as u64
 }
 
@@ -57,7 +57,7 @@ pub fn of_rows(transport: &Transport) -> u64 {
 /// more closely. Without `streaming`, rows stay in memory until the end.
 pub fn of_run(
     fabric: &Fabric,
-    transports: &[Transport],
+    transports: &[TransportConfig],
     flows: &[Flow],
     programs: &[impl AsRef<dyn FlowGenerator>],
     duration: Time,

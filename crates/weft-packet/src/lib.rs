@@ -3,12 +3,12 @@
 // The path of a packet is one long function on purpose: calls within it cost a tenth of the speed.
 #![allow(clippy::inline_always)]
 
+mod backend;
 mod checking;
 mod controlling;
 mod engine;
 mod events;
 mod footprint;
-mod home;
 mod paths;
 mod recording;
 mod records;
@@ -17,9 +17,10 @@ mod setup;
 mod simulation;
 mod transport;
 
-pub use home::PacketLevel;
+pub use backend::PacketBackend;
 pub use setup::{Nic, Offload, Setup};
 pub use simulation::Simulation;
 pub use weft_run::{
-    Change, Counters, FlowRecord, LinkEvent, Outcome, Probe, Sample, Scheduler, SubflowRecord, Transport,
+    Counters, FlowRecord, LinkChange, LinkEvent, Outcome, Probe, Sample, Scheduler, SubflowRecord,
+    TransportConfig,
 };

@@ -42,7 +42,7 @@ impl Simulation {
             ce: packet.flags & CE != 0,
             ece: false,
             cwr: false,
-            again: packet.flags & AGAIN != 0,
+            retransmission: packet.flags & AGAIN != 0,
         };
         match kind {
             PacketKind::Data => {
@@ -59,7 +59,7 @@ impl Simulation {
                 record.sack = (packet.lo != packet.hi).then_some((packet.lo, packet.hi));
                 record.ece = packet.flags & ECE != 0;
                 // Of what it acknowledges, not of itself.
-                record.again = false;
+                record.retransmission = false;
             }
             // What else is in these fields is not TCP's.
             _ => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use weft_run::{FlowRecord, JobRecord, LatencyRecord, Measuring, Outcome, Sample, SubflowRecord};
+use weft_run::{FlowRecord, JobRecord, LatencyRecord, MeasurementWindow, Outcome, Sample, SubflowRecord};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
@@ -36,7 +36,7 @@ impl Simulation {
         let (flows, opened) = self.sorted(ended.flows);
         let mut outcome = Outcome {
             end: Time(self.engine.now()),
-            measured: self.measuring.as_ref().map(Measuring::whole),
+            measured: self.measuring.as_ref().map(MeasurementWindow::bounds),
             flows,
             opened,
             suppressions: ended.suppressions,
@@ -52,7 +52,7 @@ impl Simulation {
             host.samples = Vec::new();
             outcome.jobs.append(&mut host.jobs);
         }
-        outcome.jobs.sort_by_key(|job| (job.program, job.job));
+        outcome.jobs.sort_by_key(|job| (job.generator, job.job));
         outcome
             .suppressions
             .sort_by_key(|episode| (episode.flow, episode.start));
@@ -86,7 +86,7 @@ impl Simulation {
         };
         let jobs = self.hosts().flat_map(|host| [host.jobs.clone(), running(host)]);
         let mut jobs: Vec<JobRecord> = jobs.flatten().collect();
-        jobs.sort_by_key(|job| (job.program, job.job));
+        jobs.sort_by_key(|job| (job.generator, job.job));
         let end = Time(self.engine.now());
         let measured = self.measuring.as_ref();
         Outcome {
@@ -97,7 +97,7 @@ impl Simulation {
             suppressions,
             links: self.engine.link_records(),
             queues: self.queues(),
-            measured: measured.map(|it| it.measured(end, self.counted())),
+            measured: measured.map(|it| it.finish(end, self.counted())),
             samples: self.sorted_samples(),
             latencies: self.latencies(),
             packets,
@@ -121,7 +121,7 @@ impl Simulation {
 
     fn sorted_samples(&self) -> Vec<Sample> {
         let mut samples: Vec<Sample> = self.hosts().flat_map(|h| h.samples.iter().cloned()).collect();
-        let covers = |time| self.measuring.as_ref().is_none_or(|it| it.covers(time));
+        let covers = |time| self.measuring.as_ref().is_none_or(|it| it.contains(time));
         let queues = self.engine.queue_samples().filter(|s| covers(Time(s.time)));
         samples.extend(queues.map(|s| Sample::Queue {
             time: Time(s.time),
@@ -210,7 +210,7 @@ impl Simulation {
             finish,
             acked: time(connection.finished),
             delivered_bytes: delivered,
-            measured_bytes: measuring.map_or(delivered, |it| it.bytes(flow, delivered)),
+            measured_bytes: measuring.map_or(delivered, |it| it.bytes_in(flow, delivered)),
             reinjected: connection.reinjected,
             suppressions: connection.suppressions,
             subflows: subflows.collect(),

@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
     use crate::transport::Host;
-    use crate::{Counters, Offload, Outcome, Probe, Scheduler, Setup, Transport};
+    use crate::{Counters, Offload, Outcome, Probe, Scheduler, Setup, TransportConfig};
 
     const END: Time = Time::from_ms(40);
     const FLOWS: u32 = 1_600;
@@ -177,7 +177,7 @@ mod tests {
             join_delay: Time::from_us(200),
             ..Profile::linux()
         };
-        let transport = |(name, subflows)| Transport {
+        let transport = |(name, subflows)| TransportConfig {
             cc: Algorithm::build(name, &[]).unwrap(),
             subflows,
             paths: Ecmp {}.into(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weft_fabric::Fabric;
 use weft_paths::Controller;
-use weft_run::{LinkEvent, Probe, Transport};
+use weft_run::{LinkEvent, Probe, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
 
@@ -31,7 +31,7 @@ pub struct Setup {
     /// The network.
     pub fabric: Fabric,
     /// Transports, indexed by [`Flow::transport`].
-    pub transports: Vec<Transport>,
+    pub transports: Vec<TransportConfig>,
     /// Flows, in any order.
     pub flows: Vec<Flow>,
     /// Traffic that reacts. Flow `n` of program `p` has the index `flows.len() + n * programs.len() + p`.

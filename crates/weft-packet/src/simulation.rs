@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weft_run::{Counted, Counters, Measuring, Probe, QueueRecord};
+use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
@@ -33,7 +33,7 @@ pub struct Simulation {
     /// Links that are sampled, by probe of the engine.
     pub(crate) sampled: Vec<u32>,
     /// The part of the run that is measured; none: all of it.
-    pub(crate) measuring: Option<Measuring>,
+    pub(crate) measuring: Option<MeasurementWindow>,
 }
 
 impl Simulation {
@@ -102,13 +102,16 @@ impl Simulation {
         for probe in &probes {
             match *probe {
                 Probe::Queue { link } => plan.distributions.push(link),
-                Probe::QueueTrace { link, every } => plan.samples.push((link, every.0.max(1))),
+                Probe::QueueTrace {
+                    link,
+                    interval: every,
+                } => plan.samples.push((link, every.0.max(1))),
                 Probe::Packets { link } => plan.captures.push(link),
                 // placed when the flows open
                 Probe::Flow { .. }
-                | Probe::Program { .. }
+                | Probe::Generator { .. }
                 | Probe::Latency { .. }
-                | Probe::ProgramLatency { .. } => {}
+                | Probe::GeneratorLatency { .. } => {}
             }
         }
         let mut engine = Engine::new(&shared.fabric, &plan, |host| Host::new(Arc::clone(&shared), host));
@@ -148,7 +151,7 @@ impl Simulation {
 
     /// Restricts the records of links, queues and goodput to events from `from` on and before `to`. Call it before the run begins.
     pub fn measure(&mut self, from: Time, to: Time) {
-        self.measuring = Some(Measuring::new(from, to));
+        self.measuring = Some(MeasurementWindow::new(from, to));
     }
 
     /// What is simulated at a time: slices that end at its multiples cut no window in two.
@@ -159,13 +162,16 @@ impl Simulation {
     /// Simulates up to `end` (all events before it). May be called again with a later end; the results do not depend on
     /// where a run was cut.
     pub fn run_until(&mut self, end: Time) {
-        while let Some(cut) = self.measuring.as_ref().and_then(Measuring::next)
+        while let Some(cut) = self
+            .measuring
+            .as_ref()
+            .and_then(MeasurementWindow::next_snapshot_time)
             && cut <= end
         {
             self.advance(cut);
             let counted = self.counted();
             if let Some(measuring) = &mut self.measuring {
-                measuring.note(counted);
+                measuring.record(counted);
             }
         }
         self.advance(end);
@@ -192,9 +198,9 @@ impl Simulation {
         self.note_packets();
     }
 
-    pub(crate) fn counted(&self) -> Counted {
+    pub(crate) fn counted(&self) -> CounterSnapshot {
         let assemblies = self.hosts().flat_map(Host::connection_receivers);
-        Counted {
+        CounterSnapshot {
             links: self.engine.link_records(),
             queues: self.queues(),
             bytes: assemblies.map(|it| (it.flow, it.bytes)).collect(),
@@ -206,7 +212,7 @@ impl Simulation {
             let time_at = self.engine.distribution(link).unwrap_or_default();
             QueueRecord {
                 link,
-                time_at: time_at.into_iter().map(Time).collect(),
+                time_at_length: time_at.into_iter().map(Time).collect(),
             }
         };
         self.distributions.iter().map(record).collect()

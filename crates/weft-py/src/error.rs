@@ -26,9 +26,9 @@ pub fn run_error(line: String) -> PyErr {
 pub fn error(error: &Error) -> PyErr {
     let line = error.to_string();
     match error {
-        Error::Spec(_) | Error::Elsewhere(_) => python::SpecError::new_err(line),
-        Error::Refused(_) | Error::Memory(_) | Error::Option { .. } => python::RunError::new_err(line),
-        Error::Missing(_) => python::MissingError::new_err(line),
+        Error::Spec(_) | Error::Unsupported(_) => python::SpecError::new_err(line),
+        Error::CannotRun(_) | Error::Memory(_) | Error::Option { .. } => python::RunError::new_err(line),
+        Error::MissingRequirement(_) => python::MissingError::new_err(line),
         Error::Output { .. } => python::OutputError::new_err(line),
         Error::Internal(_) => python::InternalError::new_err(line),
     }

@@ -137,7 +137,7 @@ impl Experiment {
                 let manifest = written.manifest.clone();
                 let tables = Vec::new();
                 py.detach(|| written.keep())?;
-                Ok(weft_lab::Run { tables, manifest })
+                Ok(weft_lab::RunResult { tables, manifest })
             }
         });
         run.map(Run::new).map_err(|e| error::error(&e))
@@ -146,8 +146,8 @@ impl Experiment {
 
 /// Where a run's tables are.
 enum Outcome {
-    InMemory(weft_lab::Run),
-    OnDisk(weft_lab::Written),
+    InMemory(weft_lab::RunResult),
+    OnDisk(weft_lab::UnsavedRun),
 }
 
 /// Shall the run go on? Signals only reach Python code, which does not run meanwhile, so they are looked at here.

@@ -11,12 +11,12 @@ use crate::table::Table;
 /// Tables and manifest of a run.
 #[pyclass(frozen, module = "weft._weft")]
 pub struct Run {
-    inner: weft_lab::Run,
+    inner: weft_lab::RunResult,
 }
 
 impl Run {
     /// Wraps a run.
-    pub fn new(inner: weft_lab::Run) -> Self {
+    pub fn new(inner: weft_lab::RunResult) -> Self {
         Self { inner }
     }
 }

@@ -1,18 +1,18 @@
 //! Conservation: sent = delivered + dropped + in flight, per link and per subflow, on every run.
 
-use crate::tables::Names;
+use crate::tables::TableContext;
 use crate::{Error, LinkRecord, Outcome, SubflowRecord};
 
 /// Checks every link and every subflow.
 ///
 /// # Errors
 /// [`Error::Internal`] with the first link or subflow that loses or makes packets, and its counts.
-pub(crate) fn check(names: &Names, outcome: &Outcome) -> Result<(), Error> {
+pub(crate) fn check(names: &TableContext, outcome: &Outcome) -> Result<(), Error> {
     check_links(names, outcome)?;
     check_flows(outcome)
 }
 
-fn check_links(names: &Names, outcome: &Outcome) -> Result<(), Error> {
+fn check_links(names: &TableContext, outcome: &Outcome) -> Result<(), Error> {
     for (link, record) in (0..).zip(&outcome.links) {
         let LinkRecord {
             packets,
@@ -68,7 +68,7 @@ mod tests {
     use weft_spec::{Rate, Time};
 
     use super::*;
-    use crate::{Counters, FlowRecord, Untold};
+    use crate::{Counters, FlowRecord, Omissions};
 
     /// One link and one subflow that keep what they get.
     fn outcome() -> Outcome {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn complaint(spoil: impl FnOnce(&mut Outcome)) -> String {
-        let names = Names {
+        let names = TableContext {
             nodes: vec!["h0".into(), "s0".into()],
             hosts: vec![0],
             links: vec![weft_fabric::Link {
@@ -128,7 +128,7 @@ mod tests {
             fct_from: Vec::new(),
             traffic: Vec::new(),
             classes: Vec::new(),
-            untold: Untold::default(),
+            omissions: Omissions::default(),
         };
         let mut outcome = outcome();
         spoil(&mut outcome);

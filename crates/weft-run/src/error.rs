@@ -10,18 +10,18 @@ pub enum Error {
     /// The spec is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The spec is right, but this home cannot simulate it.
+    /// The spec is right, but the run as a whole shows that it cannot be simulated.
     #[error("this experiment cannot be simulated: {0}")]
-    Refused(String),
+    CannotRun(String),
     /// The spec is right, but the machine's memory does not hold the run.
     #[error("this experiment {0}; allowed: fewer flows at a time, fewer subflows or a smaller network")]
     Memory(String),
     /// The spec is right, but the level it asks for cannot give it: the field, what was given, what is allowed.
     #[error("{0}")]
-    Elsewhere(String),
+    Unsupported(String),
     /// This machine lacks something that the level needs.
     #[error("{0}")]
-    Missing(String),
+    MissingRequirement(String),
     /// An option of the run (not of the spec) is out of range.
     #[error("{option}: {given}; allowed: {allowed}")]
     Option {

@@ -1,34 +1,34 @@
-//! What every home of an experiment has in common.
+//! What the backends of all levels have in common.
 //!
-//! A [`Home`] is a level at which an experiment runs. It gets a [`Plan`], in which names have become indices,
+//! A [`Backend`] is the code behind a level: it runs experiments. It gets a [`Plan`], in which names have become indices,
 //! and returns an [`Outcome`]: records of flows, jobs, links and queues. This crate makes tables and the
 //! manifest of an outcome and checks conservation, in the same way for every level.
 
+mod backend;
 mod conservation;
 mod error;
 mod folder;
-mod handover;
-mod home;
+mod generators;
 mod manifest;
-mod measuring;
+mod measurement;
 mod outcome;
 mod plan;
-mod reacting;
+mod result_writer;
 mod run;
 mod tables;
 
 pub use arrow_array::RecordBatch;
+pub use backend::{ActiveRun, Backend, MAX_THREADS, Options, Progress, RunOutput};
 pub use error::Error;
 pub use folder::Folder;
-pub use handover::Handover;
-pub use home::{Found, Home, MAX_THREADS, Options, Progress, Running};
-pub use manifest::{Ended, Rows, manifest};
-pub use measuring::{Counted, Measured, Measuring};
+pub use generators::{GeneratorAction, GeneratorDriver};
+pub use manifest::{Rows, RunSummary, manifest};
+pub use measurement::{CounterSnapshot, MeasuredWindow, MeasurementWindow};
 pub use outcome::{
     Counters, FlowRecord, JobRecord, LatencyRecord, LinkRecord, Outcome, PacketKind, PacketRecord,
     QueueRecord, Sample, SubflowRecord, SuppressionRecord,
 };
-pub use plan::{Change, LinkEvent, Plan, Probe, Scheduler, Transport, learned};
-pub use reacting::{Next, Reacting, What};
-pub use run::{Run, Written};
-pub use tables::{Names, TABLES, Tables, Unfinished, Untold};
+pub use plan::{LinkChange, LinkEvent, Plan, Probe, Scheduler, TransportConfig, detection_times};
+pub use result_writer::ResultWriter;
+pub use run::{RunResult, UnsavedRun};
+pub use tables::{Omissions, TABLES, TableContext, Tables, Unfinished};

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use weft_spec::{Spec, Time};
 
-use crate::{Outcome, Unfinished, Untold};
+use crate::{Omissions, Outcome, Unfinished};
 
 /// How many rows each table has.
 pub type Rows = serde_json::Map<String, Value>;
 
 /// How a run ended.
-pub struct Ended {
+pub struct RunSummary {
     /// Lines for a reader of the manifest.
     pub warnings: Vec<String>,
     /// What the end cut off.
@@ -21,25 +21,25 @@ pub struct Ended {
     /// What the run took.
     pub wall_seconds: f64,
     /// What the level knows nothing of; of the table "counters", counters.
-    pub untold: Untold,
+    pub omissions: Omissions,
     /// What else the level says.
     pub facts: Vec<(String, Value)>,
 }
 
 /// `spec` is the full resolved spec: read again, it makes the same run. The trace hash is a
 /// string of hexadecimal digits, because JSON's numbers lose digits in many readers.
-pub fn manifest(spec: &Spec, json: &Value, threads: usize, ended: &Ended, rows: &Rows) -> Value {
-    let Ended {
+pub fn manifest(spec: &Spec, json: &Value, threads: usize, ended: &RunSummary, rows: &Rows) -> Value {
+    let RunSummary {
         outcome,
         stopped,
         warnings,
         unfinished,
         wall_seconds,
-        untold,
+        omissions,
         facts,
     } = ended;
     let counters = &outcome.counters;
-    let (from, to) = outcome.window();
+    let (from, to) = outcome.measurement_window();
     let mut manifest = json!({
         "name": spec.name,
         "version": env!("CARGO_PKG_VERSION"),
@@ -66,7 +66,7 @@ pub fn manifest(spec: &Spec, json: &Value, threads: usize, ended: &Ended, rows: 
         "spec": json,
     });
     if let Some(counters) = manifest["counters"].as_object_mut() {
-        counters.retain(|name, _| !untold.has_column("counters", name));
+        counters.retain(|name, _| !omissions.omits_column("counters", name));
     }
     if let Some(manifest) = manifest.as_object_mut() {
         manifest.extend(facts.iter().cloned());

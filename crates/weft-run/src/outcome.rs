@@ -3,7 +3,7 @@
 use weft_spec::Time;
 use weft_traffic::Flow;
 
-use crate::measuring::Measured;
+use crate::measurement::MeasuredWindow;
 
 /// The result of one flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,12 +76,12 @@ pub struct SubflowRecord {
     pub srtt: f64,
 }
 
-/// One job of a program.
+/// One job of a generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRecord {
-    /// Index of the program in the setup.
-    pub program: u32,
-    /// The program's number for it.
+    /// Index of the generator in the plan.
+    pub generator: u32,
+    /// The number of the job in its generator.
     pub job: u32,
     /// When its requests opened.
     pub start: Time,
@@ -126,8 +126,8 @@ pub struct LinkRecord {
 pub struct QueueRecord {
     /// Link index.
     pub link: u32,
-    /// `time_at[n]`: how long exactly `n` packets waited, since the run began.
-    pub time_at: Vec<Time>,
+    /// `time_at_length[n]`: how long exactly `n` packets waited, since the run began.
+    pub time_at_length: Vec<Time>,
 }
 
 /// One sample of a trace.
@@ -250,7 +250,7 @@ pub struct PacketRecord {
     /// Congestion window reduced?
     pub cwr: bool,
     /// Sent before?
-    pub again: bool,
+    pub retransmission: bool,
 }
 
 /// Totals of a run.
@@ -288,7 +288,7 @@ pub struct Outcome {
     /// A record per probed queue.
     pub queues: Vec<QueueRecord>,
     /// Links and queues in the part of the run that is measured; none: all of it.
-    pub measured: Option<Measured>,
+    pub measured: Option<MeasuredWindow>,
     /// Samples in order of time, then of what was probed.
     pub samples: Vec<Sample>,
     /// Data delivered of flows whose latencies are probed, by flow and chunk.
@@ -303,8 +303,8 @@ pub struct Outcome {
 
 impl Outcome {
     /// The part of the run that is measured.
-    pub fn window(&self) -> (Time, Time) {
-        let window = |it: &Measured| (it.from, it.to);
+    pub fn measurement_window(&self) -> (Time, Time) {
+        let window = |it: &MeasuredWindow| (it.from, it.to);
         self.measured.as_ref().map_or((Time(0), self.end), window)
     }
 

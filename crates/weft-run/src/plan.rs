@@ -10,18 +10,18 @@ use weft_paths::{Controller, Policy};
 use weft_spec::{Profile, Rate, Size, Spec, Time};
 use weft_traffic::{Flow, FlowGenerator};
 
-/// A run, checked and ready for a home.
+/// A run, checked and ready for a backend.
 pub struct Plan {
     /// The spec with every default filled in.
     pub spec: Spec,
     /// The network.
     pub fabric: Fabric,
     /// Transports in the order of their names, indexed by [`Flow::transport`].
-    pub transports: Vec<Transport>,
+    pub transports: Vec<TransportConfig>,
     /// All flows that the spec itself opens, in the order in which tables number them.
     pub flows: Vec<Flow>,
     /// Traffic that reacts. Flow `n` of program `p` has the index `flows.len() + n * programs.len() + p`.
-    pub programs: Vec<Arc<dyn FlowGenerator>>,
+    pub generators: Vec<Arc<dyn FlowGenerator>>,
     /// The part of the run that is measured; none: all of it.
     pub measure: Option<(Time, Time)>,
     /// What to record in addition to the tables that every run yields.
@@ -45,7 +45,7 @@ pub enum Scheduler {
 
 /// A transport: congestion control, number of subflows, their paths, and profile.
 #[derive(Clone, Debug)]
-pub struct Transport {
+pub struct TransportConfig {
     /// Congestion control with its parameters; every connection starts from a clone.
     pub cc: Algorithm,
     /// Subflows a connection opens, at least 1.
@@ -60,9 +60,9 @@ pub struct Transport {
     pub profile: Profile,
 }
 
-impl Transport {
+impl TransportConfig {
     /// Are subflows given data before their windows have room for it?
-    pub fn gives_ahead(&self) -> bool {
+    pub fn uses_send_queues(&self) -> bool {
         self.scheduler == Scheduler::Linux && self.subflows > 1
     }
 }
@@ -80,31 +80,31 @@ pub enum Probe {
         /// Index into the fabric's links.
         link: u32,
         /// Sampling interval.
-        every: Time,
+        interval: Time,
     },
     /// cwnd, ssthresh and active of every subflow of a flow, from when it opens until it ends.
     Flow {
         /// Index of the flow, as in [`Plan::flows`] and beyond.
         flow: u32,
         /// Sampling interval; without one, every change is recorded.
-        every: Option<Time>,
+        interval: Option<Time>,
     },
-    /// The same of all flows of a program.
-    Program {
-        /// Index into [`Plan::programs`].
-        program: u32,
+    /// The same of all flows of a generator.
+    Generator {
+        /// Index into [`Plan::generators`].
+        generator: u32,
         /// Sampling interval; without one, every change is recorded.
-        every: Option<Time>,
+        interval: Option<Time>,
     },
     /// One-way latency of all data of a flow.
     Latency {
         /// Index of the flow, as in [`Plan::flows`] and beyond.
         flow: u32,
     },
-    /// The same of all flows of a program.
-    ProgramLatency {
-        /// Index into [`Plan::programs`].
-        program: u32,
+    /// The same of all flows of a generator.
+    GeneratorLatency {
+        /// Index into [`Plan::generators`].
+        generator: u32,
     },
     /// All packets that arrive over a link.
     Packets {
@@ -121,23 +121,23 @@ pub struct LinkEvent {
     /// Index into the fabric's links.
     pub link: u32,
     /// What happens.
-    pub change: Change,
+    pub change: LinkChange,
     /// Time until routing knows that the link is dead or alive. Until then packets are sent to a dead link
     /// and lost.
-    pub detect: Time,
+    pub detection_delay: Time,
 }
 
 /// When routing learns of each event; never of one that leaves the link alive or dead as it is, nor of one that is outdated by then,
 /// because a later change of the same link is known.
-pub fn learned(events: &[LinkEvent]) -> Vec<Option<Time>> {
+pub fn detection_times(events: &[LinkEvent]) -> Vec<Option<Time>> {
     let mut order: Vec<usize> = (0..events.len())
-        .filter(|&i| matches!(events[i].change, Change::Down | Change::Up))
+        .filter(|&i| matches!(events[i].change, LinkChange::Down | LinkChange::Up))
         .collect();
     order.sort_by_key(|&i| events[i].at);
     let mut notices: Vec<(Time, Reverse<usize>, usize)> = (0..)
         .zip(order)
         .map(|(nth, i)| {
-            let time = events[i].at.0.saturating_add(events[i].detect.0);
+            let time = events[i].at.0.saturating_add(events[i].detection_delay.0);
             (Time(time), Reverse(nth), i)
         })
         .collect();
@@ -156,7 +156,7 @@ pub fn learned(events: &[LinkEvent]) -> Vec<Option<Time>> {
 
 /// What can happen to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum LinkChange {
     /// It fails: packets that are queued or being sent are lost, packets on the wire arrive.
     Down,
     /// It works again, with an empty queue.
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_is_outdated_is_not_learned() {
-        let (down, up) = (Change::Down, Change::Up);
+        let (down, up) = (LinkChange::Down, LinkChange::Up);
         for (events, expected) in [
             (vec![(2, down, 10), (5, up, 0)], vec![None, Some(5)]),
             (vec![(2, down, 10), (5, up, 10)], vec![Some(12), Some(15)]),
@@ -186,7 +186,7 @@ mod tests {
             ),
             (vec![(2, down, 0), (2, up, 0)], vec![None, Some(2)]),
             (
-                vec![(2, Change::Rate(Rate(1)), 0), (3, down, 1)],
+                vec![(2, LinkChange::Rate(Rate(1)), 0), (3, down, 1)],
                 vec![None, Some(4)],
             ),
         ] {
@@ -194,7 +194,7 @@ mod tests {
                 at: Time(at),
                 link: 7,
                 change,
-                detect: Time(detect),
+                detection_delay: Time(detect),
             };
             let other = LinkEvent {
                 link: 8,
@@ -206,7 +206,7 @@ mod tests {
                 .chain([Some(31)])
                 .map(|it| it.map(Time))
                 .collect();
-            assert_eq!(learned(&all), expected, "{events:?}");
+            assert_eq!(detection_times(&all), expected, "{events:?}");
         }
     }
 }

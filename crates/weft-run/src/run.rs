@@ -9,7 +9,7 @@ use crate::folder::Folder;
 
 /// Tables and manifest of a run.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct RunResult {
     /// `flows`, `subflows`, `queues`, `links`, `traces`, `jobs`, `suppressions`, in this order; all are always there, if without rows. Their columns:
     #[doc = include_str!("tables/columns.md")]
     pub tables: Vec<(&'static str, RecordBatch)>,
@@ -18,7 +18,7 @@ pub struct Run {
     pub manifest: serde_json::Value,
 }
 
-impl Run {
+impl RunResult {
     /// Writes `TABLE.parquet` for each table and `manifest.json` into a new folder `dir`, all or nothing: everything is
     /// written into a folder beside it, which takes its name at the end.
     ///
@@ -32,14 +32,14 @@ impl Run {
 }
 
 /// A run whose tables are on disk, in a folder that vanishes unless it is kept.
-pub struct Written {
-    /// As [`Run::manifest`].
+pub struct UnsavedRun {
+    /// As [`RunResult::manifest`].
     pub manifest: serde_json::Value,
     /// The folder; without one there is nothing to keep.
     pub folder: Option<Folder>,
 }
 
-impl Written {
+impl UnsavedRun {
     /// Writes the manifest and gives the folder its name.
     ///
     /// # Errors

@@ -34,28 +34,28 @@ pub const TABLES: &[&str] = &[
 
 /// Tables and columns that a level does not provide, because it does not model what would be in them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Untold {
+pub struct Omissions {
     /// Whole tables.
     pub tables: &'static [&'static str],
     /// Columns, by table.
     pub columns: &'static [(&'static str, &'static [&'static str])],
 }
 
-impl Untold {
+impl Omissions {
     /// Is this table left out?
-    pub fn has_table(self, name: &str) -> bool {
+    pub fn omits_table(self, name: &str) -> bool {
         self.tables.contains(&name)
     }
 
     /// Is this column left out?
-    pub fn has_column(self, table: &str, name: &str) -> bool {
+    pub fn omits_column(self, table: &str, name: &str) -> bool {
         let mut of_table = self.columns.iter().filter(|(of, _)| *of == table);
         of_table.any(|(_, columns)| columns.contains(&name))
     }
 }
 
 /// What the indices in an outcome mean.
-pub struct Names {
+pub struct TableContext {
     /// Of nodes.
     pub nodes: Vec<String>,
     /// Node of each host.
@@ -71,12 +71,12 @@ pub struct Names {
     /// Of classes.
     pub classes: Vec<String>,
     /// What is left out.
-    pub untold: Untold,
+    pub omissions: Omissions,
 }
 
-impl Names {
+impl TableContext {
     /// Of a plan.
-    pub fn new(plan: &Plan, classes: &[String], untold: Untold) -> Self {
+    pub fn new(plan: &Plan, classes: &[String], omissions: Omissions) -> Self {
         let Plan {
             spec,
             fabric,
@@ -98,7 +98,7 @@ impl Names {
                 .map(|traffic| traffic.name.clone().unwrap_or_default())
                 .collect(),
             classes: classes.to_vec(),
-            untold,
+            omissions,
         }
     }
 
@@ -107,7 +107,7 @@ impl Names {
         &self.nodes[self.hosts[host as usize] as usize]
     }
 
-    /// Names of a link's ends.
+    /// TableContext of a link's ends.
     pub fn ends(&self, link: u32) -> (&str, &str) {
         let link = &self.links[link as usize];
         (&self.nodes[link.from as usize], &self.nodes[link.to as usize])
@@ -115,8 +115,8 @@ impl Names {
 }
 
 /// Flows, jobs and samples of a run, or of a part of one, and what they are about.
-pub(crate) struct Part<'a> {
-    pub names: &'a Names,
+pub(crate) struct TableBuilder<'a> {
+    pub names: &'a TableContext,
     /// Flows in the order of their records.
     pub flows: Vec<Flow>,
     /// Flows of the spec; those of programs have higher indices.
@@ -151,10 +151,10 @@ impl Unfinished {
 /// Tables by name.
 pub type Tables = Vec<(&'static str, RecordBatch)>;
 
-impl<'a> Part<'a> {
+impl<'a> TableBuilder<'a> {
     /// `flows` are those of the spec.
     pub fn new(
-        names: &'a Names,
+        names: &'a TableContext,
         flows: &[Flow],
         programs: &'a [Arc<dyn FlowGenerator>],
         outcome: &'a Outcome,
@@ -196,7 +196,7 @@ impl<'a> Part<'a> {
         ];
         let told = tables
             .into_iter()
-            .filter(|(name, _)| !names.untold.has_table(name));
+            .filter(|(name, _)| !names.omissions.omits_table(name));
         Ok(told.collect())
     }
 
@@ -213,7 +213,7 @@ impl<'a> Part<'a> {
         ];
         let told = ends
             .into_iter()
-            .filter(|(name, _)| !self.names.untold.has_table(name));
+            .filter(|(name, _)| !self.names.omissions.omits_table(name));
         tables.splice(2..2, told);
         Ok(tables)
     }

@@ -12,7 +12,7 @@ use weft_spec::Time;
 use crate::Flow;
 
 /// An action of a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// Opens a flow.
     OpenFlow(u32),

@@ -1,4 +1,4 @@
-"""How fast the homes are: packet-hops (one packet, data or ACK, over one link) a second, iterations, and memory."""
+"""How fast the backends are: packet-hops (one packet, data or ACK, over one link) a second, iterations, and memory."""
 
 from __future__ import annotations
 

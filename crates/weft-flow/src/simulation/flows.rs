@@ -167,7 +167,7 @@ impl FlowSimulation {
         self.completions[class].push(self.now);
         self.finished.push((record, flow));
         self.free_slots.push(slot);
-        for (time, action) in self.generators.arrived(index, self.now) {
+        for (time, action) in self.generators.on_flow_delivered(index, self.now) {
             self.schedule(time, Event::GeneratorAction(action));
         }
     }

@@ -1,6 +1,8 @@
 //! Records of flows and links.
 
-use weft_run::{Counted, FlowRecord, LinkRecord, Measuring, Outcome, Reacting, SubflowRecord};
+use weft_run::{
+    CounterSnapshot, FlowRecord, GeneratorDriver, LinkRecord, MeasurementWindow, Outcome, SubflowRecord,
+};
 use weft_spec::Time;
 use weft_traffic::Flow;
 
@@ -26,7 +28,7 @@ impl FlowSimulation {
         };
         let measured_bytes = match &self.measurement {
             None => delivered_bytes,
-            Some(window) => window.bytes(active.index, delivered_bytes),
+            Some(window) => window.bytes_in(active.index, delivered_bytes),
         };
         let record = FlowRecord {
             established: (active.established <= self.now).then_some(active.established),
@@ -56,12 +58,12 @@ impl FlowSimulation {
     }
 
     /// Returns the counters now. All rates must be integrated up to now.
-    pub(super) fn counter_snapshot(&self) -> Counted {
+    pub(super) fn counter_snapshot(&self) -> CounterSnapshot {
         let bytes = self.open_slots().map(|slot| {
             let (record, _) = self.record(slot, None);
             (record.flow, record.delivered_bytes)
         });
-        Counted {
+        CounterSnapshot {
             links: self.link_records(),
             queues: Vec::new(),
             bytes: bytes.collect(),
@@ -79,9 +81,9 @@ impl FlowSimulation {
         let counted = self.measurement.as_ref().map(|_| self.counter_snapshot());
         let measured = self.measurement.as_ref().zip(counted);
         let mut outcome = self.partial_outcome(flows);
-        outcome.measured = measured.map(|(window, counted)| window.measured(self.now, counted));
+        outcome.measured = measured.map(|(window, counted)| window.finish(self.now, counted));
         outcome.links = self.link_records();
-        outcome.jobs = std::mem::replace(&mut self.generators, Reacting::new(&[], 0)).jobs();
+        outcome.jobs = std::mem::replace(&mut self.generators, GeneratorDriver::new(&[], 0)).jobs();
         outcome
     }
 
@@ -92,7 +94,7 @@ impl FlowSimulation {
         Outcome {
             end: self.now,
             opened: opened.map(|(_, flow)| flow.clone()).collect(),
-            measured: self.measurement.as_ref().map(Measuring::whole),
+            measured: self.measurement.as_ref().map(MeasurementWindow::bounds),
             flows: flows.into_iter().map(|(record, _)| record).collect(),
             ..Outcome::default()
         }

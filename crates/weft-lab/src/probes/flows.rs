@@ -41,8 +41,14 @@ impl Probing for FlowProbe {
     fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError> {
         let every = self.every;
         let probe = |chosen| match chosen {
-            Chosen::Flow(flow) => Probe::Flow { flow, every },
-            Chosen::Program(program) => Probe::Program { program, every },
+            Chosen::Flow(flow) => Probe::Flow {
+                flow,
+                interval: every,
+            },
+            Chosen::Program(program) => Probe::Generator {
+                generator: program,
+                interval: every,
+            },
         };
         let chosen = choose(self.traffic.as_deref(), self.flows.as_ref(), at)?;
         Ok(chosen.into_iter().map(probe).collect())
@@ -57,7 +63,7 @@ impl Probing for LatencyProbe {
     fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError> {
         let probe = |chosen| match chosen {
             Chosen::Flow(flow) => Probe::Latency { flow },
-            Chosen::Program(program) => Probe::ProgramLatency { program },
+            Chosen::Program(program) => Probe::GeneratorLatency { generator: program },
         };
         let chosen = choose(self.traffic.as_deref(), self.flows.as_ref(), at)?;
         Ok(chosen.into_iter().map(probe).collect())

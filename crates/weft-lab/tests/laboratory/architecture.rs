@@ -17,7 +17,7 @@ const BELOW_RUN: &[&str] = &[
     "weft-traffic",
 ];
 
-const BELOW_HOMES: &[&str] = &[
+const BELOW_BACKENDS: &[&str] = &[
     "weft-spec",
     "weft-cc",
     "weft-fabric",
@@ -34,13 +34,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-paths", &["weft-spec", "weft-fabric"]),
     ("weft-traffic", &["weft-spec"]),
     ("weft-run", BELOW_RUN),
-    ("weft-packet", BELOW_HOMES),
-    ("weft-flow", BELOW_HOMES),
+    ("weft-packet", BELOW_BACKENDS),
+    ("weft-flow", BELOW_BACKENDS),
     ("weft-bpf", &[]),
     ("weft-twin", &["weft-cc", "weft-bpf"]),
     (
         "weft-linux",
-        // Its program `weftd testbed` is to the laboratory what a home is, but over the border of a process.
+        // Its program `weftd testbed` is to the laboratory what a backend is, but over the border of a process.
         &[
             "weft-spec",
             "weft-cc",

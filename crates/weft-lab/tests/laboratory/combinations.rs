@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use weft_lab::Run;
+use weft_lab::RunResult;
 
 use crate::experiment::{counts, parse, run_on, table};
 
-fn run(text: &str, threads: usize) -> Run {
+fn run(text: &str, threads: usize) -> RunResult {
     run_on(&parse::<&str>(text, &[]), threads)
 }
 
 /// Bytes delivered, of all flows; the run itself checks conservation.
-fn delivered(run: &Run) -> Vec<u64> {
+fn delivered(run: &RunResult) -> Vec<u64> {
     counts(table(run, "flows"), "delivered_bytes").to_vec()
 }
 

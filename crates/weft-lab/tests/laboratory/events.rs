@@ -1,6 +1,6 @@
 //! What an entry of `events` does to which links.
 
-use weft_lab::{Run, RunOptions};
+use weft_lab::{RunOptions, RunResult};
 
 use crate::experiment::{counts, resolved, run_with, table, texts};
 
@@ -17,13 +17,13 @@ const SPEC: &str = r#"
     ]
 "#;
 
-fn run(events: &str) -> Run {
+fn run(events: &str) -> RunResult {
     let experiment = resolved(SPEC, &[format!("events=[{events}]")]);
     run_with(&experiment, RunOptions::default())
 }
 
 /// Packets that each link accepted, by its ends.
-fn packets(run: &Run) -> Vec<(String, String, u64)> {
+fn packets(run: &RunResult) -> Vec<(String, String, u64)> {
     let links = table(run, "links");
     let ends = texts(links, "from").into_iter().zip(texts(links, "to"));
     let packets = counts(links, "packets").iter();
@@ -32,7 +32,7 @@ fn packets(run: &Run) -> Vec<(String, String, u64)> {
         .collect()
 }
 
-fn silent(run: &Run) -> Vec<String> {
+fn silent(run: &RunResult) -> Vec<String> {
     let packets = packets(run).into_iter();
     packets
         .filter(|(_, _, packets)| *packets == 0)

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
-use weft_lab::{Experiment, Run, RunOptions};
+use weft_lab::{Experiment, RunOptions, RunResult};
 
 /// The experiment of a spec with changes, such as "duration=1s".
 pub fn parse<S: AsRef<str>>(text: &str, changes: &[S]) -> Experiment {
@@ -21,12 +21,12 @@ pub fn resolved<S: AsRef<str>>(text: &str, changes: &[S]) -> Experiment {
     experiment
 }
 
-pub fn run_with(experiment: &Experiment, options: RunOptions) -> Run {
+pub fn run_with(experiment: &Experiment, options: RunOptions) -> RunResult {
     experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// With a trace hash.
-pub fn run_on(experiment: &Experiment, threads: usize) -> Run {
+pub fn run_on(experiment: &Experiment, threads: usize) -> RunResult {
     let options = RunOptions {
         threads: Some(threads),
         trace_hash: true,
@@ -34,7 +34,7 @@ pub fn run_on(experiment: &Experiment, threads: usize) -> Run {
     run_with(experiment, options)
 }
 
-pub fn table<'a>(run: &'a Run, name: &str) -> &'a RecordBatch {
+pub fn table<'a>(run: &'a RunResult, name: &str) -> &'a RecordBatch {
     &run.tables.iter().find(|(table, _)| *table == name).unwrap().1
 }
 

@@ -3,7 +3,7 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
-use weft_lab::{Experiment, Run, RunOptions};
+use weft_lab::{Experiment, RunOptions, RunResult};
 
 use crate::experiment::{self, parse, run_with, table};
 
@@ -29,7 +29,7 @@ const FAT_TREE: &str = r#"
 "#;
 
 /// Bytes of payload over bytes on the wire of the profile `linux`.
-fn payload(run: &Run) -> f64 {
+fn payload(run: &RunResult) -> f64 {
     let transports = run.manifest["spec"]["transports"].as_object().unwrap();
     let experiment = transports.values().next().unwrap();
     let size = |name: &str| {
@@ -39,7 +39,7 @@ fn payload(run: &Run) -> f64 {
     size("mss") / (size("mss") + size("header") + size("framing"))
 }
 
-fn on_threads(text: &str, changes: &[&str], threads: usize) -> Run {
+fn on_threads(text: &str, changes: &[&str], threads: usize) -> RunResult {
     let options = RunOptions {
         threads: Some(threads),
         ..RunOptions::default()
@@ -47,11 +47,11 @@ fn on_threads(text: &str, changes: &[&str], threads: usize) -> Run {
     run_with(&parse(text, changes), options)
 }
 
-fn run(text: &str, changes: &[&str]) -> Run {
+fn run(text: &str, changes: &[&str]) -> RunResult {
     on_threads(text, changes, 1)
 }
 
-fn numbers(run: &Run, of: &str, column: &str) -> Vec<f64> {
+fn numbers(run: &RunResult, of: &str, column: &str) -> Vec<f64> {
     let table = table(run, of);
     let values = table.column_by_name(column).unwrap();
     values.as_primitive::<Float64Type>().values().to_vec()
@@ -213,7 +213,7 @@ fn the_number_of_threads_changes_nothing() {
 /// What max-min fairness means: nobody could make the slowest connection faster.
 #[test]
 fn the_spec_says_how_links_are_shared() {
-    let slowest = |run: &Run| {
+    let slowest = |run: &RunResult| {
         let goodputs = numbers(run, "flows", "goodput_bps");
         goodputs.into_iter().fold(f64::INFINITY, f64::min)
     };
@@ -256,7 +256,7 @@ fn failed_links_are_gone_round_once_they_are_known() {
     let early = run(FAT_TREE, &[event, "duration=400ms"]);
     let late = run(FAT_TREE, &[event, "measure={from = \"600ms\"}"]);
     let whole = run(FAT_TREE, &[]);
-    let total = |run: &Run| numbers(run, "flows", "goodput_bps").iter().sum::<f64>();
+    let total = |run: &RunResult| numbers(run, "flows", "goodput_bps").iter().sum::<f64>();
     assert!(total(&early) < total(&late), "{} {}", total(&early), total(&late));
     assert!(
         total(&late) <= total(&whole) * 1.001,
@@ -273,7 +273,7 @@ fn failed_links_are_gone_round_once_they_are_known() {
 fn a_part_of_the_run_is_measured() {
     let whole = run(BULK, &[]);
     let part = run(BULK, &["measure={from = \"250ms\", to = \"750ms\"}"]);
-    let bytes = |run: &Run| {
+    let bytes = |run: &RunResult| {
         let column = table(run, "flows").column_by_name("measured_bytes").unwrap();
         column.as_primitive::<UInt64Type>().values().to_vec()
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_lab::{Run, RunOptions};
+use weft_lab::{RunOptions, RunResult};
 
 use crate::experiment::{counts, resolved, run_with, table, texts};
 
@@ -20,7 +20,7 @@ const SPEC: &str = r#"
     ]
 "#;
 
-fn run(overrides: &[&str]) -> Run {
+fn run(overrides: &[&str]) -> RunResult {
     let experiment = resolved(SPEC, overrides);
     let options = RunOptions {
         trace_hash: experiment.spec()["level"] == "packet",
@@ -30,7 +30,7 @@ fn run(overrides: &[&str]) -> Run {
 }
 
 /// A count of the table `links` by layer, where it is not zero.
-fn by_layer(run: &Run, column: &str) -> BTreeMap<String, u64> {
+fn by_layer(run: &RunResult, column: &str) -> BTreeMap<String, u64> {
     let links = table(run, "links");
     let mut found = BTreeMap::new();
     for (layer, count) in texts(links, "layer").into_iter().zip(counts(links, column)) {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use weft_lab::{Experiment, Run, RunOptions};
+use weft_lab::{Experiment, RunOptions, RunResult};
 
 use crate::experiment::{counts, indices, numbers, parse, run_on, run_with, table};
 
@@ -31,7 +31,7 @@ const TEXT: &str = r#"
 const FROM: &str = "3.123457ms";
 const TO: &str = "9.000001ms";
 
-fn run(overrides: &[String], threads: usize) -> Run {
+fn run(overrides: &[String], threads: usize) -> RunResult {
     run_on(&parse(TEXT, overrides), threads)
 }
 
@@ -40,14 +40,14 @@ fn part() -> Vec<String> {
 }
 
 /// A column of counts by flow.
-fn by_flow(run: &Run, column: &str) -> HashMap<u32, u64> {
+fn by_flow(run: &RunResult, column: &str) -> HashMap<u32, u64> {
     let flows = table(run, "flows");
     let index = indices(flows, "flow").iter().copied();
     index.zip(counts(flows, column).iter().copied()).collect()
 }
 
 /// Seconds at each length, by queue.
-fn lengths(run: &Run) -> Vec<Vec<f64>> {
+fn lengths(run: &RunResult) -> Vec<Vec<f64>> {
     let lists = table(run, "queues").column_by_name("time_at_s").unwrap();
     let lists = lists.as_list::<i32>();
     let values = |list: std::sync::Arc<dyn Array>| list.as_primitive::<Float64Type>().values().to_vec();
@@ -142,7 +142,7 @@ fn slow_start_can_be_left_out() {
             1,
         ),
     );
-    let longest = |run: &Run| lengths(run)[0].len() - 1;
+    let longest = |run: &RunResult| lengths(run)[0].len() - 1;
     assert!(
         longest(&whole) > 3 * longest(&steady) / 2,
         "{} {}",

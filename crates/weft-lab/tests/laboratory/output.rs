@@ -6,11 +6,11 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use weft_lab::{Experiment, Run, RunOptions};
+use weft_lab::{Experiment, RunOptions, RunResult};
 
 use crate::experiment::{self, parse, run_with};
 
-fn run() -> Run {
+fn run() -> RunResult {
     let text = r#"
         name = "two flows"
         duration = "2ms"

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
-use weft_lab::{Experiment, Run};
+use weft_lab::{Experiment, RunResult};
 
 use crate::experiment::{numbers, optional_indices, parse, run_on, table, texts};
 
@@ -32,7 +32,7 @@ const MIXED: &str = r#"
     classes = [{ name = "small", below = "500KB", transport = "dctcp" }]
 "#;
 
-fn run(text: &str, overrides: &[&str], threads: usize) -> Run {
+fn run(text: &str, overrides: &[&str], threads: usize) -> RunResult {
     run_on(&parse(text, overrides), threads)
 }
 

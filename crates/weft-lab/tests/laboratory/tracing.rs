@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use weft_lab::{Experiment, Run, RunOptions};
+use weft_lab::{Experiment, RunOptions, RunResult};
 
 use crate::experiment::{indices, numbers, parse, run_on, run_with, table};
 
@@ -39,7 +39,7 @@ const SPEC: &str = r#"
     start = "3ms"
 "#;
 
-fn run(probes: &str, threads: usize) -> Run {
+fn run(probes: &str, threads: usize) -> RunResult {
     run_on(&parse(SPEC, &[format!("probes={probes}")]), threads)
 }
 
@@ -52,7 +52,7 @@ fn refusal(probes: &str) -> String {
 type Row = (f64, f64, bool);
 
 /// The rows of each (flow, subflow) on record.
-fn windows(run: &Run) -> HashMap<(u32, u32), Vec<Row>> {
+fn windows(run: &RunResult) -> HashMap<(u32, u32), Vec<Row>> {
     let traces = table(run, "traces");
     let of = indices(traces, "flow").iter().zip(indices(traces, "subflow"));
     let active = traces.column_by_name("active").unwrap().as_boolean();
@@ -141,7 +141,7 @@ fn traces_are_the_same_on_any_number_of_threads() {
 }
 
 /// Chunk, first transmission and latency in seconds, of each flow.
-fn latencies(run: &Run) -> HashMap<u32, Vec<(u32, f64, f64)>> {
+fn latencies(run: &RunResult) -> HashMap<u32, Vec<(u32, f64, f64)>> {
     let rows = table(run, "latencies");
     let (chunks, sent) = (indices(rows, "chunk"), numbers(rows, "sent_s"));
     let took = numbers(rows, "latency_s");

@@ -114,7 +114,7 @@ pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
 /// Loads the programs of a plan's transports; none if there are none.
 ///
 /// # Errors
-/// [`Error::Missing`]: what the kernel lacks or refuses.
+/// [`Error::MissingRequirement`]: what the kernel lacks or refuses.
 pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
     let mut parameters: BTreeMap<Name, Vec<(String, f64)>> = BTreeMap::new();
     for transport in plan.spec.transports.values() {
@@ -143,8 +143,8 @@ pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
     Programs::load(&names, &options)
         .map(Some)
         .map_err(|error| match error {
-            programs::Error::Parameter(_) => Error::Elsewhere(error.to_string()),
-            _ => Error::Missing(error.to_string()),
+            programs::Error::Parameter(_) => Error::Unsupported(error.to_string()),
+            _ => Error::MissingRequirement(error.to_string()),
         })
 }
 

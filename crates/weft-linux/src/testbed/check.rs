@@ -77,7 +77,7 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     classic_ecn(plan)?;
     one_profile(plan)?;
     let at_once = |program: &std::sync::Arc<dyn weft_traffic::FlowGenerator>| program.timed_actions().len();
-    let flows = plan.flows.len() + plan.programs.iter().map(at_once).sum::<usize>();
+    let flows = plan.flows.len() + plan.generators.iter().map(at_once).sum::<usize>();
     if flows > MOST_FLOWS {
         return refuse(
             "traffic",
@@ -231,9 +231,9 @@ fn one_profile(plan: &Plan) -> Result<(), SpecError> {
 fn probes(plan: &Plan) -> Result<(), SpecError> {
     for probe in &plan.probes {
         let every = match probe {
-            Probe::QueueTrace { every, .. } => Some(*every),
-            Probe::Flow { every, .. } | Probe::Program { every, .. } => *every,
-            Probe::ProgramLatency { .. } => {
+            Probe::QueueTrace { interval, .. } => Some(*interval),
+            Probe::Flow { interval, .. } | Probe::Generator { interval, .. } => *interval,
+            Probe::GeneratorLatency { .. } => {
                 return refuse(
                     "probes",
                     "latencies of flows that other flows open",

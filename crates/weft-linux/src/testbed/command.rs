@@ -46,7 +46,7 @@ pub fn run_command(arguments: &Arguments) -> ExitCode {
             eprintln!("weftd: {error}");
             ExitCode::from(match error {
                 Error::Internal(_) => BUG,
-                Error::Missing(_) => MISSING,
+                Error::MissingRequirement(_) => MISSING,
                 _ => BAD_INPUT,
             })
         }
@@ -58,7 +58,7 @@ fn run(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<(), Error> {
     if experiment.level() != "linux" {
         let given = experiment.level();
         let problem = format!("level: {given:?}; allowed: \"linux\" here; `weft run` runs the others");
-        return Err(Error::Elsewhere(problem));
+        return Err(Error::Unsupported(problem));
     }
     if arguments.lifeline {
         let stop = Arc::clone(stop);
@@ -82,7 +82,7 @@ fn read(path: &PathBuf) -> Result<String, Error> {
     } else {
         fs::read_to_string(path)
     };
-    read.map_err(|error| Error::Elsewhere(format!("{}: cannot be read: {error}", path.display())))
+    read.map_err(|error| Error::Unsupported(format!("{}: cannot be read: {error}", path.display())))
 }
 
 const BAD_INPUT: u8 = 2;

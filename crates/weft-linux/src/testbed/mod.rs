@@ -30,7 +30,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weft_lab::Experiment;
 use weft_run::{
-    Counted, Error, JobRecord, Measuring, Outcome, Plan, Probe, Reacting, Run, SuppressionRecord,
+    CounterSnapshot, Error, GeneratorDriver, JobRecord, MeasurementWindow, Outcome, Plan, Probe, RunResult,
+    SuppressionRecord,
 };
 use weft_spec::{Profile, SpecError, Time};
 use weft_traffic::Flow;
@@ -50,12 +51,12 @@ use tap::Tap;
 /// Runs an experiment of level "linux". `tell` hears how far it is, from 0 to 1; when `stop` is set, the tables so far are marked partial.
 ///
 /// # Errors
-/// [`Error::Elsewhere`]: this level cannot give what the spec asks. [`Error::Missing`]: this machine cannot give this level.
-pub fn run(experiment: &Experiment, stop: &AtomicBool, tell: impl FnMut(f64)) -> Result<Run, Error> {
+/// [`Error::Unsupported`]: this level cannot give what the spec asks. [`Error::MissingRequirement`]: this machine cannot give this level.
+pub fn run(experiment: &Experiment, stop: &AtomicBool, tell: impl FnMut(f64)) -> Result<RunResult, Error> {
     let (plan, desk) = experiment.plan()?;
     check::check(&plan).map_err(refused)?;
-    requirements::check().map_err(Error::Missing)?;
-    let _alone = lock::alone(stop).map_err(Error::Missing)?;
+    requirements::check().map_err(Error::MissingRequirement)?;
+    let _alone = lock::alone(stop).map_err(Error::MissingRequirement)?;
     let began = Instant::now();
     let bench = Bench::set_up(&plan)?;
     let (outcome, facts) = bench.run(&plan, stop, tell)?;
@@ -64,7 +65,7 @@ pub fn run(experiment: &Experiment, stop: &AtomicBool, tell: impl FnMut(f64)) ->
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn refused(error: SpecError) -> Error {
-    Error::Elsewhere(error.to_string())
+    Error::Unsupported(error.to_string())
 }
 
 /// Everything that an experiment needs of the kernel.
@@ -77,12 +78,14 @@ struct Bench {
 
 impl Bench {
     fn set_up(plan: &Plan) -> Result<Self, Error> {
-        let layout = Layout::new(&plan.fabric).map_err(Error::Elsewhere)?;
+        let layout = Layout::new(&plan.fabric).map_err(Error::Unsupported)?;
         let profiles = profiles(plan).map_err(refused)?;
         let profile = profiles.first().cloned().unwrap_or_else(Profile::linux);
         let classic_ecn = algorithms::classic_ecn(plan).map_err(refused)?;
-        let network = Network::build(&plan.fabric, &layout, &profile, classic_ecn).map_err(Error::Missing)?;
-        let switch = Switch::attach(&plan.fabric, &network, profile.wire_size()).map_err(Error::Missing)?;
+        let network = Network::build(&plan.fabric, &layout, &profile, classic_ecn)
+            .map_err(Error::MissingRequirement)?;
+        let switch =
+            Switch::attach(&plan.fabric, &network, profile.wire_size()).map_err(Error::MissingRequirement)?;
         let styles = plan
             .spec
             .transports
@@ -141,7 +144,7 @@ impl Bench {
         stop: &AtomicBool,
         tell: impl FnMut(f64),
     ) -> Result<(Vec<Part>, Vec<JobRecord>, Played), Error> {
-        let missing = |error: std::io::Error| Error::Missing(format!("a socket: {error}"));
+        let missing = |error: std::io::Error| Error::MissingRequirement(format!("a socket: {error}"));
         let listeners = self.listeners(plan).map_err(missing)?;
         let connect = |index: u32, flow: &Flow| self.connection(plan, index, flow);
         let part = |(flow, index): (&Flow, u32)| {
@@ -154,13 +157,13 @@ impl Bench {
         let parts = plan.flows.iter().zip(0..).map(part);
         let mut whole = Play {
             parts: parts.collect::<std::io::Result<_>>().map_err(missing)?,
-            reacting: Reacting::new(&plan.programs, plan.flows.len() as u32),
+            reacting: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32),
             connect: &connect,
             listeners,
             taps: self.taps(plan).map_err(missing)?,
             probes: &plan.probes,
             switch: &self.switch,
-            measuring: plan.measure.map(|(from, to)| Measuring::new(from, to)),
+            measuring: plan.measure.map(|(from, to)| MeasurementWindow::new(from, to)),
             counted: &|at| self.counted(plan, at).map_err(std::io::Error::other),
             duration: plan.spec.duration,
             active: &|token, subflow| shared.active(token, subflow),
@@ -234,8 +237,8 @@ impl Bench {
     }
 
     /// Links, and queues where they are probed, at a time of the experiment.
-    fn counted(&self, plan: &Plan, at: Time) -> Result<Counted, String> {
-        let mut counted = Counted::default();
+    fn counted(&self, plan: &Plan, at: Time) -> Result<CounterSnapshot, String> {
+        let mut counted = CounterSnapshot::default();
         for link in 0..plan.fabric.links.len() as u32 {
             let port = self.switch.read(link)?;
             if port.aggregated() > 0 {
@@ -294,9 +297,9 @@ impl Bench {
         }
         if let Some(measuring) = &played.measuring {
             for flow in &mut outcome.flows {
-                flow.measured_bytes = measuring.bytes(flow.flow, flow.delivered_bytes);
+                flow.measured_bytes = measuring.bytes_in(flow.flow, flow.delivered_bytes);
             }
-            outcome.measured = Some(measuring.measured(outcome.end, counted.clone()));
+            outcome.measured = Some(measuring.finish(outcome.end, counted.clone()));
         }
         (outcome.links, outcome.queues) = (counted.links, counted.queues);
         let subflows = outcome.flows.iter().flat_map(|flow| &flow.subflows);
@@ -368,7 +371,7 @@ fn ends(plan: &Plan) -> BTreeSet<(u32, u32, u32)> {
     let flows = plan.flows.iter();
     let mut ends: BTreeSet<_> = flows.map(|flow| (flow.from, flow.to, flow.transport)).collect();
     let transport = |name: &String| plan.spec.transports.keys().position(|known| known == name);
-    for program in &plan.programs {
+    for program in &plan.generators {
         let entry = &plan.spec.traffic[program.flow(0).traffic as usize];
         let names = entry.classes.iter().map(|class| &class.transport);
         let transports: BTreeSet<_> = names.chain([&entry.transport]).filter_map(transport).collect();

@@ -109,7 +109,7 @@ pub fn manage(
 ) -> Report {
     let started = algorithms::load(plan).and_then(|programs| {
         let manager = Manager::new(plan, layout, network, shared)
-            .map_err(|error| Error::Missing(format!("MPTCP's path manager: {error}")))?;
+            .map_err(|error| Error::MissingRequirement(format!("MPTCP's path manager: {error}")))?;
         Ok((programs, manager))
     });
     match started {

@@ -14,9 +14,9 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use socket2::Socket;
-use weft_run::{Counted, Measuring, Next, Probe, Reacting, Sample, What};
+use weft_run::{CounterSnapshot, GeneratorAction, GeneratorDriver, MeasurementWindow, Probe, Sample};
 use weft_spec::Time;
-use weft_traffic::Flow;
+use weft_traffic::{Action, Flow};
 
 use super::connection::Connection;
 use super::sockets;
@@ -31,7 +31,7 @@ enum Act {
     /// A flow's application stops.
     Stop(u32),
     /// A flow or job of a program begins.
-    Begin(Next),
+    Begin(GeneratorAction),
     /// A probe takes a sample.
     Sample(u32),
     /// The part that is measured begins or ends.
@@ -57,7 +57,7 @@ pub struct Play<'a> {
     /// Flows: at first those of the spec in order, then those of programs as they open.
     pub parts: Vec<Part>,
     /// Traffic that reacts.
-    pub reacting: Reacting,
+    pub reacting: GeneratorDriver,
     /// Makes the connection of a flow of a program, by index.
     pub connect: &'a dyn Fn(u32, &Flow) -> io::Result<Connection>,
     /// Sockets that listen.
@@ -69,9 +69,9 @@ pub struct Play<'a> {
     /// What counts packets.
     pub switch: &'a Switch,
     /// The part of the run that is measured; none: all of it.
-    pub measuring: Option<Measuring>,
+    pub measuring: Option<MeasurementWindow>,
     /// What the switch has counted by a time.
-    pub counted: &'a dyn Fn(Time) -> io::Result<Counted>,
+    pub counted: &'a dyn Fn(Time) -> io::Result<CounterSnapshot>,
     /// When it ends.
     pub duration: Time,
     /// Is a subflow of this connection suppressed now: by token and subflow?
@@ -89,7 +89,7 @@ pub struct Played {
     /// By how much something that was due was done too late, at most: then the processor, not the network, set the pace.
     pub late: Time,
     /// The part of the run that is measured, with what had been counted.
-    pub measuring: Option<Measuring>,
+    pub measuring: Option<MeasurementWindow>,
     /// In order of time.
     pub samples: Vec<Sample>,
     /// Flows that failed, by index in tables, with the reason.
@@ -223,7 +223,7 @@ impl Stage<'_, '_> {
                 self.acts.push(Reverse((stop, Act::Stop(i))));
             }
         }
-        for (time, next) in self.play.reacting.first() {
+        for (time, next) in self.play.reacting.timed_actions() {
             self.acts.push(Reverse((time, Act::Begin(next))));
         }
         for (probe, i) in self.play.probes.iter().zip(0..) {
@@ -231,7 +231,12 @@ impl Stage<'_, '_> {
                 self.acts.push(Reverse((Time(0), Act::Sample(i))));
             }
         }
-        if let Some(time) = self.play.measuring.as_ref().and_then(Measuring::next) {
+        if let Some(time) = self
+            .play
+            .measuring
+            .as_ref()
+            .and_then(MeasurementWindow::next_snapshot_time)
+        {
             self.acts.push(Reverse((time, Act::Measure)));
         }
         self.acts.push(Reverse((Time(0), Act::Tell)));
@@ -281,8 +286,8 @@ impl Stage<'_, '_> {
         counted.bytes = parts
             .map(|part| (part.index, part.connection.delivered))
             .collect();
-        measuring.note(counted);
-        if let Some(time) = measuring.next() {
+        measuring.record(counted);
+        if let Some(time) = measuring.next_snapshot_time() {
             self.acts.push(Reverse((time, Act::Measure)));
         }
         Ok(())
@@ -298,14 +303,14 @@ impl Stage<'_, '_> {
         Ok(())
     }
 
-    /// A flow or job of a program.
-    fn begin(&mut self, Next { program, what }: Next, now: Time) {
-        let numbers = match what {
-            What::Flow(n) => vec![n],
-            What::Job(job) => self.play.reacting.begin(program, job, now),
+    /// A flow or job of a generator.
+    fn begin(&mut self, GeneratorAction { generator, action }: GeneratorAction, now: Time) {
+        let numbers = match action {
+            Action::OpenFlow(n) => vec![n],
+            Action::StartJob(job) => self.play.reacting.start_job(generator, job, now),
         };
         for n in numbers {
-            let Some((index, flow)) = self.play.reacting.flow(program, n) else {
+            let Some((index, flow)) = self.play.reacting.flow(generator, n) else {
                 continue;
             };
             let flow = Flow { start: now, ..flow };
@@ -328,7 +333,7 @@ impl Stage<'_, '_> {
     /// A flow's last byte has arrived.
     fn arrived(&mut self, flow: u32, now: Time) {
         let index = self.play.parts[flow as usize].index;
-        for (time, next) in self.play.reacting.arrived(index, now) {
+        for (time, next) in self.play.reacting.on_flow_delivered(index, now) {
             self.acts.push(Reverse((time, Act::Begin(next))));
         }
     }
@@ -434,7 +439,10 @@ impl Stage<'_, '_> {
     /// Returns when the next one is due.
     fn sample(&mut self, probe: u32, time: Time) -> Time {
         match self.play.probes[probe as usize] {
-            Probe::QueueTrace { link, every } => {
+            Probe::QueueTrace {
+                link,
+                interval: every,
+            } => {
                 if let Ok(port) = self.play.switch.read(link) {
                     let counters = port.link();
                     self.played.samples.push(Sample::Queue {
@@ -447,14 +455,20 @@ impl Stage<'_, '_> {
                 }
                 every
             }
-            Probe::Flow { flow, every } => {
+            Probe::Flow {
+                flow,
+                interval: every,
+            } => {
                 // Those of the spec lie at their index.
                 let place = self.live.get(&flow).copied().unwrap_or(flow);
                 self.sample_flow(place, flow, time);
                 every.unwrap_or(Time::MAX)
             }
-            Probe::Program { program, every } => {
-                let of = |index: u32| self.play.reacting.origin(index).map(|(program, _)| program);
+            Probe::Generator {
+                generator: program,
+                interval: every,
+            } => {
+                let of = |index: u32| self.play.reacting.generator_of(index).map(|(program, _)| program);
                 let live = self.live.iter().filter(|(index, _)| of(**index) == Some(program));
                 let live: Vec<_> = live.map(|(&index, &place)| (index, place)).collect();
                 for (index, place) in live {
@@ -464,7 +478,7 @@ impl Stage<'_, '_> {
             }
             Probe::Queue { .. }
             | Probe::Latency { .. }
-            | Probe::ProgramLatency { .. }
+            | Probe::GeneratorLatency { .. }
             | Probe::Packets { .. } => Time::MAX,
         }
     }

@@ -148,7 +148,10 @@ impl Port {
         time_at[0].0 += draining;
         let longest = time_at.iter().rposition(|time| time.0 > 0).unwrap_or(0);
         time_at.truncate(longest + 1);
-        QueueRecord { link, time_at }
+        QueueRecord {
+            link,
+            time_at_length: time_at,
+        }
     }
 
     /// Packets waiting when it was read, by the length after the last arrival and what the link has carried since.

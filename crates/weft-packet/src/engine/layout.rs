@@ -14,7 +14,7 @@ use super::port::{Port, Rules};
 use super::ring::Ring;
 use super::route::HopBits;
 use super::timers::{Timer, Timers};
-use super::{Change, Plan};
+use super::{LinkChange, Plan};
 
 /// Packets that a node can get in one window: as many as a sort key can number.
 pub const MOST_ARRIVALS: u64 = 1 << INDEX_BITS;
@@ -213,12 +213,12 @@ fn fastest<'a>(fabric: &'a Fabric, plan: &Plan) -> Cow<'a, [Link]> {
     let mut links = Cow::Borrowed(fabric.links.as_slice());
     for &(link, change) in &plan.changes {
         match change {
-            Change::Down | Change::Up => {}
-            Change::Rate(rate) => {
+            LinkChange::Down | LinkChange::Up => {}
+            LinkChange::Rate(rate) => {
                 let link = &mut links.to_mut()[link as usize];
                 link.rate = link.rate.max(rate);
             }
-            Change::Delay(delay) => {
+            LinkChange::Delay(delay) => {
                 let link = &mut links.to_mut()[link as usize];
                 link.delay = link.delay.min(delay);
             }

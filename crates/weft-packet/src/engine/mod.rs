@@ -34,7 +34,7 @@ mod threads;
 mod timers;
 
 use weft_fabric::Fabric;
-use weft_run::{Change, LinkRecord};
+use weft_run::{LinkChange, LinkRecord};
 
 use hash::mix;
 use layout::Layout;
@@ -74,7 +74,7 @@ pub struct Plan {
     /// Links whose packets are on record.
     pub captures: Vec<u32>,
     /// All changes that links will undergo, since the fastest links bound a window.
-    pub changes: Vec<(u32, Change)>,
+    pub changes: Vec<(u32, LinkChange)>,
 }
 
 /// The engine, with an endpoint at every host.
@@ -151,13 +151,13 @@ impl<E: Endpoint> Engine<E> {
     }
 
     /// Changes a link as of [`now`](Self::now), before anything else that happens then. A packet whose last bit leaves then has left.
-    pub fn change(&mut self, link: u32, change: Change) {
+    pub fn change(&mut self, link: u32, change: LinkChange) {
         let now = self.now;
         let [(from, port), (to, local)] = self.links[link as usize];
         let sender = &mut self.partitions[from as usize].network;
         let (port, rules) = (&mut sender.ports[port as usize], &mut sender.rules[port as usize]);
         let (times, latest) = match change {
-            Change::Down => {
+            LinkChange::Down => {
                 let lost = port.fail(rules, now);
                 let ring = &mut self.partitions[to as usize].network.rings[local as usize];
                 let lost = ring.take_back(lost);
@@ -167,9 +167,9 @@ impl<E: Endpoint> Engine<E> {
                 }
                 return;
             }
-            Change::Up => return port.recover(rules),
-            Change::Rate(rate) => (port.set_rate(rules, now, rate), u64::MAX),
-            Change::Delay(delay) => (port.set_delay(rules, now, delay), now + delay.0),
+            LinkChange::Up => return port.recover(rules),
+            LinkChange::Rate(rate) => (port.set_rate(rules, now, rate), u64::MAX),
+            LinkChange::Delay(delay) => (port.set_delay(rules, now, delay), now + delay.0),
         };
         let receiver = &mut self.partitions[to as usize].network;
         if let Some(first) = receiver.rings[local as usize].retime(&times, latest) {

@@ -7,7 +7,7 @@ use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
 use weft_spec::{QueueSize, Rate, Time};
 
 use super::route::{HopBits, Route};
-use super::{Change, MOST_ARRIVALS, mix};
+use super::{LinkChange, MOST_ARRIVALS, mix};
 
 /// What divides all times where packets and links are alike: 40 bytes at 10 Gbps take 32 ns, and delays are 1, 5 or 40 us.
 const ALIKE: u64 = 8_000;
@@ -32,7 +32,7 @@ pub struct Case {
     /// Lengths of slices in units of 1/16 of the lookahead, and odd picoseconds where packets are not alike.
     pub slices: Vec<u64>,
     /// What happens to links at the beginnings of slices: (slice, link, change).
-    pub changes: Vec<(usize, u32, Change)>,
+    pub changes: Vec<(usize, u32, LinkChange)>,
     pub seed: u64,
 }
 
@@ -162,13 +162,14 @@ fn any_links(nodes: u32, alike: bool) -> impl Strategy<Value = Vec<Link>> {
 }
 
 /// Nothing in half of the cases.
-fn any_changes(links: u32) -> impl Strategy<Value = Vec<(usize, u32, Change)>> {
+fn any_changes(links: u32) -> impl Strategy<Value = Vec<(usize, u32, LinkChange)>> {
     let delays = prop::sample::select(vec![0, 1, 1_000_000, 1_000_001, 40_000_000]);
     let change = prop_oneof![
-        Just(Change::Down),
-        Just(Change::Up),
-        prop::sample::select(vec![1, 7, 10, 100]).prop_map(|gbps| Change::Rate(Rate(gbps * 1_000_000_000))),
-        delays.prop_map(|delay| Change::Delay(Time(delay))),
+        Just(LinkChange::Down),
+        Just(LinkChange::Up),
+        prop::sample::select(vec![1, 7, 10, 100])
+            .prop_map(|gbps| LinkChange::Rate(Rate(gbps * 1_000_000_000))),
+        delays.prop_map(|delay| LinkChange::Delay(Time(delay))),
     ];
     let some = prop::collection::vec((0_usize..9, 0..links, change), 1..8);
     prop_oneof![Just(Vec::new()).boxed(), some.boxed()]

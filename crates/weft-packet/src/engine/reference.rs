@@ -10,7 +10,7 @@ use weft_spec::{QueueSize, Rate};
 use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
 use super::partition::trace_packet;
 use super::route::HopBits;
-use super::{Change, Plan, mix};
+use super::{LinkChange, Plan, mix};
 
 /// What an endpoint does at an event, in this order.
 pub enum Act {
@@ -319,7 +319,7 @@ impl<'a, T: Toy> Reference<'a, T> {
     }
 
     /// Changes a link before anything else that happens at `now`, but for a packet whose last bit leaves then: it has left.
-    pub fn change(&mut self, link: u32, change: Change, now: u64) {
+    pub fn change(&mut self, link: u32, change: LinkChange, now: u64) {
         let leaves = (now, Event::Served { link });
         if self.events.iter().any(|&Reverse(event)| event == leaves) {
             self.events.retain(|&Reverse(event)| event != leaves);
@@ -327,7 +327,7 @@ impl<'a, T: Toy> Reference<'a, T> {
         }
         let wire = &mut self.wires[link as usize];
         match change {
-            Change::Down => {
+            LinkChange::Down => {
                 wire.up = false;
                 for packet in wire.fifo.clear(now) {
                     if packet.flags & DATA != 0 {
@@ -337,9 +337,9 @@ impl<'a, T: Toy> Reference<'a, T> {
                 self.events
                     .retain(|&Reverse((_, event))| event != Event::Served { link });
             }
-            Change::Up => wire.up = true,
-            Change::Rate(rate) => wire.rate = rate,
-            Change::Delay(delay) => {
+            LinkChange::Up => wire.up = true,
+            LinkChange::Rate(rate) => wire.rate = rate,
+            LinkChange::Delay(delay) => {
                 wire.delay = delay.0;
                 let latest = now + delay.0;
                 let sooner = |(time, event)| match event {

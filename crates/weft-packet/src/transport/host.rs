@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weft_fabric::Fabric;
-use weft_run::{JobRecord, Sample, Transport};
+use weft_run::{JobRecord, Sample, TransportConfig};
 use weft_traffic::{Flow, FlowGenerator};
 
 use crate::engine::packet::{BARE, CWR, DATA, PROTECTED, Packet, SYN};
@@ -31,7 +31,7 @@ pub struct Shared {
     /// The network.
     pub fabric: Fabric,
     /// Transports.
-    pub transports: Vec<Transport>,
+    pub transports: Vec<TransportConfig>,
     /// Flows.
     pub flows: Vec<Flow>,
     /// Traffic that reacts.

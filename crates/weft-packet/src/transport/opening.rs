@@ -62,7 +62,7 @@ impl Host {
             receive_window: (profile.receive_buffer / mss).clamp(1, u64::from(u32::MAX)) as u32,
             reinject: std::collections::VecDeque::new(),
             queues: transport
-                .gives_ahead()
+                .uses_send_queues()
                 .then(|| Queues::new(transport.subflows, transport.cc.bursts_ahead(), profile.mss))
                 .map(Box::new),
             watch: None,

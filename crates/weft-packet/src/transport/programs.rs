@@ -122,7 +122,7 @@ impl Host {
         };
         let servers = job.servers.len() as u32;
         let record = JobRecord {
-            program,
+            generator: program,
             job: number,
             start: Time(at.now),
             end: None,

@@ -4,7 +4,7 @@ use weft_cc::CongestionControl;
 use weft_paths::{PathPolicy, Paths, SubflowDirection};
 use weft_spec::Size;
 
-use weft_run::Transport;
+use weft_run::TransportConfig;
 
 use super::connection::Connection;
 use super::host::Host;
@@ -12,14 +12,14 @@ use super::rack::Rack;
 use super::subflow::{DRAINING, State, SubflowSender};
 
 /// Bytes that have to be acknowledged before the further subflows join.
-pub fn join_after(transport: &Transport) -> Size {
+pub fn join_after(transport: &TransportConfig) -> Size {
     transport.paths.scatter_bytes().unwrap_or(transport.join_after)
 }
 
 /// Where packets overtake each other by policy, a subflow waits longer before it takes one for lost.
 pub fn expect_reordering(
     subflow: &mut SubflowSender,
-    transport: &Transport,
+    transport: &TransportConfig,
     paths: Paths,
     way: SubflowDirection,
 ) {

@@ -29,12 +29,18 @@ impl FlowProbes {
         let mut it = Self::default();
         for probe in probes {
             match *probe {
-                Probe::Flow { flow, every } => it.flows.entry(flow).or_default().push(every),
-                Probe::Program { program, every } => it.programs.entry(program).or_default().push(every),
+                Probe::Flow {
+                    flow,
+                    interval: every,
+                } => it.flows.entry(flow).or_default().push(every),
+                Probe::Generator {
+                    generator: program,
+                    interval: every,
+                } => it.programs.entry(program).or_default().push(every),
                 Probe::Latency { flow } => {
                     it.latencies.insert(flow);
                 }
-                Probe::ProgramLatency { program } => {
+                Probe::GeneratorLatency { generator: program } => {
                     it.program_latencies.insert(program);
                 }
                 Probe::Queue { .. } | Probe::QueueTrace { .. } | Probe::Packets { .. } => {}

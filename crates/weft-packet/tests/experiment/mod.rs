@@ -5,7 +5,9 @@
 
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, QueueConfig, Topology};
-use weft_packet::{FlowRecord, Offload, Outcome, Scheduler, Setup, Simulation, SubflowRecord, Transport};
+use weft_packet::{
+    FlowRecord, Offload, Outcome, Scheduler, Setup, Simulation, SubflowRecord, TransportConfig,
+};
 use weft_paths::Ecmp;
 use weft_spec::{Profile, QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
@@ -63,8 +65,8 @@ pub fn cc(name: &str, parameters: &[(&str, f64)]) -> Algorithm {
 }
 
 /// A transport with round-robin scheduling, its paths drawn by ECMP.
-pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> Transport {
-    Transport {
+pub fn transport(cc: Algorithm, subflows: u32, profile: Profile) -> TransportConfig {
+    TransportConfig {
         cc,
         subflows,
         paths: Ecmp {}.into(),
@@ -99,7 +101,7 @@ pub fn sized(from: u32, to: u32, bytes: u64) -> Flow {
 }
 
 /// A setup on one thread without probes, trace and jitter.
-pub fn setup(fabric: Fabric, transports: Vec<Transport>, flows: Vec<Flow>) -> Setup {
+pub fn setup(fabric: Fabric, transports: Vec<TransportConfig>, flows: Vec<Flow>) -> Setup {
     Setup {
         fabric,
         transports,

@@ -6,7 +6,7 @@ use crate::experiment::{cc, flow, queue, run, setup, sized, sum, transport};
 use proptest::prelude::*;
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, PortQueues, QueueConfig, SAMPLES, TOPOLOGIES};
-use weft_packet::{Change, LinkEvent, Nic, Offload, Probe, Scheduler, Setup, Transport};
+use weft_packet::{LinkChange, LinkEvent, Nic, Offload, Probe, Scheduler, Setup, TransportConfig};
 use weft_paths::{Controller, FirstFit, POLICIES, PathPolicy, Policy};
 use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time, find};
 use weft_traffic::Flow;
@@ -177,7 +177,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 fn any_transport(
     subflows: std::ops::Range<u32>,
     profile: impl Strategy<Value = Profile>,
-) -> impl Strategy<Value = Transport> {
+) -> impl Strategy<Value = TransportConfig> {
     let algorithms: Vec<_> = Algorithm::BUILT_IN.iter().map(|entry| entry.name).collect();
     let paths: Vec<_> = POLICIES.iter().map(|entry| entry.name).collect();
     let schedulers = vec![Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux];
@@ -192,7 +192,7 @@ fn any_transport(
             let paths = Policy::by_name(paths).unwrap();
             // As specs are checked.
             profile.stall_on_held_data &= paths.path_monitor().is_none();
-            Transport {
+            TransportConfig {
                 paths,
                 scheduler,
                 ..transport(cc(name, &[]), subflows, profile)
@@ -230,7 +230,7 @@ fn any_sent() -> impl Strategy<Value = Sent> {
 }
 
 impl Sent {
-    fn flow(self, network: &Network, hosts: u32, transports: &[Transport]) -> Flow {
+    fn flow(self, network: &Network, hosts: u32, transports: &[TransportConfig]) -> Flow {
         // Of two bottlenecks only S2 and D2 (hosts 1 and 4) are connected to everyone.
         let (from, to) = if network.shape.0 == "two-bottlenecks" {
             [(0, 3), (1, 4), (2, 5), (4, 1), (1, 3), (5, 1)][self.from as usize % 6]
@@ -281,10 +281,10 @@ fn any_offload() -> impl Strategy<Value = Offload> {
 /// Links by any number, taken modulo how many there are. What goes down comes back.
 fn any_events() -> impl Strategy<Value = Vec<LinkEvent>> {
     let change = prop_oneof![
-        3 => Just(Change::Down),
-        1 => Just(Change::Up),
-        1 => any_rate().prop_map(Change::Rate),
-        1 => prop::sample::select(vec![0, 1, 700_000, 50_000_001]).prop_map(|delay| Change::Delay(Time(delay))),
+        3 => Just(LinkChange::Down),
+        1 => Just(LinkChange::Up),
+        1 => any_rate().prop_map(LinkChange::Rate),
+        1 => prop::sample::select(vec![0, 1, 700_000, 50_000_001]).prop_map(|delay| LinkChange::Delay(Time(delay))),
     ];
     let event = (
         any::<u32>(),
@@ -303,11 +303,11 @@ fn any_events() -> impl Strategy<Value = Vec<LinkEvent>> {
                 at: Time::from_us(at),
                 link,
                 change,
-                detect: Time::from_us(detect),
+                detection_delay: Time::from_us(detect),
             };
             let back = LinkEvent {
                 at: Time::from_us(at + lasts),
-                change: Change::Up,
+                change: LinkChange::Up,
                 ..it
             };
             [it, back]
@@ -376,7 +376,7 @@ proptest! {
             }
         }
         prop_assert!(outcome.links.iter().all(|link| link.in_flight == 0), "the network is empty at the end");
-        prop_assert_eq!(outcome.queues[0].time_at.iter().map(|time| time.0).sum::<u64>(), END.0);
+        prop_assert_eq!(outcome.queues[0].time_at_length.iter().map(|time| time.0).sum::<u64>(), END.0);
         prop_assert_eq!(run(experiment(3), END), outcome);
     }
 }
@@ -396,7 +396,7 @@ fn any_lossless_network() -> impl Strategy<Value = Network> {
 }
 
 /// Any algorithm by a profile as it is, but that no acknowledgement is delayed: with a window of one packet each would cost 40 ms.
-fn any_transfers() -> impl Strategy<Value = (Transport, Vec<Sent>)> {
+fn any_transfers() -> impl Strategy<Value = (TransportConfig, Vec<Sent>)> {
     let profiles = prop::sample::select(vec![Profile::linux(), Profile::amp_2019()]);
     let at_once = profiles.prop_map(|profile| Profile {
         ack_every: 1,

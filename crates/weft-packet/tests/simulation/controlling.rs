@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::experiment::{GBPS, assert_conserved, cc, fat_tree, flow, queue, setup, sized, transport};
 use weft_fabric::{Fabric, PortQueues};
-use weft_packet::{Change, LinkEvent, Outcome, Setup, Simulation};
+use weft_packet::{LinkChange, LinkEvent, Outcome, Setup, Simulation};
 use weft_paths::{Controller, FirstFit};
 use weft_spec::{Profile, Rate, Time};
 use weft_traffic::Flow;
@@ -78,10 +78,10 @@ fn core_dies() -> Vec<LinkEvent> {
             at: Time::from_ms(ms),
             link,
             change,
-            detect: Time::from_us(300),
+            detection_delay: Time::from_us(300),
         })
     };
-    [(10, Change::Down), (20, Change::Up)]
+    [(10, LinkChange::Down), (20, LinkChange::Up)]
         .into_iter()
         .flat_map(of)
         .collect()

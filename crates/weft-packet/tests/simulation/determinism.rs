@@ -2,7 +2,7 @@
 
 use crate::experiment::{GBPS, cc, everywhere, fat_tree, flow, queue, setup, sized, transport};
 use weft_fabric::{PortQueues, QueueConfig};
-use weft_packet::{Outcome, Probe, Scheduler, Setup, Simulation, Transport};
+use weft_packet::{Outcome, Probe, Scheduler, Setup, Simulation, TransportConfig};
 use weft_spec::{Profile, QueueSize, Rate, Time, find};
 use weft_traffic::{Flow, PatternContext, TRAFFIC};
 
@@ -49,11 +49,11 @@ fn mixed(seed: u64) -> Setup {
                 ..Profile::amp_2019()
             },
         ),
-        Transport {
+        TransportConfig {
             scheduler: Scheduler::LowestRtt,
             ..transport(cc("xmp", &[]), 4, hasty())
         },
-        Transport {
+        TransportConfig {
             scheduler: Scheduler::LowestRtt,
             ..transport(cc("dcm", &[]), 2, hasty())
         },
@@ -81,13 +81,16 @@ fn mixed(seed: u64) -> Setup {
             Probe::Queue { link: 20 },
             Probe::QueueTrace {
                 link: 20,
-                every: Time(7_654_321),
+                interval: Time(7_654_321),
             },
             Probe::Flow {
                 flow: 0,
-                every: Some(Time::from_us(20)),
+                interval: Some(Time::from_us(20)),
             },
-            Probe::Flow { flow: 1, every: None },
+            Probe::Flow {
+                flow: 1,
+                interval: None,
+            },
             Probe::Latency { flow: 1 },
             Probe::Latency { flow: 2 },
         ],
@@ -175,7 +178,7 @@ fn reacting(seed: u64) -> Setup {
     let transports = ["dctcp", "amp"].map(|name| transport(cc(name, &[]), 2, hasty()));
     Setup {
         programs,
-        probes: vec![Probe::ProgramLatency { program: 0 }],
+        probes: vec![Probe::GeneratorLatency { generator: 0 }],
         seed,
         trace_hash: true,
         ..setup(fabric, transports.to_vec(), vec![flow(3, 7)])
@@ -217,7 +220,7 @@ fn the_experiments_hold_what_they_are_for() {
             .iter()
             .any(|f| f.subflows.len() == 8 && f.subflows.iter().all(|s| s.acked_bytes > 0))
     );
-    assert!(outcome.samples.len() > 500 && outcome.queues[0].time_at.len() > 10);
+    assert!(outcome.samples.len() > 500 && outcome.queues[0].time_at_length.len() > 10);
 
     let outcome = run(incast(1));
     assert!(outcome.counters.drops > 100 && outcome.counters.timeouts > 10);

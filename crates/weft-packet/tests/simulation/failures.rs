@@ -2,16 +2,16 @@
 
 use crate::experiment::{self, cc, flow, many_to_one, queue, run, setup, sized, transport};
 use weft_fabric::{Fabric, PortQueues};
-use weft_packet::{Change, LinkEvent, Outcome, Setup, Simulation};
+use weft_packet::{LinkChange, LinkEvent, Outcome, Setup, Simulation};
 use weft_spec::{Profile, Rate, Time};
 use weft_traffic::Flow;
 
-fn event(us: u64, link: u32, change: Change) -> LinkEvent {
+fn event(us: u64, link: u32, change: LinkChange) -> LinkEvent {
     LinkEvent {
         at: Time::from_us(us),
         link,
         change,
-        detect: Time(0),
+        detection_delay: Time(0),
     }
 }
 
@@ -45,8 +45,8 @@ fn a_flow_over_a_link_that_comes_back_ends() {
         // s0 -> r0 is dead from 100 us to 30 ms; there is no other path.
         let fabric = many_to_one(2, Time::from_us(5), queue(100, None));
         let bottleneck = fabric.links.iter().position(|link| link.to == 2).unwrap() as u32;
-        let events = [(100, Change::Down), (30_000, Change::Up)].map(|(at, change)| LinkEvent {
-            detect: Time::from_us(detect),
+        let events = [(100, LinkChange::Down), (30_000, LinkChange::Up)].map(|(at, change)| LinkEvent {
+            detection_delay: Time::from_us(detect),
             ..event(at, bottleneck, change)
         });
         let transports = vec![transport(cc("reno", &[]), 1, Profile::linux())];
@@ -72,7 +72,7 @@ fn a_flow_over_a_link_that_comes_back_ends() {
 /// A link at a tenth of its rate carries a tenth; a longer one adds its delay to the round trip.
 #[test]
 fn rate_and_delay_change_when_they_are_told_to() {
-    let bytes = |change: Option<Change>| {
+    let bytes = |change: Option<LinkChange>| {
         let fabric = many_to_one(1, Time::from_us(5), queue(100, None));
         let bottleneck = fabric.links.iter().position(|link| link.to == 1).unwrap() as u32;
         let events = change.map(|change| event(10_000, bottleneck, change));
@@ -92,11 +92,11 @@ fn rate_and_delay_change_when_they_are_told_to() {
         (after.delivered_bytes - before.delivered_bytes, srtt)
     };
     let (usual, srtt) = bytes(None);
-    let (slow, _) = bytes(Some(Change::Rate(Rate(1_000_000_000))));
+    let (slow, _) = bytes(Some(LinkChange::Rate(Rate(1_000_000_000))));
     let share = slow as f64 / usual as f64;
     assert!((0.095..0.105).contains(&share), "{share} of the goodput");
     // The window's limit is the queue, so the longer round trip shows in it.
-    let (_, longer) = bytes(Some(Change::Delay(Time::from_us(505))));
+    let (_, longer) = bytes(Some(LinkChange::Delay(Time::from_us(505))));
     let added = longer - srtt;
     assert!(added > 100e-6 && added < 700e-6, "{added} s");
 }
@@ -123,7 +123,7 @@ fn multipath_goes_around_a_dead_core_switch() {
     let fabric = || fat_tree(8, 100);
     let dead = links_at(&fabric(), "core0.0");
     assert_eq!(dead.len(), 16);
-    let events = dead.iter().map(|&link| event(100_000, link, Change::Down));
+    let events = dead.iter().map(|&link| event(100_000, link, LinkChange::Down));
     let with = goodput(fabric(), events.collect(), "lia", 8, 150, 300);
     let without = goodput(fabric(), Vec::new(), "lia", 8, 150, 300);
     let kept = with as f64 / without as f64;
@@ -137,8 +137,8 @@ fn routing_avoids_what_it_knows_to_be_dead() {
         let fabric = fat_tree(4, 1_000);
         let dead = links_at(&fabric, "core0.0");
         let events = dead.iter().map(|&link| LinkEvent {
-            detect: Time::from_us(detect_us),
-            ..event(5_000, link, Change::Down)
+            detection_delay: Time::from_us(detect_us),
+            ..event(5_000, link, LinkChange::Down)
         });
         let transports = vec![transport(cc("reno", &[]), 1, Profile::linux())];
         let setup = Setup {
@@ -180,10 +180,12 @@ fn events_that_cannot_be_are_refused() {
         Simulation::new(setup).err().unwrap()
     };
     assert_eq!(
-        refusal(event(1, 6, Change::Down)),
+        refusal(event(1, 6, LinkChange::Down)),
         "an event of link 6; allowed: below 6"
     );
-    assert!(refusal(event(1, 0, Change::Delay(Time::from_ms(20_000)))).starts_with("link from h0 to s0: "));
+    assert!(
+        refusal(event(1, 0, LinkChange::Delay(Time::from_ms(20_000)))).starts_with("link from h0 to s0: ")
+    );
 }
 
 /// A notice that is late must not undo a newer one: the link that came back is used.
@@ -193,10 +195,10 @@ fn a_late_notice_does_not_outlive_the_failure() {
     let down = links_at(&fabric, "agg0.0");
     let events = down.iter().flat_map(|&link| {
         let late = LinkEvent {
-            detect: Time::from_ms(10),
-            ..event(2_000, link, Change::Down)
+            detection_delay: Time::from_ms(10),
+            ..event(2_000, link, LinkChange::Down)
         };
-        [late, event(5_000, link, Change::Up)]
+        [late, event(5_000, link, LinkChange::Up)]
     });
     let setup = Setup {
         events: events.collect(),

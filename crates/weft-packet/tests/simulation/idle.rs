@@ -1,7 +1,7 @@
 //! An idle fat-tree: multipath flows of 256 KB by defaults, as a user would ask for them, end when they have arrived.
 
 use crate::experiment::{GBPS, cc, everywhere, fat_tree, queue, run, setup, sized, sum, transport};
-use weft_packet::{Outcome, Scheduler, Transport};
+use weft_packet::{Outcome, Scheduler, TransportConfig};
 use weft_spec::{Profile, Rate, Time};
 use weft_traffic::Flow;
 
@@ -24,7 +24,7 @@ fn flows(scheduler: Scheduler) -> Outcome {
             ..sized(from, (from + step) % HOSTS, 256_000)
         }
     });
-    let amp = Transport {
+    let amp = TransportConfig {
         scheduler,
         ..transport(cc("amp", &[]), 4, Profile::linux())
     };

@@ -73,7 +73,7 @@ fn a_card_is_kept_busy_and_holds_little() {
             1.001,
         );
         // The last packet may exceed the limit, and the six SYNs are not held back.
-        let longest = after.queues[0].time_at.len() - 1;
+        let longest = after.queues[0].time_at_length.len() - 1;
         let most = LIMIT as usize / 1514 + 1 + 6;
         assert!(longest <= most, "{what}: {longest} packets waited");
     }

@@ -124,8 +124,8 @@ fn cuts_that_bring_too_much_at_once_are_refused() {
             s.events = vec![weft_packet::LinkEvent {
                 at: Time::from_ms(1),
                 link: link as u32,
-                change: weft_packet::Change::Delay(Time::from_us(1)),
-                detect: Time(0),
+                change: weft_packet::LinkChange::Delay(Time::from_us(1)),
+                detection_delay: Time(0),
             }];
         })
     };

@@ -2,7 +2,7 @@
 
 use crate::experiment::{GBPS, cc, fat_tree, flow, queue, run, setup, sized, sum, transport};
 use weft_fabric::{Fabric, PortQueues};
-use weft_packet::{Outcome, Setup, Transport};
+use weft_packet::{Outcome, Setup, TransportConfig};
 use weft_paths::{Mmptcp, Policy};
 use weft_spec::{Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
@@ -24,13 +24,13 @@ fn scatter(threshold: u64) -> Policy {
     .into()
 }
 
-fn sends(paths: Policy, subflows: u32, recovery: Recovery) -> Transport {
+fn sends(paths: Policy, subflows: u32, recovery: Recovery) -> TransportConfig {
     let profile = Profile {
         recovery,
         initial_cwnd: 40.0,
         ..Profile::linux()
     };
-    Transport {
+    TransportConfig {
         paths,
         ..transport(cc("reno", &[]), subflows, profile)
     }

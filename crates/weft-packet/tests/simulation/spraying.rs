@@ -2,7 +2,7 @@
 
 use crate::experiment::{GBPS, cc, fat_tree, flow, queue, run, setup, transport};
 use weft_fabric::PortQueues;
-use weft_packet::{Outcome, Transport};
+use weft_packet::{Outcome, TransportConfig};
 use weft_paths::{Flowlet, Policy};
 use weft_spec::{Profile, Rate, Time};
 
@@ -25,7 +25,7 @@ fn alone(paths: Policy, cwnd: f64) -> (Outcome, Vec<(String, u64)>) {
         initial_cwnd: cwnd,
         ..Profile::linux()
     };
-    let transports = vec![Transport {
+    let transports = vec![TransportConfig {
         paths,
         ..transport(cc("reno", &[]), 1, profile)
     }];

@@ -6,7 +6,7 @@ use crate::experiment::{
     transport,
 };
 use weft_fabric::{Fabric, ManyToOne, PortQueues, Topology, TwoBottlenecks};
-use weft_packet::{Outcome, Probe, Sample, Setup, Simulation, Transport};
+use weft_packet::{Outcome, Probe, Sample, Setup, Simulation, TransportConfig};
 use weft_paths::ByInterface;
 use weft_spec::{Profile, Rate, Recovery, Time};
 use weft_traffic::Flow;
@@ -129,7 +129,7 @@ fn a_dctcp_queue_oscillates_about_k() {
                 Setup {
                     probes: vec![Probe::QueueTrace {
                         link: last as u32,
-                        every: Time::from_ns(700),
+                        interval: Time::from_ns(700),
                     }],
                     ..setup(
                         fabric,
@@ -197,7 +197,7 @@ fn reno_follows_the_square_root_law() {
             Setup {
                 probes: vec![Probe::Flow {
                     flow: 0,
-                    every: Some(Time::from_us(us)),
+                    interval: Some(Time::from_us(us)),
                 }],
                 ..setup(
                     fabric,
@@ -307,7 +307,7 @@ fn two_lia_subflows_fill_two_idle_paths() {
     };
     // From S2 to D2.
     let both = |subflows| {
-        let transport = Transport {
+        let transport = TransportConfig {
             paths: ByInterface {}.into(),
             ..transport(cc("lia", &[]), subflows, undelayed())
         };

@@ -3,7 +3,7 @@
 use crate::experiment::{GBPS, cc, everywhere, fat_tree, queue, run, setup, sized, sum, transport};
 use weft_fabric::{Fabric, LeafSpine, Topology, TwoBottlenecks};
 use weft_packet::{
-    Change, FlowRecord, LinkEvent, Nic, Offload, Outcome, Scheduler, Setup, Simulation, Transport,
+    FlowRecord, LinkChange, LinkEvent, Nic, Offload, Outcome, Scheduler, Setup, Simulation, TransportConfig,
 };
 use weft_paths::{InTurn, Memory, Opn, Policy};
 use weft_spec::{PROFILES, Profile, Rate, Time};
@@ -36,8 +36,8 @@ fn dead(fabric: &Fabric, spines: &[u32]) -> Vec<LinkEvent> {
         .map(|(link, _)| LinkEvent {
             at: Time(0),
             link,
-            change: Change::Down,
-            detect: Time::from_ms(10_000),
+            change: LinkChange::Down,
+            detection_delay: Time::from_ms(10_000),
         })
         .collect()
 }
@@ -53,8 +53,8 @@ fn watches(memory: Memory) -> Policy {
     .into()
 }
 
-fn sends(paths: Policy, scheduler: Scheduler) -> Transport {
-    Transport {
+fn sends(paths: Policy, scheduler: Scheduler) -> TransportConfig {
+    TransportConfig {
         paths,
         scheduler,
         ..transport(cc("lia", &[]), SPINES, Profile::linux())
@@ -62,12 +62,12 @@ fn sends(paths: Policy, scheduler: Scheduler) -> Transport {
 }
 
 /// Two subflows, of which Warp uses one where it needs no more.
-fn warp(scheduler: Scheduler) -> Transport {
+fn warp(scheduler: Scheduler) -> TransportConfig {
     let profile = Profile {
         ack_every: 1,
         ..Profile::amp_2019()
     };
-    Transport {
+    TransportConfig {
         paths: watches(Memory::Host),
         scheduler,
         ..transport(cc("warp", &[]), 2, profile)
@@ -81,7 +81,7 @@ const MERGED: Offload = Offload {
 };
 
 /// Spines fail under one flow that is large enough to use all of them.
-fn with_dead(transport: Transport, spines: &[u32], flows: Vec<Flow>, threads: usize) -> Setup {
+fn with_dead(transport: TransportConfig, spines: &[u32], flows: Vec<Flow>, threads: usize) -> Setup {
     let fabric = fabric();
     Setup {
         // As by default in the profile, so that little waits at the host itself.
@@ -97,7 +97,7 @@ fn with_dead(transport: Transport, spines: &[u32], flows: Vec<Flow>, threads: us
 }
 
 /// Spines die 2 ms after the beginning.
-fn dying(transport: Transport) -> Outcome {
+fn dying(transport: TransportConfig) -> Outcome {
     let mut setup = with_dead(transport, &[1], vec![sized(0, 4, 2_000_000)], 1);
     for event in &mut setup.events {
         event.at = Time::from_ms(2);

@@ -3,7 +3,7 @@
 use crate::experiment::{assert_within, cc, flow, many_to_one, queue, run, setup, sized, transport};
 use weft_fabric::Fabric;
 use weft_packet::Scheduler;
-use weft_packet::Transport;
+use weft_packet::TransportConfig;
 use weft_spec::{Profile, Rate, Time};
 use weft_traffic::Flow;
 
@@ -11,8 +11,8 @@ fn star() -> Fabric {
     many_to_one(2, Time::from_us(5), queue(100, Some(20)))
 }
 
-fn sends(scheduler: Scheduler, subflows: u32) -> Transport {
-    Transport {
+fn sends(scheduler: Scheduler, subflows: u32) -> TransportConfig {
+    TransportConfig {
         scheduler,
         ..transport(cc("dctcp", &[]), subflows, Profile::linux())
     }

@@ -9,23 +9,23 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 
-use super::Untold;
+use super::Omissions;
 use crate::Error;
 
 /// Columns so far, all of `rows` rows, without those that the level does not provide.
 pub(super) struct Columns {
     table: &'static str,
-    untold: Untold,
+    omissions: Omissions,
     rows: usize,
     fields: Vec<Field>,
     arrays: Vec<ArrayRef>,
 }
 
 impl Columns {
-    pub fn new(table: &'static str, untold: Untold, rows: usize) -> Self {
+    pub fn new(table: &'static str, omissions: Omissions, rows: usize) -> Self {
         Self {
             table,
-            untold,
+            omissions,
             rows,
             fields: Vec::new(),
             arrays: Vec::new(),
@@ -33,7 +33,7 @@ impl Columns {
     }
 
     fn add(mut self, name: &str, nullable: bool, array: impl FnOnce() -> ArrayRef) -> Self {
-        if self.untold.has_column(self.table, name) {
+        if self.omissions.omits_column(self.table, name) {
             return self;
         }
         let array = array();

@@ -7,12 +7,12 @@ use arrow_array::RecordBatch;
 use weft_spec::{FctFrom, Time};
 use weft_traffic::{Flow, FlowGenerator};
 
-use super::Names;
+use super::TableContext;
 use super::columns::Columns;
 use crate::{Error, FlowRecord, Outcome, SubflowRecord};
 
 pub(super) fn flows(
-    names: &Names,
+    names: &TableContext,
     flows: &[Flow],
     statics: u32,
     programs: &[Arc<dyn FlowGenerator>],
@@ -26,7 +26,7 @@ pub(super) fn flows(
             .map(move |record| record.subflows.iter().map(of).sum::<u64>())
     };
     let suppressed = suppressed(outcome);
-    Columns::new("flows", names.untold, flows.len())
+    Columns::new("flows", names.omissions, flows.len())
         .index("flow", records.iter().map(|record| record.flow))
         .text(
             "traffic",
@@ -67,7 +67,7 @@ pub(super) fn flows(
         )
         .number_or_null(
             "goodput_bps",
-            both().map(|(flow, record)| goodput(flow, record, outcome.window())),
+            both().map(|(flow, record)| goodput(flow, record, outcome.measurement_window())),
         )
         .index(
             "subflows",
@@ -131,7 +131,7 @@ fn suppressed(outcome: &Outcome) -> HashMap<u32, u64> {
 }
 
 /// Where a flow's completion time begins.
-fn counted_from(names: &Names, flow: &Flow, record: &FlowRecord) -> Option<Time> {
+fn counted_from(names: &TableContext, flow: &Flow, record: &FlowRecord) -> Option<Time> {
     match names.fct_from[flow.transport as usize] {
         FctFrom::Open => Some(flow.start),
         FctFrom::Established => record.established,
@@ -139,14 +139,14 @@ fn counted_from(names: &Names, flow: &Flow, record: &FlowRecord) -> Option<Time>
 }
 
 /// Seconds from where the profile starts counting until the receiver has the last byte.
-fn completion_time(names: &Names, flow: &Flow, record: &FlowRecord) -> Option<f64> {
+fn completion_time(names: &TableContext, flow: &Flow, record: &FlowRecord) -> Option<f64> {
     let from = counted_from(names, flow, record)?;
     // Differences of exact times, not of rounded seconds.
     Some(Time(record.finish?.0.checked_sub(from.0)?).seconds())
 }
 
 /// Seconds that a flow has taken until `end` which was to be complete and is not; 0 where its counting has not begun.
-fn unfinished(names: &Names, flow: &Flow, record: &FlowRecord, end: Time) -> Option<f64> {
+fn unfinished(names: &TableContext, flow: &Flow, record: &FlowRecord, end: Time) -> Option<f64> {
     let was_to_end = flow.size.is_some() || flow.stop.is_some_and(|stop| stop < end);
     if record.finish.is_some() || !was_to_end || flow.start >= end {
         return None;
@@ -166,7 +166,7 @@ fn goodput(flow: &Flow, record: &FlowRecord, (from, to): (Time, Time)) -> Option
     Some(8.0 * record.measured_bytes as f64 / Time(time).seconds())
 }
 
-pub(super) fn subflows(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn subflows(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows: Vec<(u32, u32, &SubflowRecord)> = outcome
         .flows
         .iter()
@@ -177,7 +177,7 @@ pub(super) fn subflows(names: &Names, outcome: &Outcome) -> Result<RecordBatch, 
         })
         .collect();
     let each = |of: fn(&SubflowRecord) -> u64| rows.iter().map(move |(.., subflow)| of(subflow));
-    Columns::new("subflows", names.untold, rows.len())
+    Columns::new("subflows", names.omissions, rows.len())
         .index("flow", rows.iter().map(|(flow, ..)| *flow))
         .index("subflow", rows.iter().map(|(_, i, _)| *i))
         .number_or_null(

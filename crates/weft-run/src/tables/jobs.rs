@@ -4,12 +4,12 @@ use arrow_array::RecordBatch;
 use weft_spec::Time;
 use weft_traffic::{FlowGenerator, Job};
 
-use super::Names;
+use super::TableContext;
 use super::columns::Columns;
 use crate::{Error, JobRecord, Outcome};
 
 pub(super) fn jobs(
-    names: &Names,
+    names: &TableContext,
     programs: &[std::sync::Arc<dyn FlowGenerator>],
     outcome: &Outcome,
 ) -> Result<RecordBatch, Error> {
@@ -17,13 +17,13 @@ pub(super) fn jobs(
         .jobs
         .iter()
         .filter_map(|record| {
-            let program = &programs[record.program as usize];
+            let program = &programs[record.generator as usize];
             let job = program.job(record.job)?;
             Some((program.flow(job.first_request).traffic, record, job))
         })
         .collect();
     let took = |record: &JobRecord| Some(Time(record.end?.0.checked_sub(record.start.0)?).seconds());
-    Columns::new("jobs", names.untold, rows.len())
+    Columns::new("jobs", names.omissions, rows.len())
         .index("job", rows.iter().map(|(_, record, _)| record.job))
         .text(
             "traffic",
@@ -49,9 +49,9 @@ pub(super) fn jobs(
         .finish()
 }
 
-pub(super) fn suppressions(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn suppressions(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.suppressions;
-    Columns::new("suppressions", names.untold, rows.len())
+    Columns::new("suppressions", names.omissions, rows.len())
         .index("flow", rows.iter().map(|episode| episode.flow))
         .number("start_s", rows.iter().map(|episode| episode.start.seconds()))
         .number_or_null("end_s", rows.iter().map(|episode| episode.end.map(Time::seconds)))

@@ -4,16 +4,16 @@ use arrow_array::RecordBatch;
 use weft_fabric::Link;
 use weft_spec::Time;
 
-use super::Names;
+use super::TableContext;
 use super::columns::Columns;
 use crate::{Error, LinkRecord, Outcome, QueueRecord};
 
-pub(super) fn links(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn links(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let (links, records) = (&names.links, outcome.measured_links());
     let indices = 0..links.len() as u32;
-    let (from, to) = outcome.window();
+    let (from, to) = outcome.measurement_window();
     let use_of = |(link, record)| utilisation(link, record, Time(to.0 - from.0));
-    Columns::new("links", names.untold, links.len())
+    Columns::new("links", names.omissions, links.len())
         .index("link", indices.clone())
         .text("from", indices.clone().map(|link| names.ends(link).0))
         .text("to", indices.map(|link| names.ends(link).1))
@@ -36,17 +36,17 @@ fn utilisation(link: &Link, record: &LinkRecord, time: Time) -> Option<f64> {
     (could > 0.0).then(|| 8.0 * record.delivered_bytes as f64 / could)
 }
 
-pub(super) fn queues(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn queues(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let queues = outcome.measured_queues();
     let of = |queue: &QueueRecord| &outcome.measured_links()[queue.link as usize];
     let longest = |queue: &QueueRecord| {
         queue
-            .time_at
+            .time_at_length
             .iter()
             .rposition(|&time| time > Time(0))
             .unwrap_or(0)
     };
-    Columns::new("queues", names.untold, queues.len())
+    Columns::new("queues", names.omissions, queues.len())
         .index("link", queues.iter().map(|queue| queue.link))
         .text("from", queues.iter().map(|queue| names.ends(queue.link).0))
         .text("to", queues.iter().map(|queue| names.ends(queue.link).1))
@@ -63,16 +63,16 @@ pub(super) fn queues(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Er
             "time_at_s",
             queues
                 .iter()
-                .map(|queue| queue.time_at.iter().map(|time| time.seconds()).collect()),
+                .map(|queue| queue.time_at_length.iter().map(|time| time.seconds()).collect()),
         )
         .finish()
 }
 
 /// Time-weighted mean length; none if no time passed.
 fn mean(queue: &QueueRecord) -> Option<f64> {
-    let total: f64 = queue.time_at.iter().map(|time| time.seconds()).sum();
+    let total: f64 = queue.time_at_length.iter().map(|time| time.seconds()).sum();
     let weighted: f64 = queue
-        .time_at
+        .time_at_length
         .iter()
         .enumerate()
         .map(|(n, time)| n as f64 * time.seconds())

@@ -2,14 +2,14 @@
 
 use arrow_array::RecordBatch;
 
-use super::Names;
+use super::TableContext;
 use super::columns::Columns;
 use crate::{Error, Outcome, PacketRecord};
 
-pub(super) fn packets(names: &Names, outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn packets(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.packets;
     let flag = |of: fn(&PacketRecord) -> bool| rows.iter().map(of);
-    Columns::new("packets", names.untold, rows.len())
+    Columns::new("packets", names.omissions, rows.len())
         .number("time_s", rows.iter().map(|row| row.time.seconds()))
         .index("link", rows.iter().map(|row| row.link))
         .index("flow", rows.iter().map(|row| row.flow))
@@ -24,6 +24,6 @@ pub(super) fn packets(names: &Names, outcome: &Outcome) -> Result<RecordBatch, E
         .flag("ce", flag(|row| row.ce))
         .flag("ece", flag(|row| row.ece))
         .flag("cwr", flag(|row| row.cwr))
-        .flag("again", flag(|row| row.again))
+        .flag("again", flag(|row| row.retransmission))
         .finish()
 }

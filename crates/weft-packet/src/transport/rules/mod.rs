@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use weft_cc::{Ack, Algorithm, Echo, Round};
 use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
 use weft_paths::ByInterface;
-use weft_run::{Scheduler, Transport};
+use weft_run::{Scheduler, TransportConfig};
 use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
@@ -354,7 +354,7 @@ impl Wire {
             hops: HopBits::of(&fabric),
             down_links: Dead::default(),
             fabric,
-            transports: vec![Transport {
+            transports: vec![TransportConfig {
                 cc: self.cc,
                 subflows: self.subflows,
                 paths: ByInterface {}.into(),

@@ -1,42 +1,42 @@
-//! The trait of a home: a level at which experiments run.
+//! The trait of a backend: the code behind a level, which runs experiments.
 
 use weft_fabric::NetworkSize;
 use weft_spec::{Spec, SpecError, Time};
 
-use crate::{Counters, Error, Outcome, Plan, Run, Transport, Untold};
+use crate::{Counters, Error, Omissions, Outcome, Plan, RunResult, TransportConfig};
 
-/// A level at which experiments run. The laboratory knows homes by this trait and one line of a registry.
-pub trait Home: Sync {
+/// The code behind a level. `weft-lab` knows backends by this trait and one line of a registry.
+pub trait Backend: Sync {
     /// Its name in a spec: `level`.
     fn name(&self) -> &'static str;
     /// One line about it.
     fn about(&self) -> &'static str;
     /// Do a spec and a seed always give the same tables?
-    fn exact(&self) -> bool;
+    fn deterministic(&self) -> bool;
     /// Must a run have the machine to itself?
     fn exclusive(&self) -> bool;
     /// Does it let controllers give subflows their paths?
-    fn has_controllers(&self) -> bool {
+    fn supports_controllers(&self) -> bool {
         false
     }
     /// Can applications write at a rate of their own?
-    fn has_rates(&self) -> bool {
+    fn supports_write_rates(&self) -> bool {
         false
     }
     /// Can a spec choose how rates are shared (`sharing`)?
-    fn shares_rates(&self) -> bool {
+    fn supports_sharing(&self) -> bool {
         false
     }
     /// Tables and columns that it cannot provide.
-    fn untold(&self) -> Untold {
-        Untold::default()
+    fn omissions(&self) -> Omissions {
+        Omissions::default()
     }
 
     /// Fills in fields whose defaults depend on the level.
     ///
     /// # Errors
     /// Fields that contradict each other, by their paths in the spec.
-    fn complete(&self, _spec: &mut Spec) -> Result<(), SpecError> {
+    fn fill_defaults(&self, _spec: &mut Spec) -> Result<(), SpecError> {
         Ok(())
     }
     /// Refuses what this level cannot do, by the field's path.
@@ -48,25 +48,25 @@ pub trait Home: Sync {
     }
 
     /// Bytes that a network takes.
-    fn bytes_of_network(&self, size: NetworkSize) -> u64;
+    fn network_bytes(&self, size: NetworkSize) -> u64;
     /// Bytes that an open flow takes.
-    fn bytes_of_flow(&self, transport: &Transport) -> u64;
-    /// Estimated bytes that a run takes. `room` is the available memory: the estimate may be rough if the run
+    fn open_flow_bytes(&self, transport: &TransportConfig) -> u64;
+    /// Estimated bytes that a run takes. `available_bytes` is the available memory: the estimate may be rough if the run
     /// fits easily. Without `streaming`, rows stay in memory until the end.
-    fn bytes_of_run(&self, plan: &Plan, streaming: bool, room: u64) -> u64;
+    fn estimate_run_bytes(&self, plan: &Plan, streaming: bool, available_bytes: u64) -> u64;
 
     /// Begins a run.
     ///
     /// # Errors
-    /// [`Error::Refused`]: a problem that only the whole run shows. [`Error::Option`]: an option that this
-    /// level does not have. [`Error::Missing`]: this machine lacks something that the level needs.
-    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn Running>, Error>;
+    /// [`Error::CannotRun`]: a problem that only the whole run shows. [`Error::Option`]: an option that this
+    /// level does not have. [`Error::MissingRequirement`]: this machine lacks something that the level needs.
+    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error>;
 }
 
 /// A run in progress.
-pub trait Running {
+pub trait ActiveRun {
     /// The unit in which time advances: slices that end at its multiples cost nothing.
-    fn window(&self) -> Time;
+    fn slice_granularity(&self) -> Time;
     /// Continues up to `end`, or as far as it gets in a moment. Returns the time reached. The results do not
     /// depend on where a run is cut.
     ///
@@ -76,47 +76,47 @@ pub trait Running {
     /// The totals so far.
     fn counters(&self) -> Counters;
     /// How many threads would have work if the run started again with them.
-    fn worthwhile_threads(&self) -> usize {
+    fn useful_threads(&self) -> usize {
         1
     }
     /// Rows of traces and latencies so far.
-    fn samples(&self) -> usize {
+    fn sample_rows(&self) -> usize {
         0
     }
-    /// How many rows [`take_ended`](Self::take_ended) would return, without those of subflows.
-    fn ended(&self) -> usize {
+    /// How many rows [`take_finished`](Self::take_finished) would return, without those of subflows.
+    fn finished_rows(&self) -> usize {
         0
     }
     /// Returns the records of flows and jobs that have ended, and drops them from memory. Links and queues
     /// are not included.
-    fn take_ended(&mut self) -> Outcome {
+    fn take_finished(&mut self) -> Outcome {
         Outcome::default()
     }
     /// Flows of this class that are complete.
-    fn completed(&self, class: u32) -> u64;
+    fn completed_flows(&self, class: u32) -> u64;
     /// When the `n`-th flow of this class (from 1) was complete, if that many are.
-    fn completion(&self, class: u32, n: u64) -> Option<Time>;
+    fn nth_completion(&self, class: u32, n: u64) -> Option<Time>;
     /// Lines for a reader of the manifest.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
     /// What the manifest says of this level in addition to what it says of all.
-    fn facts(&self) -> Vec<(String, serde_json::Value)> {
+    fn manifest_entries(&self) -> Vec<(String, serde_json::Value)> {
         Vec::new()
     }
-    /// The results so far, without those already taken by [`take_ended`](Self::take_ended).
+    /// The results so far, without those already taken by [`take_finished`](Self::take_finished).
     ///
     /// # Errors
     /// Whatever prevents that.
-    fn finish(self: Box<Self>) -> Result<Found, Error>;
+    fn finish(self: Box<Self>) -> Result<RunOutput, Error>;
 }
 
 /// What a run found.
-pub enum Found {
+pub enum RunOutput {
     /// Records, of which the laboratory makes tables.
     Records(Box<Outcome>),
     /// Tables and manifest, made by a process of its own.
-    Tables(Run),
+    Tables(RunResult),
 }
 
 /// How to run; nothing here changes the tables.

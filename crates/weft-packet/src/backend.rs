@@ -1,16 +1,16 @@
-//! The packet level as a home of experiments.
+//! The backend of the packet level.
 
 use weft_fabric::NetworkSize;
 use weft_paths::draw_seed;
-use weft_run::{Counters, Error, Found, Home, Options, Outcome, Plan, Running, Transport};
+use weft_run::{ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunOutput, TransportConfig};
 use weft_spec::{HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
 
 use crate::{Nic, Offload, Setup, Simulation, footprint};
 
 /// The packet level.
-pub struct PacketLevel;
+pub struct PacketBackend;
 
-impl Home for PacketLevel {
+impl Backend for PacketBackend {
     fn name(&self) -> &'static str {
         "packet"
     }
@@ -19,7 +19,7 @@ impl Home for PacketLevel {
         "the packet-level simulator (default)"
     }
 
-    fn exact(&self) -> bool {
+    fn deterministic(&self) -> bool {
         true
     }
 
@@ -27,16 +27,16 @@ impl Home for PacketLevel {
         false
     }
 
-    fn has_rates(&self) -> bool {
+    fn supports_write_rates(&self) -> bool {
         true
     }
 
-    fn has_controllers(&self) -> bool {
+    fn supports_controllers(&self) -> bool {
         true
     }
 
     /// What hosts do: as stated, else as in the profile of all transports, else as in the default profile.
-    fn complete(&self, spec: &mut Spec) -> Result<(), SpecError> {
+    fn fill_defaults(&self, spec: &mut Spec) -> Result<(), SpecError> {
         let of_all = |profile: &&NamedProfile| spec.transports.values().all(|it| it.profile == profile.name);
         let profile = PROFILES.iter().find(of_all).unwrap_or(&PROFILES[0]);
         let nic = match spec.hosts.nic {
@@ -60,29 +60,29 @@ impl Home for PacketLevel {
         Ok(())
     }
 
-    fn bytes_of_network(&self, size: NetworkSize) -> u64 {
+    fn network_bytes(&self, size: NetworkSize) -> u64 {
         footprint::of_network(size.nodes, size.hosts, size.links)
     }
 
-    fn bytes_of_flow(&self, transport: &Transport) -> u64 {
+    fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
         footprint::of_open_flow(transport)
     }
 
-    fn bytes_of_run(&self, plan: &Plan, streaming: bool, room: u64) -> u64 {
+    fn estimate_run_bytes(&self, plan: &Plan, streaming: bool, available_bytes: u64) -> u64 {
         footprint::of_run(
             &plan.fabric,
             &plan.transports,
             &plan.flows,
-            &plan.programs,
+            &plan.generators,
             plan.spec.duration,
             streaming,
-            room,
+            available_bytes,
         )
     }
 
-    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn Running>, Error> {
+    fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error> {
         let measure = plan.measure;
-        let mut simulation = Simulation::new(Setup::of(plan, options)).map_err(Error::Refused)?;
+        let mut simulation = Simulation::new(Setup::of(plan, options)).map_err(Error::CannotRun)?;
         if let Some((from, to)) = measure {
             simulation.measure(from, to);
         }
@@ -98,7 +98,7 @@ impl Setup {
             fabric: plan.fabric,
             transports: plan.transports,
             flows: plan.flows,
-            programs: plan.programs,
+            programs: plan.generators,
             probes: plan.probes,
             jitter: plan.spec.hosts.jitter.unwrap_or_default(),
             nic: nic(&plan.spec.hosts),
@@ -126,8 +126,8 @@ fn nic(hosts: &Hosts) -> Option<Nic> {
     Some(Nic { limit, in_turn })
 }
 
-impl Running for Simulation {
-    fn window(&self) -> Time {
+impl ActiveRun for Simulation {
+    fn slice_granularity(&self) -> Time {
         self.window()
     }
 
@@ -143,33 +143,33 @@ impl Running for Simulation {
     /// Threads meet at a barrier after every window of simulated time. In a small network a window holds a few events, and
     /// waiting for each other takes longer than the events. How many packet-hops a window holds depends on the traffic as much
     /// as on the network.
-    fn worthwhile_threads(&self) -> usize {
+    fn useful_threads(&self) -> usize {
         let counters = self.counters();
         (counters.packet_hops / counters.windows.max(1) / WORTH) as usize
     }
 
-    fn samples(&self) -> usize {
+    fn sample_rows(&self) -> usize {
         self.samples()
     }
 
-    fn ended(&self) -> usize {
+    fn finished_rows(&self) -> usize {
         self.ended()
     }
 
-    fn take_ended(&mut self) -> Outcome {
+    fn take_finished(&mut self) -> Outcome {
         self.take_ended()
     }
 
-    fn completed(&self, class: u32) -> u64 {
+    fn completed_flows(&self, class: u32) -> u64 {
         self.completed(class)
     }
 
-    fn completion(&self, class: u32, n: u64) -> Option<Time> {
+    fn nth_completion(&self, class: u32, n: u64) -> Option<Time> {
         self.completion(class, n)
     }
 
-    fn finish(self: Box<Self>) -> Result<Found, Error> {
-        Ok(Found::Records(Box::new(self.into_outcome())))
+    fn finish(self: Box<Self>) -> Result<RunOutput, Error> {
+        Ok(RunOutput::Records(Box::new(self.into_outcome())))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Hands over the results of a home: all of them at the end, or flows and jobs as soon as they have ended.
+//! Builds the tables of a run, checks them and writes them: all at the end, or flows and jobs as soon as they have ended.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use weft_traffic::{Flow, FlowGenerator};
 
 use crate::folder::Folder;
 use crate::manifest::Rows;
-use crate::tables::{Names, Part, Tables};
+use crate::tables::{TableBuilder, TableContext, Tables};
 use crate::{Error, Outcome, Plan, conservation};
 
 /// What a run's tables are about, and where they go.
-pub struct Handover {
-    names: Names,
+pub struct ResultWriter {
+    names: TableContext,
     /// Flows of the spec.
     flows: Vec<Flow>,
     programs: Vec<Arc<dyn FlowGenerator>>,
@@ -23,14 +23,14 @@ pub struct Handover {
     pub caught: Vec<bool>,
 }
 
-impl Handover {
+impl ResultWriter {
     /// Of a run that follows this plan; its tables go to `folder` if there is one.
-    pub fn new(plan: &Plan, names: Names, folder: Option<Folder>) -> Self {
+    pub fn new(plan: &Plan, names: TableContext, folder: Option<Folder>) -> Self {
         Self {
             caught: vec![false; names.classes.len()],
             names,
             flows: plan.flows.clone(),
-            programs: plan.programs.clone(),
+            programs: plan.generators.clone(),
             folder,
             rows: Rows::new(),
         }
@@ -42,7 +42,7 @@ impl Handover {
     /// [`Error::Output`], and [`Error::Internal`] if conservation does not hold.
     pub fn part(&mut self, outcome: &Outcome) -> Result<(), Error> {
         conservation::check_flows(outcome)?;
-        let part = Part::new(&self.names, &self.flows, &self.programs, outcome)?;
+        let part = TableBuilder::new(&self.names, &self.flows, &self.programs, outcome)?;
         let classes: Vec<u32> = part.flows.iter().map(|flow| flow.class).collect();
         let tables = part.tables()?;
         self.note(&tables, classes)
@@ -62,7 +62,7 @@ impl Handover {
     /// # Errors
     /// [`Error::Internal`] if the outcome does not fit the plan, [`Error::Output`].
     pub fn unchecked(&mut self, outcome: &Outcome) -> Result<Tables, Error> {
-        let part = Part::new(&self.names, &self.flows, &self.programs, outcome)?;
+        let part = TableBuilder::new(&self.names, &self.flows, &self.programs, outcome)?;
         let classes: Vec<u32> = part.flows.iter().map(|flow| flow.class).collect();
         let tables = part.all()?;
         self.note(&tables, classes)?;

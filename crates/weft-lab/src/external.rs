@@ -1,8 +1,10 @@
-//! What a home in a separate process needs from the laboratory: a checked experiment as a plan, and tables
+//! Support for a backend in a separate process: it gets a checked experiment as a plan and returns tables
 //! and a manifest made of its measurements.
 
 use serde_json::Value;
-use weft_run::{Ended, Error, Handover, Names, Outcome, Plan, Run, Unfinished, Untold, manifest};
+use weft_run::{
+    Error, Omissions, Outcome, Plan, ResultWriter, RunResult, RunSummary, TableContext, Unfinished, manifest,
+};
 use weft_spec::SpecError;
 
 use crate::Experiment;
@@ -12,7 +14,7 @@ use crate::resolve::{Resolved, resolve};
 
 /// What becomes of an outcome.
 pub struct Desk {
-    handover: Handover,
+    handover: ResultWriter,
     classes: ClassNames,
     spec: weft_spec::Spec,
 }
@@ -24,9 +26,9 @@ impl Experiment {
     /// None that [`Experiment::parse`] did not find, but for congestion controls of one's own.
     pub fn plan(&self) -> Result<(Plan, Desk), SpecError> {
         let Resolved { plan, classes, .. } = resolve(self.checked(), &[], Room::Any)?;
-        let names = Names::new(&plan, &classes.names, Untold::default());
+        let names = TableContext::new(&plan, &classes.names, Omissions::default());
         let desk = Desk {
-            handover: Handover::new(&plan, names, None),
+            handover: ResultWriter::new(&plan, names, None),
             classes,
             spec: plan.spec.clone(),
         };
@@ -44,19 +46,19 @@ impl Desk {
         outcome: Outcome,
         wall: std::time::Duration,
         facts: impl IntoIterator<Item = (String, Value)>,
-    ) -> Result<Run, Error> {
+    ) -> Result<RunResult, Error> {
         let json = serde_json::to_value(&self.spec).map_err(|error| Error::Internal(error.to_string()))?;
         let tables = self.handover.unchecked(&outcome)?;
-        let ended = Ended {
+        let ended = RunSummary {
             unfinished: Unfinished::of(&tables),
             warnings: self.classes.warnings(&self.handover.caught),
             outcome,
             stopped: None,
             wall_seconds: wall.as_secs_f64(),
-            untold: Untold::default(),
+            omissions: Omissions::default(),
             facts: facts.into_iter().collect(),
         };
         let manifest = manifest(&self.spec, &json, 1, &ended, &self.handover.rows);
-        Ok(Run { tables, manifest })
+        Ok(RunResult { tables, manifest })
     }
 }

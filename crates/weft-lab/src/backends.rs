@@ -1,0 +1,26 @@
+//! The registry of backends, one line each.
+
+use weft_flow::FlowBackend;
+use weft_packet::PacketBackend;
+use weft_run::Backend;
+use weft_spec::SpecError;
+
+use crate::linux::Linux;
+
+/// All backends; a spec's `level` names one.
+pub(crate) const BACKENDS: &[&dyn Backend] = &[&PacketBackend, &FlowBackend, &Linux];
+
+/// Looks up the backend of a level.
+///
+/// # Errors
+/// Returns an error that lists all levels if this level does not exist.
+pub(crate) fn backend_by_level(name: &str) -> Result<&'static dyn Backend, SpecError> {
+    let found = BACKENDS.iter().find(|backend| backend.name() == name);
+    found.copied().ok_or_else(|| {
+        let names: Vec<_> = BACKENDS
+            .iter()
+            .map(|backend| format!("{:?}", backend.name()))
+            .collect();
+        SpecError::new("level", format!("{name:?} does not exist"), names.join(", "))
+    })
+}

@@ -1,0 +1,220 @@
+//! Drives generators for levels at which senders and receivers are in one place: which flows open once the last
+//! byte of a flow has arrived. The driver has no sockets and no clock.
+//!
+//! Flow or job `n` of a generator is the same as at the packet level. At the packet level the next flow opens
+//! after the last acknowledgement; here it opens when the last byte arrives, half a round-trip time sooner. A
+//! job that follows a job of another client starts without a packet between the clients.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weft_spec::Time;
+use weft_traffic::{Action, Flow, FlowGenerator, OnDelivered};
+
+use crate::JobRecord;
+
+/// A generator's next action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GeneratorAction {
+    /// Index of the generator.
+    pub generator: u32,
+    /// The flow that opens, or the job that starts.
+    pub action: Action,
+}
+
+/// Drives all generators of a run.
+pub struct GeneratorDriver {
+    generators: Vec<Arc<dyn FlowGenerator>>,
+    static_flows: u32,
+    /// Jobs that have not ended, by generator and number: index into `jobs` and number of blocks to come.
+    running: HashMap<(u32, u32), (usize, u32)>,
+    jobs: Vec<JobRecord>,
+}
+
+impl GeneratorDriver {
+    /// Creates a driver before anything has opened. The `static_flows` of the spec have lower indices than the
+    /// flows of generators.
+    pub fn new(generators: &[Arc<dyn FlowGenerator>], static_flows: u32) -> Self {
+        Self {
+            generators: generators.to_vec(),
+            static_flows,
+            running: HashMap::new(),
+            jobs: Vec::new(),
+        }
+    }
+
+    /// Actions at times that are known before the run.
+    pub fn timed_actions(&self) -> Vec<(Time, GeneratorAction)> {
+        let actions = |(generator, traffic): (u32, &Arc<dyn FlowGenerator>)| {
+            let actions = traffic.timed_actions().into_iter();
+            actions.map(move |(time, _, action)| (time, GeneratorAction { generator, action }))
+        };
+        (0..).zip(&self.generators).flat_map(actions).collect()
+    }
+
+    /// Flow `n` of a generator and its index in tables; none if 32 bits cannot number it.
+    pub fn flow(&self, generator: u32, n: u32) -> Option<(u32, Flow)> {
+        let generators = self.generators.len() as u32;
+        let index = n
+            .checked_mul(generators)?
+            .checked_add(generator)?
+            .checked_add(self.static_flows)?;
+        Some((index, self.generators[generator as usize].flow(n)))
+    }
+
+    /// Generator and number of a flow by its index; none for a static flow.
+    pub fn generator_of(&self, index: u32) -> Option<(u32, u32)> {
+        let generators = self.generators.len() as u32;
+        let beyond = index.checked_sub(self.static_flows)?;
+        (generators > 0).then(|| (beyond % generators, beyond / generators))
+    }
+
+    /// Starts a job. Returns the numbers of the flows that open.
+    pub fn start_job(&mut self, generator: u32, number: u32, now: Time) -> Vec<u32> {
+        let Some(job) = self.generators[generator as usize].job(number) else {
+            return Vec::new();
+        };
+        let servers = job.servers.len() as u32;
+        self.running
+            .insert((generator, number), (self.jobs.len(), servers));
+        self.jobs.push(JobRecord {
+            generator,
+            job: number,
+            start: now,
+            end: None,
+        });
+        (job.first_request..job.first_request + servers).collect()
+    }
+
+    /// The last byte of the flow of this index has arrived. Returns the actions that follow, with their times.
+    pub fn on_flow_delivered(&mut self, index: u32, now: Time) -> Vec<(Time, GeneratorAction)> {
+        let Some((generator, n)) = self.generator_of(index) else {
+            return Vec::new();
+        };
+        let traffic = Arc::clone(&self.generators[generator as usize]);
+        let mut actions = Vec::new();
+        let mut push = |time, action| actions.push((time, GeneratorAction { generator, action }));
+        if let Some((time, action)) = traffic.on_acked(n, now) {
+            push(time, action);
+        }
+        match traffic.on_delivered(n) {
+            OnDelivered::Nothing => {}
+            OnDelivered::Reply(answer) => push(now, Action::OpenFlow(answer)),
+            OnDelivered::JobBlock(job) => {
+                if self.on_block(generator, job, now)
+                    && let Some(job) = traffic.next_job(job, now)
+                {
+                    push(now, Action::StartJob(job));
+                }
+            }
+        }
+        actions
+    }
+
+    /// A block of a job has arrived. Returns true if it was the last.
+    fn on_block(&mut self, generator: u32, job: u32, now: Time) -> bool {
+        let Some((index, left)) = self.running.get_mut(&(generator, job)) else {
+            return false;
+        };
+        *left -= 1;
+        if *left > 0 {
+            return false;
+        }
+        self.jobs[*index].end = Some(now);
+        self.running.remove(&(generator, job));
+        true
+    }
+
+    /// Records of all jobs that started, by generator and number.
+    pub fn jobs(mut self) -> Vec<JobRecord> {
+        self.jobs.sort_by_key(|record| (record.generator, record.job));
+        self.jobs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_spec::find;
+    use weft_traffic::{PatternContext, TRAFFIC};
+
+    use super::*;
+
+    fn generator(kind: &str, fields: &str) -> Arc<dyn FlowGenerator> {
+        let entry = find(TRAFFIC, "kind", kind).unwrap();
+        let loaded = (entry.parse)(&weft_spec::read_table(fields).unwrap()).unwrap();
+        let context = PatternContext::new(&["a", "b", "c"], 0, 0, 1).with_duration(Time::from_ms(1000));
+        loaded.value.generator(&context).unwrap().unwrap()
+    }
+
+    const LOOP: &str = "size = \"1MB\"\npairs = [[0, 1], [1, 2]]\npause = \"3ms\"\nstop = \"500ms\"";
+
+    #[test]
+    fn a_loop_goes_on_until_its_stop() {
+        let generators = [generator("closed-loop", LOOP), generator("closed-loop", LOOP)];
+        let mut driver = GeneratorDriver::new(&generators, 10);
+        let flow = |generator, n| GeneratorAction {
+            generator,
+            action: Action::OpenFlow(n),
+        };
+        let first: Vec<_> = driver.timed_actions().into_iter().map(|(_, next)| next).collect();
+        assert_eq!(first, [flow(0, 0), flow(0, 1), flow(1, 0), flow(1, 1)]);
+        let (index, opened) = driver.flow(1, 4).unwrap();
+        assert_eq!(
+            (index, opened.from, opened.to, opened.round),
+            (10 + 4 * 2 + 1, 0, 1, 2)
+        );
+        assert_eq!(driver.generator_of(index), Some((1, 4)));
+        assert_eq!(
+            driver.on_flow_delivered(index, Time::from_ms(100)),
+            [(Time::from_ms(103), flow(1, 6))]
+        );
+        assert_eq!(driver.on_flow_delivered(index, Time::from_ms(498)), []);
+        assert_eq!(
+            driver.on_flow_delivered(9, Time::from_ms(100)),
+            [],
+            "a flow of the spec itself"
+        );
+        assert_eq!(driver.flow(1, u32::MAX), None, "no number of 32 bits");
+    }
+
+    #[test]
+    fn a_job_ends_with_its_last_block() {
+        let fields =
+            "servers = 2\nrequest = \"2KB\"\nblock = \"64KB\"\nclients = [0]\nslots = 1\nstop = \"1s\"";
+        let generators = [generator("jobs", fields)];
+        let mut driver = GeneratorDriver::new(&generators, 0);
+        let job = |n| GeneratorAction {
+            generator: 0,
+            action: Action::StartJob(n),
+        };
+        assert_eq!(driver.timed_actions()[0].1, job(0));
+        let requests = driver.start_job(0, 0, Time::from_ms(1));
+        assert_eq!(requests.len(), 2);
+        let answers: Vec<u32> = requests
+            .into_iter()
+            .flat_map(|n| driver.on_flow_delivered(n, Time::from_ms(2)))
+            .map(|(_, next)| match next.action {
+                Action::OpenFlow(n) => n,
+                Action::StartJob(_) => panic!("an answer is a flow"),
+            })
+            .collect();
+        assert_eq!(driver.on_flow_delivered(answers[0], Time::from_ms(3)), []);
+        assert_eq!(
+            driver.on_flow_delivered(answers[1], Time::from_ms(4)),
+            [(Time::from_ms(4), job(1))]
+        );
+        driver.start_job(0, 1, Time::from_ms(4));
+        let times: Vec<_> = driver
+            .jobs()
+            .iter()
+            .map(|record| (record.start, record.end))
+            .collect();
+        assert_eq!(
+            times,
+            [
+                (Time::from_ms(1), Some(Time::from_ms(4))),
+                (Time::from_ms(4), None)
+            ]
+        );
+    }
+}
