@@ -5,7 +5,7 @@ use weft_paths::draw_seed;
 use weft_run::{ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunOutput, TransportConfig};
 use weft_spec::{HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
 
-use crate::{Nic, Offload, Setup, Simulation, footprint};
+use crate::{NicConfig, Offload, PacketSimulation, SimulationConfig, footprint};
 
 /// The packet level.
 pub struct PacketBackend;
@@ -82,7 +82,8 @@ impl Backend for PacketBackend {
 
     fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error> {
         let measure = plan.measure;
-        let mut simulation = Simulation::new(Setup::of(plan, options)).map_err(Error::CannotRun)?;
+        let mut simulation =
+            PacketSimulation::new(SimulationConfig::of(plan, options)).map_err(Error::CannotRun)?;
         if let Some((from, to)) = measure {
             simulation.measure(from, to);
         }
@@ -90,7 +91,7 @@ impl Backend for PacketBackend {
     }
 }
 
-impl Setup {
+impl SimulationConfig {
     /// As a plan says.
     pub fn of(plan: Plan, options: Options) -> Self {
         let Options { threads, trace_hash } = options;
@@ -116,17 +117,17 @@ impl Setup {
 }
 
 /// What sockets know of their host's card.
-fn nic(hosts: &Hosts) -> Option<Nic> {
-    let in_turn = match hosts.nic? {
+fn nic(hosts: &Hosts) -> Option<NicConfig> {
+    let fair = match hosts.nic? {
         weft_spec::Nic::Switch => return None,
         weft_spec::Nic::Fq => true,
         weft_spec::Nic::Fifo => false,
     };
-    let limit = hosts.nic_limit?.0 as u32;
-    Some(Nic { limit, in_turn })
+    let bql_limit = hosts.nic_limit?.0 as u32;
+    Some(NicConfig { bql_limit, fair })
 }
 
-impl ActiveRun for Simulation {
+impl ActiveRun for PacketSimulation {
     fn slice_granularity(&self) -> Time {
         self.window()
     }

@@ -2,7 +2,7 @@
 
 use weft_run::{LinkChange, LinkEvent, detection_times};
 
-use crate::simulation::Simulation;
+use crate::simulation::PacketSimulation;
 
 /// What is done between two calls of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Agenda {
     }
 }
 
-impl Simulation {
+impl PacketSimulation {
     /// Takes all steps that are due at `now`. When routing learns of a change, all hosts choose new paths.
     pub(crate) fn take_steps(&mut self, now: u64) {
         let mut noticed = false;
@@ -49,7 +49,7 @@ impl Simulation {
             match step {
                 Step::Change(link, change) => self.engine.change(link, change),
                 Step::Notice(link, dead) => {
-                    self.shared.down_links.note(link, dead);
+                    self.shared.down_links.set(link, dead);
                     noticed = true;
                 }
             }

@@ -4,22 +4,22 @@
 #![allow(clippy::inline_always)]
 
 mod backend;
-mod checking;
-mod controlling;
+mod config;
+mod controller;
 mod engine;
 mod events;
 mod footprint;
+mod packet_records;
 mod paths;
-mod recording;
+mod reclaim;
 mod records;
-mod retiring;
-mod setup;
 mod simulation;
 mod transport;
+mod validate;
 
 pub use backend::PacketBackend;
-pub use setup::{Nic, Offload, Setup};
-pub use simulation::Simulation;
+pub use config::{NicConfig, Offload, SimulationConfig};
+pub use simulation::PacketSimulation;
 pub use weft_run::{
     Counters, FlowRecord, LinkChange, LinkEvent, Outcome, Probe, Sample, Scheduler, SubflowRecord,
     TransportConfig,

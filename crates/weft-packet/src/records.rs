@@ -7,11 +7,11 @@ use weft_spec::Time;
 use weft_traffic::Flow;
 
 use crate::engine::packet::DATA;
-use crate::retiring::Ended;
-use crate::simulation::Simulation;
+use crate::reclaim::Ended;
+use crate::simulation::PacketSimulation;
 use crate::transport::{Connection, Host};
 
-impl Simulation {
+impl PacketSimulation {
     /// The tables as they stand, without what was taken before.
     pub fn outcome(&self) -> Outcome {
         self.outcome_with(self.ended.clone())

@@ -6,18 +6,18 @@ use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord}
 use weft_spec::Time;
 use weft_traffic::Flow;
 
-use crate::checking::{burst, check, check_events, check_links};
-use crate::controlling::Controlling;
+use crate::config::SimulationConfig;
+use crate::controller::Controlling;
 use crate::engine::route::HopBits;
-use crate::engine::{Engine, MOST_ARRIVALS, Plan};
+use crate::engine::{Engine, EngineConfig, MAX_ARRIVALS};
 use crate::events::Agenda;
-use crate::paths::Dead;
-use crate::retiring::{Ended, Searches};
-use crate::setup::Setup;
+use crate::paths::DownLinks;
+use crate::reclaim::{Ended, Searches};
 use crate::transport::{FlowProbes, Host, Shared, TimerKind, timer_key};
+use crate::validate::{burst, check, check_events, check_links};
 
 /// A packet-level run in progress.
-pub struct Simulation {
+pub struct PacketSimulation {
     pub(crate) engine: Engine<Host>,
     pub(crate) shared: Arc<Shared>,
     /// What flows that have ended left.
@@ -36,14 +36,14 @@ pub struct Simulation {
     pub(crate) measuring: Option<MeasurementWindow>,
 }
 
-impl Simulation {
+impl PacketSimulation {
     /// Prepares a run.
     ///
     /// # Errors
     /// What cannot be simulated, in words: a path longer than a packet's route field, a flow between hosts that do not
     /// exist, a size beyond what a connection can number.
-    pub fn new(setup: Setup) -> Result<Self, String> {
-        let Setup {
+    pub fn new(config: SimulationConfig) -> Result<Self, String> {
+        let SimulationConfig {
             fabric,
             mut transports,
             flows,
@@ -57,11 +57,11 @@ impl Simulation {
             seed,
             threads,
             trace_hash,
-        } = setup;
+        } = config;
         for transport in &mut transports {
             transport.profile = transport.profile.clone().framed();
         }
-        let mut plan = Plan {
+        let mut engine_config = EngineConfig {
             // The last segment of a flow may be a byte.
             min_packet: transports
                 .iter()
@@ -74,7 +74,7 @@ impl Simulation {
                 .max()
                 .unwrap_or(1),
             seed,
-            arrivals: MOST_ARRIVALS,
+            arrivals: MAX_ARRIVALS,
             jitter: jitter.0,
             threads,
             trace: trace_hash,
@@ -85,8 +85,8 @@ impl Simulation {
         };
         let shared = Arc::new(Shared {
             probes: FlowProbes::new(&probes),
-            hops: HopBits::of(&fabric),
-            down_links: Dead::of(if events.is_empty() { 0 } else { fabric.links.len() }),
+            hops: HopBits::new(&fabric),
+            down_links: DownLinks::new(if events.is_empty() { 0 } else { fabric.links.len() }),
             fabric,
             transports,
             flows,
@@ -95,18 +95,18 @@ impl Simulation {
             offload,
             seed,
         });
-        check_links(&shared.fabric, plan.min_packet)?;
-        check_events(&shared, &events, plan.min_packet)?;
-        plan.arrivals -= burst(&shared.fabric, &events, plan.min_packet)?;
+        check_links(&shared.fabric, engine_config.min_packet)?;
+        check_events(&shared, &events, engine_config.min_packet)?;
+        engine_config.arrivals -= burst(&shared.fabric, &events, engine_config.min_packet)?;
         check(&shared)?;
         for probe in &probes {
             match *probe {
-                Probe::Queue { link } => plan.distributions.push(link),
+                Probe::Queue { link } => engine_config.distributions.push(link),
                 Probe::QueueTrace {
                     link,
                     interval: every,
-                } => plan.samples.push((link, every.0.max(1))),
-                Probe::Packets { link } => plan.captures.push(link),
+                } => engine_config.samples.push((link, every.0.max(1))),
+                Probe::Packets { link } => engine_config.captures.push(link),
                 // placed when the flows open
                 Probe::Flow { .. }
                 | Probe::Generator { .. }
@@ -114,7 +114,9 @@ impl Simulation {
                 | Probe::GeneratorLatency { .. } => {}
             }
         }
-        let mut engine = Engine::new(&shared.fabric, &plan, |host| Host::new(Arc::clone(&shared), host));
+        let mut engine = Engine::new(&shared.fabric, &engine_config, |host| {
+            Host::new(Arc::clone(&shared), host)
+        });
         for (flow, spec) in shared.flows.iter().enumerate() {
             let node = shared.fabric.hosts[spec.from as usize];
             engine.set_timer(
@@ -135,7 +137,7 @@ impl Simulation {
                 }
             }
         }
-        let sampled = plan.samples.iter().map(|&(link, _)| link).collect();
+        let sampled = engine_config.samples.iter().map(|&(link, _)| link).collect();
         Ok(Self {
             agenda: Agenda::new(&events),
             searches: Searches::new(engine.window(), engine.next()),
@@ -143,7 +145,7 @@ impl Simulation {
             engine,
             shared,
             ended: Ended::default(),
-            distributions: plan.distributions,
+            distributions: engine_config.distributions,
             sampled,
             measuring: None,
         })
@@ -264,7 +266,7 @@ impl Simulation {
         (0..self.shared.fabric.hosts.len() as u32).map(|host| self.engine.endpoint(host))
     }
 
-    /// The flows of the setup.
+    /// The flows of the configuration.
     pub fn flows(&self) -> &[Flow] {
         &self.shared.flows
     }

@@ -7,8 +7,8 @@ mod experiment;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use experiment::{GBPS, cc, everywhere, fat_tree, flow, queue, setup, transport};
-use weft_packet::{Setup, Simulation};
+use experiment::{GBPS, cc, config, everywhere, fat_tree, flow, queue, transport};
+use weft_packet::{PacketSimulation, SimulationConfig};
 use weft_spec::{Profile, Rate, Time};
 
 /// The system's allocator, which counts.
@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 /// 16 hosts, each with 4 subflows to another in a permutation.
-fn permutation() -> Setup {
+fn permutation() -> SimulationConfig {
     let fabric = fat_tree(
         4,
         Rate(10 * GBPS),
@@ -42,7 +42,7 @@ fn permutation() -> Setup {
         &everywhere(queue(100, Some(10))),
     );
     let flows = (0..16).map(|from| flow(from, (from + 5) % 16)).collect();
-    setup(
+    config(
         fabric,
         vec![transport(cc("xmp", &[]), 4, Profile::linux())],
         flows,
@@ -50,7 +50,7 @@ fn permutation() -> Setup {
 }
 
 /// Allocations and packet-hops from one time to another.
-fn during(simulation: &mut Simulation, end: Time) -> (u64, u64) {
+fn during(simulation: &mut PacketSimulation, end: Time) -> (u64, u64) {
     let before = (
         ALLOCATIONS.load(Ordering::Relaxed),
         simulation.counters().packet_hops,
@@ -62,7 +62,7 @@ fn during(simulation: &mut Simulation, end: Time) -> (u64, u64) {
 
 #[test]
 fn packets_are_not_allocated() {
-    let mut simulation = Simulation::new(permutation()).unwrap();
+    let mut simulation = PacketSimulation::new(permutation()).unwrap();
     let (warming, _) = during(&mut simulation, Time::from_ms(8));
     assert!(warming > 100, "{warming}: buffers grow at first");
     let (allocations, hops) = during(&mut simulation, Time::from_ms(16));

@@ -12,7 +12,7 @@ use super::packet::{DATA, ECT, PROTECTED, Packet};
 use super::random_networks::{Case, NoRouting, any_case};
 use super::reference::{Act, Reference, Toy, serialisation};
 use super::route::{HopBits, Route};
-use super::{At, Endpoint, Engine, MOST_ARRIVALS, Plan, mix};
+use super::{Context, Endpoint, Engine, EngineConfig, MAX_ARRIVALS, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
@@ -128,23 +128,23 @@ impl Toy for Hasher {
     }
 }
 
-fn perform(acts: Vec<Act>, at: &mut At<'_>) {
+fn perform(acts: Vec<Act>, cx: &mut Context<'_>) {
     for act in acts {
         match act {
-            Act::Send(packet) => at.send(&packet),
-            Act::Timer(time, key) => at.set_timer(time, key),
+            Act::Send(packet) => cx.send(&packet),
+            Act::Timer(time, key) => cx.set_timer(time, key),
         }
     }
 }
 
 impl Endpoint for Hasher {
-    fn on_packet(&mut self, packet: &Packet, at: &mut At<'_>) {
-        assert_eq!(packet.time, at.now);
-        perform(self.packet(packet, at.now), at);
+    fn on_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        assert_eq!(packet.time, cx.now);
+        perform(self.packet(packet, cx.now), cx);
     }
 
-    fn on_timer(&mut self, key: u64, at: &mut At<'_>) {
-        perform(self.timer(key, at.now), at);
+    fn on_timer(&mut self, key: u64, cx: &mut Context<'_>) {
+        perform(self.timer(key, cx.now), cx);
     }
 }
 
@@ -188,7 +188,7 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
 /// Runs both and compares everything that can be seen. Returns the reference's count of ties.
 fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
     let fabric = case.fabric();
-    let hops = HopBits::of(&fabric);
+    let hops = HopBits::new(&fabric);
     let lookahead = case
         .links
         .iter()
@@ -205,7 +205,7 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
     };
     let eighths = |&(link, n): &(u32, u64)| (link, n * lookahead / 8 + 1);
     let samples: Vec<_> = case.samples.iter().map(eighths).collect();
-    let plan = Plan {
+    let config = EngineConfig {
         min_packet: u32::from(SIZES[0]),
         max_packet: 1500,
         seed: case.seed,
@@ -223,8 +223,8 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
             .collect(),
     };
     let hosts = 0..case.hosts.len() as u32;
-    let mut engine = Engine::new(&fabric, &plan, toy);
-    let mut reference = Reference::new(&fabric, &plan, hops, hosts.clone().map(toy).collect());
+    let mut engine = Engine::new(&fabric, &config, toy);
+    let mut reference = Reference::new(&fabric, &config, hops, hosts.clone().map(toy).collect());
     for &(host, time, key) in &case.timers {
         let node = case.hosts[host as usize];
         engine.set_timer(host, node, time, key);
@@ -232,12 +232,12 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
     }
     let mut captured = vec![0; case.links.len()];
     let mut end = 0;
-    for (i, slice) in case.lengths(lookahead).enumerate() {
-        for &(_, link, change) in case.changes.iter().filter(|&&(at, ..)| at == i) {
+    for (i, length) in case.lengths(lookahead).enumerate() {
+        for &(_, link, change) in case.changes.iter().filter(|&&(slice, ..)| slice == i) {
             engine.change(link, change);
             reference.change(link, change, end);
         }
-        end += slice;
+        end += length;
         engine.run_until(end);
         reference.run_until(end);
         for host in hosts.clone() {
@@ -335,7 +335,7 @@ fn ties_are_many_and_favour_nobody() {
         probes: Vec::new(),
         samples: Vec::new(),
         alike: true,
-        arrivals: MOST_ARRIVALS,
+        arrivals: MAX_ARRIVALS,
         jitter: 0,
         slices: vec![100],
         changes: Vec::new(),
@@ -382,11 +382,11 @@ fn windows_are_short_enough_for_what_arrives() {
             hosts: (0..hosts).collect(),
             routing: Box::new(NoRouting),
         };
-        let plan = Plan {
+        let config = EngineConfig {
             min_packet: 66,
             max_packet: 1514,
             seed: 0,
-            arrivals: MOST_ARRIVALS,
+            arrivals: MAX_ARRIVALS,
             jitter: 0,
             threads: 1,
             trace: false,
@@ -403,7 +403,7 @@ fn windows_are_short_enough_for_what_arrives() {
             sent: BUDGET,
             seen: Vec::new(),
         };
-        let window = Engine::new(&fabric, &plan, toy).window();
+        let window = Engine::new(&fabric, &config, toy).window();
         (
             window,
             u64::from(hosts) * (window / serialisation(fabric.links[0].rate, 66) + 1),
@@ -412,10 +412,10 @@ fn windows_are_short_enough_for_what_arrives() {
     // A lookahead would bring 16 million packets.
     let (window, packets) = case(21, 400, 1);
     assert!(
-        window > 10_000_000 && packets <= MOST_ARRIVALS,
+        window > 10_000_000 && packets <= MAX_ARRIVALS,
         "{packets} in {window} ps"
     );
-    assert!(packets > MOST_ARRIVALS / 2, "longer would do");
+    assert!(packets > MAX_ARRIVALS / 2, "longer would do");
     // Here it is the lookahead.
     let (window, packets) = case(21, 10, 1);
     assert_eq!((window, packets), (1_000_052_800, 21 * 18_941));

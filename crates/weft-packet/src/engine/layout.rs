@@ -14,10 +14,10 @@ use super::port::{Port, Rules};
 use super::ring::Ring;
 use super::route::HopBits;
 use super::timers::{Timer, Timers};
-use super::{LinkChange, Plan};
+use super::{EngineConfig, LinkChange};
 
 /// Packets that a node can get in one window: as many as a sort key can number.
-pub const MOST_ARRIVALS: u64 = 1 << INDEX_BITS;
+pub const MAX_ARRIVALS: u64 = 1 << INDEX_BITS;
 
 /// Where everything of a fabric goes. Ports are numbered as links are, by sending node; rings by receiving node.
 pub struct Layout<'a> {
@@ -35,7 +35,7 @@ pub struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     /// Lays `fabric` out for at most `plan.threads` partitions.
-    pub fn new(fabric: &'a Fabric, plan: &Plan) -> Self {
+    pub fn new(fabric: &'a Fabric, config: &EngineConfig) -> Self {
         let mut link_of: Vec<u32> = (0..fabric.links.len() as u32).collect();
         link_of.sort_by_key(|&l| fabric.links[l as usize].to);
         let mut ring_of = vec![0; fabric.links.len()];
@@ -50,18 +50,18 @@ impl<'a> Layout<'a> {
             let port = Port::new(
                 l.rate,
                 l.delay,
-                &Rules::new(l.queue, plan.max_packet, false),
+                &Rules::new(l.queue, config.max_packet, false),
                 0,
                 0,
             );
-            port.delay() + port.serialisation(plan.min_packet)
+            port.delay() + port.serialisation(config.min_packet)
         };
-        let links = fastest(fabric, plan);
+        let links = fastest(fabric, config);
         let lookahead = links.iter().map(ahead).min().unwrap_or(1).max(1);
-        let window = lookahead.min(longest_window(&links, fabric.nodes.len(), plan));
+        let window = lookahead.min(longest_window(&links, fabric.nodes.len(), config));
         Self {
             fabric,
-            bounds: bounds(fabric, plan.threads),
+            bounds: bounds(fabric, config.threads),
             link_of,
             ring_of,
             host_at,
@@ -127,10 +127,14 @@ impl<'a> Layout<'a> {
     }
 
     /// The queues sampled in a partition, and their first timers.
-    pub fn queue_probes(&self, nodes: &Range<NodeId>, plan: &Plan) -> (Vec<QueueProbe>, Vec<Timer>) {
+    pub fn queue_probes(
+        &self,
+        nodes: &Range<NodeId>,
+        config: &EngineConfig,
+    ) -> (Vec<QueueProbe>, Vec<Timer>) {
         let links = self.links_from(nodes);
         let (mut probes, mut timers) = (Vec::new(), Vec::new());
-        for (probe, &(l, every)) in (0..).zip(&plan.samples) {
+        for (probe, &(l, every)) in (0..).zip(&config.samples) {
             if links.contains(&(l as usize)) {
                 let key = SAMPLE | probes.len() as u64;
                 timers.push(Timer {
@@ -149,14 +153,14 @@ impl<'a> Layout<'a> {
     }
 
     /// The ports, rings and timers of a partition.
-    pub fn network(&self, nodes: &Range<NodeId>, plan: &Plan, first: Vec<Timer>) -> Network {
+    pub fn network(&self, nodes: &Range<NodeId>, config: &EngineConfig, first: Vec<Timer>) -> Network {
         let (mut ports, mut rules) = (Vec::new(), Vec::new());
         for l in self.links_from(nodes) {
             let link = &self.fabric.links[l];
             let rule = Rules::new(
                 link.queue,
-                plan.max_packet,
-                plan.distributions.contains(&(l as u32)),
+                config.max_packet,
+                config.distributions.contains(&(l as u32)),
             );
             ports.push(Port::new(
                 link.rate,
@@ -182,10 +186,10 @@ impl<'a> Layout<'a> {
             due: BinaryHeap::new(),
             outboxes: vec![Vec::new(); self.bounds.len() - 1],
             lookahead: self.window,
-            seed: plan.seed,
-            jitter: plan.jitter,
+            seed: config.seed,
+            jitter: config.jitter,
             end: 0,
-            hops: HopBits::of(self.fabric),
+            hops: HopBits::new(self.fabric),
             drops: HashMap::new(),
         }
     }
@@ -193,25 +197,25 @@ impl<'a> Layout<'a> {
 
 /// The longest window, in picoseconds, in which no node gets more than `plan.arrivals` packets, were all of them the smallest
 /// and all links into it busy.
-fn longest_window(links: &[Link], nodes: usize, plan: &Plan) -> u64 {
+fn longest_window(links: &[Link], nodes: usize, config: &EngineConfig) -> u64 {
     // Of each node: links into it, and packets that they bring in a picosecond.
     let mut load = vec![(0_u64, 0.0); nodes];
     for link in links {
         let (links, packets) = &mut load[link.to as usize];
         *links += 1;
-        *packets += link.rate.0 as f64 / (8e12 * f64::from(plan.min_packet));
+        *packets += link.rate.0 as f64 / (8e12 * f64::from(config.min_packet));
     }
     // In any time a link brings one packet more than fit into it.
-    let longest = |&(links, packets): &(u64, f64)| plan.arrivals.saturating_sub(links) as f64 / packets;
+    let longest = |&(links, packets): &(u64, f64)| config.arrivals.saturating_sub(links) as f64 / packets;
     let longest = load.iter().map(longest).fold(f64::INFINITY, f64::min);
     // A ten-thousandth for what a byte's time is cut by. In a picosecond no link brings two packets.
     ((longest * 0.9999) as u64).max(1)
 }
 
 /// The links with the highest rate and the shortest delay that each ever has.
-fn fastest<'a>(fabric: &'a Fabric, plan: &Plan) -> Cow<'a, [Link]> {
+fn fastest<'a>(fabric: &'a Fabric, config: &EngineConfig) -> Cow<'a, [Link]> {
     let mut links = Cow::Borrowed(fabric.links.as_slice());
-    for &(link, change) in &plan.changes {
+    for &(link, change) in &config.changes {
         match change {
             LinkChange::Down | LinkChange::Up => {}
             LinkChange::Rate(rate) => {

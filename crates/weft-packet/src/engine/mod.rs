@@ -38,9 +38,9 @@ use weft_run::{LinkChange, LinkRecord};
 
 use hash::mix;
 use layout::Layout;
-pub use layout::MOST_ARRIVALS;
+pub use layout::MAX_ARRIVALS;
 use packet::Packet;
-pub use partition::{At, Endpoint, QueueSample};
+pub use partition::{Context, Endpoint, QueueSample};
 use partition::{Partition, Place};
 use timers::Timer;
 
@@ -52,7 +52,7 @@ pub const LINK_BYTES: usize =
 pub const TIMER_BYTES: usize = size_of::<Timer>();
 
 /// What the engine must know beside the fabric.
-pub struct Plan {
+pub struct EngineConfig {
     /// Bytes on the wire of the smallest packet: part of the lookahead.
     pub min_packet: u32,
     /// Bytes on the wire of the largest packet.
@@ -61,7 +61,7 @@ pub struct Plan {
     pub seed: u64,
     /// A packet that finds its host's port idle leaves it late by a random time up to this, in picoseconds.
     pub jitter: u64,
-    /// Packets that a node may get in one window, at most [`MOST_ARRIVALS`]: windows are made short enough.
+    /// Packets that a node may get in one window, at most [`MAX_ARRIVALS`]: windows are made short enough.
     pub arrivals: u64,
     /// Threads, at least 1.
     pub threads: usize,
@@ -92,8 +92,8 @@ pub struct Engine<E> {
 
 impl<E: Endpoint> Engine<E> {
     /// Builds the network; `endpoint(i)` makes the endpoint of the fabric's host `i`.
-    pub fn new(fabric: &Fabric, plan: &Plan, mut endpoint: impl FnMut(u32) -> E) -> Self {
-        let layout = Layout::new(fabric, plan);
+    pub fn new(fabric: &Fabric, config: &EngineConfig, mut endpoint: impl FnMut(u32) -> E) -> Self {
+        let layout = Layout::new(fabric, config);
         let mut partitions = Vec::new();
         let mut hosts = vec![(0, u32::MAX); fabric.hosts.len()];
         for range in layout.ranges() {
@@ -114,19 +114,19 @@ impl<E: Endpoint> Engine<E> {
                     place
                 })
                 .collect();
-            let (queue_probes, timers) = layout.queue_probes(&range, plan);
-            let network = layout.network(&range, plan, timers);
+            let (queue_probes, timers) = layout.queue_probes(&range, config);
+            let network = layout.network(&range, config, timers);
             partitions.push(Partition::new(
                 range.start,
                 places,
                 endpoints,
                 network,
-                layout.rings(&range, plan.seed),
+                layout.rings(&range, config.seed),
                 queue_probes,
             ));
         }
         let links = layout.places_of_links();
-        for &link in &plan.captures {
+        for &link in &config.captures {
             let (partition, ring) = links[link as usize][1];
             partitions[partition as usize].capture(ring, link);
         }
@@ -136,8 +136,8 @@ impl<E: Endpoint> Engine<E> {
             hosts,
             now: 0,
             windows: 0,
-            trace: plan.trace,
-            captures: !plan.captures.is_empty(),
+            trace: config.trace,
+            captures: !config.captures.is_empty(),
         }
     }
 

@@ -49,8 +49,8 @@ pub const COUNT_SHIFT: u16 = 9;
 /// The count's bits, after shifting.
 pub const COUNT_MASK: u16 = 3;
 /// Has the size of an acknowledgement and changes nothing at either end: part of a handshake.
-pub const BARE: u16 = 1 << 11;
+pub const CONTROL_ONLY: u16 = 1 << 11;
 /// Data: was sent before. ACK: what it echoes by RFC 7323's rule was.
-pub const AGAIN: u16 = 1 << 12;
+pub const RETRANSMIT: u16 = 1 << 12;
 /// An ACK of what the receiver had already (RFC 2883's D-SACK).
-pub const DUPLICATE: u16 = 1 << 13;
+pub const DSACK: u16 = 1 << 13;

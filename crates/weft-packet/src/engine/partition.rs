@@ -13,21 +13,21 @@ use super::timers::Timer;
 /// What sits at a host: a transport.
 pub trait Endpoint: Send {
     /// A packet arrived for this host.
-    fn on_packet(&mut self, packet: &Packet, at: &mut At<'_>);
+    fn on_packet(&mut self, packet: &Packet, cx: &mut Context<'_>);
     /// A packet will arrive soon: what it touches first is worth reading ahead.
-    fn expect(&self, packet: &Packet) {
+    fn prefetch(&self, packet: &Packet) {
         let _ = packet;
     }
-    /// After [`expect`](Self::expect): so is what that leads to.
-    fn expect_more(&self, packet: &Packet) {
+    /// After [`prefetch`](Self::prefetch): so is what that leads to.
+    fn prefetch_indirect(&self, packet: &Packet) {
         let _ = packet;
     }
     /// A timer set by this host is due.
-    fn on_timer(&mut self, key: u64, at: &mut At<'_>);
+    fn on_timer(&mut self, key: u64, cx: &mut Context<'_>);
 }
 
 /// Where and when an endpoint acts.
-pub struct At<'a> {
+pub struct Context<'a> {
     network: &'a mut Network,
     /// The node, numbered over all partitions.
     node: u32,
@@ -36,7 +36,7 @@ pub struct At<'a> {
     pub now: u64,
 }
 
-impl At<'_> {
+impl Context<'_> {
     /// Sends a packet along its route.
     #[inline(always)]
     pub fn send(&mut self, packet: &Packet) {
@@ -51,7 +51,7 @@ impl At<'_> {
     }
 
     /// When the port that a route takes first will hold no more than `bytes`, what it is sending included; perhaps in the past.
-    pub fn held_until(&self, route: Route, bytes: u32) -> u64 {
+    pub fn drain_time(&self, route: Route, bytes: u32) -> u64 {
         let port = &self.network.ports[(self.first_port + self.port_of(route)) as usize];
         port.busy_until.saturating_sub(port.serialisation(bytes))
     }
@@ -114,7 +114,7 @@ pub struct QueueSample {
 pub struct QueueProbe {
     /// Port in the partition.
     pub port: u32,
-    /// Index of the probe in the setup.
+    /// Index of the probe in the configuration.
     pub probe: u32,
     /// Picoseconds.
     pub every: u64,
@@ -411,14 +411,14 @@ impl<E: Endpoint> Partition<E> {
                 trace_packet(&mut self.trace[node as usize], &packet);
                 self.captures.note(&self.begins[..rings], index as u32, &packet);
             }
-            if packet.route.is_here() {
-                let mut at = At {
+            if packet.route.is_at_destination() {
+                let mut cx = Context {
                     network: &mut self.network,
                     node: self.first_node + node,
                     first_port: place.first_port,
                     now: packet.time,
                 };
-                self.endpoints[place.endpoint as usize].on_packet(&packet, &mut at);
+                self.endpoints[place.endpoint as usize].on_packet(&packet, &mut cx);
             } else {
                 let (hop, rest) = packet.route.next(self.network.hops);
                 self.network
@@ -437,8 +437,8 @@ impl<E: Endpoint> Partition<E> {
             return;
         };
         let soon = || self.batch.iter().take(HOST_AHEAD);
-        soon().for_each(|packet| host.expect(packet));
-        soon().for_each(|packet| host.expect_more(packet));
+        soon().for_each(|packet| host.prefetch(packet));
+        soon().for_each(|packet| host.prefetch_indirect(packet));
     }
 
     /// Fires the earliest due timer.
@@ -467,13 +467,13 @@ impl<E: Endpoint> Partition<E> {
             mix(&mut self.trace[node as usize], timer.time);
             mix(&mut self.trace[node as usize], timer.key);
         }
-        let mut at = At {
+        let mut cx = Context {
             network: &mut self.network,
             node: timer.node,
             first_port: place.first_port,
             now: timer.time,
         };
-        self.endpoints[place.endpoint as usize].on_timer(timer.key, &mut at);
+        self.endpoints[place.endpoint as usize].on_timer(timer.key, &mut cx);
     }
 }
 

@@ -7,7 +7,7 @@ use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
 use weft_spec::{QueueSize, Rate, Time};
 
 use super::route::{HopBits, Route};
-use super::{LinkChange, MOST_ARRIVALS, mix};
+use super::{LinkChange, MAX_ARRIVALS, mix};
 
 /// What divides all times where packets and links are alike: 40 bytes at 10 Gbps take 32 ns, and delays are 1, 5 or 40 us.
 const ALIKE: u64 = 8_000;
@@ -86,7 +86,7 @@ impl Case {
                 at = ports[port as usize].to;
                 walked.push(port as u16);
                 if self.hosts.contains(&at) {
-                    best = Route::through(&walked, hops);
+                    best = Route::from_ports(&walked, hops);
                     if random >> 32 & 1 == 0 {
                         break;
                     }
@@ -185,7 +185,7 @@ pub fn any_case() -> impl Strategy<Value = Case> {
             let n = hosts.len() as u32;
             let l = links.len() as u32;
             let times = prop::sample::select(vec![0, 1, 1_000_000, 1_000_000, 5_000_000, 77_777_777]);
-            let arrivals = prop::sample::select(vec![MOST_ARRIVALS, MOST_ARRIVALS, 30]);
+            let arrivals = prop::sample::select(vec![MAX_ARRIVALS, MAX_ARRIVALS, 30]);
             let jitter = prop::sample::select(vec![0, 0, 1, 3_000, 700_000, 5_000_000]);
             (
                 Just((links, hosts)),

@@ -10,7 +10,7 @@ use weft_spec::{QueueSize, Rate};
 use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
 use super::partition::trace_packet;
 use super::route::HopBits;
-use super::{LinkChange, Plan, mix};
+use super::{EngineConfig, LinkChange, mix};
 
 /// What an endpoint does at an event, in this order.
 pub enum Act {
@@ -228,7 +228,7 @@ pub struct Reference<'a, T> {
 }
 
 impl<'a, T: Toy> Reference<'a, T> {
-    pub fn new(fabric: &'a Fabric, plan: &Plan, hops: HopBits, toys: Vec<T>) -> Self {
+    pub fn new(fabric: &'a Fabric, config: &EngineConfig, hops: HopBits, toys: Vec<T>) -> Self {
         let wire = |link: &Link| Wire {
             fifo: Fifo::new(link.queue),
             rate: link.rate,
@@ -241,16 +241,16 @@ impl<'a, T: Toy> Reference<'a, T> {
         Self {
             fabric,
             hops,
-            seed: plan.seed,
-            jitter: plan.jitter,
+            seed: config.seed,
+            jitter: config.jitter,
             events: (0..)
-                .zip(&plan.samples)
+                .zip(&config.samples)
                 .map(|(probe, &(_, every))| Reverse((every, Event::Sample { probe })))
                 .collect(),
             first: (0..fabric.nodes.len() as u32).map(first).collect(),
             wires: fabric.links.iter().map(wire).collect(),
             toys,
-            samples: plan.samples.clone(),
+            samples: config.samples.clone(),
             sampled: Vec::new(),
             drops: HashMap::new(),
             events_so_far: (0, 0),
@@ -366,7 +366,7 @@ impl<'a, T: Toy> Reference<'a, T> {
     fn arrive(&mut self, node: u32, packet: Packet) {
         self.events_so_far.0 += 1;
         trace_packet(&mut self.trace[node as usize], &packet);
-        if packet.route.is_here() {
+        if packet.route.is_at_destination() {
             let acts = self.toy(node).packet(&packet, packet.time);
             self.perform(node, acts, packet.time);
         } else {

@@ -78,14 +78,14 @@ impl Ring {
     pub fn expect_take(&self) {
         // Three packets fill two lines, so that every other one would do but for those that straddle.
         for i in (0..self.len.min(READ_AHEAD)).step_by(2) {
-            self.expect(i);
+            self.prefetch(i);
         }
     }
 
     /// Reads ahead where [`push`](Self::push) will write.
     #[inline(always)]
     pub fn expect_push(&self) {
-        self.expect(self.len);
+        self.prefetch(self.len);
     }
 
     /// Takes back the last `n` packets.
@@ -110,7 +110,7 @@ impl Ring {
     }
 
     #[inline(always)]
-    fn expect(&self, i: u32) {
+    fn prefetch(&self, i: u32) {
         let mask = self.packets.len().wrapping_sub(1);
         if let Some(packet) = self.packets.get((self.head + i) as usize & mask) {
             prefetch(packet);

@@ -11,13 +11,13 @@ pub struct HopBits {
 
 impl HopBits {
     /// For the ports of this network.
-    pub fn of(fabric: &Fabric) -> Self {
+    pub fn new(fabric: &Fabric) -> Self {
         let mut ports = vec![0_u32; fabric.nodes.len()];
         for link in &fabric.links {
             ports[link.from as usize] += 1;
         }
-        let most = ports.into_iter().max().unwrap_or(0);
-        let bits = u32::BITS - most.leading_zeros();
+        let max_ports = ports.into_iter().max().unwrap_or(0);
+        let bits = u32::BITS - max_ports.leading_zeros();
         Self {
             bits,
             mask: (1 << bits) - 1,
@@ -36,20 +36,20 @@ pub struct Route(u64);
 
 impl Route {
     /// The route through these ports; none if it takes more than 64 bits.
-    pub fn through(ports: &[u16], hops: HopBits) -> Option<Self> {
+    pub fn from_ports(ports: &[u16], hops: HopBits) -> Option<Self> {
         ports
             .iter()
             .rev()
-            .try_fold(Self::default(), |route, &port| route.push(port, hops))
+            .try_fold(Self::default(), |route, &port| route.with_hop(port, hops))
     }
 
     /// This route after a hop over `port`; none if that takes more than 64 bits.
-    pub fn push(self, port: u16, hops: HopBits) -> Option<Self> {
+    pub fn with_hop(self, port: u16, hops: HopBits) -> Option<Self> {
         let fits = (self.len(hops) + 1) * hops.bits <= u64::BITS;
         fits.then(|| Self(self.0 << hops.bits | (u64::from(port) + 1)))
     }
 
-    /// The next port, and the route from there on. Not to be asked of a route that is [`here`](Self::is_here).
+    /// The next port, and the route from there on. Not to be asked of a route that is [`here`](Self::is_at_destination).
     #[inline(always)]
     pub fn next(self, hops: HopBits) -> (u32, Self) {
         let hop = self.0 & hops.mask;
@@ -58,7 +58,7 @@ impl Route {
 
     /// Is there nothing left to take?
     #[inline(always)]
-    pub fn is_here(self) -> bool {
+    pub fn is_at_destination(self) -> bool {
         self.0 == 0
     }
 
@@ -91,7 +91,7 @@ mod tests {
         fn a_route_yields_its_ports_in_order(bits in 1_u32..17, ports: Vec<u16>) {
             let hops = hops(bits);
             let ports: Vec<u16> = ports.into_iter().map(|port| port % hops.mask as u16).collect();
-            let route = Route::through(&ports, hops);
+            let route = Route::from_ports(&ports, hops);
             prop_assert_eq!(route.is_some(), ports.len() as u32 * bits <= 64);
             if let Some(mut route) = route {
                 prop_assert_eq!(route.len(hops), ports.len() as u32);
@@ -100,7 +100,7 @@ mod tests {
                     prop_assert_eq!(next, u32::from(port));
                     route = rest;
                 }
-                prop_assert!(route.is_here());
+                prop_assert!(route.is_at_destination());
             }
         }
     }

@@ -3,8 +3,8 @@
 use weft_cc::{Ack, CongestionControl, Echo, Elapsed};
 use weft_spec::{Profile, Recovery};
 
-use crate::engine::At;
-use crate::engine::packet::{AGAIN, COUNT_MASK, COUNT_SHIFT, DUPLICATE, ECE, Packet};
+use crate::engine::Context;
+use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, DSACK, ECE, Packet, RETRANSMIT};
 
 use super::connection::Connection;
 use super::host::Host;
@@ -38,7 +38,7 @@ fn marked_by_duplicate(echo: Echo, flags: u16) -> u32 {
 impl Host {
     /// An acknowledgement arrived.
     #[inline(always)]
-    pub(super) fn on_ack(&mut self, packet: &Packet, at: &mut At<'_>) {
+    pub(super) fn on_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let slot = packet.slot;
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
@@ -59,32 +59,32 @@ impl Host {
         }
         let ack = subflow.expand_seq(packet.seq);
         if ack > subflow.una && ack <= subflow.nxt {
-            self.on_new_ack(packet, ack, at);
+            self.on_new_ack(packet, ack, cx);
         } else if ack == subflow.una {
             if !subflow.segments.is_empty() {
-                self.on_duplicate_ack(packet, at);
-            } else if subflow.tlp_high_seq != 0 || packet.flags & DUPLICATE != 0 {
-                self.on_late_duplicate(packet, at);
+                self.on_duplicate_ack(packet, cx);
+            } else if subflow.tlp_high_seq != 0 || packet.flags & DSACK != 0 {
+                self.on_late_duplicate(packet, cx);
             }
         }
         if joins {
-            self.open_joins(index, at);
+            self.open_joins(index, cx);
         }
         let connection = &self.connections[index as usize];
-        if connection.una != connection.total || !self.finish_if_done(index, at) {
-            self.pump(index, slot, at);
+        if connection.una != connection.total || !self.finish_if_done(index, cx) {
+            self.pump(index, slot, cx);
             let subflow = &mut self.subflows[slot as usize];
             if subflow.frto_waiting && subflow.nxt == subflow.recover {
                 // There was no new data to try: the conventional recovery goes on (RFC 5682, section 3.1, step 2b).
                 subflow.frto_waiting = false;
                 subflow.frto = false;
-                self.pump(index, slot, at);
+                self.pump(index, slot, cx);
             }
         }
     }
 
     #[inline(always)]
-    fn on_new_ack(&mut self, packet: &Packet, ack: u64, at: &mut At<'_>) {
+    fn on_new_ack(&mut self, packet: &Packet, ack: u64, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -93,24 +93,24 @@ impl Host {
         let missing = subflow.segments.missing();
         let acked = subflow
             .segments
-            .acknowledge(packet.seq, at.now, subflow.rtt.least_or_none());
+            .acknowledge(packet.seq, cx.now, subflow.rtt.least_or_none());
         subflow.una = ack;
         let sacked = if packet.lo == packet.hi {
             Acked::default()
         } else {
-            sack(subflow, packet, profile, at.now)
+            sack(subflow, packet, profile, cx.now)
         };
-        let rtt = sample(connection, subflow, profile, packet, &acked, &sacked, at.now);
+        let rtt = sample(connection, subflow, profile, packet, &acked, &sacked, cx.now);
         subflow.dupacks = 0;
         let departed = subflow.reno_sacked;
         subflow.reno_sacked = departed
             .saturating_sub(acked.packets - 1)
             .min(subflow.segments.len());
         if subflow.tlp_high_seq != 0 {
-            let duplicate = packet.flags & DUPLICATE != 0;
-            on_probe_acknowledged(connection, subflow, ack, duplicate, at.now);
+            let duplicate = packet.flags & DSACK != 0;
+            on_probe_acknowledged(connection, subflow, ack, duplicate, cx.now);
         }
-        if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
+        if packet.flags & DSACK != 0 && profile.recovery == Recovery::Rack {
             on_duplicate(connection, subflow, packet);
         }
         let recovering = subflow.state;
@@ -129,10 +129,10 @@ impl Host {
             subflow.deadline = u64::MAX;
             drained = subflow.blocked & DRAINING != 0 && connection.given(s) == 0;
         } else {
-            subflow.arm(packet.slot, at);
+            subflow.arm(packet.slot, cx);
         }
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
-            lose_overtaken(connection, subflow, profile, packet.slot, at);
+            lose_overtaken(connection, subflow, profile, packet.slot, cx);
         }
         // What was sacked before has been counted (RFC 6675 has it leave the pipe then). Without selective acknowledgements one that
         // fills a hole counts as one segment (RFC 5681, equation 2; RFC 3465, section 2.3).
@@ -148,7 +148,7 @@ impl Host {
         subflow.stats.marked += u64::from(marked);
         let reacts = profile.react_to_the_last || connection.has_more();
         if ack >= subflow.round_end + u64::from(profile.round_ends_beyond) {
-            end_round(connection, subflow, reacts, at.now);
+            end_round(connection, subflow, reacts, cx.now);
         }
         // A window far from used is not grown (RFC 7661).
         let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
@@ -158,13 +158,13 @@ impl Host {
             marked,
             may_grow: counted > 0 && subflow.state != State::Recovery && limited && after_cut,
             rtt,
-            now: Elapsed(at.now - connection.opened),
+            now: Elapsed(cx.now - connection.opened),
         };
-        connection.report(at.now, |cc, windows| cc.on_ack(windows, s, report));
+        connection.report(cx.now, |cc, windows| cc.on_ack(windows, s, report));
         if reacts {
-            cut_if_marked(connection, subflow, packet, ack, at.now);
+            cut_if_marked(connection, subflow, packet, ack, cx.now);
         }
-        enter_if_lost(connection, subflow, profile, packet.slot, at);
+        enter_if_lost(connection, subflow, profile, packet.slot, cx);
         if subflow.prr_active {
             let delivered = if profile.recovery == Recovery::NewReno {
                 acked.packets.saturating_sub(departed).max(1)
@@ -175,12 +175,12 @@ impl Host {
             subflow.on_prr_ack(delivered, progress);
         }
         if drained {
-            close_drained(connection, subflow, at.now);
+            close_drained(connection, subflow, cx.now);
         }
     }
 
-    fn on_duplicate_ack(&mut self, packet: &Packet, at: &mut At<'_>) {
-        let now = at.now;
+    fn on_duplicate_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        let now = cx.now;
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -199,7 +199,7 @@ impl Host {
                     &sacked,
                     now,
                 );
-                subflow.arm(packet.slot, at);
+                subflow.arm(packet.slot, cx);
             }
         }
         on_copies(connection, subflow, profile, packet, sacked.delivered == 0, now);
@@ -217,7 +217,7 @@ impl Host {
             on_news(connection, subflow, profile, &news);
         }
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
-            lose_overtaken(connection, subflow, profile, packet.slot, at);
+            lose_overtaken(connection, subflow, profile, packet.slot, cx);
         }
         let marked = marked_by_duplicate(connection.echo, packet.flags);
         let marked_and_new = marked.min(sacked.delivered);
@@ -243,7 +243,7 @@ impl Host {
             }
             Recovery::Sack | Recovery::Rack => {}
         }
-        enter_if_lost(connection, subflow, profile, packet.slot, at);
+        enter_if_lost(connection, subflow, profile, packet.slot, cx);
         if subflow.prr_active {
             let delivered = if profile.recovery == Recovery::NewReno {
                 1
@@ -256,11 +256,11 @@ impl Host {
 
     /// An acknowledgement with nothing new although nothing is outstanding: it says that what was sent again had arrived.
     #[cold]
-    fn on_late_duplicate(&mut self, packet: &Packet, at: &mut At<'_>) {
+    fn on_late_duplicate(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         let connection = &mut self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        on_copies(connection, subflow, profile, packet, true, at.now);
+        on_copies(connection, subflow, profile, packet, true, cx.now);
     }
 }
 
@@ -278,7 +278,7 @@ fn on_copies(
     if subflow.tlp_high_seq != 0 && nothing_new {
         on_probe_acknowledged(connection, subflow, subflow.una, true, now);
     }
-    if packet.flags & DUPLICATE != 0 && profile.recovery == Recovery::Rack {
+    if packet.flags & DSACK != 0 && profile.recovery == Recovery::Rack {
         on_duplicate(connection, subflow, packet);
     }
 }
@@ -390,7 +390,7 @@ fn sent_again(
         return None;
     }
     let undo = &subflow.undo;
-    let sent = if packet.flags & AGAIN != 0 {
+    let sent = if packet.flags & RETRANSMIT != 0 {
         // Of several copies it may be an earlier one; sooner than ever it cannot be the last.
         let last = acked.head_again;
         (last != u64::MAX && now - last >= subflow.rtt.least_or_none()).then_some(last)

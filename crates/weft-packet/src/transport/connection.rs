@@ -18,9 +18,9 @@ pub const UNLIMITED: u32 = u32::MAX;
 // Each switch says another thing; none excludes another.
 #[allow(clippy::struct_excessive_bools)]
 pub struct Connection {
-    /// Index of the flow in the setup.
+    /// Index of the flow in the configuration.
     pub flow: u32,
-    /// Index of the transport in the setup.
+    /// Index of the transport in the configuration.
     pub transport: u32,
     /// Its subflows are `first .. first + windows.len()` at this host.
     pub first: u32,

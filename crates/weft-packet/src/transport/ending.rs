@@ -2,7 +2,7 @@
 
 use weft_cc::CongestionControl;
 
-use crate::engine::At;
+use crate::engine::Context;
 
 use super::connection::UNLIMITED;
 use super::host::Host;
@@ -10,7 +10,7 @@ use super::subflow::{State, SubflowSender};
 
 impl Host {
     /// The application has no more data.
-    pub(super) fn stop(&mut self, flow: u32, at: &mut At<'_>) {
+    pub(super) fn stop(&mut self, flow: u32, cx: &mut Context<'_>) {
         let Some(&index) = self.sender_of_flow.get(&flow) else {
             return;
         };
@@ -24,14 +24,14 @@ impl Host {
                 .map_or(connection.next, |it| it.written.max(connection.next));
             connection.written = connection.total;
             connection.last_len = mss as u16;
-            connection.start_to_close(at);
-            self.send_end(index, at);
+            connection.start_to_close(cx);
+            self.send_end(index, cx);
         }
-        self.finish_if_done(index, at);
+        self.finish_if_done(index, cx);
     }
 
     /// Closes a connection whose data is all acknowledged. Is it over?
-    pub(super) fn finish_if_done(&mut self, index: u32, at: &mut At<'_>) -> bool {
+    pub(super) fn finish_if_done(&mut self, index: u32, cx: &mut Context<'_>) -> bool {
         let connection = &self.connections[index as usize];
         if connection.una != connection.total || connection.total == UNLIMITED {
             return false;
@@ -46,11 +46,11 @@ impl Host {
         }
         let connection = &mut self.connections[index as usize];
         if connection.traced {
-            self.end_trace(index, at.now);
+            self.end_trace(index, cx.now);
         }
         let connection = &mut self.connections[index as usize];
-        connection.finished = at.now;
-        connection.note_suppression(at.now);
+        connection.finished = cx.now;
+        connection.note_suppression(cx.now);
         connection.reinject = std::collections::VecDeque::new();
         connection.queues = None;
         let first = connection.first as usize;
@@ -69,7 +69,7 @@ impl Host {
             self.end_watch(index);
         }
         self.ended.push(index);
-        self.acknowledged(flow, at);
+        self.acknowledged(flow, cx);
         true
     }
 }

@@ -4,14 +4,14 @@
 
 use weft_paths::SubflowDirection;
 
-use crate::engine::At;
-use crate::engine::packet::{ACK, BARE, LAST, PROTECTED, Packet, SYN};
+use crate::engine::Context;
+use crate::engine::packet::{ACK, CONTROL_ONLY, LAST, PROTECTED, Packet, SYN};
 
 use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
 
 /// The last acknowledgement of a handshake, or of a close.
-pub const HANDSHAKE_DONE: u16 = SYN | BARE;
+pub const HANDSHAKE_DONE: u16 = SYN | CONTROL_ONLY;
 /// A FIN.
 const FIN: u16 = HANDSHAKE_DONE | LAST;
 /// What answers it.
@@ -19,46 +19,46 @@ const FIN_ACK: u16 = FIN | ACK;
 
 impl Connection {
     /// No new data is left: subflows close, if the profile has them do so and they have not begun.
-    pub fn start_to_close(&mut self, at: &mut At<'_>) {
+    pub fn start_to_close(&mut self, cx: &mut Context<'_>) {
         if self.closes_until == u64::MAX {
-            self.closes_until = at.now;
-            at.set_timer(at.now, timer_key(TimerKind::Close, self.first));
+            self.closes_until = cx.now;
+            cx.set_timer(cx.now, timer_key(TimerKind::Close, self.first));
         }
     }
 }
 
 impl Host {
     /// All data has been handed out: subflow 0 closes now, the others within the time in which they joined.
-    pub(super) fn close(&mut self, slot: u32, at: &mut At<'_>) {
+    pub(super) fn close(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &self.subflows[slot as usize];
         let (index, connection) = (subflow.index, &mut self.connections[subflow.connection as usize]);
         let (flow, subflows) = (connection.flow, connection.windows.len() as u32);
         if index == 0 {
             let transport = &self.shared.transports[connection.transport as usize];
-            connection.closes_until = at.now + transport.profile.join_delay.0;
+            connection.closes_until = cx.now + transport.profile.join_delay.0;
         }
         if subflow.stats.established != u64::MAX {
-            self.send_bare(flow, index, FIN, at);
+            self.send_bare(flow, index, FIN, cx);
         }
         if index == 0 {
             for other in 1..subflows {
                 let delay = self.join_delay(flow, other, 0x636C_6F73);
-                at.set_timer(at.now + delay, timer_key(TimerKind::Close, slot + other));
+                cx.set_timer(cx.now + delay, timer_key(TimerKind::Close, slot + other));
             }
         }
     }
 
     /// Answers what asks for an answer.
-    pub(super) fn on_bare(&self, packet: &Packet, at: &mut At<'_>) {
+    pub(super) fn on_bare(&self, packet: &Packet, cx: &mut Context<'_>) {
         match packet.flags & !PROTECTED {
-            FIN => self.send_bare(packet.lo, packet.hi, FIN_ACK, at),
-            FIN_ACK => self.send_bare(packet.lo, packet.hi, HANDSHAKE_DONE, at),
+            FIN => self.send_bare(packet.lo, packet.hi, FIN_ACK, cx),
+            FIN_ACK => self.send_bare(packet.lo, packet.hi, HANDSHAKE_DONE, cx),
             _ => {}
         }
     }
 
     /// Sends a packet of this kind to the other end of a flow's subflow.
-    pub(super) fn send_bare(&self, flow: u32, subflow: u32, kind: u16, at: &mut At<'_>) {
+    pub(super) fn send_bare(&self, flow: u32, subflow: u32, kind: u16, cx: &mut Context<'_>) {
         let shared = &self.shared;
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
@@ -74,7 +74,7 @@ impl Host {
         let route = shared.route(spec.transport, way, here, there).unwrap_or_default();
         let profile = &transport.profile;
         let protected = if profile.protect_handshake { PROTECTED } else { 0 };
-        at.send(&Packet {
+        cx.send(&Packet {
             route,
             lo: flow,
             hi: subflow,

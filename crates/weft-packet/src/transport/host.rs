@@ -7,12 +7,12 @@ use weft_fabric::Fabric;
 use weft_run::{JobRecord, Sample, TransportConfig};
 use weft_traffic::{Flow, FlowGenerator};
 
-use crate::engine::packet::{BARE, CWR, DATA, PROTECTED, Packet, SYN};
+use crate::config::{NicConfig, Offload};
+use crate::engine::packet::{CONTROL_ONLY, CWR, DATA, PROTECTED, Packet, SYN};
 use crate::engine::prefetch::prefetch;
 use crate::engine::route::HopBits;
-use crate::engine::{At, Endpoint};
-use crate::paths::Dead;
-use crate::setup::{Nic, Offload};
+use crate::engine::{Context, Endpoint};
+use crate::paths::DownLinks;
 
 use super::connection::Connection;
 use super::joining::{CONFIRM, END};
@@ -41,11 +41,11 @@ pub struct Shared {
     /// How routes are packed.
     pub hops: HopBits,
     /// The hosts' cards.
-    pub nic: Option<Nic>,
+    pub nic: Option<NicConfig>,
     /// What is left to them.
     pub offload: Offload,
     /// Links that routing avoids.
-    pub down_links: Dead,
+    pub down_links: DownLinks,
     /// Seed of all random streams.
     pub seed: u64,
 }
@@ -125,28 +125,28 @@ pub struct Host {
 
 impl Endpoint for Host {
     #[inline(always)]
-    fn on_packet(&mut self, packet: &Packet, at: &mut At<'_>) {
+    fn on_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         if packet.flags & DATA != 0 {
-            self.on_data(packet, at);
+            self.on_data(packet, cx);
         } else if packet.flags & SYN == 0 {
-            self.on_ack(packet, at);
-        } else if packet.flags & BARE != 0 {
-            self.on_bare(packet, at);
+            self.on_ack(packet, cx);
+        } else if packet.flags & CONTROL_ONLY != 0 {
+            self.on_bare(packet, cx);
         } else if packet.flags == HANDOVER {
-            self.on_handover(packet, at);
+            self.on_handover(packet, cx);
         } else {
             match packet.flags & !PROTECTED {
-                SYN => self.on_syn(packet, at),
-                CONFIRM => self.on_confirm(packet, at),
-                END => self.on_end(packet, at),
-                flags if flags & CWR != 0 => self.on_confirmed(packet, at),
-                _ => self.on_syn_ack(packet, at),
+                SYN => self.on_syn(packet, cx),
+                CONFIRM => self.on_confirm(packet, cx),
+                END => self.on_end(packet, cx),
+                flags if flags & CWR != 0 => self.on_confirmed(packet, cx),
+                _ => self.on_syn_ack(packet, cx),
             }
         }
     }
 
     #[inline(always)]
-    fn expect(&self, packet: &Packet) {
+    fn prefetch(&self, packet: &Packet) {
         if packet.flags & DATA != 0 {
             self.subflow_receivers
                 .get(packet.slot as usize)
@@ -161,7 +161,7 @@ impl Endpoint for Host {
     }
 
     #[inline(always)]
-    fn expect_more(&self, packet: &Packet) {
+    fn prefetch_indirect(&self, packet: &Packet) {
         if packet.flags & DATA != 0 {
             if let Some(receiver) = self.subflow_receivers.get(packet.slot as usize) {
                 receiver.out_of_order.prefetch();
@@ -176,21 +176,21 @@ impl Endpoint for Host {
         }
     }
 
-    fn on_timer(&mut self, key: u64, at: &mut At<'_>) {
+    fn on_timer(&mut self, key: u64, cx: &mut Context<'_>) {
         let index = key as u32;
         match key >> 32 {
-            0 => self.open(index, at),
-            1 => self.stop(index, at),
-            2 => self.join(index, at),
-            3 => self.subflow_timer(index, at),
-            4 => self.delayed_ack_timer(index, at),
-            6 => self.begin(index, at),
-            7 => self.close(index, at),
-            8 => self.nic_has_room(index, at),
-            9 => self.pace_is_due(index, at),
-            10 => self.write(index, at),
-            11 => self.look_at_paths(index, at),
-            _ => self.sample(index, at),
+            0 => self.open(index, cx),
+            1 => self.stop(index, cx),
+            2 => self.join(index, cx),
+            3 => self.subflow_timer(index, cx),
+            4 => self.delayed_ack_timer(index, cx),
+            6 => self.begin(index, cx),
+            7 => self.close(index, cx),
+            8 => self.nic_has_room(index, cx),
+            9 => self.pace_is_due(index, cx),
+            10 => self.write(index, cx),
+            11 => self.look_at_paths(index, cx),
+            _ => self.sample(index, cx),
         }
     }
 }
@@ -283,51 +283,51 @@ impl Host {
 
     /// Data arrived.
     #[inline(always)]
-    fn on_data(&mut self, packet: &Packet, at: &mut At<'_>) {
+    fn on_data(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let receiver = &mut self.subflow_receivers[packet.slot as usize];
         let assembly = &mut self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[assembly.transport as usize].profile;
         if receiver.needs_ack_before_ce_change(packet) {
-            at.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
+            cx.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
         }
         let len = u64::from(packet.size) - u64::from(profile.header);
-        match receiver.on_data(packet, len, at.now, assembly, profile) {
+        match receiver.on_data(packet, len, cx.now, assembly, profile) {
             AckDecision::Now(lo, hi) => {
-                at.send(&receiver.acknowledge(&assembly.chunks, lo, hi, profile));
+                cx.send(&receiver.acknowledge(&assembly.chunks, lo, hi, profile));
             }
             AckDecision::Soon => {
                 if receiver.merges(self.shared.offload.gro, profile.mss) {
-                    receiver.acknowledge_by(at.now + self.shared.offload.gro.0, packet.slot, at);
+                    receiver.acknowledge_by(cx.now + self.shared.offload.gro.0, packet.slot, cx);
                 } else {
-                    at.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
+                    cx.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
                 }
             }
             AckDecision::Delay => {
                 if receiver.deadline == u64::MAX {
-                    receiver.acknowledge_by(at.now + profile.delayed_ack_timeout.0, packet.slot, at);
+                    receiver.acknowledge_by(cx.now + profile.delayed_ack_timeout.0, packet.slot, cx);
                 }
             }
         }
         if assembly.bytes >= assembly.notify_at {
             let assembly = receiver.connection;
-            self.at_due(assembly, at);
+            self.at_due(assembly, cx);
         }
     }
 
-    fn delayed_ack_timer(&mut self, slot: u32, at: &mut At<'_>) {
+    fn delayed_ack_timer(&mut self, slot: u32, cx: &mut Context<'_>) {
         let receiver = &mut self.subflow_receivers[slot as usize];
-        if at.now != receiver.timer {
+        if cx.now != receiver.timer {
             return;
         }
         receiver.timer = std::mem::replace(&mut receiver.second_timer, u64::MAX);
-        if receiver.deadline > at.now {
+        if receiver.deadline > cx.now {
             if receiver.deadline != u64::MAX {
-                receiver.acknowledge_by(receiver.deadline, slot, at);
+                receiver.acknowledge_by(receiver.deadline, slot, cx);
             }
             return;
         }
         let assembly = &self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[assembly.transport as usize].profile;
-        at.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
+        cx.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::At;
+use crate::engine::Context;
 use crate::engine::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
 
 use super::host::{Host, TimerKind, timer_key};
@@ -23,37 +23,37 @@ pub fn join_at(after: u64, mss: u32, confirmed: bool) -> u32 {
 impl Host {
     /// The further subflows of a connection join, each after a time of its own.
     #[cold]
-    pub(super) fn open_joins(&mut self, index: u32, at: &mut At<'_>) {
+    pub(super) fn open_joins(&mut self, index: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         connection.join_at = u32::MAX;
-        connection.joined = at.now;
+        connection.joined = cx.now;
         let (flow, first, subflows) = (connection.flow, connection.first, connection.windows.len() as u32);
         // Numbered in the order in which they start, which is that of turns.
         let delays = (1..subflows).map(|other| self.join_delay(flow, other, 0x6A6F_696E));
         let mut delays: Vec<u64> = delays.collect();
         delays.sort_unstable();
         for (other, delay) in (1..subflows).zip(delays) {
-            at.set_timer(at.now + delay, timer_key(TimerKind::Join, first + other));
+            cx.set_timer(cx.now + delay, timer_key(TimerKind::Join, first + other));
         }
     }
 
     /// A join is due, unless its subflow is set aside: it then joins when it is wanted.
-    pub(super) fn join(&mut self, slot: u32, at: &mut At<'_>) {
+    pub(super) fn join(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &self.subflows[slot as usize];
         if subflow.blocked & NOT_SELECTED == 0 && subflow.state == State::Closed {
-            self.send_syn(slot, at);
+            self.send_syn(slot, cx);
         }
     }
 
     /// A join's SYN/ACK arrived, or its confirmation timed out: it is confirmed, and carries no data before the other end has
     /// acknowledged that ("Host A ... MUST NOT send data ... until it receives an ACK", RFC 8684, section 3.2).
-    pub(super) fn confirm(&mut self, slot: u32, at: &mut At<'_>) {
+    pub(super) fn confirm(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         subflow.state = State::PreEstablished;
-        subflow.arm(slot, at);
-        at.send(&Packet {
+        subflow.arm(slot, cx);
+        cx.send(&Packet {
             route: subflow.route,
             slot: subflow.peer,
             lo: connection.flow,
@@ -65,13 +65,13 @@ impl Host {
     }
 
     /// The other end confirms a join.
-    pub(super) fn on_confirm(&mut self, packet: &Packet, at: &mut At<'_>) {
+    pub(super) fn on_confirm(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let Some(receiver) = self.subflow_receivers.get(packet.slot as usize) else {
             return;
         };
         let assembly = &self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[assembly.transport as usize].profile;
-        at.send(&Packet {
+        cx.send(&Packet {
             route: receiver.route,
             slot: receiver.peer,
             lo: packet.lo,
@@ -83,14 +83,14 @@ impl Host {
     }
 
     /// A join's confirmation was acknowledged: it may carry data.
-    pub(super) fn on_confirmed(&mut self, packet: &Packet, at: &mut At<'_>) {
+    pub(super) fn on_confirmed(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         if self.subflows[packet.slot as usize].state == State::PreEstablished {
-            self.establish(packet.slot, at);
+            self.establish(packet.slot, cx);
         }
     }
 
     /// Tells the other end that a stopped flow has no more than what was sent.
-    pub(super) fn send_end(&mut self, index: u32, at: &mut At<'_>) {
+    pub(super) fn send_end(&mut self, index: u32, cx: &mut Context<'_>) {
         let connection = &self.connections[index as usize];
         let subflow = &self.subflows[connection.first as usize];
         if connection.una == connection.total || subflow.peer == u32::MAX {
@@ -101,7 +101,7 @@ impl Host {
             // No acknowledgement waits.
             return;
         }
-        at.send(&Packet {
+        cx.send(&Packet {
             route: subflow.route,
             slot: subflow.peer,
             chunk: connection.total,
@@ -114,7 +114,7 @@ impl Host {
     }
 
     /// A stopped flow announces its end: delayed acknowledgements are sent, and the one that completes the data is not delayed.
-    pub(super) fn on_end(&mut self, packet: &Packet, at: &mut At<'_>) {
+    pub(super) fn on_end(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let shared = Arc::clone(&self.shared);
         let Some(&assembly) = self.receiver_of_flow.get(&packet.lo) else {
             return;
@@ -128,7 +128,7 @@ impl Host {
             };
             let receiver = &mut self.subflow_receivers[receiver as usize];
             if receiver.unacked > 0 {
-                at.send(&receiver.acknowledge(&it.chunks, 0, 0, &transport.profile));
+                cx.send(&receiver.acknowledge(&it.chunks, 0, 0, &transport.profile));
             }
         }
     }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use weft_run::LatencyRecord;
 use weft_spec::Time;
 
-use crate::engine::At;
+use crate::engine::Context;
 
 use super::host::{Host, Shared};
 
@@ -97,19 +97,19 @@ impl Host {
 
     /// A data packet arrived at a receiving half that has the bytes that were due.
     #[cold]
-    pub(super) fn at_due(&mut self, assembly: u32, at: &mut At<'_>) {
+    pub(super) fn at_due(&mut self, assembly: u32, cx: &mut Context<'_>) {
         let assembly = &mut self.connection_receivers[assembly as usize];
         let flow = assembly.flow;
         let due = match self.latencies.delivered.get_mut(&flow) {
             Some(delivered) => {
-                delivered.times.note(assembly.chunks.next(), at.now);
+                delivered.times.note(assembly.chunks.next(), cx.now);
                 &mut delivered.due
             }
             None => &mut assembly.notify_at,
         };
         if assembly.bytes >= *due {
             *due = u64::MAX;
-            self.delivered(flow, at);
+            self.delivered(flow, cx);
         }
     }
 

@@ -8,8 +8,8 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::At;
-use crate::setup::Nic;
+use crate::config::NicConfig;
+use crate::engine::Context;
 
 use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
@@ -20,7 +20,7 @@ const QUANTUM: u32 = 2;
 
 /// The subflows of a host that wait for its ports.
 pub struct Lines {
-    nic: Option<Nic>,
+    nic: Option<NicConfig>,
     /// Might any subflow be paced?
     paces: bool,
     /// Does data leave in bursts?
@@ -43,7 +43,7 @@ struct Line {
 
 impl Lines {
     /// Nobody waits.
-    pub fn new(nic: Option<Nic>, tso: bool, paces: bool) -> Self {
+    pub fn new(nic: Option<NicConfig>, tso: bool, paces: bool) -> Self {
         Self {
             nic,
             paces,
@@ -60,9 +60,9 @@ impl Lines {
         connection: &Connection,
         subflow: &mut SubflowSender,
         slot: u32,
-        at: &mut At<'_>,
+        cx: &mut Context<'_>,
     ) -> bool {
-        !self.gates || self.lets_pass(connection, subflow, slot, at)
+        !self.gates || self.lets_pass(connection, subflow, slot, cx)
     }
 
     fn lets_pass(
@@ -70,18 +70,18 @@ impl Lines {
         connection: &Connection,
         subflow: &mut SubflowSender,
         slot: u32,
-        at: &mut At<'_>,
+        cx: &mut Context<'_>,
     ) -> bool {
         if subflow.burst_left > 0 {
             // It was handed over whole.
             subflow.burst_left -= 1;
             if self.paces {
-                connection.pace(subflow, at.now);
+                connection.pace(subflow, cx.now);
             }
             return true;
         }
         let burst = if self.tso {
-            connection.burst(subflow, at.now)
+            connection.burst(subflow, cx.now)
         } else {
             Some(1)
         };
@@ -89,14 +89,14 @@ impl Lines {
             subflow.blocked |= TSO_DEFERRED;
             return false;
         };
-        if self.paces && !subflow.keeps_pace(slot, at) {
+        if self.paces && !subflow.keeps_pace(slot, cx) {
             return false;
         }
-        let passes = self.nic.is_none_or(|nic| self.has_room(nic, subflow, slot, at));
+        let passes = self.nic.is_none_or(|nic| self.has_room(nic, subflow, slot, cx));
         if passes {
             subflow.burst_left = burst - 1;
             if self.paces {
-                connection.pace(subflow, at.now);
+                connection.pace(subflow, cx.now);
             }
         }
         passes
@@ -111,23 +111,29 @@ impl Lines {
         }
     }
 
-    fn has_room(&mut self, nic: Nic, subflow: &mut SubflowSender, slot: u32, at: &mut At<'_>) -> bool {
+    fn has_room(
+        &mut self,
+        nic: NicConfig,
+        subflow: &mut SubflowSender,
+        slot: u32,
+        cx: &mut Context<'_>,
+    ) -> bool {
         if subflow.blocked & THROTTLED != 0 {
             return false;
         }
-        let port = at.port_of(subflow.route);
+        let port = cx.port_of(subflow.route);
         if self.ports.len() <= port as usize {
             self.ports.resize_with(port as usize + 1, Line::default);
         }
         let line = &mut self.ports[port as usize];
-        let full = at.held_until(subflow.route, nic.limit) > at.now;
+        let full = cx.drain_time(subflow.route, nic.bql_limit) > cx.now;
         match &mut line.turn {
             Some((whose, left)) if *whose == slot => {
                 if !full && *left > 0 {
                     *left -= 1;
                     return true;
                 }
-                if nic.in_turn {
+                if nic.fair {
                     line.waiting.push_back(slot);
                 } else {
                     line.waiting.push_front(slot);
@@ -140,8 +146,8 @@ impl Lines {
         if !line.woken {
             line.woken = true;
             // Woken for half of what fits, not for each packet, as a card reports completions together.
-            let half = at.held_until(subflow.route, nic.limit / 2);
-            at.set_timer(half, timer_key(TimerKind::NicReady, port));
+            let half = cx.drain_time(subflow.route, nic.bql_limit / 2);
+            cx.set_timer(half, timer_key(TimerKind::NicReady, port));
         }
         false
     }
@@ -149,23 +155,23 @@ impl Lines {
 
 impl Host {
     /// Port `port` has room again: waiting subflows send in turn until it is full.
-    pub(super) fn nic_has_room(&mut self, port: u32, at: &mut At<'_>) {
+    pub(super) fn nic_has_room(&mut self, port: u32, cx: &mut Context<'_>) {
         let (port, Some(nic)) = (port as usize, self.qdisc.nic) else {
             return;
         };
         while let Some(&slot) = self.qdisc.ports[port].waiting.front() {
             let subflow = &mut self.subflows[slot as usize];
-            if at.held_until(subflow.route, nic.limit) > at.now {
-                let half = at.held_until(subflow.route, nic.limit / 2);
-                at.set_timer(half, timer_key(TimerKind::NicReady, port as u32));
+            if cx.drain_time(subflow.route, nic.bql_limit) > cx.now {
+                let half = cx.drain_time(subflow.route, nic.bql_limit / 2);
+                cx.set_timer(half, timer_key(TimerKind::NicReady, port as u32));
                 return;
             }
             subflow.blocked &= !THROTTLED;
             let connection = subflow.connection;
             let line = &mut self.qdisc.ports[port];
             line.waiting.pop_front();
-            line.turn = Some((slot, if nic.in_turn { QUANTUM } else { u32::MAX }));
-            self.pump(connection, slot, at);
+            line.turn = Some((slot, if nic.fair { QUANTUM } else { u32::MAX }));
+            self.pump(connection, slot, cx);
             self.qdisc.ports[port].turn = None;
         }
         self.qdisc.ports[port].woken = false;

@@ -6,7 +6,7 @@
 
 use weft_spec::Time;
 
-use crate::engine::At;
+use crate::engine::Context;
 
 use super::connection::Connection;
 use super::host::{TimerKind, timer_key};
@@ -75,12 +75,12 @@ impl SubflowReceiver {
 
     /// An acknowledgement is due by then.
     #[inline(always)]
-    pub fn acknowledge_by(&mut self, deadline: u64, slot: u32, at: &mut At<'_>) {
+    pub fn acknowledge_by(&mut self, deadline: u64, slot: u32, cx: &mut Context<'_>) {
         self.deadline = deadline;
         if self.timer > deadline {
             self.second_timer = self.timer;
             self.timer = deadline;
-            at.set_timer(deadline, timer_key(TimerKind::DelayedAck, slot));
+            cx.set_timer(deadline, timer_key(TimerKind::DelayedAck, slot));
         }
     }
 }

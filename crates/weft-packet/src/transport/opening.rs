@@ -6,7 +6,7 @@ use weft_cc::{CongestionControl, Window};
 use weft_paths::{PathPolicy, SubflowDirection, draw};
 use weft_spec::Profile;
 
-use crate::engine::At;
+use crate::engine::Context;
 use crate::engine::packet::{ACK, PROTECTED, Packet, SYN};
 
 use super::connection::{Connection, UNLIMITED};
@@ -24,7 +24,7 @@ use super::wandering::Wandering;
 
 impl Host {
     /// A flow starts: subflow 0's SYN is sent.
-    pub(super) fn open(&mut self, flow: u32, at: &mut At<'_>) {
+    pub(super) fn open(&mut self, flow: u32, cx: &mut Context<'_>) {
         let shared = &self.shared;
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
@@ -70,7 +70,7 @@ impl Host {
             look_at_all: false,
             awaits_join: false,
             closes_until: if profile.full_handshakes { u64::MAX } else { 0 },
-            opened: at.now,
+            opened: cx.now,
             established: u64::MAX,
             finished: u64::MAX,
             reinjected: 0,
@@ -107,18 +107,18 @@ impl Host {
         }
         self.sender_of_flow.insert(flow, index);
         let (paced, watching) = (spec.rate.is_some(), transport.paths.path_monitor());
-        self.place_probes(index, at);
+        self.place_probes(index, cx);
         if let Some(watching) = watching {
-            self.begin_to_watch(index, &watching, at);
+            self.begin_to_watch(index, &watching, cx);
         }
-        self.send_syn(first, at);
+        self.send_syn(first, cx);
         if paced {
-            self.write(flow, at);
+            self.write(flow, cx);
         }
     }
 
     /// Sends a subflow's SYN, the first time or again.
-    pub(super) fn send_syn(&mut self, slot: u32, at: &mut At<'_>) {
+    pub(super) fn send_syn(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection as usize];
         if connection.finished != u64::MAX {
@@ -126,11 +126,11 @@ impl Host {
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
         if subflow.stats.syn_timeouts == 0 {
-            subflow.syn_sent = at.now;
+            subflow.syn_sent = cx.now;
         }
         subflow.state = State::SynSent;
-        subflow.arm(slot, at);
-        at.send(&Packet {
+        subflow.arm(slot, cx);
+        cx.send(&Packet {
             route: subflow.route,
             slot,
             seq: subflow.path_selector.as_ref().map_or(0, |it| it.turns()),
@@ -144,7 +144,7 @@ impl Host {
     }
 
     /// A subflow is opened, or its SYN/ACK was late or lost.
-    pub(super) fn on_syn(&mut self, packet: &Packet, at: &mut At<'_>) {
+    pub(super) fn on_syn(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let (flow, index) = (packet.lo, packet.hi);
         let shared = Arc::clone(&self.shared);
         let spec = shared.flow(flow);
@@ -207,7 +207,7 @@ impl Host {
             }
             put(receivers, free, it)
         });
-        at.send(&Packet {
+        cx.send(&Packet {
             route: self.subflow_receivers[receiver as usize].route,
             slot: packet.slot,
             seq: receiver,
@@ -223,7 +223,7 @@ impl Host {
     /// A SYN/ACK arrived. Which SYN it answers its number tells, as a timestamp would; without those, an answer to a SYN sent twice
     /// gives no sample (Karn). "If the SYN or SYN/ACK is lost, the initial window [...] MUST be one segment" (RFC 5681, section 3.1);
     /// Linux allows for one loss, and for a late answer to the first SYN (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
-    pub(super) fn on_syn_ack(&mut self, packet: &Packet, at: &mut At<'_>) {
+    pub(super) fn on_syn_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         if subflow.state != State::SynSent {
             return;
@@ -236,7 +236,7 @@ impl Host {
         if profile.sample_handshake_rtt && (profile.timestamps || timeouts == 0) {
             subflow
                 .rtt
-                .sample(at.now - syn_sent_at(subflow, packet.chunk.into(), profile));
+                .sample(cx.now - syn_sent_at(subflow, packet.chunk.into(), profile));
             let rtt = subflow.rtt.srtt() as f64 * 1e-12;
             connection.windows[s].srtt = rtt;
             connection.windows[s].min_rtt = rtt;
@@ -245,14 +245,14 @@ impl Host {
             connection.windows[s].cwnd = 1.0;
         }
         if s > 0 && profile.confirmed_joins {
-            self.confirm(packet.slot, at);
+            self.confirm(packet.slot, cx);
         } else {
-            self.establish(packet.slot, at);
+            self.establish(packet.slot, cx);
         }
     }
 
     /// A subflow may carry data; after subflow 0 the others join.
-    pub(super) fn establish(&mut self, slot: u32, at: &mut At<'_>) {
+    pub(super) fn establish(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
@@ -261,35 +261,35 @@ impl Host {
         let s = subflow.index as usize;
         subflow.state = State::Open;
         subflow.deadline = u64::MAX;
-        subflow.stats.established = at.now;
+        subflow.stats.established = cx.now;
         connection.windows[s].established = true;
         connection.cc.on_open(&mut connection.windows, s);
-        connection.note_suppression(at.now);
+        connection.note_suppression(cx.now);
         connection.look_at_all = true;
         connection.awaits_join =
             profile.turn_waits_for_join && connection.windows.iter().any(|w| !w.established);
         if s == 0 {
-            connection.established = at.now;
+            connection.established = cx.now;
             if connection.join_at == 0 {
-                self.open_joins(index, at);
+                self.open_joins(index, cx);
             }
         } else {
-            self.take_over(index, at.now);
+            self.take_over(index, cx.now);
         }
         if full_handshakes {
             let flow = self.connections[index as usize].flow;
-            self.send_bare(flow, s as u32, HANDSHAKE_DONE, at);
+            self.send_bare(flow, s as u32, HANDSHAKE_DONE, cx);
         }
-        self.pump(index, slot, at);
+        self.pump(index, slot, cx);
     }
 
     /// A SYN, or the confirmation of a join, was not answered. The first SYNs are sent again at equal intervals if the profile says
     /// so, as by Linux since 6.5.
-    pub(super) fn syn_timed_out(&mut self, slot: u32, at: &mut At<'_>) {
+    pub(super) fn syn_timed_out(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         if subflow.state == State::PreEstablished {
             subflow.rtt.back_off();
-            self.confirm(slot, at);
+            self.confirm(slot, cx);
             return;
         }
         let connection = &self.connections[subflow.connection as usize];
@@ -298,7 +298,7 @@ impl Host {
         if subflow.stats.syn_timeouts > profile.syn_linear_timeouts.into() {
             subflow.rtt.back_off();
         }
-        self.send_syn(slot, at);
+        self.send_syn(slot, cx);
     }
 
     /// A uniformly random time up to `join_delay`, of a stream for each purpose.

@@ -2,7 +2,7 @@
 
 use weft_cc::{Algorithm, CongestionControl, Window};
 
-use crate::engine::At;
+use crate::engine::Context;
 
 use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
@@ -50,27 +50,27 @@ impl Connection {
 
 impl SubflowSender {
     /// Does its pace let a packet leave? If not, it waits for the time when it does.
-    pub fn keeps_pace(&mut self, slot: u32, at: &mut At<'_>) -> bool {
+    pub fn keeps_pace(&mut self, slot: u32, cx: &mut Context<'_>) -> bool {
         if self.blocked & THROTTLED != 0 {
             return false;
         }
-        if self.earliest_departure <= at.now {
+        if self.earliest_departure <= cx.now {
             return true;
         }
         self.blocked |= THROTTLED;
-        at.set_timer(self.earliest_departure, timer_key(TimerKind::Pace, slot));
+        cx.set_timer(self.earliest_departure, timer_key(TimerKind::Pace, slot));
         false
     }
 }
 
 impl Host {
     /// The next packet of a paced subflow may leave.
-    pub(super) fn pace_is_due(&mut self, slot: u32, at: &mut At<'_>) {
+    pub(super) fn pace_is_due(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if subflow.blocked & THROTTLED != 0 && subflow.earliest_departure == at.now {
+        if subflow.blocked & THROTTLED != 0 && subflow.earliest_departure == cx.now {
             subflow.blocked &= !THROTTLED;
             let connection = subflow.connection;
-            self.pump(connection, slot, at);
+            self.pump(connection, slot, cx);
         }
     }
 }

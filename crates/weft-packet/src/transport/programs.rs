@@ -6,7 +6,7 @@ use weft_run::JobRecord;
 use weft_spec::Time;
 use weft_traffic::{Action, Flow, OnDelivered};
 
-use crate::engine::At;
+use crate::engine::Context;
 use crate::engine::packet::{LAST, PROTECTED, Packet, SYN};
 
 use super::host::{Host, Shared, TimerKind, timer_key};
@@ -72,25 +72,25 @@ impl Shared {
 
 impl Host {
     /// All data of a flow that this host sends is acknowledged.
-    pub(super) fn acknowledged(&mut self, flow: u32, at: &mut At<'_>) {
+    pub(super) fn acknowledged(&mut self, flow: u32, cx: &mut Context<'_>) {
         let class = self.shared.flow(flow).class as usize;
         if self.completions.len() <= class {
             self.completions.resize(class + 1, Vec::new());
         }
-        self.completions[class].push(at.now);
+        self.completions[class].push(cx.now);
         let Some((program, n)) = self.shared.origin(flow) else {
             return;
         };
-        let next = self.shared.generators[program as usize].on_acked(n, Time(at.now));
+        let next = self.shared.generators[program as usize].on_acked(n, Time(cx.now));
         if let Some((time, step)) = next
             && let Some(key) = self.shared.step_key(program, step)
         {
-            at.set_timer(time.0, key);
+            cx.set_timer(time.0, key);
         }
     }
 
     /// All data of a flow has arrived at this host.
-    pub(super) fn delivered(&mut self, flow: u32, at: &mut At<'_>) {
+    pub(super) fn delivered(&mut self, flow: u32, cx: &mut Context<'_>) {
         let Some((program, n)) = self.shared.origin(flow) else {
             return;
         };
@@ -98,25 +98,25 @@ impl Host {
             OnDelivered::Nothing => {}
             OnDelivered::Reply(answer) => {
                 if let Some(index) = self.shared.index(program, answer) {
-                    self.open(index, at);
+                    self.open(index, cx);
                 }
             }
-            OnDelivered::JobBlock(job) => self.block(program, job, at),
+            OnDelivered::JobBlock(job) => self.block(program, job, cx),
         }
     }
 
     /// A timer says that a job begins: `index` is job * programs + program.
-    pub(super) fn begin(&mut self, index: u32, at: &mut At<'_>) {
+    pub(super) fn begin(&mut self, index: u32, cx: &mut Context<'_>) {
         let programs = self.shared.generators.len() as u32;
-        self.begin_job(index % programs, index / programs, at);
+        self.begin_job(index % programs, index / programs, cx);
     }
 
     /// The job before this one's has ended at another host.
-    pub(super) fn on_handover(&mut self, packet: &Packet, at: &mut At<'_>) {
-        self.begin_job(packet.hi, packet.lo, at);
+    pub(super) fn on_handover(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        self.begin_job(packet.hi, packet.lo, cx);
     }
 
-    fn begin_job(&mut self, program: u32, number: u32, at: &mut At<'_>) {
+    fn begin_job(&mut self, program: u32, number: u32, cx: &mut Context<'_>) {
         let Some(job) = self.shared.generators[program as usize].job(number) else {
             return;
         };
@@ -124,7 +124,7 @@ impl Host {
         let record = JobRecord {
             generator: program,
             job: number,
-            start: Time(at.now),
+            start: Time(cx.now),
             end: None,
         };
         let running = RunningJob {
@@ -134,12 +134,12 @@ impl Host {
         self.running_jobs.insert((program, number), running);
         for request in job.first_request..job.first_request + servers {
             if let Some(index) = self.shared.index(program, request) {
-                self.open(index, at);
+                self.open(index, cx);
             }
         }
     }
 
-    fn block(&mut self, program: u32, number: u32, at: &mut At<'_>) {
+    fn block(&mut self, program: u32, number: u32, cx: &mut Context<'_>) {
         let Some(running) = self.running_jobs.get_mut(&(program, number)) else {
             return;
         };
@@ -147,16 +147,16 @@ impl Host {
         if running.left > 0 {
             return;
         }
-        running.record.end = Some(Time(at.now));
+        running.record.end = Some(Time(cx.now));
         self.jobs
             .extend(self.running_jobs.remove(&(program, number)).map(|it| it.record));
         let it = &self.shared.generators[program as usize];
-        let Some(next) = it.next_job(number, Time(at.now)) else {
+        let Some(next) = it.next_job(number, Time(cx.now)) else {
             return;
         };
         let Some(job) = it.job(next) else { return };
         if job.client == self.index {
-            self.begin_job(program, next, at);
+            self.begin_job(program, next, cx);
             return;
         }
         let shared = &self.shared;
@@ -175,7 +175,7 @@ impl Host {
         };
         // Whether routes fit was checked when the run was set up.
         let route = shared.route(number, way, here, there).unwrap_or_default();
-        at.send(&Packet {
+        cx.send(&Packet {
             route,
             lo: next,
             hi: program,

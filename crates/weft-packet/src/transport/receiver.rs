@@ -3,7 +3,7 @@
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
 
-use crate::engine::packet::{ACK, AGAIN, CE, COUNT_MASK, COUNT_SHIFT, CWR, DUPLICATE, ECE, LAST, Packet};
+use crate::engine::packet::{ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, DSACK, ECE, LAST, Packet, RETRANSMIT};
 use crate::engine::route::Route;
 
 use super::reassembly::{Chunks, RangeSet};
@@ -13,7 +13,7 @@ use super::wandering::Wandering;
 pub struct ConnectionReceiver {
     /// Index of the flow.
     pub flow: u32,
-    /// Index of the transport in the setup.
+    /// Index of the transport in the configuration.
     pub transport: u32,
     /// Chunks held.
     pub chunks: Chunks,
@@ -53,7 +53,7 @@ pub struct SubflowReceiver {
     pub ce: bool,
     /// Marks not echoed yet.
     pub marks: u32,
-    /// [`AGAIN`] and [`DUPLICATE`] as the next acknowledgement has them.
+    /// [`RETRANSMIT`] and [`DSACK`] as the next acknowledgement has them.
     pub ack_flags: u16,
     /// When the last data packet arrived.
     pub last_packet_at: u64,
@@ -136,7 +136,7 @@ impl SubflowReceiver {
         if ahead == 0 {
             // The timestamp echoed is that of the first segment since the last acknowledgement (RFC 7323, section 4.3).
             if self.unacked == 0 {
-                self.ack_flags = packet.flags & AGAIN;
+                self.ack_flags = packet.flags & RETRANSMIT;
             }
             if self.out_of_order.is_empty() {
                 self.next += len;
@@ -166,12 +166,12 @@ impl SubflowReceiver {
         // Out of order, duplicate, or filling a hole: acknowledged at once (RFC 5681, section 4.2).
         let start = self.next.wrapping_add_signed(i64::from(ahead));
         if ahead < 0 && start + len <= self.next {
-            self.ack_flags |= packet.flags & AGAIN | DUPLICATE;
+            self.ack_flags |= packet.flags & RETRANSMIT | DSACK;
             self.quick_acks_left = profile.quick_acks;
             return AckDecision::Now(0, 0);
         }
         if self.out_of_order.contains(start, start + len) {
-            self.ack_flags |= DUPLICATE;
+            self.ack_flags |= DSACK;
         }
         let (lo, hi) = self.out_of_order.insert(start.max(self.next), start + len);
         self.next = self.out_of_order.advance(self.next);
@@ -226,7 +226,7 @@ impl SubflowReceiver {
             }
         };
         let tells = self.ack_flags;
-        self.ack_flags &= AGAIN;
+        self.ack_flags &= RETRANSMIT;
         if let Some(wandering) = &mut self.path_selector {
             self.route = wandering.next(self.last_packet_at).unwrap_or(self.route);
         }

@@ -4,8 +4,8 @@
 use weft_cc::CongestionControl;
 use weft_spec::{Profile, Recovery};
 
-use crate::engine::At;
-use crate::engine::packet::{AGAIN, DUPLICATE, Packet};
+use crate::engine::Context;
+use crate::engine::packet::{DSACK, Packet, RETRANSMIT};
 
 use super::connection::Connection;
 use super::prr::Prr;
@@ -32,7 +32,7 @@ pub fn lose_overtaken(
     subflow: &mut SubflowSender,
     profile: &Profile,
     slot: u32,
-    at: &mut At<'_>,
+    cx: &mut Context<'_>,
 ) {
     let missing = subflow.state != State::Open || subflow.segments.sacked() >= subflow.dupack_threshold;
     if !missing && subflow.rack.is_of_scattered() {
@@ -42,12 +42,12 @@ pub fn lose_overtaken(
     let window = subflow
         .rack
         .window(subflow.segments.reordered(), missing, least, srtt);
-    let due = subflow.segments.lose_overtaken(window, at.now);
-    enter_if_lost(connection, subflow, profile, slot, at);
+    let due = subflow.segments.lose_overtaken(window, cx.now);
+    enter_if_lost(connection, subflow, profile, slot, cx);
     if due != u64::MAX {
         subflow.timer_purpose = TimerPurpose::ReorderTimeout;
-        let deadline = due.saturating_add(profile.timer_slack.0).max(at.now + 1);
-        subflow.set_deadline(deadline, slot, at);
+        let deadline = due.saturating_add(profile.timer_slack.0).max(cx.now + 1);
+        subflow.set_deadline(deadline, slot, cx);
     }
 }
 
@@ -58,10 +58,10 @@ pub fn enter_if_lost(
     subflow: &mut SubflowSender,
     profile: &Profile,
     slot: u32,
-    at: &mut At<'_>,
+    cx: &mut Context<'_>,
 ) {
     if subflow.state == State::Open && subflow.segments.any_lost() {
-        enter(connection, subflow, profile, slot, at);
+        enter(connection, subflow, profile, slot, cx);
     }
 }
 
@@ -71,7 +71,7 @@ fn enter(
     subflow: &mut SubflowSender,
     profile: &Profile,
     slot: u32,
-    at: &mut At<'_>,
+    cx: &mut Context<'_>,
 ) {
     let s = subflow.index as usize;
     subflow.state = State::Recovery;
@@ -81,10 +81,10 @@ fn enter(
     subflow.stats.fast_retransmits += 1;
     subflow.undo = Undo::arm(&connection.windows[s], subflow.nxt);
     if profile.recovery == Recovery::Rack {
-        subflow.arm(slot, at);
+        subflow.arm(slot, cx);
     }
     connection.windows[s].in_recovery = true;
-    connection.report(at.now, |cc, windows| cc.on_fast_retransmit(windows, s));
+    connection.report(cx.now, |cc, windows| cc.on_fast_retransmit(windows, s));
     if profile.proportional_rate_reduction {
         subflow.prr_active = true;
         let target = connection.windows[s].cwnd;
@@ -139,7 +139,7 @@ fn was_spurious(subflow: &SubflowSender, profile: &Profile, news: &News<'_>) -> 
         return false;
     }
     let of_the_first_copy =
-        profile.timestamps && news.advanced && news.packet.flags & AGAIN == 0 && news.ack <= undo.end;
+        profile.timestamps && news.advanced && news.packet.flags & RETRANSMIT == 0 && news.ack <= undo.end;
     let original_arrived = subflow.frto
         && (news.acked.first != u64::MAX && news.ack <= subflow.recover
             || news.sacked.first != u64::MAX && subflow.expand_seq(news.packet.hi) <= subflow.recover);
@@ -163,7 +163,7 @@ fn try_new_data(subflow: &mut SubflowSender, news: &News<'_>) -> bool {
 /// The receiver reported a duplicate (RFC 2883).
 #[cold]
 pub fn on_duplicate(connection: &mut Connection, subflow: &mut SubflowSender, packet: &Packet) {
-    debug_assert!(packet.flags & DUPLICATE != 0);
+    debug_assert!(packet.flags & DSACK != 0);
     subflow.rack.on_duplicate(subflow.una, subflow.nxt);
     if subflow.undo.on_duplicate() {
         take_back(connection, subflow);

@@ -1,7 +1,7 @@
 //! Reuse of the places of connections that have ended.
 //!
 //! Only the simulation, which sees both ends and the network, knows when nothing can reach a place any more
-//! ([`crate::retiring`]). A timer of the old connection may still fire; its time then differs from the
+//! ([`crate::reclaim`]). A timer of the old connection may still fire; its time then differs from the
 //! deadline of the connection that has the place.
 
 use std::collections::HashMap;

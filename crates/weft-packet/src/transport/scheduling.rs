@@ -5,7 +5,7 @@
 //! its subflow. Short flows are therefore spread before suppression can act, and data of other subflows may
 //! wait for a slow one.
 
-use crate::engine::At;
+use crate::engine::Context;
 
 use super::connection::Connection;
 use super::host::Host;
@@ -160,7 +160,7 @@ impl Connection {
 impl Host {
     /// Gives out what subflows' send buffers take, and sends what windows allow: of `slot`, of those that got something, and of all
     /// where any may have gained room.
-    pub(super) fn send_what_was_given(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
+    pub(super) fn send_what_was_given(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let (mss, header) = (profile.mss, profile.header);
@@ -187,16 +187,16 @@ impl Host {
             look &= look - 1;
             let (subflow, slot) = (&mut subflows[s as usize], first + s);
             if subflow.segments.any_to_resend() {
-                resend(&mut self.qdisc, connection, subflow, header, slot, at);
+                resend(&mut self.qdisc, connection, subflow, header, slot, cx);
             }
             if !connection.reinject.is_empty() {
                 connection.relieve(s as usize, subflow);
             }
-            while connection.has_given(s, subflow) && self.qdisc.admit(connection, subflow, slot, at) {
+            while connection.has_given(s, subflow) && self.qdisc.admit(connection, subflow, slot, cx) {
                 let Some(chunk) = connection.take_given(s) else {
                     break;
                 };
-                send_new(connection, subflow, chunk, mss, header, slot, at);
+                send_new(connection, subflow, chunk, mss, header, slot, cx);
                 if connection.traced {
                     sent.push(chunk);
                 }
@@ -204,7 +204,7 @@ impl Host {
         }
         let flow = connection.flow;
         for chunk in sent {
-            self.note_chunk_sent(flow, chunk, at.now);
+            self.note_chunk_sent(flow, chunk, cx.now);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use weft_cc::Echo;
 
-use crate::engine::At;
-use crate::engine::packet::{AGAIN, CWR, DATA, ECT, LAST, Packet};
+use crate::engine::Context;
+use crate::engine::packet::{CWR, DATA, ECT, LAST, Packet, RETRANSMIT};
 
 use super::connection::Connection;
 use super::host::Host;
@@ -18,30 +18,30 @@ impl Host {
     /// Only `slot` can have gained room, unless `look_at_all` says otherwise: at the end of a round, when algorithms
     /// change other subflows' windows, when a subflow opens or times out, and when the receive window was full.
     #[inline(always)]
-    pub(super) fn pump(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
+    pub(super) fn pump(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         if self.connections[index as usize].traced {
-            self.pump_on_record(index, slot, at);
+            self.pump_on_record(index, slot, cx);
         } else {
-            self.send_what_may_go(index, slot, at);
+            self.send_what_may_go(index, slot, cx);
         }
     }
 
     #[cold]
-    fn pump_on_record(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
-        self.note_changes(index, at.now);
-        self.send_what_may_go(index, slot, at);
+    fn pump_on_record(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
+        self.note_changes(index, cx.now);
+        self.send_what_may_go(index, slot, cx);
         let connection = &self.connections[index as usize];
         if !connection.gives() {
             let &Connection { flow, next, .. } = connection;
-            self.note_sent(flow, next, at.now);
+            self.note_sent(flow, next, cx.now);
         }
     }
 
     #[inline(always)]
-    fn send_what_may_go(&mut self, index: u32, slot: u32, at: &mut At<'_>) {
+    fn send_what_may_go(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         if connection.gives() {
-            self.send_what_was_given(index, slot, at);
+            self.send_what_was_given(index, slot, cx);
             return;
         }
         if self.subflows[slot as usize].segments.any_to_resend() {
@@ -53,7 +53,7 @@ impl Host {
                     .profile
                     .header,
                 slot,
-                at,
+                cx,
             );
         }
         let transport = &self.shared.transports[connection.transport as usize];
@@ -70,7 +70,7 @@ impl Host {
                         &mut self.subflows[first + s],
                         profile.header,
                         (first + s) as u32,
-                        at,
+                        cx,
                     );
                 }
             }
@@ -79,7 +79,7 @@ impl Host {
                     break;
                 };
                 let subflow = &mut self.subflows[first + s];
-                if !self.qdisc.admit(connection, subflow, (first + s) as u32, at) {
+                if !self.qdisc.admit(connection, subflow, (first + s) as u32, cx) {
                     continue;
                 }
                 let Some(chunk) = connection.take_chunk(s as u32) else {
@@ -92,7 +92,7 @@ impl Host {
                     profile.mss,
                     profile.header,
                     (first + s) as u32,
-                    at,
+                    cx,
                 );
             }
             return;
@@ -100,7 +100,7 @@ impl Host {
         let s = slot as usize - first;
         while connection.has_data() && connection.has_room(s, &self.subflows[slot as usize]) {
             let subflow = &mut self.subflows[slot as usize];
-            if !self.qdisc.admit(connection, subflow, slot, at) {
+            if !self.qdisc.admit(connection, subflow, slot, cx) {
                 break;
             }
             let Some(chunk) = connection.take_chunk(s as u32) else {
@@ -111,7 +111,7 @@ impl Host {
             } else {
                 s as u32 + 1
             };
-            send_new(connection, subflow, chunk, profile.mss, profile.header, slot, at);
+            send_new(connection, subflow, chunk, profile.mss, profile.header, slot, cx);
         }
     }
 }
@@ -124,21 +124,21 @@ pub fn resend(
     subflow: &mut SubflowSender,
     header: u32,
     slot: u32,
-    at: &mut At<'_>,
+    cx: &mut Context<'_>,
 ) {
     if subflow.frto_waiting {
         return;
     }
     while subflow.force_retransmit || subflow.may_send(&connection.windows[subflow.index as usize]) {
-        if subflow.segments.any_to_resend() && !lines.admit(connection, subflow, slot, at) {
+        if subflow.segments.any_to_resend() && !lines.admit(connection, subflow, slot, cx) {
             return;
         }
         subflow.force_retransmit = false;
-        let Some(segment) = subflow.segments.resend(at.now) else {
+        let Some(segment) = subflow.segments.resend(cx.now) else {
             return;
         };
         subflow.stats.retransmitted += 1;
-        transmit(connection, subflow, &segment, header, slot, at);
+        transmit(connection, subflow, &segment, header, slot, cx);
     }
 }
 
@@ -151,13 +151,13 @@ pub fn send_new(
     mss: u32,
     header: u32,
     slot: u32,
-    at: &mut At<'_>,
+    cx: &mut Context<'_>,
 ) {
     let len = connection.chunk_len(chunk, mss);
     let seq = subflow.nxt as u32;
-    let segment = subflow.segments.push(seq, chunk, len, at.now);
+    let segment = subflow.segments.push(seq, chunk, len, cx.now);
     subflow.nxt += u64::from(len);
-    transmit(connection, subflow, &segment, header, slot, at);
+    transmit(connection, subflow, &segment, header, slot, cx);
 }
 
 /// Puts a segment on the wire.
@@ -168,7 +168,7 @@ pub fn transmit(
     segment: &Segment,
     header: u32,
     slot: u32,
-    at: &mut At<'_>,
+    cx: &mut Context<'_>,
 ) {
     let mut flags = DATA;
     if connection.echo != Echo::Off {
@@ -180,20 +180,20 @@ pub fn transmit(
     }
     if segment.chunk + 1 == connection.total {
         flags |= LAST;
-        connection.start_to_close(at);
+        connection.start_to_close(cx);
     }
     if segment.was_sent_before() {
-        flags |= AGAIN;
+        flags |= RETRANSMIT;
         subflow.undo.on_copy();
     }
     subflow.stats.packets_sent += 1;
     if subflow.deadline == u64::MAX || subflow.timer_purpose == TimerPurpose::DelayedAckProbe {
-        subflow.arm(slot, at);
+        subflow.arm(slot, cx);
     }
     if let Some(wandering) = &mut subflow.path_selector {
-        subflow.route = wandering.next(at.now).unwrap_or(subflow.route);
+        subflow.route = wandering.next(cx.now).unwrap_or(subflow.route);
     }
-    at.send(&Packet {
+    cx.send(&Packet {
         time: 0,
         route: subflow.route,
         slot: subflow.peer,

@@ -4,7 +4,7 @@
 use weft_cc::CongestionControl;
 use weft_spec::{Profile, Recovery};
 
-use crate::engine::At;
+use crate::engine::Context;
 
 use super::connection::Connection;
 use super::host::{Host, TimerKind, timer_key};
@@ -29,7 +29,7 @@ pub enum TimerPurpose {
 impl SubflowSender {
     /// Restarts the timer: for a probe while nothing is missing, if the profile has probes, else for the RTO.
     #[inline(always)]
-    pub fn arm(&mut self, slot: u32, at: &mut At<'_>) {
+    pub fn arm(&mut self, slot: u32, cx: &mut Context<'_>) {
         let mut wait = self.rtt.rto();
         self.timer_purpose = TimerPurpose::Retransmit;
         if self.tlp_slack != u64::MAX
@@ -44,7 +44,7 @@ impl SubflowSender {
                 self.timer_purpose = TimerPurpose::LossProbe;
             }
         }
-        self.set_deadline(at.now + wait, slot, at);
+        self.set_deadline(cx.now + wait, slot, cx);
     }
 
     /// When a probe is due by what was sent last: new data restarts its timer, but not beyond the RTO of the first segment (RFC 8985,
@@ -58,51 +58,51 @@ impl SubflowSender {
     /// Moves the deadline. The engine's timer is moved only when it would come too late: an earlier one finds on firing that
     /// the deadline has moved on.
     #[inline(always)]
-    pub fn set_deadline(&mut self, deadline: u64, slot: u32, at: &mut At<'_>) {
+    pub fn set_deadline(&mut self, deadline: u64, slot: u32, cx: &mut Context<'_>) {
         self.deadline = deadline;
         if self.timer > deadline {
             self.timer = deadline;
-            at.set_timer(deadline, timer_key(TimerKind::Subflow, slot));
+            cx.set_timer(deadline, timer_key(TimerKind::Subflow, slot));
         }
     }
 
     /// The retransmission timer as it would run without a probe: from when the first segment was last sent.
-    fn rearm_rto(&mut self, slot: u32, at: &mut At<'_>) {
+    fn rearm_rto(&mut self, slot: u32, cx: &mut Context<'_>) {
         self.timer_purpose = TimerPurpose::Retransmit;
         let deadline = self.segments.head_sent_at().saturating_add(self.rtt.rto());
-        self.set_deadline(deadline.max(at.now + 1), slot, at);
+        self.set_deadline(deadline.max(cx.now + 1), slot, cx);
     }
 }
 
 impl Host {
     /// A subflow's timer fired.
-    pub(super) fn subflow_timer(&mut self, slot: u32, at: &mut At<'_>) {
+    pub(super) fn subflow_timer(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if at.now != subflow.timer {
+        if cx.now != subflow.timer {
             return;
         }
         subflow.timer = u64::MAX;
-        if subflow.deadline > at.now {
+        if subflow.deadline > cx.now {
             if subflow.deadline != u64::MAX {
                 let deadline = subflow.deadline;
-                subflow.set_deadline(deadline, slot, at);
+                subflow.set_deadline(deadline, slot, cx);
             }
             return;
         }
         match subflow.state {
             State::Closed => {}
-            State::SynSent | State::PreEstablished => self.syn_timed_out(slot, at),
+            State::SynSent | State::PreEstablished => self.syn_timed_out(slot, cx),
             _ if subflow.segments.is_empty() => {}
             _ => match subflow.timer_purpose {
-                TimerPurpose::Retransmit => self.on_timeout(slot, at),
-                TimerPurpose::LossProbe | TimerPurpose::DelayedAckProbe => self.send_loss_probe(slot, at),
-                TimerPurpose::ReorderTimeout => self.on_reorder_timeout(slot, at),
+                TimerPurpose::Retransmit => self.on_timeout(slot, cx),
+                TimerPurpose::LossProbe | TimerPurpose::DelayedAckProbe => self.send_loss_probe(slot, cx),
+                TimerPurpose::ReorderTimeout => self.on_reorder_timeout(slot, cx),
             },
         }
     }
 
     /// The retransmission timer expired (RFC 6298, section 5; RFC 5681, section 3.1).
-    fn on_timeout(&mut self, slot: u32, at: &mut At<'_>) {
+    fn on_timeout(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
@@ -126,7 +126,7 @@ impl Host {
             Recovery::Rack => subflow.rtt.srtt(),
             Recovery::NewReno | Recovery::Sack => 0,
         };
-        subflow.segments.lose_all(at.now.saturating_sub(recent));
+        subflow.segments.lose_all(cx.now.saturating_sub(recent));
         subflow.dupacks = 0;
         subflow.reno_sacked = 0;
         subflow.prr_active = false;
@@ -136,10 +136,10 @@ impl Host {
         subflow.state = State::Loss;
         subflow.recover = subflow.nxt;
         subflow.rtt.back_off();
-        subflow.arm(slot, at);
+        subflow.arm(slot, cx);
         connection.windows[s as usize].in_recovery = true;
         let first = !repeated && !reduced;
-        connection.report_and_look(at.now, |cc, windows| cc.on_timeout(windows, s as usize, first));
+        connection.report_and_look(cx.now, |cc, windows| cc.on_timeout(windows, s as usize, first));
         if profile.reinject && connection.gives() {
             let first = connection.first as usize;
             let subflows = &self.subflows[first..][..connection.windows.len()];
@@ -148,23 +148,23 @@ impl Host {
             connection.reinject_outstanding(s, subflow.segments.unsacked_chunks());
         }
         connection.look_at_all = true;
-        self.pump(index, slot, at);
+        self.pump(index, slot, cx);
     }
 
     /// A tail loss probe is due: one segment of new data, whatever the window, or else the last one once more (RFC 8985, section
     /// 7.3). Then the RTO runs.
-    fn send_loss_probe(&mut self, slot: u32, at: &mut At<'_>) {
+    fn send_loss_probe(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         if subflow.state != State::Open || subflow.segments.sacked() > 0 || subflow.tlp_high_seq != 0 {
-            subflow.rearm_rto(slot, at);
+            subflow.rearm_rto(slot, cx);
             return;
         }
         let due = subflow.loss_probe_due();
-        if due > at.now && subflow.timer_purpose == TimerPurpose::LossProbe {
-            subflow.set_deadline(due, slot, at);
+        if due > cx.now && subflow.timer_purpose == TimerPurpose::LossProbe {
+            subflow.set_deadline(due, slot, cx);
             return;
         }
         if subflow.timer_purpose == TimerPurpose::LossProbe && subflow.segments.len() == 1 {
@@ -174,8 +174,8 @@ impl Host {
             let longer = rto.min(two + profile.min_rto.0);
             if longer > waited {
                 subflow.timer_purpose = TimerPurpose::DelayedAckProbe;
-                let deadline = at.now + longer - waited;
-                subflow.set_deadline(deadline, slot, at);
+                let deadline = cx.now + longer - waited;
+                subflow.set_deadline(deadline, slot, cx);
                 return;
             }
         }
@@ -191,31 +191,31 @@ impl Host {
         };
         let given = new.filter(|_| connection.traced && connection.gives());
         if let Some(chunk) = new {
-            send_new(connection, subflow, chunk, profile.mss, profile.header, slot, at);
-        } else if let Some(segment) = subflow.segments.probe(at.now) {
+            send_new(connection, subflow, chunk, profile.mss, profile.header, slot, cx);
+        } else if let Some(segment) = subflow.segments.probe(cx.now) {
             subflow.tlp_retrans = true;
             subflow.stats.retransmitted += 1;
-            transmit(connection, subflow, &segment, profile.header, slot, at);
+            transmit(connection, subflow, &segment, profile.header, slot, cx);
         }
         subflow.tlp_high_seq = subflow.nxt;
-        let deadline = at.now + subflow.rtt.rto();
-        subflow.set_deadline(deadline, slot, at);
+        let deadline = cx.now + subflow.rtt.rto();
+        subflow.set_deadline(deadline, slot, cx);
         if let Some(chunk) = given {
             let flow = connection.flow;
-            self.note_chunk_sent(flow, chunk, at.now);
+            self.note_chunk_sent(flow, chunk, cx.now);
         }
-        self.pump(index, slot, at);
+        self.pump(index, slot, cx);
     }
 
     /// A reordering window is over: what is still missing is lost.
-    fn on_reorder_timeout(&mut self, slot: u32, at: &mut At<'_>) {
+    fn on_reorder_timeout(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        subflow.rearm_rto(slot, at);
-        lose_overtaken(connection, subflow, profile, slot, at);
-        self.pump(index, slot, at);
+        subflow.rearm_rto(slot, cx);
+        lose_overtaken(connection, subflow, profile, slot, cx);
+        self.pump(index, slot, cx);
     }
 }
 

@@ -7,7 +7,7 @@ use weft_cc::Window;
 use weft_run::{Probe, Sample};
 use weft_spec::Time;
 
-use crate::engine::At;
+use crate::engine::Context;
 
 use super::connection::Connection;
 use super::host::{Host, Shared, TimerKind, timer_key};
@@ -108,7 +108,7 @@ impl Shared {
 
 impl Host {
     /// Puts a connection just opened on record, if it is to be.
-    pub(super) fn place_probes(&mut self, index: u32, at: &mut At<'_>) {
+    pub(super) fn place_probes(&mut self, index: u32, cx: &mut Context<'_>) {
         if self.shared.probes.is_empty() {
             return;
         }
@@ -127,14 +127,14 @@ impl Host {
                 self.tracer.samplings.len() as u32 - 1
             });
             self.tracer.samplings[slot as usize] = sampling;
-            let first = (at.now / every + 1) * every;
-            at.set_timer(first, timer_key(TimerKind::Sample, slot));
+            let first = (cx.now / every + 1) * every;
+            cx.set_timer(first, timer_key(TimerKind::Sample, slot));
         }
         if self.shared.has_latencies(flow) {
             connection.traced = true;
             self.record_sent(flow);
         }
-        self.note_changes(index, at.now);
+        self.note_changes(index, cx.now);
     }
 
     /// Returns the windows of a connection that differ from what was last recorded.
@@ -163,7 +163,7 @@ impl Host {
     }
 
     /// A timer says that a flow is to be sampled, from when it opens until it ends.
-    pub(super) fn sample(&mut self, slot: u32, at: &mut At<'_>) {
+    pub(super) fn sample(&mut self, slot: u32, cx: &mut Context<'_>) {
         let Sampling { flow, every } = self.tracer.samplings[slot as usize];
         let Some((connection, _)) = self.connection(flow).filter(|(c, _)| c.finished == u64::MAX) else {
             self.tracer.idle.push(slot);
@@ -171,9 +171,9 @@ impl Host {
         };
         let windows = connection.windows.iter().enumerate();
         let samples: Vec<Sample> = windows
-            .map(|(s, window)| sample(flow, s, window, at.now))
+            .map(|(s, window)| sample(flow, s, window, cx.now))
             .collect();
         self.samples.extend(samples);
-        at.set_timer(at.now + every, timer_key(TimerKind::Sample, slot));
+        cx.set_timer(cx.now + every, timer_key(TimerKind::Sample, slot));
     }
 }

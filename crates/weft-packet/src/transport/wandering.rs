@@ -41,7 +41,7 @@ impl Wandering {
             return None;
         }
         // Whether paths lead there was checked when the run was set up.
-        let paths = shared.between(from, to).ok()?;
+        let paths = shared.paths_between(from, to).ok()?;
         Some(Box::new(Self {
             shared: Arc::clone(shared),
             transport,
@@ -101,7 +101,7 @@ impl Wandering {
     pub fn route(&mut self) -> Option<Route> {
         let number = self.number();
         self.shared
-            .along(number, self.paths, self.way, self.n, self.ends, &mut self.ports)
+            .route_along_path(number, self.paths, self.way, self.n, self.ends, &mut self.ports)
             .ok()
     }
 }

@@ -8,7 +8,7 @@ use weft_cc::Window;
 use weft_paths::{PathMonitorConfig, PathPolicy, Paths, SubflowDirection, draw};
 use weft_spec::Profile;
 
-use crate::engine::At;
+use crate::engine::Context;
 
 use super::connection::Connection;
 use super::copies::Copies;
@@ -140,7 +140,7 @@ impl Watch {
 impl Host {
     /// A connection opens: its first subflow takes a fast path, if there is one, the others those that follow.
     #[cold]
-    pub(super) fn begin_to_watch(&mut self, index: u32, watching: &PathMonitorConfig, at: &mut At<'_>) {
+    pub(super) fn begin_to_watch(&mut self, index: u32, watching: &PathMonitorConfig, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         let (flow, transport, n) = (
             connection.flow,
@@ -162,7 +162,7 @@ impl Host {
             copies: Copies::default(),
         });
         let (_, knowledge) = watch.knowledge(&mut self.path_stats, transport);
-        knowledge.move_on(watching, at.now);
+        knowledge.move_on(watching, cx.now);
         let policy = &self.shared.transports[transport as usize].paths;
         let first = SubflowDirection {
             flow,
@@ -180,32 +180,32 @@ impl Host {
                 subflow.route = wandering.turn(turns).unwrap_or(subflow.route);
             }
         }
-        watch.subflows = in_drawn_order(subflows, self.shared.seed, flow, paths, at.now);
+        watch.subflows = in_drawn_order(subflows, self.shared.seed, flow, paths, cx.now);
         connection.watch = Some(watch);
-        self.choose(index, watching, at);
+        self.choose(index, watching, cx);
     }
 
     /// A connection's paths are looked at.
-    pub(super) fn look_at_paths(&mut self, index: u32, at: &mut At<'_>) {
+    pub(super) fn look_at_paths(&mut self, index: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
-        let due = connection.watch.as_ref().is_some_and(|it| it.due == at.now);
+        let due = connection.watch.as_ref().is_some_and(|it| it.due == cx.now);
         let transport = &self.shared.transports[connection.transport as usize];
         let Some(watching) = transport.paths.path_monitor().filter(|_| due) else {
             return;
         };
-        self.choose(index, &watching, at);
+        self.choose(index, &watching, cx);
         let first = self.connections[index as usize].first;
-        self.pump(index, first, at);
+        self.pump(index, first, cx);
     }
 
     /// Looks which paths are slow, and decides which subflows carry data until the next look.
-    fn choose(&mut self, index: u32, watching: &PathMonitorConfig, at: &mut At<'_>) {
+    fn choose(&mut self, index: u32, watching: &PathMonitorConfig, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         let Some(mut watch) = connection.watch.take() else {
             return;
         };
-        watch.due = at.now + watching.timeout.0;
-        at.set_timer(watch.due, timer_key(TimerKind::PathMonitor, index));
+        watch.due = cx.now + watching.timeout.0;
+        cx.set_timer(watch.due, timer_key(TimerKind::PathMonitor, index));
         let (first, transport) = (connection.first, connection.transport);
         let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
         watch.count(subflows, &mut self.path_stats, transport);
@@ -214,13 +214,13 @@ impl Host {
             connection.forget_copies(arrived);
         }
         let (watched, knowledge) = watch.knowledge(&mut self.path_stats, transport);
-        knowledge.move_on(watching, at.now);
+        knowledge.move_on(watching, cx.now);
         let profile = &self.shared.transports[transport as usize].profile;
         let silent: Vec<Path> = watched
             .iter_mut()
             .filter_map(|it| {
                 let subflow = &subflows[it.index as usize];
-                it.is_silent(subflow, watching, profile, at.now)
+                it.is_silent(subflow, watching, profile, cx.now)
                     .then_some(it.path)
             })
             .collect();
@@ -276,7 +276,7 @@ impl Host {
             queues.forget_ranks();
         }
         for slot in joins {
-            self.send_syn(slot, at);
+            self.send_syn(slot, cx);
         }
     }
 

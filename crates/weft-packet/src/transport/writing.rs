@@ -2,7 +2,7 @@
 
 use weft_spec::Rate;
 
-use crate::engine::At;
+use crate::engine::Context;
 
 use super::host::{Host, TimerKind, timer_key};
 
@@ -23,7 +23,7 @@ fn time_of(chunks: u64, rate: Rate, mss: u32) -> u64 {
 impl Host {
     /// The application of a flow has written another chunk, which may be sent.
     #[cold]
-    pub(super) fn write(&mut self, flow: u32, at: &mut At<'_>) {
+    pub(super) fn write(&mut self, flow: u32, cx: &mut Context<'_>) {
         let Some(&index) = self.sender_of_flow.get(&flow) else {
             return;
         };
@@ -35,15 +35,15 @@ impl Host {
             return; // stopped, or all there is
         }
         let mss = self.shared.transports[connection.transport as usize].profile.mss;
-        let chunks = written_after(at.now - connection.opened, rate, mss);
+        let chunks = written_after(cx.now - connection.opened, rate, mss);
         connection.written = chunks.min(connection.total.into()) as u32;
         if connection.written < connection.total {
             let next = connection.opened.saturating_add(time_of(chunks + 1, rate, mss));
-            at.set_timer(next, timer_key(TimerKind::Write, flow));
+            cx.set_timer(next, timer_key(TimerKind::Write, flow));
         }
         connection.look_at_all = true;
         let first = connection.first;
-        self.pump(index, first, at);
+        self.pump(index, first, cx);
     }
 }
 

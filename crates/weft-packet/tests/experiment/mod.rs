@@ -6,7 +6,8 @@
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, QueueConfig, Topology};
 use weft_packet::{
-    FlowRecord, Offload, Outcome, Scheduler, Setup, Simulation, SubflowRecord, TransportConfig,
+    FlowRecord, Offload, Outcome, PacketSimulation, Scheduler, SimulationConfig, SubflowRecord,
+    TransportConfig,
 };
 use weft_paths::Ecmp;
 use weft_spec::{Profile, QueueSize, Rate, Size, Time};
@@ -100,9 +101,9 @@ pub fn sized(from: u32, to: u32, bytes: u64) -> Flow {
     }
 }
 
-/// A setup on one thread without probes, trace and jitter.
-pub fn setup(fabric: Fabric, transports: Vec<TransportConfig>, flows: Vec<Flow>) -> Setup {
-    Setup {
+/// A configuration on one thread without probes, trace and jitter.
+pub fn config(fabric: Fabric, transports: Vec<TransportConfig>, flows: Vec<Flow>) -> SimulationConfig {
+    SimulationConfig {
         fabric,
         transports,
         flows,
@@ -120,8 +121,8 @@ pub fn setup(fabric: Fabric, transports: Vec<TransportConfig>, flows: Vec<Flow>)
 }
 
 /// Simulates until `end`, checks conservation, and returns the tables.
-pub fn run(setup: Setup, end: Time) -> Outcome {
-    let mut simulation = Simulation::new(setup).unwrap();
+pub fn run(config: SimulationConfig, end: Time) -> Outcome {
+    let mut simulation = PacketSimulation::new(config).unwrap();
     simulation.run_until(end);
     let outcome = simulation.outcome();
     assert_conserved(&outcome);

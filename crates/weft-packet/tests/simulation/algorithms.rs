@@ -1,6 +1,6 @@
 //! Every algorithm of the registry in the packet simulator.
 
-use crate::experiment::{flow, many_to_one, queue, run, setup, transport};
+use crate::experiment::{config, flow, many_to_one, queue, run, transport};
 use weft_cc::Algorithm;
 use weft_spec::{Profile, Time};
 
@@ -18,7 +18,7 @@ fn every_algorithm_fills_a_bottleneck() {
             let delivered = |end| {
                 let fabric = many_to_one(2, Time::from_us(5), queue(100, Some(20)));
                 let transports = vec![transport(cc.clone(), subflows, profile.clone())];
-                let outcome = run(setup(fabric, transports, vec![flow(0, 2), flow(1, 2)]), end);
+                let outcome = run(config(fabric, transports, vec![flow(0, 2), flow(1, 2)]), end);
                 outcome.flows.iter().map(|flow| flow.delivered_bytes).sum::<u64>()
             };
             let bytes = delivered(Time::from_ms(40)) - delivered(Time::from_ms(20));

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::experiment::{cc, flow, queue, run, setup, sized, sum, transport};
+use crate::experiment::{cc, config, flow, queue, run, sized, sum, transport};
 use proptest::prelude::*;
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, PortQueues, QueueConfig, SAMPLES, TOPOLOGIES};
-use weft_packet::{LinkChange, LinkEvent, Nic, Offload, Probe, Scheduler, Setup, TransportConfig};
+use weft_packet::{
+    LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
+};
 use weft_paths::{Controller, FirstFit, POLICIES, PathPolicy, Policy};
 use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time, find};
 use weft_traffic::Flow;
@@ -268,9 +270,9 @@ fn first_fit(us: u64) -> Arc<dyn Controller> {
     })
 }
 
-fn any_nic() -> impl Strategy<Value = Option<Nic>> {
+fn any_nic() -> impl Strategy<Value = Option<NicConfig>> {
     let limit = prop::sample::select(vec![1, 3_000, 16_000]);
-    prop::option::of((limit, any::<bool>()).prop_map(|(limit, in_turn)| Nic { limit, in_turn }))
+    prop::option::of((limit, any::<bool>()).prop_map(|(bql_limit, fair)| NicConfig { bql_limit, fair }))
 }
 
 fn any_offload() -> impl Strategy<Value = Offload> {
@@ -349,7 +351,7 @@ proptest! {
             event.link %= links;
         }
         let flows: Vec<Flow> = sent.iter().map(|sent| sent.flow(&network, hosts, &transports)).collect();
-        let experiment = |threads| Setup {
+        let experiment = |threads| SimulationConfig {
             probes: vec![Probe::Queue { link: 1 }],
             jitter: Time(jitter),
             nic,
@@ -359,7 +361,7 @@ proptest! {
             seed,
             threads,
             trace_hash: true,
-            ..setup(network.build(), transports.clone(), flows.clone())
+            ..config(network.build(), transports.clone(), flows.clone())
         };
         // `run` checks conservation of every link and subflow.
         let outcome = run(experiment(1), END);
@@ -424,7 +426,7 @@ proptest! {
         network in any_lossless_network(),
         (transport, sent) in any_transfers(),
         jitter in prop::sample::select(vec![0, 500_000]),
-        in_turn in prop::option::of(any::<bool>()),
+        fair in prop::option::of(any::<bool>()),
         tso in any::<bool>(),
         gro in prop::sample::select(vec![0, 5_000_000]),
         seed in any::<u64>(),
@@ -437,12 +439,12 @@ proptest! {
         let hosts = fabric.hosts.len() as u32;
         let slowest = fabric.links.iter().map(|link| link.rate.0).min().unwrap();
         let flows: Vec<Flow> = sent.iter().map(|sent| sent.flow(&network, hosts, &transports)).collect();
-        let experiment = Setup {
+        let experiment = SimulationConfig {
             jitter: Time(jitter),
-            nic: in_turn.map(|in_turn| Nic { limit: 16_000, in_turn }),
+            nic: fair.map(|fair| NicConfig { bql_limit: 16_000, fair }),
             offload: Offload { tso, gro: Time(gro) },
             seed,
-            ..setup(fabric, transports, flows)
+            ..config(fabric, transports, flows)
         };
         let outcome = run(experiment, Time::from_ms(5_000));
         prop_assert_eq!(outcome.counters.drops, 0);

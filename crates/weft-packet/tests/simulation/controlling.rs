@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::experiment::{GBPS, assert_conserved, cc, fat_tree, flow, queue, setup, sized, transport};
+use crate::experiment::{GBPS, assert_conserved, cc, config, fat_tree, flow, queue, sized, transport};
 use weft_fabric::{Fabric, PortQueues};
-use weft_packet::{LinkChange, LinkEvent, Outcome, Setup, Simulation};
+use weft_packet::{LinkChange, LinkEvent, Outcome, PacketSimulation, SimulationConfig};
 use weft_paths::{Controller, FirstFit};
 use weft_spec::{Profile, Rate, Time};
 use weft_traffic::Flow;
@@ -19,7 +19,7 @@ fn fabric() -> Fabric {
     fat_tree(4, Rate(GBPS), Time::from_us(10), &queues)
 }
 
-#[allow(clippy::unnecessary_wraps)] // as a setup has it
+#[allow(clippy::unnecessary_wraps)] // as a configuration has it
 fn first_fit() -> Option<Arc<dyn Controller>> {
     Some(Arc::new(FirstFit {
         interval: Time::from_ms(4),
@@ -37,19 +37,23 @@ fn flows() -> Vec<Flow> {
     bulk.chain(short).collect()
 }
 
-fn scene(controller: Option<Arc<dyn Controller>>, events: Vec<LinkEvent>, threads: usize) -> Setup {
+fn scene(
+    controller: Option<Arc<dyn Controller>>,
+    events: Vec<LinkEvent>,
+    threads: usize,
+) -> SimulationConfig {
     let transports = vec![transport(cc("reno", &[]), 1, Profile::linux())];
-    Setup {
+    SimulationConfig {
         controller,
         events,
         threads,
         trace_hash: true,
-        ..setup(fabric(), transports, flows())
+        ..config(fabric(), transports, flows())
     }
 }
 
-fn run(setup: Setup, cuts: &[u64]) -> Outcome {
-    let mut simulation = Simulation::new(setup).unwrap();
+fn run(config: SimulationConfig, cuts: &[u64]) -> Outcome {
+    let mut simulation = PacketSimulation::new(config).unwrap();
     for &us in cuts {
         simulation.run_until(Time::from_us(us));
     }
@@ -127,7 +131,7 @@ fn placed_flows_avoid_what_is_known_to_be_dead() {
         .iter()
         .position(|node| node.name == "core0.0")
         .unwrap() as u32;
-    let mut simulation = Simulation::new(scene(first_fit(), core_dies(), 1)).unwrap();
+    let mut simulation = PacketSimulation::new(scene(first_fit(), core_dies(), 1)).unwrap();
     let mut at = |us| {
         simulation.run_until(Time::from_us(us));
         let outcome = simulation.outcome();

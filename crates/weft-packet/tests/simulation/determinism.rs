@@ -1,13 +1,13 @@
-//! A run is a function of its setup and seed: not of threads, of slices, or of the run before.
+//! A run is a function of its configuration and seed: not of threads, of slices, or of the run before.
 
-use crate::experiment::{GBPS, cc, everywhere, fat_tree, flow, queue, setup, sized, transport};
+use crate::experiment::{GBPS, cc, config, everywhere, fat_tree, flow, queue, sized, transport};
 use weft_fabric::{PortQueues, QueueConfig};
-use weft_packet::{Outcome, Probe, Scheduler, Setup, Simulation, TransportConfig};
+use weft_packet::{Outcome, PacketSimulation, Probe, Scheduler, SimulationConfig, TransportConfig};
 use weft_spec::{Profile, QueueSize, Rate, Time, find};
 use weft_traffic::{Flow, PatternContext, TRAFFIC};
 
 /// A seed's experiment.
-type Experiment = fn(u64) -> Setup;
+type Experiment = fn(u64) -> SimulationConfig;
 
 const END: Time = Time::from_us(4_000);
 
@@ -24,7 +24,7 @@ fn hasty() -> Profile {
 
 /// A fat-tree on which everything happens at once: losses, marks, timeouts, joins, delayed acknowledgements,
 /// both schedulers, three echoes, queues limited in bytes.
-fn mixed(seed: u64) -> Setup {
+fn mixed(seed: u64) -> SimulationConfig {
     let fabric = fat_tree(
         4,
         Rate(10 * GBPS),
@@ -76,7 +76,7 @@ fn mixed(seed: u64) -> Setup {
             }));
         }
     }
-    Setup {
+    SimulationConfig {
         probes: vec![
             Probe::Queue { link: 20 },
             Probe::QueueTrace {
@@ -97,12 +97,12 @@ fn mixed(seed: u64) -> Setup {
         jitter: Time(500_001),
         seed,
         trace_hash: true,
-        ..setup(fabric, transports, flows)
+        ..config(fabric, transports, flows)
     }
 }
 
 /// Thirty hosts answer one, three rounds: suppression, and timeouts of whole windows.
-fn incast(seed: u64) -> Setup {
+fn incast(seed: u64) -> SimulationConfig {
     let fabric = crate::experiment::many_to_one(30, Time::from_us(2), queue(100, Some(10)));
     let profile = Profile {
         initial_rto: Time::from_us(600),
@@ -116,15 +116,15 @@ fn incast(seed: u64) -> Setup {
         ..sized(i % 30, 30, 128_000)
     });
     let transports = ["amp", "xmp"].map(|name| transport(cc(name, &[]), 4, profile.clone()));
-    Setup {
+    SimulationConfig {
         seed,
         trace_hash: true,
-        ..setup(fabric, transports.to_vec(), flows.collect())
+        ..config(fabric, transports.to_vec(), flows.collect())
     }
 }
 
 /// No two links are alike, some of them far longer than the lookahead, and a host's own queue drops.
-fn unequal(seed: u64) -> Setup {
+fn unequal(seed: u64) -> SimulationConfig {
     let mut fabric = crate::experiment::many_to_one(6, Time::from_us(1), queue(30, Some(8)));
     for (i, link) in (0..).zip(&mut fabric.links) {
         link.delay = Time(400_000 + i * i * 1_234_567);
@@ -146,15 +146,15 @@ fn unequal(seed: u64) -> Setup {
         transport(cc("lia", &[("beta", 4.0)]), 3, hasty()),
         transport(cc("amp", &[]), 4, hasty()),
     ];
-    Setup {
+    SimulationConfig {
         seed,
         trace_hash: true,
-        ..setup(fabric, transports, flows.collect())
+        ..config(fabric, transports, flows.collect())
     }
 }
 
 /// Flows that open when others end: jobs, and a closed loop beside them.
-fn reacting(seed: u64) -> Setup {
+fn reacting(seed: u64) -> SimulationConfig {
     let fabric = fat_tree(
         4,
         Rate(10 * GBPS),
@@ -176,12 +176,12 @@ fn reacting(seed: u64) -> Setup {
         "size = { kind = \"pareto\", shape = 1.5, mean = \"50KB\", most = \"1MB\" }\npairs = \"random\"";
     let programs = vec![program(0, "jobs", jobs), program(1, "closed-loop", size)];
     let transports = ["dctcp", "amp"].map(|name| transport(cc(name, &[]), 2, hasty()));
-    Setup {
+    SimulationConfig {
         programs,
         probes: vec![Probe::GeneratorLatency { generator: 0 }],
         seed,
         trace_hash: true,
-        ..setup(fabric, transports.to_vec(), vec![flow(3, 7)])
+        ..config(fabric, transports.to_vec(), vec![flow(3, 7)])
     }
 }
 
@@ -192,8 +192,8 @@ const EXPERIMENTS: [(&str, Experiment); 4] = [
     ("reacting", reacting),
 ];
 
-fn run(setup: Setup) -> Outcome {
-    crate::experiment::run(setup, END)
+fn run(config: SimulationConfig) -> Outcome {
+    crate::experiment::run(config, END)
 }
 
 /// Windows are counted anew in each slice; everything else must be equal.
@@ -234,7 +234,7 @@ fn the_experiments_hold_what_they_are_for() {
     assert!(outcome.jobs.iter().filter(|job| job.end.is_some()).count() > 50);
     assert!(outcome.opened.iter().filter(|flow| flow.transport == 1).count() > 50);
     assert!(outcome.latencies.len() > 1_000);
-    let unprobed = Setup {
+    let unprobed = SimulationConfig {
         probes: Vec::new(),
         ..reacting(1)
     };
@@ -251,12 +251,12 @@ fn threads_change_nothing() {
         let one = run(experiment(1));
         assert!(one.trace_hash.is_some_and(|hash| hash != 0));
         for threads in [2, 3, 4, 64] {
-            let setup = Setup {
+            let config = SimulationConfig {
                 threads,
                 ..experiment(1)
             };
             // Field by field, so that a failure tells which table differs.
-            let many = run(setup);
+            let many = run(config);
             assert_eq!(many.trace_hash, one.trace_hash, "{name}, {threads} threads");
             assert_eq!(many, one, "{name}, {threads} threads");
         }
@@ -286,7 +286,7 @@ fn seeds_differ() {
 fn tracing_changes_nothing() {
     for (name, experiment) in EXPERIMENTS {
         let traced = run(experiment(1));
-        let untraced = run(Setup {
+        let untraced = run(SimulationConfig {
             trace_hash: false,
             ..experiment(1)
         });
@@ -305,7 +305,7 @@ fn slices_change_nothing() {
     for (name, experiment) in EXPERIMENTS {
         let whole = without_windows(run(experiment(1)));
         for threads in [1, 3] {
-            let mut simulation = Simulation::new(Setup {
+            let mut simulation = PacketSimulation::new(SimulationConfig {
                 threads,
                 ..experiment(1)
             })
@@ -334,10 +334,10 @@ fn slices_change_nothing() {
 #[test]
 fn tables_on_the_way_are_those_of_a_shorter_run() {
     for (name, experiment) in EXPERIMENTS {
-        let mut simulation = Simulation::new(experiment(1)).unwrap();
+        let mut simulation = PacketSimulation::new(experiment(1)).unwrap();
         for end in [Time(1), Time(900_000_001), Time(2_345_678_901), END] {
             simulation.run_until(end);
-            let mut shorter = Simulation::new(experiment(1)).unwrap();
+            let mut shorter = PacketSimulation::new(experiment(1)).unwrap();
             shorter.run_until(end);
             let (so_far, shorter) = (simulation.outcome(), shorter.outcome());
             assert_eq!(

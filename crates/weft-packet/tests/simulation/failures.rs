@@ -1,8 +1,8 @@
 //! Links that die, come back, or change their rate or delay while flows use them.
 
-use crate::experiment::{self, cc, flow, many_to_one, queue, run, setup, sized, transport};
+use crate::experiment::{self, cc, config, flow, many_to_one, queue, run, sized, transport};
 use weft_fabric::{Fabric, PortQueues};
-use weft_packet::{LinkChange, LinkEvent, Outcome, Setup, Simulation};
+use weft_packet::{LinkChange, LinkEvent, Outcome, PacketSimulation, SimulationConfig};
 use weft_spec::{Profile, Rate, Time};
 use weft_traffic::Flow;
 
@@ -51,9 +51,9 @@ fn a_flow_over_a_link_that_comes_back_ends() {
         });
         let transports = vec![transport(cc("reno", &[]), 1, Profile::linux())];
         let outcome = run(
-            Setup {
+            SimulationConfig {
                 events: events.to_vec(),
-                ..setup(fabric, transports, vec![sized(0, 2, 1_000_000)])
+                ..config(fabric, transports, vec![sized(0, 2, 1_000_000)])
             },
             Time::from_ms(3_000),
         );
@@ -77,12 +77,12 @@ fn rate_and_delay_change_when_they_are_told_to() {
         let bottleneck = fabric.links.iter().position(|link| link.to == 1).unwrap() as u32;
         let events = change.map(|change| event(10_000, bottleneck, change));
         let transports = vec![transport(cc("reno", &[]), 1, Profile::linux())];
-        let setup = Setup {
+        let config = SimulationConfig {
             events: events.into_iter().collect(),
-            ..setup(fabric, transports, vec![flow(0, 1)])
+            ..config(fabric, transports, vec![flow(0, 1)])
         };
-        let mut simulation = Simulation::new(setup).unwrap();
-        let delivered = |ms, simulation: &mut Simulation| {
+        let mut simulation = PacketSimulation::new(config).unwrap();
+        let delivered = |ms, simulation: &mut PacketSimulation| {
             simulation.run_until(Time::from_ms(ms));
             simulation.outcome().flows[0].clone()
         };
@@ -104,11 +104,11 @@ fn rate_and_delay_change_when_they_are_told_to() {
 fn goodput(fabric: Fabric, events: Vec<LinkEvent>, cc_name: &str, subflows: u32, from: u64, to: u64) -> u64 {
     let hosts = fabric.hosts.len() as u32;
     let transports = vec![transport(cc(cc_name, &[]), subflows, Profile::linux())];
-    let setup = Setup {
+    let config = SimulationConfig {
         events,
-        ..setup(fabric, transports, permutation(hosts))
+        ..config(fabric, transports, permutation(hosts))
     };
-    let mut simulation = Simulation::new(setup).unwrap();
+    let mut simulation = PacketSimulation::new(config).unwrap();
     let bytes = |outcome: Outcome| outcome.flows.iter().map(|flow| flow.delivered_bytes).sum::<u64>();
     simulation.run_until(Time::from_ms(from));
     let before = bytes(simulation.outcome());
@@ -141,12 +141,12 @@ fn routing_avoids_what_it_knows_to_be_dead() {
             ..event(5_000, link, LinkChange::Down)
         });
         let transports = vec![transport(cc("reno", &[]), 1, Profile::linux())];
-        let setup = Setup {
+        let config = SimulationConfig {
             events: events.collect(),
-            ..setup(fabric, transports, permutation(16))
+            ..config(fabric, transports, permutation(16))
         };
-        let mut simulation = Simulation::new(setup).unwrap();
-        let drops = |simulation: &Simulation| {
+        let mut simulation = PacketSimulation::new(config).unwrap();
+        let drops = |simulation: &PacketSimulation| {
             let links = simulation.outcome().links;
             dead.iter().map(|&link| links[link as usize].drops).sum::<u64>()
         };
@@ -173,11 +173,11 @@ fn events_that_cannot_be_are_refused() {
     let refusal = |event: LinkEvent| {
         let fabric = many_to_one(2, Time::from_us(5), queue(100, None));
         let transports = vec![transport(cc("reno", &[]), 1, Profile::linux())];
-        let setup = Setup {
+        let config = SimulationConfig {
             events: vec![event],
-            ..setup(fabric, transports, vec![flow(0, 2)])
+            ..config(fabric, transports, vec![flow(0, 2)])
         };
-        Simulation::new(setup).err().unwrap()
+        PacketSimulation::new(config).err().unwrap()
     };
     assert_eq!(
         refusal(event(1, 6, LinkChange::Down)),
@@ -200,15 +200,15 @@ fn a_late_notice_does_not_outlive_the_failure() {
         };
         [late, event(5_000, link, LinkChange::Up)]
     });
-    let setup = Setup {
+    let config = SimulationConfig {
         events: events.collect(),
-        ..setup(
+        ..config(
             fabric,
             vec![transport(cc("reno", &[]), 1, Profile::linux())],
             permutation(16),
         )
     };
-    let mut simulation = Simulation::new(setup).unwrap();
+    let mut simulation = PacketSimulation::new(config).unwrap();
     let [before, after] = [100, 200].map(|ms| {
         simulation.run_until(Time::from_ms(ms));
         let links = simulation.outcome().links;

@@ -1,9 +1,9 @@
 //! Identical flows over equal links share alike, and no sender is ahead because of its number. Nothing is kinder than a user's
 //! experiment: hosts send as fast as the bottleneck, with the profile `linux`, its jitter and its card.
 
-use crate::experiment::{self, GBPS, assert_within, cc, flow, queue, setup, transport};
+use crate::experiment::{self, GBPS, assert_within, cc, config, flow, queue, transport};
 use weft_fabric::{Fabric, ManyToOne, PortQueues, QueueConfig, Topology};
-use weft_packet::{Nic, Outcome, Setup, Simulation};
+use weft_packet::{NicConfig, Outcome, PacketSimulation, SimulationConfig};
 use weft_spec::{PROFILES, Profile, Rate, Time};
 use weft_traffic::Flow;
 
@@ -70,14 +70,14 @@ impl Contest {
             self.subflows,
             Profile::linux(),
         )];
-        let mut simulation = Simulation::new(Setup {
+        let mut simulation = PacketSimulation::new(SimulationConfig {
             jitter: PROFILES[0].hosts.jitter.unwrap(),
-            nic: Some(Nic {
-                limit: PROFILES[0].hosts.nic_limit.unwrap().0 as u32,
-                in_turn: true,
+            nic: Some(NicConfig {
+                bql_limit: PROFILES[0].hosts.nic_limit.unwrap().0 as u32,
+                fair: true,
             }),
             seed,
-            ..setup(fabric, transports, flows)
+            ..config(fabric, transports, flows)
         })
         .unwrap();
         let [before, after] = [self.warm_up, Time(self.warm_up.0 + self.length.0)].map(|end| {

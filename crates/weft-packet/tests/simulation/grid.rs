@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::experiment::{cc, flow, many_to_one, queue, run, setup, sum, transport};
+use crate::experiment::{cc, config, flow, many_to_one, queue, run, sum, transport};
 use weft_spec::{Profile, Time};
 use weft_traffic::Flow;
 
@@ -16,7 +16,7 @@ fn cell(algorithm: &str, subflows: u32, profile: &Profile, limit: u32, mark: Opt
     });
     let fabric = many_to_one(SENDERS, Time::from_us(5), queue(limit, mark));
     let outcome = run(
-        setup(
+        config(
             fabric,
             vec![transport(cc(algorithm, &[]), subflows, profile.clone())],
             flows.collect(),

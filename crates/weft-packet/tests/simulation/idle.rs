@@ -1,6 +1,6 @@
 //! An idle fat-tree: multipath flows of 256 KB by defaults, as a user would ask for them, end when they have arrived.
 
-use crate::experiment::{GBPS, cc, everywhere, fat_tree, queue, run, setup, sized, sum, transport};
+use crate::experiment::{GBPS, cc, config, everywhere, fat_tree, queue, run, sized, sum, transport};
 use weft_packet::{Outcome, Scheduler, TransportConfig};
 use weft_spec::{Profile, Rate, Time};
 use weft_traffic::Flow;
@@ -28,7 +28,7 @@ fn flows(scheduler: Scheduler) -> Outcome {
         scheduler,
         ..transport(cc("amp", &[]), 4, Profile::linux())
     };
-    run(setup(fabric, vec![amp], flows.collect()), Time::from_ms(1_000))
+    run(config(fabric, vec![amp], flows.collect()), Time::from_ms(1_000))
 }
 
 /// No flow without loss is over, by its sender's clock, later than an RTT after its receiver has the last byte; in particular none

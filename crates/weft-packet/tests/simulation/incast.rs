@@ -3,8 +3,8 @@
 //! Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks", sections 3.1 and 5: 10 Gbps, queues of
 //! 100 packets, K = 10 packets, here with links of 2 us; k flows of 128 KiB opened 50 us apart, every second.
 
-use crate::experiment::{assert_within, cc, fct, many_to_one, queue, run, setup, sized, sum, transport};
-use weft_packet::{Outcome, Setup};
+use crate::experiment::{assert_within, cc, config, fct, many_to_one, queue, run, sized, sum, transport};
+use weft_packet::{Outcome, SimulationConfig};
 use weft_spec::{Profile, Time};
 use weft_traffic::Flow;
 
@@ -27,9 +27,9 @@ fn incast(algorithm: &str, k: u32, seed: u64) -> Outcome {
     let transports = vec![transport(cc(name, parameters), subflows, Profile::amp_2019())];
     let fabric = many_to_one(k, Time::from_us(2), queue(100, Some(10)));
     let outcome = run(
-        Setup {
+        SimulationConfig {
             seed,
-            ..setup(fabric, transports, flows.collect())
+            ..config(fabric, transports, flows.collect())
         },
         Time::from_ms(60_000),
     );

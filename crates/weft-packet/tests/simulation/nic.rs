@@ -1,10 +1,10 @@
 //! A host's card that pushes back on its sockets: nothing is lost or marked there, little waits, and sockets share it.
 
 use crate::experiment::{
-    GBPS, assert_conserved, assert_within, cc, flow, many_to_one, queue, setup, transport,
+    GBPS, assert_conserved, assert_within, cc, config, flow, many_to_one, queue, transport,
 };
 use weft_fabric::{Fabric, QueueConfig};
-use weft_packet::{Nic, Outcome, Probe, Setup, Simulation};
+use weft_packet::{NicConfig, Outcome, PacketSimulation, Probe, SimulationConfig};
 use weft_spec::{Profile, QueueSize, Rate, Time};
 use weft_traffic::Flow;
 
@@ -31,7 +31,7 @@ fn slow_host() -> (Fabric, usize) {
 }
 
 /// Outcomes after 20 ms and after 100 ms of flows from host 3, the first of them with four subflows.
-fn outcomes(nic: Nic, algorithm: &str, receivers: u32) -> ([Outcome; 2], usize) {
+fn outcomes(nic: NicConfig, algorithm: &str, receivers: u32) -> ([Outcome; 2], usize) {
     let (fabric, port) = slow_host();
     let flows = (0..receivers).map(|to| Flow {
         start: Time::from_us(u64::from(to) * 37),
@@ -39,13 +39,13 @@ fn outcomes(nic: Nic, algorithm: &str, receivers: u32) -> ([Outcome; 2], usize) 
         ..flow(3, to)
     });
     let transports = [1, 4].map(|subflows| transport(cc(algorithm, &[]), subflows, Profile::linux()));
-    let setup = Setup {
+    let config = SimulationConfig {
         nic: Some(nic),
         jitter: Time::from_ns(500),
         probes: vec![Probe::Queue { link: port as u32 }],
-        ..setup(fabric, transports.to_vec(), flows.collect())
+        ..config(fabric, transports.to_vec(), flows.collect())
     };
-    let mut simulation = Simulation::new(setup).unwrap();
+    let mut simulation = PacketSimulation::new(config).unwrap();
     let outcomes = [20, 100].map(|ms| {
         simulation.run_until(Time::from_ms(ms));
         let outcome = simulation.outcome();
@@ -57,13 +57,13 @@ fn outcomes(nic: Nic, algorithm: &str, receivers: u32) -> ([Outcome; 2], usize) 
 
 #[test]
 fn a_card_is_kept_busy_and_holds_little() {
-    for (algorithm, in_turn) in [("dctcp", true), ("dctcp", false), ("lia", true), ("lia", false)] {
-        let nic = Nic {
-            limit: LIMIT,
-            in_turn,
+    for (algorithm, fair) in [("dctcp", true), ("dctcp", false), ("lia", true), ("lia", false)] {
+        let nic = NicConfig {
+            bql_limit: LIMIT,
+            fair,
         };
         let ([before, after], port) = outcomes(nic, algorithm, 3);
-        let what = format!("{algorithm}, in turn: {in_turn}");
+        let what = format!("{algorithm}, in turn: {fair}");
         assert_eq!((after.counters.drops, after.counters.marks), (0, 0), "{what}");
         let bytes = after.links[port].bytes - before.links[port].bytes;
         assert_within(
@@ -82,9 +82,9 @@ fn a_card_is_kept_busy_and_holds_little() {
 /// Six subflows, four of them of one connection, get a sixth each.
 #[test]
 fn those_that_wait_take_turns() {
-    let nic = Nic {
-        limit: LIMIT,
-        in_turn: true,
+    let nic = NicConfig {
+        bql_limit: LIMIT,
+        fair: true,
     };
     let ([before, after], _) = outcomes(nic, "dctcp", 3);
     let subflows = |outcome: &Outcome| -> Vec<u64> {

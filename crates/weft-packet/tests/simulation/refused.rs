@@ -1,20 +1,20 @@
 //! What cannot be simulated is refused in a sentence, before anything runs.
 
-use crate::experiment::{cc, flow, many_to_one, queue, run, setup, sized, transport};
+use crate::experiment::{cc, config, flow, many_to_one, queue, run, sized, transport};
 use weft_fabric::{PortQueues, TOPOLOGIES};
-use weft_packet::{Setup, Simulation};
+use weft_packet::{PacketSimulation, SimulationConfig};
 use weft_spec::{Profile, Rate, Time, find};
 
-fn sound() -> Setup {
+fn sound() -> SimulationConfig {
     let fabric = many_to_one(2, Time::from_us(1), queue(100, None));
     let transports = vec![transport(cc("reno", &[]), 1, Profile::linux())];
-    setup(fabric, transports, vec![sized(0, 2, 10_000)])
+    config(fabric, transports, vec![sized(0, 2, 10_000)])
 }
 
-fn refusal(spoil: impl FnOnce(&mut Setup)) -> String {
-    let mut setup = sound();
-    spoil(&mut setup);
-    Simulation::new(setup).err().unwrap_or_default()
+fn refusal(spoil: impl FnOnce(&mut SimulationConfig)) -> String {
+    let mut config = sound();
+    spoil(&mut config);
+    PacketSimulation::new(config).err().unwrap_or_default()
 }
 
 #[test]
@@ -100,13 +100,13 @@ fn extreme_links_work() {
         (10_000, 0),
         (10_000_000_000, 9_000_000_000_000),
     ] {
-        let mut setup = sound();
-        let profile = &mut setup.transports[0].profile;
+        let mut config = sound();
+        let profile = &mut config.transports[0].profile;
         (profile.initial_rto, profile.min_rto) = (Time::from_ms(60_000), Time::from_ms(60_000));
-        for link in &mut setup.fabric.links {
+        for link in &mut config.fabric.links {
             (link.rate, link.delay) = (Rate(rate), Time(delay));
         }
-        let outcome = run(setup, Time::from_ms(200_000));
+        let outcome = run(config, Time::from_ms(200_000));
         assert_eq!(outcome.flows[0].delivered_bytes, 10_000, "{rate} bps, {delay} ps");
         assert!(outcome.flows[0].finish.is_some());
         assert_eq!(outcome.counters.timeouts, 0);

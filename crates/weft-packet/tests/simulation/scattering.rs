@@ -1,8 +1,8 @@
 //! MMPTCP: packets scattered over all paths first, several subflows later.
 
-use crate::experiment::{GBPS, cc, fat_tree, flow, queue, run, setup, sized, sum, transport};
+use crate::experiment::{GBPS, cc, config, fat_tree, flow, queue, run, sized, sum, transport};
 use weft_fabric::{Fabric, PortQueues};
-use weft_packet::{Outcome, Setup, TransportConfig};
+use weft_packet::{Outcome, SimulationConfig, TransportConfig};
 use weft_paths::{Mmptcp, Policy};
 use weft_spec::{Profile, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
@@ -59,11 +59,11 @@ fn nothing_is_halved_for_reordering_alone() {
         for seed in 1..=10 {
             let all_of = |transport| {
                 let flows = (0..16).map(|from| sized(from, (from + 5) % 16, 90_000)).collect();
-                let setup = Setup {
+                let config = SimulationConfig {
                     seed,
-                    ..setup(fabric(), vec![transport], flows)
+                    ..config(fabric(), vec![transport], flows)
                 };
-                let outcome = run(setup, Time::from_ms(200));
+                let outcome = run(config, Time::from_ms(200));
                 assert_eq!(outcome.counters.drops, 0);
                 assert!(outcome.flows.iter().all(|flow| flow.finish.is_some()));
                 outcome
@@ -85,7 +85,7 @@ fn nothing_is_halved_for_reordering_alone() {
 /// Beyond the threshold the others join, and the first one carries nothing more.
 #[test]
 fn the_others_take_over() {
-    let mut simulation = weft_packet::Simulation::new(setup(
+    let mut simulation = weft_packet::PacketSimulation::new(config(
         fabric(),
         vec![sends(scatter(100_000), 4, Recovery::Rack)],
         vec![flow(0, 15), sized(3, 12, 3_000_000)],
@@ -118,11 +118,11 @@ fn losses_are_repaired() {
     };
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
         let fabric = fat_tree(4, Rate(GBPS), Time::from_us(5), &queues);
-        let setup = Setup {
+        let config = SimulationConfig {
             trace_hash: true,
-            ..setup(fabric, vec![sends(scatter(100_000), 3, recovery)], short())
+            ..config(fabric, vec![sends(scatter(100_000), 3, recovery)], short())
         };
-        let outcome = run(setup, Time::from_ms(5_000));
+        let outcome = run(config, Time::from_ms(5_000));
         assert!(outcome.counters.drops > 10);
         assert!(
             outcome.flows.iter().all(|flow| flow.delivered_bytes == 90_000),

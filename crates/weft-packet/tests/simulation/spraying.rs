@@ -1,6 +1,6 @@
 //! Policies by which packets of one subflow take different paths.
 
-use crate::experiment::{GBPS, cc, fat_tree, flow, queue, run, setup, transport};
+use crate::experiment::{GBPS, cc, config, fat_tree, flow, queue, run, transport};
 use weft_fabric::PortQueues;
 use weft_packet::{Outcome, TransportConfig};
 use weft_paths::{Flowlet, Policy};
@@ -29,7 +29,7 @@ fn alone(paths: Policy, cwnd: f64) -> (Outcome, Vec<(String, u64)>) {
         paths,
         ..transport(cc("reno", &[]), 1, profile)
     }];
-    let outcome = run(setup(fabric, transports, vec![flow(0, 15)]), Time::from_ms(20));
+    let outcome = run(config(fabric, transports, vec![flow(0, 15)]), Time::from_ms(20));
     let packets = outcome.links.iter().map(|link| link.packets);
     let by_link = names.into_iter().zip(packets).collect();
     (outcome, by_link)

@@ -2,11 +2,11 @@
 //! the theory they are around.
 
 use crate::experiment::{
-    GBPS, assert_conserved, assert_within, cc, everywhere, fat_tree, flow, queue, run, setup, sized,
+    GBPS, assert_conserved, assert_within, cc, config, everywhere, fat_tree, flow, queue, run, sized,
     transport,
 };
 use weft_fabric::{Fabric, ManyToOne, PortQueues, Topology, TwoBottlenecks};
-use weft_packet::{Outcome, Probe, Sample, Setup, Simulation, TransportConfig};
+use weft_packet::{Outcome, PacketSimulation, Probe, Sample, SimulationConfig, TransportConfig};
 use weft_paths::ByInterface;
 use weft_spec::{Profile, Rate, Recovery, Time};
 use weft_traffic::Flow;
@@ -53,15 +53,15 @@ fn last_link(fabric: &Fabric) -> usize {
 }
 
 /// Outcomes after `warm_up` and `length` later.
-fn settle(setup: Setup, warm_up: Time, length: Time) -> [Outcome; 2] {
-    let rates: Vec<u64> = setup.fabric.links.iter().map(|link| link.rate.0).collect();
-    let wire = setup
+fn settle(config: SimulationConfig, warm_up: Time, length: Time) -> [Outcome; 2] {
+    let rates: Vec<u64> = config.fabric.links.iter().map(|link| link.rate.0).collect();
+    let wire = config
         .transports
         .iter()
         .map(|t| t.profile.wire_size())
         .max()
         .unwrap();
-    let mut simulation = Simulation::new(setup).unwrap();
+    let mut simulation = PacketSimulation::new(config).unwrap();
     [warm_up, Time(warm_up.0 + length.0)].map(|end| {
         simulation.run_until(end);
         let outcome = simulation.outcome();
@@ -126,12 +126,12 @@ fn a_dctcp_queue_oscillates_about_k() {
             let wire = f64::from(profile.wire_size()) * 8.0;
             let rtt = 4e-6 * us as f64 + wire / RATE as f64 * 1.25;
             let outcomes = settle(
-                Setup {
+                SimulationConfig {
                     probes: vec![Probe::QueueTrace {
                         link: last as u32,
                         interval: Time::from_ns(700),
                     }],
-                    ..setup(
+                    ..config(
                         fabric,
                         vec![transport(cc("dctcp", &[]), 1, profile.clone())],
                         vec![flow(0, 1)],
@@ -194,12 +194,12 @@ fn reno_follows_the_square_root_law() {
         let base_rtt = 4e-6 * us as f64;
         let (mss, delayed) = (f64::from(profile.mss), profile.ack_every > 1);
         let outcomes = settle(
-            Setup {
+            SimulationConfig {
                 probes: vec![Probe::Flow {
                     flow: 0,
                     interval: Some(Time::from_us(us)),
                 }],
-                ..setup(
+                ..config(
                     fabric,
                     vec![transport(cc("reno", &[]), 1, profile)],
                     vec![flow(0, 1)],
@@ -274,7 +274,7 @@ fn share_beside_reno(algorithm: &str, subflows: u32, us: u64, seed: u64) -> f64 
         transport(cc("reno", &[]), 1, undelayed()),
         transport(cc(algorithm, &[]), subflows, undelayed()),
     ];
-    let outcomes = settle(setup(fabric, transports, flows), warm_up, length);
+    let outcomes = settle(config(fabric, transports, flows), warm_up, length);
     goodput(&outcomes, 1) / goodput(&outcomes, 0)
 }
 
@@ -312,7 +312,7 @@ fn two_lia_subflows_fill_two_idle_paths() {
             ..transport(cc("lia", &[]), subflows, undelayed())
         };
         let outcomes = settle(
-            setup(fabric(), vec![transport], vec![flow(1, 4)]),
+            config(fabric(), vec![transport], vec![flow(1, 4)]),
             Time::from_ms(100),
             Time::from_ms(300),
         );
@@ -334,7 +334,7 @@ fn dctcp_flows_are_fair() {
         let fabric = bottleneck(n, Time::from_us(20), 1000, Some(40));
         let transports = vec![transport(cc("dctcp", &[]), 1, Profile::linux())];
         let outcomes = settle(
-            setup(fabric, transports, flows.collect()),
+            config(fabric, transports, flows.collect()),
             Time::from_ms(100),
             Time::from_ms(300),
         );
@@ -390,7 +390,7 @@ fn idle_paths_take_what_they_must() {
             ..sized(from, to, bytes)
         }];
         let transports = vec![transport(cc("dctcp", &[]), 1, profile.clone())];
-        let outcome = run(setup(fabric, transports, flows), Time::from_ms(5));
+        let outcome = run(config(fabric, transports, flows), Time::from_ms(5));
         let returns = crossing(&back, profile.ack_wire_size());
         let established = START + crossing(&there, profile.ack_wire_size()) + returns;
         assert_eq!(outcome.flows[0].established, Some(Time(established)));

@@ -1,9 +1,10 @@
 //! Connections that watch the paths of their subflows.
 
-use crate::experiment::{GBPS, cc, everywhere, fat_tree, queue, run, setup, sized, sum, transport};
+use crate::experiment::{GBPS, cc, config, everywhere, fat_tree, queue, run, sized, sum, transport};
 use weft_fabric::{Fabric, LeafSpine, Topology, TwoBottlenecks};
 use weft_packet::{
-    FlowRecord, LinkChange, LinkEvent, Nic, Offload, Outcome, Scheduler, Setup, Simulation, TransportConfig,
+    FlowRecord, LinkChange, LinkEvent, NicConfig, Offload, Outcome, PacketSimulation, Scheduler,
+    SimulationConfig, TransportConfig,
 };
 use weft_paths::{InTurn, Memory, Opn, Policy};
 use weft_spec::{PROFILES, Profile, Rate, Time};
@@ -81,28 +82,33 @@ const MERGED: Offload = Offload {
 };
 
 /// Spines fail under one flow that is large enough to use all of them.
-fn with_dead(transport: TransportConfig, spines: &[u32], flows: Vec<Flow>, threads: usize) -> Setup {
+fn with_dead(
+    transport: TransportConfig,
+    spines: &[u32],
+    flows: Vec<Flow>,
+    threads: usize,
+) -> SimulationConfig {
     let fabric = fabric();
-    Setup {
+    SimulationConfig {
         // As by default in the profile, so that little waits at the host itself.
-        nic: Some(Nic {
-            limit: PROFILES[0].hosts.nic_limit.unwrap().0 as u32,
-            in_turn: true,
+        nic: Some(NicConfig {
+            bql_limit: PROFILES[0].hosts.nic_limit.unwrap().0 as u32,
+            fair: true,
         }),
         events: dead(&fabric, spines),
         threads,
         trace_hash: true,
-        ..setup(fabric, vec![transport], flows)
+        ..config(fabric, vec![transport], flows)
     }
 }
 
 /// Spines die 2 ms after the beginning.
 fn dying(transport: TransportConfig) -> Outcome {
-    let mut setup = with_dead(transport, &[1], vec![sized(0, 4, 2_000_000)], 1);
-    for event in &mut setup.events {
+    let mut config = with_dead(transport, &[1], vec![sized(0, 4, 2_000_000)], 1);
+    for event in &mut config.events {
         event.at = Time::from_ms(2);
     }
-    run(setup, Time::from_ms(2_000))
+    run(config, Time::from_ms(2_000))
 }
 
 fn milliseconds(flow: &FlowRecord) -> f64 {
@@ -138,15 +144,15 @@ fn paths_that_are_slow_in_turns_hold_nothing_back() {
             let mut transport = sends(watches(Memory::Host), scheduler);
             transport.profile.min_rto = Time::from_ms(1);
             let flows = vec![sized(1, 4, 150_000), sized(0, 3, 80_000 + 50 * seed)];
-            let setup = Setup {
+            let config = SimulationConfig {
                 seed,
-                nic: Some(Nic {
-                    limit: 1,
-                    in_turn: false,
+                nic: Some(NicConfig {
+                    bql_limit: 1,
+                    fair: false,
                 }),
-                ..setup(fabric.build(&queues).unwrap(), vec![transport], flows)
+                ..config(fabric.build(&queues).unwrap(), vec![transport], flows)
             };
-            for flow in &run(setup, Time::from_ms(2_000)).flows {
+            for flow in &run(config, Time::from_ms(2_000)).flows {
                 // Alone it takes 12.8 ms.
                 let finish = flow.finish.unwrap_or(Time::from_ms(2_000));
                 assert!(
@@ -174,11 +180,11 @@ fn copies_of_what_is_acknowledged_wait_for_nothing() {
         Time(12_500_000),
         &everywhere(queue(1000, None)),
     );
-    let setup = Setup {
+    let config = SimulationConfig {
         offload: MERGED,
-        ..setup(fabric, vec![warp(Scheduler::Linux)], vec![sized(0, 4, 214_201)])
+        ..config(fabric, vec![warp(Scheduler::Linux)], vec![sized(0, 4, 214_201)])
     };
-    let flow = &run(setup, Time::from_ms(100)).flows[0];
+    let flow = &run(config, Time::from_ms(100)).flows[0];
     let again = sum(flow, |s| s.packets_sent) - 214_201_u64.div_ceil(1400);
     assert!((1..=3).contains(&again), "{again} copies: {flow:?}");
 }
@@ -199,17 +205,17 @@ fn the_only_active_subflow_is_not_set_aside() {
                 start: Time::from_us(start),
                 ..sized(from, to, bytes)
             });
-            let setup = Setup {
+            let config = SimulationConfig {
                 seed,
                 jitter: Time(500_000),
                 offload: MERGED,
-                ..setup(
+                ..config(
                     fabric.build(&everywhere(queue(256, None))).unwrap(),
                     vec![warp(scheduler)],
                     flows.into(),
                 )
             };
-            for flow in &run(setup, Time::from_ms(2_000)).flows {
+            for flow in &run(config, Time::from_ms(2_000)).flows {
                 // At the rate of the link all of them take 0.9 ms.
                 assert!(milliseconds(flow) < 20.0, "{scheduler:?}, seed {seed}: {flow:?}");
             }
@@ -226,12 +232,12 @@ fn a_host_remembers_slow_paths() {
     };
     let with = |memory| {
         let flows = (0..12).map(flow).collect();
-        let mut setup = with_dead(sends(watches(memory), Scheduler::RoundRobin), &[2], flows, 1);
+        let mut config = with_dead(sends(watches(memory), Scheduler::RoundRobin), &[2], flows, 1);
         // A handshake is not watched: the first one is over by then.
-        for event in &mut setup.events {
+        for event in &mut config.events {
             event.at = Time::from_us(1_500);
         }
-        run(setup, Time::from_ms(190))
+        run(config, Time::from_ms(190))
     };
     let took = |flow: &FlowRecord| Some(flow.finish?.seconds() - flow.established?.seconds());
     let outcome = with(Memory::Host);
@@ -265,7 +271,7 @@ fn all_are_used_where_all_are_slow() {
         }
     };
     let outcome = run(
-        setup(fabric(), vec![sends(policy.into(), Scheduler::RoundRobin)], flows),
+        config(fabric(), vec![sends(policy.into(), Scheduler::RoundRobin)], flows),
         Time::from_ms(2_000),
     );
     for flow in &outcome.flows {
@@ -281,8 +287,8 @@ fn an_idle_network_is_used_as_without() {
         let mut transport = sends(paths, Scheduler::RoundRobin);
         // What a first window makes wait at the host would be slow.
         transport.profile.initial_cwnd = 2.0;
-        let setup = setup(fabric(), vec![transport], vec![sized(0, 4, 30_000)]);
-        run(setup, Time::from_ms(500))
+        let config = config(fabric(), vec![transport], vec![sized(0, 4, 30_000)]);
+        run(config, Time::from_ms(500))
     };
     let [watched, unwatched] = [watches(Memory::Host), InTurn {}.into()].map(with);
     let of = |outcome: &Outcome| {
@@ -312,8 +318,8 @@ fn delayed_acknowledgements_make_no_path_slow() {
             rate: Some(Rate(2_000_000)),
             ..sized(0, 4, 300_000)
         }];
-        let setup = with_dead(sends(policy.into(), scheduler), &[], flows, 1);
-        let flow = &run(setup, Time::from_ms(2_000)).flows[0];
+        let config = with_dead(sends(policy.into(), scheduler), &[], flows, 1);
+        let flow = &run(config, Time::from_ms(2_000)).flows[0];
         let chunks = 300_000_u64.div_ceil(u64::from(Profile::linux().mss));
         assert_eq!(sum(flow, |s| s.packets_sent), chunks, "{scheduler:?}");
     }
@@ -333,8 +339,8 @@ fn threads_change_nothing() {
     for memory in [Memory::Host, Memory::Connection] {
         for scheduler in [Scheduler::RoundRobin, Scheduler::Linux] {
             let of = |threads| {
-                let setup = with_dead(sends(watches(memory), scheduler), &[3], flows(), threads);
-                run(setup, END)
+                let config = with_dead(sends(watches(memory), scheduler), &[3], flows(), threads);
+                run(config, END)
             };
             let one = of(1);
             assert!(one.flows.iter().any(|flow| flow.reinjected > 0) || scheduler == Scheduler::Linux);
@@ -345,7 +351,8 @@ fn threads_change_nothing() {
             }
             // Nor do slices.
             let mut simulation =
-                Simulation::new(with_dead(sends(watches(memory), scheduler), &[3], flows(), 1)).unwrap();
+                PacketSimulation::new(with_dead(sends(watches(memory), scheduler), &[3], flows(), 1))
+                    .unwrap();
             for ms in [1, 5, 6] {
                 simulation.run_until(Time::from_ms(ms));
             }

@@ -1,6 +1,6 @@
 //! Flows whose applications write at a rate.
 
-use crate::experiment::{assert_within, cc, flow, many_to_one, queue, run, setup, sized, transport};
+use crate::experiment::{assert_within, cc, config, flow, many_to_one, queue, run, sized, transport};
 use weft_fabric::Fabric;
 use weft_packet::Scheduler;
 use weft_packet::TransportConfig;
@@ -28,7 +28,7 @@ fn a_flow_carries_what_its_application_writes() {
                 ..flow(0, 2)
             };
             let outcome = run(
-                setup(star(), vec![sends(scheduler, subflows)], vec![paced, flow(1, 2)]),
+                config(star(), vec![sends(scheduler, subflows)], vec![paced, flow(1, 2)]),
                 Time::from_ms(40),
             );
             let gbps = |i: usize| outcome.flows[i].delivered_bytes as f64 * 8.0 / 0.04 / 1e9;
@@ -47,7 +47,7 @@ fn a_size_ends_when_all_of_it_is_written() {
             ..sized(0, 2, 250_000)
         };
         let outcome = run(
-            setup(star(), vec![sends(Scheduler::Linux, subflows)], vec![paced]),
+            config(star(), vec![sends(Scheduler::Linux, subflows)], vec![paced]),
             Time::from_ms(100),
         );
         let record = &outcome.flows[0];
@@ -66,7 +66,7 @@ fn rates_beyond_the_link_and_stops() {
         ..flow(0, 2)
     };
     let outcome = run(
-        setup(star(), vec![sends(Scheduler::RoundRobin, 1)], vec![paced]),
+        config(star(), vec![sends(Scheduler::RoundRobin, 1)], vec![paced]),
         Time::from_ms(50),
     );
     assert!(outcome.flows[0].delivered_bytes > 4_000_000);

@@ -26,11 +26,11 @@ use weft_run::{Scheduler, TransportConfig};
 use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time};
 use weft_traffic::Flow;
 
-use crate::engine::packet::{ACK, BARE, CE, DATA, Packet, SYN};
+use crate::config::Offload;
+use crate::engine::packet::{ACK, CE, CONTROL_ONLY, DATA, Packet, SYN};
 use crate::engine::route::{HopBits, Route};
-use crate::engine::{At, Endpoint, Engine, MOST_ARRIVALS, Plan};
-use crate::paths::Dead;
-use crate::setup::Offload;
+use crate::engine::{Context, Endpoint, Engine, EngineConfig, MAX_ARRIVALS};
+use crate::paths::DownLinks;
 
 use super::connection::Connection;
 use super::host::{Host, Shared, TimerKind, timer_key};
@@ -124,7 +124,7 @@ impl Middle {
     fn new(rule: Rule, hops: HopBits) -> Self {
         Self {
             rule,
-            ways: [0, 1].map(|port| Route::through(&[port], hops).unwrap()),
+            ways: [0, 1].map(|port| Route::from_ports(&[port], hops).unwrap()),
             seen: Vec::new(),
             held: VecDeque::new(),
             counts: HashMap::new(),
@@ -134,7 +134,7 @@ impl Middle {
 
     fn see(&mut self, packet: &Packet) -> Fate {
         let (kind, subflow) = match packet.flags & (SYN | ACK | DATA) {
-            _ if packet.flags & BARE != 0 => (Kind::Bare, packet.hi),
+            _ if packet.flags & CONTROL_ONLY != 0 => (Kind::Bare, packet.hi),
             DATA => (Kind::Data, packet.hi),
             _ if packet.flags & !ACK == CONFIRM && packet.flags & ACK == 0 => (Kind::Confirm, packet.hi),
             _ if packet.flags & !ACK == CONFIRM => (Kind::Confirmed, packet.hi),
@@ -165,9 +165,9 @@ impl Middle {
     }
 
     /// Sends a packet to the other side.
-    fn forward(&self, packet: &Packet, at: &mut At<'_>) {
+    fn forward(&self, packet: &Packet, cx: &mut Context<'_>) {
         let to_receiver = packet.flags & DATA != 0 || packet.flags & (SYN | ACK) == SYN;
-        at.send(&Packet {
+        cx.send(&Packet {
             route: self.ways[usize::from(to_receiver)],
             ..*packet
         });
@@ -181,34 +181,34 @@ enum Place {
 }
 
 impl Endpoint for Place {
-    fn on_packet(&mut self, packet: &Packet, at: &mut At<'_>) {
+    fn on_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         match self {
-            Self::Host(host) => host.on_packet(packet, at),
+            Self::Host(host) => host.on_packet(packet, cx),
             Self::Middle(middle) => match middle.see(packet) {
-                Fate::Pass => middle.forward(packet, at),
+                Fate::Pass => middle.forward(packet, cx),
                 Fate::Drop => {}
                 Fate::Mark => middle.forward(
                     &Packet {
                         flags: packet.flags | CE,
                         ..*packet
                     },
-                    at,
+                    cx,
                 ),
                 Fate::Late(by) => {
-                    middle.held.push_back((at.now + by, *packet));
-                    at.set_timer(at.now + by, 0);
+                    middle.held.push_back((cx.now + by, *packet));
+                    cx.set_timer(cx.now + by, 0);
                 }
             },
         }
     }
 
-    fn on_timer(&mut self, key: u64, at: &mut At<'_>) {
+    fn on_timer(&mut self, key: u64, cx: &mut Context<'_>) {
         match self {
-            Self::Host(host) => host.on_timer(key, at),
+            Self::Host(host) => host.on_timer(key, cx),
             Self::Middle(middle) => {
-                let due = middle.held.iter().position(|&(time, _)| time == at.now);
+                let due = middle.held.iter().position(|&(time, _)| time == cx.now);
                 if let Some((_, packet)) = due.and_then(|i| middle.held.remove(i)) {
-                    middle.forward(&packet, at);
+                    middle.forward(&packet, cx);
                 }
             }
         }
@@ -336,11 +336,11 @@ impl Wire {
     fn start(self, rule: impl FnMut(&Seen) -> Fate + Send + 'static) -> Run {
         let profile = self.profile.clone();
         let fabric = parallel(&self.delays);
-        let plan = Plan {
+        let config = EngineConfig {
             min_packet: profile.ack_size,
             max_packet: profile.wire_size(),
             seed: self.seed,
-            arrivals: MOST_ARRIVALS,
+            arrivals: MAX_ARRIVALS,
             jitter: 0,
             threads: 1,
             trace: false,
@@ -351,8 +351,8 @@ impl Wire {
         };
         let shared = Arc::new(Shared {
             probes: FlowProbes::default(),
-            hops: HopBits::of(&fabric),
-            down_links: Dead::default(),
+            hops: HopBits::new(&fabric),
+            down_links: DownLinks::default(),
             fabric,
             transports: vec![TransportConfig {
                 cc: self.cc,
@@ -380,7 +380,7 @@ impl Wire {
             seed: self.seed,
         });
         let rule: Rule = Arc::new(Mutex::new(rule));
-        let mut engine = Engine::new(&shared.fabric, &plan, |host| match host {
+        let mut engine = Engine::new(&shared.fabric, &config, |host| match host {
             0 | 1 => Place::Host(Box::new(Host::new(Arc::clone(&shared), host))),
             _ => Place::Middle(Middle::new(Arc::clone(&rule), shared.hops)),
         });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use weft_paths::{Controller, SubflowObservation};
 
-use crate::simulation::Simulation;
+use crate::simulation::PacketSimulation;
 
 /// A flow and which of its subflows.
 type Subflow = (u32, u32);
@@ -36,7 +36,7 @@ impl Controlling {
     }
 }
 
-impl Simulation {
+impl PacketSimulation {
     /// When the controller acts next; `u64::MAX` if there is none.
     pub(crate) fn control_due(&self) -> u64 {
         self.controlling.as_ref().map_or(u64::MAX, |it| it.next)
@@ -80,7 +80,7 @@ impl Simulation {
         it.placed = placed;
         seen.sort_unstable_by_key(|&(which, _)| which);
         let (which, seen): (Vec<Subflow>, Vec<SubflowObservation>) = seen.into_iter().unzip();
-        let dead = |link| self.shared.down_links.knows(link);
+        let dead = |link| self.shared.down_links.contains(link);
         for (i, path) in it.controller.assign_paths(&self.shared.fabric, &dead, &seen) {
             it.placed.insert(which[i], path);
             self.lead(which[i], path);

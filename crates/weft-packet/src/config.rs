@@ -1,4 +1,4 @@
-//! The setup of a packet-level run.
+//! The configuration of a packet-level run.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use weft_traffic::{Flow, FlowGenerator};
 
 /// A host's card that pushes back on its sockets instead of marking and dropping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nic {
+pub struct NicConfig {
     /// Bytes that a port takes before sockets wait.
-    pub limit: u32,
+    pub bql_limit: u32,
     /// Do those that wait take turns, or does each send all that it has first?
-    pub in_turn: bool,
+    pub fair: bool,
 }
 
 /// What hosts leave to their cards.
@@ -27,7 +27,7 @@ pub struct Offload {
 }
 
 /// A packet-level experiment. A run is a pure function of it; `threads` changes nothing but the time it takes.
-pub struct Setup {
+pub struct SimulationConfig {
     /// The network.
     pub fabric: Fabric,
     /// Transports, indexed by [`Flow::transport`].
@@ -41,7 +41,7 @@ pub struct Setup {
     /// A packet that finds its host's port idle leaves it late by a random time up to this.
     pub jitter: Time,
     /// What sockets know of their host's card; without, its queue takes what they send.
-    pub nic: Option<Nic>,
+    pub nic: Option<NicConfig>,
     /// What they leave to it.
     pub offload: Offload,
     /// Changes of links, in any order; at one time they happen in the order given.

@@ -7,7 +7,7 @@ use weft_run::{LinkChange, LinkEvent};
 use weft_spec::{Rate, Time};
 use weft_traffic::Flow;
 
-use crate::engine::MOST_ARRIVALS;
+use crate::engine::MAX_ARRIVALS;
 use crate::transport::Shared;
 
 /// Refuses links that [`check_link`] refuses, and nodes with more links than can be numbered.
@@ -15,10 +15,10 @@ pub fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
     let mut links_into = vec![0_u64; fabric.nodes.len()];
     for link in &fabric.links {
         links_into[link.to as usize] += 1;
-        if links_into[link.to as usize] > MOST_ARRIVALS {
+        if links_into[link.to as usize] > MAX_ARRIVALS {
             let to = &fabric.nodes[link.to as usize].name;
             return Err(format!(
-                "more than {MOST_ARRIVALS} links to {to}; allowed: at most that many"
+                "more than {MAX_ARRIVALS} links to {to}; allowed: at most that many"
             ));
         }
         check_link(fabric, link, min_packet)?;
@@ -80,7 +80,7 @@ pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> R
 /// The most packets that a node gets at once because the delay of links to it is cut: those that were under way for longer than they
 /// are from then on.
 pub fn burst(fabric: &Fabric, events: &[LinkEvent], min_packet: u32) -> Result<u64, String> {
-    const MOST: u64 = MOST_ARRIVALS / 2;
+    const MOST: u64 = MAX_ARRIVALS / 2;
     // Of each link whose delay changes: the shortest and the longest that it ever has, and the highest rate.
     let mut changing: HashMap<u32, (Time, Time, Rate)> = HashMap::new();
     for event in events {

@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 use weft_run::{FlowRecord, PacketRecord, SuppressionRecord};
 use weft_spec::Time;
 
-use crate::engine::packet::{ACK, BARE, DATA, SYN};
+use crate::engine::packet::{ACK, CONTROL_ONLY, DATA, SYN};
 use crate::engine::route::Route;
-use crate::simulation::Simulation;
+use crate::simulation::PacketSimulation;
 use crate::transport::HANDOVER;
 
 /// How often it is looked for, if at least as many flows have ended as are open.
@@ -60,7 +60,7 @@ impl Searches {
     }
 }
 
-impl Simulation {
+impl PacketSimulation {
     /// Turns flows of which nothing is left into records.
     pub(crate) fn retire(&mut self) {
         let (ended, open) = self.hosts().fold((0, 0), |(ended, open), host| {
@@ -82,7 +82,7 @@ impl Simulation {
         let mut it = Expected::default();
         for (node, packet) in self.engine.in_flight() {
             match packet.flags & (DATA | SYN | ACK) {
-                _ if packet.flags == HANDOVER || packet.flags & BARE != 0 => {}
+                _ if packet.flags == HANDOVER || packet.flags & CONTROL_ONLY != 0 => {}
                 SYN => {
                     it.opening.insert(packet.lo);
                 }
@@ -102,7 +102,7 @@ impl Simulation {
     /// Where a route leads from a node.
     pub(crate) fn destination(&self, mut node: u32, mut route: Route) -> u32 {
         let links = &self.shared.fabric.links;
-        while !route.is_here() {
+        while !route.is_at_destination() {
             let first = links.partition_point(|link| link.from < node);
             let (port, rest) = route.next(self.shared.hops);
             node = links[first + port as usize].to;
@@ -149,13 +149,13 @@ mod tests {
 
     use super::*;
     use crate::transport::Host;
-    use crate::{Counters, Offload, Outcome, Probe, Scheduler, Setup, TransportConfig};
+    use crate::{Counters, Offload, Outcome, Probe, Scheduler, SimulationConfig, TransportConfig};
 
     const END: Time = Time::from_ms(40);
     const FLOWS: u32 = 1_600;
 
     /// Flows of up to 60 kB, a new one every 20 us, into a short queue: losses, timeouts, joins and reinjections.
-    fn simulation(threads: usize) -> Simulation {
+    fn simulation(threads: usize) -> PacketSimulation {
         let queue = QueueConfig {
             limit: QueueSize::Packets(6),
             mark: Some(QueueSize::Packets(5)),
@@ -197,7 +197,7 @@ mod tests {
             round: 0,
             rate: None,
         };
-        let setup = Setup {
+        let config = SimulationConfig {
             fabric: topology.build(&queues).unwrap(),
             transports: [("dctcp", 1), ("amp", 3)].map(transport).to_vec(),
             flows: (0..FLOWS).map(flow).collect(),
@@ -216,10 +216,10 @@ mod tests {
             threads,
             trace_hash: true,
         };
-        Simulation::new(setup).unwrap()
+        PacketSimulation::new(config).unwrap()
     }
 
-    fn places(simulation: &Simulation) -> usize {
+    fn places(simulation: &PacketSimulation) -> usize {
         let places = simulation.hosts().map(Host::places);
         places.sum()
     }

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use weft_run::{PacketKind, PacketRecord};
 use weft_spec::Time;
 
-use crate::engine::packet::{ACK, AGAIN, BARE, CE, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, SYN};
-use crate::simulation::Simulation;
+use crate::engine::packet::{
+    ACK, CE, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN,
+};
+use crate::simulation::PacketSimulation;
 use crate::transport::{CONFIRM, END, HANDOVER};
 
-impl Simulation {
+impl PacketSimulation {
     /// Takes what arrived over links on record. To be called before flows leave their places to others, for an acknowledgement
     /// names nothing but the place that it is for.
     pub(crate) fn note_packets(&mut self) {
@@ -42,7 +44,7 @@ impl Simulation {
             ce: packet.flags & CE != 0,
             ece: false,
             cwr: false,
-            retransmission: packet.flags & AGAIN != 0,
+            retransmission: packet.flags & RETRANSMIT != 0,
         };
         match kind {
             PacketKind::Data => {
@@ -75,9 +77,9 @@ impl Simulation {
 
 /// What a packet is, by its flags.
 fn kind(flags: u16) -> Option<PacketKind> {
-    const FIN: u16 = SYN | BARE | LAST;
+    const FIN: u16 = SYN | CONTROL_ONLY | LAST;
     const FIN_ACK: u16 = FIN | ACK;
-    const HANDSHAKE_ACK: u16 = SYN | BARE;
+    const HANDSHAKE_ACK: u16 = SYN | CONTROL_ONLY;
     const SYN_ACK: u16 = SYN | ACK;
     const CONFIRMED: u16 = CONFIRM | ACK;
     if flags & DATA != 0 {
