@@ -72,13 +72,13 @@ impl Host {
         }
         let connection = &self.connections[index as usize];
         if connection.una != connection.total || !self.finish_if_done(index, cx) {
-            self.pump(index, slot, cx);
+            self.transmit_pending(index, slot, cx);
             let subflow = &mut self.subflows[slot as usize];
             if subflow.frto_waiting && subflow.nxt == subflow.recover {
                 // There was no new data to try: the conventional recovery goes on (RFC 5682, section 3.1, step 2b).
                 subflow.frto_waiting = false;
                 subflow.frto = false;
-                self.pump(index, slot, cx);
+                self.transmit_pending(index, slot, cx);
             }
         }
     }
@@ -127,7 +127,7 @@ impl Host {
         let mut drained = false;
         if subflow.segments.is_empty() {
             subflow.deadline = u64::MAX;
-            drained = subflow.blocked & DRAINING != 0 && connection.given(s) == 0;
+            drained = subflow.blocked & DRAINING != 0 && connection.queued(s) == 0;
         } else {
             subflow.arm(packet.slot, cx);
         }

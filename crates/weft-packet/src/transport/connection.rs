@@ -6,7 +6,7 @@ use weft_cc::{Algorithm, Echo, Window};
 use weft_run::{Scheduler, SuppressionRecord};
 use weft_spec::Time;
 
-use super::queues::Queues;
+use super::queues::SendQueues;
 use super::subflow::{State, SubflowSender};
 use super::watching::Watch;
 
@@ -53,7 +53,7 @@ pub struct Connection {
     /// Chunks to give to another subflow, with the one that timed out on them.
     pub reinject: VecDeque<(u32, u32)>,
     /// What subflows were given ahead of their windows, where the scheduler does so.
-    pub queues: Option<Box<Queues>>,
+    pub queues: Option<Box<SendQueues>>,
     /// How it watches its subflows' paths, if its policy has it do so.
     pub watch: Option<Box<Watch>>,
     /// The subflow whose turn it is.

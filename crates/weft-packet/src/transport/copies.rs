@@ -9,17 +9,17 @@ use super::subflow::SubflowSender;
 
 /// The copies of a connection's chunks.
 #[derive(Default)]
-pub struct Copies {
+pub struct ReinjectionTracker {
     /// The subflow on which a chunk was outstanding when others were given it, and the chunk.
     outstanding: Vec<(u32, u32)>,
     /// Those that a subflow's acknowledgement has covered since, in order.
     arrived: Vec<u32>,
 }
 
-impl Copies {
+impl ReinjectionTracker {
     /// Looks what has arrived since the last look; `una` is the first chunk that the connection's own acknowledgement does not cover.
     /// If there is anything new, returns the chunks from `una` on, in order, of which no copy is needed; none of the earlier ones is.
-    pub fn look(&mut self, una: u32, subflows: &[SubflowSender]) -> Option<&[u32]> {
+    pub fn update(&mut self, una: u32, subflows: &[SubflowSender]) -> Option<&[u32]> {
         let before = self.outstanding.len();
         self.outstanding.retain(|&(_, chunk)| chunk >= una);
         self.arrived.retain(|&chunk| chunk >= una);
@@ -44,7 +44,7 @@ impl Copies {
     }
 
     /// What `subflow` has sent from byte `from` on, is outstanding, and is not known to have arrived: it is given to others.
-    pub fn copy(&mut self, subflow: &SubflowSender, from: u64, una: u32) -> Vec<u32> {
+    pub fn track(&mut self, subflow: &SubflowSender, from: u64, una: u32) -> Vec<u32> {
         let sent = subflow
             .segments
             .unsacked_chunks_from(from.max(subflow.una) as u32);

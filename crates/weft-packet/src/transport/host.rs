@@ -17,7 +17,7 @@ use crate::paths::DownLinks;
 use super::connection::Connection;
 use super::joining::{CONFIRM, END};
 use super::latency::Latencies;
-use super::nic::Lines;
+use super::nic::HostQdisc;
 use super::pacing::may_pace;
 use super::programs::{HANDOVER, RunningJob};
 use super::receiver::{AckDecision, ConnectionReceiver, SubflowReceiver};
@@ -92,7 +92,7 @@ pub struct Host {
     pub connections: Vec<Connection>,
     pub(super) subflows: Vec<SubflowSender>,
     /// Subflows that wait for the host's ports.
-    pub(super) qdisc: Lines,
+    pub(super) qdisc: HostQdisc,
     pub(super) connection_receivers: Vec<ConnectionReceiver>,
     pub(super) subflow_receivers: Vec<SubflowReceiver>,
     /// Connection of each flow that this host sends.
@@ -186,8 +186,8 @@ impl Endpoint for Host {
             4 => self.delayed_ack_timer(index, cx),
             6 => self.begin(index, cx),
             7 => self.close(index, cx),
-            8 => self.nic_has_room(index, cx),
-            9 => self.pace_is_due(index, cx),
+            8 => self.on_port_ready(index, cx),
+            9 => self.on_pacing_timer(index, cx),
             10 => self.write(index, cx),
             11 => self.look_at_paths(index, cx),
             _ => self.sample(index, cx),
@@ -199,7 +199,7 @@ impl Host {
     /// An idle host.
     pub fn new(shared: Arc<Shared>, index: u32) -> Self {
         Self {
-            qdisc: Lines::new(
+            qdisc: HostQdisc::new(
                 shared.nic,
                 shared.offload.tso,
                 shared

@@ -19,36 +19,36 @@ use super::subflow::{SubflowSender, THROTTLED, TSO_DEFERRED};
 const QUANTUM: u32 = 2;
 
 /// The subflows of a host that wait for its ports.
-pub struct Lines {
+pub struct HostQdisc {
     nic: Option<NicConfig>,
     /// Might any subflow be paced?
     paces: bool,
     /// Does data leave in bursts?
     tso: bool,
     /// Does any of the three hold packets back?
-    gates: bool,
+    enabled: bool,
     /// By port.
-    ports: Vec<Line>,
+    ports: Vec<PortWaitQueue>,
 }
 
 /// Those that wait for one port.
 #[derive(Default)]
-struct Line {
+struct PortWaitQueue {
     waiting: VecDeque<u32>,
     /// Is a timer set, or the line being served?
-    woken: bool,
+    wake_pending: bool,
     /// Whose turn it is, and how many packets it may send still.
-    turn: Option<(u32, u32)>,
+    current: Option<(u32, u32)>,
 }
 
-impl Lines {
+impl HostQdisc {
     /// Nobody waits.
     pub fn new(nic: Option<NicConfig>, tso: bool, paces: bool) -> Self {
         Self {
             nic,
             paces,
             tso,
-            gates: paces || tso || nic.is_some(),
+            enabled: paces || tso || nic.is_some(),
             ports: Vec::new(),
         }
     }
@@ -62,10 +62,10 @@ impl Lines {
         slot: u32,
         cx: &mut Context<'_>,
     ) -> bool {
-        !self.gates || self.lets_pass(connection, subflow, slot, cx)
+        !self.enabled || self.try_admit(connection, subflow, slot, cx)
     }
 
-    fn lets_pass(
+    fn try_admit(
         &mut self,
         connection: &Connection,
         subflow: &mut SubflowSender,
@@ -76,7 +76,7 @@ impl Lines {
             // It was handed over whole.
             subflow.burst_left -= 1;
             if self.paces {
-                connection.pace(subflow, cx.now);
+                connection.on_paced_send(subflow, cx.now);
             }
             return true;
         }
@@ -89,14 +89,14 @@ impl Lines {
             subflow.blocked |= TSO_DEFERRED;
             return false;
         };
-        if self.paces && !subflow.keeps_pace(slot, cx) {
+        if self.paces && !subflow.pacing_allows(slot, cx) {
             return false;
         }
-        let passes = self.nic.is_none_or(|nic| self.has_room(nic, subflow, slot, cx));
+        let passes = self.nic.is_none_or(|nic| self.bql_allows(nic, subflow, slot, cx));
         if passes {
             subflow.burst_left = burst - 1;
             if self.paces {
-                connection.pace(subflow, cx.now);
+                connection.on_paced_send(subflow, cx.now);
             }
         }
         passes
@@ -111,7 +111,7 @@ impl Lines {
         }
     }
 
-    fn has_room(
+    fn bql_allows(
         &mut self,
         nic: NicConfig,
         subflow: &mut SubflowSender,
@@ -123,11 +123,11 @@ impl Lines {
         }
         let port = cx.port_of(subflow.route);
         if self.ports.len() <= port as usize {
-            self.ports.resize_with(port as usize + 1, Line::default);
+            self.ports.resize_with(port as usize + 1, PortWaitQueue::default);
         }
         let line = &mut self.ports[port as usize];
         let full = cx.drain_time(subflow.route, nic.bql_limit) > cx.now;
-        match &mut line.turn {
+        match &mut line.current {
             Some((whose, left)) if *whose == slot => {
                 if !full && *left > 0 {
                     *left -= 1;
@@ -143,8 +143,8 @@ impl Lines {
             _ => line.waiting.push_back(slot),
         }
         subflow.blocked |= THROTTLED;
-        if !line.woken {
-            line.woken = true;
+        if !line.wake_pending {
+            line.wake_pending = true;
             // Woken for half of what fits, not for each packet, as a card reports completions together.
             let half = cx.drain_time(subflow.route, nic.bql_limit / 2);
             cx.set_timer(half, timer_key(TimerKind::NicReady, port));
@@ -155,7 +155,7 @@ impl Lines {
 
 impl Host {
     /// Port `port` has room again: waiting subflows send in turn until it is full.
-    pub(super) fn nic_has_room(&mut self, port: u32, cx: &mut Context<'_>) {
+    pub(super) fn on_port_ready(&mut self, port: u32, cx: &mut Context<'_>) {
         let (port, Some(nic)) = (port as usize, self.qdisc.nic) else {
             return;
         };
@@ -170,10 +170,10 @@ impl Host {
             let connection = subflow.connection;
             let line = &mut self.qdisc.ports[port];
             line.waiting.pop_front();
-            line.turn = Some((slot, if nic.fair { QUANTUM } else { u32::MAX }));
-            self.pump(connection, slot, cx);
-            self.qdisc.ports[port].turn = None;
+            line.current = Some((slot, if nic.fair { QUANTUM } else { u32::MAX }));
+            self.transmit_pending(connection, slot, cx);
+            self.qdisc.ports[port].current = None;
         }
-        self.qdisc.ports[port].woken = false;
+        self.qdisc.ports[port].wake_pending = false;
     }
 }

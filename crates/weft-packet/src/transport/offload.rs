@@ -15,11 +15,11 @@ use super::receiver::SubflowReceiver;
 use super::subflow::{State, SubflowSender};
 
 /// Bytes that a card takes of a socket at once (`GSO_LEGACY_MAX_SIZE`), and that a receiver merges at most.
-const MOST: u32 = 65_536;
+const GSO_MAX_SIZE: u32 = 65_536;
 /// A window that has room for this part of itself waits no longer (`tcp_tso_win_divisor`).
-const DIVISOR: u32 = 3;
+const TSO_WIN_DIVISOR: u32 = 3;
 /// A socket that has been silent so long waits no longer: 1 ms.
-const SILENT: u64 = 1_000_000_000;
+const TSO_MAX_IDLE: u64 = 1_000_000_000;
 
 impl Connection {
     /// Packets that `subflow`, whose window has room, hands its card now; none: it waits for more room.
@@ -29,39 +29,43 @@ impl Connection {
             return Some(1);
         }
         let window = &self.windows[subflow.index as usize];
-        let room = self.room(subflow);
-        let most = self.longest(subflow).min(self.ready(subflow.index as usize));
+        let room = self.free_window(subflow);
+        let most = self
+            .tso_autosize(subflow)
+            .min(self.sendable_packets(subflow.index as usize));
         let sent = subflow.segments.head_sent_at().min(now);
         let waits = room < most
-            && f64::from(room * DIVISOR) < window.cwnd
+            && f64::from(room * TSO_WIN_DIVISOR) < window.cwnd
             // Nobody waits for an acknowledgement that will not come, or not for long.
             && !subflow.segments.is_empty()
-            && now - subflow.segments.tail_sent_at() < SILENT
+            && now - subflow.segments.tail_sent_at() < TSO_MAX_IDLE
             && (now - sent) as f64 * 1e-12 >= window.srtt / 2.0;
         (!waits).then_some(room.min(most).max(1))
     }
 
     /// Packets for which the window has room.
-    fn room(&self, subflow: &SubflowSender) -> u32 {
+    fn free_window(&self, subflow: &SubflowSender) -> u32 {
         (self.windows[subflow.index as usize].cwnd as u32).saturating_sub(subflow.pipe())
     }
 
     /// Packets that subflow `s` could be sending.
-    fn ready(&self, s: usize) -> u32 {
+    fn sendable_packets(&self, s: usize) -> u32 {
         if self.queues.is_some() {
-            return self.given(s);
+            return self.queued(s);
         }
         let window = self.receive_window.saturating_sub(self.next - self.una);
         (self.written - self.next).min(window) + self.reinject.len() as u32
     }
 
     /// The longest burst (`tcp_tso_autosize`): what the pacing rate sends in a millisecond, and more on short ways.
-    fn longest(&self, subflow: &SubflowSender) -> u32 {
+    fn tso_autosize(&self, subflow: &SubflowSender) -> u32 {
         let window = &self.windows[subflow.index as usize];
         let mss = f64::from(self.mss);
         let by_rate = pacing::rate(window, subflow.segments.len()) * mss / 1024.0;
-        let near = MOST.checked_shr((window.min_rtt * 1e6) as u32 >> 9).unwrap_or(0);
-        let bytes = (by_rate + f64::from(near)).min(f64::from(MOST));
+        let near = GSO_MAX_SIZE
+            .checked_shr((window.min_rtt * 1e6) as u32 >> 9)
+            .unwrap_or(0);
+        let bytes = (by_rate + f64::from(near)).min(f64::from(GSO_MAX_SIZE));
         ((bytes / mss) as u32).max(2)
     }
 }
@@ -70,7 +74,7 @@ impl SubflowReceiver {
     /// May what has arrived be acknowledged with what comes right behind it?
     #[inline(always)]
     pub fn merges(&self, within: Time, mss: u32) -> bool {
-        within.0 > 0 && self.unacked < MOST / mss
+        within.0 > 0 && self.unacked < GSO_MAX_SIZE / mss
     }
 
     /// An acknowledgement is due by then.

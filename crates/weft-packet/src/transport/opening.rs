@@ -13,7 +13,7 @@ use super::connection::{Connection, UNLIMITED};
 use super::handshakes::HANDSHAKE_DONE;
 use super::host::Host;
 use super::joining::join_at;
-use super::queues::Queues;
+use super::queues::SendQueues;
 use super::reassembly::{Chunks, RangeSet};
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
 use super::retiring::put;
@@ -63,7 +63,7 @@ impl Host {
             reinject: std::collections::VecDeque::new(),
             queues: transport
                 .uses_send_queues()
-                .then(|| Queues::new(transport.subflows, transport.cc.bursts_ahead(), profile.mss))
+                .then(|| SendQueues::new(transport.subflows, transport.cc.bursts_ahead(), profile.mss))
                 .map(Box::new),
             watch: None,
             turn: 0,
@@ -280,7 +280,7 @@ impl Host {
             let flow = self.connections[index as usize].flow;
             self.send_bare(flow, s as u32, HANDSHAKE_DONE, cx);
         }
-        self.pump(index, slot, cx);
+        self.transmit_pending(index, slot, cx);
     }
 
     /// A SYN, or the confirmation of a join, was not answered. The first SYNs are sent again at equal intervals if the profile says

@@ -9,7 +9,7 @@ use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{SubflowSender, THROTTLED};
 
 /// "Original `sch_fq` does not pace first 10 MSS", and so TCP does not (`tcp_update_skb_after_send`).
-const UNPACED: u64 = 10;
+const UNPACED_PACKETS: u64 = 10;
 
 /// `sk_pacing_rate` in packets per second (`tcp_update_pacing_rate`): window over smoothed RTT, doubled in slow start, else by 1.2.
 pub fn rate(window: &Window, outstanding: u32) -> f64 {
@@ -29,7 +29,7 @@ pub fn may_pace(pacing: bool, cc: &Algorithm) -> bool {
 impl Connection {
     /// A packet of `subflow` leaves now: when the next one may. Half of what a packet comes too late is made up for
     /// (`tcp_update_skb_after_send`).
-    pub fn pace(&self, subflow: &mut SubflowSender, now: u64) {
+    pub fn on_paced_send(&self, subflow: &mut SubflowSender, now: u64) {
         let s = subflow.index as usize;
         let asked = self.cc.pacing_rate(&self.windows, s);
         let own = || rate(&self.windows[s], subflow.segments.len());
@@ -37,7 +37,7 @@ impl Connection {
             return;
         };
         // This one counts, too.
-        if subflow.stats.packets_sent + 1 < UNPACED || rate.is_nan() || rate <= 0.0 {
+        if subflow.stats.packets_sent + 1 < UNPACED_PACKETS || rate.is_nan() || rate <= 0.0 {
             subflow.earliest_departure = now;
             return;
         }
@@ -50,7 +50,7 @@ impl Connection {
 
 impl SubflowSender {
     /// Does its pace let a packet leave? If not, it waits for the time when it does.
-    pub fn keeps_pace(&mut self, slot: u32, cx: &mut Context<'_>) -> bool {
+    pub fn pacing_allows(&mut self, slot: u32, cx: &mut Context<'_>) -> bool {
         if self.blocked & THROTTLED != 0 {
             return false;
         }
@@ -65,12 +65,12 @@ impl SubflowSender {
 
 impl Host {
     /// The next packet of a paced subflow may leave.
-    pub(super) fn pace_is_due(&mut self, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn on_pacing_timer(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         if subflow.blocked & THROTTLED != 0 && subflow.earliest_departure == cx.now {
             subflow.blocked &= !THROTTLED;
             let connection = subflow.connection;
-            self.pump(connection, slot, cx);
+            self.transmit_pending(connection, slot, cx);
         }
     }
 }

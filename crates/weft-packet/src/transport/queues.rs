@@ -13,69 +13,69 @@ use super::subflow::{DRAINING, NOT_SELECTED, State, SubflowSender};
 pub const BURST: u32 = 65_428;
 
 /// Memory that a segment takes in a queue beside its payload: `truesize` of a buffer for headers alone.
-pub const SEGMENT_MEMORY: u32 = 896;
+pub const SKB_OVERHEAD: u32 = 896;
 
 /// The window for which autotuning provides at least (`TCP_INIT_CWND`).
-const LEAST_WINDOW: f64 = 10.0;
+const MIN_SNDBUF_CWND: f64 = 10.0;
 
 /// The largest send buffer (`tcp_wmem`, third value), and what a connection has beside its subflows' (the first).
-const LARGEST_BUFFER: f64 = 4_194_304.0;
-const OWN_BUFFER: u32 = 4096;
+const MAX_SNDBUF: f64 = 4_194_304.0;
+const MIN_SNDBUF: u32 = 4096;
 
 /// After this many timeouts in a row another subflow gets the data that this one holds. Linux counts periods of the connection's own timer, of some
 /// 200 ms each, and does so at the fifth without an answer (`mptcp_pm_subflow_chk_stale`).
-pub const STALE: u32 = 3;
+pub const STALE_LOSS_COUNT: u32 = 3;
 
 /// The rank of a subflow that is given nothing.
-pub const NOBODY: u64 = u64::MAX;
+pub const INELIGIBLE: u64 = u64::MAX;
 
 /// What a connection's subflows were given and have not sent yet.
 ///
 /// Who is given the next burst is looked for at every acknowledgement, which changes the answer for one subflow. So each one's rank is
 /// kept, and computed anew only when it may have changed.
-pub struct Queues {
+pub struct SendQueues {
     /// Chunks before this are in the connection's own send buffer, or were: the application has handed them over.
     pub written: u32,
     /// Bytes of all send buffers.
-    buffers: u32,
+    sndbuf_total: u32,
     /// Chunks that the connection's own send buffer takes.
-    pub room: u32,
+    pub sndbuf_chunks: u32,
     /// Segments of bursts that a subflow's send buffer has room for beyond two windows.
-    ahead: f64,
+    extra_segments: f64,
     /// Bit `s`: has subflow `s`, or its window, changed since its rank was computed?
-    pub changed: u64,
+    pub stale_keys: u64,
     /// Bit `s`: is subflow `s` without anything to send? Its buffer grows with its window.
     empty: u64,
     /// The subflow of the lowest rank is given the next burst: by when it would have sent all it holds, suppressed ones last;
     /// [`NOBODY`] if it is given nothing.
-    pub ranks: Box<[u64]>,
+    pub keys: Box<[u64]>,
     /// The first subflow of the lowest rank.
-    pub first: usize,
+    pub best: usize,
     /// Has its rank risen, so that it is to be looked for?
-    risen: bool,
+    best_grew: bool,
     /// A subflow's each.
-    pub of: Box<[Queue]>,
+    pub subflows: Box<[SendQueue]>,
     /// Chunks to be given again, because the subflow that held them does not answer (`__mptcp_retransmit_pending_data`).
-    pub returned: VecDeque<u32>,
+    pub to_reassign: VecDeque<u32>,
 }
 
 /// What a subflow was given and has not sent yet.
 #[derive(Clone, Default)]
-pub struct Queue {
+pub struct SendQueue {
     /// Chunks, from and to.
     runs: VecDeque<(u32, u32)>,
     pub len: u32,
     /// Mean of its pacing rates at the bursts that it was given, in bytes per second (`avg_pacing_rate`); 0 before the first look.
-    pub pace: f64,
+    pub avg_pacing_rate: f64,
     /// Its send buffer in bytes of memory (`sk_sndbuf`); it never shrinks.
-    pub buffer: u32,
+    pub sndbuf: u32,
     /// As much of it as [`Queues::buffers`] contains.
-    counted: u32,
+    sndbuf_added: u32,
     /// Timeouts in a row.
     pub timeouts: u32,
 }
 
-impl Queue {
+impl SendQueue {
     fn push(&mut self, chunk: u32) {
         self.len += 1;
         match self.runs.back_mut() {
@@ -97,7 +97,9 @@ impl Queue {
 
     /// Has it not answered for long, so that it is to get nothing?
     pub fn is_stale(&self, subflow: &SubflowSender) -> bool {
-        self.timeouts >= STALE && subflow.state == State::Loss && subflow.una_at_timeout == subflow.una
+        self.timeouts >= STALE_LOSS_COUNT
+            && subflow.state == State::Loss
+            && subflow.una_at_timeout == subflow.una
     }
 
     pub fn chunks(&self) -> impl Iterator<Item = u32> {
@@ -106,31 +108,31 @@ impl Queue {
 
     /// Memory that it takes (`sk_wmem_queued`): of what is not acknowledged, too.
     pub fn memory(&self, subflow: &SubflowSender, mss: u32) -> u32 {
-        (self.len + subflow.segments.len()) * (mss + SEGMENT_MEMORY)
+        (self.len + subflow.segments.len()) * (mss + SKB_OVERHEAD)
     }
 
     /// The buffer grows to two windows where it, and not the window, holds data back (`tcp_should_expand_sndbuf`,
     /// `tcp_sndbuf_expand`); or to more whole windows, with room for the segments `ahead`.
     #[inline(always)]
-    fn expanded(&self, window: &Window, subflow: &SubflowSender, mss: u32, ahead: f64) -> u32 {
-        if self.buffer == 0 || self.len == 0 && subflow.may_send(window) {
+    fn expanded_sndbuf(&self, window: &Window, subflow: &SubflowSender, mss: u32, ahead: f64) -> u32 {
+        if self.sndbuf == 0 || self.len == 0 && subflow.may_send(window) {
             let segment = (mss + 640).next_power_of_two() + 256;
-            let cwnd = window.cwnd.max(LEAST_WINDOW);
+            let cwnd = window.cwnd.max(MIN_SNDBUF_CWND);
             let mut windows = 2.0;
             if ahead > 0.0 {
                 windows += (ahead / cwnd.floor()).ceil();
             }
             let wanted = windows * cwnd * f64::from(segment);
-            return self.buffer.max(wanted.min(LARGEST_BUFFER) as u32);
+            return self.sndbuf.max(wanted.min(MAX_SNDBUF) as u32);
         }
-        self.buffer
+        self.sndbuf
     }
 
     /// What its buffer adds to the connection's.
     #[inline(always)]
-    fn share(&self, window: &Window, subflow: &SubflowSender, mss: u32, ahead: f64) -> u32 {
-        if takes_part(window, subflow) {
-            self.expanded(window, subflow, mss, ahead)
+    fn sndbuf_share(&self, window: &Window, subflow: &SubflowSender, mss: u32, ahead: f64) -> u32 {
+        if is_eligible(window, subflow) {
+            self.expanded_sndbuf(window, subflow, mss, ahead)
         } else {
             0
         }
@@ -138,11 +140,11 @@ impl Queue {
 
     /// See [`Queues::ranks`].
     #[inline(always)]
-    fn rank(&self, window: &Window, subflow: &SubflowSender, mss: u32) -> u64 {
-        if !takes_part(window, subflow) || self.is_stale(subflow) {
-            return NOBODY;
+    fn key(&self, window: &Window, subflow: &SubflowSender, mss: u32) -> u64 {
+        if !is_eligible(window, subflow) || self.is_stale(subflow) {
+            return INELIGIBLE;
         }
-        let linger = f64::from(self.memory(subflow, mss)) / self.pace;
+        let linger = f64::from(self.memory(subflow, mss)) / self.avg_pacing_rate;
         // Numbers that are not negative are in the order of their bits.
         linger.to_bits() | u64::from(!window.active) << 63
     }
@@ -150,7 +152,7 @@ impl Queue {
 
 /// Might the subflow be given data?
 #[inline(always)]
-fn takes_part(window: &Window, subflow: &SubflowSender) -> bool {
+fn is_eligible(window: &Window, subflow: &SubflowSender) -> bool {
     window.established && subflow.blocked & (DRAINING | NOT_SELECTED) == 0
 }
 
@@ -161,40 +163,40 @@ pub fn pacing_rate(window: &Window, subflow: &SubflowSender, mss: u32) -> f64 {
 
 /// Bytes of a connection's queues, with `subflows`, a run of chunks each.
 pub fn bytes(subflows: u32) -> usize {
-    let each = size_of::<Queue>() + size_of::<u64>() + 4 * size_of::<(u32, u32)>();
-    size_of::<Queues>() + subflows as usize * each
+    let each = size_of::<SendQueue>() + size_of::<u64>() + 4 * size_of::<(u32, u32)>();
+    size_of::<SendQueues>() + subflows as usize * each
 }
 
-impl Queues {
+impl SendQueues {
     /// Nothing given yet; of [`bursts_ahead`](weft_cc::CongestionControl::bursts_ahead).
     pub fn new(subflows: u32, bursts_ahead: u32, mss: u32) -> Self {
         Self {
             written: 0,
-            buffers: OWN_BUFFER,
-            room: 0,
-            ahead: f64::from(bursts_ahead * BURST.div_ceil(mss)),
-            changed: all(subflows),
-            empty: all(subflows),
-            ranks: vec![NOBODY; subflows as usize].into(),
-            first: 0,
-            risen: false,
-            of: vec![Queue::default(); subflows as usize].into(),
-            returned: VecDeque::new(),
+            sndbuf_total: MIN_SNDBUF,
+            sndbuf_chunks: 0,
+            extra_segments: f64::from(bursts_ahead * BURST.div_ceil(mss)),
+            stale_keys: full_mask(subflows),
+            empty: full_mask(subflows),
+            keys: vec![INELIGIBLE; subflows as usize].into(),
+            best: 0,
+            best_grew: false,
+            subflows: vec![SendQueue::default(); subflows as usize].into(),
+            to_reassign: VecDeque::new(),
         }
     }
 
     /// Any of the subflows may have changed.
-    pub fn forget_ranks(&mut self) {
-        self.changed = all(self.of.len() as u32);
+    pub fn invalidate_keys(&mut self) {
+        self.stale_keys = full_mask(self.subflows.len() as u32);
     }
 
     pub fn push(&mut self, s: usize, chunk: u32) {
-        self.of[s].push(chunk);
+        self.subflows[s].push(chunk);
         self.empty &= !(1 << s);
     }
 
     pub fn pop(&mut self, s: usize) -> Option<u32> {
-        let queue = &mut self.of[s];
+        let queue = &mut self.subflows[s];
         let chunk = queue.pop();
         self.empty |= u64::from(queue.len == 0) << s;
         chunk
@@ -202,27 +204,28 @@ impl Queues {
 
     /// Computes the ranks of those that may have changed, and of those whose buffers grow.
     #[inline(always)]
-    pub fn look(&mut self, windows: &[Window], subflows: &[SubflowSender], mss: u32) {
-        let mut idle = self.empty & !self.changed;
+    pub fn update_keys(&mut self, windows: &[Window], subflows: &[SubflowSender], mss: u32) {
+        let mut idle = self.empty & !self.stale_keys;
         while idle != 0 {
             let s = idle.trailing_zeros() as usize;
             idle &= idle - 1;
-            let queue = &self.of[s];
-            let grows = queue.counted != 0
-                && queue.expanded(&windows[s], &subflows[s], mss, self.ahead) != queue.counted;
-            self.changed |= u64::from(grows) << s;
+            let queue = &self.subflows[s];
+            let grows = queue.sndbuf_added != 0
+                && queue.expanded_sndbuf(&windows[s], &subflows[s], mss, self.extra_segments)
+                    != queue.sndbuf_added;
+            self.stale_keys |= u64::from(grows) << s;
         }
-        while self.changed != 0 {
-            let s = self.changed.trailing_zeros() as usize;
-            self.changed &= self.changed - 1;
-            self.rank(s, &windows[s], &subflows[s], mss);
+        while self.stale_keys != 0 {
+            let s = self.stale_keys.trailing_zeros() as usize;
+            self.stale_keys &= self.stale_keys - 1;
+            self.update_key(s, &windows[s], &subflows[s], mss);
         }
-        if self.risen {
-            self.risen = false;
-            let mut least = NOBODY;
-            for (s, &rank) in self.ranks.iter().enumerate() {
+        if self.best_grew {
+            self.best_grew = false;
+            let mut least = INELIGIBLE;
+            for (s, &rank) in self.keys.iter().enumerate() {
                 if rank < least {
-                    (self.first, least) = (s, rank);
+                    (self.best, least) = (s, rank);
                 }
             }
         }
@@ -231,77 +234,77 @@ impl Queues {
 
     /// Computes the rank of subflow `s`.
     #[inline(always)]
-    fn rank(&mut self, s: usize, window: &Window, subflow: &SubflowSender, mss: u32) {
-        let queue = &mut self.of[s];
-        let counted = queue.counted;
-        queue.counted = queue.share(window, subflow, mss, self.ahead);
-        queue.buffer = queue.buffer.max(queue.counted);
-        if queue.counted != counted {
-            self.buffers = self.buffers - counted + queue.counted;
-            self.room = (self.buffers / mss).max(1);
+    fn update_key(&mut self, s: usize, window: &Window, subflow: &SubflowSender, mss: u32) {
+        let queue = &mut self.subflows[s];
+        let counted = queue.sndbuf_added;
+        queue.sndbuf_added = queue.sndbuf_share(window, subflow, mss, self.extra_segments);
+        queue.sndbuf = queue.sndbuf.max(queue.sndbuf_added);
+        if queue.sndbuf_added != counted {
+            self.sndbuf_total = self.sndbuf_total - counted + queue.sndbuf_added;
+            self.sndbuf_chunks = (self.sndbuf_total / mss).max(1);
         }
-        if queue.pace == 0.0 && takes_part(window, subflow) && !queue.is_stale(subflow) {
-            queue.pace = pacing_rate(window, subflow, mss);
+        if queue.avg_pacing_rate == 0.0 && is_eligible(window, subflow) && !queue.is_stale(subflow) {
+            queue.avg_pacing_rate = pacing_rate(window, subflow, mss);
         }
-        let rank = queue.rank(window, subflow, mss);
-        let before = std::mem::replace(&mut self.ranks[s], rank);
-        if s == self.first {
-            self.risen |= rank > before;
-        } else if (rank, s) < (self.ranks[self.first], self.first) {
-            self.first = s;
+        let rank = queue.key(window, subflow, mss);
+        let before = std::mem::replace(&mut self.keys[s], rank);
+        if s == self.best {
+            self.best_grew |= rank > before;
+        } else if (rank, s) < (self.keys[self.best], self.best) {
+            self.best = s;
         }
     }
 
     /// Would computing anything anew change it?
     fn is_current(&self, windows: &[Window], subflows: &[SubflowSender], mss: u32) -> bool {
-        let lowest = self.ranks[self.first];
+        let lowest = self.keys[self.best];
         (0..subflows.len()).all(|s| {
-            let (queue, window, subflow) = (&self.of[s], &windows[s], &subflows[s]);
-            queue.share(window, subflow, mss, self.ahead) == queue.counted
-                && queue.rank(window, subflow, mss) == self.ranks[s]
-                && (lowest < self.ranks[s]
-                    || lowest == self.ranks[s] && (self.first <= s || lowest == NOBODY))
+            let (queue, window, subflow) = (&self.subflows[s], &windows[s], &subflows[s]);
+            queue.sndbuf_share(window, subflow, mss, self.extra_segments) == queue.sndbuf_added
+                && queue.key(window, subflow, mss) == self.keys[s]
+                && (lowest < self.keys[s]
+                    || lowest == self.keys[s] && (self.best <= s || lowest == INELIGIBLE))
         })
     }
 
     /// Is a chunk to be given, or was it given and not sent?
-    fn waits(&self, chunk: u32) -> bool {
-        let runs = self.of.iter().flat_map(|queue| &queue.runs);
-        self.returned.contains(&chunk) || runs.into_iter().any(|&(from, to)| (from..to).contains(&chunk))
+    fn contains(&self, chunk: u32) -> bool {
+        let runs = self.subflows.iter().flat_map(|queue| &queue.runs);
+        self.to_reassign.contains(&chunk) || runs.into_iter().any(|&(from, to)| (from..to).contains(&chunk))
     }
 
     /// What subflow `s` holds is to be given anew, and what it has sent, unless a copy of that waits already.
-    pub fn take_back(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
+    pub fn requeue(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
         for chunk in sent {
-            if !self.waits(chunk) {
-                self.returned.push_back(chunk);
+            if !self.contains(chunk) {
+                self.to_reassign.push_back(chunk);
             }
         }
         while let Some(chunk) = self.pop(s as usize) {
-            self.returned.push_back(chunk);
+            self.to_reassign.push_back(chunk);
         }
-        self.forget_ranks();
+        self.invalidate_keys();
     }
 
     /// Nothing before `una` and nothing of `arrived`, which is in order, is given or sent any more.
-    pub fn forget(&mut self, una: u32, arrived: &[u32]) {
+    pub fn drop_acked(&mut self, una: u32, arrived: &[u32]) {
         let waits = |chunk: &u32| *chunk >= una && arrived.binary_search(chunk).is_err();
-        self.returned.retain(waits);
-        for s in 0..self.of.len() {
-            let kept: Vec<u32> = self.of[s].chunks().filter(waits).collect();
-            if kept.len() < self.of[s].len as usize {
+        self.to_reassign.retain(waits);
+        for s in 0..self.subflows.len() {
+            let kept: Vec<u32> = self.subflows[s].chunks().filter(waits).collect();
+            if kept.len() < self.subflows[s].len as usize {
                 while self.pop(s).is_some() {}
                 for chunk in kept {
                     self.push(s, chunk);
                 }
             }
         }
-        self.forget_ranks();
+        self.invalidate_keys();
     }
 }
 
 /// A bit for each of `subflows`.
-pub fn all(subflows: u32) -> u64 {
+pub fn full_mask(subflows: u32) -> u64 {
     u64::MAX >> (64 - subflows)
 }
 
@@ -311,29 +314,29 @@ mod tests {
 
     #[test]
     fn no_chunk_waits_twice() {
-        let mut queues = Queues::new(3, 0, 1448);
-        queues.returned.push_back(7);
-        queues.of[1].push(5);
-        queues.of[1].push(6);
-        queues.take_back(0, [4, 5, 6, 7, 8].into_iter());
-        assert_eq!(queues.returned, [7, 4, 8]);
-        queues.take_back(1, [4, 9].into_iter());
-        assert_eq!(queues.returned, [7, 4, 8, 9, 5, 6]);
-        queues.take_back(2, [5, 9].into_iter());
-        assert_eq!(queues.returned, [7, 4, 8, 9, 5, 6]);
+        let mut queues = SendQueues::new(3, 0, 1448);
+        queues.to_reassign.push_back(7);
+        queues.subflows[1].push(5);
+        queues.subflows[1].push(6);
+        queues.requeue(0, [4, 5, 6, 7, 8].into_iter());
+        assert_eq!(queues.to_reassign, [7, 4, 8]);
+        queues.requeue(1, [4, 9].into_iter());
+        assert_eq!(queues.to_reassign, [7, 4, 8, 9, 5, 6]);
+        queues.requeue(2, [5, 9].into_iter());
+        assert_eq!(queues.to_reassign, [7, 4, 8, 9, 5, 6]);
     }
 
     #[test]
     fn what_has_arrived_waits_nowhere() {
-        let mut queues = Queues::new(3, 0, 1448);
-        queues.returned.extend([7, 4]);
+        let mut queues = SendQueues::new(3, 0, 1448);
+        queues.to_reassign.extend([7, 4]);
         for chunk in [5, 6, 9] {
             queues.push(1, chunk);
         }
         queues.push(2, 8);
-        queues.forget(5, &[6, 8]);
-        assert_eq!(queues.returned, [7]);
-        assert!(queues.of[1].chunks().eq([5, 9]) && queues.of[1].len == 2);
-        assert_eq!((queues.of[2].len, queues.empty), (0, 0b101));
+        queues.drop_acked(5, &[6, 8]);
+        assert_eq!(queues.to_reassign, [7]);
+        assert!(queues.subflows[1].chunks().eq([5, 9]) && queues.subflows[1].len == 2);
+        assert_eq!((queues.subflows[2].len, queues.empty), (0, 0b101));
     }
 }

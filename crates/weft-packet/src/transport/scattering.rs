@@ -40,7 +40,7 @@ impl Host {
         }
         let subflow = &mut self.subflows[connection.first as usize];
         subflow.blocked |= DRAINING;
-        if subflow.segments.is_empty() && subflow.state == State::Open && connection.given(0) == 0 {
+        if subflow.segments.is_empty() && subflow.state == State::Open && connection.queued(0) == 0 {
             close_drained(connection, subflow, now);
         }
     }

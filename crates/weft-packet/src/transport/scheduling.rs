@@ -9,21 +9,21 @@ use crate::engine::Context;
 
 use super::connection::Connection;
 use super::host::Host;
-use super::queues::{BURST, NOBODY, SEGMENT_MEMORY, STALE, all, pacing_rate};
-use super::sending::{resend, send_new};
+use super::queues::{BURST, INELIGIBLE, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
+use super::sending::{retransmit_lost, send_new};
 use super::subflow::{NOT_SELECTED, SubflowSender, THROTTLED};
 
 impl Connection {
     /// Is data given to subflows before they can send it?
     #[inline(always)]
-    pub fn gives(&self) -> bool {
+    pub fn uses_send_queues(&self) -> bool {
         self.queues.is_some()
     }
 
     /// Was subflow `s` given something that its window has room for?
-    fn has_given(&self, s: u32, subflow: &SubflowSender) -> bool {
+    fn can_send_queued(&self, s: u32, subflow: &SubflowSender) -> bool {
         let window = &self.windows[s as usize];
-        self.given(s as usize) > 0
+        self.queued(s as usize) > 0
             && window.established
             && subflow.blocked & (THROTTLED | NOT_SELECTED) == 0
             && subflow.may_send(window)
@@ -31,75 +31,75 @@ impl Connection {
     }
 
     /// Chunks that subflow `s` was given and has not sent.
-    pub fn given(&self, s: usize) -> u32 {
-        self.queues.as_deref().map_or(0, |it| it.of[s].len)
+    pub fn queued(&self, s: usize) -> u32 {
+        self.queues.as_deref().map_or(0, |it| it.subflows[s].len)
     }
 
     /// The next chunk that subflow `s` was given.
-    pub fn take_given(&mut self, s: u32) -> Option<u32> {
+    pub fn dequeue(&mut self, s: u32) -> Option<u32> {
         self.queues.as_deref_mut()?.pop(s as usize)
     }
 
     /// Gives a burst to the subflow that would have sent all it holds first; suppressed ones, which the kernel calls backup, only if no
     /// other is there. Returns which; none if there is no data, or that subflow's send buffer is full, whatever room others have.
-    fn give(&mut self, subflows: &[SubflowSender], mss: u32) -> Option<usize> {
+    fn schedule_burst(&mut self, subflows: &[SubflowSender], mss: u32) -> Option<usize> {
         let queues = self.queues.as_deref_mut()?;
-        if !queues.returned.is_empty() {
+        if !queues.to_reassign.is_empty() {
             let una = self.una;
-            queues.returned.retain(|&chunk| chunk >= una);
+            queues.to_reassign.retain(|&chunk| chunk >= una);
         }
-        if queues.returned.is_empty() && self.next >= self.written {
+        if queues.to_reassign.is_empty() && self.next >= self.written {
             return None;
         }
-        queues.look(&self.windows, subflows, mss);
-        let s = queues.first;
-        if queues.ranks[s] == NOBODY {
+        queues.update_keys(&self.windows, subflows, mss);
+        let s = queues.best;
+        if queues.keys[s] == INELIGIBLE {
             return None;
         }
         // The application is asked for more once a third of the connection's buffer is free (`sk_stream_is_writeable`).
-        let holds = queues.room;
+        let holds = queues.sndbuf_chunks;
         let written = queues.written.max(self.next) - self.una;
         if written <= holds - holds / 3 {
             queues.written = self.una.saturating_add(holds).min(self.written);
         }
         let ready = queues.written.saturating_sub(self.next);
         let ready = ready.min(self.receive_window.saturating_sub(self.next - self.una));
-        let queue = &mut queues.of[s];
+        let queue = &mut queues.subflows[s];
         let memory = queue.memory(&subflows[s], mss);
-        let available = queues.returned.len() as u32 + ready;
-        if available == 0 || memory >= queue.buffer {
+        let available = queues.to_reassign.len() as u32 + ready;
+        if available == 0 || memory >= queue.sndbuf {
             return None;
         }
         let (old, new) = (f64::from(memory), f64::from(BURST));
         let pace = pacing_rate(&self.windows[s], &subflows[s], mss);
-        queue.pace = (queue.pace * old + pace * new) / (old + new);
+        queue.avg_pacing_rate = (queue.avg_pacing_rate * old + pace * new) / (old + new);
         let burst = (BURST / mss).max(1);
         // A fragment is given whole, but no more than a buffer of tiny segments.
-        let fragment = burst.div_ceil(2).min(queue.buffer / (mss + SEGMENT_MEMORY) + 1);
+        let fragment = burst.div_ceil(2).min(queue.sndbuf / (mss + SKB_OVERHEAD) + 1);
         let mut left = burst.min(available);
-        while left > 0 && queues.of[s].memory(&subflows[s], mss) < queues.of[s].buffer {
+        while left > 0 && queues.subflows[s].memory(&subflows[s], mss) < queues.subflows[s].sndbuf {
             let some = fragment.min(left);
             left -= some;
             for _ in 0..some {
-                let chunk = queues.returned.pop_front().unwrap_or_else(|| {
+                let chunk = queues.to_reassign.pop_front().unwrap_or_else(|| {
                     self.next += 1;
                     self.next - 1
                 });
                 queues.push(s, chunk);
             }
         }
-        queues.changed |= 1 << s;
+        queues.stale_keys |= 1 << s;
         Some(s)
     }
 
     /// Subflow `s` timed out. What is missing of the connection's oldest fragment is for whoever has nothing else to do
     /// (`mptcp_subflow_get_retrans`, `__mptcp_retrans`); all it holds for the others, where it does not answer any more.
-    pub fn reinject_given(&mut self, s: u32, subflows: &[SubflowSender], repeated: bool, mss: u32) {
+    pub fn reinject_on_timeout(&mut self, s: u32, subflows: &[SubflowSender], repeated: bool, mss: u32) {
         let Some(queues) = self.queues.as_deref_mut() else {
             return;
         };
         let subflow = &subflows[s as usize];
-        let queue = &mut queues.of[s as usize];
+        let queue = &mut queues.subflows[s as usize];
         queue.timeouts = if repeated { queue.timeouts + 1 } else { 1 };
         let oldest = self.una..self.una.saturating_add((BURST / mss).max(1).div_ceil(2));
         let sent = subflow.segments.unsacked_chunks();
@@ -112,45 +112,45 @@ impl Connection {
         let answers = |other: usize| {
             other != s as usize
                 && self.windows[other].established
-                && !queues.of[other].is_stale(&subflows[other])
+                && !queues.subflows[other].is_stale(&subflows[other])
         };
-        if queues.of[s as usize].timeouts == STALE && (0..subflows.len()).any(answers) {
+        if queues.subflows[s as usize].timeouts == STALE_LOSS_COUNT && (0..subflows.len()).any(answers) {
             self.reinject.clear();
             let sent: Vec<u32> = subflow.segments.unsacked_chunks().collect();
-            self.return_given(s, &sent);
+            self.requeue(s, &sent);
         }
     }
 
     /// What subflow `s` was given is to be given anew: what it has `sent`, and all that it has not.
-    pub fn return_given(&mut self, s: u32, sent: &[u32]) {
+    pub fn requeue(&mut self, s: u32, sent: &[u32]) {
         let Some(queues) = self.queues.as_deref_mut() else {
             return;
         };
         let una = self.una;
-        queues.take_back(s, sent.iter().copied().filter(|&chunk| chunk >= una));
+        queues.requeue(s, sent.iter().copied().filter(|&chunk| chunk >= una));
     }
 
     /// No copy is sent any more of what is acknowledged, nor of what has `arrived`, in order, after that.
-    pub fn forget_copies(&mut self, arrived: &[u32]) {
+    pub fn cancel_reinjections(&mut self, arrived: &[u32]) {
         let una = self.una;
         self.reinject
             .retain(|(chunk, _)| *chunk >= una && arrived.binary_search(chunk).is_err());
         if let Some(queues) = &mut self.queues {
-            queues.forget(una, arrived);
+            queues.drop_acked(una, arrived);
         }
     }
 
     /// A subflow that holds nothing takes what another timed out on; a suppressed one only if all are.
-    fn relieve(&mut self, s: usize, subflow: &SubflowSender) {
+    fn take_reinjections(&mut self, s: usize, subflow: &SubflowSender) {
         let Some(queues) = self.queues.as_deref() else {
             return;
         };
-        let idle = subflow.segments.is_empty() && queues.of[s].len == 0 && self.windows[s].established;
+        let idle = subflow.segments.is_empty() && queues.subflows[s].len == 0 && self.windows[s].established;
         if idle && (self.windows[s].active || self.active() == 0) {
             while let Some(chunk) = self.take_reinjected(s as u32) {
                 if let Some(queues) = &mut self.queues {
                     queues.push(s, chunk);
-                    queues.changed |= 1 << s;
+                    queues.stale_keys |= 1 << s;
                 }
             }
         }
@@ -160,25 +160,25 @@ impl Connection {
 impl Host {
     /// Gives out what subflows' send buffers take, and sends what windows allow: of `slot`, of those that got something, and of all
     /// where any may have gained room.
-    pub(super) fn send_what_was_given(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn schedule_and_send(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let (mss, header) = (profile.mss, profile.header);
         let (first, n) = (connection.first, connection.windows.len());
         let subflows = &mut self.subflows[first as usize..][..n];
         let mut look = if connection.look_at_all {
-            all(n as u32)
+            full_mask(n as u32)
         } else {
             1 << (slot - first)
         };
         if let Some(queues) = &mut connection.queues {
-            queues.changed |= look;
+            queues.stale_keys |= look;
             if connection.suppresses_within_rounds {
-                queues.forget_ranks();
+                queues.invalidate_keys();
             }
         }
         connection.look_at_all = false;
-        while let Some(s) = connection.give(subflows, mss) {
+        while let Some(s) = connection.schedule_burst(subflows, mss) {
             look |= 1 << s;
         }
         let mut sent = Vec::new();
@@ -187,13 +187,13 @@ impl Host {
             look &= look - 1;
             let (subflow, slot) = (&mut subflows[s as usize], first + s);
             if subflow.segments.any_to_resend() {
-                resend(&mut self.qdisc, connection, subflow, header, slot, cx);
+                retransmit_lost(&mut self.qdisc, connection, subflow, header, slot, cx);
             }
             if !connection.reinject.is_empty() {
-                connection.relieve(s as usize, subflow);
+                connection.take_reinjections(s as usize, subflow);
             }
-            while connection.has_given(s, subflow) && self.qdisc.admit(connection, subflow, slot, cx) {
-                let Some(chunk) = connection.take_given(s) else {
+            while connection.can_send_queued(s, subflow) && self.qdisc.admit(connection, subflow, slot, cx) {
+                let Some(chunk) = connection.dequeue(s) else {
                     break;
                 };
                 send_new(connection, subflow, chunk, mss, header, slot, cx);

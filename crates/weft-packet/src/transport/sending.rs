@@ -7,7 +7,7 @@ use crate::engine::packet::{CWR, DATA, ECT, LAST, Packet, RETRANSMIT};
 
 use super::connection::Connection;
 use super::host::Host;
-use super::nic::Lines;
+use super::nic::HostQdisc;
 use super::segments::Segment;
 use super::subflow::SubflowSender;
 use super::timers::TimerPurpose;
@@ -18,34 +18,34 @@ impl Host {
     /// Only `slot` can have gained room, unless `look_at_all` says otherwise: at the end of a round, when algorithms
     /// change other subflows' windows, when a subflow opens or times out, and when the receive window was full.
     #[inline(always)]
-    pub(super) fn pump(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn transmit_pending(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         if self.connections[index as usize].traced {
-            self.pump_on_record(index, slot, cx);
+            self.transmit_pending_traced(index, slot, cx);
         } else {
-            self.send_what_may_go(index, slot, cx);
+            self.send_allowed(index, slot, cx);
         }
     }
 
     #[cold]
-    fn pump_on_record(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
+    fn transmit_pending_traced(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         self.note_changes(index, cx.now);
-        self.send_what_may_go(index, slot, cx);
+        self.send_allowed(index, slot, cx);
         let connection = &self.connections[index as usize];
-        if !connection.gives() {
+        if !connection.uses_send_queues() {
             let &Connection { flow, next, .. } = connection;
             self.note_sent(flow, next, cx.now);
         }
     }
 
     #[inline(always)]
-    fn send_what_may_go(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
+    fn send_allowed(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
-        if connection.gives() {
-            self.send_what_was_given(index, slot, cx);
+        if connection.uses_send_queues() {
+            self.schedule_and_send(index, slot, cx);
             return;
         }
         if self.subflows[slot as usize].segments.any_to_resend() {
-            resend(
+            retransmit_lost(
                 &mut self.qdisc,
                 connection,
                 &mut self.subflows[slot as usize],
@@ -64,7 +64,7 @@ impl Host {
             connection.look_at_all = connection.awaits_join;
             for s in 0..n {
                 if self.subflows[first + s].segments.any_to_resend() {
-                    resend(
+                    retransmit_lost(
                         &mut self.qdisc,
                         connection,
                         &mut self.subflows[first + s],
@@ -118,8 +118,8 @@ impl Host {
 
 /// Sends lost segments again as far as the window allows. The first one of a recovery goes at once (RFC 6675, section 5,
 /// step 4.3), and so does the one that a partial acknowledgement asks for (RFC 6582).
-pub fn resend(
-    lines: &mut Lines,
+pub fn retransmit_lost(
+    lines: &mut HostQdisc,
     connection: &mut Connection,
     subflow: &mut SubflowSender,
     header: u32,

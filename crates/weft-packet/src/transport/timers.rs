@@ -140,15 +140,15 @@ impl Host {
         connection.windows[s as usize].in_recovery = true;
         let first = !repeated && !reduced;
         connection.report_and_look(cx.now, |cc, windows| cc.on_timeout(windows, s as usize, first));
-        if profile.reinject && connection.gives() {
+        if profile.reinject && connection.uses_send_queues() {
             let first = connection.first as usize;
             let subflows = &self.subflows[first..][..connection.windows.len()];
-            connection.reinject_given(s, subflows, repeated, profile.mss);
+            connection.reinject_on_timeout(s, subflows, repeated, profile.mss);
         } else if profile.reinject && connection.windows.len() > 1 {
             connection.reinject_outstanding(s, subflow.segments.unsacked_chunks());
         }
         connection.look_at_all = true;
-        self.pump(index, slot, cx);
+        self.transmit_pending(index, slot, cx);
     }
 
     /// A tail loss probe is due: one segment of new data, whatever the window, or else the last one once more (RFC 8985, section
@@ -182,14 +182,14 @@ impl Host {
         subflow.tlp_retrans = false;
         subflow.timer_purpose = TimerPurpose::Retransmit;
         let s = subflow.index;
-        let new = if connection.gives() {
-            connection.take_given(s)
+        let new = if connection.uses_send_queues() {
+            connection.dequeue(s)
         } else if connection.windows[s as usize].active && connection.has_data() {
             connection.take_chunk(s)
         } else {
             None
         };
-        let given = new.filter(|_| connection.traced && connection.gives());
+        let given = new.filter(|_| connection.traced && connection.uses_send_queues());
         if let Some(chunk) = new {
             send_new(connection, subflow, chunk, profile.mss, profile.header, slot, cx);
         } else if let Some(segment) = subflow.segments.probe(cx.now) {
@@ -204,7 +204,7 @@ impl Host {
             let flow = connection.flow;
             self.note_chunk_sent(flow, chunk, cx.now);
         }
-        self.pump(index, slot, cx);
+        self.transmit_pending(index, slot, cx);
     }
 
     /// A reordering window is over: what is still missing is lost.
@@ -215,7 +215,7 @@ impl Host {
         let profile = &self.shared.transports[connection.transport as usize].profile;
         subflow.rearm_rto(slot, cx);
         lose_overtaken(connection, subflow, profile, slot, cx);
-        self.pump(index, slot, cx);
+        self.transmit_pending(index, slot, cx);
     }
 }
 

@@ -11,7 +11,7 @@ use weft_spec::Profile;
 use crate::engine::Context;
 
 use super::connection::Connection;
-use super::copies::Copies;
+use super::copies::ReinjectionTracker;
 use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{NOT_SELECTED, State, SubflowSender};
 
@@ -65,7 +65,7 @@ pub struct Watch {
     /// What it knows, if its host's others do not.
     own: Option<Knowledge>,
     /// What slow paths held, and others were given.
-    copies: Copies,
+    copies: ReinjectionTracker,
 }
 
 /// A subflow as it was when it was last looked at.
@@ -159,7 +159,7 @@ impl Host {
             subflows: Box::default(),
             counted: (0, 0),
             own: (!watching.per_host).then(Knowledge::default),
-            copies: Copies::default(),
+            copies: ReinjectionTracker::default(),
         });
         let (_, knowledge) = watch.knowledge(&mut self.path_stats, transport);
         knowledge.move_on(watching, cx.now);
@@ -195,7 +195,7 @@ impl Host {
         };
         self.choose(index, &watching, cx);
         let first = self.connections[index as usize].first;
-        self.pump(index, first, cx);
+        self.transmit_pending(index, first, cx);
     }
 
     /// Looks which paths are slow, and decides which subflows carry data until the next look.
@@ -210,8 +210,8 @@ impl Host {
         let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
         watch.count(subflows, &mut self.path_stats, transport);
         let mut copies = std::mem::take(&mut watch.copies);
-        if let Some(arrived) = copies.look(connection.una, subflows) {
-            connection.forget_copies(arrived);
+        if let Some(arrived) = copies.update(connection.una, subflows) {
+            connection.cancel_reinjections(arrived);
         }
         let (watched, knowledge) = watch.knowledge(&mut self.path_stats, transport);
         knowledge.move_on(watching, cx.now);
@@ -242,7 +242,7 @@ impl Host {
             .take(most.max(1) as usize)
             .fold(0_u64, |all, it| all | 1 << it.index);
         // Linux's scheduler gives data to suppressed subflows if there are no others.
-        let uses = |w: &Window| w.established && (w.active || connection.gives());
+        let uses = |w: &Window| w.established && (w.active || connection.uses_send_queues());
         let usable = (0..).zip(&connection.windows).filter(|(_, w)| uses(w));
         let usable = usable.fold(0_u64, |all, (s, _)| all | 1 << s);
         let answer = wanted & usable != 0;
@@ -263,9 +263,9 @@ impl Host {
             }
             subflow.blocked |= NOT_SELECTED;
             if any_fast && answer && it.moved < subflow.nxt && knowledge.slow.contains(&it.path) {
-                connection.share(it.index, &copies.copy(subflow, it.moved, connection.una));
+                connection.share(it.index, &copies.track(subflow, it.moved, connection.una));
                 it.moved = subflow.nxt;
-            } else if connection.given(it.index as usize) > 0 {
+            } else if connection.queued(it.index as usize) > 0 {
                 // What it was given and has not sent would wait for it.
                 connection.share(it.index, &[]);
             }
@@ -273,7 +273,7 @@ impl Host {
         watch.copies = copies;
         connection.watch = Some(watch);
         if let Some(queues) = &mut connection.queues {
-            queues.forget_ranks();
+            queues.invalidate_keys();
         }
         for slot in joins {
             self.send_syn(slot, cx);
@@ -294,8 +294,8 @@ impl Host {
 impl Connection {
     /// Gives the others, too, what a subflow has `sent` and is outstanding, and what it holds.
     fn share(&mut self, s: u32, sent: &[u32]) {
-        if self.gives() {
-            self.return_given(s, sent);
+        if self.uses_send_queues() {
+            self.requeue(s, sent);
         } else {
             self.reinject_outstanding(s, sent.iter().copied());
         }

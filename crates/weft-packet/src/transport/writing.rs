@@ -43,7 +43,7 @@ impl Host {
         }
         connection.look_at_all = true;
         let first = connection.first;
-        self.pump(index, first, cx);
+        self.transmit_pending(index, first, cx);
     }
 }
 
