@@ -51,7 +51,7 @@ impl PacketSimulation {
         let hosts = &self.shared.fabric.hosts;
         let (mut seen, mut acked, mut placed) = (Vec::new(), HashMap::new(), HashMap::new());
         for host in self.hosts() {
-            for (flow, subflow, bytes) in host.sending() {
+            for (flow, subflow, bytes) in host.established_subflows() {
                 let spec = self.shared.flow(flow);
                 let which = (flow, subflow);
                 acked.insert(which, bytes);
@@ -104,6 +104,8 @@ impl PacketSimulation {
         let Some(route) = self.shared.live_route(path, from, to) else {
             return false;
         };
-        self.engine.endpoint_mut(spec.from).lead(flow, subflow, route)
+        self.engine
+            .endpoint_mut(spec.from)
+            .set_route(flow, subflow, route)
     }
 }

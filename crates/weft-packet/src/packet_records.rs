@@ -9,7 +9,7 @@ use crate::engine::packet::{
     ACK, CE, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN,
 };
 use crate::simulation::PacketSimulation;
-use crate::transport::{CONFIRM, END, HANDOVER};
+use crate::transport::{DATA_FIN, HANDOVER, JOIN_ACK};
 
 impl PacketSimulation {
     /// Takes what arrived over links on record. To be called before flows leave their places to others, for an acknowledgement
@@ -81,7 +81,7 @@ fn kind(flags: u16) -> Option<PacketKind> {
     const FIN_ACK: u16 = FIN | ACK;
     const HANDSHAKE_ACK: u16 = SYN | CONTROL_ONLY;
     const SYN_ACK: u16 = SYN | ACK;
-    const CONFIRMED: u16 = CONFIRM | ACK;
+    const CONFIRMED: u16 = JOIN_ACK | ACK;
     if flags & DATA != 0 {
         return Some(PacketKind::Data);
     }
@@ -95,9 +95,9 @@ fn kind(flags: u16) -> Option<PacketKind> {
         SYN => Some(PacketKind::Syn),
         SYN_ACK => Some(PacketKind::SynAck),
         HANDSHAKE_ACK => Some(PacketKind::HandshakeAck),
-        CONFIRM => Some(PacketKind::JoinAck),
+        JOIN_ACK => Some(PacketKind::JoinAck),
         CONFIRMED => Some(PacketKind::JoinConfirmed),
-        END => Some(PacketKind::DataFin),
+        DATA_FIN => Some(PacketKind::DataFin),
         FIN => Some(PacketKind::Fin),
         FIN_ACK => Some(PacketKind::FinAck),
         _ => None,

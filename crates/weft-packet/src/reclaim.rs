@@ -115,7 +115,11 @@ impl PacketSimulation {
     fn retire_one(&mut self, host: u32, index: u32, expected: &Expected) -> bool {
         let sender = self.engine.endpoint(host);
         let connection = &sender.connections[index as usize];
-        let (flow, first, subflows) = (connection.flow, connection.first, connection.windows.len() as u32);
+        let (flow, first, subflows) = (
+            connection.flow,
+            connection.first_subflow,
+            connection.windows.len() as u32,
+        );
         let to = self.shared.flow(flow).to;
         let Some(places) = self.engine.endpoint(to).quiet_receivers(flow, subflows) else {
             return false;

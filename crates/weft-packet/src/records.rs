@@ -9,7 +9,7 @@ use weft_traffic::Flow;
 use crate::engine::packet::DATA;
 use crate::reclaim::Ended;
 use crate::simulation::PacketSimulation;
-use crate::transport::{Connection, Host};
+use crate::transport::{ConnectionSender, Host};
 
 impl PacketSimulation {
     /// The tables as they stand, without what was taken before.
@@ -172,7 +172,7 @@ impl PacketSimulation {
     pub(crate) fn record(
         &self,
         sender: &Host,
-        connection: &Connection,
+        connection: &ConnectionSender,
         in_flight: &HashMap<(u32, u32), u64>,
     ) -> FlowRecord {
         let flow = connection.flow;

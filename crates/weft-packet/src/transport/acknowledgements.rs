@@ -6,7 +6,7 @@ use weft_spec::{Profile, Recovery};
 use crate::engine::Context;
 use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, DSACK, ECE, Packet, RETRANSMIT};
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::Host;
 use super::recovery::{News, enter_if_lost, lose_overtaken, on_duplicate, on_news};
 use super::scattering::close_drained;
@@ -53,7 +53,7 @@ impl Host {
         let mut joins = false;
         if packet.chunk > connection.una {
             // A full receive window may have held back any subflow.
-            connection.look_at_all |= connection.next - connection.una >= connection.receive_window;
+            connection.check_all_subflows |= connection.next - connection.una >= connection.receive_window;
             connection.una = packet.chunk;
             joins = connection.una >= connection.join_at;
         }
@@ -146,7 +146,7 @@ impl Host {
         subflow.round.acked += delivered;
         subflow.round.marked += marked;
         subflow.stats.marked += u64::from(marked);
-        let reacts = profile.react_to_the_last || connection.has_more();
+        let reacts = profile.react_to_the_last || connection.has_unsent();
         if ack >= subflow.round_end + u64::from(profile.round_ends_beyond) {
             end_round(connection, subflow, reacts, cx.now);
         }
@@ -160,7 +160,7 @@ impl Host {
             rtt,
             now: Elapsed(cx.now - connection.opened),
         };
-        connection.report(cx.now, |cc, windows| cc.on_ack(windows, s, report));
+        connection.notify_cc(cx.now, |cc, windows| cc.on_ack(windows, s, report));
         if reacts {
             cut_if_marked(connection, subflow, packet, ack, cx.now);
         }
@@ -231,8 +231,8 @@ impl Host {
             rtt: 0.0,
             now: Elapsed(now - connection.opened),
         };
-        connection.report(now, |cc, windows| cc.on_ack(windows, s, report));
-        if profile.react_to_the_last || connection.has_more() {
+        connection.notify_cc(now, |cc, windows| cc.on_ack(windows, s, report));
+        if profile.react_to_the_last || connection.has_unsent() {
             let ack = subflow.una;
             cut_if_marked(connection, subflow, packet, ack, now);
         }
@@ -268,7 +268,7 @@ impl Host {
 /// 8985, section 7.4.2).
 #[inline(always)]
 fn on_copies(
-    connection: &mut Connection,
+    connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
     packet: &Packet,
@@ -284,22 +284,22 @@ fn on_copies(
 }
 
 /// A round ended: congestion control may suppress or release, unless nobody `reacts` any more.
-fn end_round(connection: &mut Connection, subflow: &mut SubflowSender, reacts: bool, now: u64) {
+fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, reacts: bool, now: u64) {
     let round = std::mem::take(&mut subflow.round);
     subflow.round_end = subflow.nxt;
     if !reacts {
         return;
     }
     let s = subflow.index as usize;
-    connection.report_and_look(now, |cc, windows| cc.on_round(windows, s, round));
-    connection.look_at_all = true;
+    connection.notify_cc_and_check_suppression(now, |cc, windows| cc.on_round(windows, s, round));
+    connection.check_all_subflows = true;
 }
 
 /// The first mark of what was sent after the last cut makes the algorithm cut. What was sent before saw the queue as it was
 /// before, to the last segment (RFC 8257, section 3.3, step 3), and RFC 3168's echo lasts until CWR has arrived.
 #[inline(always)]
 fn cut_if_marked(
-    connection: &mut Connection,
+    connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     packet: &Packet,
     ack: u64,
@@ -311,7 +311,7 @@ fn cut_if_marked(
     if counts && connection.cc.heeds_mark(s) {
         subflow.cut_end = subflow.nxt;
         subflow.send_cwr = true;
-        connection.report(now, |cc, windows| cc.on_mark(windows, s));
+        connection.notify_cc(now, |cc, windows| cc.on_mark(windows, s));
     }
 }
 
@@ -349,7 +349,7 @@ fn sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, now: u6
 /// timestamps show which copy it was.
 #[inline(always)]
 fn sample(
-    connection: &mut Connection,
+    connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
     packet: &Packet,

@@ -8,7 +8,7 @@ use weft_spec::Time;
 
 use super::queues::SendQueues;
 use super::subflow::{State, SubflowSender};
-use super::watching::Watch;
+use super::watching::PathMonitor;
 
 /// Chunks of a connection that sends until it is stopped.
 pub const UNLIMITED: u32 = u32::MAX;
@@ -17,13 +17,13 @@ pub const UNLIMITED: u32 = u32::MAX;
 /// chunk travels whole.
 // Each switch says another thing; none excludes another.
 #[allow(clippy::struct_excessive_bools)]
-pub struct Connection {
+pub struct ConnectionSender {
     /// Index of the flow in the configuration.
     pub flow: u32,
     /// Index of the transport in the configuration.
     pub transport: u32,
     /// Its subflows are `first .. first + windows.len()` at this host.
-    pub first: u32,
+    pub first_subflow: u32,
     /// Congestion control of all subflows.
     pub cc: Algorithm,
     /// Does congestion control suppress and release at acknowledgements, too?
@@ -55,15 +55,15 @@ pub struct Connection {
     /// What subflows were given ahead of their windows, where the scheduler does so.
     pub queues: Option<Box<SendQueues>>,
     /// How it watches its subflows' paths, if its policy has it do so.
-    pub watch: Option<Box<Watch>>,
+    pub path_monitor: Option<Box<PathMonitor>>,
     /// The subflow whose turn it is.
     pub turn: u32,
     /// Might another subflow than the one just acknowledged send?
-    pub look_at_all: bool,
+    pub check_all_subflows: bool,
     /// May a join under way hold back new data (`turn_waits_for_join`)?
     pub awaits_join: bool,
     /// When the last subflow will have closed (`full_handshakes`); 0 if none does, `u64::MAX` while there is data for them.
-    pub closes_until: u64,
+    pub last_close_at: u64,
     /// Are its packets paced, unless congestion control asks for a rate of its own?
     pub paced: bool,
     /// Is every change of a window on record, or when data was sent?
@@ -84,22 +84,22 @@ pub struct Connection {
     pub episodes: Vec<(u64, u64)>,
 }
 
-impl Connection {
+impl ConnectionSender {
     /// Is there anything left that may be sent?
     #[inline(always)]
-    pub fn has_data(&self) -> bool {
+    pub fn has_sendable(&self) -> bool {
         !self.reinject.is_empty() || (self.next < self.written && self.next - self.una < self.receive_window)
     }
 
     /// Is there data that no subflow was given yet?
     #[inline(always)]
-    pub fn has_more(&self) -> bool {
+    pub fn has_unsent(&self) -> bool {
         self.next < self.total
     }
 
     /// Can subflow `s` take a packet of new data?
     #[inline(always)]
-    pub fn has_room(&self, s: usize, subflow: &SubflowSender) -> bool {
+    pub fn can_send_new(&self, s: usize, subflow: &SubflowSender) -> bool {
         let w = &self.windows[s];
         w.active
             && w.established
@@ -109,7 +109,7 @@ impl Connection {
     }
 
     /// The subflow that gets the next packet, if any has room.
-    pub fn pick(&mut self, scheduler: Scheduler, subflows: &[SubflowSender]) -> Option<usize> {
+    pub fn select_subflow(&mut self, scheduler: Scheduler, subflows: &[SubflowSender]) -> Option<usize> {
         let n = self.windows.len();
         match scheduler {
             Scheduler::RoundRobin => {
@@ -117,7 +117,7 @@ impl Connection {
                 let joining = |s: usize| self.awaits_join && subflows[s].state == State::SynSent;
                 let s = (turn..n)
                     .chain(0..turn)
-                    .find(|&s| joining(s) || self.has_room(s, &subflows[s]))?;
+                    .find(|&s| joining(s) || self.can_send_new(s, &subflows[s]))?;
                 if joining(s) {
                     self.turn = s as u32;
                     return None;
@@ -134,14 +134,14 @@ impl Connection {
             }
             // Of a single subflow: several are given data before they have room.
             Scheduler::Linux | Scheduler::LowestRtt => (0..n)
-                .filter(|&s| self.has_room(s, &subflows[s]))
+                .filter(|&s| self.can_send_new(s, &subflows[s]))
                 .min_by(|&a, &b| self.windows[a].srtt.total_cmp(&self.windows[b].srtt)),
         }
     }
 
     /// The chunk that subflow `s` sends next: one to reinject that it did not time out on itself, else new data.
     pub fn take_chunk(&mut self, s: u32) -> Option<u32> {
-        if let Some(chunk) = self.take_reinjected(s) {
+        if let Some(chunk) = self.next_reinjection(s) {
             return Some(chunk);
         }
         (self.next < self.written && self.next - self.una < self.receive_window).then(|| {
@@ -151,7 +151,7 @@ impl Connection {
     }
 
     /// A chunk that another subflow than `s` timed out on.
-    pub fn take_reinjected(&mut self, s: u32) -> Option<u32> {
+    pub fn next_reinjection(&mut self, s: u32) -> Option<u32> {
         while let Some(&(chunk, from)) = self.reinject.front() {
             if chunk < self.una {
                 self.reinject.pop_front();
@@ -167,7 +167,7 @@ impl Connection {
     }
 
     /// Gives the others, too, what subflow `s` has `sent` and is outstanding.
-    pub fn reinject_outstanding(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
+    pub fn queue_reinjection(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
         let una = self.una;
         let waiting = &mut self.reinject;
         for chunk in sent.filter(|&chunk| chunk >= una) {
@@ -189,26 +189,30 @@ impl Connection {
 
     /// Tells congestion control of an acknowledgement, a mark or a fast retransmit, at which hardly any suppresses.
     #[inline(always)]
-    pub fn report(&mut self, now: u64, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
+    pub fn notify_cc(&mut self, now: u64, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
         if self.suppresses_within_rounds {
-            self.report_and_look(now, event);
+            self.notify_cc_and_check_suppression(now, event);
         } else {
             event(&mut self.cc, &mut self.windows);
         }
     }
 
     /// Tells congestion control of an event and notes what it suppressed or released.
-    pub fn report_and_look(&mut self, now: u64, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
-        let before = self.active();
+    pub fn notify_cc_and_check_suppression(
+        &mut self,
+        now: u64,
+        event: impl FnOnce(&mut Algorithm, &mut [Window]),
+    ) {
+        let before = self.active_count();
         event(&mut self.cc, &mut self.windows);
-        let after = self.active();
+        let after = self.active_count();
         self.suppressions += u64::from(after < before);
-        self.look_at_all |= after != before;
-        self.note_suppression(now);
+        self.check_all_subflows |= after != before;
+        self.record_suppression(now);
     }
 
     /// Notes the beginning or end of a suppression after an event at which congestion control may have changed it.
-    pub fn note_suppression(&mut self, now: u64) {
+    pub fn record_suppression(&mut self, now: u64) {
         let suppressed = self.finished == u64::MAX && self.windows.iter().any(|w| !w.active);
         if suppressed && self.suppressed_since == u64::MAX {
             self.suppressed_since = now;
@@ -234,7 +238,7 @@ impl Connection {
     }
 
     /// How many subflows may send new data.
-    pub fn active(&self) -> usize {
+    pub fn active_count(&self) -> usize {
         self.windows.iter().filter(|w| w.active).count()
     }
 }

@@ -24,8 +24,8 @@ impl Host {
                 .map_or(connection.next, |it| it.written.max(connection.next));
             connection.written = connection.total;
             connection.last_len = mss as u16;
-            connection.start_to_close(cx);
-            self.send_end(index, cx);
+            connection.begin_close(cx);
+            self.send_data_fin(index, cx);
         }
         self.finish_if_done(index, cx);
     }
@@ -50,10 +50,10 @@ impl Host {
         }
         let connection = &mut self.connections[index as usize];
         connection.finished = cx.now;
-        connection.note_suppression(cx.now);
+        connection.record_suppression(cx.now);
         connection.reinject = std::collections::VecDeque::new();
         connection.queues = None;
-        let first = connection.first as usize;
+        let first = connection.first_subflow as usize;
         for s in 0..connection.windows.len() {
             let subflow = &mut self.subflows[first + s];
             subflow.state = State::Closed;
@@ -64,9 +64,9 @@ impl Host {
                 connection.cc.on_close(&mut connection.windows, s);
             }
         }
-        let (flow, watches) = (connection.flow, connection.watch.is_some());
+        let (flow, watches) = (connection.flow, connection.path_monitor.is_some());
         if watches {
-            self.end_watch(index);
+            self.stop_path_monitor(index);
         }
         self.ended.push(index);
         self.acknowledged(flow, cx);

@@ -7,7 +7,7 @@ use weft_paths::SubflowDirection;
 use crate::engine::Context;
 use crate::engine::packet::{ACK, CONTROL_ONLY, LAST, PROTECTED, Packet, SYN};
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
 
 /// The last acknowledgement of a handshake, or of a close.
@@ -17,12 +17,12 @@ const FIN: u16 = HANDSHAKE_DONE | LAST;
 /// What answers it.
 const FIN_ACK: u16 = FIN | ACK;
 
-impl Connection {
+impl ConnectionSender {
     /// No new data is left: subflows close, if the profile has them do so and they have not begun.
-    pub fn start_to_close(&mut self, cx: &mut Context<'_>) {
-        if self.closes_until == u64::MAX {
-            self.closes_until = cx.now;
-            cx.set_timer(cx.now, timer_key(TimerKind::Close, self.first));
+    pub fn begin_close(&mut self, cx: &mut Context<'_>) {
+        if self.last_close_at == u64::MAX {
+            self.last_close_at = cx.now;
+            cx.set_timer(cx.now, timer_key(TimerKind::Close, self.first_subflow));
         }
     }
 }
@@ -35,10 +35,10 @@ impl Host {
         let (flow, subflows) = (connection.flow, connection.windows.len() as u32);
         if index == 0 {
             let transport = &self.shared.transports[connection.transport as usize];
-            connection.closes_until = cx.now + transport.profile.join_delay.0;
+            connection.last_close_at = cx.now + transport.profile.join_delay.0;
         }
         if subflow.stats.established != u64::MAX {
-            self.send_bare(flow, index, FIN, cx);
+            self.send_control(flow, index, FIN, cx);
         }
         if index == 0 {
             for other in 1..subflows {
@@ -49,16 +49,16 @@ impl Host {
     }
 
     /// Answers what asks for an answer.
-    pub(super) fn on_bare(&self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(super) fn on_control(&self, packet: &Packet, cx: &mut Context<'_>) {
         match packet.flags & !PROTECTED {
-            FIN => self.send_bare(packet.lo, packet.hi, FIN_ACK, cx),
-            FIN_ACK => self.send_bare(packet.lo, packet.hi, HANDSHAKE_DONE, cx),
+            FIN => self.send_control(packet.lo, packet.hi, FIN_ACK, cx),
+            FIN_ACK => self.send_control(packet.lo, packet.hi, HANDSHAKE_DONE, cx),
             _ => {}
         }
     }
 
     /// Sends a packet of this kind to the other end of a flow's subflow.
-    pub(super) fn send_bare(&self, flow: u32, subflow: u32, kind: u16, cx: &mut Context<'_>) {
+    pub(super) fn send_control(&self, flow: u32, subflow: u32, kind: u16, cx: &mut Context<'_>) {
         let shared = &self.shared;
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];

@@ -14,8 +14,8 @@ use crate::engine::route::HopBits;
 use crate::engine::{Context, Endpoint};
 use crate::paths::DownLinks;
 
-use super::connection::Connection;
-use super::joining::{CONFIRM, END};
+use super::connection::ConnectionSender;
+use super::joining::{DATA_FIN, JOIN_ACK};
 use super::latency::Latencies;
 use super::nic::HostQdisc;
 use super::pacing::may_pace;
@@ -24,7 +24,7 @@ use super::receiver::{AckDecision, ConnectionReceiver, SubflowReceiver};
 use super::retiring::Free;
 use super::subflow::SubflowSender;
 use super::tracing::{FlowProbes, Tracing};
-use super::watching::Knowledge;
+use super::watching::PathStats;
 
 /// What all hosts know.
 pub struct Shared {
@@ -89,7 +89,7 @@ pub struct Host {
     pub(super) shared: Arc<Shared>,
     /// Index among the fabric's hosts.
     pub(super) index: u32,
-    pub connections: Vec<Connection>,
+    pub connections: Vec<ConnectionSender>,
     pub(super) subflows: Vec<SubflowSender>,
     /// Subflows that wait for the host's ports.
     pub(super) qdisc: HostQdisc,
@@ -108,7 +108,7 @@ pub struct Host {
     /// Timeouts of those that do not.
     pub(super) reclaimed_timeouts: u64,
     /// What connections that watch their paths have learnt for all, by transport.
-    pub(super) path_stats: HashMap<u32, Knowledge>,
+    pub(super) path_stats: HashMap<u32, PathStats>,
     /// Flows on record.
     pub(super) tracer: Tracing,
     /// Latencies on record.
@@ -131,15 +131,15 @@ impl Endpoint for Host {
         } else if packet.flags & SYN == 0 {
             self.on_ack(packet, cx);
         } else if packet.flags & CONTROL_ONLY != 0 {
-            self.on_bare(packet, cx);
+            self.on_control(packet, cx);
         } else if packet.flags == HANDOVER {
             self.on_handover(packet, cx);
         } else {
             match packet.flags & !PROTECTED {
                 SYN => self.on_syn(packet, cx),
-                CONFIRM => self.on_confirm(packet, cx),
-                END => self.on_end(packet, cx),
-                flags if flags & CWR != 0 => self.on_confirmed(packet, cx),
+                JOIN_ACK => self.on_join_ack(packet, cx),
+                DATA_FIN => self.on_data_fin(packet, cx),
+                flags if flags & CWR != 0 => self.on_join_confirmed(packet, cx),
                 _ => self.on_syn_ack(packet, cx),
             }
         }
@@ -189,7 +189,7 @@ impl Endpoint for Host {
             8 => self.on_port_ready(index, cx),
             9 => self.on_pacing_timer(index, cx),
             10 => self.write(index, cx),
-            11 => self.look_at_paths(index, cx),
+            11 => self.on_path_monitor_timer(index, cx),
             _ => self.sample(index, cx),
         }
     }
@@ -243,21 +243,21 @@ impl Host {
     }
 
     /// The sending halves of flows that have started and keep their places, in no order.
-    pub fn connections(&self) -> impl ExactSizeIterator<Item = &Connection> {
+    pub fn connections(&self) -> impl ExactSizeIterator<Item = &ConnectionSender> {
         self.sender_of_flow
             .values()
             .map(|&index| &self.connections[index as usize])
     }
 
     /// The sending half of a flow, once it has started.
-    pub fn connection(&self, flow: u32) -> Option<(&Connection, &[SubflowSender])> {
+    pub fn connection(&self, flow: u32) -> Option<(&ConnectionSender, &[SubflowSender])> {
         let connection = &self.connections[*self.sender_of_flow.get(&flow)? as usize];
         Some((connection, self.subflows_of(connection)))
     }
 
     /// The subflows of a connection of this host.
-    pub fn subflows_of(&self, connection: &Connection) -> &[SubflowSender] {
-        &self.subflows[connection.first as usize..][..connection.windows.len()]
+    pub fn subflows_of(&self, connection: &ConnectionSender) -> &[SubflowSender] {
+        &self.subflows[connection.first_subflow as usize..][..connection.windows.len()]
     }
 
     /// The receiving halves that keep their places, in no order.

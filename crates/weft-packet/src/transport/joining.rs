@@ -9,9 +9,9 @@ use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{NOT_SELECTED, State};
 
 /// Flags of the third packet of a join's handshake. Its acknowledgement has [`ACK`] too.
-pub const CONFIRM: u16 = SYN | CWR;
+pub const JOIN_ACK: u16 = SYN | CWR;
 /// Flags of the packet that announces how much data a stopped flow has: a `DATA_FIN` without data.
-pub const END: u16 = SYN | ECE;
+pub const DATA_FIN: u16 = SYN | ECE;
 
 /// Acknowledged chunks from which on the further subflows join: those of `after` bytes, but at least the first one if a connection
 /// has to be fully established, for which a `DATA_ACK` is needed (RFC 8684, section 3.1). 0 is at once.
@@ -27,7 +27,11 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         connection.join_at = u32::MAX;
         connection.joined = cx.now;
-        let (flow, first, subflows) = (connection.flow, connection.first, connection.windows.len() as u32);
+        let (flow, first, subflows) = (
+            connection.flow,
+            connection.first_subflow,
+            connection.windows.len() as u32,
+        );
         // Numbered in the order in which they start, which is that of turns.
         let delays = (1..subflows).map(|other| self.join_delay(flow, other, 0x6A6F_696E));
         let mut delays: Vec<u64> = delays.collect();
@@ -47,7 +51,7 @@ impl Host {
 
     /// A join's SYN/ACK arrived, or its confirmation timed out: it is confirmed, and carries no data before the other end has
     /// acknowledged that ("Host A ... MUST NOT send data ... until it receives an ACK", RFC 8684, section 3.2).
-    pub(super) fn confirm(&mut self, slot: u32, cx: &mut Context<'_>) {
+    pub(super) fn send_join_ack(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -59,13 +63,13 @@ impl Host {
             lo: connection.flow,
             hi: subflow.index,
             size: profile.ack_size as u16,
-            flags: CONFIRM | if profile.protect_handshake { PROTECTED } else { 0 },
+            flags: JOIN_ACK | if profile.protect_handshake { PROTECTED } else { 0 },
             ..Packet::default()
         });
     }
 
     /// The other end confirms a join.
-    pub(super) fn on_confirm(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(super) fn on_join_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let Some(receiver) = self.subflow_receivers.get(packet.slot as usize) else {
             return;
         };
@@ -83,16 +87,16 @@ impl Host {
     }
 
     /// A join's confirmation was acknowledged: it may carry data.
-    pub(super) fn on_confirmed(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(super) fn on_join_confirmed(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         if self.subflows[packet.slot as usize].state == State::PreEstablished {
             self.establish(packet.slot, cx);
         }
     }
 
     /// Tells the other end that a stopped flow has no more than what was sent.
-    pub(super) fn send_end(&mut self, index: u32, cx: &mut Context<'_>) {
+    pub(super) fn send_data_fin(&mut self, index: u32, cx: &mut Context<'_>) {
         let connection = &self.connections[index as usize];
-        let subflow = &self.subflows[connection.first as usize];
+        let subflow = &self.subflows[connection.first_subflow as usize];
         if connection.una == connection.total || subflow.peer == u32::MAX {
             return;
         }
@@ -108,13 +112,13 @@ impl Host {
             lo: connection.flow,
             hi: 0,
             size: profile.ack_size as u16,
-            flags: END | if profile.protect_handshake { PROTECTED } else { 0 },
+            flags: DATA_FIN | if profile.protect_handshake { PROTECTED } else { 0 },
             ..Packet::default()
         });
     }
 
     /// A stopped flow announces its end: delayed acknowledgements are sent, and the one that completes the data is not delayed.
-    pub(super) fn on_end(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    pub(super) fn on_data_fin(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let shared = Arc::clone(&self.shared);
         let Some(&assembly) = self.receiver_of_flow.get(&packet.lo) else {
             return;

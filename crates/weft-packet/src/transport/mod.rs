@@ -45,7 +45,7 @@ const ENTRY_BYTES: usize = 16;
 
 /// Bytes of a connection at both of its hosts, without its congestion control and subflows.
 pub const CONNECTION_BYTES: usize =
-    size_of::<Connection>() + size_of::<receiver::ConnectionReceiver>() + 2 * ENTRY_BYTES;
+    size_of::<ConnectionSender>() + size_of::<receiver::ConnectionReceiver>() + 2 * ENTRY_BYTES;
 
 /// Bytes of a subflow at both of its hosts, with the room for the first segments that it sends.
 pub const SUBFLOW_BYTES: usize = size_of::<subflow::SubflowSender>()
@@ -56,9 +56,9 @@ pub const SUBFLOW_BYTES: usize = size_of::<subflow::SubflowSender>()
 /// Segments that a new subflow has room for.
 const FIRST_SEGMENTS: usize = 16;
 
-pub use connection::Connection;
+pub use connection::ConnectionSender;
 pub use host::{Host, Shared, TimerKind, timer_key};
-pub use joining::{CONFIRM, END};
+pub use joining::{DATA_FIN, JOIN_ACK};
 pub use programs::HANDOVER;
 pub use queues::bytes as queue_bytes;
 pub use tracing::FlowProbes;

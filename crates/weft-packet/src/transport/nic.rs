@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use crate::config::NicConfig;
 use crate::engine::Context;
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{SubflowSender, THROTTLED, TSO_DEFERRED};
 
@@ -57,7 +57,7 @@ impl HostQdisc {
     #[inline(always)]
     pub fn admit(
         &mut self,
-        connection: &Connection,
+        connection: &ConnectionSender,
         subflow: &mut SubflowSender,
         slot: u32,
         cx: &mut Context<'_>,
@@ -67,7 +67,7 @@ impl HostQdisc {
 
     fn try_admit(
         &mut self,
-        connection: &Connection,
+        connection: &ConnectionSender,
         subflow: &mut SubflowSender,
         slot: u32,
         cx: &mut Context<'_>,

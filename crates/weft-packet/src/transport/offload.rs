@@ -8,7 +8,7 @@ use weft_spec::Time;
 
 use crate::engine::Context;
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::{TimerKind, timer_key};
 use super::pacing;
 use super::receiver::SubflowReceiver;
@@ -21,7 +21,7 @@ const TSO_WIN_DIVISOR: u32 = 3;
 /// A socket that has been silent so long waits no longer: 1 ms.
 const TSO_MAX_IDLE: u64 = 1_000_000_000;
 
-impl Connection {
+impl ConnectionSender {
     /// Packets that `subflow`, whose window has room, hands its card now; none: it waits for more room.
     pub fn burst(&self, subflow: &SubflowSender, now: u64) -> Option<u32> {
         // What is repaired goes at once, packet by packet.

@@ -9,7 +9,7 @@ use weft_spec::Profile;
 use crate::engine::Context;
 use crate::engine::packet::{ACK, PROTECTED, Packet, SYN};
 
-use super::connection::{Connection, UNLIMITED};
+use super::connection::{ConnectionSender, UNLIMITED};
 use super::handshakes::HANDSHAKE_DONE;
 use super::host::Host;
 use super::joining::join_at;
@@ -18,9 +18,9 @@ use super::reassembly::{Chunks, RangeSet};
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
 use super::retiring::put;
 use super::rtt::RttEstimator;
-use super::scattering::{expect_reordering, join_after};
+use super::scattering::{join_after, raise_dupack_threshold};
 use super::subflow::{State, SubflowSender};
-use super::wandering::Wandering;
+use super::wandering::PathSelector;
 
 impl Host {
     /// A flow starts: subflow 0's SYN is sent.
@@ -40,10 +40,10 @@ impl Host {
         let first = self.free_slots.run(transport.subflows);
         let first = first.unwrap_or(self.subflows.len() as u32);
         let cc = transport.cc.clone();
-        let connection = Connection {
+        let connection = ConnectionSender {
             flow,
             transport: spec.transport,
-            first,
+            first_subflow: first,
             echo: cc.echo(),
             suppresses_within_rounds: cc.suppresses_within_rounds(),
             cc,
@@ -65,11 +65,11 @@ impl Host {
                 .uses_send_queues()
                 .then(|| SendQueues::new(transport.subflows, transport.cc.bursts_ahead(), profile.mss))
                 .map(Box::new),
-            watch: None,
+            path_monitor: None,
             turn: 0,
-            look_at_all: false,
+            check_all_subflows: false,
             awaits_join: false,
-            closes_until: if profile.full_handshakes { u64::MAX } else { 0 },
+            last_close_at: if profile.full_handshakes { u64::MAX } else { 0 },
             opened: cx.now,
             established: u64::MAX,
             finished: u64::MAX,
@@ -95,10 +95,10 @@ impl Host {
             };
             let route = shared.route(spec.transport, way, from, to).unwrap_or_default();
             let mut subflow = SubflowSender::new(index, s, route, profile);
-            subflow.path_selector = Wandering::new(shared, spec.transport, way, from, to);
+            subflow.path_selector = PathSelector::new(shared, spec.transport, way, from, to);
             if let Some(wandering) = &subflow.path_selector {
                 let paths = wandering.paths();
-                expect_reordering(&mut subflow, transport, paths, way);
+                raise_dupack_threshold(&mut subflow, transport, paths, way);
             }
             match self.subflows.get_mut((first + s) as usize) {
                 Some(place) => *place = subflow,
@@ -109,7 +109,7 @@ impl Host {
         let (paced, watching) = (spec.rate.is_some(), transport.paths.path_monitor());
         self.place_probes(index, cx);
         if let Some(watching) = watching {
-            self.begin_to_watch(index, &watching, cx);
+            self.start_path_monitor(index, &watching, cx);
         }
         self.send_syn(first, cx);
         if paced {
@@ -133,7 +133,10 @@ impl Host {
         cx.send(&Packet {
             route: subflow.route,
             slot,
-            seq: subflow.path_selector.as_ref().map_or(0, |it| it.turns()),
+            seq: subflow
+                .path_selector
+                .as_ref()
+                .map_or(0, |it| it.switches_for_peer()),
             chunk: subflow.stats.syn_timeouts as u32,
             lo: connection.flow,
             hi: subflow.index,
@@ -184,7 +187,7 @@ impl Host {
                 connection: assembly,
                 peer: packet.slot,
                 route: shared.route(spec.transport, way, here, there).unwrap_or_default(),
-                path_selector: Wandering::new(&shared, spec.transport, way, here, there),
+                path_selector: PathSelector::new(&shared, spec.transport, way, here, there),
                 next: 0,
                 out_of_order: RangeSet::default(),
                 merged_at_chunk: 0,
@@ -203,7 +206,7 @@ impl Host {
             if packet.seq != 0
                 && let Some(wandering) = &mut it.path_selector
             {
-                it.route = wandering.turn(packet.seq.into()).unwrap_or(it.route);
+                it.route = wandering.switch_to(packet.seq.into()).unwrap_or(it.route);
             }
             put(receivers, free, it)
         });
@@ -245,7 +248,7 @@ impl Host {
             connection.windows[s].cwnd = 1.0;
         }
         if s > 0 && profile.confirmed_joins {
-            self.confirm(packet.slot, cx);
+            self.send_join_ack(packet.slot, cx);
         } else {
             self.establish(packet.slot, cx);
         }
@@ -264,8 +267,8 @@ impl Host {
         subflow.stats.established = cx.now;
         connection.windows[s].established = true;
         connection.cc.on_open(&mut connection.windows, s);
-        connection.note_suppression(cx.now);
-        connection.look_at_all = true;
+        connection.record_suppression(cx.now);
+        connection.check_all_subflows = true;
         connection.awaits_join =
             profile.turn_waits_for_join && connection.windows.iter().any(|w| !w.established);
         if s == 0 {
@@ -274,11 +277,11 @@ impl Host {
                 self.open_joins(index, cx);
             }
         } else {
-            self.take_over(index, cx.now);
+            self.end_scatter_phase(index, cx.now);
         }
         if full_handshakes {
             let flow = self.connections[index as usize].flow;
-            self.send_bare(flow, s as u32, HANDSHAKE_DONE, cx);
+            self.send_control(flow, s as u32, HANDSHAKE_DONE, cx);
         }
         self.transmit_pending(index, slot, cx);
     }
@@ -289,7 +292,7 @@ impl Host {
         let subflow = &mut self.subflows[slot as usize];
         if subflow.state == State::PreEstablished {
             subflow.rtt.back_off();
-            self.confirm(slot, cx);
+            self.send_join_ack(slot, cx);
             return;
         }
         let connection = &self.connections[subflow.connection as usize];

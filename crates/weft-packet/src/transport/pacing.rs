@@ -4,7 +4,7 @@ use weft_cc::{Algorithm, CongestionControl, Window};
 
 use crate::engine::Context;
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{SubflowSender, THROTTLED};
 
@@ -26,7 +26,7 @@ pub fn may_pace(pacing: bool, cc: &Algorithm) -> bool {
     pacing || matches!(cc, Algorithm::Custom(_))
 }
 
-impl Connection {
+impl ConnectionSender {
     /// A packet of `subflow` leaves now: when the next one may. Half of what a packet comes too late is made up for
     /// (`tcp_update_skb_after_send`).
     pub fn on_paced_send(&self, subflow: &mut SubflowSender, now: u64) {

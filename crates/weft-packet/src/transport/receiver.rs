@@ -7,7 +7,7 @@ use crate::engine::packet::{ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, DSACK, ECE, L
 use crate::engine::route::Route;
 
 use super::reassembly::{Chunks, RangeSet};
-use super::wandering::Wandering;
+use super::wandering::PathSelector;
 
 /// The receiving half of a connection.
 pub struct ConnectionReceiver {
@@ -36,7 +36,7 @@ pub struct SubflowReceiver {
     /// Ports to the other host.
     pub route: Route,
     /// What changes them from packet to packet, if anything does.
-    pub path_selector: Option<Box<Wandering>>,
+    pub path_selector: Option<Box<PathSelector>>,
     /// Next byte expected.
     pub next: u64,
     /// Bytes beyond it.
@@ -228,7 +228,7 @@ impl SubflowReceiver {
         let tells = self.ack_flags;
         self.ack_flags &= RETRANSMIT;
         if let Some(wandering) = &mut self.path_selector {
-            self.route = wandering.next(self.last_packet_at).unwrap_or(self.route);
+            self.route = wandering.next_route(self.last_packet_at).unwrap_or(self.route);
         }
         Packet {
             route: self.route,

@@ -7,7 +7,7 @@ use weft_spec::{Profile, Recovery};
 use crate::engine::Context;
 use crate::engine::packet::{DSACK, Packet, RETRANSMIT};
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::prr::Prr;
 use super::segments::Acked;
 use super::subflow::{State, SubflowSender};
@@ -28,7 +28,7 @@ pub struct News<'a> {
 /// Takes for lost what RACK says, waits for the end of the reordering window if something may yet be only late, and enters fast
 /// recovery if it is the first loss.
 pub fn lose_overtaken(
-    connection: &mut Connection,
+    connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
     slot: u32,
@@ -54,7 +54,7 @@ pub fn lose_overtaken(
 /// Fast retransmit, if something is lost that was not known to be.
 #[inline(always)]
 pub fn enter_if_lost(
-    connection: &mut Connection,
+    connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
     slot: u32,
@@ -67,7 +67,7 @@ pub fn enter_if_lost(
 
 #[cold]
 fn enter(
-    connection: &mut Connection,
+    connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
     slot: u32,
@@ -84,7 +84,7 @@ fn enter(
         subflow.arm(slot, cx);
     }
     connection.windows[s].in_recovery = true;
-    connection.report(cx.now, |cc, windows| cc.on_fast_retransmit(windows, s));
+    connection.notify_cc(cx.now, |cc, windows| cc.on_fast_retransmit(windows, s));
     if profile.proportional_rate_reduction {
         subflow.prr_active = true;
         let target = connection.windows[s].cwnd;
@@ -93,7 +93,7 @@ fn enter(
 }
 
 /// A recovery ends: all that was outstanding when it began is acknowledged.
-fn leave(connection: &mut Connection, subflow: &mut SubflowSender) {
+fn leave(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
     subflow.state = State::Open;
     subflow.reno_sacked = 0;
     subflow.prr_active = false;
@@ -104,7 +104,7 @@ fn leave(connection: &mut Connection, subflow: &mut SubflowSender) {
 }
 
 /// Nothing was lost after all.
-fn take_back(connection: &mut Connection, subflow: &mut SubflowSender) {
+fn take_back(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
     let window = &mut connection.windows[subflow.index as usize];
     subflow.undo.restore(window);
     if subflow.state != State::Open {
@@ -115,7 +115,12 @@ fn take_back(connection: &mut Connection, subflow: &mut SubflowSender) {
 
 /// An acknowledgement came while a recovery is under way.
 #[cold]
-pub fn on_news(connection: &mut Connection, subflow: &mut SubflowSender, profile: &Profile, news: &News<'_>) {
+pub fn on_news(
+    connection: &mut ConnectionSender,
+    subflow: &mut SubflowSender,
+    profile: &Profile,
+    news: &News<'_>,
+) {
     subflow.frto_waiting = false;
     if subflow.state == State::Loss && was_spurious(subflow, profile, news) {
         take_back(connection, subflow);
@@ -162,7 +167,7 @@ fn try_new_data(subflow: &mut SubflowSender, news: &News<'_>) -> bool {
 
 /// The receiver reported a duplicate (RFC 2883).
 #[cold]
-pub fn on_duplicate(connection: &mut Connection, subflow: &mut SubflowSender, packet: &Packet) {
+pub fn on_duplicate(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet) {
     debug_assert!(packet.flags & DSACK != 0);
     subflow.rack.on_duplicate(subflow.una, subflow.nxt);
     if subflow.undo.on_duplicate() {

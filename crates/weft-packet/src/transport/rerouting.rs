@@ -11,7 +11,7 @@ use super::subflow::SubflowSender;
 
 impl Host {
     /// The established subflows of connections that have not ended, each with the bytes acknowledged on it, in no order.
-    pub fn sending(&self) -> impl Iterator<Item = (u32, u32, u64)> {
+    pub fn established_subflows(&self) -> impl Iterator<Item = (u32, u32, u64)> {
         let open = self.connections().filter(|it| it.finished == u64::MAX);
         open.flat_map(|connection| {
             let established = |s: &&SubflowSender| s.stats.established != u64::MAX;
@@ -21,11 +21,11 @@ impl Host {
     }
 
     /// Leads a subflow along a route from its next packet on. Does the connection exist still?
-    pub fn lead(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
+    pub fn set_route(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
         let Some(&index) = self.sender_of_flow.get(&flow) else {
             return false;
         };
-        let first = self.connections[index as usize].first;
+        let first = self.connections[index as usize].first_subflow;
         self.subflows[(first + subflow) as usize].route = route;
         true
     }
@@ -51,7 +51,7 @@ impl Host {
         };
         for (&flow, &index) in &self.sender_of_flow {
             let connection = &self.connections[index as usize];
-            let first = connection.first as usize;
+            let first = connection.first_subflow as usize;
             for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows.len()]) {
                 let wandering = subflow.path_selector.as_mut().and_then(|it| it.route());
                 let kept = || route(flow, s, false).unwrap_or(subflow.route);

@@ -48,7 +48,7 @@ impl Host {
             .iter()
             .any(|subflow| subflow.blocked & THROTTLED != 0);
         !waits
-            && now > connection.closes_until
+            && now > connection.last_close_at
             && (connection.joined == u64::MAX
                 || connection.windows.len() == 1
                 || now > connection.joined + profile.join_delay.0)
@@ -66,7 +66,7 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         let subflows = std::mem::take(&mut connection.windows).len() as u32;
         connection.episodes = Vec::new();
-        let first = connection.first;
+        let first = connection.first_subflow;
         self.sender_of_flow.remove(&connection.flow);
         for subflow in &mut self.subflows[first as usize..][..subflows as usize] {
             self.reclaimed_timeouts += subflow.stats.timeouts + subflow.stats.syn_timeouts;

@@ -6,7 +6,7 @@ use weft_spec::Size;
 
 use weft_run::TransportConfig;
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::Host;
 use super::rack::Rack;
 use super::subflow::{DRAINING, State, SubflowSender};
@@ -17,7 +17,7 @@ pub fn join_after(transport: &TransportConfig) -> Size {
 }
 
 /// Where packets overtake each other by policy, a subflow waits longer before it takes one for lost.
-pub fn expect_reordering(
+pub fn raise_dupack_threshold(
     subflow: &mut SubflowSender,
     transport: &TransportConfig,
     paths: Paths,
@@ -32,13 +32,13 @@ pub fn expect_reordering(
 
 impl Host {
     /// A further subflow was established: where the policy says so, the first one takes no new data any more.
-    pub(super) fn take_over(&mut self, index: u32, now: u64) {
+    pub(super) fn end_scatter_phase(&mut self, index: u32, now: u64) {
         let connection = &mut self.connections[index as usize];
         let transport = &self.shared.transports[connection.transport as usize];
         if transport.paths.scatter_bytes().is_none() {
             return;
         }
-        let subflow = &mut self.subflows[connection.first as usize];
+        let subflow = &mut self.subflows[connection.first_subflow as usize];
         subflow.blocked |= DRAINING;
         if subflow.segments.is_empty() && subflow.state == State::Open && connection.queued(0) == 0 {
             close_drained(connection, subflow, now);
@@ -48,12 +48,12 @@ impl Host {
 
 /// Closes a subflow all of whose data is acknowledged, so that congestion control counts it no more.
 #[cold]
-pub fn close_drained(connection: &mut Connection, subflow: &mut SubflowSender, now: u64) {
+pub fn close_drained(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
     let s = subflow.index as usize;
     subflow.state = State::Closed;
     subflow.deadline = u64::MAX;
     connection.windows[s].established = false;
     connection.cc.on_close(&mut connection.windows, s);
-    connection.note_suppression(now);
-    connection.look_at_all = true;
+    connection.record_suppression(now);
+    connection.check_all_subflows = true;
 }

@@ -7,13 +7,13 @@
 
 use crate::engine::Context;
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::Host;
 use super::queues::{BURST, INELIGIBLE, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
 use super::sending::{retransmit_lost, send_new};
 use super::subflow::{NOT_SELECTED, SubflowSender, THROTTLED};
 
-impl Connection {
+impl ConnectionSender {
     /// Is data given to subflows before they can send it?
     #[inline(always)]
     pub fn uses_send_queues(&self) -> bool {
@@ -146,8 +146,8 @@ impl Connection {
             return;
         };
         let idle = subflow.segments.is_empty() && queues.subflows[s].len == 0 && self.windows[s].established;
-        if idle && (self.windows[s].active || self.active() == 0) {
-            while let Some(chunk) = self.take_reinjected(s as u32) {
+        if idle && (self.windows[s].active || self.active_count() == 0) {
+            while let Some(chunk) = self.next_reinjection(s as u32) {
                 if let Some(queues) = &mut self.queues {
                     queues.push(s, chunk);
                     queues.stale_keys |= 1 << s;
@@ -164,9 +164,9 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let (mss, header) = (profile.mss, profile.header);
-        let (first, n) = (connection.first, connection.windows.len());
+        let (first, n) = (connection.first_subflow, connection.windows.len());
         let subflows = &mut self.subflows[first as usize..][..n];
-        let mut look = if connection.look_at_all {
+        let mut look = if connection.check_all_subflows {
             full_mask(n as u32)
         } else {
             1 << (slot - first)
@@ -177,7 +177,7 @@ impl Host {
                 queues.invalidate_keys();
             }
         }
-        connection.look_at_all = false;
+        connection.check_all_subflows = false;
         while let Some(s) = connection.schedule_burst(subflows, mss) {
             look |= 1 << s;
         }

@@ -5,7 +5,7 @@ use weft_cc::Echo;
 use crate::engine::Context;
 use crate::engine::packet::{CWR, DATA, ECT, LAST, Packet, RETRANSMIT};
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::Host;
 use super::nic::HostQdisc;
 use super::segments::Segment;
@@ -32,7 +32,7 @@ impl Host {
         self.send_allowed(index, slot, cx);
         let connection = &self.connections[index as usize];
         if !connection.uses_send_queues() {
-            let &Connection { flow, next, .. } = connection;
+            let &ConnectionSender { flow, next, .. } = connection;
             self.note_sent(flow, next, cx.now);
         }
     }
@@ -58,10 +58,10 @@ impl Host {
         }
         let transport = &self.shared.transports[connection.transport as usize];
         let profile = &transport.profile;
-        let first = connection.first as usize;
-        if connection.look_at_all {
+        let first = connection.first_subflow as usize;
+        if connection.check_all_subflows {
             let n = connection.windows.len();
-            connection.look_at_all = connection.awaits_join;
+            connection.check_all_subflows = connection.awaits_join;
             for s in 0..n {
                 if self.subflows[first + s].segments.any_to_resend() {
                     retransmit_lost(
@@ -74,8 +74,10 @@ impl Host {
                     );
                 }
             }
-            while connection.has_data() {
-                let Some(s) = connection.pick(transport.scheduler, &self.subflows[first..first + n]) else {
+            while connection.has_sendable() {
+                let Some(s) =
+                    connection.select_subflow(transport.scheduler, &self.subflows[first..first + n])
+                else {
                     break;
                 };
                 let subflow = &mut self.subflows[first + s];
@@ -98,7 +100,7 @@ impl Host {
             return;
         }
         let s = slot as usize - first;
-        while connection.has_data() && connection.has_room(s, &self.subflows[slot as usize]) {
+        while connection.has_sendable() && connection.can_send_new(s, &self.subflows[slot as usize]) {
             let subflow = &mut self.subflows[slot as usize];
             if !self.qdisc.admit(connection, subflow, slot, cx) {
                 break;
@@ -120,7 +122,7 @@ impl Host {
 /// step 4.3), and so does the one that a partial acknowledgement asks for (RFC 6582).
 pub fn retransmit_lost(
     lines: &mut HostQdisc,
-    connection: &mut Connection,
+    connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     header: u32,
     slot: u32,
@@ -145,7 +147,7 @@ pub fn retransmit_lost(
 /// Sends a chunk for the first time on this subflow.
 #[inline(always)]
 pub fn send_new(
-    connection: &mut Connection,
+    connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     chunk: u32,
     mss: u32,
@@ -163,7 +165,7 @@ pub fn send_new(
 /// Puts a segment on the wire.
 #[inline(always)]
 pub fn transmit(
-    connection: &mut Connection,
+    connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     segment: &Segment,
     header: u32,
@@ -180,7 +182,7 @@ pub fn transmit(
     }
     if segment.chunk + 1 == connection.total {
         flags |= LAST;
-        connection.start_to_close(cx);
+        connection.begin_close(cx);
     }
     if segment.was_sent_before() {
         flags |= RETRANSMIT;
@@ -191,7 +193,7 @@ pub fn transmit(
         subflow.arm(slot, cx);
     }
     if let Some(wandering) = &mut subflow.path_selector {
-        subflow.route = wandering.next(cx.now).unwrap_or(subflow.route);
+        subflow.route = wandering.next_route(cx.now).unwrap_or(subflow.route);
     }
     cx.send(&Packet {
         time: 0,

@@ -11,7 +11,7 @@ use super::rtt::RttEstimator;
 use super::segments::Segments;
 use super::timers::{TimerPurpose, tlp_slack};
 use super::undo::Undo;
-use super::wandering::Wandering;
+use super::wandering::PathSelector;
 
 /// A subflow waits for its host's card, or for its pace.
 pub const THROTTLED: u8 = 1;
@@ -73,7 +73,7 @@ pub struct SubflowSender {
     /// Ports to the other host.
     pub route: Route,
     /// What changes them from packet to packet, if anything does.
-    pub path_selector: Option<Box<Wandering>>,
+    pub path_selector: Option<Box<PathSelector>>,
     /// First byte not acknowledged.
     pub una: u64,
     /// Next byte to send.

@@ -6,7 +6,7 @@ use weft_spec::{Profile, Recovery};
 
 use crate::engine::Context;
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
 use super::recovery::lose_overtaken;
 use super::sending::{send_new, transmit};
@@ -139,15 +139,16 @@ impl Host {
         subflow.arm(slot, cx);
         connection.windows[s as usize].in_recovery = true;
         let first = !repeated && !reduced;
-        connection.report_and_look(cx.now, |cc, windows| cc.on_timeout(windows, s as usize, first));
+        connection
+            .notify_cc_and_check_suppression(cx.now, |cc, windows| cc.on_timeout(windows, s as usize, first));
         if profile.reinject && connection.uses_send_queues() {
-            let first = connection.first as usize;
+            let first = connection.first_subflow as usize;
             let subflows = &self.subflows[first..][..connection.windows.len()];
             connection.reinject_on_timeout(s, subflows, repeated, profile.mss);
         } else if profile.reinject && connection.windows.len() > 1 {
-            connection.reinject_outstanding(s, subflow.segments.unsacked_chunks());
+            connection.queue_reinjection(s, subflow.segments.unsacked_chunks());
         }
-        connection.look_at_all = true;
+        connection.check_all_subflows = true;
         self.transmit_pending(index, slot, cx);
     }
 
@@ -184,7 +185,7 @@ impl Host {
         let s = subflow.index;
         let new = if connection.uses_send_queues() {
             connection.dequeue(s)
-        } else if connection.windows[s as usize].active && connection.has_data() {
+        } else if connection.windows[s as usize].active && connection.has_sendable() {
             connection.take_chunk(s)
         } else {
             None
@@ -230,7 +231,7 @@ pub fn tlp_slack(profile: &Profile) -> u64 {
 
 /// An acknowledgement of everything up to `ack` came while a probe was out (RFC 8985, section 7.4).
 pub fn on_probe_acknowledged(
-    connection: &mut Connection,
+    connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     ack: u64,
     duplicate: bool,
@@ -247,7 +248,7 @@ pub fn on_probe_acknowledged(
         // The probe repaired a loss, which counts as one.
         let s = subflow.index as usize;
         subflow.stats.fast_retransmits += 1;
-        connection.report(now, |cc, windows| cc.on_fast_retransmit(windows, s));
+        connection.notify_cc(now, |cc, windows| cc.on_fast_retransmit(windows, s));
     }
     subflow.tlp_high_seq = 0;
 }

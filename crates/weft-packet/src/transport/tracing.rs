@@ -9,7 +9,7 @@ use weft_spec::Time;
 
 use crate::engine::Context;
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::{Host, Shared, TimerKind, timer_key};
 
 /// Which flows are on record: at what interval, or at every change (`None`).
@@ -140,7 +140,7 @@ impl Host {
     /// Returns the windows of a connection that differ from what was last recorded.
     #[cold]
     pub(super) fn note_changes(&mut self, index: u32, now: u64) {
-        let Connection { flow, windows, .. } = &self.connections[index as usize];
+        let ConnectionSender { flow, windows, .. } = &self.connections[index as usize];
         let Some(told) = self.tracer.told.get_mut(flow) else {
             return;
         };

@@ -10,7 +10,7 @@ use weft_spec::Profile;
 
 use crate::engine::Context;
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::copies::ReinjectionTracker;
 use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{NOT_SELECTED, State, SubflowSender};
@@ -20,7 +20,7 @@ type Path = (u64, u64);
 
 /// What is known of paths and losses, by one connection or by all of a host's of one transport.
 #[derive(Default)]
-pub struct Knowledge {
+pub struct PathStats {
     slow: HashSet<Path>,
     /// When `slow` was last emptied, in multiples of [`PathMonitorConfig::reset_interval`].
     epoch: u64,
@@ -33,9 +33,9 @@ pub struct Knowledge {
     loss: f64,
 }
 
-impl Knowledge {
+impl PathStats {
     /// Time goes on.
-    fn move_on(&mut self, watching: &PathMonitorConfig, now: u64) {
+    fn advance_to(&mut self, watching: &PathMonitorConfig, now: u64) {
         let epoch = now / watching.reset_interval.0;
         if epoch != self.epoch {
             self.epoch = epoch;
@@ -55,33 +55,33 @@ impl Knowledge {
 }
 
 /// A connection that watches its paths.
-pub struct Watch {
+pub struct PathMonitor {
     /// When they are looked at next.
-    due: u64,
+    next_check: u64,
     /// Its subflows in the order in which they are wanted, the first one first.
-    subflows: Box<[Watched]>,
+    subflows: Box<[MonitoredSubflow]>,
     /// Data packets, and those of them that were sent again, that have been counted.
     counted: (u64, u64),
     /// What it knows, if its host's others do not.
-    own: Option<Knowledge>,
+    private_stats: Option<PathStats>,
     /// What slow paths held, and others were given.
-    copies: ReinjectionTracker,
+    reinjections: ReinjectionTracker,
 }
 
 /// A subflow as it was when it was last looked at.
-struct Watched {
+struct MonitoredSubflow {
     index: u32,
     path: Path,
     una: u64,
     dupacks: u32,
     sacked: u32,
     /// When acknowledgements were last seen to have come.
-    heard: u64,
+    last_ack_at: u64,
     /// What was sent before this byte was given to the others, too.
-    moved: u64,
+    reinjected_to: u64,
 }
 
-impl Watched {
+impl MonitoredSubflow {
     /// Has what is outstanding been without an acknowledgement for too long? A receiver that acknowledges every other segment owes
     /// none before the second, and may delay that of a single one (RFC 8985, section 7.2, allows for the same).
     fn is_silent(
@@ -93,7 +93,7 @@ impl Watched {
     ) -> bool {
         let sacked = subflow.segments.sacked();
         if subflow.una != self.una || subflow.dupacks > self.dupacks || sacked != self.sacked {
-            self.heard = now;
+            self.last_ack_at = now;
         }
         (self.una, self.dupacks, self.sacked) = (subflow.una, subflow.dupacks, sacked);
         if subflow.segments.is_empty() || subflow.state == State::Closed {
@@ -101,7 +101,7 @@ impl Watched {
         }
         let delayed = || subflow.segments.head_sent_at() + profile.delayed_ack_timeout.0;
         let owed = subflow.segments.first_sent_at(profile.ack_every);
-        let since = self.heard.max(owed.unwrap_or_else(delayed));
+        let since = self.last_ack_at.max(owed.unwrap_or_else(delayed));
         let rtts = (watching.timeout_rtts * subflow.rtt.srtt() as f64) as u64;
         now >= since.saturating_add(watching.timeout.0.max(rtts))
     }
@@ -109,16 +109,16 @@ impl Watched {
 
 /// Bytes of a connection's watch.
 pub fn bytes(subflows: u32) -> usize {
-    size_of::<Watch>() + subflows as usize * size_of::<Watched>()
+    size_of::<PathMonitor>() + subflows as usize * size_of::<MonitoredSubflow>()
 }
 
-impl Watch {
-    fn knowledge<'a>(
+impl PathMonitor {
+    fn stats<'a>(
         &'a mut self,
-        hosts: &'a mut HashMap<u32, Knowledge>,
+        hosts: &'a mut HashMap<u32, PathStats>,
         transport: u32,
-    ) -> (&'a mut [Watched], &'a mut Knowledge) {
-        let knowledge = match &mut self.own {
+    ) -> (&'a mut [MonitoredSubflow], &'a mut PathStats) {
+        let knowledge = match &mut self.private_stats {
             Some(own) => own,
             None => hosts.entry(transport).or_default(),
         };
@@ -126,12 +126,17 @@ impl Watch {
     }
 
     /// Adds what was sent, and sent again, since it was last counted.
-    fn count(&mut self, subflows: &[SubflowSender], hosts: &mut HashMap<u32, Knowledge>, transport: u32) {
+    fn add_counters(
+        &mut self,
+        subflows: &[SubflowSender],
+        hosts: &mut HashMap<u32, PathStats>,
+        transport: u32,
+    ) {
         let counted = subflows.iter().fold((0, 0), |(sent, lost), it| {
             (sent + it.stats.packets_sent, lost + it.stats.retransmitted)
         });
         let before = std::mem::replace(&mut self.counted, counted);
-        let (_, knowledge) = self.knowledge(hosts, transport);
+        let (_, knowledge) = self.stats(hosts, transport);
         knowledge.sent += counted.0 - before.0;
         knowledge.lost += counted.1 - before.1;
     }
@@ -140,29 +145,29 @@ impl Watch {
 impl Host {
     /// A connection opens: its first subflow takes a fast path, if there is one, the others those that follow.
     #[cold]
-    pub(super) fn begin_to_watch(&mut self, index: u32, watching: &PathMonitorConfig, cx: &mut Context<'_>) {
+    pub(super) fn start_path_monitor(&mut self, index: u32, watching: &PathMonitorConfig, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         let (flow, transport, n) = (
             connection.flow,
             connection.transport,
             connection.windows.len() as u32,
         );
-        let subflows = &mut self.subflows[connection.first as usize..][..n as usize];
+        let subflows = &mut self.subflows[connection.first_subflow as usize..][..n as usize];
         let Some(paths) = subflows[0].path_selector.as_ref().map(|it| it.paths()) else {
             return;
         };
         if paths.count == 1 {
             return;
         }
-        let mut watch = Box::new(Watch {
-            due: 0,
+        let mut watch = Box::new(PathMonitor {
+            next_check: 0,
             subflows: Box::default(),
             counted: (0, 0),
-            own: (!watching.per_host).then(Knowledge::default),
-            copies: ReinjectionTracker::default(),
+            private_stats: (!watching.per_host).then(PathStats::default),
+            reinjections: ReinjectionTracker::default(),
         });
-        let (_, knowledge) = watch.knowledge(&mut self.path_stats, transport);
-        knowledge.move_on(watching, cx.now);
+        let (_, knowledge) = watch.stats(&mut self.path_stats, transport);
+        knowledge.advance_to(watching, cx.now);
         let policy = &self.shared.transports[transport as usize].paths;
         let first = SubflowDirection {
             flow,
@@ -177,44 +182,47 @@ impl Host {
         let turns = (0..paths.count).find(|turns| !slow(turns)).unwrap_or(0);
         for subflow in &mut *subflows {
             if let Some(wandering) = &mut subflow.path_selector {
-                subflow.route = wandering.turn(turns).unwrap_or(subflow.route);
+                subflow.route = wandering.switch_to(turns).unwrap_or(subflow.route);
             }
         }
         watch.subflows = in_drawn_order(subflows, self.shared.seed, flow, paths, cx.now);
-        connection.watch = Some(watch);
-        self.choose(index, watching, cx);
+        connection.path_monitor = Some(watch);
+        self.select_subflows(index, watching, cx);
     }
 
     /// A connection's paths are looked at.
-    pub(super) fn look_at_paths(&mut self, index: u32, cx: &mut Context<'_>) {
+    pub(super) fn on_path_monitor_timer(&mut self, index: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
-        let due = connection.watch.as_ref().is_some_and(|it| it.due == cx.now);
+        let due = connection
+            .path_monitor
+            .as_ref()
+            .is_some_and(|it| it.next_check == cx.now);
         let transport = &self.shared.transports[connection.transport as usize];
         let Some(watching) = transport.paths.path_monitor().filter(|_| due) else {
             return;
         };
-        self.choose(index, &watching, cx);
-        let first = self.connections[index as usize].first;
+        self.select_subflows(index, &watching, cx);
+        let first = self.connections[index as usize].first_subflow;
         self.transmit_pending(index, first, cx);
     }
 
     /// Looks which paths are slow, and decides which subflows carry data until the next look.
-    fn choose(&mut self, index: u32, watching: &PathMonitorConfig, cx: &mut Context<'_>) {
+    fn select_subflows(&mut self, index: u32, watching: &PathMonitorConfig, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
-        let Some(mut watch) = connection.watch.take() else {
+        let Some(mut watch) = connection.path_monitor.take() else {
             return;
         };
-        watch.due = cx.now + watching.timeout.0;
-        cx.set_timer(watch.due, timer_key(TimerKind::PathMonitor, index));
-        let (first, transport) = (connection.first, connection.transport);
+        watch.next_check = cx.now + watching.timeout.0;
+        cx.set_timer(watch.next_check, timer_key(TimerKind::PathMonitor, index));
+        let (first, transport) = (connection.first_subflow, connection.transport);
         let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
-        watch.count(subflows, &mut self.path_stats, transport);
-        let mut copies = std::mem::take(&mut watch.copies);
+        watch.add_counters(subflows, &mut self.path_stats, transport);
+        let mut copies = std::mem::take(&mut watch.reinjections);
         if let Some(arrived) = copies.update(connection.una, subflows) {
             connection.cancel_reinjections(arrived);
         }
-        let (watched, knowledge) = watch.knowledge(&mut self.path_stats, transport);
-        knowledge.move_on(watching, cx.now);
+        let (watched, knowledge) = watch.stats(&mut self.path_stats, transport);
+        knowledge.advance_to(watching, cx.now);
         let profile = &self.shared.transports[transport as usize].profile;
         let silent: Vec<Path> = watched
             .iter_mut()
@@ -232,7 +240,7 @@ impl Host {
             }
             knowledge.slow.extend(&silent);
         }
-        let is_slow = |it: &Watched| knowledge.slow.contains(&it.path);
+        let is_slow = |it: &MonitoredSubflow| knowledge.slow.contains(&it.path);
         let any_fast = !watched.iter().all(is_slow);
         let most = self.shared.transports[transport as usize]
             .paths
@@ -254,7 +262,7 @@ impl Host {
         for it in watched.iter_mut() {
             let subflow = &mut subflows[it.index as usize];
             if wanted >> it.index & 1 == 1 {
-                connection.look_at_all |= subflow.blocked & NOT_SELECTED != 0;
+                connection.check_all_subflows |= subflow.blocked & NOT_SELECTED != 0;
                 subflow.blocked &= !NOT_SELECTED;
                 if subflow.state == State::Closed && connection.joined != u64::MAX {
                     joins.push(first + it.index);
@@ -262,16 +270,16 @@ impl Host {
                 continue;
             }
             subflow.blocked |= NOT_SELECTED;
-            if any_fast && answer && it.moved < subflow.nxt && knowledge.slow.contains(&it.path) {
-                connection.share(it.index, &copies.track(subflow, it.moved, connection.una));
-                it.moved = subflow.nxt;
+            if any_fast && answer && it.reinjected_to < subflow.nxt && knowledge.slow.contains(&it.path) {
+                connection.reinject_from(it.index, &copies.track(subflow, it.reinjected_to, connection.una));
+                it.reinjected_to = subflow.nxt;
             } else if connection.queued(it.index as usize) > 0 {
                 // What it was given and has not sent would wait for it.
-                connection.share(it.index, &[]);
+                connection.reinject_from(it.index, &[]);
             }
         }
-        watch.copies = copies;
-        connection.watch = Some(watch);
+        watch.reinjections = copies;
+        connection.path_monitor = Some(watch);
         if let Some(queues) = &mut connection.queues {
             queues.invalidate_keys();
         }
@@ -282,24 +290,24 @@ impl Host {
 
     /// A connection has ended.
     #[cold]
-    pub(super) fn end_watch(&mut self, index: u32) {
+    pub(super) fn stop_path_monitor(&mut self, index: u32) {
         let connection = &mut self.connections[index as usize];
-        if let Some(mut watch) = connection.watch.take() {
-            let subflows = &self.subflows[connection.first as usize..][..connection.windows.len()];
-            watch.count(subflows, &mut self.path_stats, connection.transport);
+        if let Some(mut watch) = connection.path_monitor.take() {
+            let subflows = &self.subflows[connection.first_subflow as usize..][..connection.windows.len()];
+            watch.add_counters(subflows, &mut self.path_stats, connection.transport);
         }
     }
 }
 
-impl Connection {
+impl ConnectionSender {
     /// Gives the others, too, what a subflow has `sent` and is outstanding, and what it holds.
-    fn share(&mut self, s: u32, sent: &[u32]) {
+    fn reinject_from(&mut self, s: u32, sent: &[u32]) {
         if self.uses_send_queues() {
             self.requeue(s, sent);
         } else {
-            self.reinject_outstanding(s, sent.iter().copied());
+            self.queue_reinjection(s, sent.iter().copied());
         }
-        self.look_at_all = true;
+        self.check_all_subflows = true;
     }
 }
 
@@ -310,23 +318,24 @@ fn in_drawn_order(
     flow: u32,
     paths: Paths,
     now: u64,
-) -> Box<[Watched]> {
-    let path = |subflow: &SubflowSender| subflow.path_selector.as_ref().map_or(0, |it| it.number());
-    let mut watched: Box<[Watched]> = subflows
+) -> Box<[MonitoredSubflow]> {
+    let path = |subflow: &SubflowSender| subflow.path_selector.as_ref().map_or(0, |it| it.path_number());
+    let mut watched: Box<[MonitoredSubflow]> = subflows
         .iter()
-        .map(|subflow| Watched {
+        .map(|subflow| MonitoredSubflow {
             index: subflow.index,
             path: (paths.count, path(subflow)),
             una: 0,
             dupacks: 0,
             sacked: 0,
-            heard: now,
-            moved: 0,
+            last_ack_at: now,
+            reinjected_to: 0,
         })
         .collect();
-    watched[1..].sort_unstable_by_key(|it| draw(&[seed, u64::from(flow) << 32 | u64::from(it.index), ORDER]));
+    watched[1..]
+        .sort_unstable_by_key(|it| draw(&[seed, u64::from(flow) << 32 | u64::from(it.index), ORDER_DOMAIN]));
     watched
 }
 
 /// Tells these draws from others for the same subflow.
-const ORDER: u64 = 0x6F72_6465;
+const ORDER_DOMAIN: u64 = 0x6F72_6465;

@@ -41,8 +41,8 @@ impl Host {
             let next = connection.opened.saturating_add(time_of(chunks + 1, rate, mss));
             cx.set_timer(next, timer_key(TimerKind::Write, flow));
         }
-        connection.look_at_all = true;
-        let first = connection.first;
+        connection.check_all_subflows = true;
+        let first = connection.first_subflow;
         self.transmit_pending(index, first, cx);
     }
 }

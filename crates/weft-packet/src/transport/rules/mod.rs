@@ -32,9 +32,9 @@ use crate::engine::route::{HopBits, Route};
 use crate::engine::{Context, Endpoint, Engine, EngineConfig, MAX_ARRIVALS};
 use crate::paths::DownLinks;
 
-use super::connection::Connection;
+use super::connection::ConnectionSender;
 use super::host::{Host, Shared, TimerKind, timer_key};
-use super::joining::{CONFIRM, END};
+use super::joining::{DATA_FIN, JOIN_ACK};
 use super::subflow::SubflowSender;
 use super::tracing::FlowProbes;
 
@@ -136,9 +136,9 @@ impl Middle {
         let (kind, subflow) = match packet.flags & (SYN | ACK | DATA) {
             _ if packet.flags & CONTROL_ONLY != 0 => (Kind::Bare, packet.hi),
             DATA => (Kind::Data, packet.hi),
-            _ if packet.flags & !ACK == CONFIRM && packet.flags & ACK == 0 => (Kind::Confirm, packet.hi),
-            _ if packet.flags & !ACK == CONFIRM => (Kind::Confirmed, packet.hi),
-            _ if packet.flags == END => (Kind::End, packet.hi),
+            _ if packet.flags & !ACK == JOIN_ACK && packet.flags & ACK == 0 => (Kind::Confirm, packet.hi),
+            _ if packet.flags & !ACK == JOIN_ACK => (Kind::Confirmed, packet.hi),
+            _ if packet.flags == DATA_FIN => (Kind::End, packet.hi),
             SYN => (Kind::Syn, packet.hi),
             ACK => (Kind::Ack, packet.slot),
             _ => (Kind::SynAck, packet.hi),
@@ -415,7 +415,7 @@ impl Run {
         }
     }
 
-    fn connection(&self) -> &Connection {
+    fn connection(&self) -> &ConnectionSender {
         self.host(0).connection(0).unwrap().0
     }
 
