@@ -9,7 +9,7 @@ use crate::engine::packet::{
     ACK, CE, CONTROL_ONLY, CWR, DATA, ECE, ECT, LAST, PROTECTED, Packet, RETRANSMIT, SYN,
 };
 use crate::simulation::PacketSimulation;
-use crate::transport::{DATA_FIN, HANDOVER, JOIN_ACK};
+use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB};
 
 impl PacketSimulation {
     /// Takes what arrived over links on record. To be called before flows leave their places to others, for an acknowledgement
@@ -88,7 +88,7 @@ fn kind(flags: u16) -> Option<PacketKind> {
     if flags & SYN == 0 {
         return Some(PacketKind::Ack);
     }
-    if flags == HANDOVER {
+    if flags == NEXT_JOB {
         return None;
     }
     match flags & !PROTECTED {

@@ -12,7 +12,7 @@ use weft_spec::Time;
 use crate::engine::packet::{ACK, CONTROL_ONLY, DATA, SYN};
 use crate::engine::route::Route;
 use crate::simulation::PacketSimulation;
-use crate::transport::HANDOVER;
+use crate::transport::NEXT_JOB;
 
 /// How often it is looked for, if at least as many flows have ended as are open.
 const EVERY: Time = Time::from_ms(1);
@@ -82,7 +82,7 @@ impl PacketSimulation {
         let mut it = Expected::default();
         for (node, packet) in self.engine.in_flight() {
             match packet.flags & (DATA | SYN | ACK) {
-                _ if packet.flags == HANDOVER || packet.flags & CONTROL_ONLY != 0 => {}
+                _ if packet.flags == NEXT_JOB || packet.flags & CONTROL_ONLY != 0 => {}
                 SYN => {
                     it.opening.insert(packet.lo);
                 }
@@ -121,7 +121,7 @@ impl PacketSimulation {
             connection.windows.len() as u32,
         );
         let to = self.shared.flow(flow).to;
-        let Some(places) = self.engine.endpoint(to).quiet_receivers(flow, subflows) else {
+        let Some(places) = self.engine.endpoint(to).idle_receivers(flow, subflows) else {
             return false;
         };
         let [here, there] = [host, to].map(|host| self.shared.fabric.hosts[host as usize]);
@@ -130,7 +130,7 @@ impl PacketSimulation {
             || places
                 .iter()
                 .any(|&place| expected.receivers.contains(&(there, place)));
-        if expected || !sender.sending_is_over(index, self.engine.now()) {
+        if expected || !sender.sender_is_idle(index, self.engine.now()) {
             return false;
         }
         let opened = Time(connection.opened);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn places(simulation: &PacketSimulation) -> usize {
-        let places = simulation.hosts().map(Host::places);
+        let places = simulation.hosts().map(Host::slot_count);
         places.sum()
     }
 

@@ -153,9 +153,9 @@ impl PacketSimulation {
 
     fn forget_latencies(&mut self) {
         for host in 0..self.shared.fabric.hosts.len() as u32 {
-            for (flow, chunks) in self.engine.endpoint_mut(host).forget_delivered() {
+            for (flow, chunks) in self.engine.endpoint_mut(host).drop_delivered() {
                 let sender = self.shared.flow(flow).from;
-                self.engine.endpoint_mut(sender).forget_sent(flow, chunks);
+                self.engine.endpoint_mut(sender).drop_sent(flow, chunks);
             }
         }
     }

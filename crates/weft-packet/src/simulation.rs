@@ -132,7 +132,7 @@ impl PacketSimulation {
         for (program, it) in (0_u32..).zip(&shared.generators) {
             for (time, host, step) in it.timed_actions() {
                 let node = shared.fabric.hosts[host as usize];
-                if let Some(key) = shared.step_key(program, step) {
+                if let Some(key) = shared.action_timer_key(program, step) {
                     engine.set_timer(host, node, time.0, key);
                 }
             }

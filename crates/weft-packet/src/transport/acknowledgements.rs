@@ -8,7 +8,7 @@ use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, DSACK, ECE, Packet, RETRANS
 
 use super::connection::ConnectionSender;
 use super::host::Host;
-use super::recovery::{News, enter_if_lost, lose_overtaken, on_duplicate, on_news};
+use super::recovery::{RecoveryAck, detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack};
 use super::scattering::close_drained;
 use super::segments::Acked;
 use super::subflow::{DRAINING, State, SubflowSender};
@@ -90,17 +90,17 @@ impl Host {
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let s = subflow.index as usize;
         let used = subflow.pipe();
-        let missing = subflow.segments.missing();
+        let missing = subflow.segments.lost_unsent();
         let acked = subflow
             .segments
-            .acknowledge(packet.seq, cx.now, subflow.rtt.least_or_none());
+            .acknowledge(packet.seq, cx.now, subflow.rtt.min_rtt_or_zero());
         subflow.una = ack;
         let sacked = if packet.lo == packet.hi {
             Acked::default()
         } else {
-            sack(subflow, packet, profile, cx.now)
+            apply_sack(subflow, packet, profile, cx.now)
         };
-        let rtt = sample(connection, subflow, profile, packet, &acked, &sacked, cx.now);
+        let rtt = sample_rtt(connection, subflow, profile, packet, &acked, &sacked, cx.now);
         subflow.dupacks = 0;
         let departed = subflow.reno_sacked;
         subflow.reno_sacked = departed
@@ -111,18 +111,18 @@ impl Host {
             on_probe_acknowledged(connection, subflow, ack, duplicate, cx.now);
         }
         if packet.flags & DSACK != 0 && profile.recovery == Recovery::Rack {
-            on_duplicate(connection, subflow, packet);
+            on_dsack(connection, subflow, packet);
         }
         let recovering = subflow.state;
         if recovering != State::Open {
-            let news = News {
+            let news = RecoveryAck {
                 packet,
                 ack,
                 advanced: true,
                 acked: &acked,
                 sacked: &sacked,
             };
-            on_news(connection, subflow, profile, &news);
+            on_ack_in_recovery(connection, subflow, profile, &news);
         }
         let mut drained = false;
         if subflow.segments.is_empty() {
@@ -132,7 +132,7 @@ impl Host {
             subflow.arm(packet.slot, cx);
         }
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
-            lose_overtaken(connection, subflow, profile, packet.slot, cx);
+            detect_rack_losses(connection, subflow, profile, packet.slot, cx);
         }
         // What was sacked before has been counted (RFC 6675 has it leave the pipe then). Without selective acknowledgements one that
         // fills a hole counts as one segment (RFC 5681, equation 2; RFC 3465, section 2.3).
@@ -171,7 +171,7 @@ impl Host {
             } else {
                 delivered
             };
-            let progress = subflow.segments.missing() <= missing;
+            let progress = subflow.segments.lost_unsent() <= missing;
             subflow.on_prr_ack(delivered, progress);
         }
         if drained {
@@ -187,10 +187,10 @@ impl Host {
         let s = subflow.index as usize;
         let mut sacked = Acked::default();
         if packet.lo != packet.hi {
-            sacked = sack(subflow, packet, profile, now);
+            sacked = apply_sack(subflow, packet, profile, now);
             // Sent before the first segment was sent last, so that the timer runs for that.
             if sacked.first < subflow.segments.head_sent_at() && profile.recovery == Recovery::Rack {
-                sample(
+                sample_rtt(
                     connection,
                     subflow,
                     profile,
@@ -207,17 +207,17 @@ impl Host {
         let counts = profile.recovery == Recovery::NewReno || sacked.delivered > 0;
         subflow.dupacks += u32::from(counts);
         if subflow.state != State::Open {
-            let news = News {
+            let news = RecoveryAck {
                 packet,
                 ack: subflow.una,
                 advanced: false,
                 acked: &Acked::default(),
                 sacked: &sacked,
             };
-            on_news(connection, subflow, profile, &news);
+            on_ack_in_recovery(connection, subflow, profile, &news);
         }
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
-            lose_overtaken(connection, subflow, profile, packet.slot, cx);
+            detect_rack_losses(connection, subflow, profile, packet.slot, cx);
         }
         let marked = marked_by_duplicate(connection.echo, packet.flags);
         let marked_and_new = marked.min(sacked.delivered);
@@ -237,9 +237,9 @@ impl Host {
             cut_if_marked(connection, subflow, packet, ack, now);
         }
         match profile.recovery {
-            Recovery::NewReno => count_duplicate(subflow, profile),
+            Recovery::NewReno => on_reno_dupack(subflow, profile),
             Recovery::Sack if subflow.state == State::Open && subflow.dupacks >= subflow.dupack_threshold => {
-                subflow.segments.lose_first();
+                subflow.segments.mark_head_lost();
             }
             Recovery::Sack | Recovery::Rack => {}
         }
@@ -279,7 +279,7 @@ fn on_copies(
         on_probe_acknowledged(connection, subflow, subflow.una, true, now);
     }
     if packet.flags & DSACK != 0 && profile.recovery == Recovery::Rack {
-        on_duplicate(connection, subflow, packet);
+        on_dsack(connection, subflow, packet);
     }
 }
 
@@ -317,10 +317,10 @@ fn cut_if_marked(
 
 /// A duplicate without selective acknowledgements. The third one starts fast retransmit, but not where the acknowledgement covers
 /// no more than what was sent when the last recovery began: it may answer what was sent again (RFC 6582, section 3.2, step 1).
-fn count_duplicate(subflow: &mut SubflowSender, profile: &Profile) {
+fn on_reno_dupack(subflow: &mut SubflowSender, profile: &Profile) {
     let beyond = subflow.recover == 0 || subflow.una > subflow.recover;
     if subflow.state == State::Open && subflow.dupacks >= subflow.dupack_threshold && beyond {
-        subflow.segments.lose_first();
+        subflow.segments.mark_head_lost();
         subflow.reno_sacked = subflow.dupack_threshold - 1;
     }
     if (subflow.state == State::Recovery || subflow.segments.any_lost() || profile.limited_transmit && beyond)
@@ -332,12 +332,12 @@ fn count_duplicate(subflow: &mut SubflowSender, profile: &Profile) {
 
 /// Notes what an acknowledgement reports beyond a hole.
 #[cold]
-fn sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, now: u64) -> Acked {
+fn apply_sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, now: u64) -> Acked {
     let sacked = subflow
         .segments
-        .sack(packet.lo, packet.hi, now, subflow.rtt.least_or_none());
+        .sack(packet.lo, packet.hi, now, subflow.rtt.min_rtt_or_zero());
     if sacked.delivered > 0 && profile.recovery == Recovery::Sack {
-        subflow.segments.judge(subflow.dupack_threshold);
+        subflow.segments.mark_lost_by_dupthresh(subflow.dupack_threshold);
     }
     sacked
 }
@@ -348,7 +348,7 @@ fn sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, now: u6
 /// Where something acknowledged was sent again it gives none (Karn), because what follows may have waited behind it, unless
 /// timestamps show which copy it was.
 #[inline(always)]
-fn sample(
+fn sample_rtt(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
@@ -357,25 +357,25 @@ fn sample(
     sacked: &Acked,
     now: u64,
 ) -> f64 {
-    let (first, last) = if acked.first != u64::MAX && !acked.again {
+    let (first, last) = if acked.first != u64::MAX && !acked.retransmitted {
         (acked.first, acked.last)
     } else {
-        let Some(it) = sent_again(subflow, profile, packet, acked, sacked, now) else {
+        let Some(it) = sample_ambiguous_rtt(subflow, profile, packet, acked, sacked, now) else {
             return 0.0;
         };
         it
     };
     subflow.rtt.sample(now - first);
-    subflow.rtt.note(now - last);
+    subflow.rtt.update_min(now - last);
     let window = &mut connection.windows[subflow.index as usize];
     window.srtt = subflow.rtt.srtt() as f64 * 1e-12;
-    window.min_rtt = subflow.rtt.least() as f64 * 1e-12;
+    window.min_rtt = subflow.rtt.min_rtt() as f64 * 1e-12;
     (now - last) as f64 * 1e-12
 }
 
 /// When what an acknowledgement covers was sent first and last, although some of it was sent again.
 #[cold]
-fn sent_again(
+fn sample_ambiguous_rtt(
     subflow: &SubflowSender,
     profile: &Profile,
     packet: &Packet,
@@ -383,17 +383,17 @@ fn sent_again(
     sacked: &Acked,
     now: u64,
 ) -> Option<(u64, u64)> {
-    if sacked.first != u64::MAX && !sacked.again {
+    if sacked.first != u64::MAX && !sacked.retransmitted {
         return Some((sacked.first, sacked.last));
     }
-    if !profile.timestamps || !acked.again {
+    if !profile.timestamps || !acked.retransmitted {
         return None;
     }
     let undo = &subflow.undo;
     let sent = if packet.flags & RETRANSMIT != 0 {
         // Of several copies it may be an earlier one; sooner than ever it cannot be the last.
-        let last = acked.head_again;
-        (last != u64::MAX && now - last >= subflow.rtt.least_or_none()).then_some(last)
+        let last = acked.head_retransmitted_at;
+        (last != u64::MAX && now - last >= subflow.rtt.min_rtt_or_zero()).then_some(last)
     } else {
         let first_copy = subflow.state == State::Loss && undo.armed && subflow.una <= undo.end;
         (first_copy && undo.head_sent_at != u64::MAX).then_some(undo.head_sent_at)

@@ -53,11 +53,11 @@ pub struct ConnectionSender {
     /// Chunks to give to another subflow, with the one that timed out on them.
     pub reinject: VecDeque<(u32, u32)>,
     /// What subflows were given ahead of their windows, where the scheduler does so.
-    pub queues: Option<Box<SendQueues>>,
+    pub send_queues: Option<Box<SendQueues>>,
     /// How it watches its subflows' paths, if its policy has it do so.
     pub path_monitor: Option<Box<PathMonitor>>,
     /// The subflow whose turn it is.
-    pub turn: u32,
+    pub next_subflow: u32,
     /// Might another subflow than the one just acknowledged send?
     pub check_all_subflows: bool,
     /// May a join under way hold back new data (`turn_waits_for_join`)?
@@ -105,7 +105,7 @@ impl ConnectionSender {
             && w.established
             && subflow.blocked == 0
             && subflow.may_send(w)
-            && (!subflow.segments.any_to_resend() || subflow.frto_waiting)
+            && (!subflow.segments.any_to_retransmit() || subflow.frto_waiting)
     }
 
     /// The subflow that gets the next packet, if any has room.
@@ -113,19 +113,19 @@ impl ConnectionSender {
         let n = self.windows.len();
         match scheduler {
             Scheduler::RoundRobin => {
-                let turn = self.turn as usize;
+                let turn = self.next_subflow as usize;
                 let joining = |s: usize| self.awaits_join && subflows[s].state == State::SynSent;
                 let s = (turn..n)
                     .chain(0..turn)
                     .find(|&s| joining(s) || self.can_send_new(s, &subflows[s]))?;
                 if joining(s) {
-                    self.turn = s as u32;
+                    self.next_subflow = s as u32;
                     return None;
                 }
                 // The turn goes round those that have been opened.
                 let unopened = |s: usize| self.awaits_join && subflows[s].state == State::Closed;
                 let next = s + 1;
-                self.turn = if next == n || unopened(next) {
+                self.next_subflow = if next == n || unopened(next) {
                     0
                 } else {
                     next as u32

@@ -19,7 +19,7 @@ impl Host {
             let mss = self.shared.transports[connection.transport as usize].profile.mss;
             // What it has handed over goes still.
             connection.total = connection
-                .queues
+                .send_queues
                 .as_ref()
                 .map_or(connection.next, |it| it.written.max(connection.next));
             connection.written = connection.total;
@@ -46,13 +46,13 @@ impl Host {
         }
         let connection = &mut self.connections[index as usize];
         if connection.traced {
-            self.end_trace(index, cx.now);
+            self.finish_trace(index, cx.now);
         }
         let connection = &mut self.connections[index as usize];
         connection.finished = cx.now;
         connection.record_suppression(cx.now);
         connection.reinject = std::collections::VecDeque::new();
-        connection.queues = None;
+        connection.send_queues = None;
         let first = connection.first_subflow as usize;
         for s in 0..connection.windows.len() {
             let subflow = &mut self.subflows[first + s];
@@ -69,7 +69,7 @@ impl Host {
             self.stop_path_monitor(index);
         }
         self.ended.push(index);
-        self.acknowledged(flow, cx);
+        self.on_acked(flow, cx);
         true
     }
 }

@@ -19,11 +19,11 @@ use super::joining::{DATA_FIN, JOIN_ACK};
 use super::latency::Latencies;
 use super::nic::HostQdisc;
 use super::pacing::may_pace;
-use super::programs::{HANDOVER, RunningJob};
+use super::programs::{NEXT_JOB, RunningJob};
 use super::receiver::{AckDecision, ConnectionReceiver, SubflowReceiver};
-use super::retiring::Free;
+use super::retiring::FreeSlots;
 use super::subflow::SubflowSender;
-use super::tracing::{FlowProbes, Tracing};
+use super::tracing::{FlowProbes, FlowTracer};
 use super::watching::PathStats;
 
 /// What all hosts know.
@@ -102,7 +102,7 @@ pub struct Host {
     /// Receiver of each (flow, subflow) that this host receives.
     pub(super) subflow_receiver_of: HashMap<(u32, u32), u32>,
     /// Places of what has ended, to be used again.
-    pub(super) free_slots: Free,
+    pub(super) free_slots: FreeSlots,
     /// Connections that have ended and keep their places.
     pub ended: Vec<u32>,
     /// Timeouts of those that do not.
@@ -110,7 +110,7 @@ pub struct Host {
     /// What connections that watch their paths have learnt for all, by transport.
     pub(super) path_stats: HashMap<u32, PathStats>,
     /// Flows on record.
-    pub(super) tracer: Tracing,
+    pub(super) tracer: FlowTracer,
     /// Latencies on record.
     pub(super) latencies: Latencies,
     /// Their samples and changes.
@@ -132,8 +132,8 @@ impl Endpoint for Host {
             self.on_ack(packet, cx);
         } else if packet.flags & CONTROL_ONLY != 0 {
             self.on_control(packet, cx);
-        } else if packet.flags == HANDOVER {
-            self.on_handover(packet, cx);
+        } else if packet.flags == NEXT_JOB {
+            self.on_next_job(packet, cx);
         } else {
             match packet.flags & !PROTECTED {
                 SYN => self.on_syn(packet, cx),
@@ -184,11 +184,11 @@ impl Endpoint for Host {
             2 => self.join(index, cx),
             3 => self.subflow_timer(index, cx),
             4 => self.delayed_ack_timer(index, cx),
-            6 => self.begin(index, cx),
+            6 => self.on_job_timer(index, cx),
             7 => self.close(index, cx),
             8 => self.on_port_ready(index, cx),
             9 => self.on_pacing_timer(index, cx),
-            10 => self.write(index, cx),
+            10 => self.on_application_write(index, cx),
             11 => self.on_path_monitor_timer(index, cx),
             _ => self.sample(index, cx),
         }
@@ -216,11 +216,11 @@ impl Host {
             sender_of_flow: HashMap::new(),
             receiver_of_flow: HashMap::new(),
             subflow_receiver_of: HashMap::new(),
-            free_slots: Free::default(),
+            free_slots: FreeSlots::default(),
             ended: Vec::new(),
             reclaimed_timeouts: 0,
             path_stats: HashMap::new(),
-            tracer: Tracing::default(),
+            tracer: FlowTracer::default(),
             latencies: Latencies::default(),
             samples: Vec::new(),
             completions: Vec::new(),
@@ -310,7 +310,7 @@ impl Host {
         }
         if assembly.bytes >= assembly.notify_at {
             let assembly = receiver.connection;
-            self.at_due(assembly, cx);
+            self.on_tracked_data(assembly, cx);
         }
     }
 

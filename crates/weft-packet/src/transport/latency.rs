@@ -15,20 +15,20 @@ use super::host::{Host, Shared};
 
 /// When something happened to the chunks of a connection, in picoseconds, in their order.
 #[derive(Clone, Debug, Default)]
-struct Times {
+struct ChunkTimes {
     /// The chunk whose time is at the front.
     first: u32,
     times: VecDeque<u64>,
 }
 
-impl Times {
+impl ChunkTimes {
     /// It happened now to all chunks before `next` to which it had not.
-    fn note(&mut self, next: u32, now: u64) {
+    fn record_until(&mut self, next: u32, now: u64) {
         self.times.resize((next - self.first) as usize, now);
     }
 
     /// It happened now to one chunk, unless it had.
-    fn note_one(&mut self, chunk: u32, now: u64) {
+    fn record_one(&mut self, chunk: u32, now: u64) {
         let Some(place) = chunk.checked_sub(self.first) else {
             return;
         };
@@ -40,7 +40,7 @@ impl Times {
     }
 
     /// Forgets the first `chunks`.
-    fn forget(&mut self, chunks: usize) {
+    fn drop_first(&mut self, chunks: usize) {
         self.times.drain(..chunks);
         self.first += chunks as u32;
     }
@@ -48,68 +48,74 @@ impl Times {
 
 /// The receiving half of a flow on record.
 #[derive(Debug)]
-struct Delivered {
+struct DeliveryTimes {
     /// When the application had each chunk.
-    times: Times,
+    times: ChunkTimes,
     /// Bytes at which the flow's program is notified, as it would be without a record; `u64::MAX` if it is not, or was.
-    due: u64,
+    notify_at: u64,
 }
 
 /// What one host has on record.
 #[derive(Debug, Default)]
 pub struct Latencies {
     /// First transmissions, by flow that this host sends.
-    sent: HashMap<u32, Times>,
+    sent: HashMap<u32, ChunkTimes>,
     /// By flow that this host receives.
-    delivered: HashMap<u32, Delivered>,
+    delivered: HashMap<u32, DeliveryTimes>,
 }
 
 impl Host {
     /// Puts the sending half of a flow on record.
-    pub(super) fn record_sent(&mut self, flow: u32) {
-        self.latencies.sent.insert(flow, Times::default());
+    pub(super) fn track_sender(&mut self, flow: u32) {
+        self.latencies.sent.insert(flow, ChunkTimes::default());
     }
 
     /// All chunks of a flow before `next` have been sent.
-    pub(super) fn note_sent(&mut self, flow: u32, next: u32, now: u64) {
+    pub(super) fn record_sent_until(&mut self, flow: u32, next: u32, now: u64) {
         if let Some(times) = self.latencies.sent.get_mut(&flow) {
-            times.note(next, now);
+            times.record_until(next, now);
         }
     }
 
     /// A chunk of a flow has been sent, by whichever subflow.
-    pub(super) fn note_chunk_sent(&mut self, flow: u32, chunk: u32, now: u64) {
+    pub(super) fn record_chunk_sent(&mut self, flow: u32, chunk: u32, now: u64) {
         if let Some(times) = self.latencies.sent.get_mut(&flow) {
-            times.note_one(chunk, now);
+            times.record_one(chunk, now);
         }
     }
 
     /// Puts the receiving half of a flow on record, if it is to be. Returns the bytes from which on
     /// [`at_due`](Self::at_due) looks at its data packets: all of them, if so.
-    pub(super) fn record_delivered(&mut self, flow: u32, due: u64) -> u64 {
+    pub(super) fn track_receiver(&mut self, flow: u32, due: u64) -> u64 {
         if !self.shared.has_latencies(flow) {
             return due;
         }
-        let times = Times::default();
-        self.latencies.delivered.insert(flow, Delivered { times, due });
+        let times = ChunkTimes::default();
+        self.latencies.delivered.insert(
+            flow,
+            DeliveryTimes {
+                times,
+                notify_at: due,
+            },
+        );
         0
     }
 
     /// A data packet arrived at a receiving half that has the bytes that were due.
     #[cold]
-    pub(super) fn at_due(&mut self, assembly: u32, cx: &mut Context<'_>) {
+    pub(super) fn on_tracked_data(&mut self, assembly: u32, cx: &mut Context<'_>) {
         let assembly = &mut self.connection_receivers[assembly as usize];
         let flow = assembly.flow;
         let due = match self.latencies.delivered.get_mut(&flow) {
             Some(delivered) => {
-                delivered.times.note(assembly.chunks.next(), cx.now);
-                &mut delivered.due
+                delivered.times.record_until(assembly.chunks.next(), cx.now);
+                &mut delivered.notify_at
             }
             None => &mut assembly.notify_at,
         };
         if assembly.bytes >= *due {
             *due = u64::MAX;
-            self.delivered(flow, cx);
+            self.on_delivered(flow, cx);
         }
     }
 
@@ -145,12 +151,12 @@ impl Host {
 
     /// Forgets the latencies of flows that this host receives, and the flows of which nothing is left. Returns how many chunks
     /// of which flow the sender is to [forget](Self::forget_sent).
-    pub fn forget_delivered(&mut self) -> Vec<(u32, usize)> {
+    pub fn drop_delivered(&mut self) -> Vec<(u32, usize)> {
         let mut forgotten = Vec::new();
         let received = &self.receiver_of_flow;
         self.latencies.delivered.retain(|flow, delivered| {
             let chunks = delivered.times.times.len();
-            delivered.times.forget(chunks);
+            delivered.times.drop_first(chunks);
             forgotten.push((*flow, chunks));
             received.contains_key(flow)
         });
@@ -158,9 +164,9 @@ impl Host {
     }
 
     /// Forgets chunks of a flow that this host sends.
-    pub fn forget_sent(&mut self, flow: u32, chunks: usize) {
+    pub fn drop_sent(&mut self, flow: u32, chunks: usize) {
         if let Some(times) = self.latencies.sent.get_mut(&flow) {
-            times.forget(chunks);
+            times.drop_first(chunks);
             if !self.sender_of_flow.contains_key(&flow) {
                 self.latencies.sent.remove(&flow);
             }
@@ -171,7 +177,7 @@ impl Host {
 impl Shared {
     /// Are the latencies of a flow on record?
     pub(super) fn has_latencies(&self, flow: u32) -> bool {
-        let program = self.origin(flow).map(|(program, _)| program);
+        let program = self.generator_of(flow).map(|(program, _)| program);
         self.probes.latencies_of(flow, program)
     }
 }

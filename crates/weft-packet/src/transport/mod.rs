@@ -59,7 +59,7 @@ const FIRST_SEGMENTS: usize = 16;
 pub use connection::ConnectionSender;
 pub use host::{Host, Shared, TimerKind, timer_key};
 pub use joining::{DATA_FIN, JOIN_ACK};
-pub use programs::HANDOVER;
+pub use programs::NEXT_JOB;
 pub use queues::bytes as queue_bytes;
 pub use tracing::FlowProbes;
 pub use watching::bytes as watch_bytes;

@@ -50,7 +50,7 @@ impl ConnectionSender {
 
     /// Packets that subflow `s` could be sending.
     fn sendable_packets(&self, s: usize) -> u32 {
-        if self.queues.is_some() {
+        if self.send_queues.is_some() {
             return self.queued(s);
         }
         let window = self.receive_window.saturating_sub(self.next - self.una);

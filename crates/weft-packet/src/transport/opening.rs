@@ -16,7 +16,7 @@ use super::joining::join_at;
 use super::queues::SendQueues;
 use super::reassembly::{Chunks, RangeSet};
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
-use super::retiring::put;
+use super::retiring::insert;
 use super::rtt::RttEstimator;
 use super::scattering::{join_after, raise_dupack_threshold};
 use super::subflow::{State, SubflowSender};
@@ -37,7 +37,7 @@ impl Host {
         };
         let nodes = &shared.fabric.hosts;
         let (from, to) = (nodes[self.index as usize], nodes[spec.to as usize]);
-        let first = self.free_slots.run(transport.subflows);
+        let first = self.free_slots.take_run(transport.subflows);
         let first = first.unwrap_or(self.subflows.len() as u32);
         let cc = transport.cc.clone();
         let connection = ConnectionSender {
@@ -61,12 +61,12 @@ impl Host {
             joined: u64::MAX,
             receive_window: (profile.receive_buffer / mss).clamp(1, u64::from(u32::MAX)) as u32,
             reinject: std::collections::VecDeque::new(),
-            queues: transport
+            send_queues: transport
                 .uses_send_queues()
                 .then(|| SendQueues::new(transport.subflows, transport.cc.bursts_ahead(), profile.mss))
                 .map(Box::new),
             path_monitor: None,
-            turn: 0,
+            next_subflow: 0,
             check_all_subflows: false,
             awaits_join: false,
             last_close_at: if profile.full_handshakes { u64::MAX } else { 0 },
@@ -80,7 +80,7 @@ impl Host {
             paced: profile.pacing,
             traced: false,
         };
-        let index = put(
+        let index = insert(
             &mut self.connections,
             &mut self.free_slots.connections,
             connection,
@@ -107,13 +107,13 @@ impl Host {
         }
         self.sender_of_flow.insert(flow, index);
         let (paced, watching) = (spec.rate.is_some(), transport.paths.path_monitor());
-        self.place_probes(index, cx);
+        self.attach_probes(index, cx);
         if let Some(watching) = watching {
             self.start_path_monitor(index, &watching, cx);
         }
         self.send_syn(first, cx);
         if paced {
-            self.write(flow, cx);
+            self.on_application_write(flow, cx);
         }
     }
 
@@ -163,17 +163,20 @@ impl Host {
                 total: u32::MAX,
                 bytes: 0,
                 last_data_at: 0,
-                notify_at: self.record_delivered(flow, shared.due(flow, &spec)),
+                notify_at: self.track_receiver(flow, shared.notify_at(flow, &spec)),
             };
-            let new = put(
+            let new = insert(
                 &mut self.connection_receivers,
-                &mut self.free_slots.assemblies,
+                &mut self.free_slots.connection_receivers,
                 it,
             );
             self.receiver_of_flow.insert(flow, new);
             new
         };
-        let (receivers, free) = (&mut self.subflow_receivers, &mut self.free_slots.receivers);
+        let (receivers, free) = (
+            &mut self.subflow_receivers,
+            &mut self.free_slots.subflow_receivers,
+        );
         let receiver = *self.subflow_receiver_of.entry((flow, index)).or_insert_with(|| {
             let nodes = &shared.fabric.hosts;
             let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
@@ -208,7 +211,7 @@ impl Host {
             {
                 it.route = wandering.switch_to(packet.seq.into()).unwrap_or(it.route);
             }
-            put(receivers, free, it)
+            insert(receivers, free, it)
         });
         cx.send(&Packet {
             route: self.subflow_receivers[receiver as usize].route,
@@ -317,7 +320,7 @@ impl Host {
 
 /// When a subflow's `nth` SYN was sent: each after the first at the end of the time-out of the one before.
 fn syn_sent_at(subflow: &SubflowSender, nth: u64, profile: &Profile) -> u64 {
-    let mut rtt = RttEstimator::of(profile);
+    let mut rtt = RttEstimator::from_profile(profile);
     let mut sent = subflow.syn_sent;
     for timeouts in 1..=nth {
         sent += rtt.rto();

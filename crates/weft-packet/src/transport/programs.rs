@@ -12,7 +12,7 @@ use crate::engine::packet::{LAST, PROTECTED, Packet, SYN};
 use super::host::{Host, Shared, TimerKind, timer_key};
 
 /// Flags of the packet that notifies a job's client that the previous job in its slot has ended.
-pub const HANDOVER: u16 = SYN | LAST | PROTECTED;
+pub const NEXT_JOB: u16 = SYN | LAST | PROTECTED;
 
 /// A job at its client that has not ended.
 pub struct RunningJob {
@@ -24,7 +24,7 @@ pub struct RunningJob {
 
 impl Shared {
     /// Program and number of a flow that a program opened.
-    pub fn origin(&self, flow: u32) -> Option<(u32, u32)> {
+    pub fn generator_of(&self, flow: u32) -> Option<(u32, u32)> {
         let programs = self.generators.len() as u32;
         let beyond = flow.checked_sub(self.flows.len() as u32)?;
         (programs > 0).then(|| (beyond % programs, beyond / programs))
@@ -39,14 +39,14 @@ impl Shared {
 
     /// The flow of this index.
     pub fn flow(&self, flow: u32) -> Flow {
-        match self.origin(flow) {
+        match self.generator_of(flow) {
             Some((program, n)) => self.generators[program as usize].flow(n),
             None => self.flows[flow as usize].clone(),
         }
     }
 
     /// The timer that makes a host take a step of a program.
-    pub fn step_key(&self, program: u32, step: Action) -> Option<u64> {
+    pub fn action_timer_key(&self, program: u32, step: Action) -> Option<u64> {
         Some(match step {
             Action::OpenFlow(n) => timer_key(TimerKind::Start, self.index(program, n)?),
             Action::StartJob(job) => {
@@ -59,12 +59,12 @@ impl Shared {
     }
 
     /// Bytes whose complete delivery means something to a program; `u64::MAX` if none do.
-    pub fn due(&self, flow: u32, spec: &Flow) -> u64 {
+    pub fn notify_at(&self, flow: u32, spec: &Flow) -> u64 {
         let means = |(program, n): (u32, u32)| {
             self.generators[program as usize].on_delivered(n) != OnDelivered::Nothing
         };
         match spec.size {
-            Some(size) if self.origin(flow).is_some_and(means) => size.0,
+            Some(size) if self.generator_of(flow).is_some_and(means) => size.0,
             _ => u64::MAX,
         }
     }
@@ -72,26 +72,26 @@ impl Shared {
 
 impl Host {
     /// All data of a flow that this host sends is acknowledged.
-    pub(super) fn acknowledged(&mut self, flow: u32, cx: &mut Context<'_>) {
+    pub(super) fn on_acked(&mut self, flow: u32, cx: &mut Context<'_>) {
         let class = self.shared.flow(flow).class as usize;
         if self.completions.len() <= class {
             self.completions.resize(class + 1, Vec::new());
         }
         self.completions[class].push(cx.now);
-        let Some((program, n)) = self.shared.origin(flow) else {
+        let Some((program, n)) = self.shared.generator_of(flow) else {
             return;
         };
         let next = self.shared.generators[program as usize].on_acked(n, Time(cx.now));
         if let Some((time, step)) = next
-            && let Some(key) = self.shared.step_key(program, step)
+            && let Some(key) = self.shared.action_timer_key(program, step)
         {
             cx.set_timer(time.0, key);
         }
     }
 
     /// All data of a flow has arrived at this host.
-    pub(super) fn delivered(&mut self, flow: u32, cx: &mut Context<'_>) {
-        let Some((program, n)) = self.shared.origin(flow) else {
+    pub(super) fn on_delivered(&mut self, flow: u32, cx: &mut Context<'_>) {
+        let Some((program, n)) = self.shared.generator_of(flow) else {
             return;
         };
         match self.shared.generators[program as usize].on_delivered(n) {
@@ -101,22 +101,22 @@ impl Host {
                     self.open(index, cx);
                 }
             }
-            OnDelivered::JobBlock(job) => self.block(program, job, cx),
+            OnDelivered::JobBlock(job) => self.on_block(program, job, cx),
         }
     }
 
     /// A timer says that a job begins: `index` is job * programs + program.
-    pub(super) fn begin(&mut self, index: u32, cx: &mut Context<'_>) {
+    pub(super) fn on_job_timer(&mut self, index: u32, cx: &mut Context<'_>) {
         let programs = self.shared.generators.len() as u32;
-        self.begin_job(index % programs, index / programs, cx);
+        self.start_job(index % programs, index / programs, cx);
     }
 
     /// The job before this one's has ended at another host.
-    pub(super) fn on_handover(&mut self, packet: &Packet, cx: &mut Context<'_>) {
-        self.begin_job(packet.hi, packet.lo, cx);
+    pub(super) fn on_next_job(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        self.start_job(packet.hi, packet.lo, cx);
     }
 
-    fn begin_job(&mut self, program: u32, number: u32, cx: &mut Context<'_>) {
+    fn start_job(&mut self, program: u32, number: u32, cx: &mut Context<'_>) {
         let Some(job) = self.shared.generators[program as usize].job(number) else {
             return;
         };
@@ -139,7 +139,7 @@ impl Host {
         }
     }
 
-    fn block(&mut self, program: u32, number: u32, cx: &mut Context<'_>) {
+    fn on_block(&mut self, program: u32, number: u32, cx: &mut Context<'_>) {
         let Some(running) = self.running_jobs.get_mut(&(program, number)) else {
             return;
         };
@@ -156,7 +156,7 @@ impl Host {
         };
         let Some(job) = it.job(next) else { return };
         if job.client == self.index {
-            self.begin_job(program, next, cx);
+            self.start_job(program, next, cx);
             return;
         }
         let shared = &self.shared;
@@ -180,7 +180,7 @@ impl Host {
             lo: next,
             hi: program,
             size: transport.profile.ack_size as u16,
-            flags: HANDOVER,
+            flags: NEXT_JOB,
             ..Packet::default()
         });
     }

@@ -5,26 +5,26 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prr {
     /// Where the window is to be at the end (`ssthresh`).
-    target: u32,
+    ssthresh: u32,
     /// What was outstanding at the beginning (`RecoverFS`), at least 1.
-    before: u32,
+    recover_fs: u32,
     /// Delivered since (`prr_delivered`).
     delivered: u32,
     /// Packets sent in all when it began.
     sent_before: u64,
     /// What may be in the network now.
-    pub limit: u32,
+    pub cwnd: u32,
 }
 
 impl Prr {
     /// A recovery begins. `sent` counts all packets ever sent.
     pub fn new(target: f64, outstanding: u32, sent: u64) -> Self {
         Self {
-            target: target as u32,
-            before: outstanding.max(1),
+            ssthresh: target as u32,
+            recover_fs: outstanding.max(1),
             delivered: 0,
             sent_before: sent,
-            limit: 0,
+            cwnd: 0,
         }
     }
 
@@ -39,18 +39,18 @@ impl Prr {
         }
         self.delivered += delivered;
         let out = sent - self.sent_before;
-        let may = if pipe > self.target {
-            let share = u64::from(self.delivered) * u64::from(self.target);
-            share.div_ceil(u64::from(self.before)).saturating_sub(out)
+        let may = if pipe > self.ssthresh {
+            let share = u64::from(self.delivered) * u64::from(self.ssthresh);
+            share.div_ceil(u64::from(self.recover_fs)).saturating_sub(out)
         } else {
-            let room = u64::from(self.target - pipe);
+            let room = u64::from(self.ssthresh - pipe);
             let owed = u64::from(self.delivered)
                 .saturating_sub(out)
                 .max(u64::from(delivered));
             (owed + u64::from(progress)).min(room)
         };
         // The first retransmission goes whatever the window (RFC 6675, section 5, step 4.3).
-        self.limit = pipe + (may as u32).max(u32::from(out == 0));
+        self.cwnd = pipe + (may as u32).max(u32::from(out == 0));
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
         for _ in 0..19 {
             pipe -= 1;
             prr.on_ack(1, pipe, false, sent);
-            let now = prr.limit - pipe;
+            let now = prr.cwnd - pipe;
             pipe += now;
             sent += u64::from(now);
             sends.push(now);
@@ -83,13 +83,13 @@ mod tests {
     fn many_losses_send_what_was_delivered() {
         let mut prr = Prr::new(10.0, 20, 0);
         prr.on_ack(1, 4, false, 0);
-        assert_eq!(prr.limit, 5);
+        assert_eq!(prr.cwnd, 5);
         prr.on_ack(1, 4, false, 1);
-        assert_eq!(prr.limit, 5);
+        assert_eq!(prr.cwnd, 5);
         prr.on_ack(1, 4, true, 2);
-        assert_eq!(prr.limit, 6);
+        assert_eq!(prr.cwnd, 6);
         // Never above the target.
         prr.on_ack(8, 4, true, 4);
-        assert_eq!(prr.limit, 10);
+        assert_eq!(prr.cwnd, 10);
     }
 }

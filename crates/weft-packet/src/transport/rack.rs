@@ -2,75 +2,75 @@
 //! as late and not as lost.
 
 /// Recoveries without a reported duplicate, after which the window is as at the start.
-const PERSIST: u32 = 16;
+const REO_WND_PERSIST: u32 = 16;
 
 /// The most quarters of the minimum RTT.
-const WIDEST: u32 = 255;
+const MAX_REO_WND_MULT: u32 = 255;
 
 /// What one subflow knows of the reordering on its path.
 #[derive(Clone, Copy, Debug)]
 pub struct Rack {
     /// The window in quarters of the minimum RTT (`RACK.reo_wnd_mult`).
-    quarters: u32,
+    reo_wnd_mult: u32,
     /// What it is at first.
-    least: u32,
+    min_mult: u32,
     /// Recoveries for which it stays so wide (`RACK.reo_wnd_persist`).
-    persist: u32,
+    reo_wnd_persist: u32,
     /// It grows no more until this is acknowledged (`RACK.dsack_round`).
-    round_end: u64,
+    dsack_round: u64,
 }
 
 impl Default for Rack {
     fn default() -> Self {
         Self {
-            quarters: 1,
-            least: 1,
-            persist: PERSIST,
-            round_end: 0,
+            reo_wnd_mult: 1,
+            min_mult: 1,
+            reo_wnd_persist: REO_WND_PERSIST,
+            dsack_round: 0,
         }
     }
 }
 
 impl Rack {
     /// Of packets that overtake each other from the first on: always as long as it may be.
-    pub fn of_scattered() -> Self {
+    pub fn for_scattered() -> Self {
         Self {
-            quarters: WIDEST,
-            least: WIDEST,
+            reo_wnd_mult: MAX_REO_WND_MULT,
+            min_mult: MAX_REO_WND_MULT,
             ..Self::default()
         }
     }
 
     /// Is nothing lost before as many packets as the threshold of duplicates says have overtaken it?
-    pub fn is_of_scattered(&self) -> bool {
-        self.least == WIDEST
+    pub fn is_scattered(&self) -> bool {
+        self.min_mult == MAX_REO_WND_MULT
     }
 
     /// The receiver reported a duplicate: something was retransmitted needlessly. "Grow the reordering window per round that sees
     /// DSACK."
-    pub fn on_duplicate(&mut self, una: u64, nxt: u64) {
-        if una >= self.round_end {
-            self.round_end = nxt;
-            self.quarters = (self.quarters + 1).min(WIDEST);
-            self.persist = PERSIST;
+    pub fn on_dsack(&mut self, una: u64, nxt: u64) {
+        if una >= self.dsack_round {
+            self.dsack_round = nxt;
+            self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(MAX_REO_WND_MULT);
+            self.reo_wnd_persist = REO_WND_PERSIST;
         }
     }
 
     /// A recovery has ended. "Reset the window after 16 DSACK-free recoveries."
     pub fn on_recovered(&mut self) {
-        self.persist = self.persist.saturating_sub(1);
-        if self.persist == 0 {
-            self.quarters = self.least;
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = self.min_mult;
         }
     }
 
     /// The window, in the unit of the RTTs; `certain` if a recovery is under way or as many segments are sacked as the
     /// threshold of duplicates says.
     pub fn window(&self, reordered: bool, certain: bool, min_rtt: u64, srtt: u64) -> u64 {
-        if !reordered && certain && !self.is_of_scattered() {
+        if !reordered && certain && !self.is_scattered() {
             return 0;
         }
-        (min_rtt / 4).saturating_mul(self.quarters.into()).min(srtt)
+        (min_rtt / 4).saturating_mul(self.reo_wnd_mult.into()).min(srtt)
     }
 }
 
@@ -100,17 +100,17 @@ mod tests {
     #[test]
     fn duplicates_widen_it_once_a_round_up_to_the_smoothed_rtt() {
         let mut rack = Rack::default();
-        rack.on_duplicate(10, 50);
-        rack.on_duplicate(20, 60);
+        rack.on_dsack(10, 50);
+        rack.on_dsack(20, 60);
         assert_eq!(rack.window(true, true, 100, 400), 50);
-        rack.on_duplicate(50, 90);
+        rack.on_dsack(50, 90);
         assert_eq!(rack.window(true, true, 100, 400), 75);
         assert_eq!(rack.window(true, true, 100, 60), 60);
     }
 
     #[test]
     fn what_is_scattered_has_a_smoothed_rtt_of_time() {
-        let mut rack = Rack::of_scattered();
+        let mut rack = Rack::for_scattered();
         for _ in 0..20 {
             for (reordered, certain) in [(false, false), (false, true), (true, true)] {
                 assert_eq!(rack.window(reordered, certain, 100, 400), 400);
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn sixteen_recoveries_without_duplicates_narrow_it() {
         let mut rack = Rack::default();
-        rack.on_duplicate(0, 50);
+        rack.on_dsack(0, 50);
         for recoveries in 1..=16 {
             assert_eq!(
                 rack.window(true, true, 100, 400),

@@ -15,7 +15,7 @@ use super::timers::TimerPurpose;
 use super::undo::Undo;
 
 /// An acknowledgement of everything up to `ack`, as a recovery sees it.
-pub struct News<'a> {
+pub struct RecoveryAck<'a> {
     pub packet: &'a Packet,
     pub ack: u64,
     /// Did it advance?
@@ -27,7 +27,7 @@ pub struct News<'a> {
 
 /// Takes for lost what RACK says, waits for the end of the reordering window if something may yet be only late, and enters fast
 /// recovery if it is the first loss.
-pub fn lose_overtaken(
+pub fn detect_rack_losses(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
@@ -35,14 +35,14 @@ pub fn lose_overtaken(
     cx: &mut Context<'_>,
 ) {
     let missing = subflow.state != State::Open || subflow.segments.sacked() >= subflow.dupack_threshold;
-    if !missing && subflow.rack.is_of_scattered() {
+    if !missing && subflow.rack.is_scattered() {
         return;
     }
-    let (least, srtt) = (subflow.rtt.least_or_none(), subflow.rtt.srtt());
+    let (least, srtt) = (subflow.rtt.min_rtt_or_zero(), subflow.rtt.srtt());
     let window = subflow
         .rack
         .window(subflow.segments.reordered(), missing, least, srtt);
-    let due = subflow.segments.lose_overtaken(window, cx.now);
+    let due = subflow.segments.rack_mark_lost(window, cx.now);
     enter_if_lost(connection, subflow, profile, slot, cx);
     if due != u64::MAX {
         subflow.timer_purpose = TimerPurpose::ReorderTimeout;
@@ -61,12 +61,12 @@ pub fn enter_if_lost(
     cx: &mut Context<'_>,
 ) {
     if subflow.state == State::Open && subflow.segments.any_lost() {
-        enter(connection, subflow, profile, slot, cx);
+        enter_recovery(connection, subflow, profile, slot, cx);
     }
 }
 
 #[cold]
-fn enter(
+fn enter_recovery(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
@@ -93,7 +93,7 @@ fn enter(
 }
 
 /// A recovery ends: all that was outstanding when it began is acknowledged.
-fn leave(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
+fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
     subflow.state = State::Open;
     subflow.reno_sacked = 0;
     subflow.prr_active = false;
@@ -104,41 +104,41 @@ fn leave(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
 }
 
 /// Nothing was lost after all.
-fn take_back(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
+fn undo_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
     let window = &mut connection.windows[subflow.index as usize];
     subflow.undo.restore(window);
     if subflow.state != State::Open {
-        subflow.segments.find_again();
-        leave(connection, subflow);
+        subflow.segments.unmark_lost();
+        exit_recovery(connection, subflow);
     }
 }
 
 /// An acknowledgement came while a recovery is under way.
 #[cold]
-pub fn on_news(
+pub fn on_ack_in_recovery(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
-    news: &News<'_>,
+    news: &RecoveryAck<'_>,
 ) {
     subflow.frto_waiting = false;
     if subflow.state == State::Loss && was_spurious(subflow, profile, news) {
-        take_back(connection, subflow);
-    } else if subflow.state == State::Loss && subflow.frto && try_new_data(subflow, news) {
+        undo_recovery(connection, subflow);
+    } else if subflow.state == State::Loss && subflow.frto && frto_try_new_data(subflow, news) {
         // The window has still to grow; whether there is new data is seen then.
         subflow.frto_waiting = true;
     } else if news.ack >= subflow.recover {
-        leave(connection, subflow);
+        exit_recovery(connection, subflow);
     } else if subflow.state == State::Recovery && profile.recovery == Recovery::NewReno && news.advanced {
         // A partial acknowledgement reveals the next hole (RFC 6582, section 3.2).
-        subflow.segments.lose_first();
+        subflow.segments.mark_head_lost();
         subflow.force_retransmit = true;
     }
 }
 
 /// Was the timeout spurious? So it was if the first acknowledgement after it echoes what was sent before it (RFC 3522, section
 /// 3.2), or covers what was never sent again (RFC 5682, section 3.1, step 3b).
-fn was_spurious(subflow: &SubflowSender, profile: &Profile, news: &News<'_>) -> bool {
+fn was_spurious(subflow: &SubflowSender, profile: &Profile, news: &RecoveryAck<'_>) -> bool {
     let undo = &subflow.undo;
     if !undo.armed {
         return false;
@@ -153,7 +153,7 @@ fn was_spurious(subflow: &SubflowSender, profile: &Profile, news: &News<'_>) -> 
 
 /// F-RTO (RFC 5682, section 3.1): the first acknowledgement that advances makes the sender try new data instead of
 /// retransmissions (step 2b), unless it is a duplicate or tells of holes, which says that the loss was real (step 3a).
-fn try_new_data(subflow: &mut SubflowSender, news: &News<'_>) -> bool {
+fn frto_try_new_data(subflow: &mut SubflowSender, news: &RecoveryAck<'_>) -> bool {
     if subflow.nxt > subflow.recover {
         subflow.frto &= news.advanced && news.sacked.delivered == 0;
         return false;
@@ -167,10 +167,10 @@ fn try_new_data(subflow: &mut SubflowSender, news: &News<'_>) -> bool {
 
 /// The receiver reported a duplicate (RFC 2883).
 #[cold]
-pub fn on_duplicate(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet) {
+pub fn on_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet) {
     debug_assert!(packet.flags & DSACK != 0);
-    subflow.rack.on_duplicate(subflow.una, subflow.nxt);
-    if subflow.undo.on_duplicate() {
-        take_back(connection, subflow);
+    subflow.rack.on_dsack(subflow.una, subflow.nxt);
+    if subflow.undo.on_dsack() {
+        undo_recovery(connection, subflow);
     }
 }

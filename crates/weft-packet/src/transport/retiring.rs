@@ -13,23 +13,23 @@ use super::subflow::{Stats, THROTTLED};
 
 /// Places at one host that are free.
 #[derive(Default)]
-pub struct Free {
+pub struct FreeSlots {
     pub connections: Vec<u32>,
     /// First places of runs of subflows, by how many there are.
     runs: HashMap<u32, Vec<u32>>,
-    pub assemblies: Vec<u32>,
-    pub receivers: Vec<u32>,
+    pub connection_receivers: Vec<u32>,
+    pub subflow_receivers: Vec<u32>,
 }
 
-impl Free {
+impl FreeSlots {
     /// The first of `n` places for subflows side by side, if some are free.
-    pub fn run(&mut self, n: u32) -> Option<u32> {
+    pub fn take_run(&mut self, n: u32) -> Option<u32> {
         self.runs.get_mut(&n)?.pop()
     }
 }
 
 /// Puts `it` into a free place, or else a new one.
-pub fn put<T>(places: &mut Vec<T>, free: &mut Vec<u32>, it: T) -> u32 {
+pub fn insert<T>(places: &mut Vec<T>, free: &mut Vec<u32>, it: T) -> u32 {
     if let Some(place) = free.pop() {
         places[place as usize] = it;
         return place;
@@ -40,7 +40,7 @@ pub fn put<T>(places: &mut Vec<T>, free: &mut Vec<u32>, it: T) -> u32 {
 
 impl Host {
     /// Will a connection that has ended do nothing more by itself? Joins and closes may still be due.
-    pub fn sending_is_over(&self, index: u32, now: u64) -> bool {
+    pub fn sender_is_idle(&self, index: u32, now: u64) -> bool {
         let connection = &self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let waits = self
@@ -55,7 +55,7 @@ impl Host {
     }
 
     /// Places of the receiving halves of a flow's subflows; none if one has an acknowledgement to send still.
-    pub fn quiet_receivers(&self, flow: u32, subflows: u32) -> Option<Vec<u32>> {
+    pub fn idle_receivers(&self, flow: u32, subflows: u32) -> Option<Vec<u32>> {
         let places = (0..subflows).filter_map(|s| self.subflow_receiver_of.get(&(flow, s)).copied());
         let quiet = |&place: &u32| self.subflow_receivers[place as usize].deadline == u64::MAX;
         places.map(|place| quiet(&place).then_some(place)).collect()
@@ -82,18 +82,18 @@ impl Host {
         for s in 0..subflows {
             if let Some(place) = self.subflow_receiver_of.remove(&(flow, s)) {
                 self.subflow_receivers[place as usize].out_of_order = RangeSet::default();
-                self.free_slots.receivers.push(place);
+                self.free_slots.subflow_receivers.push(place);
             }
         }
         if let Some(place) = self.receiver_of_flow.remove(&flow) {
             self.connection_receivers[place as usize].chunks = Chunks::default();
-            self.free_slots.assemblies.push(place);
+            self.free_slots.connection_receivers.push(place);
         }
     }
 
     /// Places of connections and subflows, of either half, that there are.
     #[cfg(test)]
-    pub fn places(&self) -> usize {
+    pub fn slot_count(&self) -> usize {
         self.connections.len()
             + self.subflows.len()
             + self.connection_receivers.len()

@@ -9,19 +9,19 @@ pub struct RttEstimator {
     rttvar: u64,
     rto: u64,
     /// The smallest sample; `u64::MAX` before there is one.
-    least: u64,
+    min_rtt: u64,
     min_rto: u64,
     /// The least by which it exceeds `srtt`.
-    least_beyond: u64,
+    min_rto_margin: u64,
     max_rto: u64,
 }
 
 impl RttEstimator {
     /// That of a profile.
-    pub fn of(profile: &Profile) -> Self {
+    pub fn from_profile(profile: &Profile) -> Self {
         let [initial, least, most] = [profile.initial_rto, profile.min_rto, profile.max_rto];
         Self {
-            least_beyond: if profile.min_rto_beyond_srtt { least.0 } else { 0 },
+            min_rto_margin: if profile.min_rto_beyond_srtt { least.0 } else { 0 },
             ..Self::new(initial.0, least.0, most.0)
         }
     }
@@ -32,9 +32,9 @@ impl RttEstimator {
             srtt: 0,
             rttvar: 0,
             rto: initial_rto.min(max_rto),
-            least: u64::MAX,
+            min_rtt: u64::MAX,
             min_rto,
-            least_beyond: 0,
+            min_rto_margin: 0,
             max_rto,
         }
     }
@@ -43,7 +43,7 @@ impl RttEstimator {
     /// variance's part alone (`tcp_rtt_estimator`, `__tcp_set_rto`): without variance the RTO is still longer than the RTT.
     #[inline(always)]
     pub fn sample(&mut self, rtt: u64) {
-        self.note(rtt);
+        self.update_min(rtt);
         if self.srtt == 0 {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
@@ -51,13 +51,13 @@ impl RttEstimator {
             self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(rtt)) / 4;
             self.srtt = (7 * self.srtt + rtt) / 8;
         }
-        self.rto = (self.srtt + (4 * self.rttvar).max(self.least_beyond)).clamp(self.min_rto, self.max_rto);
+        self.rto = (self.srtt + (4 * self.rttvar).max(self.min_rto_margin)).clamp(self.min_rto, self.max_rto);
     }
 
     /// A round trip that may be shorter than any sample: that of the last segment that an acknowledgement covers.
     #[inline(always)]
-    pub fn note(&mut self, rtt: u64) {
-        self.least = self.least.min(rtt);
+    pub fn update_min(&mut self, rtt: u64) {
+        self.min_rtt = self.min_rtt.min(rtt);
     }
 
     /// Doubles the RTO after a timeout (rule 5.5).
@@ -71,13 +71,13 @@ impl RttEstimator {
     }
 
     /// The shortest round trip seen; `u64::MAX` before the first.
-    pub fn least(&self) -> u64 {
-        self.least
+    pub fn min_rtt(&self) -> u64 {
+        self.min_rtt
     }
 
     /// The same, 0 before the first: nothing is shorter.
-    pub fn least_or_none(&self) -> u64 {
-        if self.least == u64::MAX { 0 } else { self.least }
+    pub fn min_rtt_or_zero(&self) -> u64 {
+        if self.min_rtt == u64::MAX { 0 } else { self.min_rtt }
     }
 
     /// Retransmission timeout.

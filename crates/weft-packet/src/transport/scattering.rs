@@ -26,7 +26,7 @@ pub fn raise_dupack_threshold(
     let usual = transport.profile.dupack_threshold;
     if let Some(duplicates) = transport.paths.dupack_threshold(paths, way.subflow, usual) {
         subflow.dupack_threshold = duplicates;
-        subflow.rack = Rack::of_scattered();
+        subflow.rack = Rack::for_scattered();
     }
 }
 

@@ -17,7 +17,7 @@ impl ConnectionSender {
     /// Is data given to subflows before they can send it?
     #[inline(always)]
     pub fn uses_send_queues(&self) -> bool {
-        self.queues.is_some()
+        self.send_queues.is_some()
     }
 
     /// Was subflow `s` given something that its window has room for?
@@ -27,23 +27,23 @@ impl ConnectionSender {
             && window.established
             && subflow.blocked & (THROTTLED | NOT_SELECTED) == 0
             && subflow.may_send(window)
-            && (!subflow.segments.any_to_resend() || subflow.frto_waiting)
+            && (!subflow.segments.any_to_retransmit() || subflow.frto_waiting)
     }
 
     /// Chunks that subflow `s` was given and has not sent.
     pub fn queued(&self, s: usize) -> u32 {
-        self.queues.as_deref().map_or(0, |it| it.subflows[s].len)
+        self.send_queues.as_deref().map_or(0, |it| it.subflows[s].len)
     }
 
     /// The next chunk that subflow `s` was given.
     pub fn dequeue(&mut self, s: u32) -> Option<u32> {
-        self.queues.as_deref_mut()?.pop(s as usize)
+        self.send_queues.as_deref_mut()?.pop(s as usize)
     }
 
     /// Gives a burst to the subflow that would have sent all it holds first; suppressed ones, which the kernel calls backup, only if no
     /// other is there. Returns which; none if there is no data, or that subflow's send buffer is full, whatever room others have.
     fn schedule_burst(&mut self, subflows: &[SubflowSender], mss: u32) -> Option<usize> {
-        let queues = self.queues.as_deref_mut()?;
+        let queues = self.send_queues.as_deref_mut()?;
         if !queues.to_reassign.is_empty() {
             let una = self.una;
             queues.to_reassign.retain(|&chunk| chunk >= una);
@@ -95,7 +95,7 @@ impl ConnectionSender {
     /// Subflow `s` timed out. What is missing of the connection's oldest fragment is for whoever has nothing else to do
     /// (`mptcp_subflow_get_retrans`, `__mptcp_retrans`); all it holds for the others, where it does not answer any more.
     pub fn reinject_on_timeout(&mut self, s: u32, subflows: &[SubflowSender], repeated: bool, mss: u32) {
-        let Some(queues) = self.queues.as_deref_mut() else {
+        let Some(queues) = self.send_queues.as_deref_mut() else {
             return;
         };
         let subflow = &subflows[s as usize];
@@ -123,7 +123,7 @@ impl ConnectionSender {
 
     /// What subflow `s` was given is to be given anew: what it has `sent`, and all that it has not.
     pub fn requeue(&mut self, s: u32, sent: &[u32]) {
-        let Some(queues) = self.queues.as_deref_mut() else {
+        let Some(queues) = self.send_queues.as_deref_mut() else {
             return;
         };
         let una = self.una;
@@ -135,20 +135,20 @@ impl ConnectionSender {
         let una = self.una;
         self.reinject
             .retain(|(chunk, _)| *chunk >= una && arrived.binary_search(chunk).is_err());
-        if let Some(queues) = &mut self.queues {
+        if let Some(queues) = &mut self.send_queues {
             queues.drop_acked(una, arrived);
         }
     }
 
     /// A subflow that holds nothing takes what another timed out on; a suppressed one only if all are.
     fn take_reinjections(&mut self, s: usize, subflow: &SubflowSender) {
-        let Some(queues) = self.queues.as_deref() else {
+        let Some(queues) = self.send_queues.as_deref() else {
             return;
         };
         let idle = subflow.segments.is_empty() && queues.subflows[s].len == 0 && self.windows[s].established;
         if idle && (self.windows[s].active || self.active_count() == 0) {
             while let Some(chunk) = self.next_reinjection(s as u32) {
-                if let Some(queues) = &mut self.queues {
+                if let Some(queues) = &mut self.send_queues {
                     queues.push(s, chunk);
                     queues.stale_keys |= 1 << s;
                 }
@@ -171,7 +171,7 @@ impl Host {
         } else {
             1 << (slot - first)
         };
-        if let Some(queues) = &mut connection.queues {
+        if let Some(queues) = &mut connection.send_queues {
             queues.stale_keys |= look;
             if connection.suppresses_within_rounds {
                 queues.invalidate_keys();
@@ -186,7 +186,7 @@ impl Host {
             let s = look.trailing_zeros();
             look &= look - 1;
             let (subflow, slot) = (&mut subflows[s as usize], first + s);
-            if subflow.segments.any_to_resend() {
+            if subflow.segments.any_to_retransmit() {
                 retransmit_lost(&mut self.qdisc, connection, subflow, header, slot, cx);
             }
             if !connection.reinject.is_empty() {
@@ -204,7 +204,7 @@ impl Host {
         }
         let flow = connection.flow;
         for chunk in sent {
-            self.note_chunk_sent(flow, chunk, cx.now);
+            self.record_chunk_sent(flow, chunk, cx.now);
         }
     }
 }

@@ -25,7 +25,7 @@ impl Segment {
     /// Is this not the first time that it is sent?
     #[inline(always)]
     pub fn was_sent_before(&self) -> bool {
-        self.flags & AMBIGUOUS != 0
+        self.flags & EVER_RETRANSMITTED != 0
     }
 }
 
@@ -34,9 +34,9 @@ const SACKED: u8 = 1;
 /// Taken for lost; excludes `SACKED`.
 const LOST: u8 = 2;
 /// Lost and sent again; implies `LOST`.
-const RESENT: u8 = 4;
+const RETRANSMITTED: u8 = 4;
 /// Ever sent again: gives no RTT sample (Karn).
-const AMBIGUOUS: u8 = 8;
+const EVER_RETRANSMITTED: u8 = 8;
 
 /// What an acknowledgement covers for the first time, cumulatively or selectively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +50,9 @@ pub struct Acked {
     /// When the last of them was sent.
     pub last: u64,
     /// Was one that it removed ever sent again?
-    pub again: bool,
+    pub retransmitted: bool,
     /// When the segment that was first in order was last sent, if it was sent again; else `u64::MAX`.
-    pub head_again: u64,
+    pub head_retransmitted_at: u64,
 }
 
 impl Default for Acked {
@@ -62,8 +62,8 @@ impl Default for Acked {
             delivered: 0,
             first: u64::MAX,
             last: u64::MAX,
-            again: false,
-            head_again: u64::MAX,
+            retransmitted: false,
+            head_retransmitted_at: u64::MAX,
         }
     }
 }
@@ -85,20 +85,20 @@ pub struct Segments {
     len: u32,
     sacked: u32,
     lost: u32,
-    resent: u32,
+    retransmitted: u32,
     /// Position of the head.
     base: u64,
     /// No segment before this position is lost and unsent.
     next_lost: u64,
     /// All segments before this position are sacked or lost.
-    judged: u64,
+    scanned_to: u64,
     /// Position after the highest sacked segment.
     sacked_end: u64,
     newest: Newest,
     /// Has a segment sent once arrived after one beyond it?
     reordered: bool,
     /// When and which segments were sent again, in the order of sending; those acknowledged or sent again since count no more.
-    again: VecDeque<(u64, u64)>,
+    retransmit_queue: VecDeque<(u64, u64)>,
 }
 
 impl Segments {
@@ -115,17 +115,17 @@ impl Segments {
     /// Segments believed to be in the network: RFC 6675's pipe, in packets.
     #[inline(always)]
     pub fn pipe(&self) -> u32 {
-        self.len - self.sacked - self.lost + self.resent
+        self.len - self.sacked - self.lost + self.retransmitted
     }
 
     /// Is any segment lost and not sent again?
-    pub fn any_to_resend(&self) -> bool {
-        self.lost > self.resent
+    pub fn any_to_retransmit(&self) -> bool {
+        self.lost > self.retransmitted
     }
 
     /// How many are lost and not sent again?
-    pub fn missing(&self) -> u32 {
-        self.lost - self.resent
+    pub fn lost_unsent(&self) -> u32 {
+        self.lost - self.retransmitted
     }
 
     /// Is any segment taken for lost?
@@ -154,7 +154,7 @@ impl Segments {
     pub fn head_sent_once(&self) -> Option<u64> {
         let mask = self.ring.len().wrapping_sub(1);
         let head = self.ring.get(self.head as usize & mask);
-        let once = head.filter(|head| self.len > 0 && head.flags & (AMBIGUOUS | SACKED) == 0);
+        let once = head.filter(|head| self.len > 0 && head.flags & (EVER_RETRANSMITTED | SACKED) == 0);
         once.map(|head| head.sent_at)
     }
 
@@ -277,18 +277,18 @@ impl Segments {
 
     /// A segment that is sacked, lost or sent again is removed.
     fn acknowledge_marked(&mut self, segment: &Segment, acked: &mut Acked, now: u64, min_rtt: u64) {
-        self.forget(segment.flags);
-        let again = segment.flags & AMBIGUOUS != 0;
-        acked.again |= again;
+        self.uncount(segment.flags);
+        let again = segment.flags & EVER_RETRANSMITTED != 0;
+        acked.retransmitted |= again;
         if segment.flags & SACKED != 0 {
             return;
         }
         acked.delivered += 1;
         let position = self.base + u64::from(acked.packets);
-        self.renew(segment.sent_at, position, again, now, min_rtt);
+        self.rack_update(segment.sent_at, position, again, now, min_rtt);
         if again {
             if acked.packets == 0 {
-                acked.head_again = segment.sent_at;
+                acked.head_retransmitted_at = segment.sent_at;
             }
         } else {
             acked.last = segment.sent_at;
@@ -299,7 +299,7 @@ impl Segments {
     /// A segment was delivered: is it the newest? Sent again and acknowledged sooner than any, it is the first copy that
     /// arrived (RFC 8985, section 6.2, step 2).
     #[inline(always)]
-    fn renew(&mut self, sent_at: u64, position: u64, again: bool, now: u64, min_rtt: u64) {
+    fn rack_update(&mut self, sent_at: u64, position: u64, again: bool, now: u64, min_rtt: u64) {
         let rtt = now.saturating_sub(sent_at);
         if (sent_at, position) > self.newest.sent && !(again && rtt < min_rtt) {
             self.newest = Newest {
@@ -309,16 +309,16 @@ impl Segments {
         }
     }
 
-    fn forget(&mut self, flags: u8) {
+    fn uncount(&mut self, flags: u8) {
         self.sacked -= u32::from(flags & SACKED != 0);
         self.lost -= u32::from(flags & LOST != 0);
-        self.resent -= u32::from(flags & RESENT != 0);
+        self.retransmitted -= u32::from(flags & RETRANSMITTED != 0);
     }
 
     /// Notes at `now` that the receiver holds `lo..hi`. Returns what is newly known to be held.
     pub fn sack(&mut self, lo: u32, hi: u32, now: u64, min_rtt: u64) -> Acked {
         let mut acked = Acked::default();
-        let start = self.find(lo);
+        let start = self.position_of(lo);
         let mut position = start;
         while position < self.end() {
             let segment = self.at(position);
@@ -330,14 +330,14 @@ impl Segments {
                 break;
             }
             let Segment { flags, sent_at, .. } = *segment;
-            segment.flags = flags & !(LOST | RESENT) | SACKED;
+            segment.flags = flags & !(LOST | RETRANSMITTED) | SACKED;
             segment.sent_at = position + 1;
-            let again = flags & AMBIGUOUS != 0;
-            self.renew(sent_at, position, again, now, min_rtt);
-            self.forget(flags);
+            let again = flags & EVER_RETRANSMITTED != 0;
+            self.rack_update(sent_at, position, again, now, min_rtt);
+            self.uncount(flags);
             self.sacked += 1;
             acked.delivered += 1;
-            acked.again |= again;
+            acked.retransmitted |= again;
             if !again {
                 acked.last = sent_at;
                 acked.first = acked.first.min(sent_at);
@@ -354,7 +354,7 @@ impl Segments {
     }
 
     /// Position of the first segment that begins at or after `seq`.
-    fn find(&mut self, seq: u32) -> u64 {
+    fn position_of(&mut self, seq: u32) -> u64 {
         let (mut low, mut high) = (0, self.len);
         while low < high {
             let middle = u32::midpoint(low, high);
@@ -377,27 +377,31 @@ impl Segments {
         if segment.flags & (SACKED | LOST) != 0 {
             return None;
         }
-        segment.flags |= AMBIGUOUS;
+        segment.flags |= EVER_RETRANSMITTED;
         segment.sent_at = now;
         Some(*segment)
     }
 
     /// The next segment to send again; it counts as sent at `now`.
-    pub fn resend(&mut self, now: u64) -> Option<Segment> {
+    pub fn retransmit(&mut self, now: u64) -> Option<Segment> {
         let mut position = self.next_lost.max(self.base);
         while position != self.end() {
             let segment = self.at(position);
             position += 1;
-            if segment.flags & (LOST | RESENT) == LOST {
-                segment.flags |= RESENT | AMBIGUOUS;
+            if segment.flags & (LOST | RETRANSMITTED) == LOST {
+                segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
                 segment.sent_at = now;
                 let segment = *segment;
-                self.resent += 1;
+                self.retransmitted += 1;
                 self.next_lost = position;
-                while self.again.front().is_some_and(|&(_, gone)| gone < self.base) {
-                    self.again.pop_front();
+                while self
+                    .retransmit_queue
+                    .front()
+                    .is_some_and(|&(_, gone)| gone < self.base)
+                {
+                    self.retransmit_queue.pop_front();
                 }
-                self.again.push_back((now, position - 1));
+                self.retransmit_queue.push_back((now, position - 1));
                 return Some(segment);
             }
         }

@@ -28,12 +28,12 @@ impl Host {
 
     #[cold]
     fn transmit_pending_traced(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
-        self.note_changes(index, cx.now);
+        self.record_changes(index, cx.now);
         self.send_allowed(index, slot, cx);
         let connection = &self.connections[index as usize];
         if !connection.uses_send_queues() {
             let &ConnectionSender { flow, next, .. } = connection;
-            self.note_sent(flow, next, cx.now);
+            self.record_sent_until(flow, next, cx.now);
         }
     }
 
@@ -44,7 +44,7 @@ impl Host {
             self.schedule_and_send(index, slot, cx);
             return;
         }
-        if self.subflows[slot as usize].segments.any_to_resend() {
+        if self.subflows[slot as usize].segments.any_to_retransmit() {
             retransmit_lost(
                 &mut self.qdisc,
                 connection,
@@ -63,7 +63,7 @@ impl Host {
             let n = connection.windows.len();
             connection.check_all_subflows = connection.awaits_join;
             for s in 0..n {
-                if self.subflows[first + s].segments.any_to_resend() {
+                if self.subflows[first + s].segments.any_to_retransmit() {
                     retransmit_lost(
                         &mut self.qdisc,
                         connection,
@@ -108,7 +108,7 @@ impl Host {
             let Some(chunk) = connection.take_chunk(s as u32) else {
                 break;
             };
-            connection.turn = if s + 1 == connection.windows.len() {
+            connection.next_subflow = if s + 1 == connection.windows.len() {
                 0
             } else {
                 s as u32 + 1
@@ -132,11 +132,11 @@ pub fn retransmit_lost(
         return;
     }
     while subflow.force_retransmit || subflow.may_send(&connection.windows[subflow.index as usize]) {
-        if subflow.segments.any_to_resend() && !lines.admit(connection, subflow, slot, cx) {
+        if subflow.segments.any_to_retransmit() && !lines.admit(connection, subflow, slot, cx) {
             return;
         }
         subflow.force_retransmit = false;
-        let Some(segment) = subflow.segments.resend(cx.now) else {
+        let Some(segment) = subflow.segments.retransmit(cx.now) else {
             return;
         };
         subflow.stats.retransmitted += 1;
@@ -186,7 +186,7 @@ pub fn transmit(
     }
     if segment.was_sent_before() {
         flags |= RETRANSMIT;
-        subflow.undo.on_copy();
+        subflow.undo.on_retransmit();
     }
     subflow.stats.packets_sent += 1;
     if subflow.deadline == u64::MAX || subflow.timer_purpose == TimerPurpose::DelayedAckProbe {

@@ -167,7 +167,7 @@ impl SubflowSender {
             dupack_threshold: profile.dupack_threshold,
             reno_sacked: 0,
             segments: Segments::default(),
-            rtt: RttEstimator::of(profile),
+            rtt: RttEstimator::from_profile(profile),
             tlp_slack: tlp_slack(profile),
             tlp_high_seq: 0,
             una_at_timeout: u64::MAX,
@@ -194,7 +194,7 @@ impl SubflowSender {
     #[inline(always)]
     pub fn may_send(&self, window: &Window) -> bool {
         if self.prr_active {
-            return self.pipe() < self.prr.limit;
+            return self.pipe() < self.prr.cwnd;
         }
         f64::from(self.pipe()) + 1.0 <= window.cwnd
     }

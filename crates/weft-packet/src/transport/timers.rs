@@ -8,7 +8,7 @@ use crate::engine::Context;
 
 use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
-use super::recovery::lose_overtaken;
+use super::recovery::detect_rack_losses;
 use super::sending::{send_new, transmit};
 use super::subflow::{State, SubflowSender};
 use super::undo::Undo;
@@ -126,7 +126,7 @@ impl Host {
             Recovery::Rack => subflow.rtt.srtt(),
             Recovery::NewReno | Recovery::Sack => 0,
         };
-        subflow.segments.lose_all(cx.now.saturating_sub(recent));
+        subflow.segments.mark_all_lost(cx.now.saturating_sub(recent));
         subflow.dupacks = 0;
         subflow.reno_sacked = 0;
         subflow.prr_active = false;
@@ -203,7 +203,7 @@ impl Host {
         subflow.set_deadline(deadline, slot, cx);
         if let Some(chunk) = given {
             let flow = connection.flow;
-            self.note_chunk_sent(flow, chunk, cx.now);
+            self.record_chunk_sent(flow, chunk, cx.now);
         }
         self.transmit_pending(index, slot, cx);
     }
@@ -215,7 +215,7 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
         subflow.rearm_rto(slot, cx);
-        lose_overtaken(connection, subflow, profile, slot, cx);
+        detect_rack_losses(connection, subflow, profile, slot, cx);
         self.transmit_pending(index, slot, cx);
     }
 }

@@ -62,20 +62,20 @@ impl FlowProbes {
 
 /// What one host has on record.
 #[derive(Default)]
-pub struct Tracing {
+pub struct FlowTracer {
     /// Flows sampled here; a timer has the index.
-    samplings: Vec<Sampling>,
+    samplers: Vec<Sampler>,
     /// Those whose flows have ended.
-    idle: Vec<u32>,
+    idle_samplers: Vec<u32>,
     /// What was last recorded of each subflow of a flow whose every change is recorded.
-    told: HashMap<u32, Vec<State>>,
+    last_recorded: HashMap<u32, Vec<State>>,
 }
 
 #[derive(Clone, Copy)]
-struct Sampling {
+struct Sampler {
     flow: u32,
     /// Picoseconds.
-    every: u64,
+    interval: u64,
 }
 
 /// cwnd, ssthresh and active.
@@ -99,7 +99,7 @@ fn sample(flow: u32, subflow: usize, window: &Window, now: u64) -> Sample {
 impl Shared {
     /// The probes of a flow.
     fn probes_of(&self, flow: u32) -> impl Iterator<Item = Option<Time>> {
-        let program = self.origin(flow).map(|(program, _)| program);
+        let program = self.generator_of(flow).map(|(program, _)| program);
         let of_program = program.and_then(|program| self.probes.programs.get(&program));
         let of_flow = self.probes.flows.get(&flow);
         of_flow.into_iter().chain(of_program).flatten().copied()
@@ -108,7 +108,7 @@ impl Shared {
 
 impl Host {
     /// Puts a connection just opened on record, if it is to be.
-    pub(super) fn place_probes(&mut self, index: u32, cx: &mut Context<'_>) {
+    pub(super) fn attach_probes(&mut self, index: u32, cx: &mut Context<'_>) {
         if self.shared.probes.is_empty() {
             return;
         }
@@ -117,31 +117,34 @@ impl Host {
         for every in self.shared.probes_of(flow) {
             let Some(Time(every)) = every else {
                 connection.traced = true;
-                self.tracer.told.entry(flow).or_default();
+                self.tracer.last_recorded.entry(flow).or_default();
                 continue;
             };
             let every = every.max(1);
-            let sampling = Sampling { flow, every };
-            let slot = self.tracer.idle.pop().unwrap_or_else(|| {
-                self.tracer.samplings.push(sampling);
-                self.tracer.samplings.len() as u32 - 1
+            let sampling = Sampler {
+                flow,
+                interval: every,
+            };
+            let slot = self.tracer.idle_samplers.pop().unwrap_or_else(|| {
+                self.tracer.samplers.push(sampling);
+                self.tracer.samplers.len() as u32 - 1
             });
-            self.tracer.samplings[slot as usize] = sampling;
+            self.tracer.samplers[slot as usize] = sampling;
             let first = (cx.now / every + 1) * every;
             cx.set_timer(first, timer_key(TimerKind::Sample, slot));
         }
         if self.shared.has_latencies(flow) {
             connection.traced = true;
-            self.record_sent(flow);
+            self.track_sender(flow);
         }
-        self.note_changes(index, cx.now);
+        self.record_changes(index, cx.now);
     }
 
     /// Returns the windows of a connection that differ from what was last recorded.
     #[cold]
-    pub(super) fn note_changes(&mut self, index: u32, now: u64) {
+    pub(super) fn record_changes(&mut self, index: u32, now: u64) {
         let ConnectionSender { flow, windows, .. } = &self.connections[index as usize];
-        let Some(told) = self.tracer.told.get_mut(flow) else {
+        let Some(told) = self.tracer.last_recorded.get_mut(flow) else {
             return;
         };
         for (s, window) in windows.iter().enumerate() {
@@ -156,17 +159,22 @@ impl Host {
     }
 
     /// Notes the last changes of a connection that ends.
-    pub(super) fn end_trace(&mut self, index: u32, now: u64) {
-        self.note_changes(index, now);
-        self.tracer.told.remove(&self.connections[index as usize].flow);
+    pub(super) fn finish_trace(&mut self, index: u32, now: u64) {
+        self.record_changes(index, now);
+        self.tracer
+            .last_recorded
+            .remove(&self.connections[index as usize].flow);
         self.connections[index as usize].traced = false;
     }
 
     /// A timer says that a flow is to be sampled, from when it opens until it ends.
     pub(super) fn sample(&mut self, slot: u32, cx: &mut Context<'_>) {
-        let Sampling { flow, every } = self.tracer.samplings[slot as usize];
+        let Sampler {
+            flow,
+            interval: every,
+        } = self.tracer.samplers[slot as usize];
         let Some((connection, _)) = self.connection(flow).filter(|(c, _)| c.finished == u64::MAX) else {
-            self.tracer.idle.push(slot);
+            self.tracer.idle_samplers.push(slot);
             return;
         };
         let windows = connection.windows.iter().enumerate();

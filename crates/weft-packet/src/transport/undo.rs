@@ -14,7 +14,7 @@ pub struct Undo {
     /// When the first segment, which timed out, was sent first; `u64::MAX` if it had been sent again before.
     pub head_sent_at: u64,
     /// Copies sent that the receiver has not reported as duplicates.
-    pub copies: u32,
+    pub undo_retrans: u32,
     /// Has one been sent?
     pub sent: bool,
 }
@@ -28,21 +28,21 @@ impl Undo {
             ssthresh: window.ssthresh,
             end,
             head_sent_at: u64::MAX,
-            copies: 0,
+            undo_retrans: 0,
             sent: false,
         }
     }
 
     /// A segment is sent again.
-    pub fn on_copy(&mut self) {
-        self.copies += 1;
+    pub fn on_retransmit(&mut self) {
+        self.undo_retrans += 1;
         self.sent = true;
     }
 
     /// The receiver reported a duplicate. Returns whether all retransmissions were needless.
-    pub fn on_duplicate(&mut self) -> bool {
-        self.copies = self.copies.saturating_sub(1);
-        self.armed && self.sent && self.copies == 0
+    pub fn on_dsack(&mut self) -> bool {
+        self.undo_retrans = self.undo_retrans.saturating_sub(1);
+        self.armed && self.sent && self.undo_retrans == 0
     }
 
     /// Takes the reduction back.

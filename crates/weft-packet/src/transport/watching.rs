@@ -145,7 +145,12 @@ impl PathMonitor {
 impl Host {
     /// A connection opens: its first subflow takes a fast path, if there is one, the others those that follow.
     #[cold]
-    pub(super) fn start_path_monitor(&mut self, index: u32, watching: &PathMonitorConfig, cx: &mut Context<'_>) {
+    pub(super) fn start_path_monitor(
+        &mut self,
+        index: u32,
+        watching: &PathMonitorConfig,
+        cx: &mut Context<'_>,
+    ) {
         let connection = &mut self.connections[index as usize];
         let (flow, transport, n) = (
             connection.flow,
@@ -280,7 +285,7 @@ impl Host {
         }
         watch.reinjections = copies;
         connection.path_monitor = Some(watch);
-        if let Some(queues) = &mut connection.queues {
+        if let Some(queues) = &mut connection.send_queues {
             queues.invalidate_keys();
         }
         for slot in joins {

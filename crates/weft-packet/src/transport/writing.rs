@@ -7,23 +7,23 @@ use crate::engine::Context;
 use super::host::{Host, TimerKind, timer_key};
 
 /// Bits of a second's worth, times picoseconds of a second.
-const BITS: u128 = 8 * 1_000_000_000_000;
+const BITS_PER_BYTE_PS: u128 = 8 * 1_000_000_000_000;
 
 /// Chunks of `mss` bytes that an application with this rate has written after this many picoseconds.
-fn written_after(elapsed: u64, rate: Rate, mss: u32) -> u64 {
-    (u128::from(elapsed) * u128::from(rate.0) / (BITS * u128::from(mss))) as u64
+fn chunks_written_by(elapsed: u64, rate: Rate, mss: u32) -> u64 {
+    (u128::from(elapsed) * u128::from(rate.0) / (BITS_PER_BYTE_PS * u128::from(mss))) as u64
 }
 
 /// Picoseconds that it takes to write this many chunks.
-fn time_of(chunks: u64, rate: Rate, mss: u32) -> u64 {
-    let bits = u128::from(chunks) * u128::from(mss) * BITS;
+fn write_time(chunks: u64, rate: Rate, mss: u32) -> u64 {
+    let bits = u128::from(chunks) * u128::from(mss) * BITS_PER_BYTE_PS;
     u64::try_from(bits.div_ceil(u128::from(rate.0))).unwrap_or(u64::MAX)
 }
 
 impl Host {
     /// The application of a flow has written another chunk, which may be sent.
     #[cold]
-    pub(super) fn write(&mut self, flow: u32, cx: &mut Context<'_>) {
+    pub(super) fn on_application_write(&mut self, flow: u32, cx: &mut Context<'_>) {
         let Some(&index) = self.sender_of_flow.get(&flow) else {
             return;
         };
@@ -35,10 +35,12 @@ impl Host {
             return; // stopped, or all there is
         }
         let mss = self.shared.transports[connection.transport as usize].profile.mss;
-        let chunks = written_after(cx.now - connection.opened, rate, mss);
+        let chunks = chunks_written_by(cx.now - connection.opened, rate, mss);
         connection.written = chunks.min(connection.total.into()) as u32;
         if connection.written < connection.total {
-            let next = connection.opened.saturating_add(time_of(chunks + 1, rate, mss));
+            let next = connection
+                .opened
+                .saturating_add(write_time(chunks + 1, rate, mss));
             cx.set_timer(next, timer_key(TimerKind::Write, flow));
         }
         connection.check_all_subflows = true;
@@ -56,9 +58,9 @@ mod tests {
         for rate in [10_000, 50_000_000, 3_333_333_333, 100_000_000_000_000] {
             let rate = Rate(rate);
             for chunks in [1, 2, 7, 100_000] {
-                let time = time_of(chunks, rate, 1_460);
-                assert!(written_after(time, rate, 1_460) >= chunks);
-                assert!(written_after(time - 1, rate, 1_460) < chunks);
+                let time = write_time(chunks, rate, 1_460);
+                assert!(chunks_written_by(time, rate, 1_460) >= chunks);
+                assert!(chunks_written_by(time - 1, rate, 1_460) < chunks);
             }
         }
     }
@@ -66,6 +68,6 @@ mod tests {
     /// 1,250 bytes at 10 Mbps take a millisecond.
     #[test]
     fn the_time_is_that_of_the_bits() {
-        assert_eq!(time_of(3, Rate(10_000_000), 1_250), 3_000_000_000);
+        assert_eq!(write_time(3, Rate(10_000_000), 1_250), 3_000_000_000);
     }
 }

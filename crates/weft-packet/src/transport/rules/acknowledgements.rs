@@ -21,7 +21,7 @@ fn every_nth_segment_is_acknowledged() {
         (2, 16, 4, &[1, 2, 3, 4]),
     ];
     for (ack_every, quick_acks, segments, expected) in table {
-        let mut wire = Wire::of(20.0, segments);
+        let mut wire = TestConnection::of(20.0, segments);
         wire.profile.ack_every = ack_every;
         wire.profile.quick_acks = quick_acks;
         let run = wire.run(100 * MS, pass);
@@ -40,7 +40,7 @@ fn every_nth_segment_is_acknowledged() {
 #[test]
 fn a_delayed_acknowledgement_is_sent_by_its_timer() {
     for timeout in [40 * MS, 3 * MS] {
-        let mut wire = Wire::of(1.0, 5);
+        let mut wire = TestConnection::of(1.0, 5);
         wire.profile.ack_every = 2;
         wire.profile.delayed_ack_timeout = Time(timeout);
         let run = wire.run(1_000 * MS, pass);
@@ -57,7 +57,7 @@ fn a_delayed_acknowledgement_is_sent_by_its_timer() {
 /// The second segment in time stops the timer, and the next lone one starts it anew.
 #[test]
 fn the_timer_runs_from_the_first_unacknowledged_segment() {
-    let mut wire = Wire::of(3.0, 300);
+    let mut wire = TestConnection::of(3.0, 300);
     wire.profile.ack_every = 2;
     let run = wire.run(10_000 * MS, pass);
     let between = 2 * DELAY + serialisation(1514) + serialisation(66);
@@ -82,7 +82,7 @@ fn the_timer_runs_from_the_first_unacknowledged_segment() {
 #[test]
 fn segments_out_of_order_are_acknowledged_at_once() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
-        let mut wire = Wire::of(8.0, 8).recovering_by(recovery);
+        let mut wire = TestConnection::of(8.0, 8).recovering_by(recovery);
         wire.profile.ack_every = 3;
         wire.profile.dupack_threshold = 4;
         let run = wire.run(1_000 * MS, |seen| {
@@ -111,7 +111,7 @@ fn segments_out_of_order_are_acknowledged_at_once() {
 /// What arrives twice is acknowledged at once and counted once.
 #[test]
 fn duplicates_are_acknowledged_at_once() {
-    let mut wire = Wire::of(4.0, 4);
+    let mut wire = TestConnection::of(4.0, 4);
     wire.profile.ack_every = 2;
     let run = wire.run(1_000 * MS, |seen| match seen.kind {
         Kind::Ack if seen.nth < 2 => Fate::Drop,
@@ -127,7 +127,7 @@ fn duplicates_are_acknowledged_at_once() {
 /// A segment that is only late times out too; its copy and itself count as one.
 #[test]
 fn a_late_segment_counts_once() {
-    let run = Wire::of(4.0, 20).run(3_000 * MS, |seen| {
+    let run = TestConnection::of(4.0, 20).run(3_000 * MS, |seen| {
         let late = seen.kind == Kind::Data && seen.packet.chunk == 19 && seen.again == 0;
         if late { Fate::Late(250 * MS) } else { Fate::Pass }
     });
@@ -140,7 +140,7 @@ fn a_late_segment_counts_once() {
 /// A later acknowledgement makes up for lost ones.
 #[test]
 fn acknowledgements_are_cumulative() {
-    let run = Wire::of(10.0, 500).run(1_000 * MS, |seen| match seen.kind {
+    let run = TestConnection::of(10.0, 500).run(1_000 * MS, |seen| match seen.kind {
         Kind::Ack if seen.nth % 3 != 2 && seen.nth < 490 => Fate::Drop,
         _ => Fate::Pass,
     });
@@ -165,10 +165,10 @@ proptest! {
         confirmed_joins in any::<bool>(),
     ) {
         let delays: Vec<u64> = delays.into_iter().map(|delay| delay * DELAY / 4).collect();
-        let mut wire = Wire {
+        let mut wire = TestConnection {
             subflows: delays.len() as u32,
             delays: delays.clone(),
-            ..Wire::of(f64::from(cwnd), segments)
+            ..TestConnection::of(f64::from(cwnd), segments)
         };
         let Profile { ack_every: every, quick_acks: quick, .. } = &mut wire.profile;
         (*every, *quick) = (ack_every, quick_acks);
@@ -198,7 +198,7 @@ proptest! {
 #[test]
 fn acknowledgements_are_quick_after_a_pause() {
     for (quick_acks, delayed) in [(4, false), (0, true)] {
-        let mut wire = Wire::of(4.0, 40);
+        let mut wire = TestConnection::of(4.0, 40);
         wire.profile.ack_every = 2;
         wire.profile.quick_acks = quick_acks;
         wire.profile.recovery = Recovery::Sack;

@@ -3,18 +3,18 @@
 use super::*;
 
 /// A wire with paths of these delays and a subflow on each.
-fn on_paths(delays: &[u64], cc: Algorithm) -> Wire {
-    Wire {
+fn on_paths(delays: &[u64], cc: Algorithm) -> TestConnection {
+    TestConnection {
         subflows: delays.len() as u32,
         delays: delays.to_vec(),
         cc,
-        ..Wire::new()
+        ..TestConnection::new()
     }
 }
 
 /// New data by subflow, in the order in which the sender sent it.
 fn scheduled(run: &Run, delays: &[u64]) -> Vec<u32> {
-    let mut data: Vec<&Seen> = run.data().into_iter().filter(|seen| seen.again == 0).collect();
+    let mut data: Vec<&ObservedPacket> = run.data().into_iter().filter(|seen| seen.again == 0).collect();
     data.sort_by_key(|seen| seen.time - delays[seen.subflow as usize]);
     data.sort_by_key(|seen| seen.packet.chunk);
     data.iter().map(|seen| seen.subflow).collect()
@@ -33,7 +33,8 @@ fn joins_follow_subflow_0_within_their_delay() {
         wire.seed = seed;
         let run = wire.run(3 * MS, pass);
         for s in 0..5 {
-            let packets: Vec<&Seen> = run.all().into_iter().filter(|seen| seen.subflow == s).collect();
+            let packets: Vec<&ObservedPacket> =
+                run.all().into_iter().filter(|seen| seen.subflow == s).collect();
             let kinds: Vec<Kind> = packets.iter().map(|seen| seen.kind).take(3).collect();
             assert_eq!(kinds, [Kind::Syn, Kind::SynAck, Kind::Data]);
             let opened = packets[0].time - DELAY - serialisation(66);
@@ -208,7 +209,7 @@ fn linux_holds_as_much_as_the_subflows_buffers_do() {
     for (bursts, allowed) in [(0, 72..=123), (1, 247..=423)] {
         let mut wire = on_paths(
             &[DELAY, 200 * DELAY],
-            Script::steady(10.0).ahead(bursts).algorithm(),
+            Script::steady(10.0).with_extra_bursts(bursts).algorithm(),
         );
         wire.scheduler = Scheduler::Linux;
         wire.bytes = Some(8_000 * 1448);
@@ -300,7 +301,7 @@ fn data_of_a_dead_subflow_is_reinjected() {
 /// A connection of one subflow has nobody to give its data to.
 #[test]
 fn a_single_subflow_reinjects_nothing() {
-    let run = Wire::of(5.0, 20).run(3_000 * MS, |seen| {
+    let run = TestConnection::of(5.0, 20).run(3_000 * MS, |seen| {
         let lost = seen.kind == Kind::Data && seen.packet.chunk >= 15 && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });
@@ -399,7 +400,7 @@ fn suppression_is_obeyed() {
 #[test]
 fn a_bulk_flow_stops() {
     let stop = 500 * US;
-    let mut wire = Wire::new();
+    let mut wire = TestConnection::new();
     wire.stop = Some(stop);
     let mut last = None;
     let run = wire.run(1_000 * MS, move |seen| {
@@ -463,7 +464,7 @@ fn sizes_are_exact() {
 #[test]
 fn a_window_of_two_and_a_half_lets_two_packets_go() {
     for (cwnd, packets) in [(1.0, 1), (1.99, 1), (2.0, 2), (2.5, 2), (3.0, 3)] {
-        let mut wire = Wire::new();
+        let mut wire = TestConnection::new();
         wire.cc = Script::steady(cwnd).algorithm();
         // Until just before the first acknowledgement returns.
         let run = wire.run(

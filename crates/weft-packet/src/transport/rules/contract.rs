@@ -18,7 +18,7 @@ fn acks(script: &Script) -> Vec<Ack> {
 fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
     for recovery in [Recovery::NewReno, Recovery::Rack] {
         let script = Script::steady(10.0).echoing(Echo::Dctcp);
-        let mut wire = Wire::of(10.0, 60).recovering_by(recovery);
+        let mut wire = TestConnection::of(10.0, 60).recovering_by(recovery);
         wire.cc = script.algorithm();
         let run = wire.run(1_000 * MS, |seen| match (seen.kind, seen.packet.chunk) {
             _ if seen.again > 0 => Fate::Pass,
@@ -51,7 +51,7 @@ fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
 #[test]
 fn an_acknowledgement_brings_its_time_and_its_sample() {
     let script = Script::steady(1.0);
-    let mut wire = Wire::of(1.0, 3);
+    let mut wire = TestConnection::of(1.0, 3);
     wire.cc = script.algorithm();
     let (syn, full) = (
         round_trip(wire.profile.ack_size, &wire.profile),
@@ -68,7 +68,7 @@ fn an_acknowledgement_brings_its_time_and_its_sample() {
 #[test]
 fn an_unused_window_may_not_grow() {
     let script = Script::steady(10.0);
-    let mut wire = Wire::of(10.0, 4);
+    let mut wire = TestConnection::of(10.0, 4);
     wire.cc = script.algorithm();
     wire.run(100 * MS, pass);
     assert_eq!(acks(&script).len(), 4);
@@ -87,7 +87,7 @@ fn suppression_at_an_acknowledgement_begins_and_ends_there() {
             w[1].active = !(from..to).contains(&ack.now);
         }
     });
-    let mut wire = Wire::new();
+    let mut wire = TestConnection::new();
     (wire.subflows, wire.delays, wire.cc) = (2, vec![DELAY; 2], script.algorithm());
     let run = wire.run(2 * MS, pass);
     let events = script.events();

@@ -9,7 +9,7 @@ use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, CWR, ECE, ECT, PROTECTED};
 const MORE: u64 = 200;
 
 /// A rule that marks the segments that `marked` says, by number.
-fn mark(marked: impl Fn(u32) -> bool + Send) -> impl FnMut(&Seen) -> Fate + Send {
+fn mark(marked: impl Fn(u32) -> bool + Send) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     move |seen| {
         if seen.kind == Kind::Data && seen.again == 0 && marked(seen.packet.chunk) {
             Fate::Mark
@@ -20,9 +20,9 @@ fn mark(marked: impl Fn(u32) -> bool + Send) -> impl FnMut(&Seen) -> Fate + Send
 }
 
 /// A wire whose window may grow at every acknowledgement.
-fn echoing(echo: Echo, cwnd: f64, segments: u64) -> (Wire, Script) {
+fn echoing(echo: Echo, cwnd: f64, segments: u64) -> (TestConnection, Script) {
     let script = Script::steady(cwnd).echoing(echo);
-    let mut wire = Wire::of(cwnd, segments);
+    let mut wire = TestConnection::of(cwnd, segments);
     wire.cc = script.algorithm();
     wire.profile.grow_after_mark = true;
     (wire, script)
@@ -189,7 +189,7 @@ fn growth_after_a_mark_is_the_profiles_choice() {
 fn a_mark_that_is_not_heeded_changes_nothing_but_the_count() {
     let run = |deaf: bool, marked: u32| {
         let (mut wire, script) = echoing(Echo::Dctcp, 10.0, 60);
-        let script = if deaf { script.deaf() } else { script };
+        let script = if deaf { script.ignoring_marks() } else { script };
         wire.cc = script.algorithm();
         wire.profile.grow_after_mark = false;
         wire.run(100 * MS, mark(move |chunk| marked > 0 && chunk == 20));
@@ -346,7 +346,7 @@ fn a_protected_handshake_is_only_the_handshake() {
 /// What duplicates report is counted, too.
 #[test]
 fn marks_behind_a_hole_are_counted() {
-    let mut wire = Wire::of(10.0, 100);
+    let mut wire = TestConnection::of(10.0, 100);
     wire.cc = Algorithm::build("dctcp", &[]).unwrap();
     let mut rule = mark(|chunk| (20..26).contains(&chunk));
     let run = wire.run(1_000 * MS, move |seen| {

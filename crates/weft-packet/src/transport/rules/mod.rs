@@ -67,7 +67,7 @@ enum Kind {
 
 /// A packet that passed a middle box.
 #[derive(Clone, Debug)]
-struct Seen {
+struct ObservedPacket {
     /// When it arrived there, in picoseconds.
     time: u64,
     kind: Kind,
@@ -91,15 +91,15 @@ enum Fate {
 }
 
 /// What a test does to packets.
-type Rule = Arc<Mutex<dyn FnMut(&Seen) -> Fate + Send>>;
+type Rule = Arc<Mutex<dyn FnMut(&ObservedPacket) -> Fate + Send>>;
 
 /// A rule that touches nothing.
-fn pass(_: &Seen) -> Fate {
+fn pass(_: &ObservedPacket) -> Fate {
     Fate::Pass
 }
 
 /// A rule that holds all data that passes from a time on for so long, and then lets it go in order.
-fn stalled(from: u64, by: u64) -> impl FnMut(&Seen) -> Fate + Send {
+fn stalled(from: u64, by: u64) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     move |seen| {
         if seen.kind == Kind::Data && (from..from + by).contains(&seen.time) {
             Fate::Late(from + by - seen.time)
@@ -109,18 +109,18 @@ fn stalled(from: u64, by: u64) -> impl FnMut(&Seen) -> Fate + Send {
     }
 }
 
-struct Middle {
+struct Middlebox {
     rule: Rule,
     /// To the sender, to the receiver.
     ways: [Route; 2],
-    seen: Vec<Seen>,
+    seen: Vec<ObservedPacket>,
     /// Packets that are late.
     held: VecDeque<(u64, Packet)>,
     counts: HashMap<(Kind, u32), u32>,
     copies: HashMap<(u32, u32), u32>,
 }
 
-impl Middle {
+impl Middlebox {
     fn new(rule: Rule, hops: HopBits) -> Self {
         Self {
             rule,
@@ -150,7 +150,7 @@ impl Middle {
             *copies += 1;
         }
         let count = self.counts.entry((kind, subflow)).or_default();
-        let seen = Seen {
+        let seen = ObservedPacket {
             time: packet.time,
             kind,
             subflow,
@@ -175,16 +175,16 @@ impl Middle {
 }
 
 /// A host, or a middle box.
-enum Place {
+enum TestNode {
     Host(Box<Host>),
-    Middle(Middle),
+    Middlebox(Middlebox),
 }
 
-impl Endpoint for Place {
+impl Endpoint for TestNode {
     fn on_packet(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         match self {
             Self::Host(host) => host.on_packet(packet, cx),
-            Self::Middle(middle) => match middle.see(packet) {
+            Self::Middlebox(middle) => match middle.see(packet) {
                 Fate::Pass => middle.forward(packet, cx),
                 Fate::Drop => {}
                 Fate::Mark => middle.forward(
@@ -205,7 +205,7 @@ impl Endpoint for Place {
     fn on_timer(&mut self, key: u64, cx: &mut Context<'_>) {
         match self {
             Self::Host(host) => host.on_timer(key, cx),
-            Self::Middle(middle) => {
+            Self::Middlebox(middle) => {
                 let due = middle.held.iter().position(|&(time, _)| time == cx.now);
                 if let Some((_, packet)) = due.and_then(|i| middle.held.remove(i)) {
                     middle.forward(&packet, cx);
@@ -265,7 +265,7 @@ fn parallel(delays: &[u64]) -> Fabric {
 }
 
 /// One connection over the wire, from time 0.
-struct Wire {
+struct TestConnection {
     profile: Profile,
     cc: Algorithm,
     subflows: u32,
@@ -282,7 +282,7 @@ struct Wire {
     offload: Offload,
 }
 
-impl Wire {
+impl TestConnection {
     /// One subflow with a constant window of ten packets, each packet acknowledged at once, bulk. What RFCs leave to the sender's
     /// choice is off: a test of it switches it on.
     fn new() -> Self {
@@ -327,13 +327,13 @@ impl Wire {
     }
 
     /// Runs with a rule until a time.
-    fn run(self, until: u64, rule: impl FnMut(&Seen) -> Fate + Send + 'static) -> Run {
+    fn run(self, until: u64, rule: impl FnMut(&ObservedPacket) -> Fate + Send + 'static) -> Run {
         let mut run = self.start(rule);
         run.until(until);
         run
     }
 
-    fn start(self, rule: impl FnMut(&Seen) -> Fate + Send + 'static) -> Run {
+    fn start(self, rule: impl FnMut(&ObservedPacket) -> Fate + Send + 'static) -> Run {
         let profile = self.profile.clone();
         let fabric = parallel(&self.delays);
         let config = EngineConfig {
@@ -381,8 +381,8 @@ impl Wire {
         });
         let rule: Rule = Arc::new(Mutex::new(rule));
         let mut engine = Engine::new(&shared.fabric, &config, |host| match host {
-            0 | 1 => Place::Host(Box::new(Host::new(Arc::clone(&shared), host))),
-            _ => Place::Middle(Middle::new(Arc::clone(&rule), shared.hops)),
+            0 | 1 => TestNode::Host(Box::new(Host::new(Arc::clone(&shared), host))),
+            _ => TestNode::Middlebox(Middlebox::new(Arc::clone(&rule), shared.hops)),
         });
         engine.set_timer(0, 0, 0, timer_key(TimerKind::Start, 0));
         if let Some(stop) = self.stop {
@@ -398,7 +398,7 @@ impl Wire {
 
 /// A run of a [`Wire`].
 struct Run {
-    engine: Engine<Place>,
+    engine: Engine<TestNode>,
     profile: Profile,
     paths: u32,
 }
@@ -410,8 +410,8 @@ impl Run {
 
     fn host(&self, host: u32) -> &Host {
         match self.engine.endpoint(host) {
-            Place::Host(host) => host,
-            Place::Middle(_) => unreachable!("hosts are 0 and 1"),
+            TestNode::Host(host) => host,
+            TestNode::Middlebox(_) => unreachable!("hosts are 0 and 1"),
         }
     }
 
@@ -435,26 +435,26 @@ impl Run {
     }
 
     /// All packets of all paths in order of time.
-    fn all(&self) -> Vec<&Seen> {
-        let mut all: Vec<&Seen> = (0..self.paths)
+    fn all(&self) -> Vec<&ObservedPacket> {
+        let mut all: Vec<&ObservedPacket> = (0..self.paths)
             .flat_map(|path| match self.engine.endpoint(2 + path) {
-                Place::Middle(middle) => &middle.seen,
-                Place::Host(_) => unreachable!("middle boxes are 2 and on"),
+                TestNode::Middlebox(middle) => &middle.seen,
+                TestNode::Host(_) => unreachable!("middle boxes are 2 and on"),
             })
             .collect();
         all.sort_by_key(|seen| seen.time);
         all
     }
 
-    fn of(&self, kind: Kind) -> Vec<&Seen> {
+    fn of(&self, kind: Kind) -> Vec<&ObservedPacket> {
         self.all().into_iter().filter(|seen| seen.kind == kind).collect()
     }
 
-    fn data(&self) -> Vec<&Seen> {
+    fn data(&self) -> Vec<&ObservedPacket> {
         self.of(Kind::Data)
     }
 
-    fn acks(&self) -> Vec<&Seen> {
+    fn acks(&self) -> Vec<&ObservedPacket> {
         self.of(Kind::Ack)
     }
 

@@ -20,7 +20,7 @@ fn segments_in_a_row_are_acknowledged_once() {
         (0, 1, 3, &[1, 2, 3]),
     ];
     for (gro, ack_every, segments, expected) in table {
-        let mut wire = Wire::of(100.0, segments);
+        let mut wire = TestConnection::of(100.0, segments);
         wire.profile.ack_every = ack_every;
         wire.offload.gro = Time(gro);
         let run = wire.run(100 * MS, pass);
@@ -33,7 +33,7 @@ fn segments_in_a_row_are_acknowledged_once() {
 #[test]
 fn a_gap_ends_the_row() {
     let gro = 3 * US;
-    let mut wire = Wire::of(100.0, 14);
+    let mut wire = TestConnection::of(100.0, 14);
     wire.profile.ack_every = 2;
     wire.offload.gro = Time(gro);
     let run = wire.run(100 * MS, |seen| match (seen.kind, seen.nth) {
@@ -45,7 +45,7 @@ fn a_gap_ends_the_row() {
     let (data, acks) = (run.data(), run.acks());
     let way = 2 * DELAY + serialisation(1514) + serialisation(66);
     assert_eq!(acks[0].time - data[7].time, way + gro);
-    let mut wire = Wire::of(1.0, 3);
+    let mut wire = TestConnection::of(1.0, 3);
     wire.profile.ack_every = 2;
     wire.offload.gro = Time(gro);
     let run = wire.run(1_000 * MS, pass);
@@ -55,7 +55,7 @@ fn a_gap_ends_the_row() {
 /// RFC 8257, section 3.2: what has another mark is not merged with what came before.
 #[test]
 fn a_mark_ends_the_row() {
-    let mut wire = Wire::of(100.0, 20);
+    let mut wire = TestConnection::of(100.0, 20);
     wire.cc = Script::steady(100.0).echoing(Echo::Dctcp).algorithm();
     wire.profile.ack_every = 2;
     wire.offload.gro = Time(3 * US);
@@ -73,7 +73,7 @@ fn a_mark_ends_the_row() {
 #[test]
 fn data_leaves_in_bursts_of_a_third_of_the_window() {
     let bursts = |tso| {
-        let mut wire = Wire::of(12.0, 600);
+        let mut wire = TestConnection::of(12.0, 600);
         wire.offload.tso = tso;
         let run = wire.run(100 * MS, |seen| match (seen.kind, seen.nth) {
             // The first window is spread over the round trip.
@@ -102,7 +102,7 @@ fn data_leaves_in_bursts_of_a_third_of_the_window() {
 #[test]
 fn what_is_lost_is_repaired() {
     for gro in [0, 5 * US] {
-        let mut wire = Wire::of(20.0, 300);
+        let mut wire = TestConnection::of(20.0, 300);
         wire.profile.ack_every = 2;
         wire.offload = Offload {
             tso: true,

@@ -13,7 +13,7 @@ fn gaps(run: &Run) -> Vec<u64> {
 #[test]
 fn packets_leave_at_two_windows_a_round_trip_and_then_at_one_fifth_more_than_one() {
     for (ssthresh, gain) in [(f64::INFINITY, 2.0), (10.0, 1.2)] {
-        let mut wire = Wire::of(10.0, 200);
+        let mut wire = TestConnection::of(10.0, 200);
         wire.profile.pacing = true;
         wire.profile.initial_ssthresh = ssthresh;
         let run = wire.run(100 * MS, pass);
@@ -40,7 +40,7 @@ fn packets_leave_at_two_windows_a_round_trip_and_then_at_one_fifth_more_than_one
 #[test]
 fn a_rate_that_is_asked_for_is_kept() {
     for pacing in [false, true] {
-        let mut wire = Wire::of(20.0, 200);
+        let mut wire = TestConnection::of(20.0, 200);
         wire.cc = Script::steady(20.0).paced(100_000.0).algorithm();
         wire.profile.pacing = pacing;
         let run = wire.run(100 * MS, pass);
@@ -56,7 +56,7 @@ fn a_rate_that_is_asked_for_is_kept() {
 /// A loss is repaired at the same pace, and nobody waits for ever.
 #[test]
 fn what_is_lost_goes_again_at_the_same_pace() {
-    let mut wire = Wire::of(20.0, 200);
+    let mut wire = TestConnection::of(20.0, 200);
     wire.cc = Script::steady(20.0).paced(100_000.0).algorithm();
     let run = wire.run(1_000 * MS, |seen| {
         let lost = seen.kind == Kind::Data && (40..50).contains(&seen.nth) && seen.again == 0;

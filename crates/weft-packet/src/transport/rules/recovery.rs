@@ -6,7 +6,7 @@ use super::*;
 const ALL: [Recovery; 3] = [Recovery::NewReno, Recovery::Sack, Recovery::Rack];
 
 /// Drops the given chunks the first time they pass.
-fn lose(chunks: &'static [u32]) -> impl FnMut(&Seen) -> Fate + Send {
+fn lose(chunks: &'static [u32]) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     move |seen| {
         let lost = seen.kind == Kind::Data && seen.again == 0 && chunks.contains(&seen.packet.chunk);
         if lost { Fate::Drop } else { Fate::Pass }
@@ -17,7 +17,7 @@ fn lose(chunks: &'static [u32]) -> impl FnMut(&Seen) -> Fate + Send {
 fn duplicates_before_resending(run: &Run, chunk: u32) -> usize {
     let seq = chunk * 1448;
     let resent = run.times_of(chunk)[1] - DELAY - serialisation(1514);
-    let reached = |seen: &&Seen| seen.time + DELAY + serialisation(66) <= resent;
+    let reached = |seen: &&ObservedPacket| seen.time + DELAY + serialisation(66) <= resent;
     let acks = run.acks().into_iter().filter(|seen| seen.packet.seq == seq);
     // The first of them is no duplicate: it acknowledged the segment before.
     acks.filter(reached).count() - 1
@@ -30,7 +30,7 @@ fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
     for recovery in ALL {
         for threshold in [1, 2, 3, 5] {
             for after in [threshold - 1, threshold, threshold + 2] {
-                let mut wire = Wire::of(20.0, u64::from(4 + after)).recovering_by(recovery);
+                let mut wire = TestConnection::of(20.0, u64::from(4 + after)).recovering_by(recovery);
                 wire.profile.dupack_threshold = threshold;
                 let run = wire.run(1_000 * MS, lose(&[3]));
                 let what =
@@ -60,7 +60,7 @@ fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
 fn an_episode_is_told_once_and_ends_when_all_is_acknowledged() {
     for recovery in ALL {
         let script = Script::steady(20.0);
-        let mut wire = Wire::of(20.0, 200).recovering_by(recovery);
+        let mut wire = TestConnection::of(20.0, 200).recovering_by(recovery);
         wire.cc = script.algorithm();
         let run = wire.run(1_000 * MS, lose(&[30, 32, 33, 37, 100]));
         assert_eq!(
@@ -82,7 +82,7 @@ fn an_episode_is_told_once_and_ends_when_all_is_acknowledged() {
 #[test]
 fn newreno_repairs_a_hole_a_round_trip_and_sack_all_at_once() {
     for recovery in ALL {
-        let run = Wire::of(20.0, 60)
+        let run = TestConnection::of(20.0, 60)
             .recovering_by(recovery)
             .run(1_000 * MS, lose(&[20, 23, 26, 29]));
         let resent: Vec<u64> = [20, 23, 26, 29].map(|chunk| run.times_of(chunk)[1]).to_vec();
@@ -110,7 +110,7 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
     for recovery in ALL {
         let off = if recovery == Recovery::NewReno { 0 } else { 2 };
         for (limited_transmit, expected) in [(true, 2), (false, off)] {
-            let mut wire = Wire::of(8.0, 100).recovering_by(recovery);
+            let mut wire = TestConnection::of(8.0, 100).recovering_by(recovery);
             wire.profile.limited_transmit = limited_transmit;
             let run = wire.run(1_000 * MS, lose(&[20]));
             // New data between the last acknowledgement before the hole and the retransmission.
@@ -134,7 +134,7 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
 fn recovery_keeps_to_the_window() {
     for recovery in ALL {
         let window = 20;
-        let run = Wire::of(f64::from(window), 400)
+        let run = TestConnection::of(f64::from(window), 400)
             .recovering_by(recovery)
             .run(1_000 * MS, lose(&[100, 103, 104, 200]));
         // Sent minus delivered or lost, as the wire sees it: events in order of time at the sender.
@@ -170,7 +170,7 @@ fn recovery_keeps_to_the_window() {
 #[test]
 fn a_lost_retransmission_times_out_but_with_rack() {
     for (recovery, timeouts) in [(Recovery::NewReno, 1), (Recovery::Sack, 1), (Recovery::Rack, 0)] {
-        let run = Wire::of(20.0, 200)
+        let run = TestConnection::of(20.0, 200)
             .recovering_by(recovery)
             .run(1_000 * MS, |seen| {
                 let lost = seen.kind == Kind::Data && seen.packet.chunk == 40 && seen.again < 2;
@@ -196,12 +196,12 @@ fn a_lost_retransmission_times_out_but_with_rack() {
 fn only_what_was_lost_is_sent_again() {
     for recovery in ALL {
         let mut losses = 0;
-        let run = Wire::of(15.0, 3_000)
+        let run = TestConnection::of(15.0, 3_000)
             .recovering_by(recovery)
             .run(5_000 * MS, |_| Fate::Pass);
         losses += run.subflow(0).stats.retransmitted;
         assert_eq!(losses, 0);
-        let run = Wire::of(15.0, 3_000)
+        let run = TestConnection::of(15.0, 3_000)
             .recovering_by(recovery)
             .run(5_000 * MS, |seen| {
                 // About one in forty, and never twice.
@@ -233,7 +233,7 @@ fn periodic_losses_give_the_square_root_law() {
     for recovery in ALL {
         for ack_every in [1, 2] {
             for n in [100, 400, 1600] {
-                let mut wire = Wire::new().recovering_by(recovery);
+                let mut wire = TestConnection::new().recovering_by(recovery);
                 wire.profile.ack_every = ack_every;
                 let law = (1.5 * f64::from(n)).sqrt();
                 wire.cc = reno(&mut wire.profile, law.floor());
@@ -265,7 +265,7 @@ fn periodic_losses_give_the_square_root_law() {
 #[test]
 fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
     for recovery in ALL {
-        let mut wire = Wire::of(20.0, 60).recovering_by(recovery);
+        let mut wire = TestConnection::of(20.0, 60).recovering_by(recovery);
         wire.cc = reno(&mut wire.profile, 20.0);
         wire.profile.initial_ssthresh = f64::INFINITY;
         // The retransmission is lost too, so that all else of the window is held when the timer expires.
@@ -297,7 +297,7 @@ fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
 fn nothing_is_sampled_across_a_repair() {
     for recovery in ALL {
         for lost in [1, 4] {
-            let mut wire = Wire::of(8.0, 80).recovering_by(recovery);
+            let mut wire = TestConnection::of(8.0, 80).recovering_by(recovery);
             wire.cc = reno(&mut wire.profile, 8.0);
             let run = wire.run(3_000 * MS, move |seen| match (seen.kind, seen.packet.chunk) {
                 (Kind::Data, 30) if seen.again < lost => Fate::Drop,
@@ -315,7 +315,7 @@ fn nothing_is_sampled_across_a_repair() {
 #[test]
 fn duplicates_after_a_timeout_start_nothing() {
     for recovery in ALL {
-        let mut wire = Wire::of(12.0, 300).recovering_by(recovery);
+        let mut wire = TestConnection::of(12.0, 300).recovering_by(recovery);
         wire.cc = reno(&mut wire.profile, 12.0);
         let run = wire.run(3_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
@@ -337,7 +337,7 @@ fn duplicates_after_a_timeout_start_nothing() {
 fn a_repeated_timeout_is_told_as_such() {
     for recovery in ALL {
         let script = Script::steady(4.0);
-        let mut wire = Wire::of(4.0, 40).recovering_by(recovery);
+        let mut wire = TestConnection::of(4.0, 40).recovering_by(recovery);
         wire.cc = script.algorithm();
         let run = wire.run(20_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
@@ -365,7 +365,7 @@ fn the_window_is_reduced_bit_by_bit() {
             Event::FastRetransmit(_) => w[0].cwnd = 10.0,
             _ => {}
         });
-        let mut wire = Wire::of(20.0, 200);
+        let mut wire = TestConnection::of(20.0, 200);
         wire.cc = script.algorithm();
         wire.profile.proportional_rate_reduction = proportional;
         let run = wire.run(1_000 * MS, lose(&[60]));

@@ -63,13 +63,13 @@ impl Script {
     }
 
     /// Heeds no mark.
-    pub fn deaf(mut self) -> Self {
+    pub fn ignoring_marks(mut self) -> Self {
         self.deaf = true;
         self
     }
 
     /// Has room for so many bursts beyond two windows.
-    pub fn ahead(mut self, bursts: u32) -> Self {
+    pub fn with_extra_bursts(mut self, bursts: u32) -> Self {
         self.ahead = bursts;
         self
     }

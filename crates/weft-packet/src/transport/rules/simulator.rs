@@ -4,15 +4,15 @@
 use super::*;
 
 /// Two subflows of that profile, their windows shut until both are established, then of two packets: chunks go 0, 1, 0, 1.
-fn two_subflows(chunks: u64) -> Wire {
+fn two_subflows(chunks: u64) -> TestConnection {
     let profile = Profile::amp_2019();
-    Wire {
+    TestConnection {
         bytes: Some(chunks * u64::from(profile.mss)),
         profile,
         cc: open_together(2, 2.0),
         subflows: 2,
         delays: vec![DELAY; 2],
-        ..Wire::new()
+        ..TestConnection::new()
     }
 }
 
@@ -27,7 +27,7 @@ fn handshakes_may_be_whole() {
         assert!(run.finished());
         for subflow in 0..2 {
             let packets = run.all().into_iter().filter(|seen| seen.subflow == subflow);
-            let bare: Vec<&Seen> = packets.filter(|seen| seen.kind == Kind::Bare).collect();
+            let bare: Vec<&ObservedPacket> = packets.filter(|seen| seen.kind == Kind::Bare).collect();
             assert_eq!(bare.len(), if full_handshakes { 4 } else { 0 });
             if full_handshakes {
                 assert!(bare.iter().all(|seen| seen.packet.size == 42));

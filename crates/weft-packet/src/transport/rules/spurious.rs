@@ -28,7 +28,7 @@ fn a_spurious_timeout_is_undone() {
     ] {
         let what = format!("{recovery:?}, timestamps {timestamps}, F-RTO {forward_rto}");
         let script = halving();
-        let mut wire = Wire::of(10.0, 300).recovering_by(recovery);
+        let mut wire = TestConnection::of(10.0, 300).recovering_by(recovery);
         wire.cc = script.algorithm();
         wire.profile.timestamps = timestamps;
         wire.profile.forward_rto = forward_rto;
@@ -52,7 +52,7 @@ fn a_spurious_timeout_is_undone() {
 fn a_real_loss_is_not_undone() {
     for (timestamps, forward_rto) in [(true, false), (false, true), (true, true)] {
         let script = halving();
-        let mut wire = Wire::of(10.0, 300);
+        let mut wire = TestConnection::of(10.0, 300);
         wire.cc = script.algorithm();
         wire.profile.timestamps = timestamps;
         wire.profile.forward_rto = forward_rto;
@@ -76,7 +76,7 @@ fn a_real_loss_is_not_undone() {
 /// With no new data to try, the conventional recovery goes on (step 2b).
 #[test]
 fn without_new_data_retransmission_goes_on() {
-    let mut wire = Wire::of(10.0, 40);
+    let mut wire = TestConnection::of(10.0, 40);
     wire.profile.forward_rto = true;
     let run = wire.run(3_000 * MS, |seen| {
         match (seen.kind, seen.packet.chunk, seen.again) {
@@ -92,7 +92,7 @@ fn without_new_data_retransmission_goes_on() {
 #[test]
 fn a_fast_retransmit_in_vain_is_undone() {
     let script = halving();
-    let mut wire = Wire::of(10.0, 300);
+    let mut wire = TestConnection::of(10.0, 300);
     wire.cc = script.algorithm();
     let run = wire.run(3_000 * MS, |seen| {
         match (seen.kind, seen.packet.chunk, seen.again) {
@@ -113,7 +113,7 @@ fn a_fast_retransmit_in_vain_is_undone() {
 #[test]
 fn timestamps_end_a_backoff() {
     for (timestamps, second) in [(true, 200), (false, 800)] {
-        let mut wire = Wire::of(1.0, 4);
+        let mut wire = TestConnection::of(1.0, 4);
         wire.profile.timestamps = timestamps;
         // Chunk 1 is lost twice, chunk 2 once.
         let run = wire.run(20_000 * MS, |seen| {

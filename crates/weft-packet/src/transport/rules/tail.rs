@@ -6,14 +6,14 @@ use super::*;
 const SLACK: u64 = 2 * MS;
 
 /// A wire with probes.
-fn probing(cwnd: f64, segments: u64) -> Wire {
-    let mut wire = Wire::of(cwnd, segments);
+fn probing(cwnd: f64, segments: u64) -> TestConnection {
+    let mut wire = TestConnection::of(cwnd, segments);
     wire.profile.tail_loss_probe = true;
     wire
 }
 
 /// Drops the given chunks the first time they pass.
-fn lose(chunks: std::ops::Range<u32>) -> impl FnMut(&Seen) -> Fate + Send {
+fn lose(chunks: std::ops::Range<u32>) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     move |seen| {
         let lost = seen.kind == Kind::Data && seen.again == 0 && chunks.contains(&seen.packet.chunk);
         if lost { Fate::Drop } else { Fate::Pass }
@@ -103,7 +103,7 @@ fn a_probe_in_vain_is_no_loss() {
 /// minimum RTT, and not before.
 #[test]
 fn one_duplicate_is_enough_after_the_reordering_window() {
-    let run = Wire::of(4.0, 10).run(2_000 * MS, lose(8..9));
+    let run = TestConnection::of(4.0, 10).run(2_000 * MS, lose(8..9));
     let stats = run.subflow(0).stats;
     assert_eq!(
         (stats.timeouts, stats.fast_retransmits, stats.retransmitted),
@@ -125,7 +125,7 @@ fn one_duplicate_is_enough_after_the_reordering_window() {
 #[test]
 fn reordering_seen_once_is_not_taken_for_loss() {
     let late = |by: u64| {
-        move |seen: &Seen| match (seen.kind, seen.packet.chunk % 40) {
+        move |seen: &ObservedPacket| match (seen.kind, seen.packet.chunk % 40) {
             (Kind::Data, 20) if seen.again == 0 => Fate::Late(by),
             _ => Fate::Pass,
         }
@@ -133,7 +133,7 @@ fn reordering_seen_once_is_not_taken_for_loss() {
     for (first, fast_retransmits) in [(2, 0), (8, 10)] {
         // Chunk 20, then 60, 100, ...: those overtaken by eight.
         let [first, then] = [first, 8].map(|segments| late(segments * serialisation(1514)));
-        let run = Wire::of(12.0, 400).run(2_000 * MS, move |seen| {
+        let run = TestConnection::of(12.0, 400).run(2_000 * MS, move |seen| {
             if seen.packet.chunk < 40 {
                 first(seen)
             } else {
@@ -147,7 +147,7 @@ fn reordering_seen_once_is_not_taken_for_loss() {
 }
 
 /// Segments that the application writes so many picoseconds apart, on a wire with probes.
-fn written_every(interval: u64, segments: u64) -> Wire {
+fn written_every(interval: u64, segments: u64) -> TestConnection {
     let mut wire = probing(10.0, segments);
     let bits = u64::from(wire.profile.mss) * 8;
     wire.rate = Some(Rate(bits * 1_000_000_000_000 / interval));

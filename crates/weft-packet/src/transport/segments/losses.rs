@@ -1,6 +1,6 @@
 //! Which of the outstanding segments are taken for lost.
 
-use super::{AMBIGUOUS, LOST, Newest, RESENT, SACKED, Segments};
+use super::{EVER_RETRANSMITTED, LOST, Newest, RETRANSMITTED, SACKED, Segments};
 
 impl Segments {
     /// Takes for lost what was sent before the newest delivered segment and has been under way for longer than its RTT and
@@ -8,11 +8,11 @@ impl Segments {
     ///
     /// Segments sent once were sent in the order of their positions, and those sent again in that of a queue, so that nothing
     /// is looked at twice.
-    pub fn lose_overtaken(&mut self, window: u64, now: u64) -> u64 {
+    pub fn rack_mark_lost(&mut self, window: u64, now: u64) -> u64 {
         let Newest { sent: newest, rtt } = self.newest;
         let patience = rtt.saturating_add(window);
         let mut due = u64::MAX;
-        let mut position = self.judged.max(self.base);
+        let mut position = self.scanned_to.max(self.base);
         let mut undecided = u64::MAX;
         let end = self.end();
         while position < end {
@@ -25,12 +25,12 @@ impl Segments {
                 let overtaken = (segment.sent_at, position) < newest;
                 let out_of_time = segment.sent_at.saturating_add(patience);
                 if overtaken && out_of_time <= now {
-                    self.lose(position);
+                    self.mark_lost(position);
                 } else {
                     if overtaken {
                         due = due.min(out_of_time);
                     }
-                    if segment.flags & AMBIGUOUS == 0 {
+                    if segment.flags & EVER_RETRANSMITTED == 0 {
                         break;
                     }
                     // A probe, or sent again before an undo: what follows may have been sent before it.
@@ -39,10 +39,10 @@ impl Segments {
             }
             position += 1;
         }
-        self.judged = position.min(undecided);
-        while let Some(&(sent_at, position)) = self.again.front() {
+        self.scanned_to = position.min(undecided);
+        while let Some(&(sent_at, position)) = self.retransmit_queue.front() {
             if position >= self.base
-                && self.at(position).flags & RESENT != 0
+                && self.at(position).flags & RETRANSMITTED != 0
                 && self.at(position).sent_at == sent_at
             {
                 if (sent_at, position) >= newest {
@@ -52,20 +52,20 @@ impl Segments {
                     due = due.min(sent_at.saturating_add(patience));
                     break;
                 }
-                self.at(position).flags &= !RESENT;
-                self.resent -= 1;
+                self.at(position).flags &= !RETRANSMITTED;
+                self.retransmitted -= 1;
                 self.next_lost = self.next_lost.min(position);
             }
-            self.again.pop_front();
+            self.retransmit_queue.pop_front();
         }
         due
     }
 
     /// Takes for lost every segment that `threshold` sacked segments have overtaken (RFC 6675, `IsLost`).
-    pub fn judge(&mut self, threshold: u32) {
+    pub fn mark_lost_by_dupthresh(&mut self, threshold: u32) {
         let mut bound = self.sacked_end.max(self.base);
         let mut above = 0;
-        let start = self.judged.max(self.base);
+        let start = self.scanned_to.max(self.base);
         while above < threshold && start < bound {
             bound -= 1;
             above += u32::from(self.at(bound).flags & SACKED != 0);
@@ -75,13 +75,13 @@ impl Segments {
         }
         let mut position = start;
         while position < bound {
-            self.lose(position);
+            self.mark_lost(position);
             position += 1;
         }
-        self.judged = bound;
+        self.scanned_to = bound;
     }
 
-    fn lose(&mut self, position: u64) {
+    fn mark_lost(&mut self, position: u64) {
         let segment = self.at(position);
         if segment.flags & (SACKED | LOST) == 0 {
             segment.flags |= LOST;
@@ -91,27 +91,27 @@ impl Segments {
     }
 
     /// Takes the first segment for lost (third duplicate acknowledgement, partial acknowledgement).
-    pub fn lose_first(&mut self) {
+    pub fn mark_head_lost(&mut self) {
         if self.len > 0 && self.at(self.base).flags & SACKED == 0 {
-            self.lose(self.base);
+            self.mark_lost(self.base);
         }
     }
 
     /// Takes for lost what is not sacked, what was sent again too (timeout): the first segment, and all that were sent until
     /// `since`.
-    pub fn lose_all(&mut self, since: u64) {
-        self.judged = self.end();
+    pub fn mark_all_lost(&mut self, since: u64) {
+        self.scanned_to = self.end();
         let mut position = self.base;
         while position != self.end() {
             let head = position == self.base;
             let segment = self.at(position);
             if segment.flags & SACKED == 0 && (head || segment.sent_at <= since) {
                 let flags = segment.flags;
-                segment.flags = flags & !RESENT | LOST;
+                segment.flags = flags & !RETRANSMITTED | LOST;
                 self.lost += u32::from(flags & LOST == 0);
-                self.resent -= u32::from(flags & RESENT != 0);
+                self.retransmitted -= u32::from(flags & RETRANSMITTED != 0);
             } else if segment.flags & (SACKED | LOST) == 0 {
-                self.judged = self.judged.min(position);
+                self.scanned_to = self.scanned_to.min(position);
             }
             position += 1;
         }
@@ -119,13 +119,13 @@ impl Segments {
     }
 
     /// Takes nothing for lost any more: it was only late.
-    pub fn find_again(&mut self) {
+    pub fn unmark_lost(&mut self) {
         for i in 0..self.len {
             let mask = self.ring.len() - 1;
-            self.ring[(self.head + i) as usize & mask].flags &= !(LOST | RESENT);
+            self.ring[(self.head + i) as usize & mask].flags &= !(LOST | RETRANSMITTED);
         }
-        (self.lost, self.resent) = (0, 0);
-        self.again.clear();
-        self.judged = self.base;
+        (self.lost, self.retransmitted) = (0, 0);
+        self.retransmit_queue.clear();
+        self.scanned_to = self.base;
     }
 }

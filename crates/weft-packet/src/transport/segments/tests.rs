@@ -31,24 +31,24 @@ fn cumulative_acknowledgement_tells_of_the_first_and_the_last() {
 fn three_segments_above_a_hole_make_it_lost() {
     let mut q = queue(6);
     assert_eq!(q.sack(MSS, 3 * MSS, 9, 0).delivered, 2);
-    q.judge(3);
+    q.mark_lost_by_dupthresh(3);
     assert!(!q.any_lost());
     assert_eq!(q.sack(MSS, 4 * MSS, 9, 0).delivered, 1);
-    q.judge(3);
-    assert!(q.any_to_resend());
+    q.mark_lost_by_dupthresh(3);
+    assert!(q.any_to_retransmit());
     // 6 outstanding, 3 sacked, 1 lost.
     assert_eq!(q.pipe(), 2);
-    assert_eq!(q.resend(50).map(|s| s.chunk), Some(0));
+    assert_eq!(q.retransmit(50).map(|s| s.chunk), Some(0));
     assert_eq!(q.pipe(), 3);
-    assert!(q.resend(50).is_none());
+    assert!(q.retransmit(50).is_none());
     // The retransmission gives no sample, and segments that were sacked before count no more.
     assert_eq!(
         q.acknowledge(4 * MSS, 60, 0),
         Acked {
             packets: 4,
             delivered: 1,
-            again: true,
-            head_again: 50,
+            retransmitted: true,
+            head_retransmitted_at: 50,
             ..Acked::default()
         }
     );
@@ -61,13 +61,13 @@ fn two_holes_are_both_found() {
     let mut q = queue(10);
     q.sack(MSS, 2 * MSS, 9, 0);
     q.sack(3 * MSS, 5 * MSS, 9, 0);
-    q.judge(3);
+    q.mark_lost_by_dupthresh(3);
     // Above segment 0: 1, 3, 4. Above segment 2: 3, 4 only.
-    assert_eq!(q.resend(0).map(|s| s.chunk), Some(0));
-    assert!(q.resend(0).is_none());
+    assert_eq!(q.retransmit(0).map(|s| s.chunk), Some(0));
+    assert!(q.retransmit(0).is_none());
     q.sack(3 * MSS, 6 * MSS, 9, 0);
-    q.judge(3);
-    assert_eq!(q.resend(0).map(|s| s.chunk), Some(2));
+    q.mark_lost_by_dupthresh(3);
+    assert_eq!(q.retransmit(0).map(|s| s.chunk), Some(2));
 }
 
 /// RFC 8985, section 6.2, step 5: lost is what was sent before the newest delivered segment and is out for longer than its
@@ -77,14 +77,14 @@ fn what_is_overtaken_is_lost_after_the_window() {
     let mut q = queue(6);
     // Segment 2 took 100.
     q.sack(2 * MSS, 3 * MSS, 102, 0);
-    assert_eq!(q.lose_overtaken(25, 102), 125);
+    assert_eq!(q.rack_mark_lost(25, 102), 125);
     assert!(!q.any_lost());
     // Segment 0 is due, 1 a little later; 3 was sent later than what was delivered.
-    assert_eq!(q.lose_overtaken(25, 125), 126);
-    assert_eq!(q.resend(125).map(|s| s.chunk), Some(0));
-    assert_eq!(q.lose_overtaken(0, 125), u64::MAX);
-    assert_eq!(q.resend(125).map(|s| s.chunk), Some(1));
-    assert!(q.resend(125).is_none());
+    assert_eq!(q.rack_mark_lost(25, 125), 126);
+    assert_eq!(q.retransmit(125).map(|s| s.chunk), Some(0));
+    assert_eq!(q.rack_mark_lost(0, 125), u64::MAX);
+    assert_eq!(q.retransmit(125).map(|s| s.chunk), Some(1));
+    assert!(q.retransmit(125).is_none());
     assert!(!q.reordered());
 }
 
@@ -93,18 +93,18 @@ fn what_is_overtaken_is_lost_after_the_window() {
 fn retransmissions_are_overtaken_in_the_order_of_sending() {
     let mut q = queue(8);
     q.sack(7 * MSS, 8 * MSS, 100, 0);
-    q.lose_overtaken(0, 100);
+    q.rack_mark_lost(0, 100);
     for (now, chunk) in [(100, 0), (110, 1), (120, 2), (130, 3)] {
-        assert_eq!(q.resend(now).map(|s| s.chunk), Some(chunk));
+        assert_eq!(q.retransmit(now).map(|s| s.chunk), Some(chunk));
     }
     // 1 arrives: 0 is lost again, and sent last.
     q.sack(MSS, 2 * MSS, 210, 0);
-    q.lose_overtaken(0, 210);
-    assert_eq!(q.resend(210).map(|s| s.chunk), Some(0));
+    q.rack_mark_lost(0, 210);
+    assert_eq!(q.retransmit(210).map(|s| s.chunk), Some(0));
     // 3 arrives: 2 is lost again, although 0, before it in sequence, was sent later.
     q.sack(3 * MSS, 4 * MSS, 230, 0);
-    assert_eq!(q.lose_overtaken(0, 230), u64::MAX);
-    assert_eq!(q.resend(230).map(|s| s.chunk), Some(2));
+    assert_eq!(q.rack_mark_lost(0, 230), u64::MAX);
+    assert_eq!(q.retransmit(230).map(|s| s.chunk), Some(2));
 }
 
 #[test]
@@ -124,24 +124,24 @@ fn a_hole_filled_by_what_was_sent_once_is_reordering() {
 fn a_timeout_takes_everything_unsacked_for_lost() {
     let mut q = queue(5);
     q.sack(2 * MSS, 3 * MSS, 9, 0);
-    q.lose_all(u64::MAX);
+    q.mark_all_lost(u64::MAX);
     assert_eq!(q.pipe(), 0);
-    let again: Vec<u32> = std::iter::from_fn(|| q.resend(9).map(|s| s.chunk)).collect();
+    let again: Vec<u32> = std::iter::from_fn(|| q.retransmit(9).map(|s| s.chunk)).collect();
     assert_eq!(again, [0, 1, 3, 4]);
     assert_eq!(q.pipe(), 4);
-    q.lose_all(u64::MAX);
-    assert_eq!(q.resend(10).map(|s| s.chunk), Some(0));
+    q.mark_all_lost(u64::MAX);
+    assert_eq!(q.retransmit(10).map(|s| s.chunk), Some(0));
 }
 
 /// RFC 8985, section 6.3: what was sent just now is not taken for lost, but for the first segment.
 #[test]
 fn a_timeout_spares_what_was_sent_just_now() {
     let mut q = queue(5);
-    q.lose_all(2);
+    q.mark_all_lost(2);
     assert_eq!(q.pipe(), 2);
-    let again: Vec<u32> = std::iter::from_fn(|| q.resend(9).map(|s| s.chunk)).collect();
+    let again: Vec<u32> = std::iter::from_fn(|| q.retransmit(9).map(|s| s.chunk)).collect();
     assert_eq!(again, [0, 1, 2]);
-    q.find_again();
+    q.unmark_lost();
     assert_eq!((q.pipe(), q.any_lost()), (5, false));
 }
 
@@ -153,8 +153,8 @@ fn sequence_numbers_wrap() {
         q.push(start.wrapping_add(i * MSS), i, MSS as u16, 0);
     }
     q.sack(start.wrapping_add(2 * MSS), start.wrapping_add(7 * MSS), 9, 0);
-    q.judge(3);
-    let again: Vec<u32> = std::iter::from_fn(|| q.resend(9).map(|s| s.chunk)).collect();
+    q.mark_lost_by_dupthresh(3);
+    let again: Vec<u32> = std::iter::from_fn(|| q.retransmit(9).map(|s| s.chunk)).collect();
     assert_eq!(again, [0, 1]);
     assert_eq!(q.acknowledge(start.wrapping_add(8 * MSS), 9, 0).packets, 8);
     assert_eq!(q.pipe(), 0);
