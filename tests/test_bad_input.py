@@ -162,7 +162,7 @@ NOTHING = {"kind": "graph", "links": [{"a": "a", "b": "s", "rate": "0Gbps"}], **
             {"transports": {"t": {"cc": "amp-fg"}}},
             'transports.t.cc: "amp-fg" has no response function; allowed: "a',
         ),
-        ({"transports": {"t": {"cc": "kernel:amp"}}}, 'transports.t.cc: "kernel:amp" has no response function'),
+        ({"transports": {"t": {"cc": "bpf:amp"}}}, 'transports.t.cc: "bpf:amp" has no response function'),
         ({"probes": [{"kind": "queue", "at": ["s0->r0"]}]}, 'probes[0].kind: "queue", which only packets have'),
         ({"probes": [{"kind": "latency", "flows": [0]}]}, "probes[0]"),
         ({"hosts": {"jitter": "1us"}}, "hosts: "),

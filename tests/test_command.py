@@ -99,7 +99,7 @@ def test_list_shows_what_is_registered_and_documented(tmp_path: Path) -> None:
     assert shown == {group: [it["name"] for it in listings] for group, listings in registry.items()}
     readme = (Path(__file__).parent.parent / "README.md").read_text()
     for group in ("algorithms", "paths", "topologies", "traffic", "controllers", "profiles"):
-        missing = [name for name in shown[group] if not name.startswith("kernel:") and f"`{name}`" not in readme]
+        missing = [name for name in shown[group] if not name.startswith("bpf:") and f"`{name}`" not in readme]
         assert missing == [], f"not in README.md: {group}"
 
 

@@ -130,6 +130,207 @@ class BcubeTopology(Model):
     """
 
 
+class BpfAmpCc(Model):
+    """
+    AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    beta: Annotated[float, Field(ge=2.0, le=1000.0)] = 4.0
+    """
+    a mark cuts the window by 1 / beta
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark or a fast retransmit, in packets
+    """
+    dctcp_cut: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 cuts a subflow that sends alone by DCTCP's alpha / 2, 0 by 1 / beta as in the paper
+    """
+    gamma: Annotated[int, Field(ge=1, le=1000000)] = 2
+    """
+    rounds with all windows at the floor until subflows are suppressed
+    """
+    name: Literal["bpf:amp"] = "bpf:amp"
+    """
+    AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
+    """
+    ssr: Annotated[int, Field(ge=0, le=1)] = 1
+    """
+    0 switches subflow suppression and release off
+    """
+    tau: Annotated[int, Field(ge=1, le=1000000)] = 8
+    """
+    rounds without a mark until suppressed subflows are released
+    """
+
+
+class BpfAmpFgCc(Model):
+    """
+    AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 1
+    """
+    floor of a cut by marks, in packets; 1 waits for delayed acknowledgements
+    """
+    name: Literal["bpf:amp-fg"] = "bpf:amp-fg"
+    """
+    AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)
+    """
+    neighbours: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
+    """
+
+
+class BpfDcmCc(Model):
+    """
+    DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """
+    alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
+    """
+    weight of the newest round in alpha
+    """
+    name: Literal["bpf:dcm"] = "bpf:dcm"
+    """
+    DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
+    """
+    per_ack: Annotated[int, Field(ge=0, le=1)] = 1
+    """
+    1 computes a of equation (1) at every acknowledgement, 0 once a round
+    """
+
+
+class BpfDctcpCc(Model):
+    """
+    DCTCP on each subflow, uncoupled (RFC 8257)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """
+    alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
+    """
+    weight of the newest round in alpha
+    """
+    name: Literal["bpf:dctcp"] = "bpf:dctcp"
+    """
+    DCTCP on each subflow, uncoupled (RFC 8257)
+    """
+
+
+class BpfLiaCc(Model):
+    """
+    LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    beta: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
+    """
+    0: no ECN; otherwise a mark cuts the window by 1 / beta
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    name: Literal["bpf:lia"] = "bpf:lia"
+    """
+    LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
+    """
+    per_ack: Annotated[int, Field(ge=0, le=1)] = 0
+    """
+    1 computes alpha at every acknowledgement, 0 once a round
+    """
+
+
+class BpfWarpCc(Model):
+    """
+    Warp: one DCTCP window for a whole connection, spread over its subflows
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """
+    alpha of a new subflow
+    """
+    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
+    """
+    weight of the newest round in alpha
+    """
+    kappa: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
+    """
+    part of a share that moves away at each round per unit of marks in excess
+    """
+    name: Literal["bpf:warp"] = "bpf:warp"
+    """
+    Warp: one DCTCP window for a whole connection, spread over its subflows
+    """
+    tau: Annotated[int, Field(ge=1, le=1000000)] = 8
+    """
+    rounds in a row with room for one more subflow until it sends again
+    """
+
+
+class BpfXmpCc(Model):
+    """
+    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    beta: Annotated[float, Field(ge=2.0, le=1000.0)] = 4.0
+    """
+    a mark cuts the window by 1 / beta
+    """
+    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
+    """
+    floor of a cut by a mark, in packets
+    """
+    name: Literal["bpf:xmp"] = "bpf:xmp"
+    """
+    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
+    """
+
+
 class ByInterfacePaths(Model):
     """
     Subflow s takes path s, in both directions; the first path follows the last.
@@ -738,207 +939,6 @@ class InTurnPaths(Model):
     name: Literal["in-turn"] = "in-turn"
     """
     the first subflow's path is drawn, further subflows take the next ones; the same number in both directions
-    """
-
-
-class KernelAmpCc(Model):
-    """
-    AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    beta: Annotated[float, Field(ge=2.0, le=1000.0)] = 4.0
-    """
-    a mark cuts the window by 1 / beta
-    """
-    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
-    """
-    floor of a cut by a mark or a fast retransmit, in packets
-    """
-    dctcp_cut: Annotated[int, Field(ge=0, le=1)] = 0
-    """
-    1 cuts a subflow that sends alone by DCTCP's alpha / 2, 0 by 1 / beta as in the paper
-    """
-    gamma: Annotated[int, Field(ge=1, le=1000000)] = 2
-    """
-    rounds with all windows at the floor until subflows are suppressed
-    """
-    name: Literal["kernel:amp"] = "kernel:amp"
-    """
-    AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)
-    """
-    ssr: Annotated[int, Field(ge=0, le=1)] = 1
-    """
-    0 switches subflow suppression and release off
-    """
-    tau: Annotated[int, Field(ge=1, le=1000000)] = 8
-    """
-    rounds without a mark until suppressed subflows are released
-    """
-
-
-class KernelAmpFgCc(Model):
-    """
-    AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 1
-    """
-    floor of a cut by marks, in packets; 1 waits for delayed acknowledgements
-    """
-    name: Literal["kernel:amp-fg"] = "kernel:amp-fg"
-    """
-    AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)
-    """
-    neighbours: Annotated[int, Field(ge=0, le=1)] = 0
-    """
-    1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
-    """
-
-
-class KernelDcmCc(Model):
-    """
-    DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
-    """
-    alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
-    """
-    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
-    """
-    floor of a cut by a mark, in packets
-    """
-    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
-    """
-    weight of the newest round in alpha
-    """
-    name: Literal["kernel:dcm"] = "kernel:dcm"
-    """
-    DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)
-    """
-    per_ack: Annotated[int, Field(ge=0, le=1)] = 1
-    """
-    1 computes a of equation (1) at every acknowledgement, 0 once a round
-    """
-
-
-class KernelDctcpCc(Model):
-    """
-    DCTCP on each subflow, uncoupled (RFC 8257)
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
-    """
-    alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
-    """
-    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
-    """
-    floor of a cut by a mark, in packets
-    """
-    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
-    """
-    weight of the newest round in alpha
-    """
-    name: Literal["kernel:dctcp"] = "kernel:dctcp"
-    """
-    DCTCP on each subflow, uncoupled (RFC 8257)
-    """
-
-
-class KernelLiaCc(Model):
-    """
-    LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    beta: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
-    """
-    0: no ECN; otherwise a mark cuts the window by 1 / beta
-    """
-    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
-    """
-    floor of a cut by a mark, in packets
-    """
-    name: Literal["kernel:lia"] = "kernel:lia"
-    """
-    LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)
-    """
-    per_ack: Annotated[int, Field(ge=0, le=1)] = 0
-    """
-    1 computes alpha at every acknowledgement, 0 once a round
-    """
-
-
-class KernelWarpCc(Model):
-    """
-    Warp: one DCTCP window for a whole connection, spread over its subflows
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    alpha0: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
-    """
-    alpha of a new subflow
-    """
-    g: Annotated[float, Field(ge=0.001, le=1.0)] = 0.0625
-    """
-    weight of the newest round in alpha
-    """
-    kappa: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
-    """
-    part of a share that moves away at each round per unit of marks in excess
-    """
-    name: Literal["kernel:warp"] = "kernel:warp"
-    """
-    Warp: one DCTCP window for a whole connection, spread over its subflows
-    """
-    tau: Annotated[int, Field(ge=1, le=1000000)] = 8
-    """
-    rounds in a row with room for one more subflow until it sends again
-    """
-
-
-class KernelXmpCc(Model):
-    """
-    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    beta: Annotated[float, Field(ge=2.0, le=1000.0)] = 4.0
-    """
-    a mark cuts the window by 1 / beta
-    """
-    cwnd_min: Annotated[int, Field(ge=1, le=100)] = 2
-    """
-    floor of a cut by a mark, in packets
-    """
-    name: Literal["kernel:xmp"] = "kernel:xmp"
-    """
-    XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)
     """
 
 
@@ -2955,13 +2955,13 @@ class Transport(Model):
             "uncoupled",
             "warp",
             "xmp",
-            "kernel:amp",
-            "kernel:amp-fg",
-            "kernel:dcm",
-            "kernel:dctcp",
-            "kernel:lia",
-            "kernel:warp",
-            "kernel:xmp",
+            "bpf:amp",
+            "bpf:amp-fg",
+            "bpf:dcm",
+            "bpf:dctcp",
+            "bpf:lia",
+            "bpf:warp",
+            "bpf:xmp",
         ]
         | AmpCc
         | AmpFgCc
@@ -2976,13 +2976,13 @@ class Transport(Model):
         | UncoupledCc
         | WarpCc
         | XmpCc
-        | KernelAmpCc
-        | KernelAmpFgCc
-        | KernelDcmCc
-        | KernelDctcpCc
-        | KernelLiaCc
-        | KernelWarpCc
-        | KernelXmpCc
+        | BpfAmpCc
+        | BpfAmpFgCc
+        | BpfDcmCc
+        | BpfDctcpCc
+        | BpfLiaCc
+        | BpfWarpCc
+        | BpfXmpCc
         | OwnCc
     )
     """

@@ -1,6 +1,6 @@
 //! The C of the BPF programs, for build scripts.
 //!
-//! `weft-linux` compiles the programs for the kernel, `weft-twin` the algorithms for user space. What each file holds
+//! `weft-linux` compiles the programs for the kernel, `weft-bpf-native` the algorithms for user space. What each file holds
 //! is in this crate's README.
 
 /// The folder of the sources.

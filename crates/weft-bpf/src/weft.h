@@ -52,7 +52,7 @@ struct weft_parameters {
 	__u32 dctcp_cut; /* 0 or 1 */
 	__u32 neighbours; /* 0 or 1 */
 	__u32 kappa;	/* 2^-30 */
-	__u32 rest;	/* us that a subflow of warp rests at least, not an algorithm's: 0 in the twin */
+	__u32 rest;	/* us that a subflow of warp rests at least, not an algorithm's: 0 in the native build */
 	__u32 reserved;
 };
 

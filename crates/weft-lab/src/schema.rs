@@ -196,7 +196,7 @@ fn path_policy(generator: &mut SchemaGenerator, definitions: &mut Map<String, Va
     json!({ "anyOf": choices })
 }
 
-/// `fat-tree` as `FatTree`, `kernel:amp` as `KernelAmp`.
+/// `fat-tree` as `FatTree`, `bpf:amp` as `BpfAmp`.
 fn camel_case(name: &str) -> String {
     name.split(['-', ':'])
         .filter_map(|word| {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use weft_bpf_native::NativeFactory;
 use weft_cc::{Algorithm, Factory};
 use weft_paths::{POLICIES, Policy};
 use weft_run::Scheduler;
 use weft_spec::{Cc, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table};
-use weft_twin::Kernel;
 
 /// A packet scheduler by name.
 pub(crate) struct NamedScheduler {
@@ -97,6 +97,9 @@ fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPoli
     Ok((resolved, *loaded.value))
 }
 
+/// The former prefix of [`weft_bpf_native::PREFIX`], still accepted.
+const FORMER_PREFIX: &str = "kernel:";
+
 /// The algorithm, and its name with all parameters.
 fn congestion_control(spec: &Cc, own: &[Arc<dyn Factory>]) -> Result<(Cc, Algorithm), SpecError> {
     if let Some(factory) = own.iter().find(|factory| factory.name() == spec.name) {
@@ -110,9 +113,13 @@ fn congestion_control(spec: &Cc, own: &[Arc<dyn Factory>]) -> Result<(Cc, Algori
         }
         return Ok((spec.clone(), Algorithm::custom(Arc::clone(factory))));
     }
+    let mut resolved = spec.clone();
+    if let Some(name) = spec.name.strip_prefix(FORMER_PREFIX) {
+        resolved.name = format!("{}{name}", weft_bpf_native::PREFIX);
+    }
+    let spec = resolved.clone();
     let given: Vec<(String, f64)> = spec.parameters.clone().into_iter().collect();
     let algorithm = build(&spec.name, &given).map_err(|error| cc_error(&error, own))?;
-    let mut resolved = spec.clone();
     let named = algorithms().find(|(name, _)| *name == spec.name);
     for parameter in named.map_or(&[][..], |(_, entry)| entry.parameters) {
         resolved
@@ -127,12 +134,12 @@ fn congestion_control(spec: &Cc, own: &[Arc<dyn Factory>]) -> Result<(Cc, Algori
 /// and the algorithm's entry.
 pub(crate) fn algorithms() -> impl Iterator<Item = (&'static str, &'static weft_cc::Entry)> {
     let built_in = Algorithm::BUILT_IN.iter().map(|entry| (entry.name, entry));
-    built_in.chain(Kernel::all())
+    built_in.chain(NativeFactory::all())
 }
 
 fn build(name: &str, given: &[(String, f64)]) -> Result<Algorithm, weft_cc::Error> {
-    if name.starts_with(weft_twin::PREFIX) {
-        Ok(Algorithm::custom(Kernel::factory(name, given)?))
+    if name.starts_with(weft_bpf_native::PREFIX) {
+        Ok(Algorithm::custom(NativeFactory::factory(name, given)?))
     } else {
         Algorithm::build(name, given)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use zerocopy::FromBytes;
 
-use crate::layout;
+use crate::abi;
 use crate::programs::{Error, Name};
 
 /// What has happened.
@@ -110,7 +110,7 @@ impl Events {
 impl Event {
     /// Of what the ring handed over; nothing if it is of no known form.
     fn read(bytes: &[u8]) -> Option<Self> {
-        let (event, _) = layout::Event::read_from_prefix(bytes).ok()?;
+        let (event, _) = abi::Event::read_from_prefix(bytes).ok()?;
         Some(Self {
             kind: match event.kind {
                 1 => Kind::Suppress,

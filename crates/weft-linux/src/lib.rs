@@ -1,7 +1,7 @@
 //! AMP and its family on a stock Linux kernel's MPTCP.
 //!
 //! [`programs`] loads the BPF programs of `weft-bpf` and reads what they keep, [`events`] is what they report at once,
-//! [`layout`] what they share with user space. [`path_manager`] opens subflows and informs the kernel which are
+//! [`abi`] what they share with user space. [`path_manager`] opens subflows and informs the kernel which are
 //! suppressed. [`daemon`] is what joins the two.
 
 pub mod attach;
@@ -18,4 +18,4 @@ pub mod status;
 pub mod testbed;
 
 pub use failure::Failure;
-pub use weft_twin::layout;
+pub use weft_bpf_native::abi;

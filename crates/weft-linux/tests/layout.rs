@@ -1,9 +1,9 @@
 //! User space reads what the programs write: every struct of `weft-bpf`'s `weft.h` is the same on both sides, and so are AMP-FG's
-//! rows, which the twin keeps.
+//! rows, which the native build keeps.
 
 use libbpf_rs::btf::types::{MemberAttr, Struct};
 use libbpf_rs::btf::{Btf, HasSize};
-use weft_linux::layout::mirrored;
+use weft_linux::abi::mirrored;
 use weft_linux::programs::Name;
 
 #[test]

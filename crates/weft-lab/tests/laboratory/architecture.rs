@@ -37,7 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-packet", BELOW_BACKENDS),
     ("weft-flow", BELOW_BACKENDS),
     ("weft-bpf", &[]),
-    ("weft-twin", &["weft-cc", "weft-bpf"]),
+    ("weft-bpf-native", &["weft-cc", "weft-bpf"]),
     (
         "weft-linux",
         // Its program `weftd testbed` is to the laboratory what a backend is, but over the border of a process.
@@ -45,7 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-spec",
             "weft-cc",
             "weft-bpf",
-            "weft-twin",
+            "weft-bpf-native",
             "weft-fabric",
             "weft-traffic",
             "weft-run",
@@ -63,7 +63,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "weft-run",
             "weft-packet",
             "weft-flow",
-            "weft-twin",
+            "weft-bpf-native",
         ],
     ),
     ("weft-py", &["weft-cc", "weft-lab"]),
@@ -267,7 +267,7 @@ fn dependencies_go_along_the_arrows() {
         assert!(forbidden.is_empty(), "{name} must not know {forbidden:?}");
     }
     let found = |from, to| workspace.package(from).known.contains(to);
-    assert!(found("weft-packet", "weft-cc") && found("weft-twin", "weft-bpf"));
+    assert!(found("weft-packet", "weft-cc") && found("weft-bpf-native", "weft-bpf"));
 }
 
 #[test]
@@ -295,20 +295,20 @@ fn nothing_is_read_behind_cargos_back() {
     }
     let header = workspace.package("weft-bpf").folder.join("src/amp.h");
     let lent =
-        |unit: &Unit<'_>| unit.owner.name == "weft-twin" && unit.script && unit.files.contains(&header);
+        |unit: &Unit<'_>| unit.owner.name == "weft-bpf-native" && unit.script && unit.files.contains(&header);
     assert!(
         units.iter().any(lent),
-        "what weft-twin compiles in C is not found"
+        "what weft-bpf-native compiles in C is not found"
     );
 }
 
 #[test]
 fn a_file_of_another_crate_is_foreign() {
     let workspace = Workspace::read();
-    let [twin, cc, bpf] = ["weft-twin", "weft-cc", "weft-bpf"].map(|name| workspace.package(name));
+    let [native, cc, bpf] = ["weft-bpf-native", "weft-cc", "weft-bpf"].map(|name| workspace.package(name));
     let foreign = |script, file: PathBuf| {
         let unit = Unit {
-            owner: twin,
+            owner: native,
             files: [file].into(),
             script,
         };
@@ -319,12 +319,12 @@ fn a_file_of_another_crate_is_foreign() {
     assert!(foreign(false, bpf.folder.join("src/amp.h")));
     assert!(foreign(true, workspace.root.join("docs/linux.md")));
     assert!(!foreign(true, bpf.folder.join("src/amp.h")));
-    assert!(!foreign(false, twin.folder.join("src/lib.rs")));
+    assert!(!foreign(false, native.folder.join("src/lib.rs")));
     assert!(!foreign(true, "/usr/include/stdint.h".into()));
     assert!(!foreign(
         false,
         workspace.root.join("target/debug/build/x/out/y.rs")
     ));
-    let list = "out/a.o: src/twin.c \\\n ../a\\ b.h\n\nsrc/twin.c:\n# env-dep:OUT_DIR=x\n";
-    assert_eq!(listed(list), ["src/twin.c", "../a b.h"]);
+    let list = "out/a.o: src/native.c \\\n ../a\\ b.h\n\nsrc/native.c:\n# env-dep:OUT_DIR=x\n";
+    assert_eq!(listed(list), ["src/native.c", "../a b.h"]);
 }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use weft_bpf_native::abi::PACKET;
+use weft_bpf_native::{NativeAlgorithm, NativeFactory};
 use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Elapsed, Factory, Round, Window};
 use weft_lab::{Experiment, RunOptions};
-use weft_twin::layout::PACKET;
-use weft_twin::{Kernel, Twin};
 
 use crate::experiment::{counts, parse, run_with, table};
 
@@ -80,7 +80,7 @@ struct Compared {
 
 struct Connection {
     ours: Algorithm,
-    kernels: Twin,
+    kernels: NativeAlgorithm,
     w: Vec<Window>,
     compared: Arc<Compared>,
     over: bool,
@@ -94,7 +94,7 @@ impl Factory for Both {
     fn connection(&self) -> Box<dyn CongestionControl + Send> {
         Box::new(Connection {
             ours: Algorithm::build(self.algorithm, &[]).expect("a built-in algorithm"),
-            kernels: Twin::new(&format!("kernel:{}", self.algorithm), &[]).expect("the kernel's"),
+            kernels: NativeAlgorithm::new(&format!("bpf:{}", self.algorithm), &[]).expect("the kernel's"),
             w: Vec::new(),
             compared: Arc::clone(&self.compared),
             over: false,
@@ -206,7 +206,7 @@ impl CongestionControl for Connection {
 
 #[test]
 fn on_traces_of_the_laboratory_the_kernel_has_the_same_windows() {
-    for algorithm in Kernel::all().map(|(_, entry)| entry.name) {
+    for algorithm in NativeFactory::all().map(|(_, entry)| entry.name) {
         let compared = Arc::new(Compared::default());
         let both: Arc<dyn Factory> = Arc::new(Both {
             algorithm,
@@ -239,8 +239,8 @@ fn on_traces_of_the_laboratory_the_kernel_has_the_same_windows() {
 
 #[test]
 fn a_transport_uses_it_by_name_and_gets_nearly_the_same_goodput() {
-    for algorithm in Kernel::all().map(|(_, entry)| entry.name) {
-        let [ours, kernels] = ["", "kernel:"].map(|prefix| {
+    for algorithm in NativeFactory::all().map(|(_, entry)| entry.name) {
+        let [ours, kernels] = ["", "bpf:"].map(|prefix| {
             let cc = format!("transports.multipath.cc={prefix}{algorithm}");
             let run = run_with(&parse(INCAST, &[cc]), RunOptions::default());
             // The flow of the transport in question.
@@ -254,8 +254,10 @@ fn a_transport_uses_it_by_name_and_gets_nearly_the_same_goodput() {
 #[test]
 fn an_unknown_one_is_refused_with_those_there_are() {
     let override_of = |cc: &str| vec![format!("transports.multipath.cc={cc}")];
-    let error = Experiment::parse(INCAST, &override_of("kernel:reno")).unwrap_err();
-    assert!(error.to_string().contains("\"kernel:amp\""), "{error}");
-    let error = Experiment::parse(INCAST, &override_of("{name=\"kernel:amp\", tau=0}")).unwrap_err();
+    let renamed = Experiment::parse(INCAST, &override_of("kernel:amp")).unwrap();
+    assert!(renamed.spec().to_string().contains("\"bpf:amp\""));
+    let error = Experiment::parse(INCAST, &override_of("bpf:reno")).unwrap_err();
+    assert!(error.to_string().contains("\"bpf:amp\""), "{error}");
+    let error = Experiment::parse(INCAST, &override_of("{name=\"bpf:amp\", tau=0}")).unwrap_err();
     assert!(error.to_string().contains("tau"), "{error}");
 }

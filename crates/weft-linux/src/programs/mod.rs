@@ -29,8 +29,8 @@ use std::time::Duration;
 
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
 
+use crate::abi;
 use crate::events::Events;
-use crate::layout;
 
 mod reap;
 mod registration;
@@ -278,7 +278,7 @@ impl Programs {
 
     /// Are the maps that are pinned in a folder, if any are, of this version, with room for so many connections?
     pub fn can_take_over(folder: &Path, room: u32) -> bool {
-        let sizes = [size_of::<layout::Connection>(), 0, size_of::<layout::Totals>()];
+        let sizes = [size_of::<abi::Connection>(), 0, size_of::<abi::Totals>()];
         SHARED.iter().zip(sizes).all(|(name, size)| {
             MapHandle::from_pinned_path(folder.join(name)).map_or(true, |map| {
                 map.value_size() as usize == size && (*name != SHARED[0] || map.max_entries() == room)
@@ -447,7 +447,7 @@ fn restrict(name: Name, operations: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-fn parameters(name: Name, options: &Options) -> Result<layout::Parameters, Error> {
+fn parameters(name: Name, options: &Options) -> Result<abi::Parameters, Error> {
     let given: Vec<(String, f64)> = options
         .parameters
         .iter()
@@ -460,10 +460,10 @@ fn parameters(name: Name, options: &Options) -> Result<layout::Parameters, Error
     {
         return Err(Error::Ecn(*beta));
     }
-    Ok(layout::Parameters {
+    Ok(abi::Parameters {
         bulk: options.bulk,
         rest: u32::try_from(options.rest.as_micros()).unwrap_or(u32::MAX),
-        ..layout::Parameters::new(name.algorithm(), &given)?
+        ..abi::Parameters::new(name.algorithm(), &given)?
     })
 }
 

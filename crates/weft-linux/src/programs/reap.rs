@@ -4,7 +4,7 @@ use libbpf_rs::{MapCore, MapFlags, ProgramInput};
 use zerocopy::IntoBytes;
 
 use super::{ConnectionStats, Error, Programs, Subflow};
-use crate::layout;
+use crate::abi;
 
 /// The program that frees a slot; each algorithm has one, for it has to hear of it.
 const REAP: &str = "weft_reap";
@@ -52,7 +52,7 @@ impl Programs {
         let Some(program) = programs.find(|program| program.name() == REAP) else {
             return Ok(false);
         };
-        let mut lost = layout::Lost {
+        let mut lost = abi::Lost {
             key: connection.key,
             slot: subflow.slot as u32,
             owner: subflow.owner,

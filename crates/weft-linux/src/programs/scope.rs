@@ -10,7 +10,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject};
 use zerocopy::IntoBytes;
 
 use super::Error;
-use crate::layout;
+use crate::abi;
 
 /// A rule. The first one that fits a socket decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Scope {
     object: Object,
     root: PathBuf,
     rules: Vec<Rule>,
-    written: Vec<layout::Rule>,
+    written: Vec<abi::Rule>,
 }
 
 impl Scope {
@@ -119,7 +119,7 @@ fn load() -> Result<Object, Error> {
     object.and_then(OpenObject::load).map_err(wrong)
 }
 
-fn write(object: &Object, rules: &[layout::Rule]) -> Result<(), Error> {
+fn write(object: &Object, rules: &[abi::Rule]) -> Result<(), Error> {
     let map = object.maps().find(|map| map.name() == "rules");
     let map = map.ok_or_else(|| Error::missing(PROGRAM))?;
     let end = EMPTY;
@@ -131,7 +131,7 @@ fn write(object: &Object, rules: &[layout::Rule]) -> Result<(), Error> {
 }
 
 /// With the numbers that cgroups have now.
-fn resolve(root: &Path, rules: &[Rule]) -> Vec<layout::Rule> {
+fn resolve(root: &Path, rules: &[Rule]) -> Vec<abi::Rule> {
     let number =
         |cgroup: &String| fs::metadata(root.join(cgroup)).map_or(NO_CGROUP, |metadata| metadata.ino());
     rules
@@ -145,7 +145,7 @@ fn resolve(root: &Path, rules: &[Rule]) -> Vec<layout::Rule> {
             let length = rule.algorithm.len().min(algorithm.len() - 1);
             algorithm[..length].copy_from_slice(&rule.algorithm.as_bytes()[..length]);
             let word = |i: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| network[4 * i + byte]));
-            layout::Rule {
+            abi::Rule {
                 cgroup: rule.cgroup.as_ref().map_or(0, number),
                 network: [0, 1, 2, 3].map(word),
                 bits,
@@ -184,7 +184,7 @@ const PROGRAM: &str = "weft_scope";
 const HANDOVER: &str = "handover_scope";
 /// Of no cgroup.
 const NO_CGROUP: u64 = u64::MAX;
-const EMPTY: layout::Rule = layout::Rule {
+const EMPTY: abi::Rule = abi::Rule {
     cgroup: 0,
     network: [0; 4],
     bits: 0,

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use zerocopy::FromBytes;
 
 use super::Name;
+use crate::abi::{self, PACKET, SUBFLOWS};
 use crate::events::address;
-use crate::layout::{self, PACKET, SUBFLOWS};
 
 /// One connection: MPTCP's, or a TCP socket's, which has one subflow.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +100,7 @@ pub struct Totals {
 
 impl ConnectionStats {
     pub(super) fn read(key: &[u8], bytes: &[u8]) -> Option<Self> {
-        let c = layout::Connection::read_from_bytes(bytes).ok()?;
+        let c = abi::Connection::read_from_bytes(bytes).ok()?;
         let algorithm = Name::of_number(c.algorithm)?;
         let subflows: Vec<Subflow> = (0..SUBFLOWS)
             .filter(|s| c.open & 1 << s != 0)
@@ -123,7 +123,7 @@ impl ConnectionStats {
 }
 
 impl Subflow {
-    fn read(c: &layout::Connection, algorithm: Name, s: usize) -> Self {
+    fn read(c: &abi::Connection, algorithm: Name, s: usize) -> Self {
         /// The scale of `DCTCP_ALPHA`, `AMP_FG_ALPHA` and `WARP_ALPHA`.
         const ALPHA: f64 = 1_073_741_824.0;
         /// `TCP_INFINITE_SSTHRESH`.
@@ -166,7 +166,7 @@ impl Subflow {
 
 impl Totals {
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let totals = layout::Totals::read_from_bytes(bytes).ok()?;
+        let totals = abi::Totals::read_from_bytes(bytes).ok()?;
         Some(Self {
             connections: totals.connections,
             subflows: totals.subflows,

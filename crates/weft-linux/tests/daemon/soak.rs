@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
-use weft_linux::layout::Connection;
+use weft_linux::abi::Connection;
 use weft_linux::path_manager::{Namespace, Seen, census, sockets};
 
 use crate::entries::entries;

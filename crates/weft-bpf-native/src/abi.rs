@@ -10,7 +10,7 @@ pub const PACKET: f64 = 16_777_216.0;
 
 /// A struct: its name in C, its size in bytes and its fields in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mirrored {
+pub struct MirroredStruct {
     /// In C.
     pub name: &'static str,
     /// In bytes.
@@ -41,8 +41,8 @@ macro_rules! mirrors {
         )+
 
         /// The structs as they are here, for a comparison with the header's own type information.
-        pub fn mirrored() -> Vec<Mirrored> {
-            vec![$(Mirrored {
+        pub fn mirrored() -> Vec<MirroredStruct> {
+            vec![$(MirroredStruct {
                 name: $c,
                 size: size_of::<$name>(),
                 fields: vec![$(Field {

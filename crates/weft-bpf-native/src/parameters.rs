@@ -2,7 +2,7 @@
 
 use weft_cc::{Algorithm, Error};
 
-use crate::layout::{PACKET, Parameters};
+use crate::abi::{PACKET, Parameters};
 
 impl Parameters {
     /// Those of `weft-cc`'s `algorithm`; what is not given has its default there. `bulk` and `rest`, which are no algorithm's, are 0.

@@ -2,13 +2,13 @@
 
 fn main() {
     println!("cargo::rerun-if-changed={}", weft_bpf::SOURCES);
-    println!("cargo::rerun-if-changed=src/twin.c");
+    println!("cargo::rerun-if-changed=src/native.c");
     cc::Build::new()
-        .file("src/twin.c")
+        .file("src/native.c")
         .include(weft_bpf::SOURCES)
         .opt_level(2)
         .flags(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
         // What was read stands beside the object, for the test of the architecture.
         .flag("-MMD")
-        .compile("weft_twin");
+        .compile("weft_bpf_native");
 }

@@ -6,12 +6,12 @@
 //! tie.
 //!
 //! Warp's windows are whole packets, given out by shares that are no whole numbers. The shares have to agree within [`TOLERANCE`], throughout;
-//! where whole packets differ although they do, rounding must have decided ([`Pair::apportioned_by_rounding`]). Then the twin's windows are
+//! where whole packets differ although they do, rounding must have decided ([`Pair::apportioned_by_rounding`]). Then the windows of the native build are
 //! set to `weft-cc`'s, and the sequence goes on.
 
+use weft_bpf_native::NativeAlgorithm;
+use weft_bpf_native::abi::PACKET;
 use weft_cc::{Ack, Algorithm, CongestionControl, Elapsed, Round, Window};
-use weft_twin::Twin;
-use weft_twin::layout::PACKET;
 
 /// Relative; windows below one packet do not occur.
 pub const TOLERANCE: f64 = 1e-5;
@@ -26,7 +26,7 @@ pub enum End {
 
 pub struct Pair {
     ours: Algorithm,
-    kernels: Twin,
+    kernels: NativeAlgorithm,
     w: Vec<Window>,
     kernel: Vec<Window>,
     whole: bool,
@@ -45,10 +45,10 @@ const SHARE: usize = 0;
 
 impl Pair {
     pub fn new(name: &str, parameters: &[(String, f64)]) -> Self {
-        let algorithm = name.trim_start_matches("kernel:");
+        let algorithm = name.trim_start_matches("bpf:");
         Self {
             ours: Algorithm::build(algorithm, parameters).expect("allowed parameters"),
-            kernels: Twin::new(name, parameters).expect("allowed parameters"),
+            kernels: NativeAlgorithm::new(name, parameters).expect("allowed parameters"),
             w: Vec::new(),
             kernel: Vec::new(),
             whole: matches!(algorithm, "amp" | "xmp"),

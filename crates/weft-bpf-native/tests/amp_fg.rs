@@ -2,8 +2,8 @@
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use weft_bpf_native::NativeAlgorithm;
 use weft_cc::{Ack, CongestionControl, Round, Window};
-use weft_twin::Twin;
 
 /// Powers are within 2^-30, and alpha is rounded to that.
 const ERROR: f64 = 1.0 / (1 << 29) as f64;
@@ -12,7 +12,7 @@ const ALL_KEPT: usize = 1024;
 
 /// A subflow of the kernel's AMP-FG.
 struct Subflow {
-    twin: Twin,
+    native: NativeAlgorithm,
     w: Vec<Window>,
     before: Vec<bool>,
 }
@@ -20,14 +20,14 @@ struct Subflow {
 impl Subflow {
     fn open() -> Self {
         let mut subflow = Self {
-            twin: Twin::new("kernel:amp-fg", &[]).expect("it exists"),
+            native: NativeAlgorithm::new("bpf:amp-fg", &[]).expect("it exists"),
             w: vec![Window {
                 established: true,
                 ..Window::new(10.0, 10.0)
             }],
             before: Vec::new(),
         };
-        subflow.twin.on_open(&mut subflow.w, 0);
+        subflow.native.on_open(&mut subflow.w, 0);
         subflow
     }
 
@@ -40,10 +40,10 @@ impl Subflow {
                 marked: if piece[0] { acked } else { 0 },
                 ..Ack::default()
             };
-            self.twin.on_ack(&mut self.w, 0, ack);
+            self.native.on_ack(&mut self.w, 0, ack);
         }
-        self.twin.on_round(&mut self.w, 0, Round::default());
-        let alpha = self.twin.connection().w[0].slot[0] as f64 / f64::from(1 << 30);
+        self.native.on_round(&mut self.w, 0, Round::default());
+        let alpha = self.native.connection().w[0].slot[0] as f64 / f64::from(1 << 30);
         let exact = equations(&self.before, &marks);
         self.before = marks;
         (alpha, exact)

@@ -1,13 +1,13 @@
-//! The twin against `weft-cc`, event by event.
+//! Compares the native build of the BPF programs with `weft-cc`, event by event.
 
 mod pair;
 
 use pair::{End, Pair};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use weft_bpf_native::NativeFactory;
+use weft_bpf_native::abi::SUBFLOWS;
 use weft_cc::{Ack, Algorithm, Allowed, Round};
-use weft_twin::Kernel;
-use weft_twin::layout::SUBFLOWS;
 
 /// 140,000 random sequences, 20,000 of each algorithm.
 const SEQUENCES: u64 = 20_000;
@@ -18,7 +18,7 @@ const SETTLED: u64 = 100;
 
 #[test]
 fn random_sequences_of_events_give_the_same_windows() {
-    for (name, entry) in Kernel::all() {
+    for (name, entry) in NativeFactory::all() {
         let (mut ties, mut events, mut settled, mut worst) = (0, 0, 0, 0.0_f64);
         for seed in 0..SEQUENCES {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -39,7 +39,7 @@ fn random_sequences_of_events_give_the_same_windows() {
             worst = worst.max(pair.worst);
         }
         println!("{name}: {events} events, {ties} of {SEQUENCES} sequences ended at a tie");
-        if name == "kernel:warp" {
+        if name == "bpf:warp" {
             println!("{name}: shares differ by {worst:e} at most; {settled} times rounding gave out packets");
         }
         assert!(
@@ -129,14 +129,16 @@ fn step(pair: &mut Pair, random: &mut impl Rng) -> Result<(), End> {
 
 #[test]
 fn every_algorithm_that_the_kernel_has_is_weft_ccs() {
-    let names: Vec<_> = Kernel::all().map(|(name, entry)| (name, entry.name)).collect();
+    let names: Vec<_> = NativeFactory::all()
+        .map(|(name, entry)| (name, entry.name))
+        .collect();
     assert_eq!(names.len(), 7);
     for (name, algorithm) in names {
         assert_eq!(name, format!("kernel:{algorithm}"));
-        assert!(Kernel::factory(name, &[]).is_ok());
+        assert!(NativeFactory::factory(name, &[]).is_ok());
         assert!(Algorithm::build(algorithm, &[]).is_ok());
     }
-    assert!(Kernel::factory("kernel:reno", &[]).is_err());
-    assert!(Kernel::factory("amp", &[]).is_err());
-    assert!(Kernel::factory("kernel:amp", &[("gamma".to_owned(), 0.0)]).is_err());
+    assert!(NativeFactory::factory("bpf:reno", &[]).is_err());
+    assert!(NativeFactory::factory("amp", &[]).is_err());
+    assert!(NativeFactory::factory("bpf:amp", &[("gamma".to_owned(), 0.0)]).is_err());
 }

@@ -1,11 +1,10 @@
-//! The twin of the kernel's congestion control: the very C of the BPF programs (`weft-bpf`), compiled for
-//! user space, behind `weft-cc`'s contract.
+//! The congestion control of the BPF programs (`weft-bpf`), compiled natively, behind `weft-cc`'s contract.
 //!
-//! So it can be compared with `weft-cc` event by event, and used in the packet simulator as `cc =
-//! "kernel:amp"`. What the kernel does and the algorithm does not is missing here: the timing of events, the
-//! detection of idle subflows, and the echo of marks.
+//! Tests compare it with `weft-cc` event by event, and the packet level runs it as `cc = "bpf:amp"`. It lacks
+//! what the kernel does and the algorithm does not: the timing of events, the detection of idle subflows, and
+//! the echo of marks.
 
-pub mod layout;
+pub mod abi;
 mod parameters;
 
 use std::sync::Arc;
@@ -13,20 +12,20 @@ use std::sync::Arc;
 use weft_cc::reno::Reno;
 use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Entry, Error, Factory, Round};
 
-use layout::{Connection, PACKET, Parameters, Rows, SUBFLOWS, Window};
+use abi::{Connection, PACKET, Parameters, Rows, SUBFLOWS, Window};
 
-/// What a spec writes in front of an algorithm's name.
-pub const PREFIX: &str = "kernel:";
+/// The prefix of an algorithm's name in a spec.
+pub const PREFIX: &str = "bpf:";
 
 /// `enum weft_algorithm`, and what a spec calls each.
 const ALGORITHMS: [(&str, u32); 7] = [
-    ("kernel:amp", 1),
-    ("kernel:amp-fg", AMP_FG),
-    ("kernel:dcm", 2),
-    ("kernel:dctcp", 3),
-    ("kernel:lia", 4),
-    ("kernel:warp", WARP),
-    ("kernel:xmp", 5),
+    ("bpf:amp", 1),
+    ("bpf:amp-fg", AMP_FG),
+    ("bpf:dcm", 2),
+    ("bpf:dctcp", 3),
+    ("bpf:lia", 4),
+    ("bpf:warp", WARP),
+    ("bpf:xmp", 5),
 ];
 
 /// `WEFT_AMP_FG`, the only one with rows.
@@ -38,10 +37,10 @@ const WARP: u32 = 7;
 #[allow(unsafe_code, reason = "C is called through here and nowhere else")]
 mod ffi {
     use super::AMP_FG;
-    use super::layout::{Connection, Parameters, Rows, SUBFLOWS};
+    use super::abi::{Connection, Parameters, Rows, SUBFLOWS};
 
     unsafe extern "C" {
-        fn weft_twin_event(
+        fn weft_native_event(
             algorithm: u32,
             c: *mut Connection,
             rows: *mut Rows,
@@ -51,14 +50,14 @@ mod ffi {
             acked: u32,
             marked: u32,
         );
-        fn weft_twin_heeds_mark(algorithm: u32, c: *const Connection, s: u32) -> u32;
+        fn weft_native_reacts_to_mark(algorithm: u32, c: *const Connection, s: u32) -> u32;
     }
 
     /// Does a mark on subflow `s`, below [`SUBFLOWS`], cut windows?
     pub(super) fn heeds_mark(algorithm: u32, connection: &Connection, s: usize) -> bool {
         assert!(s < SUBFLOWS);
         // SAFETY: as in `event`; C only reads.
-        unsafe { weft_twin_heeds_mark(algorithm, connection, s as u32) != 0 }
+        unsafe { weft_native_reacts_to_mark(algorithm, connection, s as u32) != 0 }
     }
 
     /// One event of subflow `s`, below [`SUBFLOWS`].
@@ -78,18 +77,18 @@ mod ffi {
         // are borrowed for the call; C indexes windows and, of AMP-FG, rows with `s` and `initial`, which are in
         // bounds, and with loops of its own up to SUBFLOWS; it masks positions within a row; it keeps no pointer.
         unsafe {
-            weft_twin_event(
+            weft_native_event(
                 algorithm, connection, rows, parameters, event, s as u32, acked, marked,
             );
         }
     }
 }
 
-/// One connection of the kernel's congestion control.
+/// The congestion control of one connection, in the C of the BPF programs.
 ///
 /// A connection's subflows beyond the eighth get Reno, as in the kernel.
 #[derive(Clone, Debug)]
-pub struct Twin {
+pub struct NativeAlgorithm {
     algorithm: u32,
     echo: Echo,
     bursts_ahead: u32,
@@ -101,7 +100,7 @@ pub struct Twin {
     now: u64,
 }
 
-/// Events in the order of `enum twin_event`.
+/// Events in the order of `enum native_event`.
 #[derive(Clone, Copy)]
 enum Event {
     Open,
@@ -115,8 +114,8 @@ enum Event {
     Delivered,
 }
 
-impl Twin {
-    /// A fresh connection's state of `kernel:NAME`.
+impl NativeAlgorithm {
+    /// A fresh connection's state of `bpf:NAME`.
     ///
     /// # Errors
     /// Those of [`Algorithm::build`] for the algorithm behind the name.
@@ -207,7 +206,7 @@ fn fixed(packets: f64) -> u64 {
     (packets * PACKET).round() as u64
 }
 
-impl CongestionControl for Twin {
+impl CongestionControl for NativeAlgorithm {
     /// Stock Linux echoes each mark or none.
     fn echo(&self) -> Echo {
         match self.echo {
@@ -290,14 +289,14 @@ impl CongestionControl for Twin {
     }
 }
 
-/// Makes [`Twin`]s: what a laboratory runs as `cc = "kernel:NAME"`.
+/// Makes a [`NativeAlgorithm`] for each connection of a transport with `cc = "bpf:NAME"`.
 #[derive(Clone, Debug)]
-pub struct Kernel {
+pub struct NativeFactory {
     name: &'static str,
-    fresh: Twin,
+    fresh: NativeAlgorithm,
 }
 
-impl Kernel {
+impl NativeFactory {
     /// All there are: name, and the entry of the algorithm behind it.
     pub fn all() -> impl Iterator<Item = (&'static str, &'static Entry)> {
         ALGORITHMS.iter().filter_map(|(name, _)| {
@@ -308,21 +307,21 @@ impl Kernel {
         })
     }
 
-    /// The factory of `kernel:NAME` with these parameters.
+    /// The factory of `bpf:NAME` with these parameters.
     ///
     /// # Errors
     /// Those of [`Algorithm::build`] for the algorithm behind the name.
     pub fn factory(name: &str, given: &[(String, f64)]) -> Result<Arc<dyn Factory>, Error> {
-        let fresh = Twin::new(name, given)?;
+        let fresh = NativeAlgorithm::new(name, given)?;
         let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
         Ok(Arc::new(Self {
-            name: known.map_or("kernel", |(name, _)| *name),
+            name: known.map_or("bpf", |(name, _)| *name),
             fresh,
         }))
     }
 }
 
-impl Factory for Kernel {
+impl Factory for NativeFactory {
     fn name(&self) -> &str {
         self.name
     }

@@ -10,10 +10,10 @@
 #include "warp.h"
 #include "xmp.h"
 
-/* The numbers that lib.rs gives weft-cc's events. */
-enum twin_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE, DELIVERED };
+/* The events of weft-cc, numbered as in lib.rs. */
+enum native_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE, DELIVERED };
 
-#define TWIN(name)                                                                                            \
+#define ALGORITHM(name)                                                                                            \
 	static void name##_event(struct weft_connection *c, const struct weft_parameters *p, __u32 event, __u32 s, \
 				 __u32 acked, __u32 marked)                                                   \
 	{                                                                                                     \
@@ -42,13 +42,13 @@ enum twin_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE, DELIV
 		}                                                                                             \
 	}
 
-TWIN(amp)
-TWIN(amp_fg)
-TWIN(dcm)
-TWIN(dctcp)
-TWIN(lia)
-TWIN(warp)
-TWIN(xmp)
+ALGORITHM(amp)
+ALGORITHM(amp_fg)
+ALGORITHM(dcm)
+ALGORITHM(dctcp)
+ALGORITHM(lia)
+ALGORITHM(warp)
+ALGORITHM(xmp)
 
 /* What the programs do with the rows beside those events. */
 static void rows_event(struct amp_fg_rows *rows, struct weft_window *w, const struct weft_parameters *p, __u32 event,
@@ -68,7 +68,7 @@ static void rows_event(struct amp_fg_rows *rows, struct weft_window *w, const st
 }
 
 /* Does a mark on subflow s cut windows? */
-__u32 weft_twin_heeds_mark(__u32 algorithm, const struct weft_connection *c, __u32 s)
+__u32 weft_native_reacts_to_mark(__u32 algorithm, const struct weft_connection *c, __u32 s)
 {
 	return algorithm != WEFT_WARP || warp_heeds_mark(c, s);
 }
@@ -76,7 +76,7 @@ __u32 weft_twin_heeds_mark(__u32 algorithm, const struct weft_connection *c, __u
 /* The event of subflow s of a connection with this algorithm; then what the kernel does before it uses the window. `rows` are
  * those of all its subflows, where the algorithm has such.
  */
-void weft_twin_event(__u32 algorithm, struct weft_connection *c, struct amp_fg_rows *rows, const struct weft_parameters *p,
+void weft_native_event(__u32 algorithm, struct weft_connection *c, struct amp_fg_rows *rows, const struct weft_parameters *p,
 		     __u32 event, __u32 s, __u32 acked, __u32 marked)
 {
 	switch (algorithm) {
