@@ -54,7 +54,7 @@ mod ffi {
     }
 
     /// Does a mark on subflow `s`, below [`SUBFLOWS`], cut windows?
-    pub(super) fn heeds_mark(algorithm: u32, connection: &Connection, s: usize) -> bool {
+    pub(super) fn reacts_to_mark(algorithm: u32, connection: &Connection, s: usize) -> bool {
         assert!(s < SUBFLOWS);
         // SAFETY: as in `event`; C only reads.
         unsafe { weft_native_reacts_to_mark(algorithm, connection, s as u32) != 0 }
@@ -91,7 +91,7 @@ mod ffi {
 pub struct NativeAlgorithm {
     algorithm: u32,
     echo: Echo,
-    bursts_ahead: u32,
+    extra_sndbuf_bursts: u32,
     parameters: Parameters,
     connection: Box<Connection>,
     /// AMP-FG's, one for each subflow; none of the others.
@@ -132,7 +132,7 @@ impl NativeAlgorithm {
         Ok(Self {
             algorithm: *number,
             echo: simulated.echo(),
-            bursts_ahead: simulated.bursts_ahead(),
+            extra_sndbuf_bursts: simulated.extra_sndbuf_bursts(),
             parameters: Parameters::new(algorithm, given)?,
             connection: Box::new(zerocopy::FromZeros::new_zeroed()),
             rows: if *number == AMP_FG {
@@ -239,12 +239,12 @@ impl CongestionControl for NativeAlgorithm {
         }
     }
 
-    fn heeds_mark(&self, s: usize) -> bool {
-        s >= SUBFLOWS || ffi::heeds_mark(self.algorithm, &self.connection, s)
+    fn reacts_to_mark(&self, s: usize) -> bool {
+        s >= SUBFLOWS || ffi::reacts_to_mark(self.algorithm, &self.connection, s)
     }
 
-    fn bursts_ahead(&self) -> u32 {
-        self.bursts_ahead
+    fn extra_sndbuf_bursts(&self) -> u32 {
+        self.extra_sndbuf_bursts
     }
 
     fn on_mark(&mut self, w: &mut [weft_cc::Window], s: usize) {

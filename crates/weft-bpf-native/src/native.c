@@ -70,7 +70,7 @@ static void rows_event(struct amp_fg_rows *rows, struct weft_window *w, const st
 /* Does a mark on subflow s cut windows? */
 __u32 weft_native_reacts_to_mark(__u32 algorithm, const struct weft_connection *c, __u32 s)
 {
-	return algorithm != WEFT_WARP || warp_heeds_mark(c, s);
+	return algorithm != WEFT_WARP || warp_reacts_to_mark(c, s);
 }
 
 /* The event of subflow s of a connection with this algorithm; then what the kernel does before it uses the window. `rows` are

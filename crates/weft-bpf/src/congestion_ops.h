@@ -8,7 +8,7 @@
  *   ALGORITHM_ECN    1 if it asks for ECN
  *   ALGORITHM_ACTIVE 1 if it suppresses and releases subflows
  *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and rest and wake one by one; ALGORITHM_on_undo then takes back a
- *                    loss, ALGORITHM_heeds_mark says whether a mark cuts, ALGORITHM_hear is called for all that is delivered, and the
+ *                    loss, ALGORITHM_reacts_to_mark says whether a mark cuts, ALGORITHM_hear is called for all that is delivered, and the
  *                    send buffers of MPTCP's subflows have room for a burst of its packet scheduler beyond two windows
  *   ALGORITHM_ROWS   1 if it has ALGORITHM_rows for each subflow, with ALGORITHM_rows_ack and ALGORITHM_rows_round
  *
@@ -34,7 +34,7 @@
 #define ALGORITHM_SHARES 0
 #endif
 #if ALGORITHM_SHARES
-#define HEEDS_MARK WEFT_PASTE(ALGORITHM, _heeds_mark)
+#define HEEDS_MARK WEFT_PASTE(ALGORITHM, _reacts_to_mark)
 #else
 #define HEEDS_MARK(c, s) 1
 #endif

@@ -455,7 +455,7 @@ static inline int warp_after_all_heard(const struct weft_connection *c, __u64 cu
 }
 
 /* Does a mark on s cut windows? */
-static inline int warp_heeds_mark(const struct weft_connection *c, __u32 s)
+static inline int warp_reacts_to_mark(const struct weft_connection *c, __u32 s)
 {
 	return warp_after_all_heard(c, c->cut, s);
 }

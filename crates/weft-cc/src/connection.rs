@@ -117,14 +117,14 @@ pub trait CongestionControl {
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack);
     /// Does a mark on `s` in the acknowledgement last reported cut windows? If it does not, [`on_mark`](Self::on_mark) is not called,
     /// and no window of that mark begins in which others are not heeded and `s` may not grow.
-    fn heeds_mark(&self, s: usize) -> bool {
+    fn reacts_to_mark(&self, s: usize) -> bool {
         let _ = s;
         true
     }
     /// Bursts of Linux's packet scheduler that a subflow's send buffer has room for beyond the two windows of every other
     /// (`sndbuf_expand`). A subflow keeps the connection's data that its window has no room for; where many have small windows, the
     /// rest of the connection stands still until it has sent them.
-    fn bursts_ahead(&self) -> u32 {
+    fn extra_sndbuf_bursts(&self) -> u32 {
         0
     }
     /// First mark of a window: at most one call until everything in flight at that moment is acknowledged.
@@ -153,7 +153,7 @@ pub trait CongestionControl {
     /// after every other event in any case. After these events it looks only if this returns true, because
     /// that costs a look at all windows per packet. User-defined algorithms ([`Custom`](crate::Custom)) are
     /// always checked.
-    fn suppresses_within_rounds(&self) -> bool {
+    fn may_suppress_on_ack(&self) -> bool {
         false
     }
     /// Its response function, if it has one. Without it a model of flows cannot run the algorithm.

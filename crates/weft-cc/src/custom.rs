@@ -91,15 +91,19 @@ impl CongestionControl for Custom {
             .unwrap_or_else(PoisonError::into_inner)
             .pacing_rate(w, s)
     }
-    fn heeds_mark(&self, s: usize) -> bool {
+    fn reacts_to_mark(&self, s: usize) -> bool {
         let connection = self.connection.lock();
-        connection.unwrap_or_else(PoisonError::into_inner).heeds_mark(s)
+        connection
+            .unwrap_or_else(PoisonError::into_inner)
+            .reacts_to_mark(s)
     }
-    fn bursts_ahead(&self) -> u32 {
+    fn extra_sndbuf_bursts(&self) -> u32 {
         let connection = self.connection.lock();
-        connection.unwrap_or_else(PoisonError::into_inner).bursts_ahead()
+        connection
+            .unwrap_or_else(PoisonError::into_inner)
+            .extra_sndbuf_bursts()
     }
-    fn suppresses_within_rounds(&self) -> bool {
+    fn may_suppress_on_ack(&self) -> bool {
         true
     }
 }
@@ -186,7 +190,7 @@ mod tests {
             assert_eq!(w[0].cwnd, expected);
         }
         assert_eq!(cc.pacing_rate(&w, 0), Some(210.0));
-        assert!(cc.suppresses_within_rounds());
+        assert!(cc.may_suppress_on_ack());
         assert_eq!(format!("{cc:?}"), "Custom(Custom(Doublings))");
     }
 }

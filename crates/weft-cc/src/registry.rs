@@ -74,15 +74,15 @@ macro_rules! algorithms {
                 algorithms!(@match $types self, cc => cc.response())
             }
             #[inline]
-            fn suppresses_within_rounds(&self) -> bool {
-                algorithms!(@match $types self, cc => cc.suppresses_within_rounds())
+            fn may_suppress_on_ack(&self) -> bool {
+                algorithms!(@match $types self, cc => cc.may_suppress_on_ack())
             }
             #[inline]
-            fn heeds_mark(&self, s: usize) -> bool {
-                algorithms!(@match $types self, cc => cc.heeds_mark(s))
+            fn reacts_to_mark(&self, s: usize) -> bool {
+                algorithms!(@match $types self, cc => cc.reacts_to_mark(s))
             }
-            fn bursts_ahead(&self) -> u32 {
-                algorithms!(@match $types self, cc => cc.bursts_ahead())
+            fn extra_sndbuf_bursts(&self) -> u32 {
+                algorithms!(@match $types self, cc => cc.extra_sndbuf_bursts())
             }
             $(
                 #[inline]

@@ -328,11 +328,11 @@ impl CongestionControl for Warp {
         w[s].cwnd = w[s].cwnd.min(whole + f64::from(ack.acked));
     }
 
-    fn heeds_mark(&self, _: usize) -> bool {
+    fn reacts_to_mark(&self, _: usize) -> bool {
         self.after_all_heard()
     }
 
-    fn bursts_ahead(&self) -> u32 {
+    fn extra_sndbuf_bursts(&self) -> u32 {
         1
     }
 
@@ -481,12 +481,12 @@ mod tests {
         };
         for ack in [at(5.5, 6), sampled(6.5, 1.6)] {
             cc.on_ack(&mut w, 1, ack);
-            assert!(!cc.heeds_mark(1));
+            assert!(!cc.reacts_to_mark(1));
             cc.on_mark(&mut w, 1);
             assert_eq!(shares(&w), [6.0, 8.0], "sent before the cut");
         }
         cc.on_ack(&mut w, 1, sampled(6.5, 1.0)); // 6 / (2 x 8)
-        assert!(cc.heeds_mark(1));
+        assert!(cc.reacts_to_mark(1));
         cc.on_mark(&mut w, 1);
         assert_eq!(w[0].slot[SHARE], 4.5);
     }
@@ -494,7 +494,7 @@ mod tests {
     #[test]
     fn what_was_sent_before_all_had_heard_of_a_cut_does_not_cut_again() {
         let (mut cc, mut w) = sending(&[8.0, 8.0, 8.0]);
-        let heeds_mark = |cc: &mut Warp, w: &mut [Window], s, seconds, sent| {
+        let reacts_to_mark = |cc: &mut Warp, w: &mut [Window], s, seconds, sent| {
             let rtt = seconds - sent;
             cc.on_ack(
                 w,
@@ -504,28 +504,28 @@ mod tests {
                     ..at(seconds, 1)
                 },
             );
-            cc.heeds_mark(s)
+            cc.reacts_to_mark(s)
         };
         cc.on_ack(&mut w, 0, at(5.0, 0));
         cc.on_mark(&mut w, 0);
         assert!(
-            !heeds_mark(&mut cc, &mut w, 1, 5.25, 5.0),
+            !reacts_to_mark(&mut cc, &mut w, 1, 5.25, 5.0),
             "2 has not heard of it"
         );
         assert!(
-            !heeds_mark(&mut cc, &mut w, 2, 5.5, 5.25),
+            !reacts_to_mark(&mut cc, &mut w, 2, 5.5, 5.25),
             "nobody had when it was sent"
         );
         assert!(
-            !heeds_mark(&mut cc, &mut w, 0, 5.75, 5.25),
+            !reacts_to_mark(&mut cc, &mut w, 0, 5.75, 5.25),
             "the cutter's own as well"
         );
-        assert!(heeds_mark(&mut cc, &mut w, 0, 6.0, 5.5));
+        assert!(reacts_to_mark(&mut cc, &mut w, 0, 6.0, 5.5));
         // One that has nothing in flight is waited for during a round-trip time, of 1 s.
         cc.on_mark(&mut w, 0);
-        assert!(!heeds_mark(&mut cc, &mut w, 1, 7.0, 6.5));
-        assert!(!heeds_mark(&mut cc, &mut w, 1, 7.5, 6.5));
-        assert!(heeds_mark(&mut cc, &mut w, 1, 8.0, 7.5));
+        assert!(!reacts_to_mark(&mut cc, &mut w, 1, 7.0, 6.5));
+        assert!(!reacts_to_mark(&mut cc, &mut w, 1, 7.5, 6.5));
+        assert!(reacts_to_mark(&mut cc, &mut w, 1, 8.0, 7.5));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct ConnectionSender {
     /// Congestion control of all subflows.
     pub cc: Algorithm,
     /// Does congestion control suppress and release at acknowledgements, too?
-    pub suppresses_within_rounds: bool,
+    pub may_suppress_on_ack: bool,
     /// The subflows' windows.
     pub windows: Vec<Window>,
     /// The echo that congestion control asked for.
@@ -190,7 +190,7 @@ impl ConnectionSender {
     /// Tells congestion control of an acknowledgement, a mark or a fast retransmit, at which hardly any suppresses.
     #[inline(always)]
     pub fn notify_cc(&mut self, now: u64, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
-        if self.suppresses_within_rounds {
+        if self.may_suppress_on_ack {
             self.notify_cc_and_check_suppression(now, event);
         } else {
             event(&mut self.cc, &mut self.windows);

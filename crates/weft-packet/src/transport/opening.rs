@@ -45,7 +45,7 @@ impl Host {
             transport: spec.transport,
             first_subflow: first,
             echo: cc.echo(),
-            suppresses_within_rounds: cc.suppresses_within_rounds(),
+            may_suppress_on_ack: cc.may_suppress_on_ack(),
             cc,
             windows: vec![
                 Window::new(profile.initial_cwnd, profile.initial_ssthresh);
@@ -63,7 +63,7 @@ impl Host {
             reinject: std::collections::VecDeque::new(),
             send_queues: transport
                 .uses_send_queues()
-                .then(|| SendQueues::new(transport.subflows, transport.cc.bursts_ahead(), profile.mss))
+                .then(|| SendQueues::new(transport.subflows, transport.cc.extra_sndbuf_bursts(), profile.mss))
                 .map(Box::new),
             path_monitor: None,
             next_subflow: 0,

@@ -173,7 +173,7 @@ impl Host {
         };
         if let Some(queues) = &mut connection.send_queues {
             queues.stale_keys |= look;
-            if connection.suppresses_within_rounds {
+            if connection.may_suppress_on_ack {
                 queues.invalidate_keys();
             }
         }

@@ -112,10 +112,10 @@ impl CongestionControl for Script {
     fn echo(&self) -> Echo {
         self.echo
     }
-    fn heeds_mark(&self, _: usize) -> bool {
+    fn reacts_to_mark(&self, _: usize) -> bool {
         !self.deaf
     }
-    fn bursts_ahead(&self) -> u32 {
+    fn extra_sndbuf_bursts(&self) -> u32 {
         self.ahead
     }
     fn pacing_rate(&self, _: &[Window], _: usize) -> Option<f64> {
