@@ -70,14 +70,14 @@ mirrors! {
         dctcp_cut: u32,
         neighbours: u32,
         kappa: u32,
-        rest: u32,
+        min_inactive: u32,
         reserved: u32,
     }
     /// `struct weft_window`.
     "weft_window" => Window {
         cwnd: u64,
         ssthresh: u64,
-        slot: [u64; 4],
+        state: [u64; 4],
         srtt: u32,
         active: u8,
         established: u8,
@@ -126,11 +126,11 @@ mirrors! {
         opened: u64,
         netns: u64,
         cut: u64,
-        heard: u64,
-        rested: u64,
-        avoids: u32,
+        all_acked_at: u64,
+        deactivated: u64,
+        left_slow_start: u32,
         moving: u32,
-        deaf: u32,
+        unacked_since_cut: u32,
         reserved: u32,
     }
     /// `struct amp_fg_row`.

@@ -10,7 +10,7 @@ mod parameters;
 use std::sync::Arc;
 
 use weft_cc::reno::Reno;
-use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Entry, Error, Factory, Round};
+use weft_cc::{Ack, Algorithm, AlgorithmFactory, AlgorithmInfo, CongestionControl, Echo, Error, Round};
 
 use abi::{Connection, PACKET, Parameters, Rows, SUBFLOWS, Window};
 
@@ -121,7 +121,7 @@ impl NativeAlgorithm {
     /// Those of [`Algorithm::build`] for the algorithm behind the name.
     pub fn new(name: &str, given: &[(String, f64)]) -> Result<Self, Error> {
         let unknown = || Error::Algorithm {
-            given: name.to_owned(),
+            name: name.to_owned(),
         };
         let (name, number) = ALGORITHMS
             .iter()
@@ -170,7 +170,7 @@ impl NativeAlgorithm {
             *window = Window {
                 cwnd: fixed(w[s].cwnd),
                 ssthresh: fixed(w[s].ssthresh.min(INFINITE_SSTHRESH)),
-                slot: [0; 4],
+                state: [0; 4],
                 active: 1,
                 ..*window
             };
@@ -293,12 +293,12 @@ impl CongestionControl for NativeAlgorithm {
 #[derive(Clone, Debug)]
 pub struct NativeFactory {
     name: &'static str,
-    fresh: NativeAlgorithm,
+    new_state: NativeAlgorithm,
 }
 
 impl NativeFactory {
     /// All there are: name, and the entry of the algorithm behind it.
-    pub fn all() -> impl Iterator<Item = (&'static str, &'static Entry)> {
+    pub fn all() -> impl Iterator<Item = (&'static str, &'static AlgorithmInfo)> {
         ALGORITHMS.iter().filter_map(|(name, _)| {
             let entry = Algorithm::BUILT_IN
                 .iter()
@@ -311,22 +311,22 @@ impl NativeFactory {
     ///
     /// # Errors
     /// Those of [`Algorithm::build`] for the algorithm behind the name.
-    pub fn factory(name: &str, given: &[(String, f64)]) -> Result<Arc<dyn Factory>, Error> {
-        let fresh = NativeAlgorithm::new(name, given)?;
+    pub fn factory(name: &str, given: &[(String, f64)]) -> Result<Arc<dyn AlgorithmFactory>, Error> {
+        let new_state = NativeAlgorithm::new(name, given)?;
         let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
         Ok(Arc::new(Self {
             name: known.map_or("bpf", |(name, _)| *name),
-            fresh,
+            new_state,
         }))
     }
 }
 
-impl Factory for NativeFactory {
+impl AlgorithmFactory for NativeFactory {
     fn name(&self) -> &str {
         self.name
     }
 
-    fn connection(&self) -> Box<dyn CongestionControl + Send> {
-        Box::new(self.fresh.clone())
+    fn new_connection(&self) -> Box<dyn CongestionControl + Send> {
+        Box::new(self.new_state.clone())
     }
 }

@@ -98,7 +98,7 @@ void weft_native_event(__u32 algorithm, struct weft_connection *c, struct amp_fg
 		break;
 	case WEFT_WARP:
 		if (event == DELIVERED)
-			warp_hear(c, s);
+			warp_on_ack_after_cut(c, s);
 		warp_event(c, p, event, s, acked, marked);
 		break;
 	case WEFT_XMP:

@@ -5,7 +5,7 @@ use weft_cc::{Algorithm, Error};
 use crate::abi::{PACKET, Parameters};
 
 impl Parameters {
-    /// Those of `weft-cc`'s `algorithm`; what is not given has its default there. `bulk` and `rest`, which are no algorithm's, are 0.
+    /// Those of `weft-cc`'s `algorithm`; what is not given has its default there. `bulk` and `min_inactive`, which are no algorithm's, are 0.
     ///
     /// # Errors
     /// Those of [`Algorithm::build`].
@@ -34,7 +34,7 @@ impl Parameters {
             dctcp_cut: value("dctcp_cut") as u32,
             neighbours: value("neighbours") as u32,
             kappa: scaled("kappa", 30),
-            rest: 0,
+            min_inactive: 0,
             reserved: 0,
         })
     }

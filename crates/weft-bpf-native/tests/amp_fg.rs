@@ -43,7 +43,7 @@ impl Subflow {
             self.native.on_ack(&mut self.w, 0, ack);
         }
         self.native.on_round(&mut self.w, 0, Round::default());
-        let alpha = self.native.connection().w[0].slot[0] as f64 / f64::from(1 << 30);
+        let alpha = self.native.connection().w[0].state[0] as f64 / f64::from(1 << 30);
         let exact = equations(&self.before, &marks);
         self.before = marks;
         (alpha, exact)
@@ -60,30 +60,30 @@ fn equations(before: &[bool], marks: &[bool]) -> f64 {
     marked.map(|j| ((j + 1) as f64 / cw).powf(beta)).sum::<f64>() / cw
 }
 
-fn at_random(length: usize, random: &mut impl Rng) -> Vec<bool> {
-    let share = random.random_range(0.0..1.0_f64).powi(2);
-    (0..length).map(|_| random.random_bool(share)).collect()
+fn at_random(length: usize, rng: &mut impl Rng) -> Vec<bool> {
+    let share = rng.random_range(0.0..1.0_f64).powi(2);
+    (0..length).map(|_| rng.random_bool(share)).collect()
 }
 
 /// Not marked, then marked, then not marked.
-fn one_run(length: usize, random: &mut impl Rng) -> Vec<bool> {
-    let first = random.random_range(0..length);
-    let last = random.random_range(first..length);
+fn one_run(length: usize, rng: &mut impl Rng) -> Vec<bool> {
+    let first = rng.random_range(0..length);
+    let last = rng.random_range(first..length);
     (0..length).map(|j| (first..=last).contains(&j)).collect()
 }
 
 #[test]
 fn alpha_of_rounds_of_every_length_is_that_of_the_equations() {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let (mut subflow, mut worst) = (Subflow::open(), 0.0_f64);
     for length in (1..=ALL_KEPT).cycle().take(8 * ALL_KEPT) {
         // So that rounds of any two lengths follow one another.
-        let length = if random.random() {
+        let length = if rng.random() {
             length
         } else {
-            random.random_range(1..=length)
+            rng.random_range(1..=length)
         };
-        let (alpha, exact) = subflow.round(at_random(length, &mut random));
+        let (alpha, exact) = subflow.round(at_random(length, &mut rng));
         worst = worst.max((alpha - exact).abs());
     }
     println!("alpha: {worst:e} of {ERROR:e}");
@@ -92,15 +92,15 @@ fn alpha_of_rounds_of_every_length_is_that_of_the_equations() {
 
 #[test]
 fn one_round_may_have_twice_the_packets_of_the_one_before() {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
     let mut subflow = Subflow::open();
     for _ in 0..20 {
-        let _ = subflow.round(at_random(ALL_KEPT, &mut random));
-        let (alpha, exact) = subflow.round(at_random(2 * ALL_KEPT, &mut random));
+        let _ = subflow.round(at_random(ALL_KEPT, &mut rng));
+        let (alpha, exact) = subflow.round(at_random(2 * ALL_KEPT, &mut rng));
         assert!((alpha - exact).abs() <= ERROR, "{alpha}, exactly {exact}");
         // The next one keeps every second mark; then all again.
-        let _ = subflow.round(at_random(ALL_KEPT, &mut random));
-        let _ = subflow.round(at_random(ALL_KEPT, &mut random));
+        let _ = subflow.round(at_random(ALL_KEPT, &mut rng));
+        let _ = subflow.round(at_random(ALL_KEPT, &mut rng));
     }
 }
 
@@ -108,14 +108,14 @@ fn one_round_may_have_twice_the_packets_of_the_one_before() {
 /// marks kept.
 #[test]
 fn longer_rounds_keep_enough_marks_of_runs() {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
     let mut subflow = Subflow::open();
     let (mut worst, mut lengths) = (0.0_f64, [ALL_KEPT; 3]);
     for _ in 0..2_000 {
         let [_, before, last] = lengths;
-        let length = random.random_range(last / 4..=2 * last).clamp(100, 300_000);
+        let length = rng.random_range(last / 4..=2 * last).clamp(100, 300_000);
         lengths = [before, last, length];
-        let (alpha, exact) = subflow.round(one_run(length, &mut random));
+        let (alpha, exact) = subflow.round(one_run(length, &mut rng));
         // One mark in so many was kept, of this round and of the one before.
         let kept = before.max(last).div_ceil(ALL_KEPT).next_power_of_two() as f64;
         let ends = 5.0 * kept / length as f64;

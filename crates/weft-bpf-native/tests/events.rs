@@ -7,7 +7,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use weft_bpf_native::NativeFactory;
 use weft_bpf_native::abi::SUBFLOWS;
-use weft_cc::{Ack, Algorithm, Allowed, Round};
+use weft_cc::{Ack, Algorithm, ParameterRange, Round};
 
 /// 140,000 random sequences, 20,000 of each algorithm.
 const SEQUENCES: u64 = 20_000;
@@ -21,12 +21,12 @@ fn random_sequences_of_events_give_the_same_windows() {
     for (name, entry) in NativeFactory::all() {
         let (mut ties, mut events, mut settled, mut worst) = (0, 0, 0, 0.0_f64);
         for seed in 0..SEQUENCES {
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let parameters = parameters(entry.parameters, &mut random);
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let parameters = parameters(entry.parameters, &mut rng);
             let mut pair = Pair::new(name, &parameters);
-            let length = random.random_range(10..150);
+            let length = rng.random_range(10..150);
             for _ in 0..length {
-                match step(&mut pair, &mut random) {
+                match step(&mut pair, &mut rng) {
                     Ok(()) => events += 1,
                     Err(End::Tie) => {
                         ties += 1;
@@ -52,19 +52,19 @@ fn random_sequences_of_events_give_the_same_windows() {
 }
 
 /// Half of the sequences have the defaults, half random values.
-fn parameters(all: &[weft_cc::Parameter], random: &mut impl Rng) -> Vec<(String, f64)> {
-    if random.random() {
+fn parameters(all: &[weft_cc::Parameter], rng: &mut impl Rng) -> Vec<(String, f64)> {
+    if rng.random() {
         return Vec::new();
     }
     all.iter()
         .map(|p| {
             let value = match p.allowed {
-                Allowed::Number(min, max) if p.name == "beta" => random.random_range(min..=max.min(16.0)),
-                Allowed::Number(min, max) => random.random_range(min..=max),
-                Allowed::Whole(min, max) => f64::from(random.random_range(min..=max.min(10))),
-                Allowed::ZeroOrNumber(min, max) if random.random() => random.random_range(min..=max),
-                Allowed::ZeroOrNumber(..) => 0.0,
-                Allowed::Switch => f64::from(random.random_range(0..=1)),
+                ParameterRange::Float(min, max) if p.name == "beta" => rng.random_range(min..=max.min(16.0)),
+                ParameterRange::Float(min, max) => rng.random_range(min..=max),
+                ParameterRange::Integer(min, max) => f64::from(rng.random_range(min..=max.min(10))),
+                ParameterRange::ZeroOrFloat(min, max) if rng.random() => rng.random_range(min..=max),
+                ParameterRange::ZeroOrFloat(..) => 0.0,
+                ParameterRange::Bool => f64::from(rng.random_range(0..=1)),
             };
             (p.name.to_owned(), value)
         })
@@ -72,34 +72,34 @@ fn parameters(all: &[weft_cc::Parameter], random: &mut impl Rng) -> Vec<(String,
 }
 
 /// One event that the transport could report.
-fn step(pair: &mut Pair, random: &mut impl Rng) -> Result<(), End> {
+fn step(pair: &mut Pair, rng: &mut impl Rng) -> Result<(), End> {
     let open = pair.open();
-    if pair.len() < SUBFLOWS && (open.is_empty() || random.random_bool(0.05)) {
-        let ssthresh = match random.random_range(0..3) {
+    if pair.len() < SUBFLOWS && (open.is_empty() || rng.random_bool(0.05)) {
+        let ssthresh = match rng.random_range(0..3) {
             0 => f64::INFINITY,
-            _ => f64::from(random.random_range(4..200)) / 2.0,
+            _ => f64::from(rng.random_range(4..200)) / 2.0,
         };
-        return pair.open_one(f64::from(random.random_range(1..20)), ssthresh);
+        return pair.open_one(f64::from(rng.random_range(1..20)), ssthresh);
     }
     if open.is_empty() {
         return Ok(());
     }
-    let s = open[random.random_range(0..open.len())];
-    pair.recover(s, random.random_bool(0.1));
-    match random.random_range(0..100) {
+    let s = open[rng.random_range(0..open.len())];
+    pair.recover(s, rng.random_bool(0.1));
+    match rng.random_range(0..100) {
         0..60 => {
             // 25 us to 2.5 ms, in the kernel's unit.
-            pair.round_trip_time(s, random.random_range(200..20_000));
+            pair.round_trip_time(s, rng.random_range(200..20_000));
             // Now and then a duplicate.
-            let acked = match random.random_range(0..20) {
-                0 => random.random_range(1..100),
+            let acked = match rng.random_range(0..20) {
+                0 => rng.random_range(1..100),
                 1 => 0,
-                _ => random.random_range(1..4),
+                _ => rng.random_range(1..4),
             };
-            let marked = random.random_range(0..=acked.max(1));
-            let may_grow = acked > 0 && random.random_bool(0.9);
+            let marked = rng.random_range(0..=acked.max(1));
+            let may_grow = acked > 0 && rng.random_bool(0.9);
             // Less than a round-trip time, mostly.
-            let later = random.random_range(0..1_000);
+            let later = rng.random_range(0..1_000);
             pair.ack(
                 s,
                 later,
@@ -112,17 +112,17 @@ fn step(pair: &mut Pair, random: &mut impl Rng) -> Result<(), End> {
             )
         }
         60..80 => {
-            let acked = random.random_range(0..50);
-            let marked = if random.random() {
+            let acked = rng.random_range(0..50);
+            let marked = if rng.random() {
                 0
             } else {
-                random.random_range(0..=acked)
+                rng.random_range(0..=acked)
             };
             pair.round(s, Round { acked, marked })
         }
-        80..92 => pair.mark(s, random.random_range(25..2_500)),
+        80..92 => pair.mark(s, rng.random_range(25..2_500)),
         92..96 => pair.fast_retransmit(s),
-        96..98 => pair.timeout(s, random.random_bool(0.8)),
+        96..98 => pair.timeout(s, rng.random_bool(0.8)),
         _ => pair.close(s),
     }
 }

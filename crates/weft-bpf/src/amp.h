@@ -19,34 +19,34 @@
 
 #include "dctcp.h"
 
-/* Slot: 1 once the subflow has closed. */
+/* State: 1 once the subflow has closed. */
 #define AMP_CLOSED 0
-/* Slot: timeouts since the subflow last ended a round. */
+/* State: timeouts since the subflow last ended a round. */
 #define AMP_TIMEOUTS 1
-/* Slot: with dctcp_cut, the estimated fraction of marked packets, in 2^-30. */
+/* State: with dctcp_cut, the estimated fraction of marked packets, in 2^-30. */
 #define AMP_ALPHA 2
 /* Weight of the newest round in it, 1 / 16, in 2^-24: DCTCP's default. */
 #define AMP_G (1U << (DCTCP_G_BITS - 4))
 
 /* Is the subflow there, and neither closed nor taken for dead? */
-static inline int amp_lives(const struct weft_connection *c, __u32 s)
+static inline int amp_is_alive(const struct weft_connection *c, __u32 s)
 {
-	return c->open >> s & 1 && !c->w[s].slot[AMP_CLOSED] && c->w[s].slot[AMP_TIMEOUTS] < 2;
+	return c->open >> s & 1 && !c->w[s].state[AMP_CLOSED] && c->w[s].state[AMP_TIMEOUTS] < 2;
 }
 
 /* May the subflow send new data, and does it? */
-static inline int amp_sends(const struct weft_connection *c, __u32 r)
+static inline int amp_is_sending(const struct weft_connection *c, __u32 r)
 {
 	return c->w[r].established && c->w[r].active && !(c->idle >> r & 1);
 }
 
 /* Is `s` the only subflow that sends new data? */
-static inline int amp_alone(const struct weft_connection *c, __u32 s)
+static inline int amp_is_only_alive(const struct weft_connection *c, __u32 s)
 {
 	__u32 r;
 
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		if (r != s && amp_sends(c, r))
+		if (r != s && amp_is_sending(c, r))
 			return 0;
 	}
 	return c->w[s].active;
@@ -71,7 +71,7 @@ static inline void amp_suppress_subflows(struct weft_connection *c, const volati
 	for (s = 0; s < WEFT_SUBFLOWS; s++) {
 		struct weft_window *r = &c->w[s];
 
-		if (!amp_lives(c, s) || c->idle >> s & 1)
+		if (!amp_is_alive(c, s) || c->idle >> s & 1)
 			continue;
 		n++;
 		n_sf += r->cwnd >> WEFT_PACKET_BITS == p->cwnd_min >> WEFT_PACKET_BITS && r->established &&
@@ -98,9 +98,9 @@ static inline void amp_release_subflows(struct weft_connection *c, const volatil
 
 static inline void amp_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	c->w[s].slot[AMP_CLOSED] = 0;
-	c->w[s].slot[AMP_TIMEOUTS] = 0;
-	c->w[s].slot[AMP_ALPHA] = 1ULL << DCTCP_ALPHA_BITS;
+	c->w[s].state[AMP_CLOSED] = 0;
+	c->w[s].state[AMP_TIMEOUTS] = 0;
+	c->w[s].state[AMP_ALPHA] = 1ULL << DCTCP_ALPHA_BITS;
 	if (!c->w[c->initial % WEFT_SUBFLOWS].established)
 		c->initial = s;
 	c->w[s].active = !c->suppressed || s == c->initial;
@@ -121,7 +121,7 @@ static inline void amp_on_ack(struct weft_connection *c, const volatile struct w
 	if (!left)
 		return;
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		if (r == s || amp_sends(c, r))
+		if (r == s || amp_is_sending(c, r))
 			w_total += c->w[r].cwnd;
 	}
 	w->cwnd += ((left << WEFT_PACKET_BITS) + w_total / 2) / w_total;
@@ -130,8 +130,8 @@ static inline void amp_on_ack(struct weft_connection *c, const volatile struct w
 /* Lines 27 to 29; with dctcp_cut, DCTCP's equation (2) for a subflow that is alone. */
 static inline void amp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	if (p->dctcp_cut && amp_alone(c, s))
-		dctcp_cut(&c->w[s], c->w[s].slot[AMP_ALPHA], p);
+	if (p->dctcp_cut && amp_is_only_alive(c, s))
+		dctcp_cut(&c->w[s], c->w[s].state[AMP_ALPHA], p);
 	else
 		weft_cut(&c->w[s], p);
 }
@@ -139,9 +139,9 @@ static inline void amp_on_mark(struct weft_connection *c, const volatile struct 
 static inline void amp_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				__u32 acked, __u32 marked)
 {
-	c->w[s].slot[AMP_TIMEOUTS] = 0;
+	c->w[s].state[AMP_TIMEOUTS] = 0;
 	if (p->dctcp_cut)
-		c->w[s].slot[AMP_ALPHA] = dctcp_estimate(c->w[s].slot[AMP_ALPHA], AMP_G, acked, marked);
+		c->w[s].state[AMP_ALPHA] = dctcp_estimate(c->w[s].state[AMP_ALPHA], AMP_G, acked, marked);
 	if (!c->w[c->initial % WEFT_SUBFLOWS].established) {
 		/* Should two subflows have closed at once, each leaving the connection to the other. */
 		c->initial = s;
@@ -169,8 +169,8 @@ static inline void amp_on_fast_retransmit(struct weft_connection *c, const volat
 static inline void amp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	weft_collapse(&c->w[s]);
-	c->w[s].slot[AMP_TIMEOUTS]++;
-	if (s == c->initial && !amp_lives(c, s))
+	c->w[s].state[AMP_TIMEOUTS]++;
+	if (s == c->initial && !amp_is_alive(c, s))
 		amp_set_active(c, 1);
 }
 
@@ -178,7 +178,7 @@ static inline void amp_on_close(struct weft_connection *c, const volatile struct
 {
 	__u32 r;
 
-	c->w[s].slot[AMP_CLOSED] = 1;
+	c->w[s].state[AMP_CLOSED] = 1;
 	if (s != c->initial)
 		return;
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {

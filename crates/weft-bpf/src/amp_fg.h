@@ -18,13 +18,13 @@
 #include "repeat.h"
 #include "weft.h"
 
-/* Slot: alpha of the last round that ended, in 2^-30: the part of the window that equation (7) takes. */
+/* State: alpha of the last round that ended, in 2^-30: the part of the window that equation (7) takes. */
 #define AMP_FG_ALPHA 0
 #define AMP_FG_ALPHA_BITS 30
-/* Slot: marked packets of this round. */
+/* State: marked packets of this round. */
 #define AMP_FG_MARKED 1
-/* Slot: packets that duplicates gave a position and no acknowledgement has covered. */
-#define AMP_FG_AHEAD 2
+/* State: packets that duplicates gave a position and no acknowledgement has covered. */
+#define AMP_FG_COUNTED_BY_DUPACKS 2
 
 /* Positions of a row. A round has at most twice the packets of the one before, all but always. */
 #define AMP_FG_POSITIONS 2048
@@ -100,7 +100,7 @@ static inline __u64 amp_fg_exp2(__u64 y)
 }
 
 /* m_j of a row, j counted from 1: its own bit, or that of the next packet that has one; 0 beyond the end. */
-static inline __u32 amp_fg_at(const struct amp_fg_row *row, __u32 j)
+static inline __u32 amp_fg_get(const struct amp_fg_row *row, __u32 j)
 {
 	__u32 shift = row->shift & 31, k = (j + (1U << shift) - 1) >> shift;
 
@@ -126,7 +126,7 @@ static long amp_fg_push(__u32 j, void *context)
 	struct amp_fg_row *row = &rows->row[rows->now & 1];
 	__u32 marked = j < work->marked, shift = row->shift & 31, packet = ++rows->packets, k = packet >> shift;
 
-	rows->changes += marked != (work->neighbours ? rows->last : amp_fg_at(&rows->row[~rows->now & 1], packet));
+	rows->changes += marked != (work->neighbours ? rows->last : amp_fg_get(&rows->row[~rows->now & 1], packet));
 	rows->last = marked;
 	if (marked && k << shift == packet && k <= AMP_FG_POSITIONS)
 		row->bits[(k - 1) / 64 % AMP_FG_WORDS] |= 1ULL << ((k - 1) % 64);
@@ -141,7 +141,7 @@ static long amp_fg_weigh(__u32 k, void *context)
 	struct amp_fg_row *row = &rows->row[rows->now & 1];
 	__u32 j = (k + 1) << (row->shift & 31);
 
-	if (!amp_fg_at(row, j) || !j)
+	if (!amp_fg_get(row, j) || !j)
 		return 0;
 	work->sum += amp_fg_exp2((work->log_cw - amp_fg_log2(j)) * rows->changes / rows->packets);
 	return 0;
@@ -162,17 +162,17 @@ static inline void amp_fg_rows_ack(struct amp_fg_rows *rows, struct weft_window 
 				   const volatile struct weft_parameters *p, __u32 acked, __u32 marked)
 {
 	struct amp_fg_work work = { .rows = rows, .marked = marked, .neighbours = p->neighbours };
-	__u64 ahead = w->slot[AMP_FG_AHEAD];
+	__u64 ahead = w->state[AMP_FG_COUNTED_BY_DUPACKS];
 	__u32 new = acked;
 
 	if (!acked) {
 		new = 1;
-		w->slot[AMP_FG_AHEAD]++;
+		w->state[AMP_FG_COUNTED_BY_DUPACKS]++;
 	} else if (ahead) {
 		new = acked > ahead ? acked - ahead : 0;
-		w->slot[AMP_FG_AHEAD] = ahead > acked ? ahead - acked : 0;
+		w->state[AMP_FG_COUNTED_BY_DUPACKS] = ahead > acked ? ahead - acked : 0;
 	}
-	w->slot[AMP_FG_MARKED] += marked < new ? marked : new;
+	w->state[AMP_FG_MARKED] += marked < new ? marked : new;
 	weft_repeat(new, amp_fg_push, &work);
 }
 
@@ -184,7 +184,7 @@ static inline void amp_fg_rows_round(struct amp_fg_rows *rows, struct weft_windo
 
 	if (!rows->packets)
 		return;
-	w->slot[AMP_FG_ALPHA] = w->slot[AMP_FG_MARKED] ? amp_fg_estimate(rows) : 0;
+	w->state[AMP_FG_ALPHA] = w->state[AMP_FG_MARKED] ? amp_fg_estimate(rows) : 0;
 	rows->now = ~rows->now & 1;
 	next = &rows->row[rows->now & 1];
 	__builtin_memset(next->bits, 0, sizeof(next->bits));
@@ -200,9 +200,9 @@ static inline void amp_fg_rows_round(struct amp_fg_rows *rows, struct weft_windo
 
 static inline void amp_fg_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	c->w[s].slot[AMP_FG_ALPHA] = 0;
-	c->w[s].slot[AMP_FG_MARKED] = 0;
-	c->w[s].slot[AMP_FG_AHEAD] = 0;
+	c->w[s].state[AMP_FG_ALPHA] = 0;
+	c->w[s].state[AMP_FG_MARKED] = 0;
+	c->w[s].state[AMP_FG_COUNTED_BY_DUPACKS] = 0;
 }
 
 /* Equation (6): each ACK of a round without marks: cw <- cw + (1 - alpha) / cw. */
@@ -212,11 +212,11 @@ static inline void amp_fg_on_ack(struct weft_connection *c, const volatile struc
 	struct weft_window *w = &c->w[s];
 	__u64 left;
 
-	if (w->slot[AMP_FG_MARKED])
+	if (w->state[AMP_FG_MARKED])
 		return;
 	left = weft_avoidance(w, acked);
 	/* 2^-24 packets times 2^-24 */
-	left *= ((1ULL << AMP_FG_ALPHA_BITS) - w->slot[AMP_FG_ALPHA]) >> (AMP_FG_ALPHA_BITS - WEFT_PACKET_BITS);
+	left *= ((1ULL << AMP_FG_ALPHA_BITS) - w->state[AMP_FG_ALPHA]) >> (AMP_FG_ALPHA_BITS - WEFT_PACKET_BITS);
 	w->cwnd += (left + w->cwnd / 2) / w->cwnd;
 }
 
@@ -245,13 +245,13 @@ static inline void amp_fg_on_round(struct weft_connection *c, const volatile str
 	struct weft_window *w = &c->w[s];
 	__u64 least = w->cwnd < p->cwnd_min ? w->cwnd : p->cwnd_min;
 
-	if (w->slot[AMP_FG_MARKED] && !w->in_recovery) {
-		w->cwnd = amp_fg_left(w->cwnd, w->slot[AMP_FG_ALPHA]);
+	if (w->state[AMP_FG_MARKED] && !w->in_recovery) {
+		w->cwnd = amp_fg_left(w->cwnd, w->state[AMP_FG_ALPHA]);
 		if (w->cwnd < least)
 			w->cwnd = least;
 		w->ssthresh = w->cwnd;
 	}
-	w->slot[AMP_FG_MARKED] = 0;
+	w->state[AMP_FG_MARKED] = 0;
 }
 
 /* Half of the window, or alpha of it. */
@@ -259,7 +259,7 @@ static inline void amp_fg_on_fast_retransmit(struct weft_connection *c, const vo
 					     __u32 s)
 {
 	struct weft_window *w = &c->w[s];
-	__u64 half = 1ULL << (AMP_FG_ALPHA_BITS - 1), alpha = w->slot[AMP_FG_ALPHA];
+	__u64 half = 1ULL << (AMP_FG_ALPHA_BITS - 1), alpha = w->state[AMP_FG_ALPHA];
 
 	w->cwnd = amp_fg_left(w->cwnd, alpha > half ? alpha : half);
 	if (w->cwnd < 2 * WEFT_PACKET)
@@ -270,7 +270,7 @@ static inline void amp_fg_on_fast_retransmit(struct weft_connection *c, const vo
 static inline void amp_fg_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	weft_collapse(&c->w[s]);
-	c->w[s].slot[AMP_FG_AHEAD] = 0;
+	c->w[s].state[AMP_FG_COUNTED_BY_DUPACKS] = 0;
 }
 
 static inline void amp_fg_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)

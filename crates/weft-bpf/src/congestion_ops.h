@@ -8,7 +8,7 @@
  *   ALGORITHM_ECN    1 if it asks for ECN
  *   ALGORITHM_ACTIVE 1 if it suppresses and releases subflows
  *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and rest and wake one by one; ALGORITHM_on_undo then takes back a
- *                    loss, ALGORITHM_reacts_to_mark says whether a mark cuts, ALGORITHM_hear is called for all that is delivered, and the
+ *                    loss, ALGORITHM_reacts_to_mark says whether a mark cuts, ALGORITHM_on_ack_after_cut is called for all that is delivered, and the
  *                    send buffers of MPTCP's subflows have room for a burst of its packet scheduler beyond two windows
  *   ALGORITHM_ROWS   1 if it has ALGORITHM_rows for each subflow, with ALGORITHM_rows_ack and ALGORITHM_rows_round
  *
@@ -34,9 +34,9 @@
 #define ALGORITHM_SHARES 0
 #endif
 #if ALGORITHM_SHARES
-#define HEEDS_MARK WEFT_PASTE(ALGORITHM, _reacts_to_mark)
+#define REACTS_TO_MARK WEFT_PASTE(ALGORITHM, _reacts_to_mark)
 #else
-#define HEEDS_MARK(c, s) 1
+#define REACTS_TO_MARK(c, s) 1
 #endif
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -89,10 +89,10 @@ static __always_inline struct weft_connection *weft_attach(struct sock *sk)
 	s = weft_private(sk)->slot % WEFT_SUBFLOWS;
 	ON(open)(c, &parameters, s);
 	if (c->token)
-		weft_tell_limited(sk, c, s, WEFT_JOINED);
+		weft_notify_limited(sk, c, s, WEFT_JOINED);
 #if ALGORITHM_SHARES
 	if (c->token && !c->w[s].active)
-		weft_tell_limited(sk, c, s, WEFT_REST);
+		weft_notify_limited(sk, c, s, WEFT_DEACTIVATE);
 	/* Its share is less than the kernel's first window. */
 	weft_hand_over(sk, &c->w[s]);
 #endif
@@ -107,19 +107,19 @@ static __always_inline void weft_fall_back(struct sock *sk)
 	bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno));
 }
 
-/* What weft_tell_change compares: are subflows suppressed, or which of them send? */
+/* What weft_notify_change compares: are subflows suppressed, or which of them send? */
 static __always_inline __u32 weft_before_change(struct weft_connection *c)
 {
 	return ALGORITHM_SHARES ? weft_active(c) : c->suppressed;
 }
 
 /* Notifies the daemon if an event has made subflows stop or start. */
-static __always_inline void weft_tell_change(struct weft_connection *c, __u32 before)
+static __always_inline void weft_notify_change(struct weft_connection *c, __u32 before)
 {
 	if (ALGORITHM_SHARES)
-		weft_tell_rests(c, before);
+		weft_notify_active(c, before);
 	else if (ALGORITHM_ACTIVE)
-		weft_tell_suppression(c, before);
+		weft_notify_suppression(c, before);
 }
 
 /* The algorithm loses a subflow. */
@@ -130,7 +130,7 @@ static __always_inline void weft_close(struct weft_connection *c, __u32 s)
 	c->w[s].established = 0;
 	before = weft_before_change(c);
 	ON(close)(c, &parameters, s);
-	weft_tell_change(c, before);
+	weft_notify_change(c, before);
 }
 
 /* The socket gives its slot back, if it has one. */
@@ -143,7 +143,7 @@ static __always_inline void weft_detach(struct sock *sk)
 	if (c) {
 		weft_close(c, s);
 		if (c->token)
-			weft_tell_limited(sk, c, s, WEFT_LEFT);
+			weft_notify_limited(sk, c, s, WEFT_LEFT);
 		weft_give_back(c, ca->key, s);
 	}
 	ca->key = 0;
@@ -156,11 +156,11 @@ static __always_inline void weft_begin(struct sock *sk)
 
 	if (ALGORITHM_ECN && !(tp->ecn_flags & TCP_ECN_OK)) {
 		weft_count(without_ecn);
-		weft_tell_uncoupled(sk, ALGORITHM_ID, WEFT_DEAF);
+		weft_notify_uncoupled(sk, ALGORITHM_ID, WEFT_NO_ECN);
 		weft_fall_back(sk);
 	} else if (!weft_attach(sk)) {
 		weft_count(without_slot);
-		weft_tell_uncoupled(sk, ALGORITHM_ID, WEFT_NO_ROOM);
+		weft_notify_uncoupled(sk, ALGORITHM_ID, WEFT_NO_SLOT);
 		weft_fall_back(sk);
 	}
 }
@@ -285,7 +285,7 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 	w->in_recovery = state >= TCP_CA_Recovery;
 #if ALGORITHM_SHARES
 	if (acked)
-		WEFT_PASTE(ALGORITHM, _hear)(c, s);
+		WEFT_PASTE(ALGORITHM, _on_ack_after_cut)(c, s);
 #endif
 
 	if (forward && !weft_before(una, ca->round_end)) {
@@ -301,7 +301,7 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 		ROWS(round)(own, w);
 #endif
 		ON(round)(c, &parameters, s, ca->round_acked, ca->round_marked);
-		weft_tell_change(c, before);
+		weft_notify_change(c, before);
 		ca->round_acked = 0;
 		ca->round_marked = 0;
 		ca->round_end = tp->snd_nxt;
@@ -320,13 +320,13 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 	    (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) ||
 	     (w->cwnd < w->ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out)))
 		ON(ack)(c, &parameters, s, acked, marked);
-	if (marked && after_cut && state < TCP_CA_Recovery && HEEDS_MARK(c, s)) {
+	if (marked && after_cut && state < TCP_CA_Recovery && REACTS_TO_MARK(c, s)) {
 		ca->cut_end = tp->snd_nxt;
 		subflow->marks++;
 		ON(mark)(c, &parameters, s);
 	}
 	weft_hand_over(sk, w);
-	weft_tell_bulk(sk);
+	weft_notify_bulk(sk);
 }
 
 SEC("struct_ops")
@@ -345,14 +345,14 @@ void BPF_PROG(weft_set_state, struct sock *sk, __u8 state)
 	subflow = &c->subflow[s];
 	before = weft_before_change(c);
 	if (old < TCP_CA_Recovery) {
-		subflow->prior_cwnd = ALGORITHM_SHARES ? w->slot[0] : w->cwnd;
+		subflow->prior_cwnd = ALGORITHM_SHARES ? w->state[0] : w->cwnd;
 		subflow->prior_ssthresh = w->ssthresh;
 	}
 	w->in_recovery = 1;
 	if (state == TCP_CA_Loss) {
 		subflow->timeouts++;
 		ON(timeout)(c, &parameters, s);
-		weft_tell_change(c, before);
+		weft_notify_change(c, before);
 	} else if (old < TCP_CA_Recovery) {
 		subflow->fast_retransmits++;
 		ON(fast_retransmit)(c, &parameters, s);
@@ -390,7 +390,7 @@ __u32 BPF_PROG(weft_undo_cwnd, struct sock *sk)
 /* MPTCP_SEND_BURST_SIZE, which the scheduler gives to one subflow ahead of its window. */
 #define WEFT_BURST ((1 << 16) - 108)
 /* The window that buffers are made for at least: TCP_INIT_CWND. */
-#define WEFT_LEAST_WINDOW 10
+#define WEFT_MIN_WINDOW 10
 
 /* By how many windows the kernel makes a send buffer; its own default is 2. A subflow keeps what its window has no room for. Where many
  * have small windows, the others stand still until it has sent that, unless the connection's buffer, the sum of all, has room for more.
@@ -399,7 +399,7 @@ SEC("struct_ops")
 __u32 BPF_PROG(weft_sndbuf_expand, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	__u32 window = tp->snd_cwnd > WEFT_LEAST_WINDOW ? tp->snd_cwnd : WEFT_LEAST_WINDOW, burst;
+	__u32 window = tp->snd_cwnd > WEFT_MIN_WINDOW ? tp->snd_cwnd : WEFT_MIN_WINDOW, burst;
 
 	if (!bpf_core_field_exists(tp->is_mptcp) || !tp->is_mptcp || !tp->mss_cache)
 		return 2;
@@ -417,8 +417,8 @@ void BPF_PROG(weft_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 		/* A socket that sends nothing has nothing acknowledged. */
 		if (!weft_private(sk)->key)
 			weft_resume(sk);
-		weft_tell_bulk(sk);
-		weft_note_received(sk);
+		weft_notify_bulk(sk);
+		weft_record_received(sk);
 	}
 }
 #endif

@@ -27,7 +27,7 @@ static inline void dcm_on_ack(struct weft_connection *c, const volatile struct w
 static inline void dcm_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	dctcp_on_mark(c, p, s);
-	lia_couple(c);
+	lia_update_increase(c);
 }
 
 /* Equation (2); equation (1) too, where it is not computed at every acknowledgement. */

@@ -11,7 +11,7 @@
 
 #include "weft.h"
 
-/* Slot: the estimated fraction of marked packets, in 2^-30. */
+/* State: the estimated fraction of marked packets, in 2^-30. */
 #define DCTCP_ALPHA 0
 #define DCTCP_ALPHA_BITS 30
 #define DCTCP_G_BITS 24
@@ -38,7 +38,7 @@ static inline void dctcp_cut(struct weft_window *w, __u64 alpha, const volatile 
 
 static inline void dctcp_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	c->w[s].slot[DCTCP_ALPHA] = p->alpha0;
+	c->w[s].state[DCTCP_ALPHA] = p->alpha0;
 }
 
 static inline void dctcp_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
@@ -49,7 +49,7 @@ static inline void dctcp_on_ack(struct weft_connection *c, const volatile struct
 
 static inline void dctcp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	dctcp_cut(&c->w[s], c->w[s].slot[DCTCP_ALPHA], p);
+	dctcp_cut(&c->w[s], c->w[s].state[DCTCP_ALPHA], p);
 }
 
 static inline void dctcp_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
@@ -57,7 +57,7 @@ static inline void dctcp_on_round(struct weft_connection *c, const volatile stru
 {
 	struct weft_window *w = &c->w[s];
 
-	w->slot[DCTCP_ALPHA] = dctcp_estimate(w->slot[DCTCP_ALPHA], p->g, acked, marked);
+	w->state[DCTCP_ALPHA] = dctcp_estimate(w->state[DCTCP_ALPHA], p->g, acked, marked);
 }
 
 static inline void dctcp_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p,

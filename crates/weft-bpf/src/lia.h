@@ -21,7 +21,7 @@
 #define LIA_UNCOUPLED (~0ULL)
 
 /* Equation (2), divided by cwnd_total. */
-static inline void lia_couple(struct weft_connection *c)
+static inline void lia_update_increase(struct weft_connection *c)
 {
 	__u64 rate, total = 0, best = 0, cwnd = 0, y;
 	__u32 r, srtt = 0;
@@ -51,7 +51,7 @@ static inline void lia_couple(struct weft_connection *c)
 
 static inline void lia_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	lia_couple(c);
+	lia_update_increase(c);
 }
 
 /* Equation (1). */
@@ -62,7 +62,7 @@ static inline void lia_on_ack(struct weft_connection *c, const volatile struct w
 	__u64 left, increase, reno;
 
 	if (p->per_ack)
-		lia_couple(c);
+		lia_update_increase(c);
 	left = weft_avoidance(w, acked);
 	if (!left)
 		return;
@@ -81,30 +81,30 @@ static inline void lia_on_mark(struct weft_connection *c, const volatile struct 
 		weft_cut(&c->w[s], p);
 	else
 		weft_halve(&c->w[s]);
-	lia_couple(c);
+	lia_update_increase(c);
 }
 
 static inline void lia_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				__u32 acked, __u32 marked)
 {
-	lia_couple(c);
+	lia_update_increase(c);
 }
 
 static inline void lia_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	weft_halve(&c->w[s]);
-	lia_couple(c);
+	lia_update_increase(c);
 }
 
 static inline void lia_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	weft_collapse(&c->w[s]);
-	lia_couple(c);
+	lia_update_increase(c);
 }
 
 static inline void lia_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	lia_couple(c);
+	lia_update_increase(c);
 }
 
 #endif

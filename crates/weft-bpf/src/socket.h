@@ -35,7 +35,7 @@ struct {
 } totals SEC(".maps");
 
 /* A subflow's received bytes are noted each time so many more have come: rarely enough to cost nothing a packet. */
-#define WEFT_NOTED_BYTES 65536
+#define WEFT_RECORD_BYTES 65536
 
 /* A user's events since the second began. */
 struct weft_user {
@@ -153,7 +153,7 @@ static __noinline void weft_fill(struct weft_event *event, struct weft_connectio
 }
 
 /* Notifies the daemon about subflow s; false: the ring is full. */
-static __always_inline bool weft_tell(struct weft_connection *c, __u32 s, __u32 kind, __u64 now)
+static __always_inline bool weft_notify(struct weft_connection *c, __u32 s, __u32 kind, __u64 now)
 {
 	struct weft_event *event;
 
@@ -184,21 +184,21 @@ static __always_inline bool weft_within_limit(struct sock *sk, __u64 now)
 		user->second = first.second;
 		user->events = 0;
 	}
-	if (__sync_fetch_and_add(&user->events, 1) < WEFT_EVENTS_A_SECOND)
+	if (__sync_fetch_and_add(&user->events, 1) < WEFT_EVENTS_PER_SECOND)
 		return true;
 	weft_count(lost_events);
 	return false;
 }
 
-static __always_inline bool weft_tell_limited(struct sock *sk, struct weft_connection *c, __u32 s, __u32 kind)
+static __always_inline bool weft_notify_limited(struct sock *sk, struct weft_connection *c, __u32 s, __u32 kind)
 {
 	__u64 now = bpf_ktime_get_ns();
 
-	return weft_within_limit(sk, now) && weft_tell(c, s, kind, now);
+	return weft_within_limit(sk, now) && weft_notify(c, s, kind, now);
 }
 
 /* Notifies the daemon of a subflow that gets no slot, and why. */
-static __always_inline void weft_tell_uncoupled(struct sock *sk, __u32 algorithm, __u32 kind)
+static __always_inline void weft_notify_uncoupled(struct sock *sk, __u32 algorithm, __u32 kind)
 {
 	__u32 token = weft_token(sk);
 	__u64 now = bpf_ktime_get_ns();
@@ -244,7 +244,7 @@ static __always_inline struct weft_connection *weft_find(struct sock *sk)
 }
 
 /* Notifies the daemon once that the connection of a subflow is worth further ones. */
-static __always_inline void weft_tell_bulk(struct sock *sk)
+static __always_inline void weft_notify_bulk(struct sock *sk)
 {
 	struct weft_private *ca = weft_private(sk);
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -254,7 +254,7 @@ static __always_inline void weft_tell_bulk(struct sock *sk)
 		return;
 	c = weft_find(sk);
 	/* Until the daemon has been notified. */
-	if (!c || !c->token || c->bulk || weft_tell_limited(sk, c, ca->slot % WEFT_SUBFLOWS, WEFT_BULK)) {
+	if (!c || !c->token || c->bulk || weft_notify_limited(sk, c, ca->slot % WEFT_SUBFLOWS, WEFT_BULK)) {
 		ca->bulk = 1;
 		if (c)
 			c->bulk = 1;
@@ -262,14 +262,14 @@ static __always_inline void weft_tell_bulk(struct sock *sk)
 }
 
 /* Notes what the subflow has received. A subflow that sends nothing has no rounds at whose end that could be done. */
-static __always_inline void weft_note_received(struct sock *sk)
+static __always_inline void weft_record_received(struct sock *sk)
 {
 	struct weft_private *ca = weft_private(sk);
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	__u64 received = tp->bytes_received;
 	struct weft_connection *c;
 
-	if ((__u32)received - ca->received < WEFT_NOTED_BYTES)
+	if ((__u32)received - ca->received < WEFT_RECORD_BYTES)
 		return;
 	ca->received = received;
 	c = weft_find(sk);
@@ -278,7 +278,7 @@ static __always_inline void weft_note_received(struct sock *sk)
 }
 
 /* Notifies the daemon of what has become of all subflows but the initial one, if that has changed. */
-static __always_inline void weft_tell_suppression(struct weft_connection *c, __u32 before)
+static __always_inline void weft_notify_suppression(struct weft_connection *c, __u32 before)
 {
 	__u32 kind = c->suppressed ? WEFT_SUPPRESS : WEFT_RELEASE;
 	__u64 now;
@@ -294,7 +294,7 @@ static __always_inline void weft_tell_suppression(struct weft_connection *c, __u
 		c->releases++;
 	for (s = 0; s < WEFT_SUBFLOWS; s++) {
 		if (c->w[s].established && (s != c->initial || kind == WEFT_RELEASE))
-			weft_tell(c, s, kind, now);
+			weft_notify(c, s, kind, now);
 	}
 }
 
@@ -312,7 +312,7 @@ static __always_inline __u32 weft_active(const struct weft_connection *c)
 /* Notifies the daemon of the subflows that rest now and did not before, and the other way around. A function of its own, as it is
  * long and rare.
  */
-static __noinline __u32 weft_tell_rests(struct weft_connection *c, __u32 before)
+static __noinline __u32 weft_notify_active(struct weft_connection *c, __u32 before)
 {
 	__u32 s, changed = weft_active(c) ^ before;
 	__u64 now;
@@ -328,7 +328,7 @@ static __noinline __u32 weft_tell_rests(struct weft_connection *c, __u32 before)
 			c->releases++;
 		else
 			c->suppressions++;
-		weft_tell(c, s, c->w[s].active ? WEFT_WAKE : WEFT_REST, now);
+		weft_notify(c, s, c->w[s].active ? WEFT_ACTIVATE : WEFT_DEACTIVATE, now);
 	}
 	return changed;
 }

@@ -3,7 +3,7 @@
  * Warp: docs/warp.md, the law by its six parts. Event by event the same as warp.rs of weft-cc.
  *
  * Deviations: shares are in 2^-24 packets, alpha, marks and kappa in 2^-30, products and quotients rounded to the nearest.
- * Time is the kernel's, in microseconds. A subflow rests for parameters.rest at least, which is 0 outside the kernel: what it
+ * Time is the kernel's, in microseconds. A subflow rests for parameters.min_inactive at least, which is 0 outside the kernel: what it
  * was given before it rests takes some round-trip times to leave, two packets at a time.
  *
  * Who writes what: any subflow, in its own events, writes shares and windows of all. Subflows run on several CPUs at once, so
@@ -18,20 +18,20 @@
 #include "dctcp.h"
 
 /* Least packets of the connection. */
-#define WARP_LEAST (2 * WEFT_PACKET)
+#define WARP_MIN_CONNECTION_WINDOW (2 * WEFT_PACKET)
 /* Least packets of a subflow that sends beside others, on average. */
-#define WARP_ENOUGH (4 * WEFT_PACKET)
+#define WARP_MIN_MEAN_WINDOW (4 * WEFT_PACKET)
 
 /* The slow-start threshold where slow start is over: no window is below it. */
-#define WARP_OVER WEFT_PACKET
+#define WARP_SSTHRESH_AFTER_SLOW_START WEFT_PACKET
 
-/* Slot: the share of the connection's window, in 2^-24 packets; 0 while the subflow rests. */
+/* State: the share of the connection's window, in 2^-24 packets; 0 while the subflow rests. */
 #define WARP_SHARE 0
-/* Slot: the estimated fraction of marked packets, in 2^-30. */
+/* State: the estimated fraction of marked packets, in 2^-30. */
 #define WARP_ALPHA 1
-/* Slot: the fraction of marked packets in the last round, in 2^-30. */
+/* State: the fraction of marked packets in the last round, in 2^-30. */
 #define WARP_MARKED 2
-/* Slot: timeouts since the subflow last ended a round. */
+/* State: timeouts since the subflow last ended a round. */
 #define WARP_TIMEOUTS 3
 
 /* Of fractions. */
@@ -90,7 +90,7 @@ static inline __u64 warp_positive(__s64 x)
 }
 
 /* May the subflow send? 1 or 0. */
-static inline __u64 warp_sends(const struct weft_window *r)
+static inline __u64 warp_is_sending(const struct weft_window *r)
 {
 	return r->established & r->active;
 }
@@ -98,17 +98,17 @@ static inline __u64 warp_sends(const struct weft_window *r)
 /* Timeouts since the last round, up to `most`. */
 static inline __u64 warp_timeouts(const struct weft_window *r, __u64 most)
 {
-	return most - warp_positive(most - r->slot[WARP_TIMEOUTS]);
+	return most - warp_positive(most - r->state[WARP_TIMEOUTS]);
 }
 
 /* Established and not taken for dead? 1 or 0. */
-static inline __u64 warp_lives(const struct weft_window *r)
+static inline __u64 warp_is_alive(const struct weft_window *r)
 {
 	return r->established & (1 - warp_timeouts(r, 2) / 2);
 }
 
 /* The least window: one packet after a timeout, else two. */
-static inline __u64 warp_least(const struct weft_window *r)
+static inline __u64 warp_min_window(const struct weft_window *r)
 {
 	return (2 - warp_timeouts(r, 1)) << WEFT_PACKET_BITS;
 }
@@ -116,17 +116,17 @@ static inline __u64 warp_least(const struct weft_window *r)
 /* Two CPUs that take from it at once could leave less than nothing. */
 static inline __u64 warp_share(const struct weft_window *r)
 {
-	return warp_positive(r->slot[WARP_SHARE]);
+	return warp_positive(r->state[WARP_SHARE]);
 }
 
 /* To `share`, by what that is more or less than what it was, if the subflow sends. */
 static inline void warp_move(struct weft_window *r, __u64 was, __u64 share)
 {
-	__sync_fetch_and_add(&r->slot[WARP_SHARE], (share - was) * warp_sends(r));
+	__sync_fetch_and_add(&r->state[WARP_SHARE], (share - was) * warp_is_sending(r));
 }
 
 /* How many subflows send, and the sum of their shares. */
-static inline __u64 warp_sum(const struct weft_connection *c, __u64 *total)
+static inline __u64 warp_sending_total(const struct weft_connection *c, __u64 *total)
 {
 	__u64 m = 0;
 	__u32 r;
@@ -134,33 +134,33 @@ static inline __u64 warp_sum(const struct weft_connection *c, __u64 *total)
 	*total = 0;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		m += warp_sends(&c->w[r]);
-		*total += warp_share(&c->w[r]) * warp_sends(&c->w[r]);
+		m += warp_is_sending(&c->w[r]);
+		*total += warp_share(&c->w[r]) * warp_is_sending(&c->w[r]);
 	}
 	return m;
 }
 
 /* Bit r: subflow r sends. */
-static inline __u64 warp_senders(const struct weft_connection *c)
+static inline __u64 warp_sending_subflows(const struct weft_connection *c)
 {
 	__u64 all = 0;
 	__u32 r;
 
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
-		all |= warp_sends(&c->w[r]) << r;
+		all |= warp_is_sending(&c->w[r]) << r;
 	return all;
 }
 
 /* Bit r: subflow r is established and not taken for dead. */
-static inline __u64 warp_living(const struct weft_connection *c)
+static inline __u64 warp_alive_subflows(const struct weft_connection *c)
 {
 	__u64 all = 0;
 	__u32 r;
 
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
-		all |= warp_lives(&c->w[r]) << r;
+		all |= warp_is_alive(&c->w[r]) << r;
 	return all;
 }
 
@@ -178,11 +178,11 @@ static inline __attribute__((always_inline)) int warp_give_out(struct weft_conne
 
 	WARP_OFTEN
 	for (r = 0; r < n; r++) {
-		share = warp_share(&c->w[r]) * warp_sends(&c->w[r]);
+		share = warp_share(&c->w[r]) * warp_is_sending(&c->w[r]);
 		packets = share & ~(WEFT_PACKET - 1);
 		/* The larger of the two. */
-		packets += warp_positive(warp_least(&c->w[r]) - packets);
-		packets *= warp_sends(&c->w[r]);
+		packets += warp_positive(warp_min_window(&c->w[r]) - packets);
+		packets *= warp_is_sending(&c->w[r]);
 		/* Of equal remainders the later one is first. */
 		key[r] = warp_positive(share - packets) * WEFT_SUBFLOWS + r;
 		whole[r] = packets >> WEFT_PACKET_BITS;
@@ -202,7 +202,7 @@ static inline __attribute__((always_inline)) int warp_give_out(struct weft_conne
 		/* Fewer packets are left than there are remainders above 0, so none goes to another. */
 		more = (rank + given - total) >> 63;
 		WARP_HIDE(more);
-		if (warp_sends(&c->w[r]))
+		if (warp_is_sending(&c->w[r]))
 			c->w[r].cwnd = (whole[r] + more) << WEFT_PACKET_BITS;
 	}
 	return 0;
@@ -228,7 +228,7 @@ static inline void warp_apportion(struct weft_connection *c)
 }
 
 /* The same where the window of s must not rise. */
-static inline void warp_apportion_down(struct weft_connection *c, __u32 s)
+static inline void warp_apportion_without_raising(struct weft_connection *c, __u32 s)
 {
 	__u64 before = c->w[s].cwnd;
 
@@ -238,37 +238,37 @@ static inline void warp_apportion_down(struct weft_connection *c, __u32 s)
 }
 
 /* Ends slow start everywhere. Only a timeout brings it back: a shift, which lowers a share, does not. */
-static inline void warp_avoid(struct weft_connection *c)
+static inline void warp_leave_slow_start(struct weft_connection *c)
 {
 	__u32 r;
 
-	c->avoids = 1;
+	c->left_slow_start = 1;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
-		c->w[r].ssthresh = WARP_OVER;
+		c->w[r].ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 }
 
 /* Keeps W at its floor. */
-static inline void warp_hold_floor(struct weft_connection *c)
+static inline void warp_apply_min_window(struct weft_connection *c)
 {
 	__u64 total, share;
 	__u32 r;
 
-	warp_sum(c, &total);
-	if (!total || total >= WARP_LEAST)
+	warp_sending_total(c, &total);
+	if (!total || total >= WARP_MIN_CONNECTION_WINDOW)
 		return;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);
-		warp_move(&c->w[r], share, (share * WARP_LEAST + total / 2) / total);
+		warp_move(&c->w[r], share, (share * WARP_MIN_CONNECTION_WINDOW + total / 2) / total);
 	}
 }
 
 /* Lets s send, with an equal part of the whole. */
-WARP_FUNCTION warp_wake(struct weft_connection *c, __u32 s)
+WARP_FUNCTION warp_activate(struct weft_connection *c, __u32 s)
 {
 	struct weft_window *w = &c->w[s % WEFT_SUBFLOWS];
-	__u64 total, share, part, left, m = warp_sum(c, &total);
+	__u64 total, share, part, left, m = warp_sending_total(c, &total);
 	__u32 r;
 
 	left = total;
@@ -277,10 +277,10 @@ WARP_FUNCTION warp_wake(struct weft_connection *c, __u32 s)
 		share = warp_share(&c->w[r]);
 		part = (share * m + (m + 1) / 2) / (m + 1);
 		warp_move(&c->w[r], share, part);
-		left -= part * warp_sends(&c->w[r]);
+		left -= part * warp_is_sending(&c->w[r]);
 	}
 	/* What is left, so that the sum stays as it is. */
-	w->slot[WARP_SHARE] = left;
+	w->state[WARP_SHARE] = left;
 	w->active = 1;
 	return 0;
 }
@@ -304,23 +304,23 @@ static inline __u32 warp_most_marked(const struct weft_connection *c)
 
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		key = (c->w[r].slot[WARP_ALPHA] * WEFT_SUBFLOWS + r) * warp_sends(&c->w[r]);
+		key = (c->w[r].state[WARP_ALPHA] * WEFT_SUBFLOWS + r) * warp_is_sending(&c->w[r]);
 		worst += warp_positive(key - worst);
 	}
 	return worst % WEFT_SUBFLOWS;
 }
 
 /* Lets the subflow with the most marks rest, whose share goes to the others. Of what is less than four packets each: products fit. */
-WARP_FUNCTION warp_rest(struct weft_connection *c)
+WARP_FUNCTION warp_deactivate(struct weft_connection *c)
 {
 	struct weft_window *w = &c->w[warp_most_marked(c)];
 	__u64 total, left, share;
 	__u32 r;
 
-	warp_sum(c, &total);
+	warp_sending_total(c, &total);
 	w->active = 0;
-	w->slot[WARP_SHARE] = 0;
-	warp_sum(c, &left);
+	w->state[WARP_SHARE] = 0;
+	warp_sending_total(c, &left);
 	if (!left)
 		return 0;
 	WARP_RARE
@@ -341,40 +341,40 @@ static inline __u64 warp_least_marked(const struct weft_connection *c)
 
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		key = c->w[r].slot[WARP_ALPHA] * WEFT_SUBFLOWS + r;
+		key = c->w[r].state[WARP_ALPHA] * WEFT_SUBFLOWS + r;
 		/* 2^62 and more of those that send or do not live. */
-		key += (1 - (warp_lives(&c->w[r]) & ~c->w[r].active)) << 62;
+		key += (1 - (warp_is_alive(&c->w[r]) & ~c->w[r].active)) << 62;
 		best -= warp_positive(best - key);
 	}
 	return best;
 }
 
 /* Makes m fit W. */
-static inline void warp_rest_or_wake(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+static inline void warp_adjust_active(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	__u64 total, best, first, now = c->subflow[s].last_ack, m = warp_sum(c, &total);
+	__u64 total, best, first, now = c->subflow[s].last_ack, m = warp_sending_total(c, &total);
 	__u32 i;
 
 	for (i = 1; i < WEFT_SUBFLOWS; i++) {
-		if (m < 2 || total >= m * WARP_ENOUGH)
+		if (m < 2 || total >= m * WARP_MIN_MEAN_WINDOW)
 			break;
-		warp_rest(c);
-		c->rested = now;
+		warp_deactivate(c);
+		c->deactivated = now;
 		c->n_round = 0;
 		m--;
 	}
-	first = warp_senders(c);
+	first = warp_sending_subflows(c);
 	if ((first & -first) != 1ULL << s)
 		return;
 	best = warp_least_marked(c);
-	if (best == WARP_NONE || total < (m + 1) * 2 * WARP_ENOUGH) {
+	if (best == WARP_NONE || total < (m + 1) * 2 * WARP_MIN_MEAN_WINDOW) {
 		c->n_round = 0;
 		return;
 	}
 	c->n_round++;
-	if (c->n_round < p->tau || now - c->rested < p->rest)
+	if (c->n_round < p->tau || now - c->deactivated < p->min_inactive)
 		return;
-	warp_wake(c, best % WEFT_SUBFLOWS);
+	warp_activate(c, best % WEFT_SUBFLOWS);
 	c->n_round = 0;
 }
 
@@ -385,17 +385,17 @@ static inline void warp_shift(struct weft_connection *c, const volatile struct w
 	struct weft_window *w = &c->w[s];
 	__u32 r, shift;
 
-	if (warp_sum(c, &total) < 2 || !warp_sends(w) || !c->avoids)
+	if (warp_sending_total(c, &total) < 2 || !warp_is_sending(w) || !c->left_slow_start)
 		return;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		marked += warp_times(warp_share(&c->w[r]), c->w[r].slot[WARP_MARKED]) * warp_sends(&c->w[r]);
+		marked += warp_times(warp_share(&c->w[r]), c->w[r].state[WARP_MARKED]) * warp_is_sending(&c->w[r]);
 	}
 	mean = warp_ratio(marked, total);
-	if (w->slot[WARP_MARKED] <= mean)
+	if (w->state[WARP_MARKED] <= mean)
 		return;
 	share = warp_share(w);
-	moved = warp_times(share, (w->slot[WARP_MARKED] - mean) * p->kappa >> WARP_BITS);
+	moved = warp_times(share, (w->state[WARP_MARKED] - mean) * p->kappa >> WARP_BITS);
 	warp_move(w, share, share - moved);
 	others = total - share;
 	if (!others)
@@ -413,12 +413,12 @@ static inline void warp_shift(struct weft_connection *c, const volatile struct w
 }
 
 /* Someone must send: the first that lives, or else the first that is established. */
-WARP_FUNCTION warp_keep_one(struct weft_connection *c)
+WARP_FUNCTION warp_ensure_one_active(struct weft_connection *c)
 {
-	__u64 all = warp_living(c);
+	__u64 all = warp_alive_subflows(c);
 	__u32 r, first;
 
-	if (warp_senders(c))
+	if (warp_sending_subflows(c))
 		return 0;
 	if (!all) {
 		WARP_RARE
@@ -431,50 +431,50 @@ WARP_FUNCTION warp_keep_one(struct weft_connection *c)
 	first = all & -all;
 	r = ((first & 0xaa) != 0) + 2 * ((first & 0xcc) != 0) + 4 * ((first & 0xf0) != 0);
 	r %= WEFT_SUBFLOWS;
-	c->w[r].slot[WARP_SHARE] = c->w[r].cwnd;
+	c->w[r].state[WARP_SHARE] = c->w[r].cwnd;
 	c->w[r].active = 1;
 	return 0;
 }
 
 /* Did the cutter alone send? Then cong_control has asked whether it was after the cut. */
-static inline int warp_cut_alone(const struct weft_connection *c)
+static inline int warp_was_single(const struct weft_connection *c)
 {
-	return !c->deaf && !c->heard;
+	return !c->unacked_since_cut && !c->all_acked_at;
 }
 
 /* Was what the newest acknowledgement of s acknowledges sent after this cut? */
 static inline int warp_after_cut(const struct weft_connection *c, __u64 cut, __u32 s)
 {
-	return warp_cut_alone(c) || c->subflow[s].last_sent >= cut >> WARP_CUTTER_BITS;
+	return warp_was_single(c) || c->subflow[s].last_sent >= cut >> WARP_CUTTER_BITS;
 }
 
 /* And after all had heard of it? Should another subflow be about to write who has to, it was not. */
-static inline int warp_after_all_heard(const struct weft_connection *c, __u64 cut, __u32 s)
+static inline int warp_sent_after_all_acked(const struct weft_connection *c, __u64 cut, __u32 s)
 {
-	return !c->deaf && c->subflow[s].last_sent >= c->heard && warp_after_cut(c, cut, s);
+	return !c->unacked_since_cut && c->subflow[s].last_sent >= c->all_acked_at && warp_after_cut(c, cut, s);
 }
 
 /* Does a mark on s cut windows? */
 static inline int warp_reacts_to_mark(const struct weft_connection *c, __u32 s)
 {
-	return warp_after_all_heard(c, c->cut, s);
+	return warp_sent_after_all_acked(c, c->cut, s);
 }
 
 /* Something was delivered: s hears of the last cut. For one that has nothing in flight nobody waits longer than a round-trip time. */
-static inline void warp_hear(struct weft_connection *c, __u32 s)
+static inline void warp_on_ack_after_cut(struct weft_connection *c, __u32 s)
 {
 	__u64 now = c->subflow[s].last_ack;
 	__s64 waited = now - (c->cut >> WARP_CUTTER_BITS);
 	__u32 others = ~(1U << s);
 
-	if (!c->deaf)
+	if (!c->unacked_since_cut)
 		return;
-	others &= __sync_fetch_and_and(&c->deaf, others);
+	others &= __sync_fetch_and_and(&c->unacked_since_cut, others);
 	/* A smoothed time is in 1/8 us. */
 	if (others && waited * 8 <= (__s64)c->w[s].srtt)
 		return;
-	c->heard = now;
-	c->deaf = 0;
+	c->all_acked_at = now;
+	c->unacked_since_cut = 0;
 }
 
 WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
@@ -483,24 +483,24 @@ WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft
 	__u64 total, m;
 
 	w->active = 0;
-	w->slot[WARP_SHARE] = 0;
-	w->slot[WARP_ALPHA] = p->alpha0;
-	w->slot[WARP_MARKED] = 0;
-	w->slot[WARP_TIMEOUTS] = 0;
-	m = warp_sum(c, &total);
+	w->state[WARP_SHARE] = 0;
+	w->state[WARP_ALPHA] = p->alpha0;
+	w->state[WARP_MARKED] = 0;
+	w->state[WARP_TIMEOUTS] = 0;
+	m = warp_sending_total(c, &total);
 	if (!m) {
-		w->slot[WARP_SHARE] = w->cwnd;
+		w->state[WARP_SHARE] = w->cwnd;
 		w->active = 1;
 		return 0;
 	}
-	if (total >= (m + 1) * WARP_ENOUGH && warp_begin(c)) {
-		warp_wake(c, s);
+	if (total >= (m + 1) * WARP_MIN_MEAN_WINDOW && warp_begin(c)) {
+		warp_activate(c, s);
 		warp_end(c);
-		warp_apportion_down(c, s);
+		warp_apportion_without_raising(c, s);
 	}
 	/* Where slow start has ended, it has for those to come. */
-	if (c->avoids)
-		w->ssthresh = WARP_OVER;
+	if (c->left_slow_start)
+		w->ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 	return 0;
 }
 
@@ -508,11 +508,11 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 			       __u32 acked, __u32 marked)
 {
 	struct weft_window *w = &c->w[s];
-	__u64 was = w->slot[WARP_SHARE], share = warp_share(w), left, most, m = 0;
+	__u64 was = w->state[WARP_SHARE], share = warp_share(w), left, most, m = 0;
 	__u32 r;
 
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
-		m += warp_sends(&c->w[r]);
+		m += warp_is_sending(&c->w[r]);
 	if (!w->active || !m || !warp_after_cut(c, c->cut, s))
 		return 0;
 	/* Slow start works on the share, of which the window is the whole part. */
@@ -522,15 +522,15 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 	share += ((left << WEFT_PACKET_BITS) + m * share / 2) / (m * share);
 	if (share > WEFT_CWND_MAX)
 		share = WEFT_CWND_MAX;
-	__sync_val_compare_and_swap(&w->slot[WARP_SHARE], was, share);
+	__sync_val_compare_and_swap(&w->state[WARP_SHARE], was, share);
 	/* After a cut a window may be further below its share. */
 	most = w->cwnd + ((__u64)acked << WEFT_PACKET_BITS);
 	if (m > 1) {
 		warp_apportion(c);
 	} else {
 		w->cwnd = share & ~(WEFT_PACKET - 1);
-		if (w->cwnd < warp_least(w))
-			w->cwnd = warp_least(w);
+		if (w->cwnd < warp_min_window(w))
+			w->cwnd = warp_min_window(w);
 	}
 	if (w->cwnd > most)
 		w->cwnd = most;
@@ -542,19 +542,19 @@ WARP_FUNCTION warp_on_mark(struct weft_connection *c, const volatile struct weft
 	__u64 cut = c->cut, now = c->subflow[s].last_ack, share;
 	__u32 r;
 
-	if (!warp_after_all_heard(c, cut, s) ||
+	if (!warp_sent_after_all_acked(c, cut, s) ||
 	    __sync_val_compare_and_swap(&c->cut, cut, now << WARP_CUTTER_BITS | s) != cut)
 		return 0;
-	c->deaf = warp_senders(c) & ~(1ULL << s);
-	c->heard = 0;
+	c->unacked_since_cut = warp_sending_subflows(c) & ~(1ULL << s);
+	c->all_acked_at = 0;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);
-		warp_move(&c->w[r], share, warp_times(share, (1ULL << WARP_BITS) - c->w[r].slot[WARP_ALPHA] / 2));
+		warp_move(&c->w[r], share, warp_times(share, (1ULL << WARP_BITS) - c->w[r].state[WARP_ALPHA] / 2));
 	}
-	warp_hold_floor(c);
-	warp_apportion_down(c, s);
-	warp_avoid(c);
+	warp_apply_min_window(c);
+	warp_apportion_without_raising(c, s);
+	warp_leave_slow_start(c);
 	return 0;
 }
 
@@ -563,15 +563,15 @@ WARP_FUNCTION warp_on_round(struct weft_connection *c, const volatile struct wef
 {
 	struct weft_window *w = &c->w[s];
 
-	w->slot[WARP_TIMEOUTS] = 0;
-	w->slot[WARP_ALPHA] = dctcp_estimate(w->slot[WARP_ALPHA], p->g, acked, marked);
+	w->state[WARP_TIMEOUTS] = 0;
+	w->state[WARP_ALPHA] = dctcp_estimate(w->state[WARP_ALPHA], p->g, acked, marked);
 	if (acked)
-		w->slot[WARP_MARKED] = warp_ratio(marked < acked ? marked : acked, acked);
+		w->state[WARP_MARKED] = warp_ratio(marked < acked ? marked : acked, acked);
 	if (warp_begin(c)) {
 		/* Should the last two that sent have given up at once, each leaving the connection to the other. */
-		warp_keep_one(c);
+		warp_ensure_one_active(c);
 		warp_shift(c, p, s);
-		warp_rest_or_wake(c, p, s);
+		warp_adjust_active(c, p, s);
 		warp_end(c);
 	}
 	warp_apportion(c);
@@ -584,16 +584,16 @@ WARP_FUNCTION warp_on_fast_retransmit(struct weft_connection *c, const volatile 
 	struct weft_window *w = &c->w[s];
 	__u64 share = warp_share(w);
 
-	if (warp_sends(w)) {
+	if (warp_is_sending(w)) {
 		warp_move(w, share, share / 2);
-		warp_hold_floor(c);
-		warp_apportion_down(c, s);
+		warp_apply_min_window(c);
+		warp_apportion_without_raising(c, s);
 	} else {
 		w->cwnd = w->cwnd / 2 & ~(WEFT_PACKET - 1);
-		if (w->cwnd < warp_least(w))
-			w->cwnd = warp_least(w);
+		if (w->cwnd < warp_min_window(w))
+			w->cwnd = warp_min_window(w);
 	}
-	warp_avoid(c);
+	warp_leave_slow_start(c);
 	return 0;
 }
 
@@ -602,19 +602,19 @@ WARP_FUNCTION warp_on_timeout(struct weft_connection *c, const volatile struct w
 	__u64 half = c->w[s].cwnd / 2;
 	struct weft_window *w = &c->w[s];
 
-	warp_avoid(c);
+	warp_leave_slow_start(c);
 	w->cwnd = WEFT_PACKET;
-	w->slot[WARP_TIMEOUTS]++;
+	w->state[WARP_TIMEOUTS]++;
 	w->ssthresh = half > 2 * WEFT_PACKET ? half : 2 * WEFT_PACKET;
 	if (!w->active)
 		return 0;
-	w->slot[WARP_SHARE] = WEFT_PACKET;
-	if (w->slot[WARP_TIMEOUTS] < 2 || !(warp_living(c) & ~(1ULL << s)))
+	w->state[WARP_SHARE] = WEFT_PACKET;
+	if (w->state[WARP_TIMEOUTS] < 2 || !(warp_alive_subflows(c) & ~(1ULL << s)))
 		return 0;
 	w->active = 0;
-	w->slot[WARP_SHARE] = 0;
-	c->rested = c->subflow[s].last_ack;
-	warp_keep_one(c);
+	w->state[WARP_SHARE] = 0;
+	c->deactivated = c->subflow[s].last_ack;
+	warp_ensure_one_active(c);
 	return 0;
 }
 
@@ -623,9 +623,9 @@ static inline void warp_on_undo(struct weft_connection *c, __u32 s, __u64 share,
 {
 	struct weft_window *w = &c->w[s];
 
-	if (!warp_sends(w) || warp_share(w) >= share)
+	if (!warp_is_sending(w) || warp_share(w) >= share)
 		return;
-	w->slot[WARP_SHARE] = share;
+	w->state[WARP_SHARE] = share;
 	if (w->ssthresh < ssthresh)
 		w->ssthresh = ssthresh;
 	warp_apportion(c);
@@ -634,8 +634,8 @@ static inline void warp_on_undo(struct weft_connection *c, __u32 s, __u64 share,
 WARP_FUNCTION warp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	c->w[s].active = 0;
-	c->w[s].slot[WARP_SHARE] = 0;
-	warp_keep_one(c);
+	c->w[s].state[WARP_SHARE] = 0;
+	warp_ensure_one_active(c);
 	return 0;
 }
 

@@ -20,7 +20,7 @@
 #define WEFT_CLOSED (1U << 31)
 
 /* Events that one user's sockets may cause in a second, but for suppression and release. */
-#define WEFT_EVENTS_A_SECOND 20000
+#define WEFT_EVENTS_PER_SECOND 20000
 
 /* One packet. */
 #define WEFT_PACKET_BITS 24
@@ -52,15 +52,15 @@ struct weft_parameters {
 	__u32 dctcp_cut; /* 0 or 1 */
 	__u32 neighbours; /* 0 or 1 */
 	__u32 kappa;	/* 2^-30 */
-	__u32 rest;	/* us that a subflow of warp rests at least, not an algorithm's: 0 in the native build */
+	__u32 min_inactive; /* us that a subflow of warp stays inactive at least; 0 in the native build */
 	__u32 reserved;
 };
 
-/* One subflow's congestion window. The algorithm owns cwnd, ssthresh, active and slot, the transport the rest. */
+/* One subflow's congestion window. The algorithm owns cwnd, ssthresh, active and state, the transport the rest. */
 struct weft_window {
 	__u64 cwnd;	/* 2^-24 packets */
 	__u64 ssthresh; /* 2^-24 packets */
-	__u64 slot[4];	/* each algorithm names its own indices */
+	__u64 state[4];	/* each algorithm names its own indices */
 	__u32 srtt;	/* 1/8 us, as the kernel keeps it; 0 before the first sample */
 	__u8 active;	/* may the scheduler give this subflow new data? */
 	__u8 established;
@@ -111,25 +111,25 @@ struct weft_connection {
 	__u64 opened;  /* ns, CLOCK_MONOTONIC */
 	__u64 netns;   /* number of the network namespace */
 	__u64 cut;     /* warp: when the last cut was made, and by whose mark; see warp.h */
-	__u64 heard;   /* warp: us: when all had heard of the last cut; 0: not yet, or nobody else was to */
-	__u64 rested;  /* warp: us, the kernel's TCP clock: when a subflow last began to rest */
-	__u32 avoids;  /* warp: has slow start ended? */
+	__u64 all_acked_at; /* warp: us: when all had an acknowledgement after the last cut; 0: not yet, or no other sent */
+	__u64 deactivated; /* warp: us, the kernel's TCP clock: when a subflow was last deactivated */
+	__u32 left_slow_start; /* warp: 1 once slow start has ended */
 	__u32 moving;  /* warp: 1 while one of the subflows moves shares */
-	__u32 deaf;    /* warp: bit s: subflow s sends and has not heard of the last cut */
+	__u32 unacked_since_cut; /* warp: bit s: subflow s sends and has had no acknowledgement since the last cut */
 	__u32 reserved;
 };
 
-/* What the daemon must hear of at once. */
+/* Events that the daemon receives at once. */
 enum weft_event_kind {
 	WEFT_SUPPRESS = 1, /* this subflow is to carry no new data */
 	WEFT_RELEASE = 2,  /* this subflow may carry data again */
 	WEFT_JOINED = 3,   /* this subflow has come to an MPTCP connection */
 	WEFT_LEFT = 4,	   /* this subflow has gone */
 	WEFT_BULK = 5,	   /* this subflow was the first to carry `bulk` bytes; once a connection */
-	WEFT_DEAF = 6,	   /* this subflow has no ECN and is reno */
-	WEFT_NO_ROOM = 7,  /* this subflow got neither entry nor slot and is reno */
-	WEFT_REST = 8,	   /* this subflow is to carry no new data, whatever the others do */
-	WEFT_WAKE = 9,	   /* this subflow may carry data again */
+	WEFT_NO_ECN = 6,	   /* this subflow has no ECN and is reno */
+	WEFT_NO_SLOT = 7,  /* this subflow got neither entry nor slot and is reno */
+	WEFT_DEACTIVATE = 8,	   /* this subflow is to carry no new data, whatever the others do */
+	WEFT_ACTIVATE = 9,	   /* this subflow may carry data again */
 };
 
 struct weft_event {
@@ -175,7 +175,7 @@ struct weft_totals {
 	__u64 subflows;	    /* ever opened */
 	__u64 without_ecn;  /* fell back to reno: the other end knows no ECN */
 	__u64 without_slot; /* fell back to reno: no entry or no slot was free */
-	__u64 lost_events;  /* the ring was full, or their user had more than WEFT_EVENTS_A_SECOND */
+	__u64 lost_events;  /* the ring was full, or their user had more than WEFT_EVENTS_PER_SECOND */
 };
 
 static inline void weft_limit(struct weft_window *w)

@@ -13,11 +13,11 @@
 
 #include "weft.h"
 
-/* Slot: rate at the end of the last round; 0 before the first. */
+/* State: rate at the end of the last round; 0 before the first. */
 #define XMP_RATE 0
-/* Slot: what delta has left over, below one packet. */
+/* State: what delta has left over, below one packet. */
 #define XMP_ADDER 1
-/* Slot: 1 if a mark came since the last round ended. */
+/* State: 1 if a mark came since the last round ended. */
 #define XMP_REDUCED 2
 
 #define XMP_RATE_BITS 14
@@ -30,13 +30,13 @@ static inline __u64 xmp_whole(__u64 cwnd)
 /* Equation (3), in packets a round of s, which counts itself. */
 static inline __u64 xmp_delta(const struct weft_connection *c, __u32 s)
 {
-	__u64 total = 0, rate = c->w[s].slot[XMP_RATE];
+	__u64 total = 0, rate = c->w[s].state[XMP_RATE];
 	__u32 r, rtt_min = ~0U;
 
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		if (!c->w[r].established || !c->w[r].slot[XMP_RATE])
+		if (!c->w[r].established || !c->w[r].state[XMP_RATE])
 			continue;
-		total += c->w[r].slot[XMP_RATE];
+		total += c->w[r].state[XMP_RATE];
 		if (c->w[r].srtt < rtt_min)
 			rtt_min = c->w[r].srtt;
 	}
@@ -52,19 +52,19 @@ static inline __u64 xmp_delta(const struct weft_connection *c, __u32 s)
 }
 
 /* After a loss: whole packets, and the rate of the smaller window. */
-static inline void xmp_lost(struct weft_window *w)
+static inline void xmp_on_loss(struct weft_window *w)
 {
 	w->cwnd = xmp_whole(w->cwnd);
 	w->ssthresh = xmp_whole(w->ssthresh);
-	if (w->slot[XMP_RATE] && w->srtt)
-		w->slot[XMP_RATE] = (w->cwnd << XMP_RATE_BITS) / w->srtt;
+	if (w->state[XMP_RATE] && w->srtt)
+		w->state[XMP_RATE] = (w->cwnd << XMP_RATE_BITS) / w->srtt;
 }
 
 static inline void xmp_on_open(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	c->w[s].slot[XMP_RATE] = 0;
-	c->w[s].slot[XMP_ADDER] = 0;
-	c->w[s].slot[XMP_REDUCED] = 0;
+	c->w[s].state[XMP_RATE] = 0;
+	c->w[s].state[XMP_ADDER] = 0;
+	c->w[s].state[XMP_REDUCED] = 0;
 }
 
 /* Slow start only: congestion avoidance grows once a round. */
@@ -89,7 +89,7 @@ static inline void xmp_on_mark(struct weft_connection *c, const volatile struct 
 	}
 	if (w->ssthresh > w->cwnd)
 		w->ssthresh = w->cwnd;
-	w->slot[XMP_REDUCED] = 1;
+	w->state[XMP_REDUCED] = 1;
 }
 
 /* Every window of data on subflow s: w_s <- w_s + delta_s. */
@@ -97,16 +97,16 @@ static inline void xmp_on_round(struct weft_connection *c, const volatile struct
 				__u32 acked, __u32 marked)
 {
 	struct weft_window *w = &c->w[s];
-	__u64 reduced = w->slot[XMP_REDUCED], saved;
+	__u64 reduced = w->state[XMP_REDUCED], saved;
 
-	w->slot[XMP_REDUCED] = 0;
+	w->state[XMP_REDUCED] = 0;
 	if (!w->srtt)
 		return;
-	w->slot[XMP_RATE] = (w->cwnd << XMP_RATE_BITS) / w->srtt;
+	w->state[XMP_RATE] = (w->cwnd << XMP_RATE_BITS) / w->srtt;
 	if (reduced || w->in_recovery || w->cwnd < w->ssthresh)
 		return;
-	saved = w->slot[XMP_ADDER] + xmp_delta(c, s);
-	w->slot[XMP_ADDER] = saved & (WEFT_PACKET - 1);
+	saved = w->state[XMP_ADDER] + xmp_delta(c, s);
+	w->state[XMP_ADDER] = saved & (WEFT_PACKET - 1);
 	w->cwnd += xmp_whole(saved);
 }
 
@@ -114,13 +114,13 @@ static inline void xmp_on_round(struct weft_connection *c, const volatile struct
 static inline void xmp_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	weft_halve(&c->w[s]);
-	xmp_lost(&c->w[s]);
+	xmp_on_loss(&c->w[s]);
 }
 
 static inline void xmp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	weft_collapse(&c->w[s]);
-	xmp_lost(&c->w[s]);
+	xmp_on_loss(&c->w[s]);
 }
 
 static inline void xmp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)

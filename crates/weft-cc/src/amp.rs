@@ -21,36 +21,36 @@
 
 use crate::dctcp::{cut, estimate};
 use crate::parameters::parameters;
-use crate::reno::{avoidance, collapse};
+use crate::reno::{collapse, congestion_avoidance};
 use crate::response::pull;
-use crate::{Ack, Allowed, CongestionControl, Echo, Path, Response, Round, Window, dctcp};
+use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Round, Window, dctcp};
 
 parameters! {
     /// rounds with all windows at the floor until subflows are suppressed
-    gamma: u32 = 2.0, Allowed::Whole(1, 1_000_000);
+    gamma: u32 = 2.0, ParameterRange::Integer(1, 1_000_000);
     /// rounds without a mark until suppressed subflows are released
-    tau: u32 = 8.0, Allowed::Whole(1, 1_000_000);
+    tau: u32 = 8.0, ParameterRange::Integer(1, 1_000_000);
     /// a mark cuts the window by 1 / beta
-    beta: f64 = 4.0, Allowed::Number(2.0, 1000.0);
+    beta: f64 = 4.0, ParameterRange::Float(2.0, 1000.0);
     /// floor of a cut by a mark or a fast retransmit, in packets
-    cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
+    cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
     /// 0 switches subflow suppression and release off
-    ssr: bool = 1.0, Allowed::Switch;
+    ssr: bool = 1.0, ParameterRange::Bool;
     /// 1 cuts a subflow that sends alone by DCTCP's alpha / 2, 0 by 1 / beta as in the paper
-    dctcp_cut: bool = 0.0, Allowed::Switch;
+    dctcp_cut: bool = 0.0, ParameterRange::Bool;
 }
 
-/// Slot: 1 once the subflow has closed, else 0.
+/// State: 1 once the subflow has closed, else 0.
 const CLOSED: usize = 0;
-/// Slot: timeouts since the subflow last ended a round.
+/// State: timeouts since the subflow last ended a round.
 const TIMEOUTS: usize = 1;
-/// Slot: with `dctcp_cut`, the estimated fraction of marked packets, 0 to 1.
+/// State: with `dctcp_cut`, the estimated fraction of marked packets, 0 to 1.
 const ALPHA: usize = 2;
 
 /// AMP.
 #[derive(Clone, Debug)]
 pub struct Amp {
-    given: Parameters,
+    params: Parameters,
     /// Sum of the windows of established, active subflows.
     w_total: f64,
     /// The subflow that is never suppressed.
@@ -65,9 +65,9 @@ impl Amp {
     pub const ABOUT: &str = "AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)";
 
     /// The state of a new connection.
-    pub fn new(given: Parameters) -> Self {
+    pub fn new(params: Parameters) -> Self {
         Self {
-            given,
+            params,
             w_total: 0.0,
             initial: 0,
             suppressed: false,
@@ -78,12 +78,12 @@ impl Amp {
     /// Lines 2 to 13.
     fn suppress_subflows(&mut self, w: &mut [Window]) {
         let (mut n, mut n_sf) = (0, 0);
-        for r in w.iter().filter(|r| lives(r)) {
+        for r in w.iter().filter(|r| is_alive(r)) {
             n += 1;
-            n_sf += u32::from(r.cwnd.floor() == self.given.cwnd_min && r.established && !r.in_recovery);
+            n_sf += u32::from(r.cwnd.floor() == self.params.cwnd_min && r.established && !r.in_recovery);
         }
         self.n_round = if n_sf == n && n > 1 { self.n_round + 1 } else { 0 };
-        if self.n_round >= self.given.gamma {
+        if self.n_round >= self.params.gamma {
             self.set_active(w, false);
         }
     }
@@ -91,9 +91,9 @@ impl Amp {
     /// Lines 14 to 21.
     fn release_subflows(&mut self, w: &mut [Window], round: Round) {
         let r = &w[self.initial];
-        let clear = round.marked == 0 && r.cwnd.floor() > self.given.cwnd_min && !r.in_recovery;
+        let clear = round.marked == 0 && r.cwnd.floor() > self.params.cwnd_min && !r.in_recovery;
         self.n_round = if clear { self.n_round + 1 } else { 0 };
-        if self.n_round >= self.given.tau {
+        if self.n_round >= self.params.tau {
             self.set_active(w, true);
         }
     }
@@ -107,7 +107,7 @@ impl Amp {
         self.n_round = 0;
     }
 
-    fn sum(&mut self, w: &[Window]) {
+    fn update_total(&mut self, w: &[Window]) {
         self.w_total = w
             .iter()
             .filter(|r| r.established && r.active)
@@ -117,13 +117,13 @@ impl Amp {
 }
 
 /// Is `s` the only subflow that may send new data?
-fn alone(w: &[Window], s: usize) -> bool {
+fn is_only_alive(w: &[Window], s: usize) -> bool {
     w[s].active && w.iter().filter(|r| r.established && r.active).count() == 1
 }
 
 /// Is the subflow neither closed nor taken for dead?
-fn lives(r: &Window) -> bool {
-    r.slot[CLOSED] == 0.0 && r.slot[TIMEOUTS] < 2.0
+fn is_alive(r: &Window) -> bool {
+    r.state[CLOSED] == 0.0 && r.state[TIMEOUTS] < 2.0
 }
 
 impl CongestionControl for Amp {
@@ -132,13 +132,13 @@ impl CongestionControl for Amp {
     }
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
-        w[s].slot = [0.0; 4];
-        w[s].slot[ALPHA] = dctcp::Parameters::default().alpha0;
+        w[s].state = [0.0; 4];
+        w[s].state[ALPHA] = dctcp::Parameters::default().alpha0;
         if !w[self.initial].established {
             self.initial = s;
         }
         w[s].active = !self.suppressed || s == self.initial;
-        self.sum(w);
+        self.update_total(w);
     }
 
     /// Lines 23 to 25.
@@ -146,7 +146,7 @@ impl CongestionControl for Amp {
         let w = &mut w[s];
         if w.active && ack.may_grow {
             let before = w.cwnd;
-            let left = avoidance(w, ack);
+            let left = congestion_avoidance(w, ack);
             self.w_total += w.cwnd - before;
             let growth = left / self.w_total.max(w.cwnd);
             self.w_total += growth;
@@ -156,53 +156,53 @@ impl CongestionControl for Amp {
 
     /// Lines 27 to 29; with `dctcp_cut`, DCTCP's equation (2) for a subflow that is alone.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        let part = if self.given.dctcp_cut && alone(w, s) {
-            w[s].slot[ALPHA] / 2.0
+        let part = if self.params.dctcp_cut && is_only_alive(w, s) {
+            w[s].state[ALPHA] / 2.0
         } else {
-            1.0 / self.given.beta
+            1.0 / self.params.beta
         };
-        cut(&mut w[s], part, self.given.cwnd_min);
-        self.sum(w);
+        cut(&mut w[s], part, self.params.cwnd_min);
+        self.update_total(w);
     }
 
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
-        w[s].slot[TIMEOUTS] = 0.0;
-        if self.given.dctcp_cut {
-            estimate(&mut w[s].slot[ALPHA], dctcp::Parameters::default().g, round);
+        w[s].state[TIMEOUTS] = 0.0;
+        if self.params.dctcp_cut {
+            estimate(&mut w[s].state[ALPHA], dctcp::Parameters::default().g, round);
         }
         if s == self.initial {
-            match (self.given.ssr, self.suppressed) {
+            match (self.params.ssr, self.suppressed) {
                 (true, false) => self.suppress_subflows(w),
                 (true, true) => self.release_subflows(w, round),
                 (false, _) => {}
             }
-            self.sum(w);
+            self.update_total(w);
         }
     }
 
     /// Lines 31 and 32.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
-        w[s].cwnd = (w[s].cwnd / 2.0).max(self.given.cwnd_min);
+        w[s].cwnd = (w[s].cwnd / 2.0).max(self.params.cwnd_min);
         w[s].ssthresh = w[s].cwnd;
-        self.sum(w);
+        self.update_total(w);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         collapse(&mut w[s], first);
-        w[s].slot[TIMEOUTS] += 1.0;
-        if s == self.initial && !lives(&w[s]) {
+        w[s].state[TIMEOUTS] += 1.0;
+        if s == self.initial && !is_alive(&w[s]) {
             self.set_active(w, true);
         }
-        self.sum(w);
+        self.update_total(w);
     }
 
     fn on_close(&mut self, w: &mut [Window], s: usize) {
-        w[s].slot[CLOSED] = 1.0;
+        w[s].state[CLOSED] = 1.0;
         if s == self.initial {
             self.initial = w.iter().position(|r| r.established).unwrap_or(s);
             self.set_active(w, true);
         }
-        self.sum(w);
+        self.update_total(w);
     }
 
     fn response(&self) -> Option<&dyn Response> {
@@ -216,7 +216,7 @@ impl Response for Amp {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         let Parameters {
             beta, cwnd_min, ssr, ..
-        } = self.given;
+        } = self.params;
         let pull = |path: &Path| pull(path.signal, 1.0 / beta);
         let total = paths.iter().map(|path| 1.0 / pull(path)).sum::<f64>().sqrt();
         for (path, w) in paths.iter().zip(&mut *cwnd) {
@@ -238,7 +238,7 @@ impl Response for Amp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{ack, assert_near, avoiding, cwnds};
+    use crate::test_windows::{ack, assert_near, cwnds, in_avoidance};
 
     const AT_FLOOR: [f64; 4] = [2.0, 2.9, 2.5, 2.0];
     const CLEAR: Round = Round { acked: 3, marked: 0 };
@@ -264,7 +264,7 @@ mod tests {
 
     /// A connection of four subflows that has just been suppressed, all windows 2.
     fn suppressed() -> (Amp, Vec<Window>) {
-        let (mut cc, mut w) = (amp(1, 3), avoiding(&[2.0; 4]));
+        let (mut cc, mut w) = (amp(1, 3), in_avoidance(&[2.0; 4]));
         open(&mut cc, &mut w);
         cc.on_round(&mut w, 0, MARKED);
         assert_eq!(active(&w), [true, false, false, false]);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn line_25_couples_by_the_sum_of_windows_whatever_the_round_trip_times() {
-        let (mut cc, mut w) = (amp(2, 8), avoiding(&[6.0, 4.0]));
+        let (mut cc, mut w) = (amp(2, 8), in_avoidance(&[6.0, 4.0]));
         w[1].srtt = 9.0;
         open(&mut cc, &mut w);
         cc.on_ack(&mut w, 0, ack(1)); // 1/10
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn one_subflow_is_reno_in_growth_and_is_never_suppressed() {
-        let (mut cc, mut w) = (amp(1, 1), avoiding(&[4.0]));
+        let (mut cc, mut w) = (amp(1, 1), in_avoidance(&[4.0]));
         open(&mut cc, &mut w);
         cc.on_ack(&mut w, 0, ack(1));
         assert_eq!(w[0].cwnd, 4.25);
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn slow_start_is_renos_and_ends_at_the_first_mark_with_the_cut_of_line_29() {
-        let (mut cc, mut w) = (amp(2, 8), avoiding(&[8.0, 2.0]));
+        let (mut cc, mut w) = (amp(2, 8), in_avoidance(&[8.0, 2.0]));
         w[0].ssthresh = f64::INFINITY;
         open(&mut cc, &mut w);
         cc.on_ack(&mut w, 0, ack(2));
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn lines_29_and_32_have_the_floor_and_timeouts_do_not() {
-        let (mut cc, mut w) = (amp(2, 8), avoiding(&[5.0, 5.0, 3.0]));
+        let (mut cc, mut w) = (amp(2, 8), in_avoidance(&[5.0, 5.0, 3.0]));
         open(&mut cc, &mut w);
         for expected in [3.75, 2.8125, 2.109_375, 2.0, 2.0] {
             cc.on_mark(&mut w, 0);
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn gamma_rounds_of_the_initial_subflow_suppress_all_others() {
-        let (mut cc, mut w) = (amp(3, 8), avoiding(&AT_FLOOR));
+        let (mut cc, mut w) = (amp(3, 8), in_avoidance(&AT_FLOOR));
         open(&mut cc, &mut w);
         for n_round in 1..=2 {
             cc.on_round(&mut w, 0, MARKED);
@@ -360,7 +360,7 @@ mod tests {
             |r| r.established = false, // not yet: a closed one would not matter
         ];
         for spoil in spoilers {
-            let (mut cc, mut w) = (amp(2, 8), avoiding(&AT_FLOOR));
+            let (mut cc, mut w) = (amp(2, 8), in_avoidance(&AT_FLOOR));
             open(&mut cc, &mut w);
             cc.on_round(&mut w, 0, MARKED);
             let good = w[2].clone();
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_subflow_on_its_way_blocks_suppression_and_joins_suppressed_ones_suppressed() {
-        let (mut cc, mut w) = (amp(1, 2), avoiding(&[2.0, 2.0, 2.0]));
+        let (mut cc, mut w) = (amp(1, 2), in_avoidance(&[2.0, 2.0, 2.0]));
         w[2].established = false;
         cc.on_open(&mut w, 0);
         cc.on_open(&mut w, 1);
@@ -445,7 +445,7 @@ mod tests {
         cc.on_round(&mut w, 0, MARKED);
         assert!(cc.suppressed);
         // A fourth that the connection only knows of now.
-        w.extend(avoiding(&[10.0]));
+        w.extend(in_avoidance(&[10.0]));
         cc.on_open(&mut w, 3);
         assert_eq!((active(&w), cc.w_total), (vec![true, false, false, false], 2.0));
         w[0].cwnd = 3.0;
@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_closed_subflow_neither_counts_nor_blocks() {
-        let (mut cc, mut w) = (amp(1, 2), avoiding(&[2.0, 2.0, 7.0]));
+        let (mut cc, mut w) = (amp(1, 2), in_avoidance(&[2.0, 2.0, 7.0]));
         open(&mut cc, &mut w);
         w[2].established = false;
         cc.on_close(&mut w, 2);
@@ -508,7 +508,7 @@ mod tests {
         assert_eq!(active(&w), [true; 4]);
 
         // Another: blocks after one, no more after two, counts again once it ends a round.
-        let (mut cc, mut w) = (amp(1, 2), avoiding(&[2.0, 2.0, 2.0]));
+        let (mut cc, mut w) = (amp(1, 2), in_avoidance(&[2.0, 2.0, 2.0]));
         open(&mut cc, &mut w);
         cc.on_timeout(&mut w, 2, true);
         cc.on_round(&mut w, 0, MARKED);
@@ -534,7 +534,7 @@ mod tests {
                 ssr: false,
                 ..Parameters::default()
             }),
-            avoiding(&[2.0; 4]),
+            in_avoidance(&[2.0; 4]),
         );
         open(&mut cc, &mut w);
         for _ in 0..20 {

@@ -1,7 +1,7 @@
 //! AMP-FG: Ye, Feng, Xie, Huang and Li, "Fine-Grained Congestion Control for Multipath TCP in Data Center Networks",
 //! IEEE Access 7, 2019 (there called AMP, "advanced MPTCP"), section IV, equations (1) to (7).
 //!
-//! For each subflow, with `m_j` 1 if the j-th packet of this round was marked, and `m'_j` of the round before:
+//! For each subflow, with `m_j` 1 if the j-th packet of this round was marked, and `m'_j` of the round previous_marks:
 //!
 //! ```text
 //! (3)  beta  = sum_j (m_j xor m'_j) / cw      (4)  w_j = (j / cw)^beta      (5)  alpha = sum_j w_j m_j / cw
@@ -21,20 +21,20 @@
 //! recovery the end of a round cuts nothing. Slow start is Reno's and ends at the first mark; a timeout is Reno's.
 
 use crate::parameters::parameters;
-use crate::reno::{avoidance, collapse};
-use crate::{Ack, Allowed, CongestionControl, Echo, Round, Window};
+use crate::reno::{collapse, congestion_avoidance};
+use crate::{Ack, CongestionControl, Echo, ParameterRange, Round, Window};
 
 parameters! {
     /// floor of a cut by marks, in packets; 1 waits for delayed acknowledgements
-    cwnd_min: f64 = 1.0, Allowed::Whole(1, 100);
+    cwnd_min: f64 = 1.0, ParameterRange::Integer(1, 100);
     /// 1 compares neighbours within a round (Algorithm 1), 0 two rounds (equation (3))
-    neighbours: bool = 0.0, Allowed::Switch;
+    neighbours: bool = 0.0, ParameterRange::Bool;
 }
 
 /// Advanced MPTCP.
 #[derive(Clone, Debug)]
 pub struct AmpFg {
-    given: Parameters,
+    params: Parameters,
     subflows: Vec<State>,
 }
 
@@ -42,24 +42,24 @@ pub struct AmpFg {
 #[derive(Clone, Debug, Default)]
 struct State {
     /// `m`.
-    marks: Positions,
+    marks: MarkBitmap,
     /// `m'`.
-    before: Positions,
+    previous_marks: MarkBitmap,
     alpha: f64,
     /// Packets that duplicates gave a position and no acknowledgement has covered.
-    ahead: u32,
+    counted_by_dupacks: u32,
 }
 
 /// Whether each packet of a round was marked, in the order of acknowledgements.
 #[derive(Clone, Debug, Default)]
-struct Positions {
+struct MarkBitmap {
     /// 64 packets each.
     bits: Vec<u64>,
     packets: usize,
     marked: u32,
 }
 
-impl Positions {
+impl MarkBitmap {
     fn push(&mut self, marked: bool) {
         if self.packets.is_multiple_of(64) {
             self.bits.push(0);
@@ -70,7 +70,7 @@ impl Positions {
     }
 
     /// `m_j`, where j counts from 0; 0 beyond the end.
-    fn at(&self, j: usize) -> bool {
+    fn get(&self, j: usize) -> bool {
         self.bits
             .get(j / 64)
             .is_some_and(|bits| bits >> (j % 64) & 1 == 1)
@@ -88,15 +88,15 @@ impl State {
         let cw = self.marks.packets;
         let other = |j: usize| {
             if neighbours {
-                j > 0 && self.marks.at(j - 1)
+                j > 0 && self.marks.get(j - 1)
             } else {
-                self.before.at(j)
+                self.previous_marks.get(j)
             }
         };
-        let changes = (0..cw).filter(|&j| self.marks.at(j) != other(j)).count();
+        let changes = (0..cw).filter(|&j| self.marks.get(j) != other(j)).count();
         let beta = changes as f64 / cw as f64;
         let weight = |j: usize| ((j + 1) as f64 / cw as f64).powf(beta);
-        let weights: f64 = (0..cw).filter(|&j| self.marks.at(j)).map(weight).sum();
+        let weights: f64 = (0..cw).filter(|&j| self.marks.get(j)).map(weight).sum();
         self.alpha = weights / cw as f64;
     }
 }
@@ -107,9 +107,9 @@ impl AmpFg {
         "AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)";
 
     /// The state of a new connection.
-    pub fn new(given: Parameters) -> Self {
+    pub fn new(params: Parameters) -> Self {
         Self {
-            given,
+            params,
             subflows: Vec::new(),
         }
     }
@@ -130,16 +130,16 @@ impl CongestionControl for AmpFg {
         let state = &mut self.subflows[s];
         if ack.acked == 0 {
             state.marks.push(ack.marked > 0);
-            state.ahead += 1;
+            state.counted_by_dupacks += 1;
             return;
         }
-        let new = ack.acked.saturating_sub(state.ahead);
-        state.ahead = state.ahead.saturating_sub(ack.acked);
+        let new = ack.acked.saturating_sub(state.counted_by_dupacks);
+        state.counted_by_dupacks = state.counted_by_dupacks.saturating_sub(ack.acked);
         for j in 0..new {
             state.marks.push(j < ack.marked);
         }
         if ack.may_grow && state.marks.marked == 0 {
-            let left = avoidance(&mut w[s], ack);
+            let left = congestion_avoidance(&mut w[s], ack);
             w[s].cwnd += left * (1.0 - state.alpha) / w[s].cwnd;
         }
     }
@@ -155,12 +155,12 @@ impl CongestionControl for AmpFg {
         if state.marks.packets == 0 {
             return;
         }
-        state.estimate(self.given.neighbours);
+        state.estimate(self.params.neighbours);
         if state.marks.marked > 0 && !w.in_recovery {
-            w.cwnd = (w.cwnd * (1.0 - state.alpha)).max(self.given.cwnd_min.min(w.cwnd));
+            w.cwnd = (w.cwnd * (1.0 - state.alpha)).max(self.params.cwnd_min.min(w.cwnd));
             w.ssthresh = w.cwnd;
         }
-        std::mem::swap(&mut state.marks, &mut state.before);
+        std::mem::swap(&mut state.marks, &mut state.previous_marks);
         state.marks.clear();
     }
 
@@ -172,21 +172,21 @@ impl CongestionControl for AmpFg {
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         collapse(&mut w[s], first);
-        self.subflows[s].ahead = 0;
+        self.subflows[s].counted_by_dupacks = 0;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{ack, assert_near, avoiding, round};
+    use crate::test_windows::{ack, assert_near, in_avoidance, round};
 
     fn open(neighbours: bool, cwnd: f64) -> (AmpFg, Vec<Window>) {
-        let given = Parameters {
+        let params = Parameters {
             neighbours,
             ..Parameters::default()
         };
-        let (mut cc, mut w) = (AmpFg::new(given), avoiding(&[cwnd]));
+        let (mut cc, mut w) = (AmpFg::new(params), in_avoidance(&[cwnd]));
         cc.on_open(&mut w, 0);
         (cc, w)
     }
@@ -297,8 +297,8 @@ mod tests {
         // The hole is filled: two of three packets have been reported.
         cc.on_ack(&mut w, 0, ack(3));
         let marks = &cc.subflows[0].marks;
-        let told: Vec<bool> = (0..marks.packets).map(|j| marks.at(j)).collect();
-        assert_eq!(told, [false, false, true, false]);
+        let reported: Vec<bool> = (0..marks.packets).map(|j| marks.get(j)).collect();
+        assert_eq!(reported, [false, false, true, false]);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! Reno's. A subflow counts once it is established and has an RTT; before any has, growth and cut are Reno's.
 
 use crate::parameters::parameters;
-use crate::reno::{avoidance, collapse, halve};
+use crate::reno::{collapse, congestion_avoidance, halve};
 use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
 parameters! {}
@@ -49,7 +49,7 @@ impl CongestionControl for Balia {
         if !ack.may_grow {
             return;
         }
-        let left = avoidance(&mut w[s], ack);
+        let left = congestion_avoidance(&mut w[s], ack);
         let (sum, most) = rates(w);
         let w = &mut w[s];
         let increase = if w.srtt > 0.0 {
@@ -116,11 +116,11 @@ impl Response for Balia {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds};
+    use crate::test_windows::{ack, assert_near, cwnds, in_avoidance, in_avoidance_at};
 
     #[test]
     fn one_subflow_is_reno() {
-        let mut w = avoiding_at(&[10.0], &[0.02]);
+        let mut w = in_avoidance_at(&[10.0], &[0.02]);
         Balia.on_ack(&mut w, 0, ack(1));
         assert_near(w[0].cwnd, 10.1);
         Balia.on_fast_retransmit(&mut w, 0);
@@ -130,26 +130,26 @@ mod tests {
     #[test]
     fn growth_is_the_rate_balanced_by_alpha() {
         // Rates 6 and 2: on 0 alpha is 1, 6/64; on 1 alpha is 3, 2/64 * 4/2 * 7/5.
-        let mut w = avoiding(&[6.0, 2.0]);
+        let mut w = in_avoidance(&[6.0, 2.0]);
         Balia.on_ack(&mut w, 0, ack(1));
         assert_near(w[0].cwnd, 6.0 + 6.0 / 64.0);
-        let mut w = avoiding(&[6.0, 2.0]);
+        let mut w = in_avoidance(&[6.0, 2.0]);
         Balia.on_ack(&mut w, 1, ack(2));
         assert_near(w[1].cwnd, 2.0 + 2.0 * (2.0 / 64.0 * 2.0 * 1.4));
         // RTTs 1 and 4, rates 10 and 10: 10/4 / 400 on the slower.
-        let mut w = avoiding_at(&[10.0, 40.0], &[1.0, 4.0]);
+        let mut w = in_avoidance_at(&[10.0, 40.0], &[1.0, 4.0]);
         Balia.on_ack(&mut w, 1, ack(1));
         assert_near(w[1].cwnd, 40.0 + 2.5 / 400.0);
     }
 
     #[test]
     fn a_loss_takes_more_from_a_slower_path_up_to_three_quarters() {
-        let mut w = avoiding(&[12.0, 10.0, 4.0]);
+        let mut w = in_avoidance(&[12.0, 10.0, 4.0]);
         Balia.on_fast_retransmit(&mut w, 1); // alpha 1.2: 10 - 5 * 1.2
         assert_near(w[1].cwnd, 4.0);
         Balia.on_fast_retransmit(&mut w, 0); // alpha 1
         assert_near(w[0].cwnd, 6.0);
-        let mut w = avoiding(&[40.0, 12.0, 4.0]);
+        let mut w = in_avoidance(&[40.0, 12.0, 4.0]);
         Balia.on_fast_retransmit(&mut w, 1); // alpha 3.3: 12 - 6 * 1.5
         Balia.on_fast_retransmit(&mut w, 2); // 4 - 3, at least 2
         assert_eq!(cwnds(&w), [40.0, 3.0, 2.0]);

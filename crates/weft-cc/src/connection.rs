@@ -8,26 +8,26 @@
 
 use crate::Response;
 
-/// One subflow's congestion window, shared by the algorithm (which owns `cwnd`, `ssthresh`, `active` and
-/// `slot`) and the transport (which owns the rest and obeys).
+/// The congestion-control state of one subflow. The algorithm owns `cwnd`, `ssthresh`, `active` and `state`;
+/// the transport owns the other fields and applies those of the algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
     /// Congestion window in packets of one MSS. The transport sends while fewer than `floor(cwnd)` are in flight.
     pub cwnd: f64,
     /// Slow-start threshold in packets.
     pub ssthresh: f64,
-    /// May the scheduler give this subflow new data? Suppression clears this field, release sets it.
+    /// Whether the scheduler may give this subflow new data. Suppression clears this field, release sets it.
     pub active: bool,
-    /// Has the subflow's handshake completed, and is the subflow not yet closed?
+    /// True if the subflow's handshake has completed and the subflow has not closed.
     pub established: bool,
-    /// Is the subflow in fast recovery or recovering from a timeout?
+    /// True if the subflow is in fast recovery or recovers from a timeout.
     pub in_recovery: bool,
     /// Smoothed round-trip time in seconds; 0 before the first sample.
     pub srtt: f64,
     /// Smallest round-trip time seen, in seconds; 0 before the first sample.
     pub min_rtt: f64,
-    /// State an algorithm keeps per subflow; each file names its own indices.
-    pub slot: [f64; 4],
+    /// The algorithm's own state of the subflow; each algorithm's file names the indices.
+    pub state: [f64; 4],
 }
 
 impl Window {
@@ -41,12 +41,12 @@ impl Window {
             in_recovery: false,
             srtt: 0.0,
             min_rtt: 0.0,
-            slot: [0.0; 4],
+            state: [0.0; 4],
         }
     }
 }
 
-/// What one acknowledgement brought.
+/// One acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ack {
     /// Packets newly delivered: those that this acknowledgement, cumulative or selective, is the first to
@@ -55,13 +55,13 @@ pub struct Ack {
     /// Packets reported as marked (CE), among those newly delivered or, for a plain duplicate, among those
     /// that made the receiver send it.
     pub marked: u32,
-    /// May the window grow? Not in fast recovery, not on a duplicate, not if the application leaves more than
-    /// half of the window unused (RFC 7661), and, if the profile says so, not between a cut for a mark and
-    /// the end of that window.
+    /// True if the window may grow: not in fast recovery, not on a duplicate, not if the application leaves
+    /// more than half of the window unused (RFC 7661), and, if the profile says so, not between a cut for a
+    /// mark and the end of that window.
     pub may_grow: bool,
-    /// The RTT sample that it gave, in seconds; 0 if it gave none.
+    /// The RTT sample of this acknowledgement in seconds; 0 without a sample.
     pub rtt: f64,
-    /// When it arrived.
+    /// The time at which the acknowledgement arrived.
     pub now: Elapsed,
 }
 
@@ -83,7 +83,7 @@ impl Elapsed {
 pub struct Round {
     /// Packets acknowledged in the round.
     pub acked: u32,
-    /// How many of them were marked.
+    /// Marked packets among those acknowledged.
     pub marked: u32,
 }
 
@@ -115,15 +115,16 @@ pub trait CongestionControl {
     /// An acknowledgement arrived: one that acknowledges something, or a duplicate while data is outstanding.
     /// [`Ack::may_grow`] says whether the window may grow.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack);
-    /// Does a mark on `s` in the acknowledgement last reported cut windows? If it does not, [`on_mark`](Self::on_mark) is not called,
-    /// and no window of that mark begins in which others are not heeded and `s` may not grow.
+    /// Returns true if a mark on `s` in the acknowledgement last reported cuts windows. Otherwise
+    /// [`on_mark`](Self::on_mark) is not called, and the mark begins no window in which further marks are ignored
+    /// and `s` may not grow.
     fn reacts_to_mark(&self, s: usize) -> bool {
         let _ = s;
         true
     }
-    /// Bursts of Linux's packet scheduler that a subflow's send buffer has room for beyond the two windows of every other
-    /// (`sndbuf_expand`). A subflow keeps the connection's data that its window has no room for; where many have small windows, the
-    /// rest of the connection stands still until it has sent them.
+    /// The number of bursts of Linux's packet scheduler that a subflow's send buffer holds beyond two windows
+    /// (`sndbuf_expand`). A subflow keeps the data that the scheduler has assigned to it and that its window does not
+    /// admit; where many subflows have small windows, the connection waits for the slowest of them.
     fn extra_sndbuf_bursts(&self) -> u32 {
         0
     }
@@ -149,14 +150,14 @@ pub trait CongestionControl {
         let _ = (w, s);
         None
     }
-    /// May acknowledgements, marks and fast retransmits change any `active`? The transport looks for a change
-    /// after every other event in any case. After these events it looks only if this returns true, because
-    /// that costs a look at all windows per packet. User-defined algorithms ([`Custom`](crate::Custom)) are
+    /// Returns true if acknowledgements, marks and fast retransmits may change any `active`. The transport checks
+    /// for a change after every other event in any case. After these events it checks only if this returns true,
+    /// because the check reads all windows per packet. User-defined algorithms ([`Custom`](crate::Custom)) are
     /// always checked.
     fn may_suppress_on_ack(&self) -> bool {
         false
     }
-    /// Its response function, if it has one. Without it a model of flows cannot run the algorithm.
+    /// The response function of the algorithm, if it has one. The flow level needs it.
     fn response(&self) -> Option<&dyn Response> {
         None
     }

@@ -20,29 +20,29 @@
 //! by an eighth, which is taken to be at least 4 ms and at most 16; from 16 packets on.
 
 use crate::parameters::parameters;
-use crate::reno::avoidance;
+use crate::reno::congestion_avoidance;
 use crate::response::pull;
-use crate::{Ack, Allowed, CongestionControl, Echo, Elapsed, Path, Response, Round, Window};
+use crate::{Ack, CongestionControl, Echo, Elapsed, ParameterRange, Path, Response, Round, Window};
 
 parameters! {
     /// C of equation (1), in packets per cubic second
-    c: f64 = 0.4, Allowed::Number(0.001, 1000.0);
+    c: f64 = 0.4, ParameterRange::Float(0.001, 1000.0);
     /// a congestion event leaves this part of the window
-    beta: f64 = 0.7, Allowed::Number(0.1, 0.95);
+    beta: f64 = 0.7, ParameterRange::Float(0.1, 0.95);
     /// 0 switches fast convergence off
-    fast_convergence: bool = 1.0, Allowed::Switch;
+    fast_convergence: bool = 1.0, ParameterRange::Bool;
     /// 1: grows at every acknowledgement by RFC 9438, sections 4.2 to 4.5; 0: as Linux does
-    rfc_growth: bool = 0.0, Allowed::Switch;
+    rfc_growth: bool = 0.0, ParameterRange::Bool;
     /// 0 switches HyStart off
-    hystart: bool = 1.0, Allowed::Switch;
+    hystart: bool = 1.0, ParameterRange::Bool;
     /// 1 asks for ECN (RFC 3168), and a mark counts as a loss does
-    ecn: bool = 0.0, Allowed::Switch;
+    ecn: bool = 0.0, ParameterRange::Bool;
 }
 
 /// RFC 9438 on each subflow.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    given: Parameters,
+    params: Parameters,
     subflows: Vec<State>,
 }
 
@@ -60,21 +60,21 @@ struct State {
     w_max: f64,
     /// The window before the last congestion event.
     cwnd_prior: f64,
-    /// Is this congestion avoidance, with what follows defined?
+    /// Is this congestion congestion_avoidance, with what follows defined?
     avoiding: bool,
     /// `t`, in seconds.
     t: f64,
     k: f64,
     w_est: f64,
     /// Linux: packets acknowledged since equation (4) was last evaluated.
-    counted: f64,
+    acked_since_eval: f64,
     /// Linux: the window in whole packets when growth was last evaluated, and when that was.
-    looked: (f64, Elapsed),
+    last_eval: (f64, Elapsed),
     /// Linux: what each packet acknowledged adds, and the least that it does.
-    rate: f64,
-    least: f64,
+    growth_per_ack: f64,
+    min_growth: f64,
     /// When the last acknowledgement came.
-    last: Elapsed,
+    last_ack: Elapsed,
     hystart: HyStart,
 }
 
@@ -82,21 +82,21 @@ struct State {
 #[derive(Clone, Debug)]
 struct HyStart {
     /// Is the next acknowledgement the first of a round?
-    starts: bool,
-    start: Elapsed,
-    last: Elapsed,
+    starts_round: bool,
+    round_start: Elapsed,
+    last_ack: Elapsed,
     /// The smallest RTT of the round.
-    rtt: f64,
+    round_min_rtt: f64,
     samples: u32,
 }
 
 impl Default for HyStart {
     fn default() -> Self {
         Self {
-            starts: true,
-            start: Elapsed(0),
-            last: Elapsed(0),
-            rtt: f64::INFINITY,
+            starts_round: true,
+            round_start: Elapsed(0),
+            last_ack: Elapsed(0),
+            round_min_rtt: f64::INFINITY,
             samples: 0,
         }
     }
@@ -107,9 +107,9 @@ impl Cubic {
     pub const ABOUT: &str = "CUBIC with HyStart on each subflow, Linux's default (RFC 9438)";
 
     /// The state of a new connection.
-    pub fn new(given: Parameters) -> Self {
+    pub fn new(params: Parameters) -> Self {
         Self {
-            given,
+            params,
             subflows: Vec::new(),
         }
     }
@@ -123,7 +123,7 @@ impl Cubic {
                 fast_convergence,
                 ..
             },
-        ) = (&mut self.subflows[s], self.given);
+        ) = (&mut self.subflows[s], self.params);
         state.cwnd_prior = w.cwnd;
         let gives_way = fast_convergence && w.cwnd < state.w_max;
         state.w_max = if gives_way {
@@ -138,48 +138,48 @@ impl Cubic {
 
 impl State {
     /// `HZ / 32`.
-    const STALE: Elapsed = Elapsed(1_000_000_000_000 / 32);
+    const EVAL_INTERVAL: Elapsed = Elapsed(1_000_000_000_000 / 32);
     /// Linux, before the first loss: 5 % an RTT.
-    const UNKNOWN: f64 = 0.05;
+    const GROWTH_WITHOUT_W_MAX: f64 = 0.05;
 
     /// Linux: `bictcp_update` and `tcp_cong_avoid_ai`, for `acked` packets.
-    fn grow(&mut self, w: &mut Window, acked: f64, now: Elapsed, given: &Parameters) {
+    fn grow(&mut self, w: &mut Window, acked: f64, now: Elapsed, params: &Parameters) {
         let whole = w.cwnd.floor().max(1.0);
         let unknown = self.w_max == 0.0;
-        self.counted += acked;
+        self.acked_since_eval += acked;
         if !self.avoiding {
-            self.begin(w, given.c);
+            self.start_epoch(w, params.c);
             self.w_est = whole;
-            self.counted = acked;
-            self.least = if unknown { Self::UNKNOWN } else { 0.0 };
-        } else if self.looked.0 == whole && now.0 - self.looked.1.0 <= Self::STALE.0 {
-            w.cwnd += acked * self.rate;
+            self.acked_since_eval = acked;
+            self.min_growth = if unknown { Self::GROWTH_WITHOUT_W_MAX } else { 0.0 };
+        } else if self.last_eval.0 == whole && now.0 - self.last_eval.1.0 <= Self::EVAL_INTERVAL.0 {
+            w.cwnd += acked * self.growth_per_ack;
             return;
         }
-        self.looked = (whole, now);
-        self.w_est += given.alpha() * self.counted / w.cwnd;
-        self.counted = 0.0;
-        let target = given.c * (self.t + w.min_rtt.min(w.srtt) - self.k).powi(3) + self.w_max;
+        self.last_eval = (whole, now);
+        self.w_est += params.alpha() * self.acked_since_eval / w.cwnd;
+        self.acked_since_eval = 0.0;
+        let target = params.c * (self.t + w.min_rtt.min(w.srtt) - self.k).powi(3) + self.w_max;
         let ahead = (target.floor() - whole).max(self.w_est.floor() - whole);
-        let slowest = self.least.max(0.01 / whole);
-        self.rate = (ahead / whole).clamp(slowest, 0.5);
-        w.cwnd += acked * self.rate;
+        let slowest = self.min_growth.max(0.01 / whole);
+        self.growth_per_ack = (ahead / whole).clamp(slowest, 0.5);
+        w.cwnd += acked * self.growth_per_ack;
     }
 
     /// Sections 4.2 to 4.5, for `acked` packets.
-    fn grow_by_rfc(&mut self, w: &mut Window, acked: f64, given: &Parameters) {
+    fn grow_rfc9438(&mut self, w: &mut Window, acked: f64, params: &Parameters) {
         if !self.avoiding {
-            self.begin(w, given.c);
+            self.start_epoch(w, params.c);
         }
         // Equation (4), with alpha of section 4.3.
         let alpha = if self.w_est < self.cwnd_prior {
-            given.alpha()
+            params.alpha()
         } else {
             1.0
         };
         self.w_est += alpha * acked / w.cwnd;
         // Equation (1).
-        let w_cubic = |t: f64| given.c * (t - self.k).powi(3) + self.w_max;
+        let w_cubic = |t: f64| params.c * (t - self.k).powi(3) + self.w_max;
         if w_cubic(self.t) < self.w_est {
             w.cwnd = self.w_est.clamp(w.cwnd, w.cwnd + acked);
         } else {
@@ -189,7 +189,7 @@ impl State {
     }
 
     /// Congestion avoidance begins: equation (2), or, without a `W_max` above the window, sections 4.8 and 4.10.
-    fn begin(&mut self, w: &Window, c: f64) {
+    fn start_epoch(&mut self, w: &Window, c: f64) {
         self.avoiding = true;
         self.t = 0.0;
         self.w_est = w.cwnd;
@@ -208,15 +208,15 @@ impl HyStart {
     const ACK_DELTA: f64 = 2e-3;
     const MIN_SAMPLES: u32 = 8;
     /// Four bursts of 64 KB in full segments.
-    const HELD_BACK: f64 = 181.0;
+    const MAX_OFFLOADED: f64 = 181.0;
 
     /// Is slow start to end? Called for every RTT sample in slow start.
-    fn finds(&mut self, w: &Window, ack: Ack) -> bool {
-        if self.starts {
+    fn should_exit_slow_start(&mut self, w: &Window, ack: Ack) -> bool {
+        if self.starts_round {
             *self = Self {
-                starts: false,
-                start: ack.now,
-                last: ack.now,
+                starts_round: false,
+                round_start: ack.now,
+                last_ack: ack.now,
                 ..Self::default()
             };
         }
@@ -224,26 +224,26 @@ impl HyStart {
             return false;
         }
         let since = |then: Elapsed| Elapsed(ack.now.0 - then.0).seconds();
-        if since(self.last) <= Self::ACK_DELTA {
-            self.last = ack.now;
+        if since(self.last_ack) <= Self::ACK_DELTA {
+            self.last_ack = ack.now;
             // The pacing rate of slow start is two windows a round trip.
-            let held_back = (Self::HELD_BACK * w.srtt / (2.0 * w.cwnd)).min(1e-3);
-            if since(self.start) > f64::midpoint(w.min_rtt, held_back) {
+            let held_back = (Self::MAX_OFFLOADED * w.srtt / (2.0 * w.cwnd)).min(1e-3);
+            if since(self.round_start) > f64::midpoint(w.min_rtt, held_back) {
                 return true;
             }
         }
-        self.rtt = self.rtt.min(ack.rtt);
+        self.round_min_rtt = self.round_min_rtt.min(ack.rtt);
         if self.samples < Self::MIN_SAMPLES {
             self.samples += 1;
             return false;
         }
-        self.rtt > w.min_rtt + (w.min_rtt / 8.0).clamp(4e-3, 16e-3)
+        self.round_min_rtt > w.min_rtt + (w.min_rtt / 8.0).clamp(4e-3, 16e-3)
     }
 }
 
 impl CongestionControl for Cubic {
     fn echo(&self) -> Echo {
-        if self.given.ecn { Echo::Classic } else { Echo::Off }
+        if self.params.ecn { Echo::Classic } else { Echo::Off }
     }
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
@@ -253,19 +253,23 @@ impl CongestionControl for Cubic {
 
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         let (w, state) = (&mut w[s], &mut self.subflows[s]);
-        let silence = Elapsed(ack.now.0 - state.last.0).seconds();
-        state.last = ack.now;
-        if self.given.hystart && ack.rtt > 0.0 && w.cwnd < w.ssthresh && state.hystart.finds(w, ack) {
+        let silence = Elapsed(ack.now.0 - state.last_ack.0).seconds();
+        state.last_ack = ack.now;
+        if self.params.hystart
+            && ack.rtt > 0.0
+            && w.cwnd < w.ssthresh
+            && state.hystart.should_exit_slow_start(w, ack)
+        {
             w.ssthresh = w.cwnd;
         }
         if ack.may_grow {
             state.t += silence.min(w.srtt);
-            let left = avoidance(w, ack);
+            let left = congestion_avoidance(w, ack);
             if left > 0.0 {
-                if self.given.rfc_growth {
-                    state.grow_by_rfc(w, left, &self.given);
+                if self.params.rfc_growth {
+                    state.grow_rfc9438(w, left, &self.params);
                 } else {
-                    state.grow(w, left, ack.now, &self.given);
+                    state.grow(w, left, ack.now, &self.params);
                 }
             }
         }
@@ -276,7 +280,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_round(&mut self, _: &mut [Window], s: usize, _: Round) {
-        self.subflows[s].hystart.starts = true;
+        self.subflows[s].hystart.starts_round = true;
     }
 
     /// Section 4.6.
@@ -312,7 +316,7 @@ impl Parameters {
         if self.rfc_growth {
             return reno;
         }
-        let between = State::STALE.seconds() / path.rtt;
+        let between = State::EVAL_INTERVAL.seconds() / path.rtt;
         let most = 1.5 * path.signal * between * between;
         // From above, by Newton's method: the function is convex.
         let mut x = most.sqrt().min(most.ln_1p().max(1.0));
@@ -331,11 +335,11 @@ impl Parameters {
 /// Section 5.1, equation (5), and in the Reno-friendly region what that has.
 impl Response for Cubic {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
-        let Parameters { c, beta, .. } = self.given;
+        let Parameters { c, beta, .. } = self.params;
         let factor = (c * (3.0 + beta) / (4.0 * (1.0 - beta))).powf(0.25);
         for (path, w) in paths.iter().zip(cwnd) {
             let cubic = factor * (path.rtt / path.signal).powf(0.75);
-            *w = cubic.max(self.given.friendly_window(*path));
+            *w = cubic.max(self.params.friendly_window(*path));
         }
     }
 }
@@ -343,7 +347,7 @@ impl Response for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{assert_near, avoiding_at, round};
+    use crate::test_windows::{assert_near, in_avoidance_at, round};
 
     /// An acknowledgement at a time in seconds.
     fn ack_at(now: f64, acked: u32) -> Ack {
@@ -365,7 +369,7 @@ mod tests {
 
     fn by_rfc(w: &mut [Window]) -> Cubic {
         let mut cc = cubic(w);
-        cc.given.rfc_growth = true;
+        cc.params.rfc_growth = true;
         cc
     }
 
@@ -373,7 +377,7 @@ mod tests {
     /// half a packet for each one acknowledged at most.
     #[test]
     fn linux_evaluates_growth_every_32nd_of_a_second_or_when_the_window_has_changed() {
-        let mut w = avoiding_at(&[20.0], &[1e-3]);
+        let mut w = in_avoidance_at(&[20.0], &[1e-3]);
         let mut cc = cubic(&mut w);
         cc.on_fast_retransmit(&mut w, 0);
         assert_near(w[0].cwnd, 14.0);
@@ -405,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_loss_leaves_seven_tenths_and_a_second_one_below_w_max_gives_way() {
-        let mut w = avoiding_at(&[100.0], &[0.1]);
+        let mut w = in_avoidance_at(&[100.0], &[0.1]);
         let mut cc = cubic(&mut w);
         cc.on_fast_retransmit(&mut w, 0);
         assert_near(w[0].cwnd, 70.0);
@@ -414,9 +418,9 @@ mod tests {
         cc.on_fast_retransmit(&mut w, 0);
         assert_near(cc.subflows[0].w_max, 59.5);
         assert_near(w[0].cwnd, 49.0);
-        let mut w = avoiding_at(&[100.0], &[0.1]);
+        let mut w = in_avoidance_at(&[100.0], &[0.1]);
         let mut cc = cubic(&mut w);
-        cc.given.fast_convergence = false;
+        cc.params.fast_convergence = false;
         cc.on_fast_retransmit(&mut w, 0);
         cc.on_fast_retransmit(&mut w, 0);
         assert_near(cc.subflows[0].w_max, 70.0);
@@ -425,7 +429,7 @@ mod tests {
     #[test]
     fn equations_1_and_2_give_the_window_its_target() {
         // A large window at a long RTT, so that the Reno-friendly region is far away.
-        let mut w = avoiding_at(&[1000.0], &[0.1]);
+        let mut w = in_avoidance_at(&[1000.0], &[0.1]);
         let mut cc = by_rfc(&mut w);
         cc.on_fast_retransmit(&mut w, 0);
         // K = cbrt((1000 - 700) / 0.4) = cbrt(750) = 9.0856.
@@ -459,7 +463,7 @@ mod tests {
     #[test]
     fn the_reno_friendly_region_is_equation_4() {
         // At an RTT of 1 ms the cubic function stands still.
-        let mut w = avoiding_at(&[20.0], &[1e-3]);
+        let mut w = in_avoidance_at(&[20.0], &[1e-3]);
         let mut cc = by_rfc(&mut w);
         cc.on_fast_retransmit(&mut w, 0);
         cc.on_ack(&mut w, 0, ack_at(0.0, 14));
@@ -474,7 +478,7 @@ mod tests {
 
     #[test]
     fn the_target_is_at_most_half_a_window_away() {
-        let mut w = avoiding_at(&[4.0], &[1.0]);
+        let mut w = in_avoidance_at(&[4.0], &[1.0]);
         let mut cc = by_rfc(&mut w);
         // K = 0 and W_max = 4, as no congestion event defines them; W_est = 4 + 1/4.
         cc.on_ack(&mut w, 0, ack_at(0.0, 1));
@@ -486,7 +490,7 @@ mod tests {
 
     #[test]
     fn after_a_timeout_the_plateau_is_where_slow_start_ended() {
-        let mut w = avoiding_at(&[100.0], &[0.1]);
+        let mut w = in_avoidance_at(&[100.0], &[0.1]);
         let mut cc = cubic(&mut w);
         cc.on_timeout(&mut w, 0, true);
         assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 70.0));
@@ -500,7 +504,7 @@ mod tests {
 
     #[test]
     fn time_in_which_the_window_may_not_grow_does_not_count() {
-        let mut w = avoiding_at(&[1000.0], &[0.1]);
+        let mut w = in_avoidance_at(&[1000.0], &[0.1]);
         let mut cc = cubic(&mut w);
         cc.on_fast_retransmit(&mut w, 0);
         cc.on_ack(&mut w, 0, ack_at(0.0, 1));
@@ -524,7 +528,7 @@ mod tests {
 
     /// Slow start with a window of 20 and a smallest RTT of 10 ms: 90.5 * 10 ms / 20 is above 1 ms, so 1 ms is held back.
     fn slow_start() -> (Cubic, Vec<Window>) {
-        let mut w = avoiding_at(&[20.0], &[10e-3]);
+        let mut w = in_avoidance_at(&[20.0], &[10e-3]);
         w[0].ssthresh = f64::INFINITY;
         let cc = cubic(&mut w);
         (cc, w)

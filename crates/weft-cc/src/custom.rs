@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::{Ack, CongestionControl, Echo, Round, Window};
 
 /// Makes a user-defined congestion control, one for each connection.
-pub trait Factory: fmt::Debug + Send + Sync {
+pub trait AlgorithmFactory: fmt::Debug + Send + Sync {
     /// Its name in results.
     fn name(&self) -> &str;
     /// The state of a new connection.
-    fn connection(&self) -> Box<dyn CongestionControl + Send>;
+    fn new_connection(&self) -> Box<dyn CongestionControl + Send>;
 }
 
 /// A user-defined congestion control with the state of one connection. A clone always has the state of a new
 /// connection.
 pub struct Custom {
-    factory: Arc<dyn Factory>,
+    factory: Arc<dyn AlgorithmFactory>,
     echo: Echo,
     // The mutex only makes `Custom` shareable between threads; events come with `&mut` and never lock it.
     connection: Mutex<Box<dyn CongestionControl + Send>>,
@@ -25,8 +25,8 @@ pub struct Custom {
 
 impl Custom {
     /// The state of a new connection.
-    pub fn new(factory: Arc<dyn Factory>) -> Self {
-        let connection = factory.connection();
+    pub fn new(factory: Arc<dyn AlgorithmFactory>) -> Self {
+        let connection = factory.new_connection();
         Self {
             factory,
             echo: connection.echo(),
@@ -112,7 +112,7 @@ impl CongestionControl for Custom {
 mod tests {
     use super::*;
     use crate::Algorithm;
-    use crate::test_windows::{ack, avoiding};
+    use crate::test_windows::{ack, in_avoidance};
 
     /// Every acknowledgement doubles what the one before added.
     struct Doubling {
@@ -153,11 +153,11 @@ mod tests {
     #[derive(Debug)]
     struct Doublings;
 
-    impl Factory for Doublings {
+    impl AlgorithmFactory for Doublings {
         fn name(&self) -> &'static str {
             "doubling"
         }
-        fn connection(&self) -> Box<dyn CongestionControl + Send> {
+        fn new_connection(&self) -> Box<dyn CongestionControl + Send> {
             Box::new(Doubling { next: 1.0 })
         }
     }
@@ -166,7 +166,7 @@ mod tests {
     fn every_event_arrives_and_a_clone_is_a_fresh_connection() {
         let mut cc = Algorithm::custom(Arc::new(Doublings));
         assert_eq!((cc.name(), cc.echo()), ("doubling", Echo::Classic));
-        let mut w = avoiding(&[10.0]);
+        let mut w = in_avoidance(&[10.0]);
         for expected in [11.0, 13.0, 17.0] {
             cc.on_ack(&mut w, 0, ack(1));
             assert_eq!(w[0].cwnd, expected);

@@ -11,18 +11,18 @@
 use crate::dctcp::{self, Dctcp};
 use crate::lia::{self, Lia};
 use crate::parameters::parameters;
-use crate::response::{linked, pull_of_dctcp};
-use crate::{Ack, Allowed, CongestionControl, Echo, Path, Response, Round, Window};
+use crate::response::{coupled_windows, dctcp_pull};
+use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Round, Window};
 
 parameters! {
     /// alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
-    alpha0: f64 = 1.0, Allowed::Number(0.0, 1.0);
+    alpha0: f64 = 1.0, ParameterRange::Float(0.0, 1.0);
     /// weight of the newest round in alpha
-    g: f64 = 1.0 / 16.0, Allowed::Number(0.001, 1.0);
+    g: f64 = 1.0 / 16.0, ParameterRange::Float(0.001, 1.0);
     /// floor of a cut by a mark, in packets
-    cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
+    cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
     /// 1 computes a of equation (1) at every acknowledgement, 0 once a round
-    per_ack: bool = 1.0, Allowed::Switch;
+    per_ack: bool = 1.0, ParameterRange::Bool;
 }
 
 /// MPTCP's increase with DCTCP's decrease.
@@ -37,13 +37,13 @@ impl Dcm {
     pub const ABOUT: &str = "DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)";
 
     /// The state of a new connection.
-    pub fn new(given: Parameters) -> Self {
+    pub fn new(params: Parameters) -> Self {
         let Parameters {
             alpha0,
             g,
             cwnd_min,
             per_ack,
-        } = given;
+        } = params;
         Self {
             mptcp: Lia::new(lia::Parameters {
                 beta: 0.0,
@@ -73,7 +73,7 @@ impl CongestionControl for Dcm {
     /// For first marked ACK in a window: `w_s <- w_s (1 - alpha_s / 2)`.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         self.dctcp.on_mark(w, s);
-        self.mptcp.couple(w);
+        self.mptcp.update_increase(w);
     }
 
     /// Equation (2); equation (1) too, where it is not computed at every acknowledgement.
@@ -102,14 +102,14 @@ impl CongestionControl for Dcm {
 
 impl Response for Dcm {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
-        linked(paths, cwnd, pull_of_dctcp);
+        coupled_windows(paths, cwnd, dctcp_pull);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds, round};
+    use crate::test_windows::{ack, assert_near, cwnds, in_avoidance, in_avoidance_at, round};
 
     fn dcm(alpha0: f64, per_ack: bool) -> Dcm {
         Dcm::new(Parameters {
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn it_grows_by_equation_1_at_every_acknowledgement() {
         let mut cc = dcm(0.0, true);
-        let mut w = avoiding_at(&[6.0, 2.0], &[1.0, 2.0]);
+        let mut w = in_avoidance_at(&[6.0, 2.0], &[1.0, 2.0]);
         // a / w_total = max(6/1, 2/4) / (6/1 + 2/2)^2 = 6/49, below 1/6.
         cc.on_ack(&mut w, 0, ack(1));
         let grown = 6.0 + 6.0 / 49.0;
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn it_may_compute_a_once_a_round() {
         let mut cc = dcm(0.0, false);
-        let mut w = avoiding(&[4.0, 4.0]);
+        let mut w = in_avoidance(&[4.0, 4.0]);
         cc.on_round(&mut w, 0, round(4, 0)); // 4 / 8^2 = 1/16
         cc.on_ack(&mut w, 0, ack(4));
         cc.on_ack(&mut w, 1, ack(4));
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn joins_marks_and_closes_are_felt_at_once() {
         let mut cc = dcm(1.0, false);
-        let mut w = avoiding(&[8.0, 8.0]);
+        let mut w = in_avoidance(&[8.0, 8.0]);
         w[1].established = false;
         let grown_by = |cc: &mut Dcm, w: &mut [Window]| {
             let before = w[0].cwnd;
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn it_shrinks_by_equation_2_on_each_subflow() {
         let mut cc = dcm(0.5, true);
-        let mut w = avoiding(&[16.0, 16.0]);
+        let mut w = in_avoidance(&[16.0, 16.0]);
         cc.on_open(&mut w, 0);
         cc.on_open(&mut w, 1);
         // alpha_0 = 15/16 * 1/2 + 1/16 * 4/16 = 0.484375; alpha_1 = 15/16 * 1/2 = 0.46875
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn marks_stop_at_the_floor_and_losses_are_renos() {
         let mut cc = dcm(1.0, true);
-        let mut w = avoiding(&[3.0, 12.0]);
+        let mut w = in_avoidance(&[3.0, 12.0]);
         cc.on_open(&mut w, 0);
         cc.on_mark(&mut w, 0);
         assert_eq!(w[0].cwnd, 2.0);

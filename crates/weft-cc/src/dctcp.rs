@@ -10,25 +10,25 @@
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, grow, halve};
-use crate::response::{alone, pull_of_dctcp};
-use crate::{Ack, Allowed, CongestionControl, Echo, Path, Response, Round, Window};
+use crate::response::{dctcp_pull, independent_windows};
+use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Round, Window};
 
 parameters! {
     /// alpha of a new subflow: 1 in RFC 8257 and Linux, 0 in AMP's simulations
-    alpha0: f64 = 1.0, Allowed::Number(0.0, 1.0);
+    alpha0: f64 = 1.0, ParameterRange::Float(0.0, 1.0);
     /// weight of the newest round in alpha
-    g: f64 = 1.0 / 16.0, Allowed::Number(0.001, 1.0);
+    g: f64 = 1.0 / 16.0, ParameterRange::Float(0.001, 1.0);
     /// floor of a cut by a mark, in packets
-    cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
+    cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
 }
 
-/// Slot: the estimated fraction of marked packets, 0 to 1.
+/// State: the estimated fraction of marked packets, 0 to 1.
 const ALPHA: usize = 0;
 
 /// RFC 8257 on each subflow.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
-    given: Parameters,
+    params: Parameters,
 }
 
 impl Dctcp {
@@ -36,8 +36,8 @@ impl Dctcp {
     pub const ABOUT: &str = "DCTCP on each subflow, uncoupled (RFC 8257)";
 
     /// The state of a new connection.
-    pub fn new(given: Parameters) -> Self {
-        Self { given }
+    pub fn new(params: Parameters) -> Self {
+        Self { params }
     }
 }
 
@@ -61,7 +61,7 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
-        w[s].slot[ALPHA] = self.given.alpha0;
+        w[s].state[ALPHA] = self.params.alpha0;
     }
 
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
@@ -70,13 +70,13 @@ impl CongestionControl for Dctcp {
 
     /// Equation (2): `cwnd <- cwnd (1 - alpha / 2)`.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        let part = w[s].slot[ALPHA] / 2.0;
-        cut(&mut w[s], part, self.given.cwnd_min);
+        let part = w[s].state[ALPHA] / 2.0;
+        cut(&mut w[s], part, self.params.cwnd_min);
     }
 
     /// Equation (1).
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
-        estimate(&mut w[s].slot[ALPHA], self.given.g, round);
+        estimate(&mut w[s].state[ALPHA], self.params.g, round);
     }
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
@@ -94,9 +94,9 @@ impl CongestionControl for Dctcp {
 
 impl Response for Dctcp {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
-        alone(paths, cwnd, pull_of_dctcp);
+        independent_windows(paths, cwnd, dctcp_pull);
         for w in cwnd {
-            *w = w.max(self.given.cwnd_min);
+            *w = w.max(self.params.cwnd_min);
         }
     }
 }
@@ -104,7 +104,7 @@ impl Response for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{ack, avoiding, round};
+    use crate::test_windows::{ack, in_avoidance, round};
 
     fn dctcp(alpha0: f64, cwnd_min: f64) -> Dctcp {
         let g = 1.0 / 16.0;
@@ -112,13 +112,13 @@ mod tests {
     }
 
     fn alpha(w: &[Window]) -> f64 {
-        w[0].slot[ALPHA]
+        w[0].state[ALPHA]
     }
 
     #[test]
     fn alpha_follows_equation_1_and_the_cut_equation_2() {
         let mut cc = dctcp(1.0, 2.0);
-        let mut w = avoiding(&[20.0]);
+        let mut w = in_avoidance(&[20.0]);
         cc.on_open(&mut w, 0);
         assert_eq!(alpha(&w), 1.0);
         // 15/16 * 1 + 1/16 * 5/20 = 0.9375 + 0.015625
@@ -162,7 +162,7 @@ mod tests {
     fn the_floor_holds_for_marks_and_not_for_timeouts() {
         for (cwnd_min, floor) in [(2.0, 2.0), (1.0, 1.5)] {
             let mut cc = dctcp(1.0, cwnd_min);
-            let mut w = avoiding(&[3.0]);
+            let mut w = in_avoidance(&[3.0]);
             cc.on_open(&mut w, 0);
             cc.on_mark(&mut w, 0); // 3 * (1 - 1/2) = 1.5
             assert_eq!(w[0].cwnd, floor);
@@ -174,10 +174,10 @@ mod tests {
     #[test]
     fn loss_halves_whatever_alpha_is_and_leaves_other_subflows_alone() {
         let mut cc = dctcp(0.0, 2.0);
-        let mut w = avoiding(&[12.0, 12.0]);
+        let mut w = in_avoidance(&[12.0, 12.0]);
         cc.on_fast_retransmit(&mut w, 0);
         assert_eq!((w[0].cwnd, w[0].ssthresh), (6.0, 6.0));
-        assert_eq!(w[1], avoiding(&[12.0])[0]);
+        assert_eq!(w[1], in_avoidance(&[12.0])[0]);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! subflows.
 
 use crate::parameters::parameters;
-use crate::reno::{avoidance, collapse};
+use crate::reno::{collapse, congestion_avoidance};
 use crate::response::best_paths;
 use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
@@ -42,7 +42,7 @@ impl CongestionControl for FullyCoupled {
 
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         if ack.may_grow {
-            let left = avoidance(&mut w[s], ack);
+            let left = congestion_avoidance(&mut w[s], ack);
             let total = total(w).max(w[s].cwnd);
             w[s].cwnd += left / total;
         }
@@ -79,11 +79,11 @@ impl Response for FullyCoupled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{ack, avoiding, cwnds};
+    use crate::test_windows::{ack, cwnds, in_avoidance};
 
     #[test]
     fn an_acknowledgement_adds_one_part_of_all_windows() {
-        let mut w = avoiding(&[6.0, 2.0, 50.0]);
+        let mut w = in_avoidance(&[6.0, 2.0, 50.0]);
         w[2].established = false;
         FullyCoupled.on_ack(&mut w, 0, ack(2)); // 2/8
         assert_eq!(w[0].cwnd, 6.25);
@@ -93,13 +93,13 @@ mod tests {
 
     #[test]
     fn a_loss_takes_half_of_all_windows_from_one() {
-        let mut w = avoiding(&[10.0, 4.0]);
+        let mut w = in_avoidance(&[10.0, 4.0]);
         FullyCoupled.on_fast_retransmit(&mut w, 0); // 10 - 14/2
         assert_eq!(cwnds(&w), [3.0, 4.0]);
         FullyCoupled.on_fast_retransmit(&mut w, 0); // 3 - 7/2, at least 1
         assert_eq!(cwnds(&w), [1.0, 4.0]);
         // One path: half of the window, as Reno.
-        let mut w = avoiding(&[10.0]);
+        let mut w = in_avoidance(&[10.0]);
         FullyCoupled.on_fast_retransmit(&mut w, 0);
         assert_eq!((w[0].cwnd, w[0].ssthresh), (5.0, 5.0));
     }

@@ -16,23 +16,23 @@
 //! lower than `cwnd_min`.
 
 use crate::parameters::parameters;
-use crate::reno::{avoidance, collapse, halve};
-use crate::response::{linked, pull};
-use crate::{Ack, Allowed, CongestionControl, Echo, Path, Response, Round, Window};
+use crate::reno::{collapse, congestion_avoidance, halve};
+use crate::response::{coupled_windows, pull};
+use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Round, Window};
 
 parameters! {
     /// 0: no ECN; otherwise a mark cuts the window by 1 / beta
-    beta: f64 = 0.0, Allowed::ZeroOrNumber(2.0, 1000.0);
+    beta: f64 = 0.0, ParameterRange::ZeroOrFloat(2.0, 1000.0);
     /// floor of a cut by a mark, in packets
-    cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
+    cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
     /// 1 computes alpha at every acknowledgement, 0 once a round
-    per_ack: bool = 0.0, Allowed::Switch;
+    per_ack: bool = 0.0, ParameterRange::Bool;
 }
 
 /// RFC 6356.
 #[derive(Clone, Debug)]
 pub struct Lia {
-    given: Parameters,
+    params: Parameters,
     /// `alpha / cwnd_total` as last computed.
     increase: f64,
 }
@@ -42,15 +42,15 @@ impl Lia {
     pub const ABOUT: &str = "LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)";
 
     /// The state of a new connection.
-    pub fn new(given: Parameters) -> Self {
+    pub fn new(params: Parameters) -> Self {
         Self {
-            given,
+            params,
             increase: f64::INFINITY,
         }
     }
 
     /// Equation (2), divided by `cwnd_total`.
-    pub(crate) fn couple(&mut self, w: &[Window]) {
+    pub(crate) fn update_increase(&mut self, w: &[Window]) {
         let (mut best, mut total) = (0.0_f64, 0.0);
         for r in w.iter().filter(|r| r.established && r.srtt > 0.0) {
             let per_second = 1.0 / r.srtt;
@@ -68,7 +68,7 @@ impl Lia {
 
 impl CongestionControl for Lia {
     fn echo(&self) -> Echo {
-        if self.given.beta == 0.0 {
+        if self.params.beta == 0.0 {
             Echo::Off
         } else {
             Echo::Dctcp
@@ -76,7 +76,7 @@ impl CongestionControl for Lia {
     }
 
     fn on_open(&mut self, w: &mut [Window], _: usize) {
-        self.couple(w);
+        self.update_increase(w);
     }
 
     /// Equation (1).
@@ -84,40 +84,40 @@ impl CongestionControl for Lia {
         if !ack.may_grow {
             return;
         }
-        if self.given.per_ack {
-            self.couple(w);
+        if self.params.per_ack {
+            self.update_increase(w);
         }
-        let left = avoidance(&mut w[s], ack);
+        let left = congestion_avoidance(&mut w[s], ack);
         w[s].cwnd += left * self.increase.min(1.0 / w[s].cwnd);
     }
 
     /// Without ECN not asked for; RFC 3168, section 6.1.2, would have it treated as a loss.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        if self.given.beta == 0.0 {
+        if self.params.beta == 0.0 {
             halve(&mut w[s]);
         } else {
-            w[s].cwnd = (w[s].cwnd * (1.0 - 1.0 / self.given.beta)).max(self.given.cwnd_min);
+            w[s].cwnd = (w[s].cwnd * (1.0 - 1.0 / self.params.beta)).max(self.params.cwnd_min);
             w[s].ssthresh = w[s].cwnd;
         }
-        self.couple(w);
+        self.update_increase(w);
     }
 
     fn on_round(&mut self, w: &mut [Window], _: usize, _: Round) {
-        self.couple(w);
+        self.update_increase(w);
     }
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         halve(&mut w[s]);
-        self.couple(w);
+        self.update_increase(w);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         collapse(&mut w[s], first);
-        self.couple(w);
+        self.update_increase(w);
     }
 
     fn on_close(&mut self, w: &mut [Window], _: usize) {
-        self.couple(w);
+        self.update_increase(w);
     }
 
     fn response(&self) -> Option<&dyn Response> {
@@ -127,10 +127,10 @@ impl CongestionControl for Lia {
 
 impl Response for Lia {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
-        if self.given.beta == 0.0 {
-            linked(paths, cwnd, |signal| pull(signal, 0.5));
+        if self.params.beta == 0.0 {
+            coupled_windows(paths, cwnd, |signal| pull(signal, 0.5));
         } else {
-            linked(paths, cwnd, |signal| pull(signal, 1.0 / self.given.beta));
+            coupled_windows(paths, cwnd, |signal| pull(signal, 1.0 / self.params.beta));
         }
     }
 }
@@ -138,17 +138,17 @@ impl Response for Lia {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds, round};
+    use crate::test_windows::{ack, assert_near, cwnds, in_avoidance, in_avoidance_at, round};
 
     fn lia(w: &[Window]) -> Lia {
         let mut cc = Lia::new(Parameters::default());
-        cc.couple(w);
+        cc.update_increase(w);
         cc
     }
 
     #[test]
     fn one_subflow_is_reno() {
-        let mut w = avoiding_at(&[10.0], &[0.02]);
+        let mut w = in_avoidance_at(&[10.0], &[0.02]);
         // alpha = 10 * (10 / rtt^2) / (10 / rtt)^2 = 1, so 10 + min(1/10, 1/10).
         lia(&w).on_ack(&mut w, 0, ack(1));
         assert_near(w[0].cwnd, 10.1);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn equal_round_trips_couple_by_the_largest_window() {
-        let mut w = avoiding(&[6.0, 2.0]);
+        let mut w = in_avoidance(&[6.0, 2.0]);
         // alpha = 8 * max(6, 2) / 8^2 = 3/4; alpha / cwnd_total = 3/32.
         let mut cc = lia(&w);
         cc.on_ack(&mut w, 0, ack(1));
@@ -166,14 +166,14 @@ mod tests {
 
     #[test]
     fn unequal_round_trips_follow_equation_2_capped_at_reno() {
-        let mut w = avoiding_at(&[10.0, 40.0], &[1.0, 4.0]);
+        let mut w = in_avoidance_at(&[10.0, 40.0], &[1.0, 4.0]);
         // max(10/1, 40/16) = 10; (10/1 + 40/4)^2 = 400; 10/400 = 1/40, as much as 1/cwnd of subflow 1.
         let mut cc = lia(&w);
         cc.on_ack(&mut w, 0, ack(1));
         cc.on_ack(&mut w, 1, ack(1));
         assert_eq!(cwnds(&w), [10.025, 40.025]);
         // max(10/1, 400/400) = 10; (10/1 + 400/20)^2 = 900; 10/900 = 1/90 is above 1/400, which caps it.
-        let mut w = avoiding_at(&[10.0, 400.0], &[1.0, 20.0]);
+        let mut w = in_avoidance_at(&[10.0, 400.0], &[1.0, 20.0]);
         let mut cc = lia(&w);
         cc.on_ack(&mut w, 0, ack(1));
         cc.on_ack(&mut w, 1, ack(1));
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn alpha_is_computed_once_a_round_or_at_every_acknowledgement() {
-        let windows = avoiding(&[4.0, 4.0]);
+        let windows = in_avoidance(&[4.0, 4.0]);
         // Round 1: alpha / cwnd_total = 4/64 = 1/16.
         let (mut w, mut cc) = (windows.clone(), lia(&windows));
         cc.on_ack(&mut w, 0, ack(4));
@@ -208,13 +208,13 @@ mod tests {
 
     #[test]
     fn subflows_without_handshake_or_round_trip_time_do_not_count() {
-        let mut w = avoiding(&[6.0, 2.0, 50.0, 50.0]);
+        let mut w = in_avoidance(&[6.0, 2.0, 50.0, 50.0]);
         w[2].established = false;
         w[3].srtt = 0.0;
         lia(&w).on_ack(&mut w, 0, ack(1));
         assert_eq!(w[0].cwnd, 6.0 + 3.0 / 32.0);
         // Before any has a sample, Reno: 6 + 1/6.
-        let mut w = avoiding_at(&[6.0, 2.0], &[0.0, 0.0]);
+        let mut w = in_avoidance_at(&[6.0, 2.0], &[0.0, 0.0]);
         lia(&w).on_ack(&mut w, 0, ack(1));
         assert_eq!(w[0].cwnd, 6.0 + 1.0 / 6.0);
     }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn joins_losses_and_closes_are_felt_at_once() {
         let mut cc = Lia::new(Parameters::default());
-        let mut w = avoiding(&[6.0, 6.0, 4.0]);
+        let mut w = in_avoidance(&[6.0, 6.0, 4.0]);
         w[2].established = false;
         cc.on_open(&mut w, 1); // 6 / 12^2
         assert_eq!(cc.increase, 6.0 / 144.0);
@@ -246,7 +246,7 @@ mod tests {
             ..Parameters::default()
         });
         assert_eq!(cc.echo(), Echo::Dctcp);
-        let mut w = avoiding(&[8.0, 4.0]);
+        let mut w = in_avoidance(&[8.0, 4.0]);
         w[0].ssthresh = f64::INFINITY;
         cc.on_mark(&mut w, 0); // 8 * 3/4, and the end of slow start
         assert_eq!((w[0].cwnd, w[0].ssthresh), (6.0, 6.0));

@@ -34,7 +34,7 @@ pub mod warp;
 pub mod xmp;
 
 pub use connection::{Ack, CongestionControl, Echo, Elapsed, Round, Window, slow_start};
-pub use custom::{Custom, Factory};
-pub use parameters::{Allowed, Parameter};
-pub use registry::{Algorithm, Entry, Error};
+pub use custom::{AlgorithmFactory, Custom};
+pub use parameters::{Parameter, ParameterRange};
+pub use registry::{Algorithm, AlgorithmInfo, Error};
 pub use response::{Path, Response};

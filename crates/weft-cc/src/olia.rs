@@ -17,16 +17,16 @@
 //! below one packet. A subflow counts once it is established and has an RTT; before any has, growth is Reno's.
 
 use crate::parameters::parameters;
-use crate::reno::{avoidance, collapse, halve};
+use crate::reno::{collapse, congestion_avoidance, halve};
 use crate::response::best_paths;
 use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
 parameters! {}
 
-/// Slot: packets acknowledged between the last two losses.
-const BETWEEN: usize = 0;
-/// Slot: packets acknowledged since the last loss.
-const SINCE: usize = 1;
+/// State: packets acknowledged between the last two losses.
+const LOSS_INTERVAL: usize = 0;
+/// State: packets acknowledged since the last loss.
+const SINCE_LOSS: usize = 1;
 
 /// Opportunistic linked increases.
 #[derive(Clone, Debug)]
@@ -49,12 +49,12 @@ fn paths(w: &[Window]) -> impl Iterator<Item = &Window> {
 
 /// `l_p / rtt_p^2`.
 fn quality(r: &Window) -> f64 {
-    r.slot[BETWEEN].max(r.slot[SINCE]) / (r.srtt * r.srtt)
+    r.state[LOSS_INTERVAL].max(r.state[SINCE_LOSS]) / (r.srtt * r.srtt)
 }
 
 /// Is it the largest but for rounding?
-fn is_most(x: f64, most: f64) -> bool {
-    x >= most * (1.0 - 1e-6)
+fn is_max(x: f64, max: f64) -> bool {
+    x >= max * (1.0 - 1e-6)
 }
 
 /// `alpha_r`.
@@ -64,8 +64,8 @@ fn alpha(w: &[Window], s: usize) -> f64 {
         cwnd = cwnd.max(r.cwnd);
         best = best.max(quality(r));
     }
-    let in_m = |r: &Window| is_most(r.cwnd, cwnd);
-    let collected = |r: &Window| is_most(quality(r), best) && !in_m(r);
+    let in_m = |r: &Window| is_max(r.cwnd, cwnd);
+    let collected = |r: &Window| is_max(quality(r), best) && !in_m(r);
     let (mut all, mut m, mut b_without_m) = (0_u32, 0_u32, 0_u32);
     for r in paths(w) {
         all += 1;
@@ -89,16 +89,16 @@ impl CongestionControl for Olia {
     }
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
-        w[s].slot = [0.0; 4];
+        w[s].state = [0.0; 4];
     }
 
     /// The increase.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
-        w[s].slot[SINCE] += f64::from(ack.acked);
+        w[s].state[SINCE_LOSS] += f64::from(ack.acked);
         if !ack.may_grow {
             return;
         }
-        let left = avoidance(&mut w[s], ack);
+        let left = congestion_avoidance(&mut w[s], ack);
         if left == 0.0 {
             return;
         }
@@ -118,12 +118,12 @@ impl CongestionControl for Olia {
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         halve(&mut w[s]);
-        lost(&mut w[s]);
+        on_loss(&mut w[s]);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         collapse(&mut w[s], first);
-        lost(&mut w[s]);
+        on_loss(&mut w[s]);
     }
 
     fn response(&self) -> Option<&dyn Response> {
@@ -140,27 +140,27 @@ impl Response for Olia {
     }
 }
 
-fn lost(w: &mut Window) {
-    w.slot[BETWEEN] = std::mem::take(&mut w.slot[SINCE]);
+fn on_loss(w: &mut Window) {
+    w.state[LOSS_INTERVAL] = std::mem::take(&mut w.state[SINCE_LOSS]);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{ack, assert_near, avoiding, avoiding_at};
+    use crate::test_windows::{ack, assert_near, in_avoidance, in_avoidance_at};
 
     /// Windows in congestion avoidance with this many packets acknowledged since the last loss.
     fn with_quality(cwnd: &[f64], since: &[f64]) -> Vec<Window> {
-        let mut w = avoiding(cwnd);
+        let mut w = in_avoidance(cwnd);
         for (r, &since) in w.iter_mut().zip(since) {
-            r.slot[SINCE] = since;
+            r.state[SINCE_LOSS] = since;
         }
         w
     }
 
     #[test]
     fn one_subflow_is_reno() {
-        let mut w = avoiding_at(&[10.0], &[0.02]);
+        let mut w = in_avoidance_at(&[10.0], &[0.02]);
         Olia.on_ack(&mut w, 0, ack(1));
         assert_near(w[0].cwnd, 10.1);
     }
@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn quality_counts_packets_between_losses_over_the_squared_rtt() {
-        let mut w = avoiding_at(&[10.0, 10.0], &[1.0, 2.0]);
-        w[1].slot[SINCE] = 300.0;
+        let mut w = in_avoidance_at(&[10.0, 10.0], &[1.0, 2.0]);
+        w[1].state[SINCE_LOSS] = 300.0;
         for _ in 0..10 {
             Olia.on_ack(&mut w, 0, ack(10));
         }
@@ -217,8 +217,8 @@ mod tests {
     #[test]
     fn unequal_round_trips_are_in_the_increase() {
         // Rates 10 and 10: (10/1) / 400 and (40/16) / 400.
-        let mut w = avoiding_at(&[10.0, 40.0], &[1.0, 4.0]);
-        w[1].slot[SINCE] = 1e6;
+        let mut w = in_avoidance_at(&[10.0, 40.0], &[1.0, 4.0]);
+        w[1].state[SINCE_LOSS] = 1e6;
         assert_eq!(alpha(&w, 1), 0.0);
         Olia.on_ack(&mut w, 1, ack(1));
         assert_near(w[1].cwnd, 40.0 + 2.5 / 400.0);

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Declares a file's `Parameters`: a line about each field, then `name: type = default, allowed;`.
 ///
-/// A `u32` goes with [`Allowed::Whole`], a `bool` with [`Allowed::Switch`] and a default of `0.0` or `1.0`.
+/// A `u32` goes with [`ParameterRange::Integer`], a `bool` with [`ParameterRange::Bool`] and a default of `0.0` or `1.0`.
 macro_rules! parameters {
     ($(#[doc = $about:literal] $field:ident: $kind:ty = $default:expr, $allowed:expr;)*) => {
         /// What can be set.
@@ -25,15 +25,15 @@ macro_rules! parameters {
             },)*];
 
             /// The fields by name.
-            pub(crate) fn of(value: impl Fn(&str) -> f64) -> Self {
+            pub(crate) fn from_lookup(value: impl Fn(&str) -> f64) -> Self {
                 let _ = &value;
-                Self { $($field: $crate::parameters::Value::of(value(stringify!($field))),)* }
+                Self { $($field: $crate::parameters::Value::from_number(value(stringify!($field))),)* }
             }
         }
 
         impl Default for Parameters {
             fn default() -> Self {
-                Self { $($field: $crate::parameters::Value::of($default),)* }
+                Self { $($field: $crate::parameters::Value::from_number($default),)* }
             }
         }
     };
@@ -43,23 +43,23 @@ pub(crate) use parameters;
 /// A field's type.
 pub(crate) trait Value {
     /// From the number that a spec gives.
-    fn of(number: f64) -> Self;
+    fn from_number(number: f64) -> Self;
 }
 
 impl Value for f64 {
-    fn of(number: f64) -> Self {
+    fn from_number(number: f64) -> Self {
         number
     }
 }
 
 impl Value for u32 {
-    fn of(number: f64) -> Self {
+    fn from_number(number: f64) -> Self {
         number as u32
     }
 }
 
 impl Value for bool {
-    fn of(number: f64) -> Self {
+    fn from_number(number: f64) -> Self {
         number != 0.0
     }
 }
@@ -72,63 +72,63 @@ pub struct Parameter {
     /// Its value where a spec says nothing.
     pub default: f64,
     /// Which values it may have.
-    pub allowed: Allowed,
+    pub allowed: ParameterRange,
     /// One line: what it does, its unit, its source.
     pub about: &'static str,
 }
 
 /// The values a parameter may have, bounds included.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Allowed {
+pub enum ParameterRange {
     /// Any number between the two.
-    Number(f64, f64),
+    Float(f64, f64),
     /// A whole number between the two.
-    Whole(u32, u32),
+    Integer(u32, u32),
     /// 0 switches off what the number is for; otherwise any number between the two.
-    ZeroOrNumber(f64, f64),
+    ZeroOrFloat(f64, f64),
     /// 0 (no) or 1 (yes).
-    Switch,
+    Bool,
 }
 
-impl Allowed {
+impl ParameterRange {
     /// The least allowed value.
     pub fn min(self) -> f64 {
         match self {
-            Self::Number(min, _) => min,
-            Self::Whole(min, _) => f64::from(min),
-            Self::ZeroOrNumber(..) | Self::Switch => 0.0,
+            Self::Float(min, _) => min,
+            Self::Integer(min, _) => f64::from(min),
+            Self::ZeroOrFloat(..) | Self::Bool => 0.0,
         }
     }
 
     /// The greatest allowed value.
     pub fn max(self) -> f64 {
         match self {
-            Self::Number(_, max) | Self::ZeroOrNumber(_, max) => max,
-            Self::Whole(_, max) => f64::from(max),
-            Self::Switch => 1.0,
+            Self::Float(_, max) | Self::ZeroOrFloat(_, max) => max,
+            Self::Integer(_, max) => f64::from(max),
+            Self::Bool => 1.0,
         }
     }
 
     /// Is `value` allowed? NaN and infinities never are.
     pub fn contains(self, value: f64) -> bool {
         match self {
-            Self::Number(min, max) => (min..=max).contains(&value),
-            Self::Whole(min, max) => {
+            Self::Float(min, max) => (min..=max).contains(&value),
+            Self::Integer(min, max) => {
                 (f64::from(min)..=f64::from(max)).contains(&value) && value.fract() == 0.0
             }
-            Self::ZeroOrNumber(min, max) => value == 0.0 || (min..=max).contains(&value),
-            Self::Switch => value == 0.0 || value == 1.0,
+            Self::ZeroOrFloat(min, max) => value == 0.0 || (min..=max).contains(&value),
+            Self::Bool => value == 0.0 || value == 1.0,
         }
     }
 }
 
-impl fmt::Display for Allowed {
+impl fmt::Display for ParameterRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Number(min, max) => write!(f, "a number from {min} to {max}"),
-            Self::Whole(min, max) => write!(f, "a whole number from {min} to {max}"),
-            Self::ZeroOrNumber(min, max) => write!(f, "0 or a number from {min} to {max}"),
-            Self::Switch => write!(f, "0 or 1"),
+            Self::Float(min, max) => write!(f, "a number from {min} to {max}"),
+            Self::Integer(min, max) => write!(f, "a whole number from {min} to {max}"),
+            Self::ZeroOrFloat(min, max) => write!(f, "0 or a number from {min} to {max}"),
+            Self::Bool => write!(f, "0 or 1"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The registry of congestion controls: the name of each, its parameters, and how to make one.
 
-use crate::{Ack, CongestionControl, Custom, Echo, Factory, Parameter, Response, Round, Window};
+use crate::{Ack, AlgorithmFactory, CongestionControl, Custom, Echo, Parameter, Response, Round, Window};
 
 /// Declares [`Algorithm`] and everything that goes through all algorithms, from one line for each: the name,
 /// and the type in its module, beside which stand its `Parameters`.
@@ -22,8 +22,8 @@ macro_rules! algorithms {
 
         impl Algorithm {
             /// The built-in algorithms, sorted by name.
-            pub const BUILT_IN: &[Entry] =
-                &[$(Entry {
+            pub const BUILT_IN: &[AlgorithmInfo] =
+                &[$(AlgorithmInfo {
                     name: $name,
                     about: crate::$module::$type::ABOUT,
                     parameters: crate::$module::Parameters::ALL,
@@ -38,10 +38,10 @@ macro_rules! algorithms {
             }
 
             /// Makes the built-in algorithm `name` from its parameters' values by name.
-            fn of(name: &str, value: impl Fn(&str) -> f64) -> Option<Self> {
+            fn from_lookup(name: &str, value: impl Fn(&str) -> f64) -> Option<Self> {
                 match name {
                     $($name => {
-                        let parameters = crate::$module::Parameters::of(value);
+                        let parameters = crate::$module::Parameters::from_lookup(value);
                         Some(Self::$type(crate::$module::$type::new(parameters)))
                     })+
                     _ => None,
@@ -120,23 +120,23 @@ impl Algorithm {
     /// repeated parameter, a value outside its range.
     pub fn build(name: &str, parameters: &[(String, f64)]) -> Result<Self, Error> {
         let unknown = || Error::Algorithm {
-            given: name.to_owned(),
+            name: name.to_owned(),
         };
         let entry = Self::BUILT_IN
             .iter()
             .find(|entry| entry.name == name)
             .ok_or_else(unknown)?;
-        for (i, (given, value)) in parameters.iter().enumerate() {
+        for (i, (name, value)) in parameters.iter().enumerate() {
             let parameter =
                 entry
                     .parameters
                     .iter()
-                    .find(|p| p.name == given)
+                    .find(|p| p.name == name)
                     .ok_or_else(|| Error::Parameter {
                         algorithm: entry.name,
-                        given: given.clone(),
+                        name: name.clone(),
                     })?;
-            if parameters[..i].iter().any(|(earlier, _)| earlier == given) {
+            if parameters[..i].iter().any(|(earlier, _)| earlier == name) {
                 return Err(Error::Repeated {
                     algorithm: entry.name,
                     parameter: parameter.name,
@@ -146,12 +146,15 @@ impl Algorithm {
                 return Err(Error::Value {
                     algorithm: entry.name,
                     parameter: *parameter,
-                    given: *value,
+                    value: *value,
                 });
             }
         }
         let value = |name: &str| {
-            let given = parameters.iter().find(|(given, _)| given == name).map(|p| p.1);
+            let given = parameters
+                .iter()
+                .find(|(parameter, _)| parameter == name)
+                .map(|p| p.1);
             let default = || {
                 entry
                     .parameters
@@ -161,18 +164,18 @@ impl Algorithm {
             };
             given.or_else(default).unwrap_or(f64::NAN)
         };
-        Self::of(name, value).ok_or_else(unknown)
+        Self::from_lookup(name, value).ok_or_else(unknown)
     }
 
     /// A user's own algorithm.
-    pub fn custom(factory: std::sync::Arc<dyn Factory>) -> Self {
+    pub fn custom(factory: std::sync::Arc<dyn AlgorithmFactory>) -> Self {
         Self::Custom(Custom::new(factory))
     }
 }
 
 /// A built-in algorithm as lists and references show it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entry {
+pub struct AlgorithmInfo {
     /// What a spec calls it.
     pub name: &'static str,
     /// One line.
@@ -185,18 +188,18 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// No such algorithm.
-    #[error("no congestion control is called `{given}`; there are {}", algorithms())]
+    #[error("no congestion control is called `{name}`; there are {}", algorithms())]
     Algorithm {
         /// The name as given.
-        given: String,
+        name: String,
     },
     /// The algorithm has no such parameter.
-    #[error("`{algorithm}` has no parameter `{given}`; {}", parameters_of(algorithm))]
+    #[error("`{algorithm}` has no parameter `{name}`; {}", parameters_of(algorithm))]
     Parameter {
         /// The algorithm's name.
         algorithm: &'static str,
         /// The parameter's name as given.
-        given: String,
+        name: String,
     },
     /// A parameter was given twice.
     #[error("parameter `{parameter}` of `{algorithm}` is given twice; once is allowed")]
@@ -207,14 +210,14 @@ pub enum Error {
         parameter: &'static str,
     },
     /// A parameter's value is not allowed.
-    #[error("parameter `{}` of `{algorithm}` is {given}; allowed is {}", parameter.name, parameter.allowed)]
+    #[error("parameter `{}` of `{algorithm}` is {value}; allowed is {}", parameter.name, parameter.allowed)]
     Value {
         /// The algorithm's name.
         algorithm: &'static str,
         /// The parameter.
         parameter: Parameter,
         /// The value as given.
-        given: f64,
+        value: f64,
     },
 }
 
@@ -224,7 +227,7 @@ impl Error {
     pub fn parameter(&self) -> Option<&str> {
         match self {
             Self::Algorithm { .. } => None,
-            Self::Parameter { given, .. } => Some(given),
+            Self::Parameter { name, .. } => Some(name),
             Self::Repeated { parameter, .. } => Some(parameter),
             Self::Value { parameter, .. } => Some(parameter.name),
         }
@@ -346,7 +349,7 @@ mod tests {
     fn values_reach_the_parameter_they_are_given_for() {
         let parameters = [("cwnd_min".to_owned(), 1.0), ("beta".to_owned(), 2.0)];
         let mut cc = Algorithm::build("xmp", &parameters).unwrap();
-        let mut w = crate::test_windows::avoiding(&[6.0]);
+        let mut w = crate::test_windows::in_avoidance(&[6.0]);
         for expected in [3.0, 2.0, 1.0, 1.0] {
             cc.on_mark(&mut w, 0);
             assert_eq!(w[0].cwnd, expected);

@@ -1,4 +1,4 @@
-//! Reno: RFC 5681, sections 3.1 (slow start, congestion avoidance, timeout) and 3.2 (fast retransmit).
+//! Reno: RFC 5681, sections 3.1 (slow start, congestion congestion_avoidance, timeout) and 3.2 (fast retransmit).
 //!
 //! Each subflow is on its own: n of them on one bottleneck take what n flows take.
 //!
@@ -8,7 +8,7 @@
 //! Inflating the window during recovery (section 3.2, steps 3 to 5) is the transport's.
 
 use crate::parameters::parameters;
-use crate::response::{alone, pull};
+use crate::response::{independent_windows, pull};
 use crate::{Ack, CongestionControl, Echo, Path, Response, Window, slow_start};
 
 parameters! {}
@@ -56,21 +56,21 @@ impl CongestionControl for Reno {
 
 impl Response for Reno {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
-        alone(paths, cwnd, |signal| pull(signal, 0.5));
+        independent_windows(paths, cwnd, |signal| pull(signal, 0.5));
     }
 }
 
 /// Slow start, then equation (3): one packet a round.
 pub(crate) fn grow(w: &mut Window, ack: Ack) {
     if ack.may_grow {
-        let left = avoidance(w, ack);
+        let left = congestion_avoidance(w, ack);
         w.cwnd += left / w.cwnd;
     }
 }
 
-/// Slow start; returns the packets left for congestion avoidance, at most a window of them: what covers more
+/// Slow start; returns the packets left for congestion congestion_avoidance, at most a window of them: what covers more
 /// (the end of a recovery) counts as one round.
-pub(crate) fn avoidance(w: &mut Window, ack: Ack) -> f64 {
+pub(crate) fn congestion_avoidance(w: &mut Window, ack: Ack) -> f64 {
     f64::from(slow_start(w, ack.acked)).min(w.cwnd)
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn collapse(w: &mut Window, first: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{ack, avoiding};
+    use crate::test_windows::{ack, in_avoidance};
 
     #[test]
     fn slow_start_adds_what_is_acknowledged_up_to_ssthresh() {
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn congestion_avoidance_adds_a_packet_a_round() {
-        let mut w = avoiding(&[10.0]);
+        let mut w = in_avoidance(&[10.0]);
         // A delayed acknowledgement of 2: 10 + 2/10.
         Reno.on_ack(&mut w, 0, ack(2));
         assert_eq!(w[0].cwnd, 10.2);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn losses_halve_and_timeouts_collapse_no_lower_than_two_and_one() {
-        let mut w = avoiding(&[11.0, 3.0]);
+        let mut w = in_avoidance(&[11.0, 3.0]);
         Reno.on_fast_retransmit(&mut w, 0);
         assert_eq!((w[0].cwnd, w[0].ssthresh), (5.5, 5.5));
         Reno.on_timeout(&mut w, 0, true);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_timeout_is_followed_by_slow_start_to_half_the_window() {
-        let mut w = avoiding(&[8.0]);
+        let mut w = in_avoidance(&[8.0]);
         Reno.on_timeout(&mut w, 0, true);
         for expected in [2.0, 3.0, 4.0, 4.25] {
             Reno.on_ack(&mut w, 0, ack(1));

@@ -35,12 +35,12 @@ pub(crate) fn pull(signal: f64, cut: f64) -> f64 {
 /// from the first mark to the end of its window, so that a round adds for `(1 - (1 - p)^w) / p` packets on average and
 /// takes `(1 - (1 - p)^w) w p / 2`: the bracket cancels, and `i = w p^2 / 2`. (A window that grows all the while has
 /// about 2 / p packets instead of `sqrt(2) / p`: De Schepper et al., "PI2", 2016.)
-pub(crate) fn pull_of_dctcp(signal: f64) -> f64 {
+pub(crate) fn dctcp_pull(signal: f64) -> f64 {
     signal * signal / 2.0
 }
 
 /// Subflows that grow as Reno, each on its own: `1 / w = pull w`.
-pub(crate) fn alone(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64) {
+pub(crate) fn independent_windows(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64) {
     for (path, w) in paths.iter().zip(cwnd) {
         *w = pull(path.signal).sqrt().recip();
     }
@@ -51,7 +51,7 @@ pub(crate) fn alone(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64)
 /// So `w_r = min(i / pull_r, 1 / sqrt(pull_r))`, and i is where the equation gives it back. The logarithm of what comes out
 /// less that of what was put in falls by 1 (all windows capped) to 2 (none) for each unit of the latter, so that the search is a
 /// secant's within these slopes: one step where no cap is at work, few where some are.
-pub(crate) fn linked(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64) {
+pub(crate) fn coupled_windows(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64) {
     const SLOPES: (f64, f64) = (-2.0, -1.0);
     // 1 / sqrt(pull), the cap, whose square is 1 / pull.
     for (path, cap) in paths.iter().zip(&mut *cwnd) {

@@ -3,13 +3,13 @@
 use crate::{Ack, Round, Window};
 
 /// Established subflows in congestion avoidance, all with an RTT of 1 s, so that rates are windows.
-pub fn avoiding(cwnd: &[f64]) -> Vec<Window> {
+pub fn in_avoidance(cwnd: &[f64]) -> Vec<Window> {
     let rtt = vec![1.0; cwnd.len()];
-    avoiding_at(cwnd, &rtt)
+    in_avoidance_at(cwnd, &rtt)
 }
 
 /// Established subflows in congestion avoidance, with these RTTs in seconds.
-pub fn avoiding_at(cwnd: &[f64], rtt: &[f64]) -> Vec<Window> {
+pub fn in_avoidance_at(cwnd: &[f64], rtt: &[f64]) -> Vec<Window> {
     let window = |(&cwnd, &rtt)| Window {
         established: true,
         srtt: rtt,

@@ -60,11 +60,11 @@ impl Response for Uncoupled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_windows::{ack, avoiding, cwnds};
+    use crate::test_windows::{ack, cwnds, in_avoidance};
 
     #[test]
     fn every_subflow_adds_a_packet_a_round_and_halves_alone() {
-        let (mut cc, mut w) = (Uncoupled::new(Parameters {}), avoiding(&[10.0, 4.0]));
+        let (mut cc, mut w) = (Uncoupled::new(Parameters {}), in_avoidance(&[10.0, 4.0]));
         cc.on_ack(&mut w, 0, ack(10));
         cc.on_ack(&mut w, 1, ack(4));
         assert_eq!(cwnds(&w), [11.0, 5.0]);

@@ -25,76 +25,80 @@ mod response;
 
 use crate::dctcp::estimate;
 use crate::parameters::parameters;
-use crate::{Ack, Allowed, CongestionControl, Echo, Elapsed, Response, Round, Window, slow_start};
+use crate::{Ack, CongestionControl, Echo, Elapsed, ParameterRange, Response, Round, Window, slow_start};
 
 parameters! {
     /// alpha of a new subflow
-    alpha0: f64 = 1.0, Allowed::Number(0.0, 1.0);
+    alpha0: f64 = 1.0, ParameterRange::Float(0.0, 1.0);
     /// weight of the newest round in alpha
-    g: f64 = 1.0 / 16.0, Allowed::Number(0.001, 1.0);
+    g: f64 = 1.0 / 16.0, ParameterRange::Float(0.001, 1.0);
     /// part of a share that moves away at each round per unit of marks in excess
-    kappa: f64 = 0.5, Allowed::Number(0.0, 1.0);
+    kappa: f64 = 0.5, ParameterRange::Float(0.0, 1.0);
     /// rounds in a row with room for one more subflow until it sends again
-    tau: u32 = 8.0, Allowed::Whole(1, 1_000_000);
+    tau: u32 = 8.0, ParameterRange::Integer(1, 1_000_000);
 }
 
 /// Least packets of the connection: the receiver delays the acknowledgement of a lone one.
-const LEAST: f64 = 2.0;
+const MIN_CONNECTION_WINDOW: f64 = 2.0;
 /// Least packets of a subflow that sends beside others, on average.
-const ENOUGH: f64 = 4.0;
+const MIN_MEAN_WINDOW: f64 = 4.0;
 
 /// The slow-start threshold where slow start is over: no window is below it.
-const OVER: f64 = 1.0;
+const SSTHRESH_AFTER_SLOW_START: f64 = 1.0;
 
-/// Slot: the share of the connection's window, in packets; 0 while the subflow rests.
+/// State: the share of the connection's window, in packets; 0 while the subflow rests.
 const SHARE: usize = 0;
-/// Slot: the estimated fraction of marked packets, 0 to 1.
+/// State: the estimated fraction of marked packets, 0 to 1.
 const ALPHA: usize = 1;
-/// Slot: the fraction of marked packets in the last round.
+/// State: the fraction of marked packets in the last round.
 const MARKED: usize = 2;
-/// Slot: timeouts since the subflow last ended a round.
+/// State: timeouts since the subflow last ended a round.
 const TIMEOUTS: usize = 3;
 
 /// Warp.
 #[derive(Clone, Debug)]
 pub struct Warp {
-    given: Parameters,
+    params: Parameters,
     /// Has the connection had its first mark or loss?
-    avoids: bool,
+    left_slow_start: bool,
     /// Time of the newest acknowledgement, and when what it acknowledges was sent.
     now: Elapsed,
     sent: Elapsed,
     /// Time of the last cut. What was sent before lets no window grow; of one that sends alone the transport reports no such thing.
     cut: Elapsed,
-    alone: bool,
+    was_single: bool,
     /// Bit r: subflow r sends and has not heard of the cut.
-    deaf: u64,
+    unacked_since_cut: u64,
     /// When all had heard of it. What was sent before does not cut again.
-    heard: Elapsed,
+    all_acked_at: Elapsed,
     /// Consecutive rounds of the first sending subflow with room for one more.
-    roomy: u32,
+    rounds_with_room: u32,
 }
 
 /// May the subflow send?
-fn sends(r: &Window) -> bool {
+fn is_sending(r: &Window) -> bool {
     r.established && r.active
 }
 
 /// Established and not taken for dead?
-fn lives(r: &Window) -> bool {
-    r.established && r.slot[TIMEOUTS] < 2.0
+fn is_alive(r: &Window) -> bool {
+    r.established && r.state[TIMEOUTS] < 2.0
 }
 
 /// The least window: one packet after a timeout, else two.
-fn least(r: &Window) -> f64 {
-    if r.slot[TIMEOUTS] > 0.0 { 1.0 } else { LEAST }
+fn min_window(r: &Window) -> f64 {
+    if r.state[TIMEOUTS] > 0.0 {
+        1.0
+    } else {
+        MIN_CONNECTION_WINDOW
+    }
 }
 
 /// How many subflows send, and the sum of their shares.
-fn sum(w: &[Window]) -> (f64, f64) {
+fn sending_total(w: &[Window]) -> (f64, f64) {
     w.iter()
-        .filter(|r| sends(r))
-        .fold((0.0, 0.0), |(m, total), r| (m + 1.0, total + r.slot[SHARE]))
+        .filter(|r| is_sending(r))
+        .fold((0.0, 0.0), |(m, total), r| (m + 1.0, total + r.state[SHARE]))
 }
 
 impl Warp {
@@ -102,32 +106,32 @@ impl Warp {
     pub const ABOUT: &str = "Warp: one DCTCP window for a whole connection, spread over its subflows";
 
     /// The state of a new connection.
-    pub fn new(given: Parameters) -> Self {
+    pub fn new(params: Parameters) -> Self {
         Self {
-            given,
-            avoids: false,
+            params,
+            left_slow_start: false,
             now: Elapsed(0),
             sent: Elapsed(0),
             cut: Elapsed(0),
-            alone: true,
-            deaf: 0,
-            heard: Elapsed(0),
-            roomy: 0,
+            was_single: true,
+            unacked_since_cut: 0,
+            all_acked_at: Elapsed(0),
+            rounds_with_room: 0,
         }
     }
 
     /// Gives out `floor(W)` packets by largest remainder.
     fn apportion(w: &mut [Window]) {
-        let mut left = sum(w).1.floor();
-        for r in w.iter_mut().filter(|r| sends(r)) {
-            r.cwnd = least(r).max(r.slot[SHARE].floor());
+        let mut left = sending_total(w).1.floor();
+        for r in w.iter_mut().filter(|r| is_sending(r)) {
+            r.cwnd = min_window(r).max(r.state[SHARE].floor());
             left -= r.cwnd;
         }
         while left > 0.0 {
-            let remainder = |r: &Window| r.slot[SHARE] - r.cwnd;
+            let remainder = |r: &Window| r.state[SHARE] - r.cwnd;
             let Some(next) = w
                 .iter_mut()
-                .filter(|r| sends(r) && remainder(r) > 0.0)
+                .filter(|r| is_sending(r) && remainder(r) > 0.0)
                 .max_by(|a, b| remainder(a).total_cmp(&remainder(b)))
             else {
                 break;
@@ -138,138 +142,138 @@ impl Warp {
     }
 
     /// The same where the window of `s` must not rise.
-    fn apportion_down(w: &mut [Window], s: usize) {
+    fn apportion_without_raising(w: &mut [Window], s: usize) {
         let before = w[s].cwnd;
         Self::apportion(w);
         w[s].cwnd = w[s].cwnd.min(before);
     }
 
     /// Ends slow start everywhere. Only a timeout brings it back: a shift, which lowers a share, does not.
-    fn avoid(&mut self, w: &mut [Window]) {
-        self.avoids = true;
+    fn leave_slow_start(&mut self, w: &mut [Window]) {
+        self.left_slow_start = true;
         for r in w {
-            r.ssthresh = OVER;
+            r.ssthresh = SSTHRESH_AFTER_SLOW_START;
         }
     }
 
     /// Multiplies the shares of those that send.
     fn scale(w: &mut [Window], by: f64) {
-        for r in w.iter_mut().filter(|r| sends(r)) {
-            r.slot[SHARE] *= by;
+        for r in w.iter_mut().filter(|r| is_sending(r)) {
+            r.state[SHARE] *= by;
         }
     }
 
     /// Lets `s` rest, whose share goes to the others.
-    fn rest(w: &mut [Window], s: usize) {
-        let total = sum(w).1;
+    fn deactivate(w: &mut [Window], s: usize) {
+        let total = sending_total(w).1;
         w[s].active = false;
-        w[s].slot[SHARE] = 0.0;
-        let left = sum(w).1;
+        w[s].state[SHARE] = 0.0;
+        let left = sending_total(w).1;
         if left > 0.0 {
             Self::scale(w, total / left);
         }
     }
 
     /// Lets `s` send, with an equal part of the whole.
-    fn wake(w: &mut [Window], s: usize) {
-        let (m, total) = sum(w);
+    fn activate(w: &mut [Window], s: usize) {
+        let (m, total) = sending_total(w);
         Self::scale(w, m / (m + 1.0));
         w[s].active = true;
-        w[s].slot[SHARE] = total / (m + 1.0);
+        w[s].state[SHARE] = total / (m + 1.0);
     }
 
     /// Makes `m` fit `W`.
-    fn rest_or_wake(&mut self, w: &mut [Window], s: usize) {
-        let (mut m, total) = sum(w);
-        while m > 1.0 && total < m * ENOUGH {
+    fn adjust_active(&mut self, w: &mut [Window], s: usize) {
+        let (mut m, total) = sending_total(w);
+        while m > 1.0 && total < m * MIN_MEAN_WINDOW {
             let worst = (0..w.len())
-                .filter(|&r| sends(&w[r]))
-                .max_by(|&a, &b| w[a].slot[ALPHA].total_cmp(&w[b].slot[ALPHA]));
-            Self::rest(w, worst.expect("m subflows send"));
+                .filter(|&r| is_sending(&w[r]))
+                .max_by(|&a, &b| w[a].state[ALPHA].total_cmp(&w[b].state[ALPHA]));
+            Self::deactivate(w, worst.expect("m subflows send"));
             m -= 1.0;
-            self.roomy = 0;
+            self.rounds_with_room = 0;
         }
-        if w.iter().position(sends) != Some(s) {
+        if w.iter().position(is_sending) != Some(s) {
             return;
         }
         let resting = (0..w.len())
-            .filter(|&r| lives(&w[r]) && !w[r].active)
-            .min_by(|&a, &b| w[a].slot[ALPHA].total_cmp(&w[b].slot[ALPHA]));
+            .filter(|&r| is_alive(&w[r]) && !w[r].active)
+            .min_by(|&a, &b| w[a].state[ALPHA].total_cmp(&w[b].state[ALPHA]));
         if let Some(best) = resting
-            && total >= (m + 1.0) * 2.0 * ENOUGH
+            && total >= (m + 1.0) * 2.0 * MIN_MEAN_WINDOW
         {
-            self.roomy += 1;
-            if self.roomy >= self.given.tau {
-                Self::wake(w, best);
-                self.roomy = 0;
+            self.rounds_with_room += 1;
+            if self.rounds_with_room >= self.params.tau {
+                Self::activate(w, best);
+                self.rounds_with_room = 0;
             }
         } else {
-            self.roomy = 0;
+            self.rounds_with_room = 0;
         }
     }
 
     /// Moves a part of the share of `s` to the others, or to it from them.
     fn shift(&self, w: &mut [Window], s: usize) {
-        let (m, total) = sum(w);
-        if m < 2.0 || !sends(&w[s]) || !self.avoids {
+        let (m, total) = sending_total(w);
+        if m < 2.0 || !is_sending(&w[s]) || !self.left_slow_start {
             return;
         }
         let mean = w
             .iter()
-            .filter(|r| sends(r))
-            .map(|r| r.slot[SHARE] * r.slot[MARKED])
+            .filter(|r| is_sending(r))
+            .map(|r| r.state[SHARE] * r.state[MARKED])
             .sum::<f64>()
             / total;
-        let share = w[s].slot[SHARE];
-        let moved = self.given.kappa * share * (w[s].slot[MARKED] - mean).max(0.0);
-        w[s].slot[SHARE] -= moved;
+        let share = w[s].state[SHARE];
+        let moved = self.params.kappa * share * (w[s].state[MARKED] - mean).max(0.0);
+        w[s].state[SHARE] -= moved;
         let others = total - share;
         if others > 0.0 {
             for (r, window) in w.iter_mut().enumerate() {
-                if r != s && sends(window) {
-                    window.slot[SHARE] *= 1.0 + moved / others;
+                if r != s && is_sending(window) {
+                    window.state[SHARE] *= 1.0 + moved / others;
                 }
             }
         }
     }
 
     /// Keeps `W` at its floor.
-    fn hold_floor(w: &mut [Window]) {
-        let total = sum(w).1;
-        if total > 0.0 && total < LEAST {
-            Self::scale(w, LEAST / total);
+    fn apply_min_window(w: &mut [Window]) {
+        let total = sending_total(w).1;
+        if total > 0.0 && total < MIN_CONNECTION_WINDOW {
+            Self::scale(w, MIN_CONNECTION_WINDOW / total);
         }
     }
 
     /// Was what the newest acknowledgement acknowledges sent after the last cut?
     fn after_cut(&self) -> bool {
-        self.alone || self.sent >= self.cut
+        self.was_single || self.sent >= self.cut
     }
 
     /// And after all had heard of it?
-    fn after_all_heard(&self) -> bool {
-        self.deaf == 0 && (self.alone || self.sent >= self.heard)
+    fn sent_after_all_acked(&self) -> bool {
+        self.unacked_since_cut == 0 && (self.was_single || self.sent >= self.all_acked_at)
     }
 
     /// Subflow `s` hears of the last cut. For one that has nothing in flight nobody waits longer than a round-trip time.
-    fn hear(&mut self, w: &[Window], s: usize) {
-        self.deaf &= !(1 << s);
+    fn on_ack_after_cut(&mut self, w: &[Window], s: usize) {
+        self.unacked_since_cut &= !(1 << s);
         let waited = self.now.0.saturating_sub(self.cut.0);
-        if self.deaf == 0 || waited > (w[s].srtt * 1e12).round() as u64 {
-            (self.deaf, self.heard) = (0, self.now);
+        if self.unacked_since_cut == 0 || waited > (w[s].srtt * 1e12).round() as u64 {
+            (self.unacked_since_cut, self.all_acked_at) = (0, self.now);
         }
     }
 
     /// Someone must send.
-    fn keep_one(w: &mut [Window]) {
-        if !w.iter().any(sends)
+    fn ensure_one_active(w: &mut [Window]) {
+        if !w.iter().any(is_sending)
             && let Some(s) = w
                 .iter()
-                .position(lives)
+                .position(is_alive)
                 .or_else(|| w.iter().position(|r| r.established))
         {
             w[s].active = true;
-            w[s].slot[SHARE] = w[s].cwnd;
+            w[s].state[SHARE] = w[s].cwnd;
         }
     }
 }
@@ -280,19 +284,19 @@ impl CongestionControl for Warp {
     }
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
-        w[s].slot = [0.0; 4];
-        w[s].slot[ALPHA] = self.given.alpha0;
+        w[s].state = [0.0; 4];
+        w[s].state[ALPHA] = self.params.alpha0;
         w[s].active = false;
-        let (m, total) = sum(w);
+        let (m, total) = sending_total(w);
         if m == 0.0 {
             w[s].active = true;
-            w[s].slot[SHARE] = w[s].cwnd;
-        } else if total >= (m + 1.0) * ENOUGH {
-            Self::wake(w, s);
-            Self::apportion_down(w, s);
+            w[s].state[SHARE] = w[s].cwnd;
+        } else if total >= (m + 1.0) * MIN_MEAN_WINDOW {
+            Self::activate(w, s);
+            Self::apportion_without_raising(w, s);
         }
-        if self.avoids {
-            w[s].ssthresh = OVER;
+        if self.left_slow_start {
+            w[s].ssthresh = SSTHRESH_AFTER_SLOW_START;
         }
     }
 
@@ -300,27 +304,27 @@ impl CongestionControl for Warp {
         self.now = ack.now;
         let rtt = if ack.rtt > 0.0 { ack.rtt } else { w[s].srtt };
         self.sent = Elapsed(self.now.0.saturating_sub((rtt * 1e12).round() as u64));
-        if self.deaf != 0 && ack.acked > 0 {
-            self.hear(w, s);
+        if self.unacked_since_cut != 0 && ack.acked > 0 {
+            self.on_ack_after_cut(w, s);
         }
         if !ack.may_grow || !w[s].active || !self.after_cut() {
             return;
         }
-        let m = sum(w).0;
+        let m = sending_total(w).0;
         let r = &mut w[s];
         // Slow start works on the share, of which the window is the whole part.
         let whole = r.cwnd;
-        r.cwnd = r.slot[SHARE];
+        r.cwnd = r.state[SHARE];
         let left = if whole < r.ssthresh {
             slow_start(r, ack.acked)
         } else {
             ack.acked
         };
         let left = f64::from(left).min(r.cwnd);
-        r.slot[SHARE] = r.cwnd + left / (m * r.cwnd);
+        r.state[SHARE] = r.cwnd + left / (m * r.cwnd);
         r.cwnd = whole;
         if m == 1.0 {
-            r.cwnd = least(r).max(r.slot[SHARE].floor());
+            r.cwnd = min_window(r).max(r.state[SHARE].floor());
         } else {
             Self::apportion(w);
         }
@@ -329,7 +333,7 @@ impl CongestionControl for Warp {
     }
 
     fn reacts_to_mark(&self, _: usize) -> bool {
-        self.after_all_heard()
+        self.sent_after_all_acked()
     }
 
     fn extra_sndbuf_bursts(&self) -> u32 {
@@ -337,63 +341,64 @@ impl CongestionControl for Warp {
     }
 
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        if !self.after_all_heard() {
+        if !self.sent_after_all_acked() {
             return;
         }
-        let others = (0..w.len()).filter(|&r| r != s && sends(&w[r]));
-        self.deaf = others.fold(0, |bits, r| bits | 1 << r);
-        (self.cut, self.alone) = (self.now, self.deaf == 0);
-        for r in w.iter_mut().filter(|r| sends(r)) {
-            r.slot[SHARE] *= 1.0 - r.slot[ALPHA] / 2.0;
+        let others = (0..w.len()).filter(|&r| r != s && is_sending(&w[r]));
+        self.unacked_since_cut = others.fold(0, |bits, r| bits | 1 << r);
+        (self.cut, self.was_single) = (self.now, self.unacked_since_cut == 0);
+        for r in w.iter_mut().filter(|r| is_sending(r)) {
+            r.state[SHARE] *= 1.0 - r.state[ALPHA] / 2.0;
         }
-        Self::hold_floor(w);
-        Self::apportion_down(w, s);
-        self.avoid(w);
+        Self::apply_min_window(w);
+        Self::apportion_without_raising(w, s);
+        self.leave_slow_start(w);
     }
 
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
-        w[s].slot[TIMEOUTS] = 0.0;
-        estimate(&mut w[s].slot[ALPHA], self.given.g, round);
+        w[s].state[TIMEOUTS] = 0.0;
+        estimate(&mut w[s].state[ALPHA], self.params.g, round);
         if round.acked > 0 {
-            w[s].slot[MARKED] = f64::from(round.marked) / f64::from(round.acked);
+            w[s].state[MARKED] = f64::from(round.marked) / f64::from(round.acked);
         }
         self.shift(w, s);
-        self.rest_or_wake(w, s);
+        self.adjust_active(w, s);
         Self::apportion(w);
     }
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
-        if sends(&w[s]) {
-            w[s].slot[SHARE] /= 2.0;
-            Self::hold_floor(w);
-            Self::apportion_down(w, s);
+        if is_sending(&w[s]) {
+            w[s].state[SHARE] /= 2.0;
+            Self::apply_min_window(w);
+            Self::apportion_without_raising(w, s);
         } else {
-            w[s].cwnd = least(&w[s]).max((w[s].cwnd / 2.0).floor());
+            w[s].cwnd = min_window(&w[s]).max((w[s].cwnd / 2.0).floor());
         }
-        self.avoid(w);
+        self.leave_slow_start(w);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         let half = (w[s].cwnd / 2.0).max(2.0);
         let held = w[s].ssthresh;
-        self.avoid(w);
+        self.leave_slow_start(w);
         w[s].cwnd = 1.0;
-        w[s].slot[TIMEOUTS] += 1.0;
+        w[s].state[TIMEOUTS] += 1.0;
         w[s].ssthresh = if first { half } else { held };
         if w[s].active {
-            w[s].slot[SHARE] = 1.0;
-            if w[s].slot[TIMEOUTS] >= 2.0 && w.iter().enumerate().any(|(r, it)| r != s && lives(it)) {
+            w[s].state[SHARE] = 1.0;
+            if w[s].state[TIMEOUTS] >= 2.0 && w.iter().enumerate().any(|(r, other)| r != s && is_alive(other))
+            {
                 w[s].active = false;
-                w[s].slot[SHARE] = 0.0;
-                Self::keep_one(w);
+                w[s].state[SHARE] = 0.0;
+                Self::ensure_one_active(w);
             }
         }
     }
 
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         w[s].active = false;
-        w[s].slot[SHARE] = 0.0;
-        Self::keep_one(w);
+        w[s].state[SHARE] = 0.0;
+        Self::ensure_one_active(w);
     }
 
     fn response(&self) -> Option<&dyn Response> {
@@ -405,22 +410,22 @@ impl CongestionControl for Warp {
 mod tests {
     use super::*;
     use crate::dctcp::{self, Dctcp};
-    use crate::test_windows::{ack, avoiding, cwnds, round};
+    use crate::test_windows::{ack, cwnds, in_avoidance, round};
 
     /// A connection in congestion avoidance whose subflows all send, with these shares, and alpha of 1/2 on each.
     fn sending(shares: &[f64]) -> (Warp, Vec<Window>) {
-        let mut w = avoiding(shares);
+        let mut w = in_avoidance(shares);
         for r in &mut w {
-            r.slot = [r.cwnd, 0.5, 0.0, 0.0];
+            r.state = [r.cwnd, 0.5, 0.0, 0.0];
         }
         Warp::apportion(&mut w);
         let mut cc = Warp::new(Parameters::default());
-        cc.avoids = true;
+        cc.left_slow_start = true;
         (cc, w)
     }
 
     fn shares(w: &[Window]) -> Vec<f64> {
-        w.iter().map(|r| r.slot[SHARE]).collect()
+        w.iter().map(|r| r.state[SHARE]).collect()
     }
 
     fn at(seconds: f64, acked: u32) -> Ack {
@@ -432,7 +437,7 @@ mod tests {
     fn one_subflow_is_dctcp() {
         let mut warp = Warp::new(Parameters::default());
         let mut dctcp = Dctcp::new(dctcp::Parameters::default());
-        let mut w = [avoiding(&[10.0]), avoiding(&[10.0])];
+        let mut w = [in_avoidance(&[10.0]), in_avoidance(&[10.0])];
         for window in &mut w {
             window[0].ssthresh = f64::INFINITY;
         }
@@ -454,7 +459,7 @@ mod tests {
             }
         }
         assert!(cuts > 50);
-        assert_eq!(w[0][0].slot[SHARE], w[1][0].cwnd);
+        assert_eq!(w[0][0].state[SHARE], w[1][0].cwnd);
         assert_eq!(w[0][0].cwnd, w[1][0].cwnd.floor());
     }
 
@@ -470,7 +475,7 @@ mod tests {
     #[test]
     fn a_mark_cuts_each_by_its_alpha_and_what_others_sent_before_neither_cuts_nor_grows() {
         let (mut cc, mut w) = sending(&[8.0, 8.0]);
-        w[1].slot[ALPHA] = 0.0;
+        w[1].state[ALPHA] = 0.0;
         cc.on_ack(&mut w, 0, at(5.0, 0));
         cc.on_mark(&mut w, 0); // 8 (1 - 1/4)
         assert_eq!(shares(&w), [6.0, 8.0]);
@@ -488,7 +493,7 @@ mod tests {
         cc.on_ack(&mut w, 1, sampled(6.5, 1.0)); // 6 / (2 x 8)
         assert!(cc.reacts_to_mark(1));
         cc.on_mark(&mut w, 1);
-        assert_eq!(w[0].slot[SHARE], 4.5);
+        assert_eq!(w[0].state[SHARE], 4.5);
     }
 
     #[test]
@@ -533,14 +538,14 @@ mod tests {
         let (mut cc, mut w) = sending(&[8.0, 8.0]);
         cc.on_mark(&mut w, 0);
         // A shift leaves less than there was after the cut. A round adds half a packet all the same.
-        w[0].slot[SHARE] = 4.0;
+        w[0].state[SHARE] = 4.0;
         cc.on_ack(&mut w, 0, at(2.0, 4));
-        assert_eq!(w[0].slot[SHARE], 4.5);
+        assert_eq!(w[0].state[SHARE], 4.5);
         cc.on_timeout(&mut w, 0, true);
         cc.on_ack(&mut w, 0, at(3.0, 1));
-        assert_eq!((w[0].slot[SHARE], w[0].ssthresh), (2.0, 2.0));
+        assert_eq!((w[0].state[SHARE], w[0].ssthresh), (2.0, 2.0));
         cc.on_ack(&mut w, 0, at(4.0, 2));
-        assert_eq!(w[0].slot[SHARE], 2.5);
+        assert_eq!(w[0].state[SHARE], 2.5);
     }
 
     #[test]
@@ -557,21 +562,21 @@ mod tests {
     #[test]
     fn the_most_marked_rests_below_four_packets_each_and_wakes_after_tau_rounds_with_room() {
         let (mut cc, mut w) = sending(&[4.0, 3.5, 4.0]);
-        w[1].slot[ALPHA] = 0.9;
+        w[1].state[ALPHA] = 0.9;
         cc.on_round(&mut w, 0, round(2, 0));
         assert!(!w[1].active && w[0].active && w[2].active);
-        assert_eq!(sum(&w), (2.0, 11.5), "its share went to the others");
+        assert_eq!(sending_total(&w), (2.0, 11.5), "its share went to the others");
         // Room for three is 2 x 4 packets each.
-        w[0].slot[SHARE] = 20.0;
+        w[0].state[SHARE] = 20.0;
         let mut rounds = 0;
         while !w[1].active {
             cc.on_round(&mut w, 0, round(10, 0));
             rounds += 1;
         }
-        assert_eq!(rounds, cc.given.tau);
-        let (m, total) = sum(&w);
+        assert_eq!(rounds, cc.params.tau);
+        let (m, total) = sending_total(&w);
         assert_eq!(m, 3.0);
-        assert!((w[1].slot[SHARE] - total / 3.0).abs() < 1e-12 && (total - 25.75).abs() < 1e-12);
+        assert!((w[1].state[SHARE] - total / 3.0).abs() < 1e-12 && (total - 25.75).abs() < 1e-12);
     }
 
     #[test]
@@ -585,7 +590,7 @@ mod tests {
         assert_eq!(cwnds(&w), [5.0, 5.0]);
         // Too little for two: it rests.
         let (mut cc, mut w) = sending(&[3.0, 10.0]);
-        w[1].slot[SHARE] = 0.0;
+        w[1].state[SHARE] = 0.0;
         cc.on_open(&mut w, 1);
         assert!(!w[1].active);
     }
@@ -614,7 +619,7 @@ mod tests {
             for r in step.after {
                 assert_eq!(r.cwnd, r.cwnd.floor(), "{step:?}");
                 assert!(
-                    r.slot[SHARE] >= 0.0 && (r.active || r.slot[SHARE] == 0.0),
+                    r.state[SHARE] >= 0.0 && (r.active || r.state[SHARE] == 0.0),
                     "{step:?}"
                 );
             }

@@ -18,26 +18,26 @@
 use crate::parameters::parameters;
 use crate::reno::{collapse, halve};
 use crate::response::pull;
-use crate::{Ack, Allowed, CongestionControl, Echo, Path, Response, Round, Window, slow_start};
+use crate::{Ack, CongestionControl, Echo, ParameterRange, Path, Response, Round, Window, slow_start};
 
 parameters! {
     /// a mark cuts the window by 1 / beta
-    beta: f64 = 4.0, Allowed::Number(2.0, 1000.0);
+    beta: f64 = 4.0, ParameterRange::Float(2.0, 1000.0);
     /// floor of a cut by a mark, in packets
-    cwnd_min: f64 = 2.0, Allowed::Whole(1, 100);
+    cwnd_min: f64 = 2.0, ParameterRange::Integer(1, 100);
 }
 
-/// Slot: rate at the end of the last round, packets per second; 0 before the first.
+/// State: rate at the end of the last round, packets per second; 0 before the first.
 const RATE: usize = 0;
-/// Slot: what delta has left over, below one packet.
+/// State: what delta has left over, below one packet.
 const ADDER: usize = 1;
-/// Slot: 1 if a mark came since the last round ended, else 0.
+/// State: 1 if a mark came since the last round ended, else 0.
 const REDUCED: usize = 2;
 
 /// XMP.
 #[derive(Clone, Debug)]
 pub struct Xmp {
-    given: Parameters,
+    params: Parameters,
 }
 
 impl Xmp {
@@ -46,18 +46,18 @@ impl Xmp {
         "XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)";
 
     /// The state of a new connection.
-    pub fn new(given: Parameters) -> Self {
-        Self { given }
+    pub fn new(params: Parameters) -> Self {
+        Self { params }
     }
 
     /// Equation (3), in packets a round of `s`, which counts itself.
     fn delta(w: &[Window], s: usize) -> f64 {
         let (mut total, mut rtt_min) = (0.0, f64::INFINITY);
-        for r in w.iter().filter(|r| r.established && r.slot[RATE] > 0.0) {
-            total += r.slot[RATE];
+        for r in w.iter().filter(|r| r.established && r.state[RATE] > 0.0) {
+            total += r.state[RATE];
             rtt_min = r.srtt.min(rtt_min);
         }
-        w[s].srtt / rtt_min * (w[s].slot[RATE] / total)
+        w[s].srtt / rtt_min * (w[s].state[RATE] / total)
     }
 }
 
@@ -67,7 +67,7 @@ impl CongestionControl for Xmp {
     }
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
-        w[s].slot = [0.0; 4];
+        w[s].state = [0.0; 4];
     }
 
     /// Slow start only: congestion avoidance grows once a round.
@@ -81,38 +81,38 @@ impl CongestionControl for Xmp {
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         let w = &mut w[s];
         if w.cwnd >= w.ssthresh {
-            let cut = (w.cwnd / self.given.beta).floor().max(1.0);
-            w.cwnd = (w.cwnd - cut).max(self.given.cwnd_min);
+            let cut = (w.cwnd / self.params.beta).floor().max(1.0);
+            w.cwnd = (w.cwnd - cut).max(self.params.cwnd_min);
         }
         w.ssthresh = w.ssthresh.min(w.cwnd);
-        w.slot[REDUCED] = 1.0;
+        w.state[REDUCED] = 1.0;
     }
 
     /// Every window of data on subflow s: `w_s <- w_s + delta_s`.
     fn on_round(&mut self, w: &mut [Window], s: usize, _: Round) {
-        let reduced = std::mem::take(&mut w[s].slot[REDUCED]) == 1.0;
+        let reduced = std::mem::take(&mut w[s].state[REDUCED]) == 1.0;
         if w[s].srtt == 0.0 {
             return;
         }
-        w[s].slot[RATE] = w[s].cwnd / w[s].srtt;
+        w[s].state[RATE] = w[s].cwnd / w[s].srtt;
         if reduced || w[s].in_recovery || w[s].cwnd < w[s].ssthresh {
             return;
         }
-        let saved = w[s].slot[ADDER] + Self::delta(w, s);
-        w[s].slot[ADDER] = saved.fract();
+        let saved = w[s].state[ADDER] + Self::delta(w, s);
+        w[s].state[ADDER] = saved.fract();
         w[s].cwnd += saved.floor();
     }
 
     /// For each loss: `w_s <- w_s / 2`.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         halve(&mut w[s]);
-        lost(&mut w[s]);
+        on_loss(&mut w[s]);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         let held = w[s].ssthresh;
         collapse(&mut w[s], first);
-        lost(&mut w[s]);
+        on_loss(&mut w[s]);
         if !first {
             w[s].ssthresh = held;
         }
@@ -127,22 +127,22 @@ impl CongestionControl for Xmp {
 /// `w_r = 1 / (pull_r rtt_min x)` and, summed, `x^2 = sum_r 1 / (pull_r rtt_r) / rtt_min`.
 impl Response for Xmp {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
-        let pull = |path: &Path| pull(path.signal, 1.0 / self.given.beta);
+        let pull = |path: &Path| pull(path.signal, 1.0 / self.params.beta);
         let rtt_min = paths.iter().map(|path| path.rtt).fold(f64::INFINITY, f64::min);
         let sum: f64 = paths.iter().map(|path| 1.0 / (pull(path) * path.rtt)).sum();
         let total = (sum / rtt_min).sqrt();
         for (path, w) in paths.iter().zip(cwnd) {
-            *w = (1.0 / (pull(path) * rtt_min * total)).max(self.given.cwnd_min);
+            *w = (1.0 / (pull(path) * rtt_min * total)).max(self.params.cwnd_min);
         }
     }
 }
 
 /// After a loss: whole packets, and the rate of the smaller window.
-fn lost(w: &mut Window) {
+fn on_loss(w: &mut Window) {
     w.cwnd = w.cwnd.floor();
     w.ssthresh = w.ssthresh.floor();
-    if w.slot[RATE] > 0.0 {
-        w.slot[RATE] = w.cwnd / w.srtt;
+    if w.state[RATE] > 0.0 {
+        w.state[RATE] = w.cwnd / w.srtt;
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
     use crate::events::{Event, obeys};
-    use crate::test_windows::{ack, assert_near, avoiding, avoiding_at, cwnds, round};
+    use crate::test_windows::{ack, assert_near, cwnds, in_avoidance, in_avoidance_at, round};
 
     fn xmp() -> Xmp {
         Xmp::new(Parameters::default())
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn one_subflow_grows_a_packet_a_round() {
-        let (mut cc, mut w) = (xmp(), avoiding_at(&[10.0], &[0.02]));
+        let (mut cc, mut w) = (xmp(), in_avoidance_at(&[10.0], &[0.02]));
         for expected in [11.0, 12.0, 13.0] {
             cc.on_ack(&mut w, 0, ack(10));
             cc.on_round(&mut w, 0, round(10, 0));
@@ -179,26 +179,26 @@ mod tests {
 
     #[test]
     fn delta_is_the_subflows_share_of_the_rate_and_its_fraction_is_saved() {
-        let (mut cc, mut w) = (xmp(), avoiding(&[6.0, 2.0]));
+        let (mut cc, mut w) = (xmp(), in_avoidance(&[6.0, 2.0]));
         take_rates(&mut cc, &mut w);
         // delta_0 = 6/8: saved 0.75, then 1.5, so one whole packet and 0.5 left.
         cc.on_round(&mut w, 0, round(6, 0));
-        assert_eq!((w[0].cwnd, w[0].slot[ADDER]), (6.0, 0.75));
+        assert_eq!((w[0].cwnd, w[0].state[ADDER]), (6.0, 0.75));
         cc.on_round(&mut w, 0, round(6, 0));
-        assert_eq!((w[0].cwnd, w[0].slot[ADDER]), (7.0, 0.5));
+        assert_eq!((w[0].cwnd, w[0].state[ADDER]), (7.0, 0.5));
         // delta_1 = 2/8: the rate of subflow 0 is that of its last round, 6.
         cc.on_round(&mut w, 1, round(2, 0));
-        assert_eq!((w[1].cwnd, w[1].slot[ADDER]), (2.0, 0.25));
+        assert_eq!((w[1].cwnd, w[1].state[ADDER]), (2.0, 0.25));
     }
 
     #[test]
     fn delta_grows_with_the_round_trip_time_against_the_smallest() {
-        let (mut cc, mut w) = (xmp(), avoiding_at(&[12.0, 12.0], &[1.0, 4.0]));
+        let (mut cc, mut w) = (xmp(), in_avoidance_at(&[12.0, 12.0], &[1.0, 4.0]));
         take_rates(&mut cc, &mut w);
         // Rates 12 and 3. delta_0 = 1/1 * 12/15 = 0.8; delta_1 = 4/1 * 3/15 = 0.8.
         cc.on_round(&mut w, 0, round(12, 0));
         cc.on_round(&mut w, 1, round(12, 0));
-        assert_eq!((w[0].slot[ADDER], w[1].slot[ADDER]), (0.8, 0.8));
+        assert_eq!((w[0].state[ADDER], w[1].state[ADDER]), (0.8, 0.8));
         assert_eq!(cwnds(&w), [12.0, 12.0]);
     }
 
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_mark_cuts_whole_packets_at_least_one_down_to_the_floor() {
-        let (mut cc, mut w) = (xmp(), avoiding(&[13.0]));
+        let (mut cc, mut w) = (xmp(), in_avoidance(&[13.0]));
         // 13 - floor(13/4) = 10, 10 - 2, 8 - 2, 6 - 1, 5 - 1, 4 - 1, 3 - 1, floor.
         for expected in [10.0, 8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 2.0] {
             cc.on_mark(&mut w, 0);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn rounds_with_a_mark_and_recoveries_do_not_grow() {
-        let (mut cc, mut w) = (xmp(), avoiding(&[8.0]));
+        let (mut cc, mut w) = (xmp(), in_avoidance(&[8.0]));
         cc.on_mark(&mut w, 0); // 6
         cc.on_round(&mut w, 0, round(8, 1));
         assert_eq!(w[0].cwnd, 6.0);
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn subflows_that_are_not_open_or_have_no_round_yet_do_not_count() {
-        let (mut cc, mut w) = (xmp(), avoiding(&[4.0, 4.0, 4.0]));
+        let (mut cc, mut w) = (xmp(), in_avoidance(&[4.0, 4.0, 4.0]));
         take_rates(&mut cc, &mut w);
         w[1].established = false;
         cc.on_open(&mut w, 2);
@@ -278,14 +278,14 @@ mod tests {
 
     #[test]
     fn losses_round_down_and_lower_the_rate_at_once() {
-        let (mut cc, mut w) = (xmp(), avoiding(&[7.0, 9.0]));
+        let (mut cc, mut w) = (xmp(), in_avoidance(&[7.0, 9.0]));
         take_rates(&mut cc, &mut w);
         cc.on_fast_retransmit(&mut w, 0); // 7/2 = 3.5
-        assert_eq!((w[0].cwnd, w[0].ssthresh, w[0].slot[RATE]), (3.0, 3.0, 3.0));
+        assert_eq!((w[0].cwnd, w[0].ssthresh, w[0].state[RATE]), (3.0, 3.0, 3.0));
         cc.on_timeout(&mut w, 1, true); // 9/2 = 4.5
-        assert_eq!((w[1].cwnd, w[1].ssthresh, w[1].slot[RATE]), (1.0, 4.0, 1.0));
+        assert_eq!((w[1].cwnd, w[1].ssthresh, w[1].state[RATE]), (1.0, 4.0, 1.0));
         cc.on_round(&mut w, 0, round(3, 0)); // delta = 3/4
-        assert_eq!(w[0].slot[ADDER], 0.75);
+        assert_eq!(w[0].state[ADDER], 0.75);
     }
     proptest! {
         /// Equation (3) summed: in the time of `rtt_min`, in which subflow s ends `rtt_min / rtt_s` rounds,
@@ -296,14 +296,14 @@ mod tests {
         ) {
             let (cwnd, rtt): (Vec<f64>, Vec<f64>) =
                 subflows.iter().map(|&(w, rtt)| (f64::from(w), rtt)).unzip();
-            let (mut cc, mut w) = (xmp(), avoiding_at(&cwnd, &rtt));
+            let (mut cc, mut w) = (xmp(), in_avoidance_at(&cwnd, &rtt));
             take_rates(&mut cc, &mut w);
             let rtt_min = rtt.iter().copied().fold(f64::INFINITY, f64::min);
             let mut growth = 0.0;
             for s in 0..w.len() {
                 cc.on_round(&mut w, s, round(1, 0));
-                growth += (w[s].cwnd - cwnd[s] + w[s].slot[ADDER]) * rtt_min / rtt[s];
-                prop_assert!(w[s].cwnd.fract() == 0.0 && (0.0..1.0).contains(&w[s].slot[ADDER]));
+                growth += (w[s].cwnd - cwnd[s] + w[s].state[ADDER]) * rtt_min / rtt[s];
+                prop_assert!(w[s].cwnd.fract() == 0.0 && (0.0..1.0).contains(&w[s].state[ADDER]));
             }
             assert_near(growth, 1.0);
         }

@@ -3,7 +3,7 @@
 
 mod events;
 
-use events::{Event, Step, report};
+use events::{Event, ScriptStep, report};
 use weft_cc::{Algorithm, CongestionControl};
 
 /// One window for the whole connection: a subflow that opens takes its part from the others, and any of them may rest.
@@ -17,11 +17,11 @@ fn windows_stay_sound() {
     }
 }
 
-fn sound(step: &Step, may_suppress_on_ack: bool) {
+fn sound(step: &ScriptStep, may_suppress_on_ack: bool) {
     for r in step.after {
         assert!(r.cwnd.is_finite() && r.cwnd >= 1.0, "{step:?}");
         assert!(r.ssthresh >= 1.0, "{step:?}");
-        assert!(r.slot.iter().all(|x| x.is_finite()), "{step:?}");
+        assert!(r.state.iter().all(|x| x.is_finite()), "{step:?}");
     }
     let one_window = ONE_WINDOW.contains(&step.entry.name);
     let (before, after) = step.own();

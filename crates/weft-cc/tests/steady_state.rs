@@ -281,7 +281,7 @@ fn windows_settle_where_response_functions_say() {
             };
             response.windows(&vec![path; subflows], &mut cwnd);
             // Response functions are those of the sources' equations.
-            let mut by_source = entry.parameters.iter().map(|it| it.name);
+            let mut by_source = entry.parameters.iter().map(|parameter| parameter.name);
             let by_source = by_source
                 .find(|&name| name == "rfc_growth")
                 .map(|name| (name, 1.0));

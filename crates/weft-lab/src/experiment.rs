@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use weft_cc::Factory;
+use weft_cc::AlgorithmFactory;
 use weft_run::{
     ActiveRun, Backend, Error, Folder, MAX_THREADS, Options, Progress, ResultWriter, RunOutput, RunResult,
     RunSummary, TableContext, Unfinished, UnsavedRun, manifest,
@@ -25,7 +25,7 @@ use crate::threads;
 pub struct Experiment {
     spec: Spec,
     json: serde_json::Value,
-    own: Vec<Arc<dyn Factory>>,
+    own: Vec<Arc<dyn AlgorithmFactory>>,
     room: Room,
 }
 
@@ -36,7 +36,7 @@ pub struct Reading<'a> {
     pub overrides: &'a [String],
     /// User-defined congestion controls, in addition to the built-in ones. A spec names them in
     /// `transports.NAME.cc`; they take precedence and have no parameters there.
-    pub own: &'a [Arc<dyn Factory>],
+    pub own: &'a [Arc<dyn AlgorithmFactory>],
     /// The folder at which relative paths in the spec start. By default, and in overrides, they start at the
     /// working directory.
     pub folder: Option<&'a Path>,
@@ -82,7 +82,11 @@ impl Experiment {
     ///
     /// # Errors
     /// As for [`parse`](Self::parse).
-    pub fn parse_with(text: &str, overrides: &[String], own: &[Arc<dyn Factory>]) -> Result<Self, SpecError> {
+    pub fn parse_with(
+        text: &str,
+        overrides: &[String],
+        own: &[Arc<dyn AlgorithmFactory>],
+    ) -> Result<Self, SpecError> {
         Self::read(
             text,
             &Reading {

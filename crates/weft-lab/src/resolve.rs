@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weft_cc::Factory;
+use weft_cc::AlgorithmFactory;
 use weft_fabric::{Fabric, PortQueues, QueueConfig, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
 use weft_run::{Backend, Plan, TransportConfig};
@@ -30,7 +30,11 @@ pub(crate) struct Resolved {
 ///
 /// # Errors
 /// The first thing found wrong, by its path in the spec.
-pub(crate) fn resolve(spec: &Spec, own: &[Arc<dyn Factory>], room: Room) -> Result<Resolved, SpecError> {
+pub(crate) fn resolve(
+    spec: &Spec,
+    own: &[Arc<dyn AlgorithmFactory>],
+    room: Room,
+) -> Result<Resolved, SpecError> {
     let mut resolved = spec.clone();
     let mut queues = PortQueues::from(&spec.queues);
     let backend = backend_by_level(&spec.level)?;

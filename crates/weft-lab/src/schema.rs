@@ -3,7 +3,7 @@
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use weft_cc::Allowed;
+use weft_cc::ParameterRange;
 use weft_fabric::TOPOLOGIES;
 use weft_paths::{CONTROLLERS, POLICIES};
 use weft_spec::{Entry, PROFILES, SizeClass, Spec};
@@ -147,7 +147,10 @@ fn congestion_control(definitions: &mut Map<String, Value>) -> Value {
             json!({ "description": entry.about, "type": "string", "const": name }),
         )]);
         for parameter in entry.parameters {
-            let whole = matches!(parameter.allowed, Allowed::Whole(..) | Allowed::Switch);
+            let whole = matches!(
+                parameter.allowed,
+                ParameterRange::Integer(..) | ParameterRange::Bool
+            );
             let number = |value: f64| if whole { json!(value as i64) } else { json!(value) };
             let schema = json!({
                 "description": parameter.about,

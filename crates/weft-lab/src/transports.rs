@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_bpf_native::NativeFactory;
-use weft_cc::{Algorithm, Factory};
+use weft_cc::{Algorithm, AlgorithmFactory};
 use weft_paths::{POLICIES, Policy};
 use weft_run::Scheduler;
 use weft_spec::{Cc, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table};
@@ -38,7 +38,7 @@ pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
 /// the transport. `own` are congestion controls beside the built-in ones, `policy` the topology's default.
 pub(crate) fn resolve(
     spec: &weft_spec::TransportSpec,
-    own: &[Arc<dyn Factory>],
+    own: &[Arc<dyn AlgorithmFactory>],
     policy: &str,
 ) -> Result<(weft_spec::TransportSpec, weft_run::TransportConfig), SpecError> {
     let (cc, algorithm) = congestion_control(&spec.cc, own)?;
@@ -101,7 +101,7 @@ fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPoli
 const FORMER_PREFIX: &str = "kernel:";
 
 /// The algorithm, and its name with all parameters.
-fn congestion_control(spec: &Cc, own: &[Arc<dyn Factory>]) -> Result<(Cc, Algorithm), SpecError> {
+fn congestion_control(spec: &Cc, own: &[Arc<dyn AlgorithmFactory>]) -> Result<(Cc, Algorithm), SpecError> {
     if let Some(factory) = own.iter().find(|factory| factory.name() == spec.name) {
         if let Some(parameter) = spec.parameters.keys().next() {
             let path = format!("cc.{parameter}");
@@ -132,7 +132,7 @@ fn congestion_control(spec: &Cc, own: &[Arc<dyn Factory>]) -> Result<(Cc, Algori
 
 /// All congestion controls: the built-in ones, and the kernel's as its BPF programs have them. What a spec calls each,
 /// and the algorithm's entry.
-pub(crate) fn algorithms() -> impl Iterator<Item = (&'static str, &'static weft_cc::Entry)> {
+pub(crate) fn algorithms() -> impl Iterator<Item = (&'static str, &'static weft_cc::AlgorithmInfo)> {
     let built_in = Algorithm::BUILT_IN.iter().map(|entry| (entry.name, entry));
     built_in.chain(NativeFactory::all())
 }
@@ -145,14 +145,14 @@ fn build(name: &str, given: &[(String, f64)]) -> Result<Algorithm, weft_cc::Erro
     }
 }
 
-fn cc_error(error: &weft_cc::Error, own: &[Arc<dyn Factory>]) -> SpecError {
+fn cc_error(error: &weft_cc::Error, own: &[Arc<dyn AlgorithmFactory>]) -> SpecError {
     use weft_cc::Error;
     match error {
-        Error::Algorithm { given } => {
+        Error::Algorithm { name } => {
             let names = algorithms().map(|(name, _)| name);
-            absent("cc", given, names.chain(own.iter().map(|factory| factory.name())))
+            absent("cc", name, names.chain(own.iter().map(|factory| factory.name())))
         }
-        Error::Parameter { algorithm, given } => {
+        Error::Parameter { algorithm, name } => {
             let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == *algorithm);
             let names: Vec<_> = entry
                 .map_or(&[][..], |entry| entry.parameters)
@@ -163,12 +163,12 @@ fn cc_error(error: &weft_cc::Error, own: &[Arc<dyn Factory>]) -> SpecError {
                 [] => format!("none: {algorithm:?} takes none"),
                 names => format!("name, {}", names.join(", ")),
             };
-            SpecError::new(format!("cc.{given}"), "unknown parameter", allowed)
+            SpecError::new(format!("cc.{name}"), "unknown parameter", allowed)
         }
         Error::Repeated { parameter, .. } => SpecError::new(format!("cc.{parameter}"), "given twice", "once"),
-        Error::Value { parameter, given, .. } => SpecError::new(
+        Error::Value { parameter, value, .. } => SpecError::new(
             format!("cc.{}", parameter.name),
-            given.to_string(),
+            value.to_string(),
             parameter.allowed.to_string(),
         ),
     }

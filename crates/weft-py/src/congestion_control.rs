@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
-use weft_cc::{Algorithm, CongestionControl, Echo, Factory, slow_start};
+use weft_cc::{Algorithm, AlgorithmFactory, CongestionControl, Echo, slow_start};
 
 /// A subflow's window during an event.
 #[pyclass(module = "weft._weft")]
@@ -188,7 +188,7 @@ pub fn factory(
     echo: &str,
     overridden: &[String],
     raised: &Arc<Raised>,
-) -> PyResult<Arc<dyn Factory>> {
+) -> PyResult<Arc<dyn AlgorithmFactory>> {
     let echo = match echo {
         "off" => Echo::Off,
         "classic" => Echo::Classic,
@@ -220,13 +220,13 @@ pub fn factory(
 #[derive(Debug)]
 struct Classes(Arc<Class>);
 
-impl Factory for Classes {
+impl AlgorithmFactory for Classes {
     fn name(&self) -> &str {
         &self.0.name
     }
 
     /// The user's object is made at the connection's first event, so that there is one for each connection and no other.
-    fn connection(&self) -> Box<dyn CongestionControl + Send> {
+    fn new_connection(&self) -> Box<dyn CongestionControl + Send> {
         Box::new(Connection {
             class: Arc::clone(&self.0),
             native: Algorithm::build("reno", &[]).ok(),

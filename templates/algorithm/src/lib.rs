@@ -5,7 +5,7 @@
 //!
 //! Where the paper is silent: a timeout is handled as in RFC 5681, and each subflow is on its own.
 
-use weft_cc::{Ack, CongestionControl, Echo, Factory, Window, slow_start};
+use weft_cc::{Ack, CongestionControl, Echo, AlgorithmFactory, Window, slow_start};
 
 /// The parameters. A connection needs no other state.
 #[derive(Clone, Copy, Debug)]
@@ -72,12 +72,12 @@ impl CongestionControl for Scalable {
     }
 }
 
-impl Factory for Scalable {
+impl AlgorithmFactory for Scalable {
     fn name(&self) -> &str {
         "scalable"
     }
 
-    fn connection(&self) -> Box<dyn CongestionControl + Send> {
+    fn new_connection(&self) -> Box<dyn CongestionControl + Send> {
         Box::new(*self)
     }
 }

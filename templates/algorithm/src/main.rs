@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use scalable::Scalable;
-use weft_cc::Factory;
+use weft_cc::AlgorithmFactory;
 use weft_lab::{Experiment, Reading, RunOptions};
 
 fn main() -> ExitCode {
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 
 fn run(spec: &Path, folder: &Path, overrides: &[String]) -> Result<(), Box<dyn Error>> {
     let text = std::fs::read_to_string(spec).map_err(|error| format!("{}: {error}", spec.display()))?;
-    let own: [Arc<dyn Factory>; 1] = [Arc::new(Scalable::default())];
+    let own: [Arc<dyn AlgorithmFactory>; 1] = [Arc::new(Scalable::default())];
     let reading = Reading {
         overrides,
         own: &own,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use scalable::Scalable;
-use weft_cc::Factory;
+use weft_cc::AlgorithmFactory;
 use weft_lab::{Experiment, RecordBatch, RunOptions};
 
 const SPEC: &str = r#"
@@ -19,7 +19,7 @@ const SPEC: &str = r#"
 
 fn tables(cc: &str) -> Vec<(&'static str, RecordBatch)> {
     let legacy_window = f64::INFINITY;
-    let own: Arc<dyn Factory> = Arc::new(Scalable {
+    let own: Arc<dyn AlgorithmFactory> = Arc::new(Scalable {
         legacy_window,
         ..Scalable::default()
     });

@@ -176,13 +176,13 @@ impl Pair {
     }
 
     fn kernel_share(&self, s: usize) -> f64 {
-        self.kernels.connection().w[s].slot[SHARE] as f64 / PACKET
+        self.kernels.connection().w[s].state[SHARE] as f64 / PACKET
     }
 
     /// Shares agree; where packets do not, rounding has decided, and `weft-cc`'s are taken.
     fn compare_shares(&mut self, tie: bool) -> Result<(), End> {
         for s in 0..self.w.len() {
-            let (ours, kernels) = (self.w[s].slot[SHARE], self.kernel_share(s));
+            let (ours, kernels) = (self.w[s].state[SHARE], self.kernel_share(s));
             if near(ours, kernels) && self.w[s].active == self.kernel[s].active {
                 self.worst = self.worst.max((ours - kernels).abs() / ours.max(1.0));
             } else {
@@ -219,11 +219,11 @@ impl Pair {
         const ALPHA: usize = 1;
         let whole = |packets: f64| (packets - packets.round()).abs() <= TOLERANCE * (1.0 + packets.abs());
         let total: f64 = self.sending().sum();
-        let mut alphas: Vec<f64> = self.w.iter().map(|w| w.slot[ALPHA]).collect();
+        let mut alphas: Vec<f64> = self.w.iter().map(|w| w.state[ALPHA]).collect();
         alphas.sort_by(f64::total_cmp);
         let same = |pair: &[f64]| pair[0] != pair[1] && pair[1] - pair[0] <= TOLERANCE;
         let starts = |w: &Window| {
-            w.slot[SHARE] <= w.ssthresh * (1.0 + TOLERANCE) && whole(w.ssthresh.min(1e9) - w.slot[SHARE])
+            w.state[SHARE] <= w.ssthresh * (1.0 + TOLERANCE) && whole(w.ssthresh.min(1e9) - w.state[SHARE])
         };
         whole(total / 2.0) || alphas.windows(2).any(same) || self.w.iter().any(starts)
     }
@@ -231,7 +231,7 @@ impl Pair {
     /// Shares of the subflows that send.
     fn sending(&self) -> impl Iterator<Item = f64> {
         let all = self.w.iter().filter(|w| w.established && w.active);
-        all.map(|w| w.slot[SHARE])
+        all.map(|w| w.state[SHARE])
     }
 
     /// Do two windows that are the same but for rounding have different whole packets, where those decide?
@@ -247,7 +247,7 @@ impl Pair {
     /// XMP: has rounding decided whether delta's fractions fill a packet?
     fn half_a_packet(&self, s: usize) -> bool {
         const ADDER: usize = 1;
-        let saved = self.w[s].slot[ADDER];
+        let saved = self.w[s].state[ADDER];
         self.ours.name() == "xmp"
             && (self.w[s].cwnd - self.kernel[s].cwnd).abs() == 1.0
             && saved.min(1.0 - saved) < TOLERANCE

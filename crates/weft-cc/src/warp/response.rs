@@ -16,13 +16,13 @@
 //! the subflow with the most marks rests for a part of the time that goes from all to nothing. That it waits for twice as
 //! much room, and for `tau` rounds, until it sends again is not in it.
 
-use super::{ENOUGH, LEAST, Warp};
+use super::{MIN_CONNECTION_WINDOW, MIN_MEAN_WINDOW, Warp};
 use crate::{Path, Response};
 
 /// Relative precision of what is searched for.
 const PRECISION: f64 = 1e-13;
 /// Steps until a search ends at the latest.
-const STEPS: u32 = 60;
+const MAX_ITERATIONS: u32 = 60;
 
 impl Response for Warp {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
@@ -32,11 +32,11 @@ impl Response for Warp {
         cwnd.fill(0.0);
         while time > 0.0 && !sending.is_empty() {
             let m = sending.len() as f64;
-            let shares = shares(self.given.kappa, &sending);
-            let room = shares.iter().sum::<f64>() / ENOUGH - (m - 1.0);
+            let shares = shares(self.params.kappa, &sending);
+            let room = shares.iter().sum::<f64>() / MIN_MEAN_WINDOW - (m - 1.0);
             let part = if m > 1.0 { room.clamp(0.0, 1.0) } else { 1.0 };
             for (&s, share) in subflows.iter().zip(&shares) {
-                cwnd[s] += time * part * share.max(LEAST);
+                cwnd[s] += time * part * share.max(MIN_CONNECTION_WINDOW);
             }
             time *= 1.0 - part;
             let worst = most_marked(&sending);
@@ -59,7 +59,7 @@ fn shares(kappa: f64, paths: &[Path]) -> Vec<f64> {
     let mut marks = (2.0 / m * sum(paths, |path| path.rtt.powi(-2))).sqrt();
     let mut in_a_round = 2.0 / (m * marks) * sum(paths, |path| path.rtt.recip());
     let (mut cuts, mut mean) = (0.0, 0.0);
-    for _ in 0..STEPS {
+    for _ in 0..MAX_ITERATIONS {
         let before = std::mem::replace(&mut cuts, -(-in_a_round).exp_m1() * marks / in_a_round);
         if (before / cuts - 1.0_f64).abs() <= PRECISION {
             break;
@@ -86,10 +86,10 @@ fn weight(kappa: f64, cuts: f64, mean: f64, path: &Path) -> f64 {
 /// signal up to where a weight is infinite, so that Newton's steps come to its root from above.
 fn mean_signal(kappa: f64, cuts: f64, paths: &[Path]) -> f64 {
     let infinite = |path: &Path| path.signal * (1.0 + cuts * path.rtt / (2.0 * kappa));
-    let least = |of: &dyn Fn(&Path) -> f64| paths.iter().map(of).fold(f64::INFINITY, f64::min);
-    let (low, mut high) = (least(&|path| path.signal), least(&infinite));
+    let smallest = |of: &dyn Fn(&Path) -> f64| paths.iter().map(of).fold(f64::INFINITY, f64::min);
+    let (low, mut high) = (smallest(&|path| path.signal), smallest(&infinite));
     let mut mean = low;
-    for _ in 0..STEPS {
+    for _ in 0..MAX_ITERATIONS {
         let weight = |path: &Path| weight(kappa, cuts, mean, path);
         let off = sum(paths, |path| (path.signal - mean) * weight(path));
         let slope = cuts / 2.0 * sum(paths, |path| path.signal * path.rtt * weight(path).powi(2));
@@ -189,7 +189,7 @@ mod tests {
             paths in prop::collection::vec((1e-6..1e-3_f64, 1e-5..1e-2_f64), 1..9),
         ) {
             let w = windows(kappa, &paths);
-            prop_assume!(w.iter().all(|&w| w > ENOUGH));
+            prop_assume!(w.iter().all(|&w| w > MIN_MEAN_WINDOW));
             let (m, total) = (w.len() as f64, w.iter().sum::<f64>());
             let all = || w.iter().zip(&paths).map(|(w, &(signal, rtt))| (w, signal, rtt));
             let marks: f64 = all().map(|(w, signal, rtt)| w * signal / rtt).sum();

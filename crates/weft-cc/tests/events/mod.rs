@@ -6,7 +6,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Elapsed, Entry, Parameter, Round, Window};
+use weft_cc::{Ack, Algorithm, AlgorithmInfo, CongestionControl, Echo, Elapsed, Parameter, Round, Window};
 
 /// What a transport reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +27,8 @@ pub enum Event {
 }
 
 /// One event and what it did.
-pub struct Step<'a> {
-    pub entry: &'a Entry,
+pub struct ScriptStep<'a> {
+    pub entry: &'a AlgorithmInfo,
     pub given: &'a [(String, f64)],
     pub event: Event,
     /// The subflow that it happened on.
@@ -39,7 +39,7 @@ pub struct Step<'a> {
     pub closed: &'a [bool],
 }
 
-impl std::fmt::Debug for Step<'_> {
+impl std::fmt::Debug for ScriptStep<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (name, (before, after)) = (self.entry.name, self.own());
         write!(
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Step<'_> {
     }
 }
 
-impl Step<'_> {
+impl ScriptStep<'_> {
     /// The subflow's window before and after.
     pub fn own(&self) -> (&Window, &Window) {
         (&self.before[self.s], &self.after[self.s])
@@ -147,7 +147,7 @@ impl Step<'_> {
 }
 
 /// Reports random events to `entry`'s algorithm with random parameters, and shows each step to `law`.
-pub fn report(entry: &Entry, cases: u32, law: impl Fn(&Step)) {
+pub fn report(entry: &AlgorithmInfo, cases: u32, law: impl Fn(&ScriptStep)) {
     let config = Config {
         cases,
         failure_persistence: None,
@@ -160,16 +160,16 @@ pub fn report(entry: &Entry, cases: u32, law: impl Fn(&Step)) {
             &(parameters(entry), initial, 1_usize..=20, events),
             |(given, (cwnd, ssthresh), n, events)| {
                 let w = vec![Window::new(f64::from(cwnd), ssthresh); n];
-                let mut transport = Transport::new(Algorithm::build(entry.name, &given).unwrap(), w.clone());
-                let mut again = Transport::new(Algorithm::build(entry.name, &given).unwrap(), w);
+                let mut transport = CcDriver::new(Algorithm::build(entry.name, &given).unwrap(), w.clone());
+                let mut again = CcDriver::new(Algorithm::build(entry.name, &given).unwrap(), w);
                 for (s, event) in [(0, Event::Open)].into_iter().chain(events) {
                     let (s, before) = (s % n, transport.w.clone());
                     again.report(s, event);
                     let Some(event) = transport.report(s, event) else {
                         continue;
                     };
-                    let Transport { w: after, closed, .. } = &transport;
-                    law(&Step {
+                    let CcDriver { w: after, closed, .. } = &transport;
+                    law(&ScriptStep {
                         entry,
                         given: &given,
                         event,
@@ -188,7 +188,7 @@ pub fn report(entry: &Entry, cases: u32, law: impl Fn(&Step)) {
 }
 
 /// [`report`] for the algorithm of that name.
-pub fn obeys(name: &str, law: impl Fn(&Step)) {
+pub fn obeys(name: &str, law: impl Fn(&ScriptStep)) {
     let entry = Algorithm::BUILT_IN
         .iter()
         .find(|entry| entry.name == name)
@@ -224,7 +224,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// Each parameter at its default or anywhere in its range.
-fn parameters(entry: &Entry) -> impl Strategy<Value = Vec<(String, f64)>> + use<> {
+fn parameters(entry: &AlgorithmInfo) -> impl Strategy<Value = Vec<(String, f64)>> + use<> {
     let all = entry.parameters;
     let at = prop_oneof![2 => Just(None), 1 => (0.0..=1.0_f64).prop_map(Some)];
     prop::collection::vec(at, all.len()).prop_map(move |values| {
@@ -241,7 +241,7 @@ fn parameters(entry: &Entry) -> impl Strategy<Value = Vec<(String, f64)>> + use<
 }
 
 /// A transport that reports only what can happen.
-struct Transport {
+struct CcDriver {
     cc: Algorithm,
     w: Vec<Window>,
     now: u64,
@@ -250,7 +250,7 @@ struct Transport {
     closed: Vec<bool>,
 }
 
-impl Transport {
+impl CcDriver {
     fn new(cc: Algorithm, w: Vec<Window>) -> Self {
         let n = w.len();
         Self {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weft_bpf_native::abi::PACKET;
 use weft_bpf_native::{NativeAlgorithm, NativeFactory};
-use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Elapsed, Factory, Round, Window};
+use weft_cc::{Ack, Algorithm, AlgorithmFactory, CongestionControl, Echo, Elapsed, Round, Window};
 use weft_lab::{Experiment, RunOptions};
 
 use crate::experiment::{counts, parse, run_with, table};
@@ -86,12 +86,12 @@ struct Connection {
     over: bool,
 }
 
-impl Factory for Both {
+impl AlgorithmFactory for Both {
     fn name(&self) -> &'static str {
         "both"
     }
 
-    fn connection(&self) -> Box<dyn CongestionControl + Send> {
+    fn new_connection(&self) -> Box<dyn CongestionControl + Send> {
         Box::new(Connection {
             ours: Algorithm::build(self.algorithm, &[]).expect("a built-in algorithm"),
             kernels: NativeAlgorithm::new(&format!("bpf:{}", self.algorithm), &[]).expect("the kernel's"),
@@ -149,7 +149,7 @@ impl Connection {
         if !w.iter().zip(&self.w).all(same) {
             // XMP saves up what it grows by until it is a packet: what is left over is then next to nothing in one, and next to a packet
             // in the other.
-            let saved = |w: &Window| (w.slot[XMP_ADDER] - w.slot[XMP_ADDER].round()).abs() < TOLERANCE;
+            let saved = |w: &Window| (w.state[XMP_ADDER] - w.state[XMP_ADDER].round()).abs() < TOLERANCE;
             let tie = before
                 || self.ours.name() == "xmp" && w.iter().any(saved) && whole_packets_differ(w, &self.w);
             let counter = if tie {
@@ -166,8 +166,8 @@ impl Connection {
     fn shares_agree(&self, w: &[Window]) -> bool {
         let kernels = self.kernels.connection().w.iter().zip(&self.w);
         w.iter().zip(kernels).all(|(ours, (kernels, window))| {
-            let share = kernels.slot[WARP_SHARE] as f64 / PACKET;
-            (ours.slot[WARP_SHARE] - share).abs() <= TOLERANCE * share
+            let share = kernels.state[WARP_SHARE] as f64 / PACKET;
+            (ours.state[WARP_SHARE] - share).abs() <= TOLERANCE * share
                 && (ours.cwnd - window.cwnd).abs() <= 1.0
                 && ours.active == window.active
         })
@@ -208,7 +208,7 @@ impl CongestionControl for Connection {
 fn on_traces_of_the_laboratory_the_kernel_has_the_same_windows() {
     for algorithm in NativeFactory::all().map(|(_, entry)| entry.name) {
         let compared = Arc::new(Compared::default());
-        let both: Arc<dyn Factory> = Arc::new(Both {
+        let both: Arc<dyn AlgorithmFactory> = Arc::new(Both {
             algorithm,
             compared: Arc::clone(&compared),
         });

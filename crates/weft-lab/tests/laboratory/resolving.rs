@@ -551,11 +551,11 @@ fn the_schema_knows_every_kind_with_its_real_fields() {
 #[derive(Debug)]
 struct OnePacket;
 
-impl weft_cc::Factory for OnePacket {
+impl weft_cc::AlgorithmFactory for OnePacket {
     fn name(&self) -> &'static str {
         "one-packet"
     }
-    fn connection(&self) -> Box<dyn weft_cc::CongestionControl + Send> {
+    fn new_connection(&self) -> Box<dyn weft_cc::CongestionControl + Send> {
         Box::new(OnePacket)
     }
 }

@@ -462,7 +462,7 @@ fn parameters(name: Name, options: &Options) -> Result<abi::Parameters, Error> {
     }
     Ok(abi::Parameters {
         bulk: options.bulk,
-        rest: u32::try_from(options.rest.as_micros()).unwrap_or(u32::MAX),
+        min_inactive: u32::try_from(options.rest.as_micros()).unwrap_or(u32::MAX),
         ..abi::Parameters::new(name.algorithm(), &given)?
     })
 }

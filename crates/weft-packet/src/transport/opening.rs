@@ -63,7 +63,13 @@ impl Host {
             reinject: std::collections::VecDeque::new(),
             send_queues: transport
                 .uses_send_queues()
-                .then(|| SendQueues::new(transport.subflows, transport.cc.extra_sndbuf_bursts(), profile.mss))
+                .then(|| {
+                    SendQueues::new(
+                        transport.subflows,
+                        transport.cc.extra_sndbuf_bursts(),
+                        profile.mss,
+                    )
+                })
                 .map(Box::new),
             path_monitor: None,
             next_subflow: 0,

@@ -168,13 +168,13 @@ pub fn bytes(subflows: u32) -> usize {
 }
 
 impl SendQueues {
-    /// Nothing given yet; of [`bursts_ahead`](weft_cc::CongestionControl::bursts_ahead).
-    pub fn new(subflows: u32, bursts_ahead: u32, mss: u32) -> Self {
+    /// Nothing given yet; of [`extra_sndbuf_bursts`](weft_cc::CongestionControl::extra_sndbuf_bursts).
+    pub fn new(subflows: u32, extra_sndbuf_bursts: u32, mss: u32) -> Self {
         Self {
             written: 0,
             sndbuf_total: MIN_SNDBUF,
             sndbuf_chunks: 0,
-            extra_segments: f64::from(bursts_ahead * BURST.div_ceil(mss)),
+            extra_segments: f64::from(extra_sndbuf_bursts * BURST.div_ceil(mss)),
             stale_keys: full_mask(subflows),
             empty: full_mask(subflows),
             keys: vec![INELIGIBLE; subflows as usize].into(),

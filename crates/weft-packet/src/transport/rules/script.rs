@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Factory, Round, Window};
+use weft_cc::{Ack, Algorithm, AlgorithmFactory, CongestionControl, Echo, Round, Window};
 
 /// What was reported to congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,11 +99,11 @@ impl Script {
     }
 }
 
-impl Factory for Script {
+impl AlgorithmFactory for Script {
     fn name(&self) -> &'static str {
         "script"
     }
-    fn connection(&self) -> Box<dyn CongestionControl + Send> {
+    fn new_connection(&self) -> Box<dyn CongestionControl + Send> {
         Box::new(self.clone())
     }
 }
