@@ -144,7 +144,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an experiment and write its tables as Parquet files to a new folder."""
-    from weft import api
+    from weft import api, summary
     from weft.output import choose_folder
 
     chosen = [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
@@ -160,6 +160,7 @@ def run(
     if as_json:
         terminal.print_json(
             {
+                "results": summary.as_json(result),
                 "out": str(folder),
                 "partial": result.partial,
                 "tables": {name: str(folder / f"{name}.parquet") for name in api.TABLES if name in rows},
@@ -167,6 +168,8 @@ def run(
             }
         )
     else:
+        terminal.print_table("", *summary.table(result.flows))
+        terminal.print_line(f"  {summary.totals_line(result.manifest)}")
         files = [(name, rows[name], str(folder / f"{name}.parquet")) for name in api.TABLES if name in rows]
         terminal.print_table("", ("table", "rows", "file"), files)
         for line in _unfinished(result.manifest):

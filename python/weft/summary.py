@@ -1,0 +1,77 @@
+"""The results of a run in a few numbers, as `weft run` prints them.
+
+>>> import polars as pl
+>>> flows = pl.DataFrame({"transport": ["amp", "amp"], "fct_s": [0.001, None], "timeouts": [0, 3]})
+>>> by_transport(flows)["flows with a timeout"].to_list()
+[1]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from weft.api import Result
+
+MS_PER_S = 1e3
+BPS_PER_MBPS = 1e6
+
+
+def by_transport(flows: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row per transport: flows, completion times in ms, goodput in Mbps, timeouts and suppressions.
+
+    Completion times are those of finished flows. A column whose data the level does not provide is absent.
+
+    Args:
+        flows: The table `flows` of a run.
+    """
+    fct, goodput = pl.col("fct_s") * MS_PER_S, pl.col("goodput_bps") / BPS_PER_MBPS
+    columns = {
+        "flows": (pl.len(), "flow"),
+        "unfinished": (pl.col("fct_s").null_count(), "fct_s"),
+        "mean FCT (ms)": (fct.mean(), "fct_s"),
+        "p50 FCT (ms)": (fct.median(), "fct_s"),
+        "p99 FCT (ms)": (fct.quantile(0.99, "linear"), "fct_s"),
+        "mean goodput (Mbps)": (goodput.mean(), "goodput_bps"),
+        "least goodput (Mbps)": (goodput.min(), "goodput_bps"),
+        "flows with a timeout": ((pl.col("timeouts") > 0).sum(), "timeouts"),
+        "suppressions": (pl.col("suppressions").sum(), "suppressions"),
+    }
+    present = {name: value for name, (value, needs) in columns.items() if needs == "flow" or needs in flows.columns}
+    return flows.group_by("transport", maintain_order=True).agg(**present)
+
+
+def table(flows: pl.DataFrame) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Returns the numbers of `by_transport` as headings and rows, with a column per transport and a dash for null."""
+    results = by_transport(flows)
+    names = results["transport"].to_list()
+    rows = [(name, *("-" if value is None else value for value in results[name])) for name in results.columns[1:]]
+    return ("transport", *names), rows if names else []
+
+
+def totals(manifest: Mapping[str, Any]) -> dict[str, int | float]:
+    """Returns the packets dropped and marked in the whole network, timeouts, and the wall time in seconds.
+
+    Args:
+        manifest: The manifest of a run. Counters that its level does not have are absent.
+    """
+    counters = manifest.get("counters", {})
+    counted = {name: counters[name] for name in ("drops", "marks", "timeouts") if name in counters}
+    return {**counted, "wall_seconds": manifest["wall_seconds"]}
+
+
+def as_json(result: Result) -> dict[str, Any]:
+    """Returns the numbers of `by_transport` and `totals` as one JSON document."""
+    return {"by_transport": by_transport(result.flows).to_dicts(), "totals": totals(result.manifest)}
+
+
+def totals_line(manifest: Mapping[str, Any]) -> str:
+    """Returns the totals of a run in one line."""
+    values = totals(manifest)
+    words = {"drops": "packets dropped", "marks": "packets marked", "timeouts": "timeouts"}
+    counted = [f"{values[name]:,} {word}" for name, word in words.items() if name in values]
+    return ", ".join([*counted, f"{values['wall_seconds']:.2f} s of wall time"])

@@ -1,0 +1,66 @@
+"""What `weft run` prints about a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import weft
+from tests.command import INCAST
+from tests.command import weft as command
+from weft import summary
+
+
+def flows() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "transport": ["amp", "amp", "amp", "tcp"],
+            "fct_s": [0.001, 0.003, None, None],
+            "goodput_bps": [1e9, 3e9, 2e9, 5e8],
+            "timeouts": [0, 2, 1, 0],
+            "suppressions": [1, 1, 0, 0],
+        }
+    )
+
+
+def test_a_row_per_transport() -> None:
+    amp, tcp = summary.by_transport(flows()).to_dicts()
+    assert amp["mean FCT (ms)"] == pytest.approx(2.0)
+    assert amp["p99 FCT (ms)"] == pytest.approx(2.98)
+    del amp["mean FCT (ms)"], amp["p99 FCT (ms)"]
+    assert amp == {
+        "transport": "amp",
+        "flows": 3,
+        "unfinished": 1,
+        "p50 FCT (ms)": 2.0,
+        "mean goodput (Mbps)": 2000.0,
+        "least goodput (Mbps)": 1000.0,
+        "flows with a timeout": 2,
+        "suppressions": 2,
+    }
+    assert (tcp["unfinished"], tcp["mean FCT (ms)"]) == (1, None)
+
+
+def test_the_table_has_a_column_per_transport() -> None:
+    headings, rows = summary.table(flows())
+    assert headings == ("transport", "amp", "tcp")
+    assert rows[1] == ("unfinished", 1, 1)
+    assert rows[2] == ("mean FCT (ms)", pytest.approx(2.0), "-")
+    assert summary.table(flows().clear()) == (("transport",), [])
+
+
+def test_what_a_level_does_not_provide_is_absent() -> None:
+    assert "suppressions" not in summary.by_transport(flows().drop("suppressions")).columns
+
+
+def test_the_command_prints_the_numbers_of_the_tables(tmp_path: Path) -> None:
+    (tmp_path / "incast.toml").write_text(INCAST)
+    results = command("run", "incast.toml", "--out", "out", "--json", cwd=tmp_path).document["results"]
+    read = weft.Result.read(tmp_path / "out")
+    assert sum(row["flows"] for row in results["by_transport"]) == len(read.flows)
+    assert results["totals"]["drops"] == read.links["drops"].sum()
+    printed = command("run", "incast.toml", "--out", "again", cwd=tmp_path).out
+    assert "mean FCT (ms)" in printed
+    assert f"{results['totals']['marks']:,} packets marked" in printed
