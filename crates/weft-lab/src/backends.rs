@@ -5,10 +5,10 @@ use weft_packet::PacketBackend;
 use weft_run::Backend;
 use weft_spec::SpecError;
 
-use crate::linux::Linux;
+use crate::linux::LinuxBackend;
 
 /// All backends; a spec's `level` names one.
-pub(crate) const BACKENDS: &[&dyn Backend] = &[&PacketBackend, &FlowBackend, &Linux];
+pub(crate) const BACKENDS: &[&dyn Backend] = &[&PacketBackend, &FlowBackend, &LinuxBackend];
 
 /// Looks up the backend of a level.
 ///

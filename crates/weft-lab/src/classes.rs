@@ -1,4 +1,4 @@
-//! FlowClasses of flows: by traffic entry and, where an entry says so, by size.
+//! Classes of flows: by traffic entry and, where an entry says so, by size.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use weft_traffic::{FlowClass, FlowClasses};
 
 /// The classes of one traffic entry, numbered from `first` on: those by size, then the rest. Paths of errors are relative
 /// to the entry.
-pub(crate) fn of(
+pub(crate) fn resolve_classes(
     entry: &Traffic,
     transports: &BTreeMap<String, TransportSpec>,
     first: u32,
@@ -30,10 +30,10 @@ pub(crate) fn of(
     };
     let mut below = Vec::with_capacity(entry.classes.len());
     for (i, (class, number)) in entry.classes.iter().zip(first..).enumerate() {
-        let least = below.last().map_or(weft_spec::Size(0), |&(size, _)| size);
-        if class.below <= least {
+        let min = below.last().map_or(weft_spec::Size(0), |&(size, _)| size);
+        if class.below <= min {
             let path = format!("classes[{i}].below");
-            let allowed = format!("above {least}: classes are in order of rising size");
+            let allowed = format!("above {min}: classes are in order of rising size");
             return Err(SpecError::new(path, class.below.to_string(), allowed));
         }
         let transport = transport(&class.transport, format!("classes[{i}].transport"))?;
@@ -93,7 +93,7 @@ impl ClassNames {
     /// Class and number of flows that end the experiment.
     pub fn stop(&self, stop: &Stop) -> Result<(u32, u64), SpecError> {
         if stop.flows == 0 {
-            return Err(SpecError::new("stop.flows", "0", "at least 1"));
+            return Err(SpecError::new("stop.flows", "0", "at min 1"));
         }
         let found = self.names.iter().position(|name| *name == stop.class);
         let class = found.ok_or_else(|| {
@@ -107,11 +107,11 @@ impl ClassNames {
         Ok((class as u32, stop.flows))
     }
 
-    /// A line for each class without a flow; `caught` says for each class whether it has one.
-    pub fn warnings(&self, caught: &[bool]) -> Vec<String> {
-        let lines = self.names.iter().zip(&self.paths).zip(caught);
+    /// A line for each class without a flow; `seen` says for each class whether it has one.
+    pub fn warnings(&self, seen: &[bool]) -> Vec<String> {
+        let lines = self.names.iter().zip(&self.paths).zip(seen);
         lines
-            .filter(|(_, caught)| !**caught)
+            .filter(|(_, seen)| !**seen)
             .map(|((name, path), _)| format!("{path}: no flow is in class {name:?}"))
             .collect()
     }

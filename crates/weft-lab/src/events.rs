@@ -5,7 +5,7 @@ use weft_paths::draw;
 use weft_run::{LinkChange, LinkEvent};
 use weft_spec::{LinkEventSpec, LinkState, SpecError, Time};
 
-use crate::layers::unknown;
+use crate::layers::unknown_layer;
 
 /// The events in the order of their entries, each link by itself.
 ///
@@ -19,14 +19,14 @@ pub(crate) fn resolve(
 ) -> Result<Vec<LinkEvent>, SpecError> {
     let mut all = Vec::new();
     for (i, event) in events.iter().enumerate() {
-        let of_entry =
-            entry(event, fabric, seed, duration).map_err(|error| error.within(&format!("events[{i}]")))?;
-        all.extend(of_entry);
+        let of_event = resolve_event(event, fabric, seed, duration)
+            .map_err(|error| error.within(&format!("events[{i}]")))?;
+        all.extend(of_event);
     }
     Ok(all)
 }
 
-fn entry(
+fn resolve_event(
     event: &LinkEventSpec,
     fabric: &Fabric,
     seed: u64,
@@ -57,23 +57,28 @@ fn entry(
             "state, rate or delay, or several",
         ));
     }
-    let mut chosen = chosen(event, fabric)?;
+    let mut chosen = named_links(event, fabric)?;
     if event.both_ways {
         // A cable is known by its link with the lower number.
         for link in &mut chosen {
-            *link = (*link).min(back(fabric, *link));
+            *link = (*link).min(reverse_link(fabric, *link));
         }
     }
     chosen.sort_unstable();
     chosen.dedup();
     let number = (event.fraction * chosen.len() as f64).round().max(1.0) as usize;
-    chosen.sort_by_key(|&link| draw(&[seed, u64::from(link), LINK]));
+    chosen.sort_by_key(|&link| draw(&[seed, u64::from(link), LINK_DOMAIN]));
     chosen.truncate(number);
     if event.both_ways {
-        chosen.extend(chosen.iter().map(|&link| back(fabric, link)).collect::<Vec<_>>());
+        chosen.extend(
+            chosen
+                .iter()
+                .map(|&link| reverse_link(fabric, link))
+                .collect::<Vec<_>>(),
+        );
     }
     chosen.sort_unstable();
-    let of = |link| {
+    let events = |link| {
         changes.iter().map(move |&change| LinkEvent {
             at: event.at,
             link,
@@ -81,11 +86,11 @@ fn entry(
             detection_delay: event.detect,
         })
     };
-    Ok(chosen.into_iter().flat_map(of).collect())
+    Ok(chosen.into_iter().flat_map(events).collect())
 }
 
 /// The links that an entry names, before any are drawn.
-fn chosen(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecError> {
+fn named_links(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecError> {
     let name = |node: u32| fabric.nodes[node as usize].name.as_str();
     let links = || (0_u32..).zip(&fabric.links);
     let mut chosen = Vec::new();
@@ -121,7 +126,7 @@ fn chosen(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecError>
         let before = chosen.len();
         chosen.extend(in_it.map(|(link, _)| link));
         if chosen.len() == before {
-            return Err(unknown(fabric, layer).within("layer"));
+            return Err(unknown_layer(fabric, layer).within("layer"));
         }
     }
     if chosen.is_empty() {
@@ -135,19 +140,19 @@ fn chosen(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecError>
 }
 
 /// The link in the other direction of the same cable: of several between two nodes, that of the same rank.
-fn back(fabric: &Fabric, link: u32) -> u32 {
+fn reverse_link(fabric: &Fabric, link: u32) -> u32 {
     let links = &fabric.links;
-    let of = |from: u32, to: u32| {
+    let between = |from: u32, to: u32| {
         let first = links.partition_point(|link| link.from < from);
         let last = links.partition_point(|link| link.from <= from);
         (first..last).filter(move |&i| links[i].to == to)
     };
     let there = &links[link as usize];
-    let rank = of(there.from, there.to)
+    let rank = between(there.from, there.to)
         .take_while(|&i| i < link as usize)
         .count();
-    of(there.to, there.from).nth(rank).map_or(link, |i| i as u32)
+    between(there.to, there.from).nth(rank).map_or(link, |i| i as u32)
 }
 
-/// Tells these draws from others.
-const LINK: u64 = 0x6C69_6E6B;
+/// Domain tag of the draws of links.
+const LINK_DOMAIN: u64 = 0x6C69_6E6B;

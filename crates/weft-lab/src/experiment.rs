@@ -14,7 +14,7 @@ use weft_spec::{Spec, SpecError, Time, apply_override, read_table};
 
 use crate::classes::ClassNames;
 use crate::files;
-use crate::memory::Room;
+use crate::memory::MemoryBudget;
 use crate::probes::MAX_SAMPLES;
 use crate::resolve::{Resolved, resolve};
 use crate::slices::Slices;
@@ -25,18 +25,18 @@ use crate::threads;
 pub struct Experiment {
     spec: Spec,
     json: serde_json::Value,
-    own: Vec<Arc<dyn AlgorithmFactory>>,
-    room: Room,
+    custom_algorithms: Vec<Arc<dyn AlgorithmFactory>>,
+    memory: MemoryBudget,
 }
 
 /// What is needed in addition to a spec's text to read it.
 #[derive(Clone, Copy, Default)]
-pub struct Reading<'a> {
+pub struct ReadOptions<'a> {
     /// Changes made before the check, `"a.b[0].c=value"`, in order.
     pub overrides: &'a [String],
     /// User-defined congestion controls, in addition to the built-in ones. A spec names them in
     /// `transports.NAME.cc`; they take precedence and have no parameters there.
-    pub own: &'a [Arc<dyn AlgorithmFactory>],
+    pub custom_algorithms: &'a [Arc<dyn AlgorithmFactory>],
     /// The folder at which relative paths in the spec start. By default, and in overrides, they start at the
     /// working directory.
     pub folder: Option<&'a Path>,
@@ -71,9 +71,9 @@ impl Experiment {
     pub fn parse(text: &str, overrides: &[String]) -> Result<Self, SpecError> {
         Self::read(
             text,
-            &Reading {
+            &ReadOptions {
                 overrides,
-                ..Reading::default()
+                ..ReadOptions::default()
             },
         )
     }
@@ -85,14 +85,14 @@ impl Experiment {
     pub fn parse_with(
         text: &str,
         overrides: &[String],
-        own: &[Arc<dyn AlgorithmFactory>],
+        custom_algorithms: &[Arc<dyn AlgorithmFactory>],
     ) -> Result<Self, SpecError> {
         Self::read(
             text,
-            &Reading {
+            &ReadOptions {
                 overrides,
-                own,
-                ..Reading::default()
+                custom_algorithms,
+                ..ReadOptions::default()
             },
         )
     }
@@ -102,27 +102,33 @@ impl Experiment {
     /// # Errors
     /// As for [`parse`](Self::parse); a network that needs more memory than the machine has free, unless
     /// forced.
-    pub fn read(text: &str, reading: &Reading<'_>) -> Result<Self, SpecError> {
+    pub fn read(text: &str, options: &ReadOptions<'_>) -> Result<Self, SpecError> {
         let mut table = read_table(text)?;
-        if let Some(folder) = reading.folder {
+        if let Some(folder) = options.folder {
             // Absolute, so that the resolved spec is the same experiment from anywhere.
-            files::anchor(
+            files::resolve_paths(
                 &mut table,
                 &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
             );
         }
-        for assignment in reading.overrides {
+        for assignment in options.overrides {
             apply_override(&mut table, assignment)?;
         }
-        let room = if reading.force { Room::Any } else { Room::Free };
-        let spec = resolve(&Spec::from_table(&table)?, reading.own, room)?.plan.spec;
+        let memory = if options.force {
+            MemoryBudget::Unlimited
+        } else {
+            MemoryBudget::Available
+        };
+        let spec = resolve(&Spec::from_table(&table)?, options.custom_algorithms, memory)?
+            .plan
+            .spec;
         let json = serde_json::to_value(&spec)
             .map_err(|error| SpecError::new("", error.to_string(), "what JSON can hold"))?;
         Ok(Self {
             spec,
             json,
-            own: reading.own.to_vec(),
-            room,
+            custom_algorithms: options.custom_algorithms.to_vec(),
+            memory,
         })
     }
 
@@ -157,8 +163,8 @@ impl Experiment {
         options: RunOptions,
         on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<RunResult, Error> {
-        let (run, _) = self.go(options, None, on_progress)?;
-        Ok(run)
+        let (result, _) = self.execute(options, None, on_progress)?;
+        Ok(result)
     }
 
     /// Runs the experiment and writes its tables and manifest to a new folder, as [`RunResult::write`] does. Rows
@@ -175,8 +181,8 @@ impl Experiment {
         options: RunOptions,
         on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<UnsavedRun, Error> {
-        let (run, folder) = self.go(options, Some(Folder::begin(dir)?), on_progress)?;
-        let manifest = run.manifest;
+        let (result, folder) = self.execute(options, Some(Folder::begin(dir)?), on_progress)?;
+        let manifest = result.manifest;
         Ok(UnsavedRun { manifest, folder })
     }
 
@@ -187,27 +193,27 @@ impl Experiment {
             plan,
             classes,
             stop,
-        } = resolve(&self.spec, &self.own, self.room)?;
-        let needed = backend.estimate_run_bytes(&plan, streaming, self.room.bytes());
-        self.room
+        } = resolve(&self.spec, &self.custom_algorithms, self.memory)?;
+        let needed = backend.estimate_run_bytes(&plan, streaming, self.memory.bytes());
+        self.memory
             .check(needed)
-            .map_err(|full| Error::Memory(full.to_string()))?;
-        let handover = ResultWriter::new(
+            .map_err(|error| Error::Memory(error.to_string()))?;
+        let writer = ResultWriter::new(
             &plan,
             TableContext::new(&plan, &classes.names, backend.omissions()),
             None,
         );
         Ok(Prepared {
             backend,
-            running: backend.start(plan, options)?,
-            handover,
+            run: backend.start(plan, options)?,
+            writer,
             classes,
             stop,
         })
     }
 
     /// Runs it at its level. Rows that were written to the folder during the run are not in the tables.
-    fn go(
+    fn execute(
         &self,
         options: RunOptions,
         folder: Option<Folder>,
@@ -222,62 +228,62 @@ impl Experiment {
                 allowed: "1 to 1024",
             });
         }
-        let mut undecided = options.threads.is_none();
+        let mut may_restart = options.threads.is_none();
         let mut options = Options {
             threads,
             trace_hash: options.trace_hash,
         };
         let Prepared {
             backend,
-            mut running,
-            mut handover,
+            mut run,
+            mut writer,
             classes,
             stop,
         } = self.prepare(options, folder.is_some())?;
-        handover.folder = folder;
+        writer.folder = folder;
         let spec = &self.spec;
         let began = Instant::now();
-        let fresh_slices = |running: &dyn ActiveRun| {
-            let slices = Slices::new(spec.duration, running.slice_granularity());
+        let new_slices = |run: &dyn ActiveRun| {
+            let slices = Slices::new(spec.duration, run.slice_granularity());
             match stop {
-                Some(_) => slices.stopping_at(STOP_EVERY.min(Time(spec.duration.0 / 1_000))),
+                Some(_) => slices.with_checkpoints(STOP_CHECK_INTERVAL.min(Time(spec.duration.0 / 1_000))),
                 None => slices,
             }
         };
-        let mut slices = fresh_slices(running.as_ref());
+        let mut slices = new_slices(run.as_ref());
         let mut stopped = None;
         while let Some(end) = slices.next() {
             let before = Instant::now();
-            let now = running.run_until(end)?;
-            slices.reached(now);
-            check_traces(running.sample_rows())?;
+            let now = run.run_until(end)?;
+            slices.advance_to(now);
+            check_traces(run.sample_rows())?;
             if let Some((class, number)) = stop
-                && slices.at_stop()
-                && running.completed_flows(class) >= number
+                && slices.at_checkpoint()
+                && run.completed_flows(class) >= number
             {
-                stopped = running.nth_completion(class, number);
+                stopped = run.nth_completion(class, number);
             }
-            if handover.folder.is_some() && running.finished_rows() >= ROW_GROUP {
-                handover.part(&running.take_finished())?;
+            if writer.folder.is_some() && run.finished_rows() >= ROW_GROUP {
+                writer.write_finished(&run.take_finished())?;
             }
-            if slices.took(before.elapsed()) || stopped.is_some() {
+            if slices.record_elapsed(before.elapsed()) || stopped.is_some() {
                 let progress = Progress {
                     fraction: now.seconds() / spec.duration.seconds(),
                     simulated: now,
-                    packet_hops: running.counters().packet_hops,
+                    packet_hops: run.counters().packet_hops,
                     wall_seconds: began.elapsed().as_secs_f64(),
                 };
                 if on_progress(&progress).is_break() {
                     break;
                 }
                 // What was simulated so far took a moment; with more threads it is simulated again.
-                if std::mem::take(&mut undecided) && handover.rows.is_empty() {
-                    let threads = threads::worthwhile(running.useful_threads(), &progress);
+                if std::mem::take(&mut may_restart) && writer.row_counts.is_empty() {
+                    let threads = threads::choose_threads(run.useful_threads(), &progress);
                     if threads > 1 {
                         options.threads = threads;
-                        drop(running);
-                        running = self.prepare(options, handover.folder.is_some())?.running;
-                        slices = fresh_slices(running.as_ref());
+                        drop(run);
+                        run = self.prepare(options, writer.folder.is_some())?.run;
+                        slices = new_slices(run.as_ref());
                         stopped = None;
                     }
                 }
@@ -287,37 +293,43 @@ impl Experiment {
             }
         }
         let wall_seconds = began.elapsed().as_secs_f64();
-        let (more_warnings, facts) = (running.warnings(), running.manifest_entries());
-        let outcome = match running.finish()? {
+        let (more_warnings, manifest_entries) = (run.warnings(), run.manifest_entries());
+        let outcome = match run.finish()? {
             RunOutput::Records(outcome) => *outcome,
-            RunOutput::Tables(run) => {
-                let mut folder = handover.folder;
+            RunOutput::Tables(result) => {
+                let mut folder = writer.folder;
                 if let Some(folder) = &mut folder {
-                    folder.append(&run.tables)?;
+                    folder.append(&result.tables)?;
                 }
-                return Ok((run, folder));
+                return Ok((result, folder));
             }
         };
-        let tables = handover.rest(&outcome)?;
-        let ended = RunSummary {
-            unfinished: Unfinished::of(&tables),
-            warnings: [classes.warnings(&handover.caught), more_warnings].concat(),
+        let tables = writer.finish(&outcome)?;
+        let summary = RunSummary {
+            unfinished: Unfinished::from_tables(&tables),
+            warnings: [classes.warnings(&writer.classes_seen), more_warnings].concat(),
             outcome,
             stopped,
             wall_seconds,
             omissions: backend.omissions(),
-            facts,
+            manifest_entries,
         };
-        let manifest = manifest(&self.spec, &self.json, options.threads, &ended, &handover.rows);
-        Ok((RunResult { tables, manifest }, handover.folder))
+        let manifest = manifest(
+            &self.spec,
+            &self.json,
+            options.threads,
+            &summary,
+            &writer.row_counts,
+        );
+        Ok((RunResult { tables, manifest }, writer.folder))
     }
 }
 
 /// A run about to begin, and what its tables need.
 struct Prepared {
     backend: &'static dyn Backend,
-    running: Box<dyn ActiveRun>,
-    handover: ResultWriter,
+    run: Box<dyn ActiveRun>,
+    writer: ResultWriter,
     classes: ClassNames,
     stop: Option<(u32, u64)>,
 }
@@ -336,7 +348,7 @@ fn check_traces(rows: usize) -> Result<(), Error> {
 const ROW_GROUP: usize = 1 << 16;
 
 /// How often the simulated time is looked at to see whether the experiment is to stop.
-const STOP_EVERY: Time = Time::from_ms(1);
+const STOP_CHECK_INTERVAL: Time = Time::from_ms(1);
 
 #[cfg(test)]
 mod tests {
@@ -365,18 +377,18 @@ mod tests {
         let mut table = read_table(TEXT).unwrap();
         apply_override(&mut table, "seed=3").unwrap();
         let Resolved { backend, plan, .. } =
-            resolve(&Spec::from_table(&table).unwrap(), &[], Room::Any).unwrap();
+            resolve(&Spec::from_table(&table).unwrap(), &[], MemoryBudget::Unlimited).unwrap();
         let duration = plan.spec.duration;
         let options = Options {
             threads: 1,
             trace_hash: true,
         };
-        let mut running = backend.start(plan, options).unwrap();
+        let mut run = backend.start(plan, options).unwrap();
         for &cut in cuts {
-            running.run_until(Time(cut)).unwrap();
+            run.run_until(Time(cut)).unwrap();
         }
-        running.run_until(duration).unwrap();
-        let RunOutput::Records(outcome) = running.finish().unwrap() else {
+        run.run_until(duration).unwrap();
+        let RunOutput::Records(outcome) = run.finish().unwrap() else {
             panic!("the packet level has records")
         };
         *outcome

@@ -9,56 +9,56 @@ use weft_spec::SpecError;
 
 use crate::Experiment;
 use crate::classes::ClassNames;
-use crate::memory::Room;
+use crate::memory::MemoryBudget;
 use crate::resolve::{Resolved, resolve};
 
 /// What becomes of an outcome.
-pub struct Desk {
-    handover: ResultWriter,
+pub struct ResultBuilder {
+    writer: ResultWriter,
     classes: ClassNames,
     spec: weft_spec::Spec,
 }
 
 impl Experiment {
-    /// The plan of a run, and the desk at which its outcome is handed in.
+    /// The plan of a run, and the builder at which its outcome is handed in.
     ///
     /// # Errors
     /// None that [`Experiment::parse`] did not find, but for congestion controls of one's own.
-    pub fn plan(&self) -> Result<(Plan, Desk), SpecError> {
-        let Resolved { plan, classes, .. } = resolve(self.checked(), &[], Room::Any)?;
-        let names = TableContext::new(&plan, &classes.names, Omissions::default());
-        let desk = Desk {
-            handover: ResultWriter::new(&plan, names, None),
+    pub fn plan_external(&self) -> Result<(Plan, ResultBuilder), SpecError> {
+        let Resolved { plan, classes, .. } = resolve(self.checked(), &[], MemoryBudget::Unlimited)?;
+        let context = TableContext::new(&plan, &classes.names, Omissions::default());
+        let builder = ResultBuilder {
+            writer: ResultWriter::new(&plan, context, None),
             classes,
             spec: plan.spec.clone(),
         };
-        Ok((plan, desk))
+        Ok((plan, builder))
     }
 }
 
-impl Desk {
-    /// Tables and manifest of what was measured. `facts` are added to the manifest.
+impl ResultBuilder {
+    /// Tables and manifest of what was measured. `manifest_entries` are added to the manifest.
     ///
     /// # Errors
     /// [`Error::Internal`]: the outcome does not fit the plan.
-    pub fn hand_in(
+    pub fn build(
         mut self,
         outcome: Outcome,
         wall: std::time::Duration,
-        facts: impl IntoIterator<Item = (String, Value)>,
+        manifest_entries: impl IntoIterator<Item = (String, Value)>,
     ) -> Result<RunResult, Error> {
         let json = serde_json::to_value(&self.spec).map_err(|error| Error::Internal(error.to_string()))?;
-        let tables = self.handover.unchecked(&outcome)?;
-        let ended = RunSummary {
-            unfinished: Unfinished::of(&tables),
-            warnings: self.classes.warnings(&self.handover.caught),
+        let tables = self.writer.finish_unchecked(&outcome)?;
+        let summary = RunSummary {
+            unfinished: Unfinished::from_tables(&tables),
+            warnings: self.classes.warnings(&self.writer.classes_seen),
             outcome,
             stopped: None,
             wall_seconds: wall.as_secs_f64(),
             omissions: Omissions::default(),
-            facts: facts.into_iter().collect(),
+            manifest_entries: manifest_entries.into_iter().collect(),
         };
-        let manifest = manifest(&self.spec, &json, 1, &ended, &self.handover.rows);
+        let manifest = manifest(&self.spec, &json, 1, &summary, &self.writer.row_counts);
         Ok(RunResult { tables, manifest })
     }
 }

@@ -6,12 +6,12 @@ use toml::{Table, Value};
 use weft_traffic::WORKLOADS;
 
 /// Fields that name a file, by the kind that has them.
-const FILES: &[(&str, &str)] = &[("empirical", "cdf"), ("flow-list", "file"), ("graph", "file")];
+const FILE_FIELDS: &[(&str, &str)] = &[("empirical", "cdf"), ("flow-list", "file"), ("graph", "file")];
 
 /// Lets the relative paths of files in a spec start at `folder`, which is absolute. Call it before overrides, whose paths are a command's.
-pub fn anchor(spec: &mut Table, folder: &Path) {
+pub fn resolve_paths(spec: &mut Table, folder: &Path) {
     let kind = spec.get("kind").and_then(Value::as_str);
-    let field = FILES.iter().find(|(of, _)| kind == Some(*of));
+    let field = FILE_FIELDS.iter().find(|(name, _)| kind == Some(*name));
     if let Some((_, field)) = field
         && let Some(Value::String(file)) = spec.get_mut(*field)
         && !WORKLOADS.iter().any(|(workload, _)| workload == file)
@@ -20,14 +20,14 @@ pub fn anchor(spec: &mut Table, folder: &Path) {
         path.clone_into(file);
     }
     for (_, value) in spec.iter_mut() {
-        anchor_in(value, folder);
+        resolve_paths_in(value, folder);
     }
 }
 
-fn anchor_in(value: &mut Value, folder: &Path) {
+fn resolve_paths_in(value: &mut Value, folder: &Path) {
     match value {
-        Value::Table(table) => anchor(table, folder),
-        Value::Array(items) => items.iter_mut().for_each(|item| anchor_in(item, folder)),
+        Value::Table(table) => resolve_paths(table, folder),
+        Value::Array(items) => items.iter_mut().for_each(|item| resolve_paths_in(item, folder)),
         _ => {}
     }
 }
@@ -54,6 +54,6 @@ mod tests {
         }
         found.sort_unstable();
         found.dedup();
-        assert_eq!(found, FILES);
+        assert_eq!(found, FILE_FIELDS);
     }
 }

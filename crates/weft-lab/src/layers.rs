@@ -5,30 +5,31 @@ use std::collections::BTreeMap;
 use weft_fabric::{Fabric, Link, QueueConfig};
 use weft_spec::{Layer, Mark, SpecError, check_queue};
 
-/// Gives the links of each layer that the spec names their rates and queues. `card` says that hosts' own ports are those of
+/// Gives the links of each layer that the spec names their rates and queues. `has_nic` says that hosts' own ports are those of
 /// a card that pushes back, whose queues neither drop nor mark.
 ///
 /// # Errors
 /// The first thing found wrong, by its path in the spec.
 pub(crate) fn apply(
     layers: &BTreeMap<String, Layer>,
-    card: bool,
+    has_nic: bool,
     fabric: &mut Fabric,
 ) -> Result<(), SpecError> {
     for (name, layer) in layers {
         if !fabric.links.iter().any(|link| link.layer == name) {
-            return Err(unknown(fabric, name).within("layers"));
+            return Err(unknown_layer(fabric, name).within("layers"));
         }
         let Fabric { nodes, links, .. } = &mut *fabric;
         for link in links.iter_mut().filter(|link| link.layer == name) {
-            let without_queue = card && nodes[link.from as usize].host;
-            change(link, layer, without_queue).map_err(|error| error.within(&format!("layers.{name}")))?;
+            let without_queue = has_nic && nodes[link.from as usize].host;
+            apply_to_link(link, layer, without_queue)
+                .map_err(|error| error.within(&format!("layers.{name}")))?;
         }
     }
     Ok(())
 }
 
-fn change(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<(), SpecError> {
+fn apply_to_link(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<(), SpecError> {
     if *layer == Layer::default() {
         return Err(SpecError::new(
             "rate",
@@ -54,8 +55,8 @@ fn change(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<(), Spe
     Ok(())
 }
 
-/// The complaint about a layer that the fabric does not have.
-pub(crate) fn unknown(fabric: &Fabric, name: &str) -> SpecError {
+/// The error for a layer that the fabric does not have.
+pub(crate) fn unknown_layer(fabric: &Fabric, name: &str) -> SpecError {
     let mut layers: Vec<_> = fabric.links.iter().map(|link| link.layer).collect();
     layers.sort_unstable();
     layers.dedup();

@@ -41,7 +41,7 @@ mod slices;
 mod threads;
 mod transports;
 
-pub use experiment::{Experiment, Reading, RunOptions};
+pub use experiment::{Experiment, ReadOptions, RunOptions};
 pub use max_min::{MaxMin, max_min};
 pub use registry::{Listing, Registry, registry};
 pub use schema::schema;

@@ -24,12 +24,12 @@ use weft_spec::{Spec, SpecError, Time};
 use crate::transports::algorithms;
 
 /// Environment variable that names the program.
-const VARIABLE: &str = "WEFTD";
+const WEFTD_ENV: &str = "WEFTD";
 
 /// This machine's kernel.
-pub(crate) struct Linux;
+pub(crate) struct LinuxBackend;
 
-impl Backend for Linux {
+impl Backend for LinuxBackend {
     fn name(&self) -> &'static str {
         "linux"
     }
@@ -91,44 +91,44 @@ impl Backend for Linux {
                 allowed: "false at level \"linux\": no two runs on a kernel are the same",
             });
         }
-        Ok(Box::new(Testbed::start(&plan.spec)?))
+        Ok(Box::new(LinuxRun::start(&plan.spec)?))
     }
 }
 
 /// `weftd testbed` at work. It gets the spec as a file and keeps running while its standard input is open; how far it is comes as a
 /// fraction a line.
-struct Testbed {
+struct LinuxRun {
     folder: TempDir,
     child: Child,
     /// Closing it asks the process to stop.
     lifeline: Option<ChildStdin>,
-    complaint: JoinHandle<String>,
-    told: Receiver<f64>,
+    stderr_reader: JoinHandle<String>,
+    progress: Receiver<f64>,
     duration: Time,
     now: Time,
 }
 
-impl Testbed {
+impl LinuxRun {
     fn start(spec: &Spec) -> Result<Self, Error> {
         let folder = tempfile::tempdir().map_err(failed)?;
-        let given = folder.path().join("spec.json");
+        let spec_file = folder.path().join("spec.json");
         let text = serde_json::to_string(spec).map_err(|error| Error::Internal(error.to_string()))?;
-        fs::write(&given, text).map_err(failed)?;
-        let mut child = start(&given, &folder.path().join("out"))?;
+        fs::write(&spec_file, text).map_err(failed)?;
+        let mut child = start(&spec_file, &folder.path().join("out"))?;
         let stderr = child.stderr.take();
-        let complaint = thread::spawn(move || {
+        let stderr_reader = thread::spawn(move || {
             let mut text = String::new();
             if let Some(mut stderr) = stderr {
                 let _ = stderr.read_to_string(&mut text);
             }
             text
         });
-        let (tell, told) = mpsc::channel();
+        let (sender, progress) = mpsc::channel();
         if let Some(stdout) = child.stdout.take() {
             thread::spawn(move || {
                 let lines = BufReader::new(stdout).lines().map_while(Result::ok);
                 for fraction in lines.filter_map(|line| line.parse::<f64>().ok()) {
-                    if tell.send(fraction).is_err() {
+                    if sender.send(fraction).is_err() {
                         break;
                     }
                 }
@@ -138,25 +138,25 @@ impl Testbed {
             lifeline: child.stdin.take(),
             folder,
             child,
-            complaint,
-            told,
+            stderr_reader,
+            progress,
             duration: spec.duration,
             now: Time(0),
         })
     }
 }
 
-impl ActiveRun for Testbed {
+impl ActiveRun for LinuxRun {
     fn slice_granularity(&self) -> Time {
         Time((self.duration.0 / 1_000).max(1))
     }
 
     /// Waits only for a moment, so that a run can be stopped. The run is over once the process has reported everything.
     fn run_until(&mut self, end: Time) -> Result<Time, Error> {
-        let moment = Instant::now() + TELL;
+        let moment = Instant::now() + REPORT_INTERVAL;
         while self.now < end.min(Time(self.duration.0 - 1)) {
             match self
-                .told
+                .progress
                 .recv_timeout(moment.saturating_duration_since(Instant::now()))
             {
                 Ok(fraction) => {
@@ -171,7 +171,7 @@ impl ActiveRun for Testbed {
             return Ok(self.now);
         }
         match self
-            .told
+            .progress
             .recv_timeout(moment.saturating_duration_since(Instant::now()))
         {
             Err(RecvTimeoutError::Disconnected) => Ok(self.duration),
@@ -194,8 +194,8 @@ impl ActiveRun for Testbed {
     fn finish(mut self: Box<Self>) -> Result<RunOutput, Error> {
         self.lifeline = None;
         let status = self.child.wait().map_err(failed)?;
-        let complaint = self.complaint.join().unwrap_or_default();
-        judge(status, &complaint)?;
+        let stderr_text = self.stderr_reader.join().unwrap_or_default();
+        check_exit_status(status, &stderr_text)?;
         Ok(RunOutput::Tables(read(&self.folder.path().join("out"))?))
     }
 }
@@ -221,14 +221,14 @@ fn start(spec: &Path, out: &Path) -> Result<Child, Error> {
             let program = Path::new(&program).display();
             Error::MissingRequirement(format!(
                 "level \"linux\" is run by the program {program}, which cannot be started: {error}; install the package \
-                 weftd, or name the program in the environment variable {VARIABLE}"
+                 weftd, or name the program in the environment variable {WEFTD_ENV}"
             ))
         })
 }
 
-/// What [`VARIABLE`] names, or `weftd` beside this program, or `weftd` on the path.
+/// What [`WEFTD_ENV`] names, or `weftd` beside this program, or `weftd` on the path.
 fn program() -> OsString {
-    if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
+    if let Some(named) = env::var_os(WEFTD_ENV).filter(|named| !named.is_empty()) {
         return named;
     }
     // By the name it was called: a virtual environment's Python is a link to one that knows nothing of it.
@@ -245,8 +245,8 @@ fn program() -> OsString {
 }
 
 /// Exit codes of `weftd`: 2 bad input, 3 the machine lacks something.
-fn judge(status: ExitStatus, complaint: &str) -> Result<(), Error> {
-    let line = complaint.lines().last().unwrap_or("no reason given").trim();
+fn check_exit_status(status: ExitStatus, stderr_text: &str) -> Result<(), Error> {
+    let line = stderr_text.lines().last().unwrap_or("no reason given").trim();
     let line = line.strip_prefix("weftd: ").unwrap_or(line).to_owned();
     match status.code() {
         Some(0 | STOPPED) => Ok(()),
@@ -279,6 +279,6 @@ fn table(file: File) -> Result<RecordBatch, parquet::errors::ParquetError> {
 }
 
 /// Progress is reported this often even if there is none, so that a run can be stopped.
-const TELL: Duration = Duration::from_millis(100);
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// What `weftd testbed` exits with when it was stopped and left what there was.
 const STOPPED: i32 = 130;

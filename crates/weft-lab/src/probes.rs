@@ -1,6 +1,6 @@
 //! The kinds of probe: what can be recorded in addition to the tables that every run yields.
 
-mod choice;
+mod flow_selection;
 mod flows;
 mod packets;
 
@@ -19,7 +19,7 @@ use flows::{FlowProbe, LatencyProbe};
 use packets::PacketProbe;
 
 /// All kinds of probe.
-pub(crate) const PROBES: &[Entry<dyn Probing>] = &[
+pub(crate) const PROBES: &[Entry<dyn ProbeKind>] = &[
     entry::<QueueProbe>(
         "queue",
         "a queue's length: time-weighted distribution, with `every` also samples in time",
@@ -42,27 +42,27 @@ pub(crate) const PROBES: &[Entry<dyn Probing>] = &[
 pub(crate) const MAX_SAMPLES: u128 = 50_000_000;
 
 /// A kind of probe with its fields set.
-pub(crate) trait Probing {
-    /// The simulator's probes. Paths of errors are relative to the probe.
-    fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError>;
+pub(crate) trait ProbeKind {
+    /// Resolves to the probes of a run. Paths of errors are relative to the probe.
+    fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError>;
     /// Sampling interval, if it samples.
-    fn every(&self) -> Option<Time>;
+    fn interval(&self) -> Option<Time>;
 }
 
-/// Where probes can be placed.
-pub(crate) struct Placement<'a> {
+/// What probes are resolved against.
+pub(crate) struct ProbeContext<'a> {
     pub fabric: &'a Fabric,
     pub flows: &'a [Flow],
-    pub programs: &'a [Arc<dyn FlowGenerator>],
+    pub generators: &'a [Arc<dyn FlowGenerator>],
     pub traffic: &'a [String],
     links: HashMap<(&'a str, &'a str), u32>,
 }
 
-impl<'a> Placement<'a> {
+impl<'a> ProbeContext<'a> {
     pub fn new(
         fabric: &'a Fabric,
         flows: &'a [Flow],
-        programs: &'a [Arc<dyn FlowGenerator>],
+        generators: &'a [Arc<dyn FlowGenerator>],
         traffic: &'a [String],
     ) -> Self {
         let name = |node: NodeId| fabric.nodes[node as usize].name.as_str();
@@ -75,7 +75,7 @@ impl<'a> Placement<'a> {
         Self {
             fabric,
             flows,
-            programs,
+            generators,
             traffic,
             links,
         }
@@ -85,7 +85,7 @@ impl<'a> Placement<'a> {
 /// The probes of a spec's entries, each queue's distribution once. Returns the entries with every default filled in, too.
 pub(crate) fn resolve(
     entries: &[weft_spec::KindSpec],
-    at: &Placement<'_>,
+    context: &ProbeContext<'_>,
     duration: Time,
     subflows: impl Fn(&Flow) -> u32,
 ) -> Result<(Vec<weft_spec::KindSpec>, Vec<Probe>), SpecError> {
@@ -96,22 +96,26 @@ pub(crate) fn resolve(
         let kind = weft_spec::find(PROBES, "kind", &entry.kind).map_err(|error| error.within(&path))?;
         let loaded =
             (kind.parse)(&entry.params).map_err(|error| error.with_known_fields(&["kind"]).within(&path))?;
-        if loaded.value.every() == Some(Time(0)) {
+        if loaded.value.interval() == Some(Time(0)) {
             return Err(SpecError::new("every", "0s", "a time above 0").within(&path));
         }
-        for probe in loaded.value.place(at).map_err(|error| error.within(&path))? {
+        for probe in loaded
+            .value
+            .resolve(context)
+            .map_err(|error| error.within(&path))?
+        {
             let wide = match &probe {
                 // Only the run shows how much flows send.
                 Probe::Queue { .. }
                 | Probe::Latency { .. }
                 | Probe::GeneratorLatency { .. }
                 | Probe::Packets { .. } => 0,
-                Probe::Flow { flow, .. } => at.flows.get(*flow as usize).map_or(1, &subflows),
-                // Only the run shows how many flows a program will have, and how long they last.
+                Probe::Flow { flow, .. } => context.flows.get(*flow as usize).map_or(1, &subflows),
+                // Only the run shows how many flows a generator will have, and how long they last.
                 Probe::QueueTrace { .. } | Probe::Generator { .. } => 1,
             };
-            let every = loaded.value.every().unwrap_or(duration);
-            samples += u128::from(wide) * u128::from(duration.0 / every.0);
+            let interval = loaded.value.interval().unwrap_or(duration);
+            samples += u128::from(wide) * u128::from(duration.0 / interval.0);
             if !matches!(probe, Probe::Queue { link } if !distributions.insert(link)) {
                 probes.push(probe);
             }
@@ -141,8 +145,8 @@ struct QueueProbe {
     every: Option<Time>,
 }
 
-impl Probing for QueueProbe {
-    fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError> {
+impl ProbeKind for QueueProbe {
+    fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
         if self.at.is_empty() {
             return Err(SpecError::new(
                 "at",
@@ -151,8 +155,8 @@ impl Probing for QueueProbe {
             ));
         }
         let mut links = BTreeSet::new();
-        for (i, place) in self.at.iter().enumerate() {
-            let found = links_at(place, at).map_err(|error| error.within(&format!("at[{i}]")))?;
+        for (i, name) in self.at.iter().enumerate() {
+            let found = links_named(name, context).map_err(|error| error.within(&format!("at[{i}]")))?;
             links.extend(found);
         }
         let probes = links.into_iter().flat_map(|link| {
@@ -165,28 +169,28 @@ impl Probing for QueueProbe {
         Ok(probes.flatten().collect())
     }
 
-    fn every(&self) -> Option<Time> {
+    fn interval(&self) -> Option<Time> {
         self.every
     }
 }
 
-/// Indices of the link "FROM->TO", or of all links of the layer `place`.
-fn links_at(place: &str, at: &Placement<'_>) -> Result<Vec<u32>, SpecError> {
-    let links = &at.fabric.links;
+/// Indices of the link "FROM->TO", or of all links of the layer `name`.
+fn links_named(name: &str, context: &ProbeContext<'_>) -> Result<Vec<u32>, SpecError> {
+    let links = &context.fabric.links;
     let refuse = |problem: String, allowed: String| Err(SpecError::new("", problem, allowed));
-    if let Some((from, to)) = place.split_once("->") {
+    if let Some((from, to)) = name.split_once("->") {
         let (from, to) = (from.trim(), to.trim());
-        if let Some(&link) = at.links.get(&(from, to)) {
+        if let Some(&link) = context.links.get(&(from, to)) {
             return Ok(vec![link]);
         }
-        let index = |name: &str| at.fabric.nodes.iter().position(|node| node.name == name);
+        let index = |name: &str| context.fabric.nodes.iter().position(|node| node.name == name);
         let Some(node) = index(from) else {
             let (first, last) = (
-                &at.fabric.nodes[0].name,
-                &at.fabric.nodes[at.fabric.nodes.len() - 1].name,
+                &context.fabric.nodes[0].name,
+                &context.fabric.nodes[context.fabric.nodes.len() - 1].name,
             );
             let allowed = format!("FROM->TO with names of nodes, from {first:?} to {last:?}");
-            return refuse(format!("{place:?}: there is no node {from:?}"), allowed);
+            return refuse(format!("{name:?}: there is no node {from:?}"), allowed);
         };
         let mut ends: Vec<_> = links
             .iter()
@@ -197,7 +201,7 @@ fn links_at(place: &str, at: &Placement<'_>) -> Result<Vec<u32>, SpecError> {
         ends.truncate(8);
         let names: Vec<_> = ends
             .iter()
-            .map(|&to| at.fabric.nodes[to as usize].name.as_str())
+            .map(|&to| context.fabric.nodes[to as usize].name.as_str())
             .collect();
         let more = if total > names.len() {
             format!(", … ({total} in all)")
@@ -205,30 +209,30 @@ fn links_at(place: &str, at: &Placement<'_>) -> Result<Vec<u32>, SpecError> {
             String::new()
         };
         return refuse(
-            format!("{place:?}: {from} has no link to {to:?}"),
+            format!("{name:?}: {from} has no link to {to:?}"),
             format!("{}{more}", names.join(", ")),
         );
     }
     let found: Vec<_> = links
         .iter()
         .zip(0..)
-        .filter(|(link, _)| link.layer == place)
+        .filter(|(link, _)| link.layer == name)
         .map(|(_, i)| i)
         .collect();
     if found.is_empty() {
         let layers: BTreeSet<_> = links.iter().map(|link| format!("{:?}", link.layer)).collect();
         let layers: Vec<_> = layers.into_iter().collect();
         return refuse(
-            format!("{place:?} is not a layer"),
+            format!("{name:?} is not a layer"),
             format!("\"FROM->TO\", or a layer: {}", layers.join(", ")),
         );
     }
     Ok(found)
 }
 
-const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Probing>
+const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn ProbeKind>
 where
-    T: Probing + DeserializeOwned + Serialize + JsonSchema + 'static,
+    T: ProbeKind + DeserializeOwned + Serialize + JsonSchema + 'static,
 {
     Entry {
         name,

@@ -12,35 +12,35 @@ use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
 
 use crate::backends::backend_by_level;
 use crate::classes::{self, ClassNames};
-use crate::memory::{Full, Room};
+use crate::memory::{InsufficientMemory, MemoryBudget};
 use crate::{events, layers, probes, transports};
 
-/// What a spec comes to.
+/// A resolved spec.
 pub(crate) struct Resolved {
-    /// Where it runs.
+    /// The backend of its level.
     pub backend: &'static dyn Backend,
-    /// What runs; its spec has every default filled in and resolves to itself.
+    /// The plan; its spec has every default filled in and resolves to itself.
     pub plan: Plan,
     pub classes: ClassNames,
     /// Class and number of flows that end the experiment.
     pub stop: Option<(u32, u64)>,
 }
 
-/// Resolves a spec. `own` are congestion controls beside the built-in ones; `room` is the memory that the network may take.
+/// Resolves a spec. `custom_algorithms` are congestion controls beside the built-in ones; `memory` is the memory that the network may take.
 ///
 /// # Errors
 /// The first thing found wrong, by its path in the spec.
 pub(crate) fn resolve(
     spec: &Spec,
-    own: &[Arc<dyn AlgorithmFactory>],
-    room: Room,
+    custom_algorithms: &[Arc<dyn AlgorithmFactory>],
+    memory: MemoryBudget,
 ) -> Result<Resolved, SpecError> {
     let mut resolved = spec.clone();
     let mut queues = PortQueues::from(&spec.queues);
     let backend = backend_by_level(&spec.level)?;
     backend.fill_defaults(&mut resolved)?;
-    let card = !matches!(resolved.hosts.nic, None | Some(Nic::Switch));
-    if card {
+    let has_nic = !matches!(resolved.hosts.nic, None | Some(Nic::Switch));
+    if has_nic {
         // Sockets wait for room, so the card's queue neither drops nor marks.
         queues.host = QueueConfig {
             limit: QueueSize::Packets(u32::MAX),
@@ -56,13 +56,14 @@ pub(crate) fn resolve(
     let topology = (kind.parse)(&spec.topology.params)
         .map_err(|error| error.with_known_fields(&["kind"]).within("topology"))?;
     let size = topology.value.size();
-    room.check(backend.network_bytes(size))
-        .map_err(|full| SpecError::new("topology", full.to_string(), "a smaller network"))?;
+    memory
+        .check(backend.network_bytes(size))
+        .map_err(|error| SpecError::new("topology", error.to_string(), "a smaller network"))?;
     let mut fabric = topology
         .value
         .build(&queues)
         .map_err(|error| error.within("topology"))?;
-    layers::apply(&spec.layers, card, &mut fabric)?;
+    layers::apply(&spec.layers, has_nic, &mut fabric)?;
     resolved.topology = KindSpec {
         kind: spec.topology.kind.clone(),
         params: topology.params,
@@ -71,11 +72,12 @@ pub(crate) fn resolve(
     let mut transports = Vec::new();
     for (name, transport) in &mut resolved.transports {
         let path = format!("transports.{name}");
-        let (with_defaults, built) = transports::resolve(transport, own, topology.value.default_policy())
-            .map_err(|error| error.within(&path))?;
-        check_queues_hold(spec, &built, &path)?;
+        let (with_defaults, built) =
+            transports::resolve(transport, custom_algorithms, topology.value.default_policy())
+                .map_err(|error| error.within(&path))?;
+        check_queue_fits_packet(spec, &built, &path)?;
         check_policy(transport, &built)
-            .and_then(|()| check_paths_differ(&fabric, &built, transport))
+            .and_then(|()| check_multipath(&fabric, &built, transport))
             .map_err(|error| error.within(&path))?;
         *transport = with_defaults;
         transports.push(built);
@@ -90,20 +92,20 @@ pub(crate) fn resolve(
         .transpose()?;
     let open = transports
         .iter()
-        .map(|it| backend.open_flow_bytes(it))
+        .map(|transport| backend.open_flow_bytes(transport))
         .min()
         .unwrap_or(0);
-    let fit = |at_once: u64| room.check(at_once.saturating_mul(open));
-    let (flows, programs) = flows(&mut resolved, &fabric, fit)?;
-    check_rates(backend, &flows, &programs)?;
+    let fit = |flows: u64| memory.check(flows.saturating_mul(open));
+    let (flows, generators) = flows(&mut resolved, &fabric, fit)?;
+    check_write_rates(backend, &flows, &generators)?;
     let names: Vec<String> = resolved
         .traffic
         .iter()
         .filter_map(|traffic| traffic.name.clone())
         .collect();
-    let placement = probes::Placement::new(&fabric, &flows, &programs, &names);
+    let context = probes::ProbeContext::new(&fabric, &flows, &generators, &names);
     let subflows = |flow: &Flow| transports[flow.transport as usize].subflows;
-    let (entries, probes) = probes::resolve(&spec.probes, &placement, spec.duration, subflows)?;
+    let (entries, probes) = probes::resolve(&spec.probes, &context, spec.duration, subflows)?;
     resolved.probes = entries;
     let measure = resolved.measure.as_mut().map(|measure| {
         let to = *measure.to.get_or_insert(spec.duration);
@@ -122,7 +124,7 @@ pub(crate) fn resolve(
         fabric,
         transports,
         flows,
-        generators: programs,
+        generators,
         measure,
         probes,
         events,
@@ -167,18 +169,18 @@ fn controller(
 }
 
 /// Packets whose paths change need hosts with several paths to each other. Of very many hosts some are looked at.
-fn check_paths_differ(
+fn check_multipath(
     fabric: &Fabric,
     transport: &TransportConfig,
     spec: &weft_spec::TransportSpec,
 ) -> Result<(), SpecError> {
-    const SOME: usize = 64;
+    const MAX_HOSTS: usize = 64;
     if transport.paths.granularity(0, false) == Granularity::Subflow {
         return Ok(());
     }
     let (first, last) = (
-        fabric.hosts.iter().take(SOME),
-        fabric.hosts.iter().rev().take(SOME),
+        fabric.hosts.iter().take(MAX_HOSTS),
+        fabric.hosts.iter().rev().take(MAX_HOSTS),
     );
     let mut pairs = first.flat_map(|&from| last.clone().map(move |&to| (from, to)));
     if pairs.any(|(from, to)| fabric.routing.path_count(from, to) > 1) {
@@ -226,7 +228,7 @@ fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) ->
 }
 
 /// A queue in bytes must have room for one full packet, or nothing ever passes.
-fn check_queues_hold(spec: &Spec, transport: &TransportConfig, path: &str) -> Result<(), SpecError> {
+fn check_queue_fits_packet(spec: &Spec, transport: &TransportConfig, path: &str) -> Result<(), SpecError> {
     let packet = transport
         .profile
         .wire_size()
@@ -237,7 +239,8 @@ fn check_queues_hold(spec: &Spec, transport: &TransportConfig, path: &str) -> Re
         ("queues.host.limit".to_owned(), host_limit),
     ];
     let of_layers = spec.layers.iter();
-    let of_layers = of_layers.filter_map(|(name, it)| Some((format!("layers.{name}.limit"), it.limit?)));
+    let of_layers =
+        of_layers.filter_map(|(name, layer)| Some((format!("layers.{name}.limit"), layer.limit?)));
     for (field, limit) in of_all.into_iter().chain(of_layers) {
         if matches!(limit, QueueSize::Bytes(bytes) if bytes < packet.into()) {
             let given = format!("{limit} is less than a packet of {path} ({packet}B on the wire)");
@@ -280,15 +283,15 @@ fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
 }
 
 /// Fields of every traffic entry, whatever its kind.
-const OF_TRAFFIC: &[&str] = &["kind", "transport", "name", "classes"];
+const COMMON_FIELDS: &[&str] = &["kind", "transport", "name", "classes"];
 
-/// The flows and programs of all traffic entries, whose fields are replaced by resolved ones. `fit` says whether so many
+/// The flows and generators of all traffic entries, whose fields are replaced by resolved ones. `fit` says whether so many
 /// open flows fit into memory.
 #[allow(clippy::type_complexity)] // two lists
 fn flows(
     spec: &mut Spec,
     fabric: &Fabric,
-    fit: impl Fn(u64) -> Result<(), Full>,
+    fit: impl Fn(u64) -> Result<(), InsufficientMemory>,
 ) -> Result<(Vec<Flow>, Vec<Arc<dyn FlowGenerator>>), SpecError> {
     if spec.traffic.is_empty() {
         return Err(SpecError::new("traffic", "an empty list", "at least one entry"));
@@ -308,34 +311,35 @@ fn flows(
         ports.len() as u32
     };
     let capacities = capacities(fabric);
-    let (mut all, mut programs, mut first_class) = (Vec::new(), Vec::new(), 0);
+    let (mut all, mut generators, mut first_class) = (Vec::new(), Vec::new(), 0);
     for (i, entry) in spec.traffic.iter_mut().enumerate() {
         let path = format!("traffic[{i}]");
         let kind = find(TRAFFIC, "kind", &entry.kind).map_err(|error| error.within(&path))?;
-        let classes =
-            classes::of(entry, &spec.transports, first_class).map_err(|error| error.within(&path))?;
+        let classes = classes::resolve_classes(entry, &spec.transports, first_class)
+            .map_err(|error| error.within(&path))?;
         first_class = classes.rest.class + 1;
-        let loaded =
-            (kind.parse)(&entry.params).map_err(|error| error.with_known_fields(OF_TRAFFIC).within(&path))?;
+        let loaded = (kind.parse)(&entry.params)
+            .map_err(|error| error.with_known_fields(COMMON_FIELDS).within(&path))?;
         let context = PatternContext::new(&hosts, 0, i as u32, spec.seed)
             .with_duration(spec.duration)
             .with_classes(classes)
             .with_distance(&distance)
             .with_capacities(&capacities);
-        fit(loaded.value.min_concurrent_flows())
-            .map_err(|full| SpecError::new(&path, full.to_string(), "fewer flows at a time, or subflows"))?;
+        fit(loaded.value.min_concurrent_flows()).map_err(|error| {
+            SpecError::new(&path, error.to_string(), "fewer flows at a time, or subflows")
+        })?;
         let flows = loaded
             .value
             .flows(&context)
             .map_err(|error| error.within(&path))?;
         check_flows(&flows, fabric, spec.duration).map_err(|error| error.within(&path))?;
-        if let Some(program) = loaded
+        if let Some(generator) = loaded
             .value
             .generator(&context)
             .map_err(|error| error.within(&path))?
         {
-            check_program(program.as_ref(), fabric).map_err(|error| error.within(&path))?;
-            programs.push(program);
+            check_generator(generator.as_ref(), fabric).map_err(|error| error.within(&path))?;
+            generators.push(generator);
         }
         entry.params = loaded.params;
         all.extend(flows);
@@ -348,7 +352,7 @@ fn flows(
             ));
         }
     }
-    Ok((all, programs))
+    Ok((all, generators))
 }
 
 /// Of each host the capacity of its own links into the network.
@@ -361,13 +365,13 @@ fn capacities(fabric: &Fabric) -> Vec<Rate> {
     fabric.hosts.iter().map(of_host).collect()
 }
 
-/// Applications write at a rate only where the level knows of it. A program's flows are alike in this.
-fn check_rates(
+/// Applications write at a rate only where the level knows of it. A generator's flows are alike in this.
+fn check_write_rates(
     backend: &dyn Backend,
     flows: &[Flow],
-    programs: &[Arc<dyn FlowGenerator>],
+    generators: &[Arc<dyn FlowGenerator>],
 ) -> Result<(), SpecError> {
-    let firsts = programs.iter().map(|program| program.flow(0));
+    let firsts = generators.iter().map(|generator| generator.flow(0));
     let mut all = flows.iter().cloned().chain(firsts);
     match all.find(|flow| flow.rate.is_some()) {
         Some(flow) if !backend.supports_write_rates() => {
@@ -384,10 +388,10 @@ fn check_rates(
 }
 
 /// Checks that every possible sender reaches every possible receiver. Of very many pairs only some are checked.
-fn check_program(program: &dyn FlowGenerator, fabric: &Fabric) -> Result<(), SpecError> {
-    const MOST: usize = 1 << 22;
-    let (senders, receivers) = program.hosts();
-    let stride = (senders.len() * receivers.len() / MOST).max(1);
+fn check_generator(generator: &dyn FlowGenerator, fabric: &Fabric) -> Result<(), SpecError> {
+    const MAX_PAIRS: usize = 1 << 22;
+    let (senders, receivers) = generator.hosts();
+    let stride = (senders.len() * receivers.len() / MAX_PAIRS).max(1);
     for (i, &from) in senders.iter().enumerate() {
         for &to in receivers.iter().skip(i % stride).step_by(stride) {
             let [from, to] = [from, to].map(|host| fabric.hosts[host as usize]);

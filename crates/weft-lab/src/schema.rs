@@ -102,15 +102,15 @@ fn described(mut schema: Value, description: &str) -> Value {
     schema
 }
 
-/// One of a registry's kinds. Each becomes a definition, called by its name and `suffix`, with `kind` and `beside` among its
+/// One of a registry's kinds. Each becomes a definition, called by its name and `suffix`, with `kind` and `common` among its
 /// fields.
 fn union<C: ?Sized>(
     generator: &mut SchemaGenerator,
     definitions: &mut Map<String, Value>,
     entries: &[Entry<C>],
     suffix: &str,
-    beside: &Value,
-    required_beside: &[&str],
+    common: &Value,
+    required_common: &[&str],
 ) -> Value {
     let (mut references, mut mapping) = (Vec::new(), Map::new());
     for entry in entries {
@@ -120,11 +120,11 @@ fn union<C: ?Sized>(
             "kind".to_owned(),
             json!({ "description": entry.about, "type": "string", "const": entry.name }),
         )]);
-        for fields in [beside, &schema["properties"]] {
+        for fields in [common, &schema["properties"]] {
             properties.extend(fields.as_object().cloned().unwrap_or_default());
         }
         let mut required = vec![Value::from("kind")];
-        required.extend(required_beside.iter().map(|&name| Value::from(name)));
+        required.extend(required_common.iter().map(|&name| Value::from(name)));
         required.extend(schema["required"].as_array().cloned().unwrap_or_default());
         schema["properties"] = properties.into();
         schema["required"] = required.into();

@@ -9,12 +9,12 @@ use std::thread::available_parallelism;
 use weft_run::Progress;
 
 /// A run that ends sooner than this many seconds is not restarted.
-const LONG: f64 = 1.0;
+const MIN_REMAINING_S: f64 = 1.0;
 
 /// How many threads are worthwhile, of the `busy` ones that have work, for a run that got this far with one.
-pub(crate) fn worthwhile(busy: usize, progress: &Progress) -> usize {
+pub(crate) fn choose_threads(busy: usize, progress: &Progress) -> usize {
     let left = progress.wall_seconds * (1.0 / progress.fraction.max(1e-9) - 1.0);
-    if left < LONG {
+    if left < MIN_REMAINING_S {
         return 1;
     }
     busy.clamp(1, idle_cores())
@@ -46,7 +46,7 @@ mod tests {
             packet_hops: 0,
             wall_seconds,
         };
-        worthwhile(busy, &progress)
+        choose_threads(busy, &progress)
     }
 
     #[test]

@@ -35,13 +35,13 @@ pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
 ];
 
 /// The transport with every default filled in, and what the simulator makes of it. Paths of errors are relative to
-/// the transport. `own` are congestion controls beside the built-in ones, `policy` the topology's default.
+/// the transport. `custom_algorithms` are congestion controls beside the built-in ones, `policy` the topology's default.
 pub(crate) fn resolve(
     spec: &weft_spec::TransportSpec,
-    own: &[Arc<dyn AlgorithmFactory>],
+    custom_algorithms: &[Arc<dyn AlgorithmFactory>],
     policy: &str,
 ) -> Result<(weft_spec::TransportSpec, weft_run::TransportConfig), SpecError> {
-    let (cc, algorithm) = congestion_control(&spec.cc, own)?;
+    let (cc, algorithm) = congestion_control(&spec.cc, custom_algorithms)?;
     if !(1..=MAX_SUBFLOWS).contains(&spec.subflows) {
         return Err(SpecError::new(
             "subflows",
@@ -52,12 +52,12 @@ pub(crate) fn resolve(
     let base = PROFILES
         .iter()
         .find(|named| named.name == spec.profile)
-        .ok_or_else(|| absent("profile", &spec.profile, PROFILES.iter().map(|named| named.name)))?;
+        .ok_or_else(|| unknown_name("profile", &spec.profile, PROFILES.iter().map(|named| named.name)))?;
     let scheduler = spec.scheduler.as_deref().unwrap_or(base.scheduler);
     let named = SCHEDULERS
         .iter()
         .find(|named| named.name == scheduler)
-        .ok_or_else(|| absent("scheduler", scheduler, SCHEDULERS.iter().map(|named| named.name)))?;
+        .ok_or_else(|| unknown_name("scheduler", scheduler, SCHEDULERS.iter().map(|named| named.name)))?;
     let profile = spec
         .tcp
         .apply(&(base.make)())
@@ -101,8 +101,14 @@ fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPoli
 const FORMER_PREFIX: &str = "kernel:";
 
 /// The algorithm, and its name with all parameters.
-fn congestion_control(spec: &Cc, own: &[Arc<dyn AlgorithmFactory>]) -> Result<(Cc, Algorithm), SpecError> {
-    if let Some(factory) = own.iter().find(|factory| factory.name() == spec.name) {
+fn congestion_control(
+    spec: &Cc,
+    custom_algorithms: &[Arc<dyn AlgorithmFactory>],
+) -> Result<(Cc, Algorithm), SpecError> {
+    if let Some(factory) = custom_algorithms
+        .iter()
+        .find(|factory| factory.name() == spec.name)
+    {
         if let Some(parameter) = spec.parameters.keys().next() {
             let path = format!("cc.{parameter}");
             return Err(SpecError::new(
@@ -119,7 +125,7 @@ fn congestion_control(spec: &Cc, own: &[Arc<dyn AlgorithmFactory>]) -> Result<(C
     }
     let spec = resolved.clone();
     let given: Vec<(String, f64)> = spec.parameters.clone().into_iter().collect();
-    let algorithm = build(&spec.name, &given).map_err(|error| cc_error(&error, own))?;
+    let algorithm = build(&spec.name, &given).map_err(|error| cc_error(&error, custom_algorithms))?;
     let named = algorithms().find(|(name, _)| *name == spec.name);
     for parameter in named.map_or(&[][..], |(_, entry)| entry.parameters) {
         resolved
@@ -145,12 +151,16 @@ fn build(name: &str, given: &[(String, f64)]) -> Result<Algorithm, weft_cc::Erro
     }
 }
 
-fn cc_error(error: &weft_cc::Error, own: &[Arc<dyn AlgorithmFactory>]) -> SpecError {
+fn cc_error(error: &weft_cc::Error, custom_algorithms: &[Arc<dyn AlgorithmFactory>]) -> SpecError {
     use weft_cc::Error;
     match error {
         Error::Algorithm { name } => {
             let names = algorithms().map(|(name, _)| name);
-            absent("cc", name, names.chain(own.iter().map(|factory| factory.name())))
+            unknown_name(
+                "cc",
+                name,
+                names.chain(custom_algorithms.iter().map(|factory| factory.name())),
+            )
         }
         Error::Parameter { algorithm, name } => {
             let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == *algorithm);
@@ -175,7 +185,7 @@ fn cc_error(error: &weft_cc::Error, own: &[Arc<dyn AlgorithmFactory>]) -> SpecEr
 }
 
 /// A name that no registry has.
-fn absent<'a>(path: &str, given: &str, names: impl Iterator<Item = &'a str>) -> SpecError {
+fn unknown_name<'a>(path: &str, given: &str, names: impl Iterator<Item = &'a str>) -> SpecError {
     let names: Vec<_> = names.map(|name| format!("{name:?}")).collect();
     SpecError::new(path, format!("{given:?} does not exist"), names.join(", "))
 }

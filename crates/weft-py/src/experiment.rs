@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use weft_lab::{Reading, RunOptions, SpecError};
+use weft_lab::{ReadOptions, RunOptions, SpecError};
 
 use crate::congestion_control::{Raised, factory};
 use crate::error;
@@ -55,11 +55,11 @@ impl Experiment {
             .into_iter()
             .map(|(class, name, echo, overridden)| factory(class, name, &echo, &overridden, &raised))
             .collect::<PyResult<Vec<_>>>()?;
-        let reading = Reading {
+        let reading = ReadOptions {
             overrides: &overrides,
             folder: folder.as_deref(),
             force,
-            own: &own,
+            custom_algorithms: &own,
         };
         let inner = py.detach(|| weft_lab::Experiment::read(text, &reading));
         let inner = inner.map_err(|e| error::spec_error(&e))?;

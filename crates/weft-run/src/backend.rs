@@ -7,27 +7,27 @@ use crate::{Counters, Error, Omissions, Outcome, Plan, RunResult, TransportConfi
 
 /// The code behind a level. `weft-lab` knows backends by this trait and one line of a registry.
 pub trait Backend: Sync {
-    /// Its name in a spec: `level`.
+    /// The name of its level in a spec: `level`.
     fn name(&self) -> &'static str;
     /// One line about it.
     fn about(&self) -> &'static str;
-    /// Do a spec and a seed always give the same tables?
+    /// Returns true if a spec and a seed always give the same tables.
     fn deterministic(&self) -> bool;
-    /// Must a run have the machine to itself?
+    /// Returns true if a run needs the machine to itself.
     fn exclusive(&self) -> bool;
-    /// Does it let controllers give subflows their paths?
+    /// Returns true if controllers can assign paths to subflows.
     fn supports_controllers(&self) -> bool {
         false
     }
-    /// Can applications write at a rate of their own?
+    /// Returns true if applications can write at a rate of their own.
     fn supports_write_rates(&self) -> bool {
         false
     }
-    /// Can a spec choose how rates are shared (`sharing`)?
+    /// Returns true if a spec can choose how rates are shared (`sharing`).
     fn supports_sharing(&self) -> bool {
         false
     }
-    /// Tables and columns that it cannot provide.
+    /// Tables and columns that its level does not provide.
     fn omissions(&self) -> Omissions {
         Omissions::default()
     }
@@ -47,12 +47,12 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// Bytes that a network takes.
+    /// Estimated bytes of memory of an idle network.
     fn network_bytes(&self, size: NetworkSize) -> u64;
-    /// Bytes that an open flow takes.
+    /// Estimated bytes of memory of an open flow.
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64;
-    /// Estimated bytes that a run takes. `available_bytes` is the available memory: the estimate may be rough if the run
-    /// fits easily. Without `streaming`, rows stay in memory until the end.
+    /// Estimated bytes of memory of a run. The estimate may be rough if the run easily
+    /// fits into `available_bytes`. Without `streaming`, rows stay in memory until the end.
     fn estimate_run_bytes(&self, plan: &Plan, streaming: bool, available_bytes: u64) -> u64;
 
     /// Begins a run.
@@ -65,7 +65,7 @@ pub trait Backend: Sync {
 
 /// A run in progress.
 pub trait ActiveRun {
-    /// The unit in which time advances: slices that end at its multiples cost nothing.
+    /// The granularity of slices: slices that end at its multiples cost nothing.
     fn slice_granularity(&self) -> Time;
     /// Continues up to `end`, or as far as it gets in a moment. Returns the time reached. The results do not
     /// depend on where a run is cut.
@@ -75,7 +75,7 @@ pub trait ActiveRun {
     fn run_until(&mut self, end: Time) -> Result<Time, Error>;
     /// The totals so far.
     fn counters(&self) -> Counters;
-    /// How many threads would have work if the run started again with them.
+    /// Number of threads that would have work if the run started again.
     fn useful_threads(&self) -> usize {
         1
     }
@@ -83,11 +83,11 @@ pub trait ActiveRun {
     fn sample_rows(&self) -> usize {
         0
     }
-    /// How many rows [`take_finished`](Self::take_finished) would return, without those of subflows.
+    /// Number of rows that [`take_finished`](Self::take_finished) would return, without those of subflows.
     fn finished_rows(&self) -> usize {
         0
     }
-    /// Returns the records of flows and jobs that have ended, and drops them from memory. Links and queues
+    /// Returns the records of flows and jobs that have finished, and drops them from memory. Links and queues
     /// are not included.
     fn take_finished(&mut self) -> Outcome {
         Outcome::default()
@@ -100,7 +100,7 @@ pub trait ActiveRun {
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
-    /// What the manifest says of this level in addition to what it says of all.
+    /// Further entries of the manifest.
     fn manifest_entries(&self) -> Vec<(String, serde_json::Value)> {
         Vec::new()
     }
@@ -111,11 +111,11 @@ pub trait ActiveRun {
     fn finish(self: Box<Self>) -> Result<RunOutput, Error>;
 }
 
-/// What a run found.
+/// The output of a run.
 pub enum RunOutput {
-    /// Records, of which the laboratory makes tables.
+    /// Records, from which `weft-lab` builds tables.
     Records(Box<Outcome>),
-    /// Tables and manifest, made by a process of its own.
+    /// Tables and manifest that a separate process has built.
     Tables(RunResult),
 }
 

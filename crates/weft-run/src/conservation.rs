@@ -7,12 +7,12 @@ use crate::{Error, LinkRecord, Outcome, SubflowRecord};
 ///
 /// # Errors
 /// [`Error::Internal`] with the first link or subflow that loses or makes packets, and its counts.
-pub(crate) fn check(names: &TableContext, outcome: &Outcome) -> Result<(), Error> {
-    check_links(names, outcome)?;
+pub(crate) fn check(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
+    check_links(context, outcome)?;
     check_flows(outcome)
 }
 
-fn check_links(names: &TableContext, outcome: &Outcome) -> Result<(), Error> {
+fn check_links(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
     for (link, record) in (0..).zip(&outcome.links) {
         let LinkRecord {
             packets,
@@ -21,7 +21,7 @@ fn check_links(names: &TableContext, outcome: &Outcome) -> Result<(), Error> {
             ..
         } = record;
         if *packets != delivered + in_flight {
-            let (from, to) = names.ends(link);
+            let (from, to) = context.ends(link);
             return Err(Error::Internal(format!(
                 "link {from}->{to} accepted {packets} packets, but delivered {delivered} and has {in_flight} in flight"
             )));
@@ -109,8 +109,8 @@ mod tests {
         }
     }
 
-    fn complaint(spoil: impl FnOnce(&mut Outcome)) -> String {
-        let names = TableContext {
+    fn problem(spoil: impl FnOnce(&mut Outcome)) -> String {
+        let context = TableContext {
             nodes: vec!["h0".into(), "s0".into()],
             hosts: vec![0],
             links: vec![weft_fabric::Link {
@@ -132,26 +132,26 @@ mod tests {
         };
         let mut outcome = outcome();
         spoil(&mut outcome);
-        check(&names, &outcome)
+        check(&context, &outcome)
             .err()
             .map(|error| error.to_string())
             .unwrap_or_default()
     }
 
     #[test]
-    fn what_is_kept_passes_and_what_is_lost_is_told() {
-        assert_eq!(complaint(|_| ()), "");
-        let lost = complaint(|outcome| outcome.links[0].delivered = 5);
+    fn what_is_kept_passes_and_what_is_lost_is_reported() {
+        assert_eq!(problem(|_| ()), "");
+        let lost = problem(|outcome| outcome.links[0].delivered = 5);
         assert!(
             lost.ends_with("link h0->s0 accepted 7 packets, but delivered 5 and has 1 in flight"),
             "{lost}"
         );
-        let made = complaint(|outcome| outcome.flows[0].subflows[0].packets_received = 7);
+        let made = problem(|outcome| outcome.flows[0].subflows[0].packets_received = 7);
         assert!(
             made.contains("subflow 0 of flow 0 sent 10 packets, but 7 were received, 3 dropped and 1"),
             "{made}"
         );
-        let dropped = complaint(|outcome| outcome.links[0].drops = 2);
+        let dropped = problem(|outcome| outcome.links[0].drops = 2);
         assert!(
             dropped.contains("links dropped 2 packets, but 3 were counted"),
             "{dropped}"

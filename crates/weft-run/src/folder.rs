@@ -17,7 +17,7 @@ use crate::Error;
 /// A folder being written.
 pub struct Folder {
     dir: PathBuf,
-    beside: TempDir,
+    staging: TempDir,
     /// Held while anybody writes there; the kernel lets go of it when the process dies, whatever the reason.
     _lock: File,
     tables: Vec<(&'static str, ArrowWriter<File>)>,
@@ -43,11 +43,11 @@ impl Folder {
         check_free(&absolute).map_err(failed)?;
         let written = |error: io::Error| failed(format!("cannot be written: {error}"));
         fs::create_dir_all(parent).map_err(written)?;
-        sweep(parent);
-        let (beside, lock) = beside(parent).map_err(written)?;
+        remove_abandoned(parent);
+        let (staging, lock) = create_staging_dir(parent).map_err(written)?;
         Ok(Self {
             dir: absolute,
-            beside,
+            staging,
             _lock: lock,
             tables: Vec::new(),
         })
@@ -79,14 +79,14 @@ impl Folder {
     fn try_append(&mut self, tables: &[(&'static str, RecordBatch)]) -> io::Result<()> {
         for (name, rows) in tables {
             let known = self.tables.iter().position(|(table, _)| table == name);
-            let place = known.unwrap_or(self.tables.len());
+            let index = known.unwrap_or(self.tables.len());
             if known.is_none() {
-                let file = File::create_new(self.beside.path().join(format!("{name}.parquet")))?;
+                let file = File::create_new(self.staging.path().join(format!("{name}.parquet")))?;
                 let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
                 let writer = ArrowWriter::try_new(file, rows.schema(), Some(properties.build()))?;
                 self.tables.push((name, writer));
             }
-            let (_, writer) = &mut self.tables[place];
+            let (_, writer) = &mut self.tables[index];
             if rows.num_rows() > 0 {
                 writer.write(rows)?;
                 writer.flush()?; // nothing waits in memory for more rows
@@ -101,13 +101,13 @@ impl Folder {
         }
         let mut manifest = serde_json::to_string_pretty(manifest)?;
         manifest.push('\n');
-        fs::write(self.beside.path().join("manifest.json"), manifest)?;
+        fs::write(self.staging.path().join("manifest.json"), manifest)?;
         // Only an empty folder gives way; if one with files appeared meanwhile, this fails and nothing is lost.
         if self.dir.is_dir() {
             fs::remove_dir(&self.dir)?;
         }
-        fs::rename(self.beside.path(), &self.dir)?;
-        self.beside.disable_cleanup(true); // under its old name there is nothing left to clean up
+        fs::rename(self.staging.path(), &self.dir)?;
+        self.staging.disable_cleanup(true); // under its old name there is nothing left to clean up
         Ok(())
     }
 }
@@ -116,7 +116,7 @@ impl Folder {
 const PREFIX: &str = ".weft-";
 
 /// A new locked folder in `parent`.
-fn beside(parent: &Path) -> io::Result<(TempDir, File)> {
+fn create_staging_dir(parent: &Path) -> io::Result<(TempDir, File)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);
     #[cfg(unix)]
@@ -134,7 +134,7 @@ fn beside(parent: &Path) -> io::Result<(TempDir, File)> {
 }
 
 /// Removes what runs that were killed have left in `parent`: folders being written that nobody writes to.
-fn sweep(parent: &Path) {
+fn remove_abandoned(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());

@@ -8,27 +8,27 @@ use crate::{Omissions, Outcome, Unfinished};
 /// How many rows each table has.
 pub type Rows = serde_json::Map<String, Value>;
 
-/// How a run ended.
+/// The inputs of the manifest that are known once a run has ended.
 pub struct RunSummary {
     /// Lines for a reader of the manifest.
     pub warnings: Vec<String>,
-    /// What the end cut off.
+    /// Counts of unfinished flows and jobs.
     pub unfinished: Unfinished,
-    /// What was found.
+    /// The records of the run.
     pub outcome: Outcome,
     /// When the flow that ended the experiment was complete.
     pub stopped: Option<Time>,
-    /// What the run took.
+    /// Wall-clock seconds that the run took.
     pub wall_seconds: f64,
-    /// What the level knows nothing of; of the table "counters", counters.
+    /// Tables and columns that the level does not provide; those of the table "counters" are counters of the manifest.
     pub omissions: Omissions,
-    /// What else the level says.
-    pub facts: Vec<(String, Value)>,
+    /// Entries that the level adds to the manifest.
+    pub manifest_entries: Vec<(String, Value)>,
 }
 
 /// `spec` is the full resolved spec: read again, it makes the same run. The trace hash is a
 /// string of hexadecimal digits, because JSON's numbers lose digits in many readers.
-pub fn manifest(spec: &Spec, json: &Value, threads: usize, ended: &RunSummary, rows: &Rows) -> Value {
+pub fn manifest(spec: &Spec, json: &Value, threads: usize, summary: &RunSummary, rows: &Rows) -> Value {
     let RunSummary {
         outcome,
         stopped,
@@ -36,8 +36,8 @@ pub fn manifest(spec: &Spec, json: &Value, threads: usize, ended: &RunSummary, r
         unfinished,
         wall_seconds,
         omissions,
-        facts,
-    } = ended;
+        manifest_entries,
+    } = summary;
     let counters = &outcome.counters;
     let (from, to) = outcome.measurement_window();
     let mut manifest = json!({
@@ -69,7 +69,7 @@ pub fn manifest(spec: &Spec, json: &Value, threads: usize, ended: &RunSummary, r
         counters.retain(|name, _| !omissions.omits_column("counters", name));
     }
     if let Some(manifest) = manifest.as_object_mut() {
-        manifest.extend(facts.iter().cloned());
+        manifest.extend(manifest_entries.iter().cloned());
     }
     manifest
 }

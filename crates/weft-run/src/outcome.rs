@@ -304,17 +304,21 @@ pub struct Outcome {
 impl Outcome {
     /// The part of the run that is measured.
     pub fn measurement_window(&self) -> (Time, Time) {
-        let window = |it: &MeasuredWindow| (it.from, it.to);
+        let window = |measured: &MeasuredWindow| (measured.from, measured.to);
         self.measured.as_ref().map_or((Time(0), self.end), window)
     }
 
     /// Records of links in it.
     pub fn measured_links(&self) -> &[LinkRecord] {
-        self.measured.as_ref().map_or(&self.links, |it| &it.links)
+        self.measured
+            .as_ref()
+            .map_or(&self.links, |measured| &measured.links)
     }
 
     /// Records of probed queues in it.
     pub fn measured_queues(&self) -> &[QueueRecord] {
-        self.measured.as_ref().map_or(&self.queues, |it| &it.queues)
+        self.measured
+            .as_ref()
+            .map_or(&self.queues, |measured| &measured.queues)
     }
 }

@@ -142,16 +142,16 @@ pub fn detection_times(events: &[LinkEvent]) -> Vec<Option<Time>> {
         })
         .collect();
     notices.sort();
-    let mut learned = vec![None; events.len()];
+    let mut detected = vec![None; events.len()];
     let mut newest: HashMap<u32, usize> = HashMap::new();
     for (time, Reverse(nth), i) in notices {
         let known = newest.entry(events[i].link).or_insert(nth);
         if nth >= *known {
             *known = nth;
-            learned[i] = Some(time);
+            detected[i] = Some(time);
         }
     }
-    learned
+    detected
 }
 
 /// What can happen to a link.
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_outdated_is_not_learned() {
+    fn what_is_outdated_is_not_detected() {
         let (down, up) = (LinkChange::Down, LinkChange::Up);
         for (events, expected) in [
             (vec![(2, down, 10), (5, up, 0)], vec![None, Some(5)]),
@@ -204,7 +204,7 @@ mod tests {
             let expected: Vec<_> = expected
                 .into_iter()
                 .chain([Some(31)])
-                .map(|it| it.map(Time))
+                .map(|time| time.map(Time))
                 .collect();
             assert_eq!(detection_times(&all), expected, "{events:?}");
         }

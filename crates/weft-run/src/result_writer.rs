@@ -9,74 +9,75 @@ use crate::manifest::Rows;
 use crate::tables::{TableBuilder, TableContext, Tables};
 use crate::{Error, Outcome, Plan, conservation};
 
-/// What a run's tables are about, and where they go.
+/// Builds the tables of one run and writes them.
 pub struct ResultWriter {
-    names: TableContext,
-    /// Flows of the spec.
+    context: TableContext,
+    /// Static flows: those of the spec.
     flows: Vec<Flow>,
-    programs: Vec<Arc<dyn FlowGenerator>>,
-    /// The folder to which rows go as soon as they are over.
+    generators: Vec<Arc<dyn FlowGenerator>>,
+    /// The folder to which rows are written during the run.
     pub folder: Option<Folder>,
-    /// Rows of each table so far.
-    pub rows: Rows,
-    /// Which classes have a flow so far.
-    pub caught: Vec<bool>,
+    /// Number of rows of each table so far.
+    pub row_counts: Rows,
+    /// True for each class that has a flow so far.
+    pub classes_seen: Vec<bool>,
 }
 
 impl ResultWriter {
-    /// Of a run that follows this plan; its tables go to `folder` if there is one.
-    pub fn new(plan: &Plan, names: TableContext, folder: Option<Folder>) -> Self {
+    /// Creates a writer for a run of this plan. Tables are written to `folder` if there is one.
+    pub fn new(plan: &Plan, context: TableContext, folder: Option<Folder>) -> Self {
         Self {
-            caught: vec![false; names.classes.len()],
-            names,
+            classes_seen: vec![false; context.classes.len()],
+            context,
             flows: plan.flows.clone(),
-            programs: plan.generators.clone(),
+            generators: plan.generators.clone(),
             folder,
-            rows: Rows::new(),
+            row_counts: Rows::new(),
         }
     }
 
-    /// Writes what is over to the folder.
+    /// Writes the rows of flows and jobs that have finished to the folder.
     ///
     /// # Errors
-    /// [`Error::Output`], and [`Error::Internal`] if conservation does not hold.
-    pub fn part(&mut self, outcome: &Outcome) -> Result<(), Error> {
+    /// [`Error::Output`] if the folder cannot be written, and [`Error::Internal`] if conservation does not hold.
+    pub fn write_finished(&mut self, outcome: &Outcome) -> Result<(), Error> {
         conservation::check_flows(outcome)?;
-        let part = TableBuilder::new(&self.names, &self.flows, &self.programs, outcome)?;
-        let classes: Vec<u32> = part.flows.iter().map(|flow| flow.class).collect();
-        let tables = part.tables()?;
-        self.note(&tables, classes)
+        let builder = TableBuilder::new(&self.context, &self.flows, &self.generators, outcome)?;
+        let classes: Vec<u32> = builder.flows.iter().map(|flow| flow.class).collect();
+        let tables = builder.time_tables()?;
+        self.append(&tables, classes)
     }
 
-    /// Makes the tables of the rest, and writes them to the folder if there is one.
+    /// Builds the tables of all remaining rows, and writes them to the folder if there is one.
     ///
     /// # Errors
-    /// As for [`part`](Self::part).
-    pub fn rest(&mut self, outcome: &Outcome) -> Result<Tables, Error> {
-        conservation::check(&self.names, outcome)?;
-        self.unchecked(outcome)
+    /// As for [`write_finished`](Self::write_finished).
+    pub fn finish(&mut self, outcome: &Outcome) -> Result<Tables, Error> {
+        conservation::check(&self.context, outcome)?;
+        self.finish_unchecked(outcome)
     }
 
-    /// The same where counters are read one after the other while packets move, so that conservation cannot hold.
+    /// As [`finish`](Self::finish), without the check of conservation: for counters that are read one after the other while
+    /// packets move.
     ///
     /// # Errors
     /// [`Error::Internal`] if the outcome does not fit the plan, [`Error::Output`].
-    pub fn unchecked(&mut self, outcome: &Outcome) -> Result<Tables, Error> {
-        let part = TableBuilder::new(&self.names, &self.flows, &self.programs, outcome)?;
-        let classes: Vec<u32> = part.flows.iter().map(|flow| flow.class).collect();
-        let tables = part.all()?;
-        self.note(&tables, classes)?;
+    pub fn finish_unchecked(&mut self, outcome: &Outcome) -> Result<Tables, Error> {
+        let builder = TableBuilder::new(&self.context, &self.flows, &self.generators, outcome)?;
+        let classes: Vec<u32> = builder.flows.iter().map(|flow| flow.class).collect();
+        let tables = builder.all_tables()?;
+        self.append(&tables, classes)?;
         Ok(tables)
     }
 
-    fn note(&mut self, tables: &Tables, classes: Vec<u32>) -> Result<(), Error> {
+    fn append(&mut self, tables: &Tables, classes: Vec<u32>) -> Result<(), Error> {
         for class in classes {
-            self.caught[class as usize] = true;
+            self.classes_seen[class as usize] = true;
         }
         for (name, table) in tables {
-            let before = self.rows.get(*name).and_then(serde_json::Value::as_u64);
+            let before = self.row_counts.get(*name).and_then(serde_json::Value::as_u64);
             let rows = before.unwrap_or(0) + table.num_rows() as u64;
-            self.rows.insert((*name).to_owned(), rows.into());
+            self.row_counts.insert((*name).to_owned(), rows.into());
         }
         self.folder
             .as_mut()

@@ -42,40 +42,40 @@ pub struct Omissions {
 }
 
 impl Omissions {
-    /// Is this table left out?
+    /// Returns true if this table is left out.
     pub fn omits_table(self, name: &str) -> bool {
         self.tables.contains(&name)
     }
 
-    /// Is this column left out?
-    pub fn omits_column(self, table: &str, name: &str) -> bool {
-        let mut of_table = self.columns.iter().filter(|(of, _)| *of == table);
-        of_table.any(|(_, columns)| columns.contains(&name))
+    /// Returns true if this column is left out.
+    pub fn omits_column(self, table: &str, column: &str) -> bool {
+        let mut columns = self.columns.iter().filter(|(name, _)| *name == table);
+        columns.any(|(_, names)| names.contains(&column))
     }
 }
 
-/// What the indices in an outcome mean.
+/// What table builders need besides the outcome: names of indices, and omissions.
 pub struct TableContext {
-    /// Of nodes.
+    /// Names of nodes.
     pub nodes: Vec<String>,
     /// Node of each host.
     pub hosts: Vec<u32>,
-    /// The links themselves.
+    /// The links of the fabric.
     pub links: Vec<Link>,
-    /// Of transports.
+    /// Names of transports.
     pub transports: Vec<String>,
-    /// Where each transport's flow completion times begin.
+    /// Start of the flow completion times of each transport.
     pub fct_from: Vec<FctFrom>,
-    /// Of traffic entries.
+    /// Names of traffic entries.
     pub traffic: Vec<String>,
-    /// Of classes.
+    /// Names of classes.
     pub classes: Vec<String>,
-    /// What is left out.
+    /// Tables and columns that the level does not provide.
     pub omissions: Omissions,
 }
 
 impl TableContext {
-    /// Of a plan.
+    /// Creates the context of a plan.
     pub fn new(plan: &Plan, classes: &[String], omissions: Omissions) -> Self {
         let Plan {
             spec,
@@ -114,18 +114,18 @@ impl TableContext {
     }
 }
 
-/// Flows, jobs and samples of a run, or of a part of one, and what they are about.
+/// Builds tables from an outcome: that of a whole run, or the rows finished so far.
 pub(crate) struct TableBuilder<'a> {
-    pub names: &'a TableContext,
+    pub context: &'a TableContext,
     /// Flows in the order of their records.
     pub flows: Vec<Flow>,
-    /// Flows of the spec; those of programs have higher indices.
-    pub statics: u32,
-    pub programs: &'a [Arc<dyn FlowGenerator>],
+    /// Flows of the spec; those of generators have higher indices.
+    pub static_flows: u32,
+    pub generators: &'a [Arc<dyn FlowGenerator>],
     pub outcome: &'a Outcome,
 }
 
-/// What the end of a run cut off.
+/// Numbers of flows and jobs that the end of a run cut off.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unfinished {
     /// Flows that were to end.
@@ -135,14 +135,14 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// By the tables of what was there at the end.
-    pub fn of(tables: &Tables) -> Self {
+    /// Counts the unfinished rows of a run's last tables.
+    pub fn from_tables(tables: &Tables) -> Self {
         let column = |table: &str, column: &str| {
             let (_, table) = tables.iter().find(|(name, _)| *name == table)?;
             table.column_by_name(column)
         };
         Self {
-            flows: column("flows", "unfinished_s").map_or(0, |it| it.len() - it.null_count()),
+            flows: column("flows", "unfinished_s").map_or(0, |cells| cells.len() - cells.null_count()),
             jobs: column("jobs", "end_s").map_or(0, Array::null_count),
         }
     }
@@ -154,67 +154,71 @@ pub type Tables = Vec<(&'static str, RecordBatch)>;
 impl<'a> TableBuilder<'a> {
     /// `flows` are those of the spec.
     pub fn new(
-        names: &'a TableContext,
+        context: &'a TableContext,
         flows: &[Flow],
-        programs: &'a [Arc<dyn FlowGenerator>],
+        generators: &'a [Arc<dyn FlowGenerator>],
         outcome: &'a Outcome,
     ) -> Result<Self, Error> {
         let mut opened = outcome.opened.iter();
         let records = outcome.flows.iter();
-        let of = records.filter_map(|record| flows.get(record.flow as usize).or_else(|| opened.next()));
-        let of: Vec<Flow> = of.cloned().collect();
-        if of.len() != outcome.flows.len() {
-            let (flows, records) = (of.len(), outcome.flows.len());
+        let matched_flows =
+            records.filter_map(|record| flows.get(record.flow as usize).or_else(|| opened.next()));
+        let matched_flows: Vec<Flow> = matched_flows.cloned().collect();
+        if matched_flows.len() != outcome.flows.len() {
+            let (flows, records) = (matched_flows.len(), outcome.flows.len());
             return Err(Error::Internal(format!("{flows} flows have {records} records")));
         }
         Ok(Self {
-            names,
-            flows: of,
-            statics: flows.len() as u32,
-            programs,
+            context,
+            flows: matched_flows,
+            static_flows: flows.len() as u32,
+            generators,
             outcome,
         })
     }
 
     /// The tables that grow with time.
-    pub fn tables(&self) -> Result<Tables, Error> {
+    pub fn time_tables(&self) -> Result<Tables, Error> {
         let Self {
-            names,
+            context,
             flows,
-            statics,
-            programs,
+            static_flows,
+            generators,
             outcome,
         } = self;
         let tables = [
-            ("flows", flows::flows(names, flows, *statics, programs, outcome)?),
-            ("subflows", flows::subflows(names, outcome)?),
-            ("traces", traces::traces(names, outcome)?),
-            ("jobs", jobs::jobs(names, programs, outcome)?),
-            ("suppressions", jobs::suppressions(names, outcome)?),
-            ("latencies", latencies::latencies(names, outcome)?),
-            ("packets", packets::packets(names, outcome)?),
+            (
+                "flows",
+                flows::flows(context, flows, *static_flows, generators, outcome)?,
+            ),
+            ("subflows", flows::subflows(context, outcome)?),
+            ("traces", traces::traces(context, outcome)?),
+            ("jobs", jobs::jobs(context, generators, outcome)?),
+            ("suppressions", jobs::suppressions(context, outcome)?),
+            ("latencies", latencies::latencies(context, outcome)?),
+            ("packets", packets::packets(context, outcome)?),
         ];
-        let told = tables
+        let kept = tables
             .into_iter()
-            .filter(|(name, _)| !names.omissions.omits_table(name));
-        Ok(told.collect())
+            .filter(|(name, _)| !context.omissions.omits_table(name));
+        Ok(kept.collect())
     }
 
     /// All tables, with those of queues and links as they are at the end.
-    pub fn all(&self) -> Result<Tables, Error> {
-        let (links, records) = (self.names.links.len(), self.outcome.links.len());
+    pub fn all_tables(&self) -> Result<Tables, Error> {
+        let (links, records) = (self.context.links.len(), self.outcome.links.len());
         if links != records {
             return Err(Error::Internal(format!("{links} links have {records} records")));
         }
-        let mut tables = self.tables()?;
+        let mut tables = self.time_tables()?;
         let ends = [
-            ("queues", links::queues(self.names, self.outcome)?),
-            ("links", links::links(self.names, self.outcome)?),
+            ("queues", links::queues(self.context, self.outcome)?),
+            ("links", links::links(self.context, self.outcome)?),
         ];
-        let told = ends
+        let kept = ends
             .into_iter()
-            .filter(|(name, _)| !self.names.omissions.omits_table(name));
-        tables.splice(2..2, told);
+            .filter(|(name, _)| !self.context.omissions.omits_table(name));
+        tables.splice(2..2, kept);
         Ok(tables)
     }
 }

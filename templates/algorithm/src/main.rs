@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use scalable::Scalable;
 use weft_cc::AlgorithmFactory;
-use weft_lab::{Experiment, Reading, RunOptions};
+use weft_lab::{Experiment, ReadOptions, RunOptions};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,13 +31,13 @@ fn main() -> ExitCode {
 fn run(spec: &Path, folder: &Path, overrides: &[String]) -> Result<(), Box<dyn Error>> {
     let text = std::fs::read_to_string(spec).map_err(|error| format!("{}: {error}", spec.display()))?;
     let own: [Arc<dyn AlgorithmFactory>; 1] = [Arc::new(Scalable::default())];
-    let reading = Reading {
+    let options = ReadOptions {
         overrides,
-        own: &own,
+        custom_algorithms: &own,
         folder: spec.parent(),
-        ..Reading::default()
+        ..ReadOptions::default()
     };
-    let experiment = Experiment::read(&text, &reading)?;
+    let experiment = Experiment::read(&text, &options)?;
     let written = experiment.run_into(folder, RunOptions::default(), |_| ControlFlow::Continue(()))?;
     written.keep()?;
     println!("The tables are in {}.", folder.display());

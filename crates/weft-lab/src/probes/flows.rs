@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use weft_run::Probe;
 use weft_spec::{SpecError, Time};
 
-use super::choice::{Chosen, Indices, choose};
-use super::{Placement, Probing};
+use super::flow_selection::{Indices, Selection, select_flows};
+use super::{ProbeContext, ProbeKind};
 
 /// Windows of flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,39 +37,39 @@ pub(super) struct LatencyProbe {
     flows: Option<Indices>,
 }
 
-impl Probing for FlowProbe {
-    fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError> {
+impl ProbeKind for FlowProbe {
+    fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
         let every = self.every;
         let probe = |chosen| match chosen {
-            Chosen::Flow(flow) => Probe::Flow {
+            Selection::Flow(flow) => Probe::Flow {
                 flow,
                 interval: every,
             },
-            Chosen::Program(program) => Probe::Generator {
-                generator: program,
+            Selection::Generator(generator) => Probe::Generator {
+                generator: generator,
                 interval: every,
             },
         };
-        let chosen = choose(self.traffic.as_deref(), self.flows.as_ref(), at)?;
+        let chosen = select_flows(self.traffic.as_deref(), self.flows.as_ref(), context)?;
         Ok(chosen.into_iter().map(probe).collect())
     }
 
-    fn every(&self) -> Option<Time> {
+    fn interval(&self) -> Option<Time> {
         self.every
     }
 }
 
-impl Probing for LatencyProbe {
-    fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError> {
+impl ProbeKind for LatencyProbe {
+    fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
         let probe = |chosen| match chosen {
-            Chosen::Flow(flow) => Probe::Latency { flow },
-            Chosen::Program(program) => Probe::GeneratorLatency { generator: program },
+            Selection::Flow(flow) => Probe::Latency { flow },
+            Selection::Generator(generator) => Probe::GeneratorLatency { generator: generator },
         };
-        let chosen = choose(self.traffic.as_deref(), self.flows.as_ref(), at)?;
+        let chosen = select_flows(self.traffic.as_deref(), self.flows.as_ref(), context)?;
         Ok(chosen.into_iter().map(probe).collect())
     }
 
-    fn every(&self) -> Option<Time> {
+    fn interval(&self) -> Option<Time> {
         None
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weft_run::Probe;
 use weft_spec::{SpecError, Time};
 
-use super::{Placement, Probing, links_at};
+use super::{ProbeContext, ProbeKind, links_named};
 
 /// Packets of links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,8 +19,8 @@ pub(super) struct PacketProbe {
     at: Vec<String>,
 }
 
-impl Probing for PacketProbe {
-    fn place(&self, at: &Placement<'_>) -> Result<Vec<Probe>, SpecError> {
+impl ProbeKind for PacketProbe {
+    fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
         if self.at.is_empty() {
             return Err(SpecError::new(
                 "at",
@@ -29,20 +29,21 @@ impl Probing for PacketProbe {
             ));
         }
         let mut links = BTreeSet::new();
-        for (i, place) in self.at.iter().enumerate() {
-            if let Some(node) = at.fabric.nodes.iter().position(|node| node.name == *place) {
+        for (i, name) in self.at.iter().enumerate() {
+            if let Some(node) = context.fabric.nodes.iter().position(|node| node.name == *name) {
                 let ends_here = |from: u32, to: u32| from as usize == node || to as usize == node;
-                let own = at.fabric.links.iter().zip(0..);
+                let links_here = context.fabric.links.iter().zip(0..);
                 links.extend(
-                    own.filter(|(link, _)| ends_here(link.from, link.to))
+                    links_here
+                        .filter(|(link, _)| ends_here(link.from, link.to))
                         .map(|(_, i)| i),
                 );
-            } else if place.contains("->") || at.fabric.links.iter().any(|link| link.layer == place) {
-                let found = links_at(place, at).map_err(|error| error.within(&format!("at[{i}]")))?;
+            } else if name.contains("->") || context.fabric.links.iter().any(|link| link.layer == name) {
+                let found = links_named(name, context).map_err(|error| error.within(&format!("at[{i}]")))?;
                 links.extend(found);
             } else {
-                let given = format!("{place:?} is no node and no layer");
-                let nodes = &at.fabric.nodes;
+                let given = format!("{name:?} is no node and no layer");
+                let nodes = &context.fabric.nodes;
                 let (first, last) = (&nodes[0].name, &nodes[nodes.len() - 1].name);
                 let allowed = format!("a node, from {first:?} to {last:?}, a layer, or a link \"FROM->TO\"");
                 return Err(SpecError::new(format!("at[{i}]"), given, allowed));
@@ -51,7 +52,7 @@ impl Probing for PacketProbe {
         Ok(links.into_iter().map(|link| Probe::Packets { link }).collect())
     }
 
-    fn every(&self) -> Option<Time> {
+    fn interval(&self) -> Option<Time> {
         None
     }
 }

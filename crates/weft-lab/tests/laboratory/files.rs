@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use weft_lab::{Experiment, Reading};
+use weft_lab::{Experiment, ReadOptions};
 
 use crate::experiment::{counts, run_on, table};
 
@@ -30,9 +30,9 @@ fn relative_files_start_at_the_folder_of_the_spec() {
     )
     .unwrap();
     fs::write(folder.path().join("sizes.cdf"), "# size in bytes\n100 0\n200 1\n").unwrap();
-    let reading = Reading {
+    let reading = ReadOptions {
         folder: Some(folder.path()),
-        ..Reading::default()
+        ..ReadOptions::default()
     };
     let experiment = Experiment::read(SPEC, &reading).unwrap();
     // What it resolves to finds them from anywhere.

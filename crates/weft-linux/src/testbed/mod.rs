@@ -53,14 +53,14 @@ use tap::Tap;
 /// # Errors
 /// [`Error::Unsupported`]: this level cannot give what the spec asks. [`Error::MissingRequirement`]: this machine cannot give this level.
 pub fn run(experiment: &Experiment, stop: &AtomicBool, tell: impl FnMut(f64)) -> Result<RunResult, Error> {
-    let (plan, desk) = experiment.plan()?;
+    let (plan, builder) = experiment.plan_external()?;
     check::check(&plan).map_err(refused)?;
     requirements::check().map_err(Error::MissingRequirement)?;
     let _alone = lock::alone(stop).map_err(Error::MissingRequirement)?;
     let began = Instant::now();
     let bench = Bench::set_up(&plan)?;
     let (outcome, facts) = bench.run(&plan, stop, tell)?;
-    desk.hand_in(outcome, began.elapsed(), facts)
+    builder.build(outcome, began.elapsed(), facts)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]

@@ -12,10 +12,10 @@ use super::columns::Columns;
 use crate::{Error, FlowRecord, Outcome, SubflowRecord};
 
 pub(super) fn flows(
-    names: &TableContext,
+    context: &TableContext,
     flows: &[Flow],
-    statics: u32,
-    programs: &[Arc<dyn FlowGenerator>],
+    static_flows: u32,
+    generators: &[Arc<dyn FlowGenerator>],
     outcome: &Outcome,
 ) -> Result<RecordBatch, Error> {
     let records = &outcome.flows;
@@ -26,22 +26,22 @@ pub(super) fn flows(
             .map(move |record| record.subflows.iter().map(of).sum::<u64>())
     };
     let suppressed = suppressed(outcome);
-    Columns::new("flows", names.omissions, flows.len())
+    Columns::new("flows", context.omissions, flows.len())
         .index("flow", records.iter().map(|record| record.flow))
         .text(
             "traffic",
             flows
                 .iter()
-                .map(|flow| names.traffic[flow.traffic as usize].as_str()),
+                .map(|flow| context.traffic[flow.traffic as usize].as_str()),
         )
         .text(
             "transport",
             flows
                 .iter()
-                .map(|flow| names.transports[flow.transport as usize].as_str()),
+                .map(|flow| context.transports[flow.transport as usize].as_str()),
         )
-        .text("from", flows.iter().map(|flow| names.host(flow.from)))
-        .text("to", flows.iter().map(|flow| names.host(flow.to)))
+        .text("from", flows.iter().map(|flow| context.host(flow.from)))
+        .text("to", flows.iter().map(|flow| context.host(flow.to)))
         .index("round", flows.iter().map(|flow| flow.round))
         .count_or_null(
             "size_bytes",
@@ -59,7 +59,7 @@ pub(super) fn flows(
         )
         .number_or_null(
             "fct_s",
-            both().map(|(flow, record)| completion_time(names, flow, record)),
+            both().map(|(flow, record)| completion_time(context, flow, record)),
         )
         .count(
             "delivered_bytes",
@@ -86,11 +86,13 @@ pub(super) fn flows(
             "class",
             flows
                 .iter()
-                .map(|flow| names.classes[flow.class as usize].as_str()),
+                .map(|flow| context.classes[flow.class as usize].as_str()),
         )
         .index_or_null(
             "job",
-            records.iter().map(|record| job(programs, statics, record.flow)),
+            records
+                .iter()
+                .map(|record| job(generators, static_flows, record.flow)),
         )
         .number(
             "suppressed_s",
@@ -108,16 +110,16 @@ pub(super) fn flows(
         )
         .number_or_null(
             "unfinished_s",
-            both().map(|(flow, record)| unfinished(names, flow, record, outcome.end)),
+            both().map(|(flow, record)| unfinished(context, flow, record, outcome.end)),
         )
         .finish()
 }
 
-/// The job that a flow is a part of; the setup's own `statics` flows come before those of programs.
-fn job(programs: &[Arc<dyn FlowGenerator>], statics: u32, flow: u32) -> Option<u32> {
-    let beyond = flow.checked_sub(statics)?;
-    let many = programs.len() as u32;
-    programs.get((beyond % many) as usize)?.job_of(beyond / many)
+/// The job that a flow is a part of; the setup's own `static_flows` flows come before those of generators.
+fn job(generators: &[Arc<dyn FlowGenerator>], static_flows: u32, flow: u32) -> Option<u32> {
+    let beyond = flow.checked_sub(static_flows)?;
+    let many = generators.len() as u32;
+    generators.get((beyond % many) as usize)?.job_of(beyond / many)
 }
 
 /// Picoseconds of suppression by flow, to the run's end where it lasts.
@@ -131,27 +133,27 @@ fn suppressed(outcome: &Outcome) -> HashMap<u32, u64> {
 }
 
 /// Where a flow's completion time begins.
-fn counted_from(names: &TableContext, flow: &Flow, record: &FlowRecord) -> Option<Time> {
-    match names.fct_from[flow.transport as usize] {
+fn fct_start(context: &TableContext, flow: &Flow, record: &FlowRecord) -> Option<Time> {
+    match context.fct_from[flow.transport as usize] {
         FctFrom::Open => Some(flow.start),
         FctFrom::Established => record.established,
     }
 }
 
 /// Seconds from where the profile starts counting until the receiver has the last byte.
-fn completion_time(names: &TableContext, flow: &Flow, record: &FlowRecord) -> Option<f64> {
-    let from = counted_from(names, flow, record)?;
+fn completion_time(context: &TableContext, flow: &Flow, record: &FlowRecord) -> Option<f64> {
+    let from = fct_start(context, flow, record)?;
     // Differences of exact times, not of rounded seconds.
     Some(Time(record.finish?.0.checked_sub(from.0)?).seconds())
 }
 
 /// Seconds that a flow has taken until `end` which was to be complete and is not; 0 where its counting has not begun.
-fn unfinished(names: &TableContext, flow: &Flow, record: &FlowRecord, end: Time) -> Option<f64> {
+fn unfinished(context: &TableContext, flow: &Flow, record: &FlowRecord, end: Time) -> Option<f64> {
     let was_to_end = flow.size.is_some() || flow.stop.is_some_and(|stop| stop < end);
     if record.finish.is_some() || !was_to_end || flow.start >= end {
         return None;
     }
-    let from = counted_from(names, flow, record).unwrap_or(end);
+    let from = fct_start(context, flow, record).unwrap_or(end);
     Some(Time(end.0 - from.0).seconds())
 }
 
@@ -166,7 +168,7 @@ fn goodput(flow: &Flow, record: &FlowRecord, (from, to): (Time, Time)) -> Option
     Some(8.0 * record.measured_bytes as f64 / Time(time).seconds())
 }
 
-pub(super) fn subflows(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn subflows(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows: Vec<(u32, u32, &SubflowRecord)> = outcome
         .flows
         .iter()
@@ -177,7 +179,7 @@ pub(super) fn subflows(names: &TableContext, outcome: &Outcome) -> Result<Record
         })
         .collect();
     let each = |of: fn(&SubflowRecord) -> u64| rows.iter().map(move |(.., subflow)| of(subflow));
-    Columns::new("subflows", names.omissions, rows.len())
+    Columns::new("subflows", context.omissions, rows.len())
         .index("flow", rows.iter().map(|(flow, ..)| *flow))
         .index("subflow", rows.iter().map(|(_, i, _)| *i))
         .number_or_null(

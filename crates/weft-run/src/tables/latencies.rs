@@ -7,10 +7,10 @@ use super::TableContext;
 use super::columns::Columns;
 use crate::{Error, LatencyRecord, Outcome};
 
-pub(super) fn latencies(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn latencies(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.latencies;
     let took = |row: &LatencyRecord| Time(row.delivered.0.saturating_sub(row.sent.0)).seconds();
-    Columns::new("latencies", names.omissions, rows.len())
+    Columns::new("latencies", context.omissions, rows.len())
         .index("flow", rows.iter().map(|row| row.flow))
         .index("chunk", rows.iter().map(|row| row.chunk))
         .number("sent_s", rows.iter().map(|row| row.sent.seconds()))

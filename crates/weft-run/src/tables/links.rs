@@ -8,15 +8,15 @@ use super::TableContext;
 use super::columns::Columns;
 use crate::{Error, LinkRecord, Outcome, QueueRecord};
 
-pub(super) fn links(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
-    let (links, records) = (&names.links, outcome.measured_links());
+pub(super) fn links(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
+    let (links, records) = (&context.links, outcome.measured_links());
     let indices = 0..links.len() as u32;
     let (from, to) = outcome.measurement_window();
     let use_of = |(link, record)| utilisation(link, record, Time(to.0 - from.0));
-    Columns::new("links", names.omissions, links.len())
+    Columns::new("links", context.omissions, links.len())
         .index("link", indices.clone())
-        .text("from", indices.clone().map(|link| names.ends(link).0))
-        .text("to", indices.map(|link| names.ends(link).1))
+        .text("from", indices.clone().map(|link| context.ends(link).0))
+        .text("to", indices.map(|link| context.ends(link).1))
         .text("layer", links.iter().map(|link| link.layer))
         .count("rate_bps", links.iter().map(|link| link.rate.0))
         .number("delay_s", links.iter().map(|link| link.delay.seconds()))
@@ -36,7 +36,7 @@ fn utilisation(link: &Link, record: &LinkRecord, time: Time) -> Option<f64> {
     (could > 0.0).then(|| 8.0 * record.delivered_bytes as f64 / could)
 }
 
-pub(super) fn queues(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let queues = outcome.measured_queues();
     let of = |queue: &QueueRecord| &outcome.measured_links()[queue.link as usize];
     let longest = |queue: &QueueRecord| {
@@ -46,13 +46,15 @@ pub(super) fn queues(names: &TableContext, outcome: &Outcome) -> Result<RecordBa
             .rposition(|&time| time > Time(0))
             .unwrap_or(0)
     };
-    Columns::new("queues", names.omissions, queues.len())
+    Columns::new("queues", context.omissions, queues.len())
         .index("link", queues.iter().map(|queue| queue.link))
-        .text("from", queues.iter().map(|queue| names.ends(queue.link).0))
-        .text("to", queues.iter().map(|queue| names.ends(queue.link).1))
+        .text("from", queues.iter().map(|queue| context.ends(queue.link).0))
+        .text("to", queues.iter().map(|queue| context.ends(queue.link).1))
         .text(
             "layer",
-            queues.iter().map(|queue| names.links[queue.link as usize].layer),
+            queues
+                .iter()
+                .map(|queue| context.links[queue.link as usize].layer),
         )
         .count("packets", queues.iter().map(|queue| of(queue).packets))
         .count("marks", queues.iter().map(|queue| of(queue).marks))

@@ -6,10 +6,10 @@ use super::TableContext;
 use super::columns::Columns;
 use crate::{Error, Outcome, PacketRecord};
 
-pub(super) fn packets(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn packets(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let rows = &outcome.packets;
     let flag = |of: fn(&PacketRecord) -> bool| rows.iter().map(of);
-    Columns::new("packets", names.omissions, rows.len())
+    Columns::new("packets", context.omissions, rows.len())
         .number("time_s", rows.iter().map(|row| row.time.seconds()))
         .index("link", rows.iter().map(|row| row.link))
         .index("flow", rows.iter().map(|row| row.flow))

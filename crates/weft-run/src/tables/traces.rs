@@ -6,7 +6,7 @@ use super::TableContext;
 use super::columns::Columns;
 use crate::{Error, Outcome, Sample};
 
-pub(super) fn traces(names: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
+pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let samples = &outcome.samples;
     // (link, length, marks, drops) of a queue's sample, (flow, subflow, cwnd, ssthresh, active) of a subflow's.
     let queue = |sample: &Sample| match *sample {
@@ -33,7 +33,7 @@ pub(super) fn traces(names: &TableContext, outcome: &Outcome) -> Result<RecordBa
     let time = |sample: &Sample| match sample {
         Sample::Queue { time, .. } | Sample::Subflow { time, .. } => time.seconds(),
     };
-    Columns::new("traces", names.omissions, samples.len())
+    Columns::new("traces", context.omissions, samples.len())
         .number("time_s", samples.iter().map(time))
         .index_or_null(
             "link",

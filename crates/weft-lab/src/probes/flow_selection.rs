@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_spec::SpecError;
 use weft_traffic::MAX_FLOWS;
 
-use super::Placement;
+use super::ProbeContext;
 
 /// Indices: a list, or a range "A..B" without B.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,61 +18,61 @@ pub(super) enum Indices {
 }
 
 /// What was chosen.
-pub(super) enum Chosen {
+pub(super) enum Selection {
     /// A flow, by its index in the run.
     Flow(u32),
-    /// All flows that a program opens.
-    Program(u32),
+    /// All flows that a generator opens.
+    Generator(u32),
 }
 
 /// The flows of a traffic entry, or of all, that have these indices among them, or all.
 ///
 /// # Errors
 /// There is no such entry or flow. Paths are relative to the probe.
-pub(super) fn choose(
+pub(super) fn select_flows(
     traffic: Option<&str>,
     flows: Option<&Indices>,
-    at: &Placement<'_>,
-) -> Result<Vec<Chosen>, SpecError> {
+    context: &ProbeContext<'_>,
+) -> Result<Vec<Selection>, SpecError> {
     let entry = match traffic {
         None => None,
         Some(name) => {
-            let found = at.traffic.iter().position(|traffic| traffic == name);
+            let found = context.traffic.iter().position(|traffic| traffic == name);
             Some(found.ok_or_else(|| {
-                let names: Vec<_> = at.traffic.iter().map(|name| format!("{name:?}")).collect();
+                let names: Vec<_> = context.traffic.iter().map(|name| format!("{name:?}")).collect();
                 SpecError::new("traffic", format!("{name:?} does not exist"), names.join(", "))
             })? as u32)
         }
     };
     let of_entry = |traffic: u32| entry.is_none_or(|entry| traffic == entry);
-    let known = at
+    let known = context
         .flows
         .iter()
         .zip(0..)
         .filter(|(flow, _)| of_entry(flow.traffic));
-    let programs = at.programs.iter().zip(0..);
-    let programs = programs.filter(|(program, _)| of_entry(program.flow(0).traffic));
-    let some = Choice {
+    let generators = context.generators.iter().zip(0..);
+    let generators = generators.filter(|(generator, _)| of_entry(generator.flow(0).traffic));
+    let selector = FlowSelector {
         flows: known.map(|(_, i)| i).collect(),
-        program: programs
+        generator: generators
             .clone()
             .map(|(_, i)| i)
             .next()
             .filter(|_| entry.is_some()),
-        at,
+        context,
     };
     match flows {
         None => {
-            let programs = programs.map(|(_, program)| Chosen::Program(program));
-            Ok(some
+            let generators = generators.map(|(_, generator)| Selection::Generator(generator));
+            Ok(selector
                 .flows
                 .iter()
-                .map(|&flow| Chosen::Flow(flow))
-                .chain(programs)
+                .map(|&flow| Selection::Flow(flow))
+                .chain(generators)
                 .collect())
         }
         Some(Indices::Range(from, to)) if from < to => {
-            let flows: Result<_, _> = (*from..*to).map(|flow| some.flow(flow)).collect();
+            let flows: Result<_, _> = (*from..*to).map(|flow| selector.flow(flow)).collect();
             flows.map_err(|error: SpecError| error.within("flows"))
         }
         Some(Indices::Range(from, to)) => {
@@ -81,7 +81,7 @@ pub(super) fn choose(
         }
         Some(Indices::Listed(listed)) => {
             let flow = |(i, &flow): (usize, &u32)| {
-                let chosen = some.flow(flow);
+                let chosen = selector.flow(flow);
                 chosen.map_err(|error| error.within(&format!("flows[{i}]")))
             };
             listed.iter().enumerate().map(flow).collect()
@@ -90,30 +90,33 @@ pub(super) fn choose(
 }
 
 /// Flows to choose from by index.
-struct Choice<'a> {
+struct FlowSelector<'a> {
     /// Those known beforehand.
     flows: Vec<u32>,
-    /// The program that opens the others.
-    program: Option<u32>,
-    at: &'a Placement<'a>,
+    /// The generator that opens the others.
+    generator: Option<u32>,
+    context: &'a ProbeContext<'a>,
 }
 
-impl Choice<'_> {
-    fn flow(&self, index: u32) -> Result<Chosen, SpecError> {
-        let (known, programs) = (self.at.flows.len() as u64, self.at.programs.len() as u64);
-        let most = match self.program {
-            Some(_) => MAX_FLOWS.min((u64::from(u32::MAX) - known) / programs.max(1)),
+impl FlowSelector<'_> {
+    fn flow(&self, index: u32) -> Result<Selection, SpecError> {
+        let (known, generators) = (
+            self.context.flows.len() as u64,
+            self.context.generators.len() as u64,
+        );
+        let max = match self.generator {
+            Some(_) => MAX_FLOWS.min((u64::from(u32::MAX) - known) / generators.max(1)),
             None => self.flows.len() as u64,
         };
-        let found = match self.program {
-            Some(program) if u64::from(index) < most => {
-                Some((known + u64::from(index) * programs) as u32 + program)
+        let found = match self.generator {
+            Some(generator) if u64::from(index) < max => {
+                Some((known + u64::from(index) * generators) as u32 + generator)
             }
             Some(_) => None,
             None => self.flows.get(index as usize).copied(),
         };
-        found.map(Chosen::Flow).ok_or_else(|| {
-            let allowed = match most.checked_sub(1) {
+        found.map(Selection::Flow).ok_or_else(|| {
+            let allowed = match max.checked_sub(1) {
                 Some(last) => format!("0 to {last}"),
                 None => "none: no flows are known before the run; name an entry with `traffic`".to_owned(),
             };
