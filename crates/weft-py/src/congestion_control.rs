@@ -1,7 +1,7 @@
 //! Congestion control written in Python: the events of `weft-cc` become calls of a user's methods.
 //!
 //! What a class does not override costs no call, because the base class is Reno and Reno is native. A call gets copies of the
-//! connection's windows, of which `cwnd`, `ssthresh` and `active` are taken back.
+//! connection's windows, of which `cwnd`, `ssthresh` and `active` are copied back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -141,20 +141,20 @@ struct Overrides {
     pacing: bool,
 }
 
-/// The first exception of a run, after which no further event is told.
+/// The first exception of a run, after which no further method is called.
 #[derive(Debug, Default)]
-pub struct Raised {
+pub struct FirstException {
     any: AtomicBool,
     first: Mutex<Option<PyErr>>,
 }
 
-impl Raised {
-    /// Has a method raised an exception?
+impl FirstException {
+    /// Returns true if a method has raised an exception.
     pub fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
     }
 
-    /// The exception, with its traceback; from now on events are told again.
+    /// The exception, with its traceback; from now on methods are called again.
     pub fn take(&self) -> Option<PyErr> {
         self.any.store(false, Ordering::Relaxed);
         self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -169,12 +169,12 @@ impl Raised {
 
 /// A user's class.
 #[derive(Debug)]
-struct Class {
+struct PyAlgorithm {
     name: String,
     echo: Echo,
     overrides: Overrides,
     object: Py<PyType>,
-    raised: Arc<Raised>,
+    exception: Arc<FirstException>,
 }
 
 /// A factory of a user's class, which `weft.congestion_control` has checked: its name, the echo that it asks for, and the methods
@@ -187,7 +187,7 @@ pub fn factory(
     name: String,
     echo: &str,
     overridden: &[String],
-    raised: &Arc<Raised>,
+    exception: &Arc<FirstException>,
 ) -> PyResult<Arc<dyn AlgorithmFactory>> {
     let echo = match echo {
         "off" => Echo::Off,
@@ -207,27 +207,27 @@ pub fn factory(
         close: has("on_close"),
         pacing: has("pacing_rate"),
     };
-    Ok(Arc::new(Classes(Arc::new(Class {
+    Ok(Arc::new(PyAlgorithmFactory(Arc::new(PyAlgorithm {
         name,
         echo,
         overrides,
         object: class,
-        raised: Arc::clone(raised),
+        exception: Arc::clone(exception),
     }))))
 }
 
 /// Connections of a user's class.
 #[derive(Debug)]
-struct Classes(Arc<Class>);
+struct PyAlgorithmFactory(Arc<PyAlgorithm>);
 
-impl AlgorithmFactory for Classes {
+impl AlgorithmFactory for PyAlgorithmFactory {
     fn name(&self) -> &str {
         &self.0.name
     }
 
     /// The user's object is made at the connection's first event, so that there is one for each connection and no other.
     fn new_connection(&self) -> Box<dyn CongestionControl + Send> {
-        Box::new(Connection {
+        Box::new(PyConnection {
             class: Arc::clone(&self.0),
             native: Algorithm::build("reno", &[]).ok(),
             object: None,
@@ -236,38 +236,38 @@ impl AlgorithmFactory for Classes {
 }
 
 /// A connection's state.
-struct Connection {
-    class: Arc<Class>,
+struct PyConnection {
+    class: Arc<PyAlgorithm>,
     /// What happens at events that the class does not override.
     native: Option<Algorithm>,
-    object: Option<Object>,
+    object: Option<PyInstance>,
 }
 
 /// A user's object, and the windows that its methods get: a tuple of them, and each.
-struct Object {
-    it: Py<PyAny>,
+struct PyInstance {
+    instance: Py<PyAny>,
     tuple: Py<PyTuple>,
     windows: Vec<Py<Window>>,
 }
 
-impl Object {
+impl PyInstance {
     fn new(py: Python<'_>, class: &Py<PyType>, w: &[weft_cc::Window]) -> PyResult<Self> {
         let window = |of: &weft_cc::Window| Py::new(py, Window { of: of.clone() });
         let windows: Vec<_> = w.iter().map(window).collect::<PyResult<_>>()?;
         Ok(Self {
-            it: class.call0(py)?,
+            instance: class.call0(py)?,
             tuple: PyTuple::new(py, &windows)?.unbind(),
             windows,
         })
     }
 
-    fn show(&self, py: Python<'_>, w: &[weft_cc::Window]) {
+    fn copy_in(&self, py: Python<'_>, w: &[weft_cc::Window]) {
         for (window, of) in self.windows.iter().zip(w) {
             window.borrow_mut(py).of.clone_from(of);
         }
     }
 
-    fn take_back(&self, py: Python<'_>, w: &mut [weft_cc::Window]) {
+    fn copy_out(&self, py: Python<'_>, w: &mut [weft_cc::Window]) {
         for (window, of) in self.windows.iter().zip(w) {
             let window = &window.borrow(py).of;
             of.cwnd = window.cwnd;
@@ -277,39 +277,39 @@ impl Object {
     }
 }
 
-impl Connection {
-    /// Has `call` call a method of the user's object with the windows. A connection's subflows are as many from its first event
+impl PyConnection {
+    /// Calls a method of the user's object with the windows. A connection's subflows are as many from its first event
     /// to its last.
-    fn tell(
+    fn call(
         &mut self,
         w: &mut [weft_cc::Window],
-        call: impl for<'py> FnOnce(&Bound<'py, PyAny>, &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>>,
+        method: impl for<'py> FnOnce(&Bound<'py, PyAny>, &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>>,
     ) {
-        if self.class.raised.any() {
+        if self.class.exception.any() {
             return;
         }
         let called = Python::attach(|py| {
             let object = match &mut self.object {
                 Some(object) => object,
-                none => none.insert(Object::new(py, &self.class.object, w)?),
+                none => none.insert(PyInstance::new(py, &self.class.object, w)?),
             };
-            object.show(py, w);
-            call(object.it.bind(py), object.tuple.bind(py))?;
-            object.take_back(py, w);
+            object.copy_in(py, w);
+            method(object.instance.bind(py), object.tuple.bind(py))?;
+            object.copy_out(py, w);
             Ok(())
         });
         if let Err(error) = called {
-            self.class.raised.set(error);
+            self.class.exception.set(error);
         }
     }
 }
 
-/// An event of [`CongestionControl`]: told to the user's object if its class overrides the method, and else Reno's.
+/// An event of [`CongestionControl`]: a call of the method if its class overrides the method, or else Reno's.
 macro_rules! event {
-    ($event:ident, $overrides:ident, $method:literal $(, $argument:ident: $kind:ty => $shown:expr)*) => {
+    ($event:ident, $overrides:ident, $method:literal $(, $argument:ident: $kind:ty => $value:expr)*) => {
         fn $event(&mut self, w: &mut [weft_cc::Window], s: usize $(, $argument: $kind)*) {
             if self.class.overrides.$overrides {
-                self.tell(w, |it, w| it.call_method1(intern!(it.py(), $method), (w, s $(, $shown)*)));
+                self.call(w, |instance, w| instance.call_method1(intern!(instance.py(), $method), (w, s $(, $value)*)));
             } else if let Some(native) = &mut self.native {
                 native.$event(w, s $(, $argument)*);
             }
@@ -317,7 +317,7 @@ macro_rules! event {
     };
 }
 
-impl CongestionControl for Connection {
+impl CongestionControl for PyConnection {
     fn echo(&self) -> Echo {
         self.class.echo
     }
@@ -325,13 +325,15 @@ impl CongestionControl for Connection {
     fn on_open(&mut self, w: &mut [weft_cc::Window], s: usize) {
         let Overrides { open, pacing, .. } = self.class.overrides;
         if open {
-            self.tell(w, |it, w| it.call_method1(intern!(it.py(), "on_open"), (w, s)));
+            self.call(w, |instance, w| {
+                instance.call_method1(intern!(instance.py(), "on_open"), (w, s))
+            });
         } else if let Some(native) = &mut self.native {
             native.on_open(w, s);
         }
         if pacing && !open {
             // Its object is there from the first packet on.
-            self.tell(w, |it, _| Ok(it.clone()));
+            self.call(w, |instance, _| Ok(instance.clone()));
         }
     }
 
@@ -353,17 +355,18 @@ impl CongestionControl for Connection {
 
     fn pacing_rate(&self, w: &[weft_cc::Window], s: usize) -> Option<f64> {
         let object = self.object.as_ref()?;
-        if !self.class.overrides.pacing || self.class.raised.any() {
+        if !self.class.overrides.pacing || self.class.exception.any() {
             return None;
         }
-        let asked = Python::attach(|py| {
-            object.show(py, w);
-            let it = object.it.bind(py);
-            it.call_method1(intern!(py, "pacing_rate"), (object.tuple.bind(py), s))?
+        let rate = Python::attach(|py| {
+            object.copy_in(py, w);
+            let instance = object.instance.bind(py);
+            instance
+                .call_method1(intern!(py, "pacing_rate"), (object.tuple.bind(py), s))?
                 .extract()
         });
-        asked.unwrap_or_else(|error| {
-            self.class.raised.set(error);
+        rate.unwrap_or_else(|error| {
+            self.class.exception.set(error);
             None
         })
     }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use weft_lab::{ReadOptions, RunOptions, SpecError};
 
-use crate::congestion_control::{Raised, factory};
+use crate::congestion_control::{FirstException, factory};
 use crate::error;
 use crate::run::Run;
 
@@ -30,8 +30,8 @@ pub struct Progress {
 #[pyclass(frozen, module = "weft._weft")]
 pub struct Experiment {
     inner: weft_lab::Experiment,
-    /// Of congestion control written in Python, if there is any.
-    raised: Option<Arc<Raised>>,
+    /// The first exception of congestion control written in Python, if there is any.
+    exception: Option<Arc<FirstException>>,
 }
 
 #[pymethods]
@@ -50,25 +50,25 @@ impl Experiment {
         force: bool,
         algorithms: Vec<(Py<PyType>, String, String, Vec<String>)>,
     ) -> PyResult<Self> {
-        let raised = Arc::new(Raised::default());
-        let own = algorithms
+        let exception = Arc::new(FirstException::default());
+        let custom_algorithms = algorithms
             .into_iter()
-            .map(|(class, name, echo, overridden)| factory(class, name, &echo, &overridden, &raised))
+            .map(|(class, name, echo, overridden)| factory(class, name, &echo, &overridden, &exception))
             .collect::<PyResult<Vec<_>>>()?;
-        let reading = ReadOptions {
+        let options = ReadOptions {
             overrides: &overrides,
             folder: folder.as_deref(),
             force,
-            custom_algorithms: &own,
+            custom_algorithms: &custom_algorithms,
         };
-        let inner = py.detach(|| weft_lab::Experiment::read(text, &reading));
+        let inner = py.detach(|| weft_lab::Experiment::read(text, &options));
         let inner = inner.map_err(|e| error::spec_error(&e))?;
-        if !own.is_empty() && inner.level() != "packet" {
+        if !custom_algorithms.is_empty() && inner.level() != "packet" {
             let given = format!("{:?} beside congestion control in Python", inner.level());
             return Err(error::spec_error(&SpecError::new("level", given, "\"packet\"")));
         }
-        let raised = (!own.is_empty()).then_some(raised);
-        Ok(Self { inner, raised })
+        let exception = (!custom_algorithms.is_empty()).then_some(exception);
+        Ok(Self { inner, exception })
     }
 
     /// The resolved spec as JSON: every default filled in.
@@ -76,7 +76,7 @@ impl Experiment {
         self.inner.spec().to_string()
     }
 
-    /// Runs the experiment without holding the interpreter's lock, unless congestion control is written in Python: then it keeps
+    /// Runs the experiment without holding the interpreter's lock, unless congestion control written in Python Python: then it keeps
     /// the lock, on one thread. `on_progress` is called some ten times a second; when it
     /// returns `False`, and on Ctrl-C in the main thread, the run stops and yields its tables so far, marked partial.
     /// With threads None the run chooses their number. With a folder, tables and manifest go there while the experiment runs, and what is returned has no tables.
@@ -91,52 +91,54 @@ impl Experiment {
         folder: Option<PathBuf>,
     ) -> PyResult<Run> {
         let threads = match threads {
-            Some(1) | None if self.raised.is_some() => Some(1),
-            Some(given) if self.raised.is_some() => {
+            Some(1) | None if self.exception.is_some() => Some(1),
+            Some(given) if self.exception.is_some() => {
                 let line = format!("threads: {given} beside congestion control in Python; allowed: 1");
                 return Err(error::run_error(line));
             }
             other => other,
         };
         let options = RunOptions { threads, trace_hash };
-        let mut raised = None;
+        let mut exception = None;
         let simulate = || {
             let on_progress = |progress: &weft_lab::Progress| match Python::attach(|py| {
-                go_on(py, on_progress.as_ref(), progress)
+                should_continue(py, on_progress.as_ref(), progress)
             }) {
-                Ok(true) if self.raised.as_ref().is_none_or(|own| !own.any()) => ControlFlow::Continue(()),
+                Ok(true) if self.exception.as_ref().is_none_or(|first| !first.any()) => {
+                    ControlFlow::Continue(())
+                }
                 Ok(_) => ControlFlow::Break(()),
                 Err(error) => {
-                    raised = Some(error);
+                    exception = Some(error);
                     ControlFlow::Break(())
                 }
             };
             match folder {
-                None => self.inner.run(options, on_progress).map(Outcome::InMemory),
+                None => self.inner.run(options, on_progress).map(StoredRun::InMemory),
                 Some(folder) => self
                     .inner
                     .run_into(&folder, options, on_progress)
-                    .map(Outcome::OnDisk),
+                    .map(StoredRun::OnDisk),
             }
         };
-        let outcome = match &self.raised {
+        let stored = match &self.exception {
             // Handing the lock back and forth at every event would cost more than the events.
-            Some(own) => {
-                let outcome = simulate();
-                raised = own.take().or(raised);
-                outcome
+            Some(first) => {
+                let stored = simulate();
+                exception = first.take().or(exception);
+                stored
             }
             None => py.detach(simulate),
         };
-        if let Some(error) = raised {
+        if let Some(error) = exception {
             return Err(error);
         }
-        let run = outcome.and_then(|outcome| match outcome {
-            Outcome::InMemory(run) => Ok(run),
-            Outcome::OnDisk(written) => {
-                let manifest = written.manifest.clone();
+        let run = stored.and_then(|stored| match stored {
+            StoredRun::InMemory(run) => Ok(run),
+            StoredRun::OnDisk(unsaved) => {
+                let manifest = unsaved.manifest.clone();
                 let tables = Vec::new();
-                py.detach(|| written.keep())?;
+                py.detach(|| unsaved.keep())?;
                 Ok(weft_lab::RunResult { tables, manifest })
             }
         });
@@ -145,13 +147,17 @@ impl Experiment {
 }
 
 /// Where a run's tables are.
-enum Outcome {
+enum StoredRun {
     InMemory(weft_lab::RunResult),
     OnDisk(weft_lab::UnsavedRun),
 }
 
-/// Shall the run go on? Signals only reach Python code, which does not run meanwhile, so they are looked at here.
-fn go_on(py: Python<'_>, on_progress: Option<&Py<PyAny>>, progress: &weft_lab::Progress) -> PyResult<bool> {
+/// Returns true if the run is to continue. Signals only reach Python code, which does not run meanwhile, so they are looked at here.
+fn should_continue(
+    py: Python<'_>,
+    on_progress: Option<&Py<PyAny>>,
+    progress: &weft_lab::Progress,
+) -> PyResult<bool> {
     let asked = py.check_signals().and_then(|()| {
         let Some(on_progress) = on_progress else {
             return Ok(true);
