@@ -194,7 +194,7 @@ def test_pandas_users_are_told_what_is_missing(experiment: weft.Experiment) -> N
     if all(find_spec(name) for name in ("pandas", "pyarrow")):
         assert len(result.to_pandas("flows")) == result.flows.height
     else:
-        with pytest.raises(weft.MissingError, match="is not installed; allowed: after pip install pandas pyarrow"):
+        with pytest.raises(weft.RequirementError, match="is not installed; allowed: after pip install pandas pyarrow"):
             result.to_pandas("flows")
 
 

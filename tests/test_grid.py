@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from tests.command import INCAST, WEFT, Ended, weft
 from weft import api, cli
-from weft.errors import MissingError, OutputError, SpecError, UsageError
+from weft.errors import OutputError, RequirementError, SpecError, UsageError
 from weft.grid import cluster, store
 from weft.grid.axes import Axis, label_names
 from weft.grid.command import Outcome, run_sweep
@@ -426,7 +426,7 @@ def test_scheduler_that_goes_ends_the_sweep(spec: Path) -> None:
     class Gone:
         status = "lost"
 
-    with pytest.raises(MissingError, match="is gone"):
+    with pytest.raises(RequirementError, match="is gone"):
         cluster._judge(Gone(), planned(spec, []).runs[0], spec.parent)  # type: ignore[arg-type]  # noqa: SLF001
 
 

@@ -31,7 +31,7 @@ class Panic(BaseException):
         (errors.SpecError("topology.senders: 0; allowed: 1 or more"), 2),
         (errors.OutputError("out: exists already"), 2),
         (errors.RunError("threads: 0"), 2),
-        (errors.MissingError("needs root"), 3),
+        (errors.RequirementError("needs root"), 3),
         (errors.UsageError("no figure given"), 2),
         (typer.BadParameter("not a number"), 2),
         (FileNotFoundError(errno.ENOENT, "No such file or directory"), 2),

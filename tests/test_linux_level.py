@@ -14,7 +14,7 @@ import pytest
 
 from tests.command import WEFT
 from weft import Experiment, api
-from weft.errors import MissingError, SpecError
+from weft.errors import RequirementError, SpecError
 
 pytestmark = pytest.mark.kernel
 
@@ -37,7 +37,7 @@ def run(**changes: Any) -> api.Result:
     """Skips where this machine lacks something, with what it lacks."""
     try:
         return api.run(Experiment.model_validate(SPEC | changes))
-    except MissingError as error:
+    except RequirementError as error:
         pytest.skip(str(error))
 
 

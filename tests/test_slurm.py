@@ -24,7 +24,7 @@ from distributed import Client
 
 from tests.command import WEFT, weft
 from tests.test_grid import content
-from weft.errors import MissingError, UsageError
+from weft.errors import RequirementError, UsageError
 from weft.grid import cluster
 from weft.grid.where import Where
 
@@ -168,7 +168,7 @@ def test_job_that_is_refused_ends_the_sweep(spec: Path, slurm: Path) -> None:
 def test_without_dask_jobqueue(tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask_jobqueue.slurm", None)
     with (
-        pytest.raises(MissingError, match="pip install cryptography dask-jobqueue"),
+        pytest.raises(RequirementError, match="pip install cryptography dask-jobqueue"),
         cluster._on_slurm(Where.parse("slurm", 1), tmp_path),  # noqa: SLF001
     ):
         pass

@@ -1,36 +1,48 @@
-"""A laboratory for multipath transport in data-centre fabrics.
+"""A simulator and Linux testbed for multipath transport in data-centre fabrics.
 
 >>> import weft
 >>> experiment = weft.load("incast.toml")
 >>> result = weft.run(experiment, seed=7)
->>> result.flows  # a Polars frame, one row a flow
+>>> result.flows  # a Polars frame, one row per flow
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weft import slowdown, statistics, sweep, trace
+    from weft import reordering, slowdown, statistics, sweep, trace
     from weft._weft import Progress, __version__
     from weft.api import Result, load, registry, run, schema
     from weft.congestion_control import CongestionControl
-    from weft.errors import InternalError, MissingError, OutputError, RunError, SpecError, WeftError
+    from weft.errors import (
+        InternalError,
+        OutputError,
+        RequirementError,
+        RunError,
+        SpecError,
+        StoppedError,
+        UsageError,
+        WeftError,
+    )
     from weft.spec import Experiment
 
 __all__ = [
     "CongestionControl",
     "Experiment",
     "InternalError",
-    "MissingError",
     "OutputError",
     "Progress",
+    "RequirementError",
     "Result",
     "RunError",
     "SpecError",
+    "StoppedError",
+    "UsageError",
     "WeftError",
     "__version__",
     "load",
     "registry",
+    "reordering",
     "run",
     "schema",
     "slowdown",
@@ -39,20 +51,33 @@ __all__ = [
     "trace",
 ]
 
-_MODULES = ("slowdown", "statistics", "sweep", "trace")
+_MODULES = ("reordering", "slowdown", "statistics", "sweep", "trace")
 
-_PLACES = (
+_NAMES = (
     ("weft._weft", ("Progress", "__version__")),
     ("weft.api", ("Result", "load", "registry", "run", "schema")),
     ("weft.congestion_control", ("CongestionControl",)),
-    ("weft.errors", ("InternalError", "MissingError", "OutputError", "RunError", "SpecError", "WeftError")),
+    (
+        "weft.errors",
+        (
+            "InternalError",
+            "MissingError",
+            "OutputError",
+            "RequirementError",
+            "RunError",
+            "SpecError",
+            "StoppedError",
+            "UsageError",
+            "WeftError",
+        ),
+    ),
     ("weft.spec", ("Experiment",)),
 )
 
 
 def __getattr__(name: str) -> object:
-    # Everything is imported when it is first asked for: the command must start at once, and pydantic takes a while.
-    for module, names in _PLACES:
+    # A name is imported when it is first used: the command must start at once, and pydantic takes a while.
+    for module, names in _NAMES:
         if name in names:
             found = getattr(import_module(module), name)
             globals()[name] = found

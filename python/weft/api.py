@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _weft
-from weft.errors import MissingError, OutputError, RunError, SpecError, UsageError
+from weft.errors import OutputError, RequirementError, RunError, SpecError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -89,7 +89,7 @@ def run(
 
     Raises:
         SpecError: The experiment is wrong.
-        MissingError: This machine lacks what level "linux" needs: the program weftd, root, a feature of the kernel.
+        RequirementError: This machine lacks what level "linux" needs: the program weftd, root, a feature of the kernel.
         RunError: The experiment cannot be simulated or does not fit in memory, or an argument is out of range.
         OutputError: `out` exists and is not empty, or cannot be written.
         InternalError: Conservation does not hold: a bug in Weft.
@@ -255,7 +255,7 @@ class Result:
         """A table as a pandas frame.
 
         Raises:
-            MissingError: pandas, or pyarrow which it needs for this, is not installed.
+            RequirementError: pandas, or pyarrow which it needs for this, is not installed.
             UsageError: There is no such table.
         """
         frame = self._table(table)
@@ -263,7 +263,7 @@ class Result:
             return frame.to_pandas()
         except ModuleNotFoundError as error:
             line = f"to_pandas: {error.name} is not installed; allowed: after pip install pandas pyarrow"
-            raise MissingError(line) from None
+            raise RequirementError(line) from None
 
     @property
     def plot(self) -> Plots:

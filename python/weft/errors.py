@@ -1,5 +1,9 @@
 """Exceptions. Every message is one line that says where the error is, what was given and what is allowed."""
 
+from __future__ import annotations
+
+import warnings
+
 
 class WeftError(Exception):
     """The base of all errors that Weft reports."""
@@ -13,7 +17,7 @@ class RunError(WeftError):
     """A valid spec cannot be simulated, or an option of the run is out of range."""
 
 
-class MissingError(WeftError):
+class RequirementError(WeftError):
     """This machine lacks something that the experiment's level needs, such as root or a feature of the kernel."""
 
 
@@ -31,3 +35,11 @@ class StoppedError(WeftError):
 
 class InternalError(WeftError):
     """The simulator contradicts itself, for instance because conservation does not hold: a bug in Weft."""
+
+
+def __getattr__(name: str) -> object:
+    # Its name until 0.1; it goes in 0.3.
+    if name == "MissingError":
+        warnings.warn("weft.errors.MissingError is now RequirementError", DeprecationWarning, stacklevel=2)
+        return RequirementError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from weft import _weft, terminal
-from weft.errors import InternalError, MissingError, StoppedError, WeftError
+from weft.errors import InternalError, RequirementError, StoppedError, WeftError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +72,7 @@ def describe(error: BaseException) -> tuple[str, int]:
             return str(error), INTERRUPTED
         case InternalError():
             what = str(error)
-        case MissingError():
+        case RequirementError():
             return str(error), MISSING
         case WeftError():
             return str(error), BAD_INPUT

@@ -12,7 +12,7 @@ import pytest
 import weft as package
 from tests.papers import tiny
 from weft.cli import app
-from weft.errors import MissingError
+from weft.errors import RequirementError
 from weft.guard import run_guarded
 
 FILES = {"tiny-good.parquet", "tiny-good.png", "tiny-good.pdf", "claims.json", "index.html"}
@@ -123,7 +123,7 @@ def test_what_was_measured_is_kept_where_a_claim_cannot_be_judged(
 def test_what_a_machine_cannot_run_is_no_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tiny.install(monkeypatch, "bad", "good", error=MissingError("needs root"))
+    tiny.install(monkeypatch, "bad", "good", error=RequirementError("needs root"))
     assert reproduce("tiny", "--json", "--quick", "--out", "out") == 0
     shown = capsys.readouterr()
     assert shown.err == "weft: tiny/bad: needs root\n"

@@ -6,7 +6,7 @@ use weft_lab::{Error, SpecError};
 mod python {
     use super::import_exception;
     import_exception!(weft.errors, InternalError);
-    import_exception!(weft.errors, MissingError);
+    import_exception!(weft.errors, RequirementError);
     import_exception!(weft.errors, OutputError);
     import_exception!(weft.errors, RunError);
     import_exception!(weft.errors, SpecError);
@@ -28,7 +28,7 @@ pub fn error(error: &Error) -> PyErr {
     match error {
         Error::Spec(_) | Error::Unsupported(_) => python::SpecError::new_err(line),
         Error::CannotRun(_) | Error::Memory(_) | Error::Option { .. } => python::RunError::new_err(line),
-        Error::MissingRequirement(_) => python::MissingError::new_err(line),
+        Error::MissingRequirement(_) => python::RequirementError::new_err(line),
         Error::Output { .. } => python::OutputError::new_err(line),
         Error::Internal(_) => python::InternalError::new_err(line),
     }

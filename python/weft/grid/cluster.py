@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from weft import _weft
-from weft.errors import MissingError, OutputError, UsageError
+from weft.errors import OutputError, RequirementError, UsageError
 from weft.grid.plan import build
 from weft.grid.store import is_complete, place_of
 
@@ -69,7 +69,7 @@ class Runner:
     """Runs specs on a cluster, which begins with the first that has no results and ends with the runner.
 
     Raises:
-        MissingError: No scheduler answers, it has gone, or a worker is not fit.
+        RequirementError: No scheduler answers, it has gone, or a worker is not fit.
         OutputError: Results cannot be written.
     """
 
@@ -135,7 +135,7 @@ def perform(spec: str, place: str, wanted: str, *, force: bool) -> Complaint | N
     folder = Path(place)
     try:
         if build() != wanted:
-            raise MissingError(f"a worker has weft {build()}; allowed: {wanted}, as here")  # noqa: TRY301
+            raise RequirementError(f"a worker has weft {build()}; allowed: {wanted}, as here")  # noqa: TRY301
         if not is_complete(folder):
             shutil.rmtree(folder, ignore_errors=True)
             experiment = _weft.Experiment.parse(spec, [], None, force)
@@ -144,7 +144,7 @@ def perform(spec: str, place: str, wanted: str, *, force: bool) -> Complaint | N
         if is_complete(folder):
             return None  # another was quicker: one that was taken for dead
         line, code = describe(error)
-        return Complaint(line, code, isinstance(error, MissingError), isinstance(error, OutputError))
+        return Complaint(line, code, isinstance(error, RequirementError), isinstance(error, OutputError))
     return None
 
 
@@ -160,9 +160,9 @@ def _judge(future: Future[Complaint | None], run: Planned, folder: Path) -> Fail
             complaint = Complaint("the worker was killed each time it was tried: is there enough memory?", MISSING)
         case "error":
             error = future.exception()
-            raise MissingError(f"a worker cannot run weft: {type(error).__name__}: {error}")
+            raise RequirementError(f"a worker cannot run weft: {type(error).__name__}: {error}")
         case status:
-            raise MissingError(f"the scheduler is gone ({status}); finished runs are kept")
+            raise RequirementError(f"the scheduler is gone ({status}); finished runs are kept")
     if complaint is None:
         if not is_complete(place_of(folder, run.key)):
             raise OutputError(
@@ -170,7 +170,7 @@ def _judge(future: Future[Complaint | None], run: Planned, folder: Path) -> Fail
             )
         return None
     if complaint.output or complaint.missing:
-        raise (OutputError if complaint.output else MissingError)(complaint.line)
+        raise (OutputError if complaint.output else RequirementError)(complaint.line)
     return Failure(run, complaint.line, complaint.code)
 
 
@@ -187,7 +187,7 @@ def _connected(where: Where, folder: Path) -> Iterator[Client]:
             client = Client(where.address, timeout=PATIENCE_S, set_as_default=False, security=security)
         except (OSError, ValueError) as error:
             why = _terse(error)
-            raise MissingError(
+            raise RequirementError(
                 f"--cluster {where.address}: no scheduler answers within {PATIENCE_S} s: {why}"
             ) from None
         with client:
@@ -206,7 +206,7 @@ def _certificates(address: str) -> Security | None:
     """What Dask's configuration has for an address with TLS.
 
     Raises:
-        MissingError: It has nothing, or what it names cannot be used.
+        RequirementError: It has nothing, or what it names cannot be used.
     """
     from distributed import Security
 
@@ -217,9 +217,11 @@ def _certificates(address: str) -> Security | None:
     try:
         context = security.get_connection_args("client")["ssl_context"]
     except (OSError, ValueError) as error:  # that of a certificate is an OSError
-        raise MissingError(f"--cluster {address}: certificates cannot be used: {_terse(error)}; {allowed}") from None
+        raise RequirementError(
+            f"--cluster {address}: certificates cannot be used: {_terse(error)}; {allowed}"
+        ) from None
     if context is None:
-        raise MissingError(f"--cluster {address}: needs certificates; {allowed}")
+        raise RequirementError(f"--cluster {address}: needs certificates; {allowed}")
     return security
 
 
@@ -254,7 +256,7 @@ def _on_slurm(where: Where, folder: Path) -> Iterator[SLURMCluster]:
     ~/.config/dask/jobqueue.yaml, and what that does not say from `SLURM_JOB`.
 
     Raises:
-        MissingError: There is no dask-jobqueue or no Slurm, or Slurm refuses a job.
+        RequirementError: There is no dask-jobqueue or no Slurm, or Slurm refuses a job.
         UsageError: The folder's path cannot stand in a job's script.
     """
     try:
@@ -263,13 +265,13 @@ def _on_slurm(where: Where, folder: Path) -> Iterator[SLURMCluster]:
         security = _security()
     except ImportError as error:
         lacking = (error.name or "dask-jobqueue").partition(".")[0].replace("_", "-")
-        raise MissingError(
+        raise RequirementError(
             f"--cluster slurm: needs {lacking}; allowed: after pip install cryptography dask-jobqueue"
         ) from None
     from dask import config
 
     if shutil.which("sbatch") is None:
-        raise MissingError("--cluster slurm: this machine has no sbatch; allowed: where Slurm's jobs are submitted")
+        raise RequirementError("--cluster slurm: this machine has no sbatch; allowed: where Slurm's jobs are submitted")
     logs = folder / "slurm"
     if shlex.quote(str(logs)) != str(logs):
         raise UsageError(f"--out {str(folder)!r}: stands in the scripts of jobs; allowed: no blanks or quotes in it")
@@ -321,7 +323,7 @@ def _check_job(script: str) -> None:
     """Asks Slurm whether it takes such a job, for dask-jobqueue keeps trying without a word.
 
     Raises:
-        MissingError: It does not.
+        RequirementError: It does not.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
         file.write(script)
@@ -329,7 +331,7 @@ def _check_job(script: str) -> None:
         asked = subprocess.run(["sbatch", "--test-only", file.name], capture_output=True, text=True, check=False)  # noqa: S607
     if asked.returncode != 0:
         why = next(iter(asked.stderr.splitlines()[-1:]), f"exit code {asked.returncode}")
-        raise MissingError(f"--cluster slurm: Slurm takes no such job: {why}")
+        raise RequirementError(f"--cluster slurm: Slurm takes no such job: {why}")
 
 
 def _terse(error: BaseException) -> str:
