@@ -417,14 +417,14 @@ def test_large_networks_are_drawn_in_bundles(tmp_path: Path) -> None:
 
 def test_intervals_are_those_of_student() -> None:
     rows = pl.DataFrame({"cc": ["a"] * 3 + ["b"], "v": [1.0, 2.0, 3.0, 5.0]})
-    told = weft.statistics.interval(rows, "v", by="cc")
+    told = weft.stats.mean_ci(rows, "v", by="cc")
     # t for 2 degrees of freedom is 4.30265, the standard error 1 / sqrt(3).
     assert told["low"].to_list() == [pytest.approx(2 - 4.30265 / 3**0.5, abs=1e-4), None]
     assert told["n"].to_list() == [3, 1]
     for freedom, confidence, value in ((1, 0.95, 12.7062), (4, 0.95, 2.77645), (9, 0.99, 3.24984), (30, 0.9, 1.69726)):
-        assert weft.statistics.student(freedom, confidence) == pytest.approx(value, abs=1e-4)
+        assert weft.stats.t_quantile(freedom, confidence) == pytest.approx(value, abs=1e-4)
     with pytest.raises(ValueError, match="allowed"):
-        weft.statistics.student(0)
+        weft.stats.t_quantile(0)
 
 
 def test_comparison_counts_each_seed_once(place: Path, several: Path) -> None:

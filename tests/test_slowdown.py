@@ -91,7 +91,7 @@ def test_of_what_shares_a_link_nobody_is_faster_than_ideal() -> None:
     assert endless["ideal_s"] is None
     assert result.manifest["unfinished"] == {"flows": 1, "jobs": 0}
     told = by_size(flows, [50, 99])
-    assert told.select("below_bytes", "flows", "unfinished", "p50_at_least").rows() == [
+    assert told.select("below_bytes", "flows", "unfinished", "p50_is_lower_bound").rows() == [
         (100_000, 30, 0, False),
         (None, 1, 1, True),
     ]

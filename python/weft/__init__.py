@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weft import reordering, slowdown, statistics, sweep, trace
+    from weft import reordering, slowdown, stats, sweep, trace
     from weft._weft import Progress, __version__
     from weft.api import Result, load, registry, run, schema
     from weft.congestion_control import CongestionControl
@@ -46,12 +46,12 @@ __all__ = [
     "run",
     "schema",
     "slowdown",
-    "statistics",
+    "stats",
     "sweep",
     "trace",
 ]
 
-_MODULES = ("reordering", "slowdown", "statistics", "sweep", "trace")
+_MODULES = ("reordering", "slowdown", "statistics", "stats", "sweep", "trace")
 
 _NAMES = (
     ("weft._weft", ("Progress", "__version__")),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +89,7 @@ def by_size(
 ) -> pl.DataFrame:
     """Percentiles of the slowdown by size: one row a class of sizes that has flows, the smallest first.
 
-    The columns of `by`, then `below_bytes` (null: the largest flows), `flows` and what `weft.statistics.percentiles`
+    The columns of `by`, then `below_bytes` (null: the largest flows), `flows` and what `weft.stats.percentiles`
     yields with `at_least`: percentiles, whether they may be higher, and how many flows the run's end cut off.
 
     Args:
@@ -105,7 +105,7 @@ def by_size(
     classed = opened.with_columns(below_bytes=below)
     groups = [*names, "below_bytes"]
     counts = classed.group_by(groups).agg(flows=pl.len())
-    told = statistics.percentiles(classed, "slowdown", percents, by=groups, at_least="slowdown_at_least")
+    told = stats.percentiles(classed, "slowdown", percents, by=groups, at_least="slowdown_at_least")
     return told.join(counts, on=groups, nulls_equal=True, maintain_order="left").select(
         *groups, "flows", pl.exclude(*groups, "flows")
     )

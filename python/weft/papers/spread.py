@@ -71,12 +71,12 @@ def percentile(
         column: Values.
         percent: From 0 to 100.
         unit: Of the values.
-        at_least: Of rows without a value the lowest that it can be, as in `weft.statistics.percentiles`.
+        at_least: Of rows without a value the lowest that it can be, as in `weft.stats.percentiles`.
     """
-    from weft import statistics
+    from weft import stats
 
-    by_seed = statistics.percentiles(rows, column, [percent], by="seed", at_least=at_least)
-    higher = at_least is not None and bool(by_seed[f"p{percent:g}_at_least"].any())
+    by_seed = stats.percentiles(rows, column, [percent], by="seed", at_least=at_least)
+    higher = at_least is not None and bool(by_seed[f"p{percent:g}_is_lower_bound"].any())
     return Spread(tuple(by_seed[f"p{percent:g}"].to_list()), unit, at_least=higher)
 
 

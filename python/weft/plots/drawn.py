@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.errors import UsageError
 from weft.slowdown import EDGES_BYTES, by_size
 
@@ -36,7 +36,7 @@ def fct(flows: pl.DataFrame, by: str) -> pl.DataFrame:
         raise UsageError("plot.fct: no flow has ended; allowed: a run in which at least one does")
     counts = flows.group_by(by).agg(ended=pl.col("fct_s").count(), all=pl.len())
     names = {row[by]: f"{_name(row[by])}: {row['ended']:,} of {row['all']:,}" for row in counts.iter_rows(named=True)}
-    return statistics.cdf(ended, "fct_s", by=by).select(
+    return stats.cdf(ended, "fct_s", by=by).select(
         pl.col(by).replace_strict(names, return_dtype=pl.String).alias("group"), "value", "fraction"
     )
 
@@ -67,7 +67,7 @@ def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99))
             "flows": row["flows"],
             "percentile": f"p{percent:g}",
             "value": row[f"p{percent:g}"],
-            "at_least": row[f"p{percent:g}_at_least"],
+            "at_least": row[f"p{percent:g}_is_lower_bound"],
         }
         for row in told.iter_rows(named=True)
         for percent in percents
@@ -155,13 +155,13 @@ def jain(flows: pl.DataFrame, by: str) -> pl.DataFrame:
     having = has(flows, by).drop_nulls("goodput_bps")
     if having.is_empty():
         raise UsageError("plot.jain: no flow has a goodput; allowed: a run in which at least one does")
-    rows = having.group_by(by).agg(jain=statistics.jain("goodput_bps"), flows=pl.len()).sort(by, nulls_last=True)
+    rows = having.group_by(by).agg(jain=stats.jain("goodput_bps"), flows=pl.len()).sort(by, nulls_last=True)
     return rows.select(pl.col(by).cast(pl.String).fill_null("none").alias("group"), "jain", "flows")
 
 
 def utilisation(links: pl.DataFrame) -> pl.DataFrame:
     """Utilisation by stage and direction: `stage`, `links`, `mean` (of its capacity), `min` and `max` over links."""
-    rows = statistics.utilisation(links)
+    rows = stats.utilisation(links)
     stage = pl.concat_str("stage", "direction", separator=" ", ignore_nulls=True)
     return rows.select(stage.alias("stage"), "links", "mean", "min", "max")
 

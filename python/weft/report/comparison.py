@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.spread import digits
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def _share(part: str, whole: str) -> pl.Expr:
 
 _TO_END = pl.col("fct_s").is_not_null() | pl.col("unfinished_s").is_not_null()
 METRICS = (
-    Metric("FCT, median", ("fct_s", "unfinished_s"), pl.col("p50").first(), _SECONDS, "p50_at_least"),
-    Metric("FCT, p99", ("fct_s", "unfinished_s"), pl.col("p99").first(), _SECONDS, "p99_at_least"),
+    Metric("FCT, median", ("fct_s", "unfinished_s"), pl.col("p50").first(), _SECONDS, "p50_is_lower_bound"),
+    Metric("FCT, p99", ("fct_s", "unfinished_s"), pl.col("p99").first(), _SECONDS, "p99_is_lower_bound"),
     Metric("FCT, mean of ended flows", ("fct_s",), pl.col("fct_s").mean(), _SECONDS),
     Metric(
         "flows ended",
@@ -54,7 +54,7 @@ METRICS = (
         _PERCENT,
     ),
     Metric("goodput, mean of flows", ("goodput_bps",), pl.col("goodput_bps").mean(), _RATES),
-    Metric("Jain's index of goodputs", ("goodput_bps",), statistics.jain("goodput_bps")),
+    Metric("Jain's index of goodputs", ("goodput_bps",), stats.jain("goodput_bps")),
     Metric("timeouts a flow", ("timeouts", "syn_timeouts"), (pl.col("timeouts") + pl.col("syn_timeouts")).mean()),
     Metric("packets marked", ("marked", "packets_sent"), _share("marked", "packets_sent"), _PERCENT),
     Metric("packets sent again", ("retransmitted", "packets_sent"), _share("retransmitted", "packets_sent"), _PERCENT),
@@ -104,7 +104,7 @@ def compare(groups: Sequence[Group]) -> Comparison:
     ]
     values = pl.concat(frames)
     names = ("group", "transport", "metric")
-    rows = statistics.interval(values, "value", by=names, confidence=CONFIDENCE)
+    rows = stats.mean_ci(values, "value", by=names, confidence=CONFIDENCE)
     doubtful = values.group_by(names).agg(pl.col("at_least").any())
     rows = rows.join(doubtful, on=names, maintain_order="left")
     units = {}
@@ -125,7 +125,7 @@ def compare(groups: Sequence[Group]) -> Comparison:
 def statistics_of(flows: pl.DataFrame) -> pl.DataFrame:
     """Of one run: `transport`, `metric`, `value` (null: it cannot be told) and `at_least`, one row a metric."""
     at_least = "unfinished_s" if "unfinished_s" in flows.columns else None
-    told = statistics.percentiles(flows, "fct_s", (50, 99), by="transport", at_least=at_least)
+    told = stats.percentiles(flows, "fct_s", (50, 99), by="transport", at_least=at_least)
     joined = flows.join(told, on="transport", how="left")
     frames = []
     for metric in METRICS:

@@ -90,9 +90,9 @@ class Checked:
         """Of a value for each seed; None: there is none."""
         import polars as pl
 
-        from weft.statistics import interval
+        from weft.stats import mean_ci
 
-        row = interval(pl.DataFrame({"value": values}, schema={"value": pl.Float64}), "value").row(0, named=True)
+        row = mean_ci(pl.DataFrame({"value": values}, schema={"value": pl.Float64}), "value").row(0, named=True)
         return cls(tuple(values), row["mean"], row["low"], row["high"])
 
 

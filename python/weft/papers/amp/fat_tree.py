@@ -57,13 +57,13 @@ def plot_cdf(
 
     With `at_least`, the lowest values that rows without one can have, a line ends where they could be higher.
     """
-    from weft import statistics
+    from weft import stats
 
     percents = [n / 2 for n in range(int(2 * up_to) + 1)]
     for algorithm in algorithms:
-        found = statistics.percentiles(rows.filter(algorithm=algorithm), column, percents, at_least=at_least)
+        found = stats.percentiles(rows.filter(algorithm=algorithm), column, percents, at_least=at_least)
         told = found.row(0, named=True)
-        known = [p for p in percents if not told.get(f"p{p:g}_at_least", False)]
+        known = [p for p in percents if not told.get(f"p{p:g}_is_lower_bound", False)]
         shown = SHOWN[algorithm]
         panel.plot(
             [told[f"p{p:g}"] for p in known],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.amp.coexistence import coexistence
 from weft.papers.amp.settings import AMP, K, transport
 from weft.papers.figure import Claim
@@ -62,8 +62,8 @@ def cases(scale: Scale) -> list[Case]:
 
 def measure(result: Result) -> pl.DataFrame:
     """One row a flow: its episodes, how long it was suppressed, and the bottleneck's median queue in packets."""
-    lengths = statistics.queue_lengths(result.queues)
-    median = statistics.percentiles(lengths, "packets", (50,), weight="seconds")["p50"].item()
+    lengths = stats.queue_lengths(result.queues)
+    median = stats.percentiles(lengths, "packets", (50,), weight="seconds")["p50"].item()
     return result.flows.select(
         episodes="suppressions",
         suppressed_s="suppressed_s",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.amp.coexistence import coexistence
 from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Claim
@@ -73,7 +73,7 @@ def measure(result: Result) -> pl.DataFrame:
     """Jain's index of all flows' goodput, and a multipath flow's mean goodput over a DCTCP flow's."""
     goodput, dctcp = pl.col("goodput_bps"), pl.col("transport") == "dctcp"
     return result.flows.select(
-        jain=statistics.jain(goodput), ratio=goodput.filter(~dctcp).mean() / goodput.filter(dctcp).mean()
+        jain=stats.jain(goodput), ratio=goodput.filter(~dctcp).mean() / goodput.filter(dctcp).mean()
     )
 
 

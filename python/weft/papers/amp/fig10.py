@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.amp.coexistence import coexistence
 from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Claim
@@ -59,8 +59,8 @@ def cases(scale: Scale) -> list[Case]:
 
 def measure(result: Result) -> pl.DataFrame:
     """One row a length in packets, without the packet in service: the share of time with at most that length."""
-    lengths = statistics.queue_lengths(result.queues)
-    steps = statistics.cdf(lengths, "packets", weight="seconds")
+    lengths = stats.queue_lengths(result.queues)
+    steps = stats.cdf(lengths, "packets", weight="seconds")
     return steps.rename({"value": "packets"})
 
 

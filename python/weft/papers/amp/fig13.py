@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.amp.fat_tree import DELAY_US, HOSTS, OTHER_DELAY_US, fat_tree, plot_cdf
 from weft.papers.amp.settings import BY_SENDER, PAPER_FCT_MS, SHOWN, transport, unfinished_ms
 from weft.papers.figure import Claim
@@ -80,9 +80,7 @@ def measure(result: Result) -> pl.DataFrame:
         # What was to open after the run's end is neither.
         fct.filter(pl.col("value").is_not_null() | pl.col("at_least").is_not_null()),
         flows.filter(traffic="long").select(what=pl.lit("goodput_gbps"), value=pl.col("goodput_bps") * 1e-9),
-        statistics.utilisation(result.links).select(
-            "stage", "direction", what=pl.lit("utilisation"), value=pl.col("mean")
-        ),
+        stats.utilisation(result.links).select("stage", "direction", what=pl.lit("utilisation"), value=pl.col("mean")),
     )
     return pl.concat(rows, how="diagonal").select("what", "stage", "direction", "value", "at_least")
 
@@ -271,7 +269,7 @@ def _slower_share(rows: pl.DataFrame, algorithm: str) -> Spread:
     """Percent of the short flows, the slowest ones, that take clearly longer than as many beside AMP."""
     percents = range(1, 100)
     beside = {
-        name: statistics.percentiles(_short(rows, name), "value", percents, by="seed", at_least="at_least")
+        name: stats.percentiles(_short(rows, name), "value", percents, by="seed", at_least="at_least")
         for name in ("amp", algorithm)
     }
     shares = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.amp_fg.settings import BDP, HOSTS, K_OF_BUFFER, SHOWN, experiment, fat_tree, tor_of, transport
 from weft.papers.figure import Claim
 from weft.papers.spread import Spread, listed, over_seeds
@@ -58,8 +58,8 @@ def cases(scale: Scale) -> list[Case]:
 
 def measure(result: Result) -> pl.DataFrame:
     """One row a length in packets: the share of time with at most that length; beside it the run's drops, timeouts."""
-    lengths = statistics.queue_lengths(result.queues)
-    steps = statistics.cdf(lengths, "packets", weight="seconds").rename({"value": "packets"})
+    lengths = stats.queue_lengths(result.queues)
+    steps = stats.cdf(lengths, "packets", weight="seconds").rename({"value": "packets"})
     drops = int(result.queues["drops"].sum())
     return steps.with_columns(drops=pl.lit(drops), timeouts=pl.lit(int(result.flows["timeouts"].sum())))
 

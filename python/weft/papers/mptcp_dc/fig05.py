@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.figure import Claim
 from weft.papers.mptcp_dc.fat_tree import (
     MOST_GBPS,
@@ -165,7 +165,7 @@ def _filled(rows: pl.DataFrame, name: str) -> Spread:
 
 
 def _jain(rows: pl.DataFrame, name: str) -> Spread:
-    return over_seeds(_of(rows, name), statistics.jain("rate_mbps"))
+    return over_seeds(_of(rows, name), stats.jain("rate_mbps"))
 
 
 def _slowest(rows: pl.DataFrame, name: str) -> Spread:

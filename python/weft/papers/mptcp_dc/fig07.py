@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.figure import Claim
 from weft.papers.mptcp_dc.fat_tree import NS2, OPENING, PORTS, QUICK_PORTS, fat_tree, transport
 from weft.papers.spread import Spread, digits, over_seeds
@@ -74,8 +74,8 @@ def measure(result: Result) -> pl.DataFrame:
     `small` is the share of subflows with a window below four packets at the end.
     """
     of_hosts = pl.col("layer").str.starts_with("host")
-    switches = statistics.loss(result.links.filter(~of_hosts), by="link")
-    hosts = statistics.loss(result.links.filter(of_hosts))
+    switches = stats.loss(result.links.filter(~of_hosts), by="link")
+    hosts = stats.loss(result.links.filter(of_hosts))
     return pl.DataFrame(
         {
             "mean_loss": 100 * switches["loss"].mean(),  # type: ignore[operator]

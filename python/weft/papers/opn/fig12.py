@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.figure import Claim, Table
 from weft.papers.opn.settings import HOSTS_PER_LEAF, SPINES, experiment, transport
 from weft.papers.spread import Spread, digits, over_seeds
@@ -148,7 +148,7 @@ def _means(rows: pl.DataFrame, scheme: str) -> pl.DataFrame:
 
 
 def _jain(rows: pl.DataFrame, scheme: str, cc: str, n: int) -> Spread:
-    return over_seeds(_means(_of(rows, scheme, cc, n), scheme), statistics.jain("mbps"))
+    return over_seeds(_means(_of(rows, scheme, cc, n), scheme), stats.jain("mbps"))
 
 
 def _mean(rows: pl.DataFrame, scheme: str, cc: str, n: int, *, ours: bool) -> Spread:

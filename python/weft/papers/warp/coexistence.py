@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.figure import Claim, Table
 from weft.papers.spread import Spread, over_seeds
 from weft.papers.warp.settings import (
@@ -82,7 +82,7 @@ def measure(result: Result) -> pl.DataFrame:
     """One row: Jain's index of all flows' goodput, and a multipath flow's mean goodput over a DCTCP flow's."""
     goodput, single = pl.col("goodput_bps"), pl.col("traffic") == "dctcp"
     return result.flows.select(
-        jain=statistics.jain(goodput), ratio=goodput.filter(~single).mean() / goodput.filter(single).mean()
+        jain=stats.jain(goodput), ratio=goodput.filter(~single).mean() / goodput.filter(single).mean()
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.beyond.everything import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED_MS, SETTLED_MS, TCP
 from weft.papers.figure import Claim, Table
 from weft.papers.spread import Spread, listed, over_seeds
@@ -70,7 +70,7 @@ def measure(result: Result) -> pl.DataFrame:
     fct = pl.when(pl.col("size_bytes").is_not_null()).then(pl.coalesce("fct_s", "unfinished_s")) * 1e3
     return result.flows.select(
         mbps=pl.col("goodput_bps").mean() * 1e-6,
-        jain=statistics.jain("goodput_bps"),
+        jain=stats.jain("goodput_bps"),
         mean_ms=fct.mean(),
         p99_ms=fct.quantile(0.99, interpolation="linear"),
         late=100 * ((pl.col("timeouts") + pl.col("syn_timeouts")) > 0).mean(),

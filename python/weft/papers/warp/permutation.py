@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.beyond.everything import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED_MS, SETTLED_MS, TCP
 from weft.papers.figure import Claim, Table
 from weft.papers.spread import Spread, listed, over_seeds
@@ -53,7 +53,7 @@ def measure(result: Result) -> pl.DataFrame:
     """One row: mean goodput of a flow, Jain's index, the mean length of the queues between switches, timeouts."""
     return result.flows.select(
         mbps=pl.col("goodput_bps").mean() * 1e-6,
-        jain=statistics.jain("goodput_bps"),
+        jain=stats.jain("goodput_bps"),
         queue=pl.lit(result.queues["mean_packets"].mean()),
         late=100 * ((pl.col("timeouts") + pl.col("syn_timeouts")) > 0).mean(),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft import statistics
+from weft import stats
 from weft.papers.beyond import everything
 from weft.papers.beyond.everything import LOADS, QUICK_SETTLED_MS, SETTLED_MS, SUBFLOWS, Load
 from weft.papers.figure import Claim, Table
@@ -58,7 +58,7 @@ def measure(result: Result) -> pl.DataFrame:
     return result.flows.select(
         mbps=pl.col("goodput_bps").mean() * 1e-6,
         slowest=pl.col("goodput_bps").min() * 1e-6,
-        jain=statistics.jain("goodput_bps"),
+        jain=stats.jain("goodput_bps"),
         late=100 * (timeouts > 0).mean(),
     )
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
-from weft import statistics
+from weft import stats
 
 SHARES = st.lists(st.floats(0, 1e12), min_size=1, max_size=30).filter(lambda shares: max(shares) > 1e-3)
 WEIGHED = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30).filter(
@@ -20,7 +20,7 @@ WEIGHED = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, 
 
 
 def test_documentation() -> None:
-    assert doctest.testmod(statistics).failed == 0
+    assert doctest.testmod(stats).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -36,65 +36,65 @@ def test_documentation() -> None:
 )
 def test_jain(shares: list[float | None], index: float | None) -> None:
     frame = pl.DataFrame({"x": shares}, schema={"x": pl.Float64})
-    assert frame.select(statistics.jain("x")).item() == (index if index is None else pytest.approx(index))
+    assert frame.select(stats.jain("x")).item() == (index if index is None else pytest.approx(index))
 
 
 def test_jain_of_whole_numbers_and_by_group() -> None:
     # The square of the sum is beyond 64 bits.
     frame = pl.DataFrame({"by": ["a", "a", "b"], "x": [10**10, 3 * 10**10, 7]}, schema_overrides={"x": pl.UInt64})
-    by = frame.group_by("by", maintain_order=True).agg(jain=statistics.jain("x"))
+    by = frame.group_by("by", maintain_order=True).agg(jain=stats.jain("x"))
     assert by["jain"].to_list() == pytest.approx([0.8, 1.0])
 
 
 @given(SHARES, st.floats(1e-3, 1e3))
 def test_jain_lies_between_its_bounds_and_knows_no_unit(shares: list[float], unit: float) -> None:
-    index, other = (pl.DataFrame({"x": shares}).select(statistics.jain(pl.col("x") * u)).item() for u in (1, unit))
+    index, other = (pl.DataFrame({"x": shares}).select(stats.jain(pl.col("x") * u)).item() for u in (1, unit))
     assert 1 / len(shares) - 1e-9 <= index <= 1 + 1e-9
     assert other == pytest.approx(index)
 
 
 def test_percentiles() -> None:
     flows = pl.DataFrame({"cc": ["b", "a", "a", "a"], "fct_s": [None, 3.0, 1.0, 2.0]})
-    everything = statistics.percentiles(flows, "fct_s", [0, 25, 99.9, 100])
+    everything = stats.percentiles(flows, "fct_s", [0, 25, 99.9, 100])
     assert everything.columns == ["p0", "p25", "p99.9", "p100"]
     assert everything.row(0) == pytest.approx((1.0, 1.5, 2.998, 3.0))
-    by = statistics.percentiles(flows, pl.col("fct_s") * 1e3, by="cc")
+    by = stats.percentiles(flows, pl.col("fct_s") * 1e3, by="cc")
     assert by.columns == ["cc", "p50", "p90", "p99"]
     assert by.rows() == [("a", pytest.approx(2000), pytest.approx(2800), pytest.approx(2980)), ("b", None, None, None)]
 
 
 def test_percentiles_by_weight() -> None:
     lengths = pl.DataFrame({"packets": [0, 1, 2, 3], "seconds": [0.7, 0.2, 0.1, 0.0]})
-    row = statistics.percentiles(lengths, "packets", [0, 50, 70, 71, 90, 100], weight="seconds").row(0)
+    row = stats.percentiles(lengths, "packets", [0, 50, 70, 71, 90, 100], weight="seconds").row(0)
     assert row == (0, 0, 0, 1, 1, 2)
 
 
 def test_what_is_unfinished_makes_percentiles_at_least() -> None:
     ended = [1.0, 2.0, 3.0, 4.0]
     flows = pl.DataFrame({"fct_s": [*ended, None, None], "unfinished_s": [*[None] * 4, 3.5, None]})
-    row = statistics.percentiles(flows, "fct_s", [25, 50, 90], at_least="unfinished_s").row(0, named=True)
+    row = stats.percentiles(flows, "fct_s", [25, 50, 90], at_least="unfinished_s").row(0, named=True)
     # Of 1, 2, 3, 3.5 or more and 4; the last row has neither and does not count.
     assert row == {
         "p25": 2.0,
         "p50": 3.0,
         "p90": pytest.approx(3.8),
-        "p25_at_least": False,
-        "p50_at_least": False,
-        "p90_at_least": True,
+        "p25_is_lower_bound": False,
+        "p50_is_lower_bound": False,
+        "p90_is_lower_bound": True,
         "unfinished": 1,
     }
     # Had it ended at once it would count the same up to there, and leaving it out makes the tail too short.
-    left_out = statistics.percentiles(flows, "fct_s", [90]).item()
+    left_out = stats.percentiles(flows, "fct_s", [90]).item()
     assert left_out < 3.8
 
 
 def test_one_that_ended_is_as_if_nothing_were_unfinished() -> None:
     flows = pl.DataFrame({"fct_s": [1.0, 2.0], "unfinished_s": pl.Series([None, None], dtype=pl.Float64)})
-    plain, told = (statistics.percentiles(flows, "fct_s", at_least=it) for it in (None, "unfinished_s"))
+    plain, told = (stats.percentiles(flows, "fct_s", at_least=it) for it in (None, "unfinished_s"))
     assert told.select(plain.columns).equals(plain)
     assert told["unfinished"].to_list() == [0]
-    assert not any(told[f"p{p}_at_least"].item() for p in (50, 90, 99))
-    assert statistics.cdf(flows, "fct_s", at_least="unfinished_s").equals(statistics.cdf(flows, "fct_s"))
+    assert not any(told[f"p{p}_is_lower_bound"].item() for p in (50, 90, 99))
+    assert stats.cdf(flows, "fct_s", at_least="unfinished_s").equals(stats.cdf(flows, "fct_s"))
 
 
 @given(
@@ -111,9 +111,9 @@ def test_a_percentile_is_at_least_what_it_says(runs: list[tuple[int, bool, int]]
         },
         schema=dict.fromkeys(("fct_s", "floor", "true"), pl.Float64),
     )
-    told = statistics.percentiles(flows, "fct_s", [percent], at_least="floor", apart=0).row(0, named=True)
-    true = statistics.percentiles(flows, "true", [percent]).item()
-    low, may_be_higher = told[f"p{percent}"], told[f"p{percent}_at_least"]
+    told = stats.percentiles(flows, "fct_s", [percent], at_least="floor", rel_tol=0).row(0, named=True)
+    true = stats.percentiles(flows, "true", [percent]).item()
+    low, may_be_higher = told[f"p{percent}"], told[f"p{percent}_is_lower_bound"]
     assert low <= true + 1e-9
     if not may_be_higher:
         assert true == pytest.approx(low)
@@ -123,25 +123,25 @@ def test_a_percentile_is_at_least_what_it_says(runs: list[tuple[int, bool, int]]
 def test_what_would_hardly_move_a_percentile_does_not_mark_it() -> None:
     """One of a thousand that had just begun: the median is known to a thousandth, the maximum not at all."""
     flows = pl.DataFrame({"fct_s": [*range(1000, 2000), None], "floor": [*[None] * 1000, 1]})
-    told = statistics.percentiles(flows, "fct_s", [50, 100], at_least="floor").row(0, named=True)
-    assert (told["p50"], told["p50_at_least"], told["p100_at_least"]) == (1499.0, False, True)
-    assert statistics.percentiles(flows, "fct_s", [50], at_least="floor", apart=0)["p50_at_least"].item()
+    told = stats.percentiles(flows, "fct_s", [50, 100], at_least="floor").row(0, named=True)
+    assert (told["p50"], told["p50_is_lower_bound"], told["p100_is_lower_bound"]) == (1499.0, False, True)
+    assert stats.percentiles(flows, "fct_s", [50], at_least="floor", rel_tol=0)["p50_is_lower_bound"].item()
 
 
 def test_a_distribution_with_what_is_unfinished_ends_below_one() -> None:
     flows = pl.DataFrame({"cc": ["a", "a", "a", "b"], "fct_s": [2.0, 1.0, None, None], "floor": [None, None, 1.5, 3.0]})
-    assert statistics.cdf(flows, "fct_s", by="cc", at_least="floor").rows() == [("a", 1.0, 1 / 3), ("a", 2.0, 2 / 3)]
+    assert stats.cdf(flows, "fct_s", by="cc", at_least="floor").rows() == [("a", 1.0, 1 / 3), ("a", 2.0, 2 / 3)]
 
 
 def test_unfinished_rows_have_no_weight() -> None:
     with pytest.raises(ValueError, match="at_least: given with weight"):
-        statistics.percentiles(pl.DataFrame({"x": [1]}), "x", weight="x", at_least="x")
+        stats.percentiles(pl.DataFrame({"x": [1]}), "x", weight="x", at_least="x")
 
 
 @pytest.mark.parametrize("percent", [-1, 100.5, float("nan")])
 def test_percentiles_outside_are_refused(percent: float) -> None:
     with pytest.raises(ValueError, match=r"percents: .*; allowed: 0 to 100"):
-        statistics.percentiles(pl.DataFrame({"x": [1]}), "x", [50, percent])
+        stats.percentiles(pl.DataFrame({"x": [1]}), "x", [50, percent])
 
 
 @given(WEIGHED, st.integers(0, 100))
@@ -149,38 +149,38 @@ def test_weight_is_repetition(rows: list[tuple[int, int]], percent: int) -> None
     frame = pl.DataFrame(rows, schema=["x", "n"], orient="row")
     values = sorted(x for x, n in rows for _ in range(n))
     repeated = pl.DataFrame({"x": values})
-    by_weight, by_rows = statistics.cdf(frame, "x", weight="n"), statistics.cdf(repeated, "x")
+    by_weight, by_rows = stats.cdf(frame, "x", weight="n"), stats.cdf(repeated, "x")
     assert by_weight["value"].to_list() == by_rows["value"].to_list() == sorted(set(values))
     assert by_weight["fraction"].to_list() == pytest.approx(by_rows["fraction"].to_list())
     below = [sum(y <= x for y in values) for x in by_rows["value"]]
     assert by_rows["fraction"].to_list() == pytest.approx([n / len(values) for n in below])
     at = -(-percent * len(values) // 100)
     expected = values[max(at, 1) - 1]
-    assert statistics.percentiles(frame, "x", [percent], weight="n").item() == expected
+    assert stats.percentiles(frame, "x", [percent], weight="n").item() == expected
 
 
 def test_cdf_by_group() -> None:
     jobs = pl.DataFrame({"cc": ["b", "a", "a", "a"], "seed": [1, 1, 1, 1], "jct_s": [5.0, 2.0, None, 1.0]})
-    assert statistics.cdf(jobs, "jct_s", by=("cc", "seed")).rows() == [
+    assert stats.cdf(jobs, "jct_s", by=("cc", "seed")).rows() == [
         ("a", 1, 1.0, 0.5),
         ("a", 1, 2.0, 1.0),
         ("b", 1, 5.0, 1.0),
     ]
-    assert statistics.cdf(jobs.clear(), "jct_s").columns == ["value", "fraction"]
+    assert stats.cdf(jobs.clear(), "jct_s").columns == ["value", "fraction"]
 
 
 def test_queue_lengths_are_weighted_by_time() -> None:
     queues = pl.DataFrame({"link": [7, 8], "layer": ["tor-host"] * 2, "time_at_s": [[3.0, 1.0], [0.0, 0.0, 4.0]]})
-    assert statistics.queue_lengths(queues, by="link").rows() == [
+    assert stats.queue_lengths(queues, by="link").rows() == [
         (7, 0, 3.0),
         (7, 1, 1.0),
         (8, 0, 0.0),
         (8, 1, 0.0),
         (8, 2, 4.0),
     ]
-    together = statistics.queue_lengths(queues, by="layer")
+    together = stats.queue_lengths(queues, by="layer")
     assert together.rows() == [("tor-host", 0, 3.0), ("tor-host", 1, 1.0), ("tor-host", 2, 4.0)]
-    steps = statistics.cdf(together, "packets", weight="seconds")
+    steps = stats.cdf(together, "packets", weight="seconds")
     assert steps.rows() == [(0, 0.375), (1, 0.5), (2, 1.0)]
 
 
@@ -193,7 +193,7 @@ def test_utilisation() -> None:
         },
         schema_overrides={"rate_bps": pl.UInt64},
     )
-    rows = {(row["stage"], row["direction"]): row for row in statistics.utilisation(links).iter_rows(named=True)}
+    rows = {(row["stage"], row["direction"]): row for row in stats.utilisation(links).iter_rows(named=True)}
     assert set(rows) == {("host-tor", "up"), ("host-tor", "down"), ("switch-switch", None), ("odd", None)}
     up = rows["host-tor", "up"]
     assert (up["links"], up["min"], up["max"]) == (2, 0.2, 0.6)
@@ -211,7 +211,7 @@ def test_utilisation_of_bcube() -> None:
         "transports": {"reno": {"cc": "reno"}},
         "traffic": [{"kind": "stride", "transport": "reno", "stride": 3}],
     }
-    use = statistics.utilisation(weft.run(spec).links)
+    use = stats.utilisation(weft.run(spec).links)
     stages = [(f"host-level{n}", direction) for n in range(3) for direction in ("down", "up")]
     assert use.select("stage", "direction").rows() == stages
 
@@ -230,10 +230,10 @@ def test_reached() -> None:
     ]
     schema = {"time_s": pl.Float64, "flow": pl.UInt32, "subflow": pl.UInt32, "cwnd_packets": pl.Float64}
     traces = pl.DataFrame(rows, schema=schema, orient="row").sort("time_s", maintain_order=True)
-    assert statistics.reached(traces, 2).rows() == [(0, 0, 1.0), (0, 1, 0.0), (7, 0, None)]
-    assert statistics.reached(traces, 2, after_s=1.5).rows() == [(0, 0, 1.5), (0, 1, 1.5), (7, 0, None)]
-    assert statistics.reached(traces, 2, after_s=2.0).rows() == [(0, 0, 3.0), (0, 1, 2.0), (7, 0, None)]
-    assert statistics.reached(traces, 2, after_s=9.0, by="flow").rows() == [(0, 9.0), (7, None)]
+    assert stats.time_to_floor(traces, 2).rows() == [(0, 0, 1.0), (0, 1, 0.0), (7, 0, None)]
+    assert stats.time_to_floor(traces, 2, after_s=1.5).rows() == [(0, 0, 1.5), (0, 1, 1.5), (7, 0, None)]
+    assert stats.time_to_floor(traces, 2, after_s=2.0).rows() == [(0, 0, 3.0), (0, 1, 2.0), (7, 0, None)]
+    assert stats.time_to_floor(traces, 2, after_s=9.0, by="flow").rows() == [(0, 9.0), (7, None)]
 
 
 def test_tables_of_a_run(tmp_path: Path) -> None:
@@ -248,24 +248,24 @@ def test_tables_of_a_run(tmp_path: Path) -> None:
         probes = [{ kind = "queue", at = ["tor-agg", "agg-core"] }]
     """)
     result = weft.run(weft.load(path), seed=3)
-    use = statistics.utilisation(result.links)
+    use = stats.utilisation(result.links)
     stages = [(stage, direction) for stage in ("agg-core", "host-tor", "tor-agg") for direction in ("down", "up")]
     assert use.select("stage", "direction").rows() == stages
     assert use["links"].to_list() == [16] * 6
     carried = result.links.select((pl.col("utilisation") * pl.col("rate_bps")).sum()).item()
     assert use.select(pl.col("mean").dot("links")).item() * 1e9 == pytest.approx(carried)
-    lengths = statistics.queue_lengths(result.queues, by=("link", "layer"))
+    lengths = stats.queue_lengths(result.queues, by=("link", "layer"))
     by_link = lengths.group_by("link").agg(pl.col("seconds").sum())
     assert by_link["seconds"].to_list() == pytest.approx([1e-3] * 32)
     mean = (pl.col("packets") * pl.col("seconds")).sum() / pl.col("seconds").sum()
     means = lengths.group_by("link").agg(mean_packets=mean).sort("link")
     assert means["mean_packets"].to_list() == pytest.approx(result.queues.sort("link")["mean_packets"].to_list())
-    assert 0 < result.flows.select(statistics.jain("goodput_bps")).item() <= 1
+    assert 0 < result.flows.select(stats.jain("goodput_bps")).item() <= 1
 
 
 def test_loss_of_links_and_of_subflows() -> None:
     links = pl.DataFrame({"layer": ["up", "down", "down"], "packets": [90, 0, 0], "drops": [10, 0, 0]})
-    assert statistics.loss(links, by="layer").rows() == [("down", 0, 0, None), ("up", 100, 10, 0.1)]
+    assert stats.loss(links, by="layer").rows() == [("down", 0, 0, None), ("up", 100, 10, 0.1)]
     subflows = pl.DataFrame({"flow": [0, 0], "subflow": [0, 1], "packets_sent": [10, 30], "packets_dropped": [0, 3]})
-    assert statistics.loss(subflows).rows() == [(40, 3, 0.075)]
-    assert statistics.loss(subflows, by=("flow", "subflow"))["loss"].to_list() == [0.0, 0.1]
+    assert stats.loss(subflows).rows() == [(40, 3, 0.075)]
+    assert stats.loss(subflows, by=("flow", "subflow"))["loss"].to_list() == [0.0, 0.1]

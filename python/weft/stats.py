@@ -1,0 +1,328 @@
+"""Statistics of a run's tables, as Polars expressions and frames.
+
+>>> import polars as pl
+>>> from weft import stats
+>>> flows = pl.DataFrame({"transport": ["amp", "amp", "xmp"], "goodput_bps": [1e9, 3e9, 2e9]})
+>>> flows.group_by("transport", maintain_order=True).agg(jain=stats.jain("goodput_bps"))["jain"].to_list()
+[0.8, 1.0]
+
+Rows of several runs may be concatenated first (`polars.concat`), with columns for `by` that distinguish the runs. Null
+means that something did not happen; nulls are ignored everywhere. Flows that the end of a run cut off are the
+exception. They would have taken longer than most others, so `percentiles` and `cdf` count them if `at_least` says how
+long they had taken by then.
+
+>>> flows = pl.DataFrame({"fct_s": [1.0, 2.0, 3.0, None], "unfinished_s": [None, None, None, 2.5]})
+>>> stats.percentiles(flows, "fct_s", (50, 99), at_least="unfinished_s").row(0, named=True)
+{'p50': 2.25, 'p99': 2.985, 'p50_is_lower_bound': True, 'p99_is_lower_bound': True, 'unfinished': 1}
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+LEVELS = ("host", "switch", "tor", "leaf", "agg", "int", "spine", "core", *(f"level{n}" for n in range(16)))
+"""Kinds of node at the ends of a link, from the bottom of a topology up; the last are BCube's."""
+
+
+def jain(column: str | pl.Expr) -> pl.Expr:
+    """Jain's fairness index, (sum of x)^2 / (n * sum of x^2): an aggregation, for `select` and `agg`.
+
+    It ranges from 1/n (one has all) to 1 (all have the same); it is null if there is nothing to share.
+
+    Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness and Discrimination for Resource Allocation in
+    Shared Computer Systems" (1984).
+
+    Args:
+        column: Shares, none below 0, such as the column `goodput_bps` of `flows`.
+    """
+    share = _expression(column).cast(pl.Float64)
+    return pl.when(share.max() > 0).then(share.sum().pow(2) / (share.count() * share.pow(2).sum()))
+
+
+def percentiles(
+    rows: pl.DataFrame,
+    column: str | pl.Expr,
+    percents: Sequence[float] = (50, 90, 99),
+    *,
+    by: str | Iterable[str] = (),
+    weight: str | pl.Expr | None = None,
+    at_least: str | pl.Expr | None = None,
+    rel_tol: float = 0.01,
+) -> pl.DataFrame:
+    """Percentiles of a column: one row per group, with the columns of `by`, then `p50`, `p90`, `p99` and so on.
+
+    Without weights they are interpolated linearly between the nearest two values (definition 7 of Hyndman and Fan,
+    "Sample Quantiles in Statistical Packages", 1996). With weights a percentile is the smallest value up to which at
+    least that share of the weight lies (their definition 1).
+
+    With `at_least`, a row without a value counts with its known lower bound. A percentile is then the lowest possible
+    one. `p50_is_lower_bound`, `p90_is_lower_bound` and so on say whether it could exceed that value by more than the
+    share `rel_tol`. A last column, `unfinished`, is the number of such rows.
+
+    Args:
+        rows: Such as the table `flows`, or `queue_lengths` of the table `queues`.
+        column: Values, such as `fct_s`.
+        percents: From 0 to 100.
+        by: Columns that distinguish groups; without any, all rows are one group.
+        weight: Weights, none below 0, such as `seconds` of `queue_lengths`.
+        at_least: Lower bounds for rows without a value, such as `unfinished_s` of `flows`.
+        rel_tol: By how much a percentile may exceed the one returned, as a share, without being marked.
+
+    Raises:
+        ValueError: A percentage is outside 0 to 100, or both `weight` and `at_least` are given.
+    """
+    for percent in percents:
+        if not 0 <= percent <= 100:
+            raise ValueError(f"percents: {percent:g}; allowed: 0 to 100")
+    if at_least is not None:
+        if weight is not None:
+            raise ValueError("at_least: given with weight; allowed: one of the two")
+        return _censored_percentiles(rows, _expression(column), percents, by, _expression(at_least), rel_tol)
+    if weight is None:
+        return _aggregate(rows, by, {f"p{p:g}": _quantile(_expression(column), p) for p in percents})
+    # A share that misses the one asked for by no more than rounding has reached it.
+    reached = {p: pl.col("fraction") >= p / 100 - 1e-12 for p in percents}
+    smallest = {f"p{p:g}": pl.col("value").filter(enough).min() for p, enough in reached.items()}
+    return _aggregate(cdf(rows, column, by=by, weight=weight), by, smallest)
+
+
+def cdf(
+    rows: pl.DataFrame,
+    column: str | pl.Expr,
+    *,
+    by: str | Iterable[str] = (),
+    weight: str | pl.Expr | None = None,
+    at_least: str | pl.Expr | None = None,
+) -> pl.DataFrame:
+    """Empirical distribution of a column: the columns of `by`, then `value` (each once, rising) and `fraction`.
+
+    `fraction` is the share of the rows, or of the weight, that has at most `value`; the last one of a group is 1.
+    Values without weight are left out. Drawn as steps (matplotlib's `where="post"`) the distribution is exact.
+
+    With `at_least`, rows without a value are included in the total, so a group's last fraction is the share of rows
+    with a value. The fraction is then the lowest possible one, and exact up to the smallest `at_least`.
+
+    Args:
+        rows: Such as the table `flows`, or `queue_lengths` of the table `queues`.
+        column: Values, such as `fct_s`.
+        by: Columns that distinguish groups; without any, all rows are one group.
+        weight: Weights, none below 0, such as `seconds` of `queue_lengths`.
+        at_least: Lower bounds for rows without a value, such as `unfinished_s` of `flows`.
+    """
+    names = _names(by)
+    weights = pl.lit(1.0) if weight is None else _expression(weight).cast(pl.Float64)
+    value = _expression(column)
+    if at_least is not None:
+        # Beyond all others, and taken away at the end.
+        value = pl.when(value.is_null() & _expression(at_least).is_not_null()).then(math.inf).otherwise(value)
+    weighed = rows.select(*names, value=value, weight=weights)
+    total = weighed.drop_nulls("value").group_by(*names, "value").agg(pl.col("weight").sum())
+    steps = total.filter(pl.col("weight") > 0).sort(*names, "value", nulls_last=True)
+    within = pl.col("weight").cum_sum()
+    # The sum itself, not one added up in another order: the last fraction is exactly 1.
+    fraction = within / within.last()
+    steps = steps.select(*names, "value", fraction=fraction.over(names) if names else fraction)
+    return steps if at_least is None else steps.filter(pl.col("value").is_finite())
+
+
+def queue_lengths(queues: pl.DataFrame, *, by: str | Iterable[str] = ("link", "from", "to", "layer")) -> pl.DataFrame:
+    """For how long each queue had each length: the columns of `by`, then `packets` and `seconds`, one row per length.
+
+    Queues with equal columns of `by` are combined, also across runs. For the time-weighted distribution:
+    `cdf(queue_lengths(result.queues), "packets", by="link", weight="seconds")`.
+
+    Args:
+        queues: The table `queues`.
+        by: Columns of it.
+    """
+    names = _names(by)
+    lengths = pl.int_ranges(pl.col("time_at_s").list.len()).cast(pl.List(pl.UInt32))
+    rows = queues.select(*names, packets=lengths, seconds="time_at_s").explode("packets", "seconds")
+    return rows.group_by(*names, "packets").agg(pl.col("seconds").sum()).sort(*names, "packets", nulls_last=True)
+
+
+def utilisation(links: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFrame:
+    """Utilisation of each stage of a network in each direction, from 0 to 1.
+
+    One row per stage and direction, with the columns of `by`, then `stage` (its two ends, the lower first: "host-tor",
+    "tor-agg", "agg-core"), `direction` ("up" or "down"; null between equals), `links` (their number), `mean` (weighted
+    by rate: the share of the stage's capacity in use), `min`, `max` and `std` (over the links; null for a single one).
+
+    Args:
+        links: The table `links`.
+        by: Columns that distinguish groups, such as a run's label.
+    """
+    names = _names(by)
+    level = {name: n for n, name in enumerate(LEVELS)}
+    ends = pl.col("layer").str.split("-")
+    lower, upper = (
+        ends.list.get(n, null_on_oob=True).replace_strict(level, default=None, return_dtype=pl.Int8) for n in (0, 1)
+    )
+    down = lower > upper
+    stages = links.with_columns(
+        stage=pl.when(down).then(ends.list.reverse().list.join("-")).otherwise("layer"),
+        direction=pl.when(down).then(pl.lit("down")).when(lower < upper).then(pl.lit("up")),
+    )
+    use, rate = pl.col("utilisation"), pl.col("rate_bps").cast(pl.Float64)
+    used = {
+        "links": pl.len(),
+        "mean": pl.when(use.count() > 0).then((use * rate).sum() / rate.filter(use.is_not_null()).sum()),
+        "min": use.min(),
+        "max": use.max(),
+        "std": use.std(),
+    }
+    return _aggregate(stages, [*names, "stage", "direction"], used)
+
+
+def loss(rows: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFrame:
+    """Share of packets dropped: the columns of `by`, then `packets` (dropped ones included), `drops` and `loss`.
+
+    For the table `links`, they are packets that came to a queue, for instance with `by="layer"`. For the table
+    `subflows`, they are packets that a sender sent, for instance by `("flow", "subflow")`, each of which has its own
+    path under ECMP. `loss` is null if there were none.
+
+    Args:
+        rows: The table `links` or `subflows`.
+        by: Columns that distinguish groups.
+    """
+    of_links = "drops" in rows.columns
+    dropped = pl.col("drops" if of_links else "packets_dropped")
+    came = pl.col("packets") + dropped if of_links else pl.col("packets_sent")
+    counts = {"packets": came.sum(), "drops": dropped.sum()}
+    share = pl.when(pl.col("packets") > 0).then(pl.col("drops") / pl.col("packets"))
+    return _aggregate(rows, by, counts).with_columns(loss=share)
+
+
+def time_to_floor(
+    traces: pl.DataFrame, floor: float, *, after_s: float = 0.0, by: str | Iterable[str] = ("flow", "subflow")
+) -> pl.DataFrame:
+    """When each subflow's cwnd reached its floor: the columns of `by`, then `time_s`, one row per recorded subflow.
+
+    `time_s` is the first time from `after_s` on at which cwnd was at most `floor`. It is `after_s` if cwnd was there at
+    that time, and null if it never was. It is exact if the probe `flow` has no `every`; else it is late by up to that
+    interval.
+
+    Args:
+        traces: The table `traces`.
+        floor: In packets.
+        after_s: In seconds, such as when another flow started.
+        by: Columns that distinguish subflows.
+    """
+    names = _names(by)
+    windows = traces.drop_nulls("cwnd_packets").sort("time_s", maintain_order=True)
+    low, time = pl.col("cwnd_packets") <= floor, pl.col("time_s")
+    then = low.filter(time <= after_s).last()
+    first = pl.when(then).then(pl.lit(after_s)).otherwise(time.filter(low & (time > after_s)).first())
+    return _aggregate(windows, names, {"time_s": first})
+
+
+def mean_ci(
+    rows: pl.DataFrame, column: str | pl.Expr, *, by: str | Iterable[str] = (), confidence: float = 0.95
+) -> pl.DataFrame:
+    """Mean of independent runs and its confidence interval: the columns of `by`, then `n`, `mean`, `low` and `high`.
+
+    Each row counts as one independent measurement, so that of each seed there should be one: a mean or a percentile of
+    its flows, not the flows themselves, which share a network. The interval is Student's: mean +- t * s / sqrt(n) with
+    n - 1 degrees of freedom. It is null for fewer than two rows.
+
+    Source: Student, "The Probable Error of a Mean" (1908).
+
+    Args:
+        rows: One row a seed and group.
+        column: Values.
+        by: Columns that tell groups apart; none: all rows are one group.
+        confidence: Between 0 and 1.
+
+    Raises:
+        ValueError: `confidence` is not between 0 and 1.
+    """
+    value = _expression(column).cast(pl.Float64)
+    spread = {"n": value.count(), "mean": value.mean(), "deviation": value.std()}
+    of_groups = _aggregate(rows, by, spread)
+    counts = of_groups["n"].unique().to_list()
+    factors = {n: t_quantile(n - 1, confidence) / math.sqrt(n) for n in counts if n > 1}
+    factor = pl.col("n").replace_strict(factors, default=None, return_dtype=pl.Float64)
+    half = factor * pl.col("deviation")
+    return of_groups.with_columns(low=pl.col("mean") - half, high=pl.col("mean") + half).drop("deviation")
+
+
+def t_quantile(freedom: int, confidence: float = 0.95) -> float:
+    """Student's t: the value within which, on both sides of 0, the share `confidence` of the distribution lies.
+
+    Args:
+        freedom: Degrees of freedom, at least 1.
+        confidence: Between 0 and 1.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+    if freedom < 1 or not 0 < confidence < 1:
+        raise ValueError(f"t_quantile: {freedom}, {confidence:g}; allowed: at least 1, and between 0 and 1")
+    # Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4: the share within t, a finite
+    # sum in the angle whose tangent is t / sqrt(freedom). It rises with the angle, which is found by bisection.
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        if _within(angle, freedom) < confidence:
+            low = angle
+        else:
+            high = angle
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _within(angle: float, freedom: int) -> float:
+    odd = freedom % 2 == 1
+    sine, cosine = math.sin(angle), math.cos(angle)
+    term, total = (cosine, 0.0) if odd else (1.0, 0.0)
+    for power in range(1 if odd else 0, freedom - 1, 2):
+        total += term
+        term *= cosine * cosine * (power + 1) / (power + 2)
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+def _quantile(value: pl.Expr, percent: float) -> pl.Expr:
+    return value.quantile(percent / 100, interpolation="linear")
+
+
+def _censored_percentiles(
+    rows: pl.DataFrame,
+    value: pl.Expr,
+    percents: Sequence[float],
+    by: str | Iterable[str],
+    at_least: pl.Expr,
+    rel_tol: float,
+) -> pl.DataFrame:
+    """Percentiles with what is unfinished at its lowest, beside whether they would be others were it without end."""
+    names = _names(by)
+    both = rows.select(*names, low=pl.coalesce(value, at_least).cast(pl.Float64), unfinished=value.is_null())
+    both = both.drop_nulls("low")
+    high = pl.when("unfinished").then(math.inf).otherwise("low")
+    lowest = {f"p{p:g}": _quantile(pl.col("low"), p) for p in percents}
+    # Interpolation between two infinities is not a number, which is at most nothing.
+    higher = {
+        f"p{p:g}_is_lower_bound": (_quantile(high, p).fill_nan(math.inf) > (1 + rel_tol) * _quantile(pl.col("low"), p))
+        for p in percents
+    }
+    return _aggregate(both, names, {**lowest, **higher, "unfinished": pl.col("unfinished").sum()})
+
+
+def _aggregate(rows: pl.DataFrame, by: str | Iterable[str], aggregations: Mapping[str, pl.Expr]) -> pl.DataFrame:
+    """One row a group, in their order; without groups one row in all."""
+    names = _names(by)
+    if not names:
+        return rows.select(**aggregations)
+    return rows.group_by(names).agg(**aggregations).sort(names, nulls_last=True)
+
+
+def _names(by: str | Iterable[str]) -> list[str]:
+    return [by] if isinstance(by, str) else list(by)
+
+
+def _expression(column: str | pl.Expr) -> pl.Expr:
+    return pl.col(column) if isinstance(column, str) else column
