@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import weft
-from weft import errors, stats
+from weft import errors, stats, sweep
 
 
 def test_missing_error() -> None:
@@ -24,3 +24,8 @@ def test_statistics() -> None:
         old = importlib.import_module("weft.statistics")
     assert (old.jain, old.interval, old.student) == (stats.jain, stats.mean_ci, stats.t_quantile)
     assert "statistics" not in weft.__all__
+
+
+def test_sweep() -> None:
+    with pytest.warns(DeprecationWarning, match="now run_cases"):
+        assert sweep.sweep is sweep.run_cases

@@ -11,7 +11,7 @@ import pytest
 
 import weft
 from weft.errors import UsageError
-from weft.sweep import Case, sweep
+from weft.sweep import Case, run_cases
 
 
 def measure(result: weft.Result) -> pl.DataFrame:
@@ -25,7 +25,7 @@ def experiment(spec: Path) -> weft.Experiment:
 
 def test_rows_follow_the_cases(experiment: weft.Experiment) -> None:
     cases = [Case({"name": f"case {i}", "k": i}, experiment, seed) for i in range(3) for seed in (1, 2)]
-    rows = sweep(cases, measure, workers=2)
+    rows = run_cases(cases, measure, workers=2)
     assert rows.columns == ["name", "k", "seed", "fct_s"]
     assert rows["k"].to_list() == [i for i in range(3) for _ in range(8)]
     assert rows["seed"].to_list() == 3 * (4 * [1] + 4 * [2])
@@ -33,12 +33,12 @@ def test_rows_follow_the_cases(experiment: weft.Experiment) -> None:
 
 def test_workers_change_nothing(experiment: weft.Experiment) -> None:
     cases = [Case({"k": i}, experiment, i) for i in range(4)]
-    assert sweep(cases, measure, workers=1).equals(sweep(cases, measure, workers=4))
+    assert run_cases(cases, measure, workers=1).equals(run_cases(cases, measure, workers=4))
 
 
 def test_progress_rises_to_one(experiment: weft.Experiment) -> None:
     seen: list[float] = []
-    sweep([Case({}, experiment, 1), Case({}, experiment, 2)], measure, on_progress=seen.append)
+    run_cases([Case({}, experiment, 1), Case({}, experiment, 2)], measure, on_progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
 
@@ -46,7 +46,7 @@ def test_progress_rises_to_one(experiment: weft.Experiment) -> None:
 def test_error_of_a_case_arrives(experiment: weft.Experiment) -> None:
     wrong = experiment.model_copy(update={"duration": "0s"})
     with pytest.raises(weft.SpecError, match="duration"):
-        sweep([Case({}, experiment, 1), Case({}, wrong, 1)], measure)
+        run_cases([Case({}, experiment, 1), Case({}, wrong, 1)], measure)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_labels_are_of_one_type(
     experiment: weft.Experiment, values: list[str | int | float], kind: type[pl.DataType]
 ) -> None:
     cases = [Case({"load": value}, experiment, seed) for value, seed in zip(values, (1, 5_000_000_000), strict=True)]
-    rows = sweep(cases, measure)
+    rows = run_cases(cases, measure)
     assert rows.schema == {"load": kind, "seed": pl.Int64, "fct_s": pl.Float64}
     assert rows.select("load", "seed").unique(maintain_order=True).rows() == list(
         zip(values, (1, 5_000_000_000), strict=True)
@@ -83,12 +83,12 @@ def test_labels_are_of_one_type(
 )
 def test_labels_that_cannot_be_columns(experiment: weft.Experiment, labels: list[dict[str, int]], words: str) -> None:
     with pytest.raises(UsageError, match=f"{words}.*; allowed: "):
-        sweep([Case(it, experiment, 1) for it in labels], measure)
+        run_cases([Case(it, experiment, 1) for it in labels], measure)
 
 
 def test_workers_are_counted_from_one(experiment: weft.Experiment) -> None:
     with pytest.raises(UsageError, match="workers is -1"):
-        sweep([Case({}, experiment, 1)], measure, workers=-1)
+        run_cases([Case({}, experiment, 1)], measure, workers=-1)
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -96,4 +96,4 @@ def test_interrupt_stops_all(spec: Path) -> None:
     long = weft.load(spec, ["duration=1000s", "traffic[0].size=100GB"])
     threading.Timer(0.5, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
-        sweep([Case({}, long, seed) for seed in range(8)], measure)
+        run_cases([Case({}, long, seed) for seed in range(8)], measure)

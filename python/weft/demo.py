@@ -14,7 +14,7 @@ from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Scale
 from weft.report import page as report_page
 from weft.report import study
-from weft.sweep import Case, sweep
+from weft.sweep import Case, run_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ def run(on_progress: Callable[[float], None] | None = None) -> Demo:
             kept[result.manifest["name"], result.manifest["seed"]] = result
         return measure(result)
 
-    rows = sweep([*cases, *probed], measure_and_keep, on_progress=on_progress)
+    rows = run_cases([*cases, *probed], measure_and_keep, on_progress=on_progress)
     flows = rows.filter(~pl.col("probed")).drop("probed")
     cells = summary(flows).sort("k", maintain_order=True)
     labels = {name: shown.label for name, shown in SHOWN.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Case:
-    """One run of a sweep."""
+    """An experiment with a seed and its labels."""
 
     labels: Mapping[str, str | int | float]
     """What distinguishes this run; becomes columns of the sweep's table, next to `seed`."""
@@ -30,7 +31,7 @@ class Case:
     seed: int
 
 
-def sweep(
+def run_cases(
     cases: Sequence[Case],
     measure: Callable[[api.Result], pl.DataFrame],
     *,
@@ -53,9 +54,9 @@ def sweep(
         WeftError: The first error that a run raised.
     """
     if not cases:
-        raise RunError("sweep: no cases; allowed: at least one")
+        raise RunError("run_cases: no cases; allowed: at least one")
     if workers is not None and workers < 1:
-        raise UsageError(f"sweep: workers is {workers}; allowed: at least 1, or None")
+        raise UsageError(f"run_cases: workers is {workers}; allowed: at least 1, or None")
     import polars as pl
 
     labels = _labels(cases)
@@ -78,7 +79,7 @@ def sweep(
         measured = measure(result)
         for name in (*labels, "seed"):
             if name in measured.columns:
-                raise UsageError(f"sweep: measured column {name!r}: is a label; allowed: other names")
+                raise UsageError(f"run_cases: measured column {name!r}: is a label; allowed: other names")
         before = [pl.lit(column[place], column.dtype).alias(name) for name, column in labels.items()]
         return measured.select(*before, pl.lit(case.seed, pl.Int64).alias("seed"), pl.all())
 
@@ -114,9 +115,9 @@ def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
     names = list(cases[0].labels)
     other = next((list(case.labels) for case in cases if set(case.labels) != set(names)), None)
     if other is not None:
-        raise UsageError(f"sweep: labels {names} and {other}; allowed: the same in all cases")
+        raise UsageError(f"run_cases: labels {names} and {other}; allowed: the same in all cases")
     if "seed" in names:
-        raise UsageError("sweep: label 'seed': is a column of its own; allowed: other names")
+        raise UsageError("run_cases: label 'seed': is a column of its own; allowed: other names")
     found = {}
     for name in names:
         values = [case.labels[name] for case in cases]
@@ -124,5 +125,13 @@ def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
             found[name] = pl.Series(name, values, pl.Float64 if any(isinstance(it, float) for it in values) else None)
         except (TypeError, OverflowError) as error:
             reason = str(error).splitlines()[0]
-            raise UsageError(f"sweep: label {name!r}: {reason}; allowed: all text or all numbers") from None
+            raise UsageError(f"run_cases: label {name!r}: {reason}; allowed: all text or all numbers") from None
     return found
+
+
+def __getattr__(name: str) -> object:
+    # Its name until 0.1; it goes in 0.3.
+    if name == "sweep":
+        warnings.warn("weft.sweep.sweep is now run_cases", DeprecationWarning, stacklevel=2)
+        return run_cases
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

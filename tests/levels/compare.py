@@ -17,7 +17,7 @@ import polars as pl
 
 import weft
 from weft import Experiment
-from weft.sweep import Case, sweep
+from weft.sweep import Case, run_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -130,7 +130,7 @@ def compare(scenes: Iterable[Scene], seeds: int = 2) -> list[Row]:
         for level in LEVELS
         for seed in range(1, seeds + 1)
     ]
-    found = sweep(cases, measured).group_by("scene", "level", maintain_order=True).mean()
+    found = run_cases(cases, measured).group_by("scene", "level", maintain_order=True).mean()
     rows = []
     for name, scene in by_name.items():
         packet, flow = (found.row(by_predicate=_is(name, level), named=True) for level in LEVELS)

@@ -7,7 +7,7 @@ import pytest
 
 from weft.papers.amp.incast import incast_cases, measure, summary
 from weft.papers.figure import Scale
-from weft.sweep import sweep
+from weft.sweep import run_cases
 
 CALIBRATION_MS = {10: 0.61, 20: 1.25, 30: 1.87, 40: 2.49}
 """Mean FCT of 128 KB flows by DCTCP, by k, without a timeout, links of 2 us."""
@@ -16,7 +16,7 @@ CALIBRATION_MS = {10: 0.61, 20: 1.25, 30: 1.87, 40: 2.49}
 @pytest.fixture(scope="module")
 def rows() -> pl.DataFrame:
     algorithms = ("dctcp", "amp", "xmp", "dcm")
-    return sweep(incast_cases(algorithms, sizes_kb=(128,), delays_us=(2,), scale=Scale(seeds=1)), measure)
+    return run_cases(incast_cases(algorithms, sizes_kb=(128,), delays_us=(2,), scale=Scale(seeds=1)), measure)
 
 
 def test_every_flow_ends(rows: pl.DataFrame) -> None:

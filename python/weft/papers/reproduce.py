@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.output import new_file
 from weft.papers.figure import EQUATIONS
-from weft.sweep import sweep
+from weft.sweep import run_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,7 +76,7 @@ def reproduce(
     if figure.level == EQUATIONS:
         rows, words = module.rows(), "by equations"
     else:
-        rows = sweep(module.cases(scale), module.measure, on_progress=on_progress)
+        rows = run_cases(module.cases(scale), module.measure, on_progress=on_progress)
         words = f"{scale}; {module.QUICK}" if scale.quick else str(scale)
     seconds = time.monotonic() - begun
     with new_file(folder / file_name(figure, TABLE)) as table:

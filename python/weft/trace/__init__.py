@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Written:
+class TraceFile:
     """What is in a file."""
 
     file: Path
@@ -41,7 +41,7 @@ class Written:
     """By place of capture."""
 
 
-def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> Written:
+def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> TraceFile:
     """Writes the packets on record.
 
     Args:
@@ -68,7 +68,7 @@ def write(run: Result | str | PathLike[str], file: str | PathLike[str]) -> Writt
     with new_file(path) as new, new.open("wb") as to:
         writer = Writer(to, f"weft {_weft.__version__}")
         counts = _write(writer, result, list(dict.fromkeys(named)))
-    return Written(path, counts)
+    return TraceFile(path, counts)
 
 
 def _write(writer: Writer, result: Result, places: list[str]) -> dict[str, int]:
