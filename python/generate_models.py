@@ -76,7 +76,7 @@ Generated from the spec's JSON Schema by `make generate`; do not edit.
 """'''
 FOOTER = """
 
-from weft.registered import extend
+from weft.runtime_models import extend
 
 extend(Experiment, Transport)
 """

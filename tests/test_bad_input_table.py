@@ -13,7 +13,7 @@ from tests.bad_input import commands, fields, folders, texts
 from tests.bad_input.row import MOST_KB, MOST_S, Row, Usage, check, content, prepare, run_process, start_s
 from tests.command import INCAST, weft
 from weft import cli
-from weft.guard import run_guarded
+from weft.exit_codes import run_command
 
 GROUPS = {
     "texts": texts.TEXTS,
@@ -59,7 +59,7 @@ def test_in_this_process(
     monkeypatch.chdir(tmp_path)
     before = content(tmp_path)
     usage = Usage()
-    code = run_guarded(lambda: cli.app(list(row.arguments), standalone_mode=False))
+    code = run_command(lambda: cli.app(list(row.arguments), standalone_mode=False))
     usage.check()
     shown = capsys.readouterr()
     check(row, code, shown.out, shown.err)

@@ -93,7 +93,7 @@ def test_wheel_is_for_any_python_from_3_11_on(wheel: Path) -> None:
         "weft/_weft.abi3.so",
         "weft/_weft.pyi",
         "weft/py.typed",
-        "weft/pages/report.js",
+        "weft/templates/report.js",
         "weft/papers/amp/fig02.py",
     ):
         assert file in names

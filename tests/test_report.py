@@ -17,8 +17,8 @@ from tests.browser import WIDTHS, Visit, contrast, style
 from tests.command import INCAST
 from tests.command import weft as command
 from weft.errors import UsageError
-from weft.plots import charts, drawn
-from weft.report import comparison, fabric, page, study, timeline
+from weft.plots import altair_plots, data
+from weft.report import comparison, fabric, inputs, page, timeline
 
 PROBES = 'probes=[{kind="flow"}, {kind="queue", at=["s0->r0"], every="2us"}]'
 AMP = ("transports.dctcp.cc=amp", "transports.dctcp.subflows=4", "topology.senders=20", "traffic[0].flows=20")
@@ -132,7 +132,7 @@ def test_colours_are_seen_light_and_dark(browser: Browser, one: Path) -> None:
     for scheme in ("light", "dark"):
         opened = visit(browser, one, color_scheme=scheme)
         ground = style(opened.locator("body"), "backgroundColor")
-        assert all(contrast(colour, ground) >= 3 for colour in (*charts.COLOURS, *charts.HEAT))
+        assert all(contrast(colour, ground) >= 3 for colour in (*altair_plots.COLOURS, *altair_plots.HEAT))
         assert contrast(style(opened.locator("#fct svg text").first, "fill"), ground) >= 4.5
         opened.context.close()
 
@@ -327,7 +327,7 @@ def test_partial_runs_say_so(tmp_path: Path) -> None:
     experiment = weft.load(tmp_path / "incast.toml", ["duration=50s", "traffic[0].size=1GB", PROBES])
     stopped = weft.run(experiment, progress=lambda now: now.fraction < 1e-6, out=tmp_path / "part")
     assert stopped.partial
-    text = page.write(study.read([tmp_path / "part"]))
+    text = page.write(inputs.read([tmp_path / "part"]))
     assert "<strong>Partial.</strong>" in text
     assert "the run was stopped before its end, 50s" in text
 
@@ -341,7 +341,7 @@ def test_columns_that_a_level_lacks_are_absent_by_name(tmp_path: Path) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     flows = pl.read_parquet(run / "flows.parquet").drop("syn_timeouts", "marked", "acked_s")
     flows.write_parquet(run / "flows.parquet")
-    text = page.write(study.read([run]))
+    text = page.write(inputs.read([run]))
     for line in (
         "timeouts a flow: no run has it",
         "packets marked: no run has it",
@@ -369,8 +369,8 @@ def test_suppression_is_shaded_until_release_or_the_end() -> None:
         }
     )
     # Of b there is no change after 4 s, when it is suppressed for good; the flow is recorded until 5 s.
-    assert drawn.suppressed(rows).rows() == [("b", 1.0, 3.0), ("b", 4.0, 5.0)]
-    assert drawn.suppressed(rows.filter(active=True)).is_empty()
+    assert data.suppressed(rows).rows() == [("b", 1.0, 3.0), ("b", 4.0, 5.0)]
+    assert data.suppressed(rows.filter(active=True)).is_empty()
 
 
 def test_runs_of_a_sweep_without_results_are_named(place: Path, sweep: Path, tmp_path: Path) -> None:
@@ -379,20 +379,20 @@ def test_runs_of_a_sweep_without_results_are_named(place: Path, sweep: Path, tmp
     planned = json.loads((tmp_path / "sweep" / "sweep.json").read_text())["runs"]
     gone = next(run for run in planned if run["seed"] == 2)
     shutil.rmtree(tmp_path / "sweep" / "runs" / gone["run"][:2] / gone["run"][2:])
-    read = study.read([tmp_path / "sweep"])
+    read = inputs.read([tmp_path / "sweep"])
     assert len(read.runs) == len(planned) - 1
     assert f"{' '.join(gone['set'])} seed=2: has no results" in page.write(read)
 
 
 def test_text_of_others_is_no_markup(tmp_path: Path) -> None:
     run = leave(tmp_path, "evil", 'name="</script><script>alert(1)</script>"')
-    text = page.write(study.read([run]))
+    text = page.write(inputs.read([run]))
     assert "<script>alert(1)" not in text
 
 
 def test_thinning_keeps_measured_rows_and_extremes() -> None:
     rows = pl.DataFrame({"time_s": [n / 1000 for n in range(1001)], "v": [(n * 7919) % 1000 for n in range(1001)]})
-    kept = drawn.thinned(rows, "v", (0.0, 1.0), 10)
+    kept = data.thinned(rows, "v", (0.0, 1.0), 10)
     assert kept.height <= 4 * 11
     assert kept.join(rows, on=["time_s", "v"], how="anti").is_empty()
     assert (kept["v"].min(), kept["v"].max()) == (rows["v"].min(), rows["v"].max())
@@ -430,7 +430,7 @@ def test_intervals_are_those_of_student() -> None:
 def test_comparison_counts_each_seed_once(place: Path, several: Path) -> None:
     assert several.exists()
     runs = [place / f"{cc}-{seed}" for cc in ("amp", "xmp") for seed in (1, 2, 3)]
-    groups = study.read(runs).groups
+    groups = inputs.read(runs).groups
     told = comparison.compare(groups)
     medians = [
         weft.Result.read(place / f"amp-{seed}").flows.select(pl.col("fct_s").median()).item() for seed in (1, 2, 3)
@@ -469,11 +469,11 @@ def test_queues_that_lost_nothing_have_no_series_of_losses() -> None:
             "drops": [0, 0, 0, 2],
         }
     )
-    rows = drawn.losses(traces, links)
+    rows = data.losses(traces, links)
     assert rows.rows() == [
         (1.0, "a to c: marked", 1),
         (1.0, "b to c: dropped", 0),
         (2.0, "a to c: marked", 3),
         (2.0, "b to c: dropped", 2),
     ]
-    assert drawn.losses(traces.filter(link=2), links).is_empty()
+    assert data.losses(traces.filter(link=2), links).is_empty()

@@ -23,10 +23,10 @@ import pytest
 from distributed import Client
 
 from tests.command import WEFT, weft
-from tests.test_grid import content
+from tests.test_sweeps import content
 from weft.errors import RequirementError, UsageError
-from weft.grid import cluster
-from weft.grid.where import Where
+from weft.sweeps import cluster
+from weft.sweeps.executor import Executor
 
 ROOT = Path(__file__).parent.parent
 SWEEP = ["sweep", "incast.toml", "--over", "traffic[0].flows=2,3", "--seeds", "2", "--json"]
@@ -82,7 +82,7 @@ def test_sweep_by_jobs_is_as_one_here(spec: Path, slurm: Path) -> None:
 
 
 def test_jobs_of_several_cores(tmp_path: Path, slurm: Path) -> None:
-    where = Where.parse("slurm:cores=4,memory=8GB,interface=lo", 6)
+    where = Executor.parse("slurm:cores=4,memory=8GB,interface=lo", 6)
     with cluster._on_slurm(where, tmp_path) as it:  # noqa: SLF001
         assert len(it.worker_spec) == 2, "6 runs at a time need 2 jobs of 4 cores"
         script = it.job_script()
@@ -94,7 +94,7 @@ def test_jobs_of_several_cores(tmp_path: Path, slurm: Path) -> None:
 
 
 def test_connections_are_encrypted(tmp_path: Path, slurm: Path) -> None:
-    with cluster._on_slurm(Where.parse("slurm:interface=lo", 1), tmp_path) as it:  # noqa: SLF001
+    with cluster._on_slurm(Executor.parse("slurm:interface=lo", 1), tmp_path) as it:  # noqa: SLF001
         assert it.scheduler_address.startswith("tls://")
         files = list((tmp_path / "slurm").iterdir())
         assert len(files) == 3, "the authority's certificate, the worker's, and its key"
@@ -108,7 +108,7 @@ def test_connections_are_encrypted(tmp_path: Path, slurm: Path) -> None:
 def test_folder_with_blanks_is_refused(tmp_path: Path, slurm: Path) -> None:
     with (
         pytest.raises(UsageError, match=r"my sweep.*no blanks"),
-        cluster._on_slurm(Where.parse("slurm", 1), tmp_path / "my sweep"),  # noqa: SLF001
+        cluster._on_slurm(Executor.parse("slurm", 1), tmp_path / "my sweep"),  # noqa: SLF001
     ):
         pass
     assert list(slurm.iterdir()) == []
@@ -169,7 +169,7 @@ def test_without_dask_jobqueue(tmp_path: Path, slurm: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "dask_jobqueue.slurm", None)
     with (
         pytest.raises(RequirementError, match="pip install cryptography dask-jobqueue"),
-        cluster._on_slurm(Where.parse("slurm", 1), tmp_path),  # noqa: SLF001
+        cluster._on_slurm(Executor.parse("slurm", 1), tmp_path),  # noqa: SLF001
     ):
         pass
     assert list(slurm.iterdir()) == []

@@ -19,7 +19,7 @@ import weft as package
 from tests.command import INCAST, WEFT, Ended, weft
 from weft import cli
 from weft.errors import UsageError
-from weft.guard import run_guarded
+from weft.exit_codes import run_command
 from weft.tune.objective import Objective
 from weft.tune.space import Choice, Range, parse
 from weft.tune.study import Trial, Trials
@@ -328,7 +328,7 @@ def test_bad_input(
     spec: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     monkeypatch.chdir(spec.parent)
-    assert run_guarded(lambda: cli.app(["tune", spec.name, *arguments], standalone_mode=False)) == 2
+    assert run_command(lambda: cli.app(["tune", spec.name, *arguments], standalone_mode=False)) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert len(shown.err.splitlines()) == 1

@@ -16,13 +16,13 @@ import typer
 from weft import _weft, terminal
 from weft.api import MOST_THREADS
 from weft.errors import StoppedError
-from weft.guard import MISSING, run_guarded
+from weft.exit_codes import MISSING, run_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from weft.grid.command import Outcome
-    from weft.papers.paper import Report
+    from weft.papers.paper import PaperResult
+    from weft.sweeps.command import Outcome
     from weft.tune.command import Outcome as Tuned
 
 app = typer.Typer(
@@ -225,13 +225,13 @@ def sweep(
 
     Without --over or --seeds, the table [sweep] of the spec says what they would.
     """
-    from weft.grid.axes import Axis
-    from weft.grid.command import run_sweep
-    from weft.grid.plan import plan
-    from weft.grid.where import Where
     from weft.output import file_name
+    from weft.sweeps.axes import Axis
+    from weft.sweeps.command import run_sweep
+    from weft.sweeps.executor import Executor
+    from weft.sweeps.plan import plan
 
-    where = Where.parse(cluster, workers)
+    where = Executor.parse(cluster, workers)
     axes = None if over is None else [Axis.parse(text) for text in over]
     planned = plan(spec, overrides or [], axes, seeds, force=force)
     folder = Path(f"weft-sweep-{file_name(planned.name or spec.stem)}") if out is None else out
@@ -293,13 +293,13 @@ def tune(
 ) -> None:
     """Look for the parameters that make a number smallest or largest, by Optuna. The same command continues."""
     from weft import api
-    from weft.grid.where import Where
     from weft.output import file_name
+    from weft.sweeps.executor import Executor
     from weft.tune.command import Tuning, run_tuning
     from weft.tune.objective import Objective
     from weft.tune.space import parse
 
-    where = Where.parse(cluster, workers)
+    where = Executor.parse(cluster, workers)
     objective = Objective.parse(minimize, maximize)
     experiment = api.load(spec, overrides or [], force=force).model_dump(by_alias=True)
     parameters = parse(over or [], experiment)
@@ -339,12 +339,12 @@ def report(
 ) -> None:
     """Make one page of runs or of a sweep, with plots, the fabric and a timeline; it needs no network."""
     from weft.output import choose_file, write_file
-    from weft.report import study
+    from weft.report import inputs
 
     file = choose_file(out, "weft-report", ".html")
     with terminal.ProgressBar("report") as bar:
         bar.show(0)
-        read = study.read(folders)
+        read = inputs.read(folders)
         from weft.report import page
 
         text = page.write(read, bar.show)
@@ -480,28 +480,29 @@ def reproduce(
     scale = Scale(seeds=seeds or (1 if quick else Scale.seeds), quick=quick)
     with new_folder(folder) as unfinished:
         with terminal.ProgressBar(name) as bar:
-            report = reproduce_all(name, scale, unfinished, bar.show, terminal.complain)
-        if report.done:
-            report.write(unfinished)
-        elif not report.kept:
-            if report.left_out:
+            result = reproduce_all(name, scale, unfinished, bar.show, terminal.print_error)
+        if result.done:
+            result.write(unfinished)
+        elif not result.kept:
+            if result.left_out:
                 raise KeyboardInterrupt
-            raise typer.Exit(report.exit_code or MISSING)
-    if report.kept:
-        terminal.complain(f"what these runs measured is in {', '.join(str(folder / table) for table in report.kept)}")
-    if not report.done:
-        raise typer.Exit(report.exit_code)
+            raise typer.Exit(result.exit_code or MISSING)
+    if result.kept:
+        tables = ", ".join(str(folder / table) for table in result.kept)
+        terminal.print_error(f"what these runs measured is in {tables}")
+    if not result.done:
+        raise typer.Exit(result.exit_code)
     if as_json:
-        terminal.print_json(report.document(folder))
+        terminal.print_json(result.document(folder))
     else:
-        _print_report(report, folder)
-    if report.left_out:
+        _print_result(result, folder)
+    if result.left_out:
         raise StoppedError(f"stopped; the finished figures are in {folder}, marked partial")
-    raise typer.Exit(report.exit_code)
+    raise typer.Exit(result.exit_code)
 
 
 def _list_figures(*, as_json: bool) -> None:
-    from weft.page import duration
+    from weft.html_pages import duration
     from weft.papers import FIGURES
     from weft.papers.figure import CORES, Scale
 
@@ -516,10 +517,10 @@ def _list_figures(*, as_json: bool) -> None:
     terminal.print_line(f"Times on {CORES} cores; full size with {Scale.seeds} seeds, quick with one.")
 
 
-def _print_report(report: Report, folder: Path) -> None:
-    from weft.page import duration
+def _print_result(result: PaperResult, folder: Path) -> None:
+    from weft.html_pages import duration
 
-    for figure in report.done if len(report.figures) == 1 else []:
+    for figure in result.done if len(result.figures) == 1 else []:
         terminal.print_line(f"{figure['figure']}: {figure['title']}\n{figure['scale']}\n")
         for it in figure["claims"]:
             parts = {"": it["claim"], "paper": it["paper"], "measured": it["measured"], "note": it["note"]}
@@ -536,7 +537,7 @@ def _print_report(report: Report, folder: Path) -> None:
             sum(claim["holds"] is True for claim in figure["claims"]),
             duration(figure["seconds"]),
         )
-        for figure in report.done
+        for figure in result.done
     ]
     terminal.print_table("", columns, rows)
     terminal.print_line(f"Open {folder / 'index.html'} in a browser; plots, tables and claims are in the same folder.")
@@ -592,4 +593,4 @@ def main() -> None:
         from typer._completion_classes import completion_init
 
         completion_init()
-    sys.exit(run_guarded(lambda: app(standalone_mode=False)))
+    sys.exit(run_command(lambda: app(standalone_mode=False)))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft import _weft
-from weft.page import render
+from weft.html_pages import render
 from weft.papers.amp.incast import ROUNDS, incast, incast_cases, measure, plot_fct, summary
 from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Scale
+from weft.report import inputs
 from weft.report import page as report_page
-from weft.report import study
 from weft.sweep import Case, run_cases
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Demo:
         runs = [folder / "runs" / f"{it.manifest['name']}-seed-{it.manifest['seed']}" for it in self.reported]
         for result, place in zip(self.reported, runs, strict=True):
             result.write(place)
-        (folder / "report.html").write_text(report_page.write(study.read(runs)), encoding="utf-8")
+        (folder / "report.html").write_text(report_page.write(inputs.read(runs)), encoding="utf-8")
 
 
 def run(on_progress: Callable[[float], None] | None = None) -> Demo:

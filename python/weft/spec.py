@@ -3169,6 +3169,6 @@ class Experiment(Model):
     """
 
 
-from weft.registered import extend
+from weft.runtime_models import extend
 
 extend(Experiment, Transport)

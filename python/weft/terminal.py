@@ -23,7 +23,7 @@ BAR_AFTER = 1.0
 """Seconds before a bar appears; shorter work needs none."""
 
 
-class NobodyReadsError(WeftError):
+class OutputClosedError(WeftError):
     """The reader of standard output is gone. Not a BrokenPipeError, which typer turns into an exit code."""
 
 
@@ -74,7 +74,7 @@ class ProgressBar:
 
 def warn(line: str) -> None:
     """Prints a warning of one line on standard error."""
-    complain(f"warning: {line}")
+    print_error(f"warning: {line}")
 
 
 def print_json(document: object) -> None:
@@ -123,7 +123,7 @@ def flush() -> None:
 
     Raises:
         OutputError: Standard output cannot be written.
-        NobodyReadsError: The reader of a pipe has gone, as `head` does.
+        OutputClosedError: The reader of a pipe has gone, as `head` does.
     """
     _write("")
 
@@ -135,13 +135,13 @@ def _write(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        raise NobodyReadsError from None
+        raise OutputClosedError from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise OutputError(f"standard output: cannot be written: {reason}") from None
 
 
-def complain(line: str) -> None:
+def print_error(line: str) -> None:
     """Prints one line on standard error, whatever characters the text contains."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):

@@ -13,7 +13,7 @@ import weft as package
 from tests.papers import tiny
 from weft.cli import app
 from weft.errors import RequirementError
-from weft.guard import run_guarded
+from weft.exit_codes import run_command
 
 FILES = {"tiny-good.parquet", "tiny-good.png", "tiny-good.pdf", "claims.json", "index.html"}
 
@@ -24,7 +24,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def reproduce(*arguments: str) -> int:
-    return run_guarded(lambda: app(["reproduce", *arguments], standalone_mode=False))
+    return run_command(lambda: app(["reproduce", *arguments], standalone_mode=False))
 
 
 def names(folder: str) -> set[str]:

@@ -13,7 +13,7 @@ import pytest
 from tests.command import weft
 from tests.papers import snapshots
 from weft.api import registry
-from weft.guard import MISSING
+from weft.exit_codes import MISSING
 from weft.papers import FIGURES
 from weft.papers.figure import EQUATIONS
 

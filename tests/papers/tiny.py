@@ -17,7 +17,7 @@ from tests.command import INCAST
 from weft import papers
 from weft.errors import WeftError
 from weft.papers.figure import Claim, Figure, Scale
-from weft.papers.spread import over_seeds
+from weft.papers.seed_summary import over_seeds
 from weft.sweep import Case
 
 TITLES = {

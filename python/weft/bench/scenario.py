@@ -10,7 +10,7 @@ from typing import Any
 
 from weft import _weft, terminal
 from weft.bench import spec_text
-from weft.guard import run_guarded
+from weft.exit_codes import run_command
 
 
 def main(scenario: str, threads: int) -> None:
@@ -48,4 +48,4 @@ def peak_rss_bytes() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_guarded(lambda: main(sys.argv[1], int(sys.argv[2]))))
+    sys.exit(run_command(lambda: main(sys.argv[1], int(sys.argv[2]))))

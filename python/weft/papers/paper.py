@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from weft import _weft, papers
 from weft.errors import UsageError
-from weft.guard import MISSING, describe
-from weft.page import render
+from weft.exit_codes import MISSING, describe
+from weft.html_pages import render
 from weft.papers.reproduce import TABLE, file_name, reproduce
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Report:
+class PaperResult:
     """The results of the figures."""
 
     name: str
@@ -73,7 +73,7 @@ class Report:
         """Writes the page and the claims next to the plots and tables."""
         text = json.dumps(self.document(Path()), indent=2, ensure_ascii=False)
         (folder / "claims.json").write_text(text, encoding="utf-8")
-        page = render("paper.html", report=self, about=title(self.figures[0].paper), version=_weft.__version__)
+        page = render("paper.html", result=self, about=title(self.figures[0].paper), version=_weft.__version__)
         (folder / "index.html").write_text(page, encoding="utf-8")
 
 
@@ -101,7 +101,7 @@ def reproduce_all(
     folder: Path,
     on_progress: Callable[[float, str], None] | None = None,
     on_failure: Callable[[str], None] | None = None,
-) -> Report:
+) -> PaperResult:
     """Runs the figures of that name. Plots and tables are written as soon as a figure has ended.
 
     A figure that fails is told of and left out. Ctrl-C leaves out the figures that have not ended.
@@ -113,11 +113,11 @@ def reproduce_all(
         on_progress: Told how much of all is done, 0 to 1, and which figure is under way.
         on_failure: Told in one line which figure failed and why.
     """
-    report = Report(name, find_figures(name))
-    share = _shares(report.figures, quick=scale.quick)
+    result = PaperResult(name, find_figures(name))
+    share = _shares(result.figures, quick=scale.quick)
     begun = time.monotonic()
     try:
-        for place, figure in enumerate(report.figures):
+        for place, figure in enumerate(result.figures):
 
             def show(fraction: float, place: int = place, figure: Figure = figure) -> None:
                 if on_progress is not None:
@@ -130,22 +130,22 @@ def reproduce_all(
             except BaseException as error:  # noqa: BLE001 - a panic is no Exception, and the other figures go on
                 line, code = describe(error)
                 if code == MISSING:
-                    report.skipped.append({"figure": figure.name, "error": line})
+                    result.skipped.append({"figure": figure.name, "error": line})
                 else:
-                    report.failed.append({"figure": figure.name, "error": line})
-                    report.exit_code = max(report.exit_code, code)
+                    result.failed.append({"figure": figure.name, "error": line})
+                    result.exit_code = max(result.exit_code, code)
                 table = file_name(figure, TABLE)
                 if (folder / table).exists():
-                    report.kept.append(table)
+                    result.kept.append(table)
                 if on_failure is not None:
                     on_failure(f"{figure.name}: {line}")
             else:
                 reproduction.write(folder)
-                report.done.append(reproduction.document())
-            report.seconds = time.monotonic() - begun
+                result.done.append(reproduction.document())
+            result.seconds = time.monotonic() - begun
     except KeyboardInterrupt:
-        report.seconds = time.monotonic() - begun
-    return report
+        result.seconds = time.monotonic() - begun
+    return result
 
 
 def _shares(figures: Sequence[Figure], *, quick: bool) -> list[float]:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft import stats
-from weft.papers.spread import digits
+from weft.papers.seed_summary import digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weft.report.study import Group
+    from weft.report.inputs import Group
 
 CONFIDENCE = 0.95
 ABSENT = "n/a"

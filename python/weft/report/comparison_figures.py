@@ -7,43 +7,43 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import polars as pl
 
-from weft.plots import charts
+from weft.plots import altair_plots
 from weft.report.comparison import ABSENT, CONFIDENCE, Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from weft.report.figures import Figures
-    from weft.report.study import Group, Study
+    from weft.report.inputs import Group, ReportInputs
 
 MOST_LISTED = 100
 """Groups in the table."""
 
 
-def table(study: Study, comparison: Comparison) -> dict[str, Any]:
+def table(inputs: ReportInputs, comparison: Comparison) -> dict[str, Any]:
     """Heads and rows: a row for each group and transport, a column for each statistic."""
     rows = []
     told = comparison.rows.select("group", "transport").unique().sort("group", "transport")
     several = comparison.several_transports
     for place, transport in told.iter_rows():
-        group = study.groups[place]
+        group = inputs.groups[place]
         if place >= MOST_LISTED:
             break
-        labels = [str(group.labels.get(axis, ABSENT)) for axis in study.axes] or [group.name]
+        labels = [str(group.labels.get(axis, ABSENT)) for axis in inputs.axes] or [group.name]
         cells = [comparison.cell(place, transport, metric) for metric in comparison.metrics]
         rows.append((labels + ([transport] if several else []), [(str(len(group.runs)), ""), *cells]))
-    heads = (study.axes or ["experiment"]) + (["transport"] if several else [])
+    heads = (inputs.axes or ["experiment"]) + (["transport"] if several else [])
     numbers = ["seeds"]
     for metric in comparison.metrics:
         unit = comparison.units[metric.title][1]
         numbers.append(f"{metric.title} ({unit})" if unit else metric.title)
-    return {"heads": heads, "numbers": numbers, "rows": rows, "left": max(0, len(study.groups) - MOST_LISTED)}
+    return {"heads": heads, "numbers": numbers, "rows": rows, "left": max(0, len(inputs.groups) - MOST_LISTED)}
 
 
-def add(figures: Figures, study: Study, comparison: Comparison) -> None:
+def add(figures: Figures, inputs: ReportInputs, comparison: Comparison) -> None:
     """A plot for each metric: means and their intervals over the axis with the most values, colours for the others."""
-    groups = study.groups
-    axes = study.axes
+    groups = inputs.groups
+    axes = inputs.axes
     values = {axis: list(dict.fromkeys(str(group.labels.get(axis, ABSENT)) for group in groups)) for axis in axes}
     across = max(
         axes, key=lambda axis: (len(values[axis]) > 1 and _numeric(groups, axis), len(values[axis])), default=""
@@ -98,11 +98,11 @@ def _intervals(
         where["color"] = alt.Color(
             "colour:N",
             sort=colours,
-            scale=alt.Scale(range=list(charts.COLOURS)),
+            scale=alt.Scale(range=list(altair_plots.COLOURS)),
             legend=alt.Legend(title=None),
         )
     base = alt.Chart(alt.InlineData(values=rows)).encode(**where)
-    plain: dict[str, Any] = {} if len(colours) > 1 else {"color": charts.COLOURS[0]}
+    plain: dict[str, Any] = {} if len(colours) > 1 else {"color": altair_plots.COLOURS[0]}
     bars = base.mark_rule(strokeWidth=2, **plain).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
     marks = base.mark_point(filled=True, opacity=1, size=70, **plain).encode(
         y=alt.Y("mean:Q", title=title, scale=alt.Scale(zero=False)),
@@ -116,4 +116,4 @@ def _intervals(
             alt.Tooltip("n:Q", title="seeds"),
         ],
     )
-    return charts.layered(bars, marks)
+    return altair_plots.layered(bars, marks)

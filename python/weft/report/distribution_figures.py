@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.errors import UsageError
-from weft.papers.spread import digits
-from weft.plots import charts, drawn
+from weft.papers.seed_summary import digits
+from weft.plots import altair_plots, data
 from weft.report.figures import reason
 from weft.slowdown import with_slowdown
 
 if TYPE_CHECKING:
     from weft.api import Result
     from weft.report.figures import Figures
-    from weft.report.study import Group, Study
+    from weft.report.inputs import Group, ReportInputs
 
 MOST_GROUPS = 8
 """In one plot, told apart by colour."""
@@ -25,28 +25,28 @@ MOST_SLOWDOWN_LINKS = 5_000
 """Of a network on which ideal FCTs are worked out."""
 
 
-def add(figures: Figures, study: Study) -> None:
+def add(figures: Figures, inputs: ReportInputs) -> None:
     """Of the flows of each group, all its seeds together."""
-    groups = study.groups[:MOST_GROUPS]
-    left = len(study.groups) - len(groups)
-    beyond = f" The first {MOST_GROUPS} of {len(study.groups)} groups are drawn." if left else ""
+    groups = inputs.groups[:MOST_GROUPS]
+    left = len(inputs.groups) - len(groups)
+    beyond = f" The first {MOST_GROUPS} of {len(inputs.groups)} groups are drawn." if left else ""
     flows, slow, used, reasons = [], [], [], set()
     for group in groups:
         for run in group.runs:
             result = run.result()
-            own = result.flows.with_columns(group=_group_of(group, study))
+            own = result.flows.with_columns(group=_group_of(group, inputs))
             flows.append(own)
             used.append(result.links.with_columns(group=pl.lit(group.name)))
             told, why = _slowdown(result)
             if told is not None:
-                slow.append(told.with_columns(group=_group_of(group, study)))
+                slow.append(told.with_columns(group=_group_of(group, inputs)))
             reasons |= {why} - {""}
     together = pl.concat(flows, how="diagonal_relaxed")
     _add_fct(figures, together, beyond)
     figures.missing += sorted(reasons)
     if slow:
         try:
-            rows = drawn.slowdown(pl.concat(slow, how="diagonal_relaxed"), "group")
+            rows = data.slowdown(pl.concat(slow, how="diagonal_relaxed"), "group")
         except UsageError as error:
             figures.missing.append(f"slowdown by size: {reason(error)}")
         else:
@@ -64,9 +64,9 @@ def add(figures: Figures, study: Study) -> None:
                 for it in rows.iter_rows(named=True)
             ]
             table = (["group", "size", "flows", "percentile", "slowdown"], cells)
-            figures.add("slowdown", "Slowdown by size of flow", caption, charts.slowdown(rows), table=table)
+            figures.add("slowdown", "Slowdown by size of flow", caption, altair_plots.slowdown(rows), table=table)
     try:
-        rows = drawn.jain(together, "group")
+        rows = data.jain(together, "group")
     except UsageError as error:
         figures.missing.append(f"Jain's index: {reason(error)}")
     else:
@@ -76,22 +76,22 @@ def add(figures: Figures, study: Study) -> None:
             "jain",
             "Fairness",
             caption,
-            charts.jain(rows, "group"),
+            altair_plots.jain(rows, "group"),
             height=max(60, 30 * rows.height),
             table=(["group", "flows", "Jain's index"], cells),
         )
     _add_utilisation(figures, used, beyond)
 
 
-def _group_of(group: Group, study: Study) -> pl.Expr:
+def _group_of(group: Group, inputs: ReportInputs) -> pl.Expr:
     """A group's flows go by its name; where there is one group alone, by their transports."""
-    name = pl.col("transport") if len(study.groups) == 1 else pl.lit(group.name)
+    name = pl.col("transport") if len(inputs.groups) == 1 else pl.lit(group.name)
     # Sorted, groups keep their order, so that they have the same colours in all plots.
-    return name.cast(pl.Enum(_group_names(study)))
+    return name.cast(pl.Enum(_group_names(inputs)))
 
 
-def _group_names(study: Study) -> list[str]:
-    groups = study.groups
+def _group_names(inputs: ReportInputs) -> list[str]:
+    groups = inputs.groups
     if len(groups) > 1:
         return [group.name for group in groups]
     return sorted({name for run in groups[0].runs for name in run.manifest["spec"]["transports"]})
@@ -114,11 +114,11 @@ def _slowdown(result: Result) -> tuple[pl.DataFrame | None, str]:
 
 def _add_fct(figures: Figures, flows: pl.DataFrame, beyond: str) -> None:
     try:
-        steps = drawn.fct(flows, "group")
+        steps = data.fct(flows, "group")
     except UsageError as error:
         figures.missing.append(f"distribution of FCT: {reason(error)}")
         return
-    shown = drawn.thinned_steps(steps, MOST_STEPS)
+    shown = data.thinned_steps(steps, MOST_STEPS)
     caption = "Flows that did not end are not in it; the legend says how many of how many did." + beyond
     if shown.height < steps.height:
         caption += f" Drawn by {shown.height:,} of its {steps.height:,} steps, the slowest flows in full."
@@ -126,15 +126,15 @@ def _add_fct(figures: Figures, flows: pl.DataFrame, beyond: str) -> None:
     cells = []
     for (name,), group in steps.group_by("group", maintain_order=True):
         at = [group.filter(pl.col("fraction") >= percent / 100 - 1e-12)["value"].first() for percent in percents]
-        cells.append([str(name), *(drawn.seconds_name(float(value)) for value in at)])  # type: ignore[arg-type]
+        cells.append([str(name), *(data.seconds_name(float(value)) for value in at)])  # type: ignore[arg-type]
     table = (["flows that ended", *(f"p{percent}" for percent in percents)], cells)
-    figures.add("fct", "Flow completion times", caption, charts.fct(shown), table=table)
+    figures.add("fct", "Flow completion times", caption, altair_plots.fct(shown), table=table)
 
 
 def _add_utilisation(figures: Figures, used: list[pl.DataFrame], beyond: str) -> None:
     frames = []
     for (name,), links in pl.concat(used, how="diagonal_relaxed").group_by("group", maintain_order=True):
-        frames.append(drawn.utilisation(links).with_columns(group=pl.lit(str(name))))
+        frames.append(data.utilisation(links).with_columns(group=pl.lit(str(name))))
     rows = pl.concat(frames)
     if rows["mean"].count() == 0:
         figures.missing.append("utilisation: no run has lasted")
@@ -152,7 +152,7 @@ def _add_utilisation(figures: Figures, used: list[pl.DataFrame], beyond: str) ->
         "utilisation",
         "Utilisation by stage of the network",
         caption + beyond,
-        charts.utilisation(rows),
+        altair_plots.utilisation(rows),
         height=max(80, 22 * rows.height + 10 * len(frames)),
         table=(["group", "stage and direction", "links", "mean", "least", "most"], cells),
     )

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft import _weft
-from weft.page import render
-from weft.plots import charts, drawn
+from weft.html_pages import render
+from weft.plots import altair_plots, data
 from weft.report import comparison_figures, distribution_figures, fabric, run_figures
-from weft.report.absent import absent
 from weft.report.comparison import ABSENT, CONFIDENCE, compare
 from weft.report.figures import Figures
 from weft.report.run_figures import label
+from weft.report.unrecorded import unrecorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weft.report.study import Study
+    from weft.report.inputs import ReportInputs
 
 MOST_ROWS = 60_000
 """Rows in all timelines of a page, of some 20 bytes each."""
@@ -26,62 +26,62 @@ MOST_LISTED = 100
 """Runs in the list of runs."""
 
 
-def write(study: Study, on_progress: Callable[[float, str], None] | None = None) -> str:
+def write(inputs: ReportInputs, on_progress: Callable[[float, str], None] | None = None) -> str:
     """The text of the page.
 
     Args:
-        study: The runs.
+        inputs: The runs.
         on_progress: Called with the fraction that is done, 0 to 1, and the current step.
     """
     tell = on_progress or (lambda _fraction, _step: None)
     figures = Figures()
-    several = len(study.runs) > 1
+    several = len(inputs.runs) > 1
     tell(0.05, "statistics")
-    comparison = compare(study.groups)
+    comparison = compare(inputs.groups)
     figures.missing += comparison.absent
     if several:
-        comparison_figures.add(figures, study, comparison)
+        comparison_figures.add(figures, inputs, comparison)
     tell(0.4, "distributions")
-    distribution_figures.add(figures, study)
-    detailed = [group.runs[0] for group in study.groups[:MOST_DETAILS]]
+    distribution_figures.add(figures, inputs)
+    detailed = [group.runs[0] for group in inputs.groups[:MOST_DETAILS]]
     details = []
     for number, run in enumerate(detailed):
         tell(0.6 + 0.4 * number / len(detailed), "timelines")
-        details.append(run_figures.detail(study.groups[number], run, MOST_ROWS // len(detailed)))
+        details.append(run_figures.detail(inputs.groups[number], run, MOST_ROWS // len(detailed)))
     run_figures.add(figures, details)
-    first = study.groups[0].manifest
+    first = inputs.groups[0].manifest
     drawings = {
         "charts": figures.charts,
         "runs": [detail["drawn"] for detail in details],
         "heats": fabric.HEATS,
-        "seen": charts.SEEN,
+        "seen": altair_plots.SEEN,
     }
     return render(
         "report.html",
-        title=_title(study),
-        study=study,
+        title=_title(inputs),
+        inputs=inputs,
         several=several,
         version=_weft.__version__,
         confidence=f"{CONFIDENCE:.0%}",
         figures=figures.by_name,
-        comparison=comparison_figures.table(study, comparison),
+        comparison=comparison_figures.table(inputs, comparison),
         metrics=[metric.title for metric in comparison.metrics] if several else [],
-        listed=_listed(study),
-        unlisted=max(0, len(study.runs) - MOST_LISTED),
-        warnings=list(dict.fromkeys(line for run in study.runs for line in run.manifest["warnings"])),
-        absent=[*figures.missing, *absent(study.runs), *study.absent[:MOST_LISTED]],
-        unmentioned=max(0, len(study.absent) - MOST_LISTED),
-        partial=[label(group, run) for group in study.groups for run in group.runs if run.manifest["partial"]],
+        listed=_listed(inputs),
+        unlisted=max(0, len(inputs.runs) - MOST_LISTED),
+        warnings=list(dict.fromkeys(line for run in inputs.runs for line in run.manifest["warnings"])),
+        absent=[*figures.missing, *unrecorded(inputs.runs), *inputs.absent[:MOST_LISTED]],
+        unmentioned=max(0, len(inputs.absent) - MOST_LISTED),
+        partial=[label(group, run) for group in inputs.groups for run in group.runs if run.manifest["partial"]],
         details=details,
-        undetailed=max(0, len(study.groups) - MOST_DETAILS),
+        undetailed=max(0, len(inputs.groups) - MOST_DETAILS),
         level=first["level"],
         script=_library(),
         drawings=drawings,
     )
 
 
-def _title(study: Study) -> str:
-    names = list(dict.fromkeys(str(group.manifest["name"] or "unnamed experiment") for group in study.groups))
+def _title(inputs: ReportInputs) -> str:
+    names = list(dict.fromkeys(str(group.manifest["name"] or "unnamed experiment") for group in inputs.groups))
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
@@ -94,9 +94,9 @@ def _library() -> str:
     return bundle.replace("</script", "<\\/script")
 
 
-def _listed(study: Study) -> list[dict[str, str]]:
+def _listed(inputs: ReportInputs) -> list[dict[str, str]]:
     listed = []
-    of_groups = [(group, run) for group in study.groups for run in group.runs]
+    of_groups = [(group, run) for group in inputs.groups for run in group.runs]
     for group, run in of_groups[:MOST_LISTED]:
         it = run.manifest
         rows, counters = it["rows"], it["counters"]
@@ -106,7 +106,7 @@ def _listed(study: Study) -> list[dict[str, str]]:
                 "run": group.name,
                 "seed": str(it["seed"]),
                 "level": it["level"],
-                "simulated": drawn.seconds_name(it["end_s"]) + (" (partial)" if it["partial"] else ""),
+                "simulated": data.seconds_name(it["end_s"]) + (" (partial)" if it["partial"] else ""),
                 "flows": f"{rows.get('flows', 0):,}",
                 "not cut off": f"{ended:,}",
                 **{

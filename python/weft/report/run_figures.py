@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from weft.output import file_name
-from weft.papers.spread import digits
-from weft.plots import charts
+from weft.papers.seed_summary import digits
+from weft.plots import altair_plots
 from weft.report import fabric, timeline
 from weft.report.figures import INK
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from weft.report.figures import Figures
-    from weft.report.study import Group, Run
+    from weft.report.inputs import Group, Run
 
 
 def label(group: Group, run: Run) -> str:
@@ -92,7 +92,7 @@ def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
     figures.add("fabric", "The fabric", "", chart, height=320, params=signals)
     label = "format(datum.value / unit, '.6~f') + ' ' + suffix"
     axis = alt.Axis(title=None, labelExpr=label, labelOverlap="greedy", tickCount=alt.ExprRef("width / 90"))
-    scales = charts.Scales(_scale("low", "high"), _scale(0, "top"), axis)
+    scales = altair_plots.Scales(_scale("low", "high"), _scale(0, "top"), axis)
     now = alt.Chart(alt.InlineData(values=[{}])).mark_rule(strokeWidth=1.5, clip=True)
     now = now.encode(x=alt.XDatum(alt.ExprRef("now"), type="quantitative"))
     time = {"low": 0, "high": 1, "now": 0, "top": 1, "unit": 1, "suffix": "s"}
@@ -101,14 +101,14 @@ def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
             "windows",
             "Congestion windows",
             "One line a subflow, shaded while it is suppressed.",
-            charts.windows(alt.NamedData("windows"), alt.NamedData("spans"), scales=scales),
+            altair_plots.windows(alt.NamedData("windows"), alt.NamedData("spans"), scales=scales),
         ),
         (
             "queues",
             "Queues",
             "One line a sampled queue. The dotted line is the marking threshold K.",
-            charts.layered(
-                charts.queues(alt.NamedData("queues"), scales=scales),
+            altair_plots.layered(
+                altair_plots.queues(alt.NamedData("queues"), scales=scales),
                 alt.Chart(alt.NamedData("mark"))
                 .mark_rule(strokeDash=[2, 3], opacity=0.7, clip=True)
                 .encode(y=alt.Y("mark:Q", scale=scales.value)),
@@ -118,17 +118,17 @@ def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
             "losses",
             "Marks and drops",
             "Packets that sampled queues have marked and dropped since the beginning of what is shown.",
-            charts.series(alt.NamedData("losses"), "count", "packets", "of", scales=scales),
+            altair_plots.series(alt.NamedData("losses"), "count", "packets", "of", scales=scales),
         ),
         (
             "counts",
             "Flows",
             "Flows that were open, and connections of which a subflow was suppressed.",
-            charts.series(alt.NamedData("counts"), "count", "number", "of", scales=scales),
+            altair_plots.series(alt.NamedData("counts"), "count", "number", "of", scales=scales),
         ),
     )
     for name, title, caption, plot in plots:
-        figures.add(name, title, caption, charts.layered(plot, now), height=200, params=time)
+        figures.add(name, title, caption, altair_plots.layered(plot, now), height=200, params=time)
 
 
 def _scale(low: float | str, high: float | str, **how: Any) -> alt.Scale:  # noqa: ANN401 - what Altair takes
@@ -151,7 +151,7 @@ def _fabric_chart(columns: set[str]) -> alt.LayerChart:
     y = alt.Y("y:Q", axis=rows, scale=_scale(-0.4, "highest"))
     heat = alt.Color(
         "heat:Q",
-        scale=alt.Scale(domain=[0, 1], range=list(charts.HEAT), interpolate="rgb"),
+        scale=alt.Scale(domain=[0, 1], range=list(altair_plots.HEAT), interpolate="rgb"),
         legend=alt.Legend(
             title=None, orient="top", gradientLength=180, labelExpr="format(datum.value * hottest, '.3~g')"
         ),
@@ -178,7 +178,7 @@ def _fabric_chart(columns: set[str]) -> alt.LayerChart:
     names = base.mark_text(dy=14, fontSize=11).encode(text="short:N")
     queued = (
         alt.Chart(alt.NamedData("queued"))
-        .mark_point(filled=True, opacity=0.75, color=charts.COLOURS[0])
+        .mark_point(filled=True, opacity=0.75, color=altair_plots.COLOURS[0])
         .encode(
             x=x,
             y=y,
@@ -186,4 +186,4 @@ def _fabric_chart(columns: set[str]) -> alt.LayerChart:
             tooltip=[alt.Tooltip("name:N", title="queue"), alt.Tooltip("length:Q", title="packets")],
         )
     )
-    return charts.layered(links, queued, nodes, names)
+    return altair_plots.layered(links, queued, nodes, names)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft.plots import drawn
+from weft.plots import data
 
 if TYPE_CHECKING:
     from weft.api import Result
@@ -51,7 +51,7 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
     queues = losses = None
     if traces is not None and traces["length_packets"].count() > 0:
         queues = _most(
-            drawn.queues(traces, result.links), "queue", "length_packets", "sampled queues that grew longest", notes
+            data.queues(traces, result.links), "queue", "length_packets", "sampled queues that grew longest", notes
         )
         losses = _losses(traces, result.links, notes)
     counts = _counts(result)
@@ -61,7 +61,7 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
     found = []
     for flow in flows:
         assert windows is not None  # noqa: S101 - there are no flows without
-        _, of_flow = drawn.windows(windows, flow)
+        _, of_flow = data.windows(windows, flow)
         low, high = float(of_flow["time_s"][0]), float(of_flow["time_s"][-1])
         edge = 0.02 * (high - low)
         life = (max(whole[0], low - edge), min(whole[1], high + edge)) if high > low else whole
@@ -83,7 +83,7 @@ def _about(result: Result, flow: int) -> str:
     if row.is_empty():
         return f"flow {flow}"
     it = row.row(0, named=True)
-    size = "" if it["size_bytes"] is None else f", {drawn.size_name(it['size_bytes'])}"
+    size = "" if it["size_bytes"] is None else f", {data.size_name(it['size_bytes'])}"
     return f"flow {flow}: {it['transport']}, {it['from']} to {it['to']}{size}"
 
 
@@ -101,7 +101,7 @@ def _losses(traces: pl.DataFrame, links: pl.DataFrame, notes: list[str]) -> pl.D
     """Marks and drops, if the level counts them."""
     if "marks" not in traces.columns:
         return None
-    rows = drawn.losses(traces, links)
+    rows = data.losses(traces, links)
     if rows.is_empty():
         notes.append("No sampled queue marked or dropped a packet.")
         return None
@@ -115,9 +115,9 @@ def _counts(result: Result) -> pl.DataFrame | None:
     if flows.height > 0:
         over = pl.coalesce("finish_s", "stop_s") if "stop_s" in flows.columns else pl.col("finish_s")
         opened = flows.with_columns(over=over).filter(pl.col("start_s") <= result.manifest["end_s"])
-        kinds.append(drawn.in_progress(opened, "start_s", "over").with_columns(of=pl.lit("flows in progress")))
+        kinds.append(data.in_progress(opened, "start_s", "over").with_columns(of=pl.lit("flows in progress")))
     if result.manifest["rows"].get("suppressions"):
-        episodes = drawn.in_progress(result.suppressions, "start_s", "end_s")
+        episodes = data.in_progress(result.suppressions, "start_s", "end_s")
         kinds.append(episodes.with_columns(of=pl.lit("connections with a suppressed subflow")))
     return pl.concat(kinds) if kinds else None
 
@@ -149,11 +149,11 @@ def _scene(about: str, span: tuple[float, float], parts: dict[str, pl.DataFrame 
     decimals = 6 - math.floor(math.log10(max(span[1] - span[0], 1e-12)))
     for name, frame in within.items():
         by, value = SERIES[name]
-        kept = drawn.thinned(frame, value, span, steps, by)
+        kept = data.thinned(frame, value, span, steps, by)
         scene["thinned"] |= kept.height < frame.height
         scene[name] = _columns(kept, by, decimals)
     if "windows" in within:
-        spans = drawn.suppressed(within["windows"])
+        spans = data.suppressed(within["windows"])
         if spans.height > MOST_SPANS:
             scene["cut"] = True
             spans = spans.sort(pl.col("to_s") - pl.col("from_s"), descending=True).head(MOST_SPANS)

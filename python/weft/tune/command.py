@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import OutputError, RunError, SpecError, StoppedError
-from weft.grid import store
-from weft.grid.axes import Axis, label_names
-from weft.grid.cluster import Runner
-from weft.grid.command import check_exclusive
-from weft.grid.plan import build, plan_points
+from weft.sweeps import store
+from weft.sweeps.axes import Axis, label_names
+from weft.sweeps.cluster import Runner
+from weft.sweeps.command import check_exclusive
+from weft.sweeps.plan import build, plan_points
 from weft.tune.study import JOURNAL, Trial, Trials, has_trials
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from weft.grid.cluster import Failure
-    from weft.grid.plan import Planned, Sweep
-    from weft.grid.where import Where
+    from weft.sweeps.cluster import Failure
+    from weft.sweeps.executor import Executor
+    from weft.sweeps.plan import Planned, Sweep
     from weft.tune.objective import Objective
     from weft.tune.space import Parameter
 
@@ -148,7 +148,7 @@ class Outcome:
 
 
 def run_tuning(
-    tuning: Tuning, folder: Path, trials: int, *, where: Where, show: Callable[[float, str], None]
+    tuning: Tuning, folder: Path, trials: int, *, where: Executor, show: Callable[[float, str], None]
 ) -> Outcome:
     """Runs all trials that have not ended yet, then the checks.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import api
 from weft.errors import UsageError
-from weft.grid.axes import split
+from weft.sweeps.axes import split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,7 +19,7 @@ from weft.papers.amp.incast import (
 )
 from weft.papers.amp.settings import BY_SENDER
 from weft.papers.figure import Claim
-from weft.papers.spread import listed, over_seeds
+from weft.papers.seed_summary import listed, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

@@ -13,7 +13,7 @@ import polars as pl
 from weft.papers.amp.coexistence import coexistence
 from weft.papers.amp.settings import DCTCP, SHOWN, SUBFLOWS, TOLERANCE, XMP, K, transport
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _case(cell: _Cell, delay_us: int, seed: int, scale: Scale) -> Case:
     return Case({"delay_us": delay_us, **asdict(cell)}, experiment, seed)
 
 
-def _ratio(rows: pl.DataFrame, panel: str, delay_us: int, **cell: int) -> Spread:
+def _ratio(rows: pl.DataFrame, panel: str, delay_us: int, **cell: int) -> SeedSummary:
     here = rows.filter(panel=panel, delay_us=delay_us, **cell)
     goodput = pl.col("goodput_gbps").mean()
     return over_seeds(here.filter(algorithm="xmp"), goodput) / over_seeds(here.filter(algorithm="dctcp"), goodput)

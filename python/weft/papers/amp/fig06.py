@@ -16,7 +16,7 @@ import polars as pl
 
 from weft.papers.amp.settings import SHOWN, transport, two_bottlenecks
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def measure(result: Result) -> pl.DataFrame:
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """Section 4.1, observation (3), and section 5.2, "Traffic shifting speed"."""
     took = _all(rows, DELAY_US)
-    slower = Spread(tuple(d - m for d, m in zip(took["dcm"].values, took["mptcp"].values, strict=True)), "ms")
+    slower = SeedSummary(tuple(d - m for d, m in zip(took["dcm"].values, took["mptcp"].values, strict=True)), "ms")
     return [
         *(_time(rows, name) for name in ("mptcp", "dcm")),
         Claim(
@@ -178,7 +178,7 @@ def _shifting(algorithm: str, delay_us: int, host_gbps: int, phase_ms: int) -> E
     )
 
 
-def _took(rows: pl.DataFrame, algorithm: str, delay_us: int, host_gbps: int = HOST_GBPS) -> Spread:
+def _took(rows: pl.DataFrame, algorithm: str, delay_us: int, host_gbps: int = HOST_GBPS) -> SeedSummary:
     """The time to the floor; infinite where it was not reached."""
     here = rows.filter(algorithm=algorithm, delay_us=delay_us, host_gbps=host_gbps)
     return over_seeds(here, pl.col("floor_ms").first().fill_null(float("inf")), "ms")
@@ -186,7 +186,7 @@ def _took(rows: pl.DataFrame, algorithm: str, delay_us: int, host_gbps: int = HO
 
 def _all(
     rows: pl.DataFrame, delay_us: int, names: tuple[str, ...] = ALGORITHMS, host_gbps: int = HOST_GBPS
-) -> dict[str, Spread]:
+) -> dict[str, SeedSummary]:
     return {name: _took(rows, name, delay_us, host_gbps) for name in names}
 
 

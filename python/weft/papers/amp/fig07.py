@@ -10,7 +10,7 @@ from weft import stats
 from weft.papers.amp.coexistence import coexistence
 from weft.papers.amp.settings import AMP, K, transport
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, digits, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -144,27 +144,27 @@ def _setting(rows: pl.DataFrame, setting: tuple[int, int, str]) -> pl.DataFrame:
     return rows.filter(delay_us=delay_us, mark=mark, jitter=jitter)
 
 
-def _episodes(rows: pl.DataFrame, m: int, tau: int) -> Spread:
+def _episodes(rows: pl.DataFrame, m: int, tau: int) -> SeedSummary:
     return over_seeds(rows.filter(flows=m, tau=tau), pl.col("episodes").mean())
 
 
-def _queue(rows: pl.DataFrame) -> Spread:
+def _queue(rows: pl.DataFrame) -> SeedSummary:
     return over_seeds(rows, pl.col("median_queue").first())
 
 
-def _counts(counts: dict[int, Spread]) -> str:
+def _counts(counts: dict[int, SeedSummary]) -> str:
     return ", ".join(map(str, counts.values()))
 
 
-def _least(counts: dict[int, Spread]) -> float:
+def _least(counts: dict[int, SeedSummary]) -> float:
     return min(count.mean for count in counts.values())
 
 
-def _most(counts: dict[int, Spread]) -> float:
+def _most(counts: dict[int, SeedSummary]) -> float:
     return max(count.mean for count in counts.values())
 
 
-def _factor(counts: dict[int, Spread]) -> float:
+def _factor(counts: dict[int, SeedSummary]) -> float:
     return _most(counts) / max(_least(counts), 1e-3)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from weft.papers.amp.incast import FCT_MEAN, TIMED_OUT, extent, incast_cases, mean_ratios, measure, plot_fct, table
 from weft.papers.amp.settings import BY_SENDER
 from weft.papers.figure import Claim
-from weft.papers.spread import digits, listed, over_seeds
+from weft.papers.seed_summary import digits, listed, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

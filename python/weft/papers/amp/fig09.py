@@ -10,7 +10,7 @@ from weft import stats
 from weft.papers.amp.coexistence import coexistence
 from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, digits, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _cell(rows: pl.DataFrame, m: int, n: int) -> str:
     return f"{m} beside {n} DCTCP: {listed((a, _jain(rows, a, m, n)) for a in MULTIPATH)}"
 
 
-def _jain(rows: pl.DataFrame, algorithm: str, m: int, n: int) -> Spread:
+def _jain(rows: pl.DataFrame, algorithm: str, m: int, n: int) -> SeedSummary:
     return over_seeds(rows.filter(algorithm=algorithm, flows=m, dctcp_flows=n), pl.col("jain").first())
 
 

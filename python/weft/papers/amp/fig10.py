@@ -10,7 +10,7 @@ from weft import stats
 from weft.papers.amp.coexistence import coexistence
 from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -126,19 +126,19 @@ def plot(rows: pl.DataFrame) -> Plot:
     return plot
 
 
-def _percentile(rows: pl.DataFrame, delay_us: int, m: int, algorithm: str, fraction: float) -> Spread:
+def _percentile(rows: pl.DataFrame, delay_us: int, m: int, algorithm: str, fraction: float) -> SeedSummary:
     here = rows.filter(delay_us=delay_us, flows=m, algorithm=algorithm)
     reached = pl.col("fraction") >= fraction
     return over_seeds(here, pl.col("packets").filter(reached).min())
 
 
-def _above(rows: pl.DataFrame, algorithm: str, packets: int) -> Spread:
+def _above(rows: pl.DataFrame, algorithm: str, packets: int) -> SeedSummary:
     here = rows.filter(delay_us=DELAY_US, flows=4, algorithm=algorithm)
     at_most = pl.col("fraction").filter(pl.col("packets") <= packets).max().fill_null(0)
     return over_seeds(here, 100 * (1 - at_most), "%")
 
 
-def _range(spreads: dict[str, Spread]) -> float:
+def _range(spreads: dict[str, SeedSummary]) -> float:
     means = [spread.mean for spread in spreads.values()]
     return max(means) - min(means)
 

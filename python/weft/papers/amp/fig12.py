@@ -15,7 +15,7 @@ import polars as pl
 from weft.papers.amp.fat_tree import DELAY_US, OTHER_DELAY_US, fat_tree, plot_cdf
 from weft.papers.amp.settings import TOLERANCE, transport
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, listed, over_seeds, percentile
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds, percentile
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         Claim(
             "8 subflows: AMP's JCT is 39 % below XMP's",
             "39 %",
-            str(Spread(tuple(100 * (1 - ratio) for ratio in to_xmp.values), "%")),
+            str(SeedSummary(tuple(100 * (1 - ratio) for ratio in to_xmp.values), "%")),
             to_xmp.near(PAPER_AMP_MS / PAPER_XMP_MS[MOST], TOLERANCE),
             "90th percentile of the JCT; holds when AMP's over XMP's is within "
             f"{100 * TOLERANCE:.0f} % of the paper's 1.1 / 1.8; it is {to_xmp}",
@@ -197,11 +197,11 @@ def _case(algorithm: str, subflows: int, variant: str, seed: int, scale: Scale) 
     return Case({"variant": variant, "subflows": subflows, "algorithm": algorithm}, experiment, seed)
 
 
-def _p90(rows: pl.DataFrame, algorithm: str, subflows: int) -> Spread:
+def _p90(rows: pl.DataFrame, algorithm: str, subflows: int) -> SeedSummary:
     return _percentile(rows, algorithm, subflows, 90)
 
 
-def _percentile(rows: pl.DataFrame, algorithm: str, subflows: int, percent: int) -> Spread:
+def _percentile(rows: pl.DataFrame, algorithm: str, subflows: int, percent: int) -> SeedSummary:
     here = rows.filter(algorithm=algorithm, subflows=subflows)
     return percentile(here, "jct_ms", percent, "ms", at_least="unfinished_ms")
 
@@ -218,7 +218,7 @@ def _xmp(rows: pl.DataFrame, subflows: int) -> Claim:
     )
 
 
-def _over_subflows(spreads: dict[int, Spread]) -> str:
+def _over_subflows(spreads: dict[int, SeedSummary]) -> str:
     *first, last = (str(spread) for spread in spreads.values())
     return f"{', '.join(first)} and {last} with {', '.join(map(str, SUBFLOWS[:-1]))} and {SUBFLOWS[-1]} subflows"
 
@@ -239,7 +239,7 @@ def _tail(rows: pl.DataFrame) -> str:
     return f"jobs with a timeout or cut off by the run's end: {listed(shares)}"
 
 
-def _suppressed(rows: pl.DataFrame) -> Spread:
+def _suppressed(rows: pl.DataFrame) -> SeedSummary:
     return over_seeds(rows.filter(algorithm="amp", subflows=MOST), 100 * pl.col("long_suppressed").first(), "%")
 
 

@@ -20,7 +20,7 @@ from weft import stats
 from weft.papers.amp.fat_tree import DELAY_US, HOSTS, OTHER_DELAY_US, fat_tree, plot_cdf
 from weft.papers.amp.settings import BY_SENDER, PAPER_FCT_MS, SHOWN, transport, unfinished_ms
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, listed, over_seeds, percentile
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds, percentile
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -204,11 +204,11 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("seconds") < PAPER_SECONDS, delay_us=DELAY_US, short_flows=SHORT_FLOWS)
 
 
-def _fct(rows: pl.DataFrame, algorithm: str, percent: int) -> Spread:
+def _fct(rows: pl.DataFrame, algorithm: str, percent: int) -> SeedSummary:
     return percentile(_short(rows, algorithm), "value", percent, "ms", at_least="at_least")
 
 
-def _mean_fct(rows: pl.DataFrame, algorithm: str) -> Spread:
+def _mean_fct(rows: pl.DataFrame, algorithm: str) -> SeedSummary:
     short = _short(rows, algorithm)
     mean = over_seeds(short, pl.coalesce("value", "at_least").mean(), "ms")
     return replace(mean, at_least=short["value"].null_count() > 0)
@@ -223,7 +223,7 @@ def _cut_off(rows: pl.DataFrame) -> str:
     return listed(shares.items())
 
 
-def _goodput(rows: pl.DataFrame, algorithm: str) -> Spread:
+def _goodput(rows: pl.DataFrame, algorithm: str) -> SeedSummary:
     return over_seeds(rows.filter(what="goodput_gbps", algorithm=algorithm), pl.col("value").mean(), "Gbps")
 
 
@@ -265,7 +265,7 @@ def _slower_tenth(rows: pl.DataFrame) -> Claim:
     )
 
 
-def _slower_share(rows: pl.DataFrame, algorithm: str) -> Spread:
+def _slower_share(rows: pl.DataFrame, algorithm: str) -> SeedSummary:
     """Percent of the short flows, the slowest ones, that take clearly longer than as many beside AMP."""
     percents = range(1, 100)
     beside = {
@@ -277,7 +277,7 @@ def _slower_share(rows: pl.DataFrame, algorithm: str) -> Spread:
         # The first column is the seed; whether percentiles could be higher follows them.
         clearly = [b > ALIKE * a for a, b in zip(amp[1:100], other[1:100], strict=True)]
         shares.append(float((*reversed(clearly), False).index(False)))
-    return Spread(tuple(shares), "%")
+    return SeedSummary(tuple(shares), "%")
 
 
 def _dcm_slower(rows: pl.DataFrame) -> str:

@@ -19,7 +19,7 @@ import polars as pl
 from weft.papers.amp.fat_tree import DELAY_US, OTHER_DELAY_US, fat_tree, plot_cdf
 from weft.papers.amp.settings import BY_SENDER, PAPER_FCT_MS, SHOWN, TOLERANCE, transport
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, listed, over_seeds, percentile
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds, percentile
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _fct(
     algorithm: str,
     delay_us: int = DELAY_US,
     interval_us: int = INTERVAL_US,
-) -> Spread:
+) -> SeedSummary:
     here = _short(rows.filter(delay_us=delay_us, interval_us=interval_us, algorithm=algorithm), length_ms)
     return percentile(here, "fct_ms", percent, "ms", at_least="unfinished_ms")
 
@@ -240,7 +240,7 @@ def _improvement(rows: pl.DataFrame, length_ms: float, percent: int) -> Claim:
     )
 
 
-def _ratio(rows: pl.DataFrame, length_ms: float, percent: int, algorithm: str) -> Spread:
+def _ratio(rows: pl.DataFrame, length_ms: float, percent: int, algorithm: str) -> SeedSummary:
     return _fct(rows, length_ms, percent, algorithm) / _fct(rows, length_ms, percent, "amp")
 
 

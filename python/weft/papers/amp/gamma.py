@@ -10,7 +10,7 @@ from weft.papers.amp import incast
 from weft.papers.amp.incast import GAP_US
 from weft.papers.amp.settings import AMP, PAPER_FCT_MS, RATE_BPS, transport, two_bottlenecks, unfinished_ms
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, digits, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -190,19 +190,19 @@ def _flows(rows: pl.DataFrame, delay_us: int, gap_us: int) -> pl.DataFrame:
     return rows.filter(setting="incast", delay_us=delay_us, gap_us=gap_us)
 
 
-def _fct(rows: pl.DataFrame, k: int, gamma: int) -> Spread:
+def _fct(rows: pl.DataFrame, k: int, gamma: int) -> SeedSummary:
     return over_seeds(rows.filter(k=k, gamma=gamma), incast.FCT_MEAN, "ms")
 
 
-def _to_dctcp(rows: pl.DataFrame, k: int, gamma: int) -> Spread:
+def _to_dctcp(rows: pl.DataFrame, k: int, gamma: int) -> SeedSummary:
     return _fct(rows, k, gamma) / _fct(rows, k, 0)
 
 
-def _alarms(rows: pl.DataFrame, gamma: int) -> Spread:
+def _alarms(rows: pl.DataFrame, gamma: int) -> SeedSummary:
     return over_seeds(rows.filter(setting="busy", gamma=gamma), pl.col("episodes_per_s").mean(), "a second")
 
 
-def _suppressed(rows: pl.DataFrame, gamma: int) -> Spread:
+def _suppressed(rows: pl.DataFrame, gamma: int) -> SeedSummary:
     return over_seeds(rows.filter(setting="busy", gamma=gamma), pl.col("suppressed_percent").mean(), "%")
 
 

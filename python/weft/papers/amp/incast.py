@@ -13,7 +13,7 @@ import polars as pl
 
 from weft.papers.amp.settings import PAPER_FCT_MS, SHOWN, many_to_one, transport, unfinished_ms
 from weft.papers.figure import Table
-from weft.papers.spread import digits
+from weft.papers.seed_summary import digits
 from weft.sweep import Case
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import polars as pl
 from weft.papers.amp.linux_settings import LEVELS, TRANSPORTS, experiment
 from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Claim
-from weft.papers.spread import digits
+from weft.papers.seed_summary import digits
 from weft.sweep import Case
 
 if TYPE_CHECKING:

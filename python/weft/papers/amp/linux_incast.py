@@ -23,7 +23,7 @@ from weft.papers.amp.incast import FCT_MEAN, FCT_SO_FAR
 from weft.papers.amp.linux_settings import LEVELS, TRANSPORTS, experiment
 from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, digits, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _slower(linux: pl.DataFrame, packet: pl.DataFrame, names: list[str]) -> Clai
 
 
 def _levels(linux: pl.DataFrame, packet: pl.DataFrame) -> Claim:
-    def ratios(algorithm: str, joins: str) -> dict[int, Spread]:
+    def ratios(algorithm: str, joins: str) -> dict[int, SeedSummary]:
         here, there = (rows.filter(algorithm=algorithm, joins=joins) for rows in (linux, packet))
         return {
             k: over_seeds(here.filter(k=k), FCT_MEAN) / over_seeds(there.filter(k=k), FCT_MEAN)
@@ -223,7 +223,7 @@ def _levels(linux: pl.DataFrame, packet: pl.DataFrame) -> Claim:
     )
 
 
-def _ratios(rows: pl.DataFrame, algorithm: str, joins: str, to: str = "dctcp") -> dict[int, Spread]:
+def _ratios(rows: pl.DataFrame, algorithm: str, joins: str, to: str = "dctcp") -> dict[int, SeedSummary]:
     """Mean FCT over that of `to`, which opens its subflows at once, by k."""
     ours, theirs = rows.filter(algorithm=algorithm, joins=joins), rows.filter(algorithm=to, joins="at once")
     return {
@@ -232,7 +232,7 @@ def _ratios(rows: pl.DataFrame, algorithm: str, joins: str, to: str = "dctcp") -
     }
 
 
-def _table(ratios: dict[str, dict[int, Spread]]) -> str:
+def _table(ratios: dict[str, dict[int, SeedSummary]]) -> str:
     """Such as "AMP k = 5: 0.98 (0.95 to 1.01), k = 10: 1.02 (0.99 to 1.04)"."""
     return "; ".join(
         f"{SHOWN[name].label} {', '.join(f'k = {k}: {ratio}' for k, ratio in by_k.items())}"

@@ -24,7 +24,7 @@ from weft.papers.amp.fig06 import shifting_traffic
 from weft.papers.amp.linux_settings import LEVELS, RATE_MBPS, TRANSPORTS, experiment
 from weft.papers.amp.settings import RATE_BPS, SHOWN
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, digits, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _shifting(level: str, slower: int, algorithm: str, phase_ms: int) -> Experim
     )
 
 
-def _took(rows: pl.DataFrame, algorithm: str) -> Spread:
+def _took(rows: pl.DataFrame, algorithm: str) -> SeedSummary:
     """The time to the floor; infinite where it was not reached."""
     return over_seeds(rows.filter(algorithm=algorithm), pl.col("floor_ms").first().fill_null(float("inf")), "ms")
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from weft.papers.amp_fg.settings import BDP, RTT_US, SHOWN, experiment, transport
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, over_seeds
+from weft.papers.seed_summary import SeedSummary, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -153,23 +153,23 @@ def _of(rows: pl.DataFrame, phase: str) -> pl.DataFrame:
     return rows.filter(at >= begins, at < ENDS[phase], paths=MULTI)
 
 
-def _often(rows: pl.DataFrame, phase: str) -> Spread:
+def _often(rows: pl.DataFrame, phase: str) -> SeedSummary:
     above = (pl.col("length") > pl.col("length").mean()).cast(pl.Int8)
     return over_seeds(_of(rows, phase), (above.diff().abs().sum()) / (pl.len() * SAMPLE_US * 1e-3))
 
 
-def _wide(rows: pl.DataFrame, phase: str) -> Spread:
+def _wide(rows: pl.DataFrame, phase: str) -> SeedSummary:
     length = pl.col("length")
     return over_seeds(_of(rows, phase), length.quantile(0.95) - length.quantile(0.05))
 
 
-def _mean(rows: pl.DataFrame, phase: str) -> Spread:
+def _mean(rows: pl.DataFrame, phase: str) -> SeedSummary:
     return over_seeds(_of(rows, phase), pl.col("length").mean())
 
 
-def _change(rows: pl.DataFrame, phase: str) -> Spread:
+def _change(rows: pl.DataFrame, phase: str) -> SeedSummary:
     return over_seeds(_of(rows, phase), pl.col("change").mean())
 
 
-def _listed(spreads: dict[str, Spread]) -> str:
+def _listed(spreads: dict[str, SeedSummary]) -> str:
     return ", ".join(f"{phase}: {spread}" for phase, spread in spreads.items())

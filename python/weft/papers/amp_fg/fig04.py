@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.papers.figure import Claim
-from weft.papers.spread import digits
+from weft.papers.seed_summary import digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

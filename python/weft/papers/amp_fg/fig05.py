@@ -15,7 +15,7 @@ import polars as pl
 from weft import stats
 from weft.papers.amp_fg.settings import BDP, HOSTS, K_OF_BUFFER, SHOWN, experiment, fat_tree, tor_of, transport
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -186,12 +186,12 @@ def _rows(rows: pl.DataFrame, reading: str, buffer: int, algorithm: str) -> pl.D
     return rows.filter(reading=reading, buffer=buffer, algorithm=algorithm)
 
 
-def _percentile(rows: pl.DataFrame, reading: str, buffer: int, algorithm: str, part: float) -> Spread:
+def _percentile(rows: pl.DataFrame, reading: str, buffer: int, algorithm: str, part: float) -> SeedSummary:
     reached = pl.col("packets").filter(pl.col("fraction") >= part - 1e-12).min()
     return over_seeds(_rows(rows, reading, buffer, algorithm), reached)
 
 
-def _mean(rows: pl.DataFrame, reading: str, buffer: int, algorithm: str) -> Spread:
+def _mean(rows: pl.DataFrame, reading: str, buffer: int, algorithm: str) -> SeedSummary:
     share = pl.col("fraction") - pl.col("fraction").shift(fill_value=0.0)
     return over_seeds(_rows(rows, reading, buffer, algorithm), (pl.col("packets") * share).sum())
 
@@ -202,5 +202,5 @@ def _repairs(rows: pl.DataFrame, buffer: int, algorithm: str) -> str:
     return "{}: drops after slow start {}, timeouts of the whole run {}".format(SHOWN[algorithm].label, *counts)
 
 
-def _named(spreads: dict[str, Spread]) -> str:
+def _named(spreads: dict[str, SeedSummary]) -> str:
     return listed((SHOWN[name].label, spread) for name, spread in spreads.items())

@@ -14,7 +14,7 @@ import polars as pl
 
 from weft.papers.amp_fg.settings import SHOWN, experiment, fat_tree, transport
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _objects(rows: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
     )
 
 
-def _mean(rows: pl.DataFrame, kind: str, name: str) -> Spread:
+def _mean(rows: pl.DataFrame, kind: str, name: str) -> SeedSummary:
     return over_seeds(_objects(rows, kind, name), pl.col("fct_ms").mean(), "ms")
 
 
@@ -160,11 +160,11 @@ def _of_kind(rows: pl.DataFrame, kind: str) -> list[Claim]:
     ]
 
 
-def _below(ours: Spread, theirs: Spread) -> Spread:
-    return Spread(tuple(100 * (1 - ratio) for ratio in (ours / theirs).values), "%")
+def _below(ours: SeedSummary, theirs: SeedSummary) -> SeedSummary:
+    return SeedSummary(tuple(100 * (1 - ratio) for ratio in (ours / theirs).values), "%")
 
 
-def _late(rows: pl.DataFrame, kind: str, name: str) -> Spread:
+def _late(rows: pl.DataFrame, kind: str, name: str) -> SeedSummary:
     return over_seeds(_objects(rows, kind, name), 100 * (pl.col("timeouts") > 0).mean(), "%")
 
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from weft.papers.amp_fg.settings import HOSTS, PORTS, QUICK_PORTS, SHOWN, experiment, fat_tree, transport
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _case(pattern: str, algorithm: str, subflows: int, seed: int, *, quick: bool
     return Case({"pattern": pattern, "algorithm": algorithm, "subflows": subflows}, spec, seed)
 
 
-def _mean(rows: pl.DataFrame, algorithm: str, subflows: int) -> Spread:
+def _mean(rows: pl.DataFrame, algorithm: str, subflows: int) -> SeedSummary:
     return over_seeds(rows.filter(algorithm=algorithm, subflows=subflows), pl.col("throughput").mean())
 
 
@@ -185,28 +185,28 @@ def _grows(means: list[float]) -> bool:
     return means[-1] > means[0] and all(after >= (1 - SAME) * before for before, after in pairwise(means))
 
 
-def _above(ratio: Spread) -> Spread:
-    return Spread(tuple(100 * (it - 1) for it in ratio.values), "%")
+def _above(ratio: SeedSummary) -> SeedSummary:
+    return SeedSummary(tuple(100 * (it - 1) for it in ratio.values), "%")
 
 
-def _rise(of: dict[int, Spread], few: int, many: int) -> Spread:
+def _rise(of: dict[int, SeedSummary], few: int, many: int) -> SeedSummary:
     return _above(of[many] / of[few])
 
 
-def _fewest(of: dict[int, Spread], enough: Spread) -> int | None:
+def _fewest(of: dict[int, SeedSummary], enough: SeedSummary) -> int | None:
     """The fewest subflows with that throughput."""
     return next((n for n in SUBFLOWS if of[n].mean >= (1 - SAME) * enough.mean), None)
 
 
-def _ratios(ratios: dict[tuple[str, int], Spread], names: list[str], n: int) -> str:
+def _ratios(ratios: dict[tuple[str, int], SeedSummary], names: list[str], n: int) -> str:
     return ", ".join(str(ratios[name, n]) for name in names)
 
 
-def _by_number(of: dict[str, dict[int, Spread]]) -> str:
+def _by_number(of: dict[str, dict[int, SeedSummary]]) -> str:
     return "; ".join(f"{SHOWN[it].label} {', '.join(f'{n}: {of[it][n]}' for n in SUBFLOWS)}" for it in MULTIPATH)
 
 
-def _named(spreads: dict[str, Spread]) -> str:
+def _named(spreads: dict[str, SeedSummary]) -> str:
     return listed((SHOWN[name].label, spread) for name, spread in spreads.items())
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, digits, over_seeds, percentile
+from weft.papers.seed_summary import SeedSummary, digits, over_seeds, percentile
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -286,18 +286,18 @@ def of(rows: pl.DataFrame, name: str, scheme: str, which: str = OURS) -> pl.Data
     return here.filter((pl.col("bytes") > above) & (pl.col("bytes") <= most))
 
 
-def tail(rows: pl.DataFrame, name: str, scheme: str, which: str, percent: float = 99) -> Spread:
+def tail(rows: pl.DataFrame, name: str, scheme: str, which: str, percent: float = 99) -> SeedSummary:
     """A percentile of the slowdown of an entry, or of a class of sizes."""
     return percentile(of(rows, name, scheme, which), "slowdown", percent, at_least="at_least")
 
 
-def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> Spread:
+def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
     """Mean of a flow; of web search, of the largest."""
     which = LARGEST if LOADS[name].percent else OURS
     return over_seeds(of(rows, name, scheme, which), pl.col("mbps").mean(), "Mbps")
 
 
-def _fairness(rows: pl.DataFrame, name: str, scheme: str) -> Spread:
+def _fairness(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
     """Mean goodput of a flow of the scheme over that of a single path's."""
     ours, theirs = (over_seeds(of(rows, name, scheme, it), pl.col("mbps").mean()) for it in (OURS, THEIRS))
     return ours / theirs

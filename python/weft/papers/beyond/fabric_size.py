@@ -16,7 +16,7 @@ import polars as pl
 from weft.papers.figure import Claim, Table
 from weft.papers.mptcp_dc import large_scale
 from weft.papers.mptcp_dc.large_scale import VLB, fat_tree
-from weft.papers.spread import Spread, over_seeds
+from weft.papers.seed_summary import SeedSummary, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _slowest() -> pl.Expr:
     return (100 * pl.col("slowest")).first()
 
 
-def _of(rows: pl.DataFrame, hosts: int, failed: int, subflows: int, statistic: pl.Expr) -> Spread:
+def _of(rows: pl.DataFrame, hosts: int, failed: int, subflows: int, statistic: pl.Expr) -> SeedSummary:
     return over_seeds(rows.filter(hosts=hosts, failed=failed, subflows=subflows), statistic, "%")
 
 

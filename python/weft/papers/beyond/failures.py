@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, over_seeds, percentile
+from weft.papers.seed_summary import SeedSummary, over_seeds, percentile
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -216,11 +216,11 @@ def _of(rows: pl.DataFrame, topology: str, failure: tuple[str, int, str], policy
     return rows.filter(topology=topology, kind=kind, percent=percent, when=when, policy=policy)
 
 
-def _goodput(rows: pl.DataFrame) -> Spread:
+def _goodput(rows: pl.DataFrame) -> SeedSummary:
     return over_seeds(rows, pl.col("goodput_gbps").first(), "Gbps")
 
 
-def _kept(rows: pl.DataFrame, topology: str, failure: tuple[str, int, str], policy: str) -> Spread:
+def _kept(rows: pl.DataFrame, topology: str, failure: tuple[str, int, str], policy: str) -> SeedSummary:
     """Goodput over that of the same seeds without failures."""
     here = _of(rows, topology, failure, policy)
     whole = _of(rows, topology, (NONE, 0, "mid-flow"), policy).filter(
@@ -229,7 +229,7 @@ def _kept(rows: pl.DataFrame, topology: str, failure: tuple[str, int, str], poli
     return _goodput(here) / _goodput(whole)
 
 
-def _recovered(rows: pl.DataFrame) -> Spread:
+def _recovered(rows: pl.DataFrame) -> SeedSummary:
     """After the failure, until 99 % of the flows then under way have ended."""
     return percentile(rows, "after_ms", 99, "ms", at_least="after_at_least_ms")
 
@@ -309,5 +309,5 @@ def _sooner(rows: pl.DataFrame) -> Claim:
     )
 
 
-def _listed(spreads: dict[str, Spread]) -> str:
+def _listed(spreads: dict[str, SeedSummary]) -> str:
     return ", ".join(f"{LABELS[policy]} {spread}" for policy, spread in spreads.items())

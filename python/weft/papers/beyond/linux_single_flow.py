@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, over_seeds
+from weft.papers.seed_summary import SeedSummary, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _case(level: str, algorithm: str, rate: int, limit: int, seed: int, scale: S
     return Case({"level": level, "algorithm": algorithm, "rate_mbps": rate, "limit": limit}, spec, seed)
 
 
-def _cells(rows: pl.DataFrame, value: pl.Expr) -> dict[str, Spread]:
+def _cells(rows: pl.DataFrame, value: pl.Expr) -> dict[str, SeedSummary]:
     """By algorithm, rate and limit, in words."""
     return {
         f"{ALGORITHMS[str(name)]}, {rate} Mbit/s, {limit} packets": over_seeds(cell, value)

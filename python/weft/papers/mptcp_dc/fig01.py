@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from weft.papers.figure import Claim, Table
 from weft.papers.mptcp_dc import large_scale
 from weft.papers.mptcp_dc.large_scale import COLOURS, FULL, SMALL, VLB, part
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,7 +111,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     return plot
 
 
-def _throughput(rows: pl.DataFrame, name: str, subflows: int) -> Spread:
+def _throughput(rows: pl.DataFrame, name: str, subflows: int) -> SeedSummary:
     return over_seeds(rows.filter(topology=name, subflows=subflows), part("mean").first(), "%")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weft.papers.figure import Claim, Table
 from weft.papers.mptcp_dc import large_scale
 from weft.papers.mptcp_dc.large_scale import COLOURS, Network, fat_tree, part, vl2
-from weft.papers.spread import digits, over_seeds
+from weft.papers.seed_summary import digits, over_seeds
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@ import polars as pl
 from weft.papers.figure import Claim, Table
 from weft.papers.mptcp_dc import fig01, large_scale
 from weft.papers.mptcp_dc.large_scale import COLOURS, FULL, SMALL, VLB, part
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
@@ -79,11 +79,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     return plot
 
 
-def _slowest(rows: pl.DataFrame, name: str, subflows: int) -> Spread:
+def _slowest(rows: pl.DataFrame, name: str, subflows: int) -> SeedSummary:
     return over_seeds(rows.filter(topology=name, subflows=subflows), part("slowest").first(), "%")
 
 
-def _jain(rows: pl.DataFrame, name: str, subflows: int) -> Spread:
+def _jain(rows: pl.DataFrame, name: str, subflows: int) -> SeedSummary:
     return over_seeds(rows.filter(topology=name, subflows=subflows), pl.col("jain").first())
 
 

@@ -23,7 +23,7 @@ from weft.papers.mptcp_dc.fat_tree import (
     fat_tree,
     transport,
 )
-from weft.papers.spread import Spread, digits, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _seeds(scale: Scale) -> range:
     return range(1, scale.seeds + 1)
 
 
-def _of(rows: pl.DataFrame, name: str) -> Spread:
+def _of(rows: pl.DataFrame, name: str) -> SeedSummary:
     """Throughput in the runs that are judged, the shorter ones."""
     here = rows.filter(tcp="ns2", seconds=rows["seconds"].min(), scheme=name)
     return over_seeds(here, pl.col("throughput").first(), "%")

@@ -24,7 +24,7 @@ from weft.papers.mptcp_dc.fat_tree import (
     VLB,
     fat_tree,
 )
-from weft.papers.spread import Spread, listed, over_seeds, percentile
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds, percentile
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -159,24 +159,24 @@ def _of(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     return rows.filter(transport=name)
 
 
-def _filled(rows: pl.DataFrame, name: str) -> Spread:
+def _filled(rows: pl.DataFrame, name: str) -> SeedSummary:
     most = 1e3 * MOST_GBPS * pl.col("hosts").first()
     return over_seeds(_of(rows, name), 100 * pl.col("rate_mbps").sum() / most, "%")
 
 
-def _jain(rows: pl.DataFrame, name: str) -> Spread:
+def _jain(rows: pl.DataFrame, name: str) -> SeedSummary:
     return over_seeds(_of(rows, name), stats.jain("rate_mbps"))
 
 
-def _slowest(rows: pl.DataFrame, name: str) -> Spread:
+def _slowest(rows: pl.DataFrame, name: str) -> SeedSummary:
     return over_seeds(_of(rows, name), pl.col("rate_mbps").min(), "Mbps")
 
 
-def _both(spreads: dict[str, Spread]) -> str:
+def _both(spreads: dict[str, SeedSummary]) -> str:
     return listed((SHOWN[name].label, spreads[name]) for name in TRANSPORTS)
 
 
-def _elsewhere(rows: pl.DataFrame, statistic: Callable[[pl.DataFrame, str], Spread]) -> str:
+def _elsewhere(rows: pl.DataFrame, statistic: Callable[[pl.DataFrame, str], SeedSummary]) -> str:
     found = ((words, rows.filter(load=load)) for load, words in OTHERS.items())
     return "".join(
         f"; with {words} {_both({name: statistic(some, name) for name in TRANSPORTS})}"

@@ -33,7 +33,7 @@ from weft.papers.mptcp_dc.fat_tree import (
     VLB,
     fat_tree,
 )
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -172,17 +172,17 @@ def _flows(threshold: int, load: str, hosts: int, seed: int, *, apart: bool) -> 
 
 def _of(
     rows: pl.DataFrame, name: str, threshold: int, load: str, column: str = "throughput", *, reading: str = HERE
-) -> Spread:
+) -> SeedSummary:
     here = rows.filter(reading=reading, scheme=name, threshold=threshold, load=load)
     return over_seeds(here, pl.col(column).first(), "%" if column == "throughput" else "Mbit/s")
 
 
 def _change(
     rows: pl.DataFrame, name: str, threshold: int, load: str, *, against: int = SWEET, reading: str = HERE
-) -> Spread:
+) -> SeedSummary:
     """Of throughput, over the scheduler's without host-limited flows at a threshold."""
     part = _of(rows, name, threshold, load, reading=reading) / _of(rows, "scheduler", against, NONE, reading=reading)
-    return Spread(tuple(100 * (it - 1) for it in part.values), "%")
+    return SeedSummary(tuple(100 * (it - 1) for it in part.values), "%")
 
 
 def _loss(rows: pl.DataFrame, threshold: int, load: str) -> Claim:

@@ -18,7 +18,7 @@ import polars as pl
 from weft import stats
 from weft.papers.figure import Claim
 from weft.papers.mptcp_dc.fat_tree import NS2, OPENING, PORTS, QUICK_PORTS, fat_tree, transport
-from weft.papers.spread import Spread, digits, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -137,16 +137,18 @@ def _case(reading: str, algorithm: str, subflows: int, seed: int, part: str, *, 
     return Case({"reading": reading, "algorithm": algorithm, "subflows": subflows, "part": part}, experiment, seed)
 
 
-def _of(rows: pl.DataFrame, algorithm: str, subflows: int, column: str, unit: str = "", reading: str = PAPER) -> Spread:
+def _of(
+    rows: pl.DataFrame, algorithm: str, subflows: int, column: str, unit: str = "", reading: str = PAPER
+) -> SeedSummary:
     here = rows.filter(reading=reading, algorithm=algorithm, subflows=subflows, part="all")
     return over_seeds(here, pl.col(column).first(), unit)
 
 
-def _loss(rows: pl.DataFrame, kind: str, algorithm: str, subflows: int, reading: str = PAPER) -> Spread:
+def _loss(rows: pl.DataFrame, kind: str, algorithm: str, subflows: int, reading: str = PAPER) -> SeedSummary:
     return _of(rows, algorithm, subflows, f"{kind}_loss", "%", reading)
 
 
-def _timeouts(rows: pl.DataFrame, algorithm: str, subflows: int, reading: str = PAPER) -> Spread:
+def _timeouts(rows: pl.DataFrame, algorithm: str, subflows: int, reading: str = PAPER) -> SeedSummary:
     here = rows.filter(reading=reading, algorithm=algorithm, subflows=subflows)
     both, start = (pl.col("timeouts").filter(part=part).first() for part in PARTS)
     return over_seeds(here, both - start)
@@ -156,11 +158,11 @@ def _numbers(rows: pl.DataFrame) -> list[int]:
     return rows.filter(reading=PAPER)["subflows"].unique().sort().to_list()
 
 
-def _listed(rows: pl.DataFrame, one: Callable[[int], Spread]) -> str:
+def _listed(rows: pl.DataFrame, one: Callable[[int], SeedSummary]) -> str:
     return ", ".join(f"{n}: {one(n)}" for n in _numbers(rows))
 
 
-def _elsewhere(rows: pl.DataFrame, one: Callable[[str, int], Spread]) -> str:
+def _elsewhere(rows: pl.DataFrame, one: Callable[[str, int], SeedSummary]) -> str:
     """The ratio of most subflows to a single path in the other readings."""
     found = {it for it in rows["reading"].unique() if it != PAPER}
     ratios = (f"with {words} {one(it, SUBFLOWS[-1]) / one(it, 1)}" for it, words in OTHERS.items() if it in found)
@@ -230,7 +232,7 @@ def _a_little(rows: pl.DataFrame) -> Claim:
     )
 
 
-def _line(axes: Axes, algorithm: str, spreads: Mapping[int, Spread], label: str | None) -> None:
+def _line(axes: Axes, algorithm: str, spreads: Mapping[int, SeedSummary], label: str | None) -> None:
     """Means and ranges of the seeds; without a label, hollow."""
     means = [it.mean for it in spreads.values()]
     # Rounding may put a mean just outside of equal values.

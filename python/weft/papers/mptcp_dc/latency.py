@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.papers.figure import Claim
-from weft.papers.spread import Spread, digits, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -229,17 +229,17 @@ def has_peaks_of(peaks: Sequence[float], of: Sequence[float]) -> bool:
     return bands(peaks)[0] and any(one / NEAR <= it <= one * NEAR for one in fast for it in peaks)
 
 
-def share(rows: pl.DataFrame, column: str) -> Spread:
+def share(rows: pl.DataFrame, column: str) -> SeedSummary:
     """Of all packets in percent, those that a column counts."""
     return over_seeds(rows, 100 * pl.col(column).first() / pl.col("all_packets").first(), "%")
 
 
-def goodput(rows: pl.DataFrame) -> Spread:
+def goodput(rows: pl.DataFrame) -> SeedSummary:
     """The flow's."""
     return over_seeds(rows, pl.col("goodput_mbps").first(), "Mbit/s")
 
 
-def timeouts(rows: pl.DataFrame) -> Spread:
+def timeouts(rows: pl.DataFrame) -> SeedSummary:
     """The flow's."""
     return over_seeds(rows, pl.col("timeouts").first())
 

@@ -20,7 +20,7 @@ from weft.papers.mptcp_dc.latency import (
     plot_panels,
     share,
 )
-from weft.papers.spread import digits
+from weft.papers.seed_summary import digits
 from weft.sweep import Case
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from weft.papers.mptcp_dc.testbed_linux import (
     NEAR,
     PAPER_MOST_GBPS,
 )
-from weft.papers.spread import Spread, digits, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _label(name: str) -> str:
     return "Scheduler" if name == "scheduler" else SHOWN[name].label
 
 
-def _total(rows: pl.DataFrame, matrix: str, name: str, tcp: str = "2010") -> Spread:
+def _total(rows: pl.DataFrame, matrix: str, name: str, tcp: str = "2010") -> SeedSummary:
     here = rows.filter(matrix=matrix, scheme=name, tcp=tcp)
     return over_seeds(here, pl.col("goodput_gbps").first(), "Gbit/s")
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.papers.figure import Claim
-from weft.papers.spread import digits, over_seeds
+from weft.papers.seed_summary import digits, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from weft.api import Result
     from weft.papers.figure import Scale
-    from weft.papers.spread import Spread
+    from weft.papers.seed_summary import SeedSummary
 
 LEVELS = ("linux", "packet")
 HOSTS = 6
@@ -180,7 +180,7 @@ def _late_ms(rows: pl.DataFrame, rate: int) -> float:
     return float(rows.filter(link_mbps=rate)["late_ms"].max())  # type: ignore[arg-type]
 
 
-def _total(rows: pl.DataFrame, level: str, transport: str, matrix: str) -> Spread:
+def _total(rows: pl.DataFrame, level: str, transport: str, matrix: str) -> SeedSummary:
     """All hosts' goodput in Mbit/s."""
     some = rows.filter(level=level, transport=transport, matrix=matrix)
     return over_seeds(some, pl.col("share_mbps").sum(), "Mbit/s")
@@ -306,7 +306,7 @@ def _of_a_thousand(rows: pl.DataFrame, level: str) -> float:
     return 1000 * float(of["timeouts"].sum()) / len(of)
 
 
-def _by_matrix(values: dict[str, Spread]) -> str:
+def _by_matrix(values: dict[str, SeedSummary]) -> str:
     return ", ".join(f"{matrix} {value}" for matrix, value in values.items())
 
 

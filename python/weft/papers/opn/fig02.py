@@ -15,7 +15,7 @@ import polars as pl
 
 from weft.papers.figure import Claim, Table
 from weft.papers.opn.settings import HOSTS_PER_LEAF, MSS, SPINES, experiment, transport
-from weft.papers.spread import Spread, digits, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _case(reading: str, packets: int, n: int, seed: int) -> Case:
     return Case({"reading": reading, "packets": packets, "subflows": n}, spec, seed)
 
 
-def _of(rows: pl.DataFrame, packets: int, n: int, column: str) -> Spread:
+def _of(rows: pl.DataFrame, packets: int, n: int, column: str) -> SeedSummary:
     return over_seeds(rows.filter(packets=packets, subflows=n), pl.col(column).mean())
 
 

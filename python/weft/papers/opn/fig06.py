@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.papers.figure import Claim
-from weft.papers.spread import digits
+from weft.papers.seed_summary import digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot

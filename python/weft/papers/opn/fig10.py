@@ -25,7 +25,7 @@ from weft.papers.opn.two_racks import (
     out_of_order,
     reordered,
 )
-from weft.papers.spread import Spread, digits, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, listed, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
@@ -124,15 +124,15 @@ def _of(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     return rows.filter(scheme=name)
 
 
-def _mean(rows: pl.DataFrame, name: str) -> Spread:
+def _mean(rows: pl.DataFrame, name: str) -> SeedSummary:
     return over_seeds(_of(rows, name), pl.col("fct_ms").mean(), "ms")
 
 
-def _sent(rows: pl.DataFrame, name: str) -> Spread:
+def _sent(rows: pl.DataFrame, name: str) -> SeedSummary:
     return over_seeds(_of(rows, name), pl.col("sent").mean() / PACKETS)
 
 
-def _loss(rows: pl.DataFrame, name: str) -> Spread:
+def _loss(rows: pl.DataFrame, name: str) -> SeedSummary:
     return over_seeds(_of(rows, name), 100 * pl.col("again").sum() / pl.col("sent").sum(), "%")
 
 

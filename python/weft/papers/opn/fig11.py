@@ -14,7 +14,7 @@ from weft.papers.figure import Claim, Table
 from weft.papers.opn import two_racks
 from weft.papers.opn.settings import LABELS, MSS, OPNS, OTHERS, SCHEMES, WITH
 from weft.papers.opn.two_racks import AT_ONCE, QUICK, SPREAD, bars, late, names, opens_ms
-from weft.papers.spread import Spread, listed, over_seeds, percentile
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds, percentile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
@@ -66,13 +66,13 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
 def _of_opn(
     rows: pl.DataFrame,
     name: str,
-    mean: dict[str, Spread],
-    tail: dict[str, Spread],
-    rate: dict[str, Spread],
+    mean: dict[str, SeedSummary],
+    tail: dict[str, SeedSummary],
+    rate: dict[str, SeedSummary],
     beside: str,
 ) -> list[Claim]:
     """With one of OPN's timers."""
-    below = Spread(tuple(100 * (1 - ratio) for ratio in (mean[name] / mean["mptcp"]).values), "%")
+    below = SeedSummary(tuple(100 * (1 - ratio) for ratio in (mean[name] / mean["mptcp"]).values), "%")
     return [
         Claim(
             f"OPN's mean FCT of short flows is {CUT} % below that of MPTCP, {WITH[name]}",
@@ -127,15 +127,15 @@ def _of(rows: pl.DataFrame, name: str, kind: str) -> pl.DataFrame:
     return rows.filter(scheme=name, kind=kind)
 
 
-def _mean(rows: pl.DataFrame, name: str) -> Spread:
+def _mean(rows: pl.DataFrame, name: str) -> SeedSummary:
     return over_seeds(_of(rows, name, SHORT), pl.col("fct_ms").mean(), "ms")
 
 
-def _rate(rows: pl.DataFrame, name: str) -> Spread:
+def _rate(rows: pl.DataFrame, name: str) -> SeedSummary:
     return over_seeds(_of(rows, name, LONG), pl.col("mbps").mean(), "Mbps")
 
 
-def _listed(spreads: dict[str, Spread]) -> str:
+def _listed(spreads: dict[str, SeedSummary]) -> str:
     return listed((LABELS[name], it) for name, it in spreads.items())
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from weft import stats
 from weft.papers.figure import Claim, Table
 from weft.papers.opn.settings import HOSTS_PER_LEAF, SPINES, experiment, transport
-from weft.papers.spread import Spread, digits, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -147,11 +147,11 @@ def _means(rows: pl.DataFrame, scheme: str) -> pl.DataFrame:
     return rows.group_by("seed", ours.alias("ours")).agg(mbps=weighted)
 
 
-def _jain(rows: pl.DataFrame, scheme: str, cc: str, n: int) -> Spread:
+def _jain(rows: pl.DataFrame, scheme: str, cc: str, n: int) -> SeedSummary:
     return over_seeds(_means(_of(rows, scheme, cc, n), scheme), stats.jain("mbps"))
 
 
-def _mean(rows: pl.DataFrame, scheme: str, cc: str, n: int, *, ours: bool) -> Spread:
+def _mean(rows: pl.DataFrame, scheme: str, cc: str, n: int, *, ours: bool) -> SeedSummary:
     return over_seeds(_means(_of(rows, scheme, cc, n), scheme).filter(ours=ours), pl.col("mbps").mean(), "Mbps")
 
 

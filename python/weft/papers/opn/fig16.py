@@ -15,7 +15,7 @@ from weft.papers.figure import Claim, Table
 from weft.papers.opn import workloads
 from weft.papers.opn.settings import COLOURS, LABELS, OPNS, OTHERS, SCHEMES, WITH
 from weft.papers.opn.workloads import QUICK_LEAVES, QUICK_OPENS_MS, SHORT_BYTES, WORDS, failed
-from weft.papers.spread import Spread, digits, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Plot
@@ -151,7 +151,7 @@ def _axis(rows: pl.DataFrame, kind: str) -> list[float]:
     return _on(rows, kind)[_column(kind)].unique().sort().to_list()
 
 
-def _mean(rows: pl.DataFrame, kind: str, workload: str, x: float, name: str) -> Spread:
+def _mean(rows: pl.DataFrame, kind: str, workload: str, x: float, name: str) -> SeedSummary:
     here = _on(rows, kind).filter(pl.col(_column(kind)) == x, workload=workload, scheme=name)
     return over_seeds(here, pl.col("fct_ms").mean(), "ms")
 

@@ -24,7 +24,7 @@ from weft.papers.opn.settings import (
     SPINES,
     experiment,
 )
-from weft.papers.spread import Spread, over_seeds
+from weft.papers.seed_summary import SeedSummary, over_seeds
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -85,17 +85,17 @@ def names(rows: pl.DataFrame) -> list[str]:
     return [name for name in NAMES if name in found]
 
 
-def late(rows: pl.DataFrame) -> Spread:
+def late(rows: pl.DataFrame) -> SeedSummary:
     """Flows with a timeout, in percent."""
     return over_seeds(rows, 100 * (pl.col("timeouts") > 0).mean(), "%")
 
 
-def out_of_order(rows: pl.DataFrame, within: str) -> Spread:
+def out_of_order(rows: pl.DataFrame, within: str) -> SeedSummary:
     """Packets that arrive reordered, in percent."""
     return over_seeds(rows, 100 * pl.col(f"reordered_{within}").sum() / pl.col(f"packets_{within}").sum(), "%")
 
 
-def bars(axes: Axes, title: str, of: dict[str, Spread]) -> None:
+def bars(axes: Axes, title: str, of: dict[str, SeedSummary]) -> None:
     """A bar a scheme, and the range of the seeds."""
     below = [max(0.0, it.mean - min(it.values)) for it in of.values()]
     above = [max(0.0, max(it.values) - it.mean) for it in of.values()]

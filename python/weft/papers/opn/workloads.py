@@ -27,7 +27,7 @@ from weft.papers.opn.settings import (
     SPINES,
     experiment,
 )
-from weft.papers.spread import Spread, listed, over_seeds, percentile
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds, percentile
 from weft.sweep import Case
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def names(rows: pl.DataFrame) -> list[str]:
     return [name for name in NAMES if name in found]
 
 
-def of(rows: pl.DataFrame, workload: str, name: str, panel: str) -> Spread:
+def of(rows: pl.DataFrame, workload: str, name: str, panel: str) -> SeedSummary:
     """What a panel of figure 13 or 15 shows: `short`, `tail`, `long` or `all`."""
     here = rows.filter(workload=workload, scheme=name)
     short, long = (here.filter((pl.col("bytes") <= SHORT_BYTES) == want) for want in (True, False))
@@ -193,7 +193,7 @@ def table(rows: pl.DataFrame) -> Table:
     return Table(("workload", "scheme", *heads), tuple(cells))
 
 
-def _late(rows: pl.DataFrame) -> Spread:
+def _late(rows: pl.DataFrame) -> SeedSummary:
     return over_seeds(rows, 100 * (pl.col("timeouts") > 0).mean(), "%")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from weft.api import Result
     from weft.papers.figure import Scale
-    from weft.papers.spread import Spread
+    from weft.papers.seed_summary import SeedSummary
 
 SUBFLOWS = 4
 AS_IT_IS = "as it is"
@@ -147,7 +147,7 @@ def _beside(rows: pl.DataFrame, change: str) -> pl.DataFrame:
     return rows.filter(pl.col("ratio").is_not_null(), scheme=_name(change))
 
 
-def _bursts(rows: pl.DataFrame, change: str) -> dict[tuple[int, int, int], Spread]:
+def _bursts(rows: pl.DataFrame, change: str) -> dict[tuple[int, int, int], SeedSummary]:
     """By gap, size and k."""
     of = {it: rows.filter(pl.col("k") > 0, gap_us=it) for it in incast.GAPS_US}
     ratios = {it: incast.ratio(here, _name(change), AT_ONCE, "mean_ms") for it, here in of.items()}

@@ -13,7 +13,7 @@ import polars as pl
 
 from weft import stats
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, over_seeds
+from weft.papers.seed_summary import SeedSummary, over_seeds
 from weft.papers.warp.settings import (
     COLOURS,
     DCTCP,
@@ -119,7 +119,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 _JAIN, _RATIO = pl.col("jain").first(), pl.col("ratio").first()
 
 
-def cells(rows: pl.DataFrame, statistic: pl.Expr) -> dict[tuple[Any, ...], Spread]:
+def cells(rows: pl.DataFrame, statistic: pl.Expr) -> dict[tuple[Any, ...], SeedSummary]:
     """A scheme's cells, each with its seeds."""
     return {cell: over_seeds(some, statistic) for cell, some in rows.group_by(CELL, maintain_order=True)}
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from weft.papers.amp.incast import GAP_US, INTERVAL_S, QUICK_ROUNDS, ROUNDS, SILENCE_S
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, digits, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.papers.warp.settings import (
     COLOURS,
     DCTCP,
@@ -147,14 +147,16 @@ def plot(rows: pl.DataFrame) -> Plot:
     return plot
 
 
-def ratio(rows: pl.DataFrame, name: str, joins: str, column: str, to: str = SINGLE) -> dict[tuple[int, int], Spread]:
+def ratio(
+    rows: pl.DataFrame, name: str, joins: str, column: str, to: str = SINGLE
+) -> dict[tuple[int, int], SeedSummary]:
     """A column over DCTCP's, seed by seed, by size and k."""
     found = _cells(rows.filter(scheme=name, joins=joins), column)
     base = _cells(rows.filter(scheme=to, joins=AT_ONCE), column)
     return {cell: found[cell] / base[cell] for cell in found}
 
 
-def _cells(rows: pl.DataFrame, column: str) -> dict[tuple[int, int], Spread]:
+def _cells(rows: pl.DataFrame, column: str) -> dict[tuple[int, int], SeedSummary]:
     of = rows.group_by("size_kib", "k", maintain_order=True)
     return {(cell[0], cell[1]): over_seeds(some, pl.col(column).first()) for cell, some in of}
 
@@ -208,7 +210,7 @@ WHY = "mean over the seeds of each seed's ratio; the table has every cell"
 def _claim(
     sentence: str,
     bar: str,
-    ratios: dict[tuple[int, int], Spread],
+    ratios: dict[tuple[int, int], SeedSummary],
     meets: Callable[[float], bool],
     note: str = "mean over the seeds of each seed's ratio",
     table: Table | None = None,

@@ -16,7 +16,7 @@ import polars as pl
 from weft import stats
 from weft.papers.beyond.everything import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED_MS, SETTLED_MS, TCP
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, SCHEMES, TURNS, WARP, extent, label
 from weft.sweep import Case
 
@@ -129,7 +129,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     plot = Figure(figsize=(3.6 * (2 + len(sizes)), 3.8), layout="constrained")
     panels = list(plot.subplots(1, 2 + len(sizes)))
     for name in (it for it in COLOURS if it in MULTIPATH):
-        lines: list[dict[int, Spread]] = [
+        lines: list[dict[int, SeedSummary]] = [
             {n: _of(rows, name, n, LONG, column) for n in SUBFLOWS} for column in ("mbps", "jain")
         ]
         lines += [{n: ratio(rows, name, n, size_kib, "mean_ms") for n in SUBFLOWS} for size_kib in sizes]
@@ -162,7 +162,7 @@ def pairs(seed: int) -> list[list[str]]:
     return [[f"h{a}", f"h{b}"] for group in groups for a, b in permutations(group, 2)]
 
 
-def ratio(rows: pl.DataFrame, name: str, subflows: int, size_kib: int, column: str) -> Spread:
+def ratio(rows: pl.DataFrame, name: str, subflows: int, size_kib: int, column: str) -> SeedSummary:
     """A column over DCTCP's, seed by seed."""
     return _of(rows, name, subflows, size_kib, column) / _of(rows, SINGLE, 1, size_kib, column)
 
@@ -200,22 +200,22 @@ def _sizes(rows: pl.DataFrame) -> list[int]:
     return [int(it) for it in rows["size_kib"].unique().sort() if it != LONG]
 
 
-def _of(rows: pl.DataFrame, name: str, subflows: int, size_kib: int, column: str) -> Spread:
+def _of(rows: pl.DataFrame, name: str, subflows: int, size_kib: int, column: str) -> SeedSummary:
     here = rows.filter(scheme=name, subflows=subflows, size_kib=size_kib)
     return over_seeds(here, pl.col(column).first())
 
 
-def _pair(rows: pl.DataFrame, subflows: int, column: str) -> tuple[Spread, Spread]:
+def _pair(rows: pl.DataFrame, subflows: int, column: str) -> tuple[SeedSummary, SeedSummary]:
     """Warp's and LIA's."""
     return _of(rows, WARP, subflows, LONG, column), _of(rows, "lia", subflows, LONG, column)
 
 
-def _beside(of: dict[int, tuple[Spread, Spread]], unit: str = "") -> str:
+def _beside(of: dict[int, tuple[SeedSummary, SeedSummary]], unit: str = "") -> str:
     told = "; ".join(f"{n}: {listed(zip(('Warp', 'LIA'), pair, strict=True))}" for n, pair in of.items())
     return f"by subflows, {unit}: {told}" if unit else f"by subflows: {told}"
 
 
-def _numbered(of: dict[int, Spread]) -> str:
+def _numbered(of: dict[int, SeedSummary]) -> str:
     return ", ".join(f"{n}: {it}" for n, it in of.items())
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from weft import stats
 from weft.papers.beyond.everything import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED_MS, SETTLED_MS, TCP
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, SCHEMES, WARP, label
 from weft.sweep import Case
 
@@ -144,13 +144,13 @@ def _experiment(ports: int, name: str, *, quick: bool) -> Experiment:
     )
 
 
-def _of(rows: pl.DataFrame, column: str) -> dict[str, Spread]:
+def _of(rows: pl.DataFrame, column: str) -> dict[str, SeedSummary]:
     """A column of every scheme that ran."""
     ran = set(rows["scheme"].unique())
     return {name: over_seeds(rows.filter(scheme=name), pl.col(column).first()) for name in SCHEMES if name in ran}
 
 
-def _shown(of: dict[str, Spread], unit: str = "") -> str:
+def _shown(of: dict[str, SeedSummary], unit: str = "") -> str:
     named = listed((label(name), of[name]) for name in ("warp", "warp-rr", "lia", "amp"))
     return f"{named} {unit}".strip()
 

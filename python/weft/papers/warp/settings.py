@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from weft.papers.beyond.everything import SCHEMES as OTHERS
 from weft.papers.beyond.everything import Scheme, multipath
-from weft.papers.spread import digits
+from weft.papers.seed_summary import digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from weft.papers.spread import Spread
+    from weft.papers.seed_summary import SeedSummary
     from weft.spec import Experiment
 
 WARP, TURNS = OWN = ("warp", "warp-rr")
@@ -82,14 +82,14 @@ def bottleneck(
     )
 
 
-def extent(spreads: Iterable[Spread]) -> str:
+def extent(spreads: Iterable[SeedSummary]) -> str:
     """Of the means, such as "0.953 to 1.18"."""
     means = [it.mean for it in spreads]
     low, high = digits(min(means)), digits(max(means))
     return low if low == high else f"{low} to {high}"
 
 
-def met(spreads: Iterable[Spread], bar: Callable[[float], bool]) -> str:
+def met(spreads: Iterable[SeedSummary], bar: Callable[[float], bool]) -> str:
     """Such as "94 of 96 cells, 0.859 to 1"."""
     found = list(spreads)
     return f"{sum(bar(it.mean) for it in found)} of {len(found)} cells, {extent(found)}"

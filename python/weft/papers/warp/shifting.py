@@ -21,7 +21,7 @@ from weft.papers.amp.fig06 import (
 )
 from weft.papers.amp.settings import two_bottlenecks
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, digits, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, digits, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, DCTCP, MULTIPATH, TURNS, WARP, label, transport
 from weft.sweep import Case
 
@@ -155,7 +155,7 @@ def _of(rows: pl.DataFrame, setting: tuple[int, int]) -> pl.DataFrame:
     return rows.filter(delay_us=setting[0], host_gbps=setting[1])
 
 
-def took(rows: pl.DataFrame, name: str, setting: tuple[int, int]) -> Spread:
+def took(rows: pl.DataFrame, name: str, setting: tuple[int, int]) -> SeedSummary:
     """When the shift was over; infinite where it was not."""
     here = _of(rows, setting).filter(scheme=name)
     return over_seeds(here, pl.col("left_ms").first().fill_null(INFINITE), "ms")

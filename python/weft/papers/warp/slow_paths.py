@@ -13,7 +13,7 @@ from weft import stats
 from weft.papers.beyond import everything
 from weft.papers.beyond.everything import LOADS, QUICK_SETTLED_MS, SETTLED_MS, SUBFLOWS, Load
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, RIVALS, SCHEMES, TURNS, WARP, label
 from weft.sweep import Case
 
@@ -101,11 +101,11 @@ def _case(scene: str, load: Load, scheme: str, seed: int, *, quick: bool) -> Cas
     return Case(at_packet_level.labels, Experiment.model_validate(spec), seed)
 
 
-def _of(rows: pl.DataFrame, name: str, column: str = "mbps") -> Spread:
+def _of(rows: pl.DataFrame, name: str, column: str = "mbps") -> SeedSummary:
     return over_seeds(rows.filter(scheme=name), pl.col(column).first())
 
 
-def _part(rows: pl.DataFrame, name: str) -> Spread:
+def _part(rows: pl.DataFrame, name: str) -> SeedSummary:
     return _of(rows, name) / _of(rows, OPTIMUM)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from weft.papers.beyond import everything
 from weft.papers.beyond.everything import LARGEST, LOADS, SHORT, Load, Scheme, of, tail
 from weft.papers.figure import Claim, Table
-from weft.papers.spread import Spread, listed, over_seeds
+from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, RIVALS, TURNS, WARP
 from weft.papers.warp.settings import SCHEMES as ALL
 
@@ -79,11 +79,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     return plot
 
 
-def _late(rows: pl.DataFrame, name: str, scheme: str) -> Spread:
+def _late(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
     return tail(rows, name, scheme, SHORT)
 
 
-def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> Spread:
+def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
     return over_seeds(of(rows, name, scheme, LARGEST), pl.col("mbps").mean(), "Mbps")
 
 
@@ -112,7 +112,7 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
     ]
 
 
-def _table(rows: pl.DataFrame, name: str, known: dict[str, dict[str, Spread]]) -> Table:
+def _table(rows: pl.DataFrame, name: str, known: dict[str, dict[str, SeedSummary]]) -> Table:
     def line(scheme: str) -> tuple[str, ...]:
         median = tail(rows, name, scheme, SHORT, 50)
         here = of(rows, name, scheme)

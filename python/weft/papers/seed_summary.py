@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spread:
+class SeedSummary:
     """One value a seed."""
 
     values: tuple[float, ...]
@@ -32,10 +32,10 @@ class Spread:
         """Is the mean at most that part of `value` away from it? Of what may be higher or lower nobody knows."""
         return not (self.at_least or self.at_most) and abs(self.mean - value) <= tolerance * value
 
-    def __truediv__(self, other: Spread) -> Spread:
+    def __truediv__(self, other: SeedSummary) -> SeedSummary:
         """The ratio, seed by seed."""
         ratios = tuple(a / b for a, b in zip(self.values, other.values, strict=True))
-        return Spread(ratios, at_least=self.at_least or other.at_most, at_most=self.at_most or other.at_least)
+        return SeedSummary(ratios, at_least=self.at_least or other.at_most, at_most=self.at_most or other.at_least)
 
     def __str__(self) -> str:
         """Such as "1.87 ms (1.86 to 1.88)"; one seed has no range. Before it "at least" where it may be higher."""
@@ -49,7 +49,7 @@ class Spread:
         return "at least " if self.at_least else "at most " if self.at_most else ""
 
 
-def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> Spread:
+def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> SeedSummary:
     """A statistic of the rows of each seed, in the order of the seeds.
 
     Args:
@@ -58,12 +58,12 @@ def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> Spread
         unit: Of the statistic.
     """
     by_seed = rows.group_by("seed").agg(statistic.cast(pl.Float64).alias("value")).sort("seed")
-    return Spread(tuple(by_seed["value"].to_list()), unit)
+    return SeedSummary(tuple(by_seed["value"].to_list()), unit)
 
 
 def percentile(
     rows: pl.DataFrame, column: str, percent: float, unit: str = "", *, at_least: str | pl.Expr | None = None
-) -> Spread:
+) -> SeedSummary:
     """A percentile of each seed.
 
     Args:
@@ -77,10 +77,10 @@ def percentile(
 
     by_seed = stats.percentiles(rows, column, [percent], by="seed", at_least=at_least)
     higher = at_least is not None and bool(by_seed[f"p{percent:g}_is_lower_bound"].any())
-    return Spread(tuple(by_seed[f"p{percent:g}"].to_list()), unit, at_least=higher)
+    return SeedSummary(tuple(by_seed[f"p{percent:g}"].to_list()), unit, at_least=higher)
 
 
-def listed(items: Iterable[tuple[str, Spread]]) -> str:
+def listed(items: Iterable[tuple[str, SeedSummary]]) -> str:
     """Such as "DCM 610 ms (590 to 640), XMP 540 ms (520 to 560)"."""
     return ", ".join(f"{name} {spread}".strip() for name, spread in items)
 

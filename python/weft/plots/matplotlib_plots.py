@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.errors import UsageError
-from weft.plots import drawn
-from weft.plots.drawn import MOST_LINES
+from weft.plots import data
+from weft.plots.data import MOST_LINES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from weft.api import Result
-    from weft.plots.charts import Charts
-    from weft.plots.shown import Shown
+    from weft.plots.altair_plots import Charts
+    from weft.plots.notebook import NotebookFigure
 
 
 class Plots:
@@ -30,7 +30,7 @@ class Plots:
     @property
     def altair(self) -> Charts:
         """The same plots as Altair charts."""
-        from weft.plots.charts import Charts
+        from weft.plots.altair_plots import Charts
 
         return Charts(self._result)
 
@@ -45,7 +45,7 @@ class Plots:
         Raises:
             UsageError: There is no such column, or no flow has ended.
         """
-        steps = drawn.fct(self._result.flows, by)
+        steps = data.fct(self._result.flows, by)
         figure, axes = _figure("flow completion time (s)", "share of flows")
         for (name,), group in steps.group_by("group", maintain_order=True):
             axes.step(group["value"], group["fraction"], where="post", label=str(name))
@@ -67,7 +67,7 @@ class Plots:
         """
         from weft.slowdown import with_slowdown
 
-        rows = drawn.slowdown(with_slowdown(self._result), by)
+        rows = data.slowdown(with_slowdown(self._result), by)
         figure, axes = _figure("size of flow", "FCT over that on an idle path")
         places = dict(rows.select("place", "size").unique().sort("place").iter_rows())
         at = {place: n for n, place in enumerate(places)}
@@ -91,8 +91,8 @@ class Plots:
         Raises:
             UsageError: No probe `flow` has put that flow on record.
         """
-        chosen, traced = drawn.windows(self._result.traces, flow)
-        spans = drawn.suppressed(traced)
+        chosen, traced = data.windows(self._result.traces, flow)
+        spans = data.suppressed(traced)
         figure, axes = _figure("time (s)", "cwnd (packets)", f"flow {chosen}")
         for (subflow,), rows in traced.group_by("subflow", maintain_order=True):
             (line,) = axes.step(rows["time_s"], rows["cwnd_packets"], where="post", label=str(subflow))
@@ -106,7 +106,7 @@ class Plots:
         Raises:
             UsageError: None is sampled, or too many to be told apart.
         """
-        sampled = drawn.queues(self._result.traces, self._result.links)
+        sampled = data.queues(self._result.traces, self._result.links)
         links = sampled["link"].n_unique()
         if links > MOST_LINES:
             raise UsageError(f"plot.queues: {links} links; allowed: at most {MOST_LINES} in a plot")
@@ -125,7 +125,7 @@ class Plots:
         Raises:
             UsageError: There is no such column, or no flow has a goodput.
         """
-        rows = drawn.jain(self._result.flows, by)
+        rows = data.jain(self._result.flows, by)
         figure, axes = _figure(by, "Jain's index of goodputs")
         axes.bar(rows["group"].to_list(), rows["jain"])
         axes.set_ylim(0, 1)
@@ -133,7 +133,7 @@ class Plots:
 
     def utilisation(self) -> Figure:
         """Utilisation of each stage of the network: the share of its capacity that was in use, and its links' range."""
-        rows = drawn.utilisation(self._result.links)
+        rows = data.utilisation(self._result.links)
         stages = rows["stage"].to_list()
         figure, axes = _figure("", "utilisation")
         axes.bar(stages, rows["mean"].fill_null(0.0))
@@ -146,11 +146,11 @@ class Plots:
         return _finished(figure, axes)
 
 
-def _figure(x: str, y: str, title: str = "") -> tuple[Shown, Axes]:
+def _figure(x: str, y: str, title: str = "") -> tuple[NotebookFigure, Axes]:
     # Not by pyplot, which would keep every figure open.
-    from weft.plots.shown import Shown
+    from weft.plots.notebook import NotebookFigure
 
-    figure = Shown(figsize=(7, 4), layout="constrained")
+    figure = NotebookFigure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot(xlabel=x, ylabel=y, title=title)
     axes.grid(visible=True, alpha=0.3)
     return figure, axes

@@ -9,7 +9,7 @@ from weft.api import TABLES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weft.report.study import Run
+    from weft.report.inputs import Run
 
 _PROBES = {
     "traces": 'windows, queues, marks and drops over time: no probe of kind "flow" or of kind "queue" with every',
@@ -20,7 +20,7 @@ _PROBES = {
 ALWAYS = "timeouts over time: no probe records them; their totals are here, by flow"
 
 
-def absent(runs: Sequence[Run]) -> list[str]:
+def unrecorded(runs: Sequence[Run]) -> list[str]:
     """What the runs lack, in sentences, with the number of runs where it is not all of them."""
     of: dict[str, int] = {}
     for run in runs:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from weft import api
 from weft.errors import StoppedError, UsageError
-from weft.grid import store
-from weft.grid.plan import build
+from weft.sweeps import store
+from weft.sweeps.plan import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from weft.grid.cluster import Failure
-    from weft.grid.plan import Sweep
-    from weft.grid.where import Where
+    from weft.sweeps.cluster import Failure
+    from weft.sweeps.executor import Executor
+    from weft.sweeps.plan import Sweep
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def run_sweep(
     sweep: Sweep,
     folder: Path,
     *,
-    where: Where,
+    where: Executor,
     force: bool,
     show: Callable[[float, str], None],
 ) -> Outcome:
@@ -97,7 +97,7 @@ def run_sweep(
             show(done / len(missing), f"{there + done} of {len(distinct)} runs{bad}")
 
         if missing:
-            from weft.grid.cluster import Runner
+            from weft.sweeps.cluster import Runner
 
             show(0, f"{there} of {len(distinct)} runs")
             try:
@@ -115,7 +115,7 @@ def run_sweep(
     return Outcome(sweep, folder, tables, there, tuple(failures), force)
 
 
-def check_exclusive(sweep: Sweep, where: Where) -> bool:
+def check_exclusive(sweep: Sweep, where: Executor) -> bool:
     """Does a run of these need a machine to itself?
 
     Raises:

@@ -23,7 +23,7 @@ BUG = 70
 INTERRUPTED = 130
 
 
-def run_guarded(program: Callable[[], int | None]) -> int:
+def run_command(program: Callable[[], int | None]) -> int:
     """Runs a program. SIGTERM and SIGHUP end it as Ctrl-C does: batch schedulers and closed terminals send them.
 
     Returns:
@@ -43,11 +43,11 @@ def run_guarded(program: Callable[[], int | None]) -> int:
             raise KeyboardInterrupt  # noqa: TRY301 - as if it had never been made an exit code
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else BUG
-    except terminal.NobodyReadsError:
+    except terminal.OutputClosedError:
         code = 0
     except BaseException as error:  # noqa: BLE001 - a panic is no Exception, and nobody should see a traceback
         line, code = describe(error)
-        terminal.complain(line)
+        terminal.print_error(line)
     _forget_output()
     return code
 

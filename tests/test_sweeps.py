@@ -24,12 +24,12 @@ from hypothesis import strategies as st
 from tests.command import INCAST, WEFT, Ended, weft
 from weft import api, cli
 from weft.errors import OutputError, RequirementError, SpecError, UsageError
-from weft.grid import cluster, store
-from weft.grid.axes import Axis, label_names
-from weft.grid.command import Outcome, run_sweep
-from weft.grid.plan import Sweep, plan
-from weft.grid.where import Where
-from weft.guard import run_guarded
+from weft.exit_codes import run_command
+from weft.sweeps import cluster, store
+from weft.sweeps.axes import Axis, label_names
+from weft.sweeps.command import Outcome, run_sweep
+from weft.sweeps.executor import Executor
+from weft.sweeps.plan import Sweep, plan
 
 OVER = ["transports.dctcp.cc=dctcp,reno", "transports.dctcp.subflows=1,2"]
 
@@ -186,10 +186,10 @@ def test_bad_input(
     code: int,
     words: str,
 ) -> None:
-    monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT_S", 0.5)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.chdir(spec.parent)
-    assert run_guarded(lambda: cli.app(["sweep", spec.name, *arguments], standalone_mode=False)) == code
+    assert run_command(lambda: cli.app(["sweep", spec.name, *arguments], standalone_mode=False)) == code
     shown = capsys.readouterr()
     assert shown.out == ""
     assert len(shown.err.splitlines()) == 1
@@ -223,14 +223,14 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_failed_runs_are_listed_with_their_command(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = cluster.perform
+    whole = cluster.run_on_worker
 
-    def refuse_the_second(text: str, place: str, wanted: str, *, force: bool) -> cluster.Complaint | None:
+    def refuse_the_second(text: str, place: str, wanted: str, *, force: bool) -> cluster.WorkerError | None:
         if json.loads(text)["seed"] == 2:
-            return cluster.Complaint("needs more memory", 2)
+            return cluster.WorkerError("needs more memory", 2)
         return whole(text, place, wanted, force=force)
 
-    monkeypatch.setattr(cluster, "perform", refuse_the_second)
+    monkeypatch.setattr(cluster, "run_on_worker", refuse_the_second)
     sweep = planned(spec, ["traffic[0].flows=2,4"], 2, ("queues.mark=20 packets",))
     outcome = run_here(sweep, spec.parent / "out")
     assert outcome.exit_code == 2
@@ -355,7 +355,7 @@ def run_here(sweep: Sweep, folder: Path) -> Outcome:
         n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None, silence_logs=50
     ) as it:
         return run_sweep(
-            sweep, folder, where=Where(address=it.scheduler_address), force=False, show=lambda _done, _note: None
+            sweep, folder, where=Executor(address=it.scheduler_address), force=False, show=lambda _done, _note: None
         )
 
 
@@ -409,7 +409,7 @@ def test_only_one_sweep_is_at_work_in_a_folder(tmp_path: Path) -> None:
 
 def test_worker_of_another_build_is_refused(spec: Path) -> None:
     run = planned(spec, []).runs[0]
-    complaint = cluster.perform(run.spec, str(spec.parent / "run"), "0.0.1", force=False)
+    complaint = cluster.run_on_worker(run.spec, str(spec.parent / "run"), "0.0.1", force=False)
     assert complaint is not None
     assert complaint.missing
     assert "0.0.1" in complaint.line
@@ -427,7 +427,7 @@ def test_scheduler_that_goes_ends_the_sweep(spec: Path) -> None:
         status = "lost"
 
     with pytest.raises(RequirementError, match="is gone"):
-        cluster._judge(Gone(), planned(spec, []).runs[0], spec.parent)  # type: ignore[arg-type]  # noqa: SLF001
+        cluster._outcome(Gone(), planned(spec, []).runs[0], spec.parent)  # type: ignore[arg-type]  # noqa: SLF001
 
 
 def test_dask_is_imported_only_for_a_sweep() -> None:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from weft import _weft
 from weft.errors import OutputError, RequirementError, UsageError
-from weft.grid.plan import build
-from weft.grid.store import is_complete, place_of
+from weft.sweeps.plan import build
+from weft.sweeps.store import is_complete, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from dask_jobqueue.slurm import SLURMCluster
     from distributed import Client, Future, LocalCluster, Security
 
-    from weft.grid.plan import Planned
-    from weft.grid.where import Where
+    from weft.sweeps.executor import Executor
+    from weft.sweeps.plan import Planned
 
-AHEAD = 1000
+MAX_SUBMITTED = 1000
 """Runs that a scheduler knows of at a time."""
 
-PATIENCE_S = 10
+CONNECT_TIMEOUT_S = 10
 """For a scheduler to answer."""
 
 SLURM_JOB = {"cores": "1", "memory": "2GB"}
@@ -54,7 +54,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Complaint:
+class WorkerError:
     """What a worker says of a run without results."""
 
     line: str
@@ -73,7 +73,7 @@ class Runner:
         OutputError: Results cannot be written.
     """
 
-    def __init__(self, folder: Path, where: Where, *, most: int, force: bool) -> None:
+    def __init__(self, folder: Path, where: Executor, *, most: int, force: bool) -> None:
         """Runs nothing yet.
 
         Args:
@@ -110,26 +110,26 @@ class Runner:
         client = self._client
         planned: dict[object, Planned] = {}
 
-        def submit(run: Planned) -> Future[Complaint | None]:
+        def submit(run: Planned) -> Future[WorkerError | None]:
             place = str(place_of(self._folder, run.key))
-            future: Future[Complaint | None] = client.submit(
-                perform, run.spec, place, build(), force=self._force, pure=False
+            future: Future[WorkerError | None] = client.submit(
+                run_on_worker, run.spec, place, build(), force=self._force, pure=False
             )
             planned[future.key] = run
             return future
 
         waiting = iter(runs)
-        under_way = as_completed([submit(run) for run in islice(waiting, AHEAD)], loop=client.loop)
+        under_way = as_completed([submit(run) for run in islice(waiting, MAX_SUBMITTED)], loop=client.loop)
         for future in under_way:
             run = planned.pop(future.key)
-            on_done(run, _judge(future, run, self._folder))
+            on_done(run, _outcome(future, run, self._folder))
             for following in islice(waiting, 1):
                 under_way.add(submit(following))
 
 
-def perform(spec: str, place: str, wanted: str, *, force: bool) -> Complaint | None:
+def run_on_worker(spec: str, place: str, wanted: str, *, force: bool) -> WorkerError | None:
     """One run, as a worker does it: afterwards its results are at `place`, or an error is returned."""
-    from weft.guard import describe
+    from weft.exit_codes import describe
 
     _record_panics()
     folder = Path(place)
@@ -144,20 +144,20 @@ def perform(spec: str, place: str, wanted: str, *, force: bool) -> Complaint | N
         if is_complete(folder):
             return None  # another was quicker: one that was taken for dead
         line, code = describe(error)
-        return Complaint(line, code, isinstance(error, RequirementError), isinstance(error, OutputError))
+        return WorkerError(line, code, isinstance(error, RequirementError), isinstance(error, OutputError))
     return None
 
 
-def _judge(future: Future[Complaint | None], run: Planned, folder: Path) -> Failure | None:
+def _outcome(future: Future[WorkerError | None], run: Planned, folder: Path) -> Failure | None:
     from distributed import KilledWorker
 
-    from weft.guard import MISSING
+    from weft.exit_codes import MISSING
 
     match future.status:
         case "finished":
             complaint = future.result()
         case "error" if isinstance(future.exception(), KilledWorker):
-            complaint = Complaint("the worker was killed each time it was tried: is there enough memory?", MISSING)
+            complaint = WorkerError("the worker was killed each time it was tried: is there enough memory?", MISSING)
         case "error":
             error = future.exception()
             raise RequirementError(f"a worker cannot run weft: {type(error).__name__}: {error}")
@@ -175,7 +175,7 @@ def _judge(future: Future[Complaint | None], run: Planned, folder: Path) -> Fail
 
 
 @contextmanager
-def _connected(where: Where, folder: Path) -> Iterator[Client]:
+def _connected(where: Executor, folder: Path) -> Iterator[Client]:
     """A client of the cluster. Dask says nothing by itself; what goes wrong is said in one line."""
     import dask
     from distributed import Client
@@ -184,11 +184,11 @@ def _connected(where: Where, folder: Path) -> Iterator[Client]:
     if where.address is not None:
         security = _certificates(where.address)
         try:
-            client = Client(where.address, timeout=PATIENCE_S, set_as_default=False, security=security)
+            client = Client(where.address, timeout=CONNECT_TIMEOUT_S, set_as_default=False, security=security)
         except (OSError, ValueError) as error:
             why = _terse(error)
             raise RequirementError(
-                f"--cluster {where.address}: no scheduler answers within {PATIENCE_S} s: {why}"
+                f"--cluster {where.address}: no scheduler answers within {CONNECT_TIMEOUT_S} s: {why}"
             ) from None
         with client:
             yield client
@@ -226,7 +226,7 @@ def _certificates(address: str) -> Security | None:
 
 
 @contextmanager
-def _here(where: Where, folder: Path) -> Iterator[LocalCluster]:
+def _here(where: Executor, folder: Path) -> Iterator[LocalCluster]:
     """A cluster of processes on this machine."""
     from distributed import LocalCluster
 
@@ -247,7 +247,7 @@ def _here(where: Where, folder: Path) -> Iterator[LocalCluster]:
 
 
 @contextmanager
-def _on_slurm(where: Where, folder: Path) -> Iterator[SLURMCluster]:
+def _on_slurm(where: Executor, folder: Path) -> Iterator[SLURMCluster]:
     """Workers in jobs of Slurm; the scheduler is in this process. A job that ends before the sweep has a successor.
 
     All connections are encrypted, and both ends prove that they belong to this sweep.

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from weft import api
 from weft.errors import OutputError
-from weft.grid.axes import label_names
 from weft.output import PREFIX, locked_folder, new_folder, remove_leftovers
+from weft.sweeps.axes import label_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from weft.grid.plan import Planned, Sweep
+    from weft.sweeps.plan import Planned, Sweep
 
 DOCUMENT = "sweep.json"
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from weft.papers.spread import digits
+from weft.papers.seed_summary import digits
 
 
 def render(template: str, **values: object) -> str:
-    """A page from one of the templates in `weft/pages`, with all text escaped."""
+    """A page from one of the templates in `weft/templates`, with all text escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    pages = Environment(
-        loader=PackageLoader("weft", "pages"),
+    templates = Environment(
+        loader=PackageLoader("weft", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters |= {"digits": digits, "duration": duration}
-    return pages.get_template(template).render(values)
+    templates.filters |= {"digits": digits, "duration": duration}
+    return templates.get_template(template).render(values)
 
 
 def duration(seconds: float) -> str:

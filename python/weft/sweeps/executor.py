@@ -24,7 +24,7 @@ SLURM_OPTIONS = {
 
 
 @dataclass(frozen=True)
-class Where:
+class Executor:
     """The machines of a sweep."""
 
     address: str | None = None

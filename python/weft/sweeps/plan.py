@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from weft import _weft, api
 from weft.errors import SpecError, UsageError
-from weft.grid import axes as grid
+from weft.sweeps import axes as grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from weft.grid.axes import Axis
+    from weft.sweeps.axes import Axis
 
 HIGHEST_SEED = 2**63 - 1
 

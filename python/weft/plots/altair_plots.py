@@ -9,8 +9,8 @@ import altair as alt
 import polars as pl
 
 from weft.errors import UsageError
-from weft.plots import drawn
-from weft.plots.drawn import MOST_LINES
+from weft.plots import data
+from weft.plots.data import MOST_LINES
 
 if TYPE_CHECKING:
     from weft.api import Result
@@ -45,22 +45,22 @@ class Charts:
 
     def fct(self, by: str = "class") -> alt.Chart:
         """Distribution of flow completion times, one line a group."""
-        return fct(drawn.fct(self._result.flows, by))
+        return fct(data.fct(self._result.flows, by))
 
     def slowdown(self, by: str = "transport") -> alt.LayerChart:
         """Median and 99th percentile of the FCT slowdown by size of flow."""
         from weft.slowdown import with_slowdown
 
-        return slowdown(drawn.slowdown(with_slowdown(self._result), by))
+        return slowdown(data.slowdown(with_slowdown(self._result), by))
 
     def windows(self, flow: int | None = None) -> alt.LayerChart:
         """Congestion windows over time, one line a subflow, shaded while it is suppressed."""
-        chosen, rows = drawn.windows(self._result.traces, flow)
-        return windows(inline(rows), inline(drawn.suppressed(rows))).properties(title=f"flow {chosen}")
+        chosen, rows = data.windows(self._result.traces, flow)
+        return windows(inline(rows), inline(data.suppressed(rows))).properties(title=f"flow {chosen}")
 
     def queues(self) -> alt.LayerChart:
         """Lengths of sampled queues over time, one line a link."""
-        rows = drawn.queues(self._result.traces, self._result.links)
+        rows = data.queues(self._result.traces, self._result.links)
         links = rows["link"].n_unique()
         if links > MOST_LINES:
             raise UsageError(f"plot.queues: {links} links; allowed: at most {MOST_LINES} in a plot")
@@ -68,11 +68,11 @@ class Charts:
 
     def jain(self, by: str = "transport") -> alt.Chart:
         """Jain's fairness index of the flows' goodputs, one bar a group."""
-        return jain(drawn.jain(self._result.flows, by), by)
+        return jain(data.jain(self._result.flows, by), by)
 
     def utilisation(self) -> alt.LayerChart:
         """Utilisation of each stage of the network, and its links' range."""
-        return utilisation(drawn.utilisation(self._result.links))
+        return utilisation(data.utilisation(self._result.links))
 
 
 def layered(*charts: alt.Chart | alt.LayerChart) -> alt.LayerChart:
@@ -86,7 +86,7 @@ def inline(rows: pl.DataFrame) -> alt.InlineData:
 
 
 def fct(steps: pl.DataFrame) -> alt.Chart:
-    """Draws what `drawn.fct` returns."""
+    """Draws what `data.fct` returns."""
     size, unit = _unit(steps["value"])
     chart: alt.Chart = (
         alt.Chart(inline(steps.with_columns(pl.col("value") / size)))
@@ -113,7 +113,7 @@ def _unit(seconds: pl.Series) -> tuple[float, str]:
 
 
 def slowdown(rows: pl.DataFrame) -> alt.LayerChart:
-    """Draws what `drawn.slowdown` returns."""
+    """Draws what `data.slowdown` returns."""
     sizes = rows.select("place", "size").unique().sort("place")["size"].to_list()
     base = alt.Chart(inline(rows)).encode(
         x=alt.X("size:O", title="size of flow", sort=sizes, axis=alt.Axis(labelAngle=-30)),
@@ -144,7 +144,7 @@ def slowdown(rows: pl.DataFrame) -> alt.LayerChart:
 def windows(
     rows: alt.InlineData | alt.NamedData, spans: alt.InlineData | alt.NamedData, scales: Scales = PLAIN
 ) -> alt.LayerChart:
-    """Draws what `drawn.windows` and `drawn.suppressed` return."""
+    """Draws what `data.windows` and `data.suppressed` return."""
     shade = (
         alt.Chart(spans)
         .mark_rect(opacity=0.18, clip=True)
@@ -155,7 +155,7 @@ def windows(
 
 
 def queues(rows: alt.InlineData | alt.NamedData, scales: Scales = PLAIN) -> alt.Chart:
-    """Draws what `drawn.queues` returns."""
+    """Draws what `data.queues` returns."""
     return series(rows, "length_packets", "queue (packets)", "queue", scales)
 
 
@@ -178,7 +178,7 @@ def _over_time(column: str, scales: Scales) -> alt.X:
 
 
 def jain(rows: pl.DataFrame, by: str) -> alt.Chart:
-    """Draws what `drawn.jain` returns."""
+    """Draws what `data.jain` returns."""
     chart: alt.Chart = (
         alt.Chart(inline(rows))
         .mark_bar(color=COLOURS[0])
@@ -196,7 +196,7 @@ def jain(rows: pl.DataFrame, by: str) -> alt.Chart:
 
 
 def utilisation(rows: pl.DataFrame) -> alt.LayerChart:
-    """Draws what `drawn.utilisation` returns, perhaps of several runs, which a column `group` tells apart."""
+    """Draws what `data.utilisation` returns, perhaps of several runs, which a column `group` tells apart."""
     grouped = "group" in rows.columns
     stages = rows["stage"].unique(maintain_order=True).to_list()
     where: dict[str, Any] = {"y": alt.Y("stage:N", title=None, sort=stages, axis=alt.Axis(labelLimit=140))}

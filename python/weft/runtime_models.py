@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Registered(Model):
+class RuntimeModel(Model):
     """Something that was registered after `weft.spec` was generated."""
 
     model_config = ConfigDict(extra="allow")
@@ -62,7 +62,7 @@ def extend(experiment: type[BaseModel], transport: type[BaseModel]) -> None:
 def _model(name: str, tag: str, suffix: str) -> type[BaseModel]:
     called = "".join(word.capitalize() for word in name.replace(":", "-").split("-")) + suffix
     fields: dict[str, Any] = {tag: (Literal[name], name)}
-    return create_model(called, __base__=Registered, **fields)
+    return create_model(called, __base__=RuntimeModel, **fields)
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:

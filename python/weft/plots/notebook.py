@@ -10,7 +10,7 @@ DOTS_PER_INCH = 144
 """For screens of any density."""
 
 
-class Shown(Figure):
+class NotebookFigure(Figure):
     """A figure that a notebook shows as the last value of a cell.
 
     Of a plain one it would print the name, until something has drawn with `matplotlib.pyplot`.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from weft import api
 from weft.api import Result
 from weft.errors import UsageError
-from weft.grid.axes import Axis, label_names
-from weft.grid.store import DOCUMENT, place_of
+from weft.sweeps.axes import Axis, label_names
+from weft.sweeps.store import DOCUMENT, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ class Group:
 
 
 @dataclass
-class Study:
+class ReportInputs:
     """All that was given."""
 
     groups: list[Group] = field(default_factory=list)
@@ -81,35 +81,35 @@ class Study:
         return [run for group in self.groups for run in group.runs]
 
 
-def read(folders: Sequence[Path]) -> Study:
+def read(folders: Sequence[Path]) -> ReportInputs:
     """Reads the folders of runs and sweeps.
 
     Raises:
         UsageError: One is neither, is incomplete, or holds what another holds as well.
     """
-    study = Study()
+    inputs = ReportInputs()
     single: list[Run] = []
     sweeps = [folder for folder in folders if (folder / DOCUMENT).is_file()]
     for folder in folders:
         if folder in sweeps:
-            groups = _sweep(folder, study)
+            groups = _sweep(folder, inputs)
             apart: dict[str, str | int | float] = {"sweep": folder.name} if len(folders) > 1 else {}
-            study.groups += [Group(apart | group.labels, group.runs) for group in groups]
+            inputs.groups += [Group(apart | group.labels, group.runs) for group in groups]
         else:
             single.append(Run(folder, Result.read(folder).manifest))
-    study.groups += _grouped(single, alone=not sweeps)
-    _check_distinct(study.runs)
-    return study
+    inputs.groups += _grouped(single, alone=not sweeps)
+    _check_distinct(inputs.runs)
+    return inputs
 
 
-def _sweep(folder: Path, study: Study) -> list[Group]:
+def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:
     allowed = "allowed: the folder of a run, or of a sweep, as weft leaves it"
     file = folder / DOCUMENT
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         axes = [Axis(name, tuple(values)) for name, values in document["over"].items()]
         planned = [(str(it["run"]), int(it["seed"]), tuple(it["set"])) for it in document["runs"]]
-        study.commands.append(_sweep_command(document))
+        inputs.commands.append(_sweep_command(document))
         values = dict(zip((axis.field for axis in axes), (axis.labels() for axis in axes), strict=True))
         names = dict(zip(values, label_names(axes, {"seed", "run", "sweep"}), strict=True))
         points = [
@@ -127,7 +127,7 @@ def _sweep(folder: Path, study: Study) -> list[Group]:
     for (key, seed, changes), point in zip(planned, points, strict=True):
         place = place_of(folder, key)
         if not (place / "manifest.json").is_file():
-            study.absent.append(f"{' '.join([*changes, f'seed={seed}'])}: has no results in {folder}")
+            inputs.absent.append(f"{' '.join([*changes, f'seed={seed}'])}: has no results in {folder}")
             continue
         groups.setdefault(changes, (point, []))[1].append(Run(place, Result.read(place).manifest))
     if not groups:

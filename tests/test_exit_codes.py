@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft import errors, terminal
-from weft.guard import run_guarded
+from weft.exit_codes import run_command
 
 
 def raising(error: BaseException) -> Callable[[], None]:
@@ -45,12 +45,12 @@ class Panic(BaseException):
     ],
 )
 def test_code(error: BaseException, code: int) -> None:
-    assert run_guarded(raising(error)) == code
+    assert run_command(raising(error)) == code
 
 
 @pytest.mark.parametrize("error", [errors.SpecError("a\nb"), ZeroDivisionError("a\nb"), Panic("a\r\n b")])
 def test_one_line(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
-    run_guarded(raising(error))
+    run_command(raising(error))
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.count("\n") == 1
@@ -59,12 +59,12 @@ def test_one_line(error: BaseException, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_bug_asks_for_a_report(capsys: pytest.CaptureFixture[str]) -> None:
-    run_guarded(raising(ZeroDivisionError("division by zero")))
+    run_command(raising(ZeroDivisionError("division by zero")))
     assert "please report it: ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 
 def test_success() -> None:
-    assert run_guarded(lambda: None) == 0
+    assert run_command(lambda: None) == 0
 
 
 @given(st.text())
