@@ -37,8 +37,12 @@ impl Backend for PacketBackend {
 
     /// What hosts do: as stated, else as in the profile of all transports, else as in the default profile.
     fn fill_defaults(&self, spec: &mut Spec) -> Result<(), SpecError> {
-        let of_all = |profile: &&NamedProfile| spec.transports.values().all(|it| it.profile == profile.name);
-        let profile = PROFILES.iter().find(of_all).unwrap_or(&PROFILES[0]);
+        let is_profile_of_all = |profile: &&NamedProfile| {
+            spec.transports
+                .values()
+                .all(|transport| transport.profile == profile.name)
+        };
+        let profile = PROFILES.iter().find(is_profile_of_all).unwrap_or(&PROFILES[0]);
         let nic = match spec.hosts.nic {
             _ if spec.queues.host == HostQueues::default() => spec.hosts.nic.or(profile.hosts.nic),
             None | Some(weft_spec::Nic::Switch) => Some(weft_spec::Nic::Switch),
@@ -61,15 +65,15 @@ impl Backend for PacketBackend {
     }
 
     fn network_bytes(&self, size: NetworkSize) -> u64 {
-        footprint::of_network(size.nodes, size.hosts, size.links)
+        footprint::network_bytes(size.nodes, size.hosts, size.links)
     }
 
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64 {
-        footprint::of_open_flow(transport)
+        footprint::open_flow_bytes(transport)
     }
 
     fn estimate_run_bytes(&self, plan: &Plan, streaming: bool, available_bytes: u64) -> u64 {
-        footprint::of_run(
+        footprint::run_bytes(
             &plan.fabric,
             &plan.transports,
             &plan.flows,
@@ -83,7 +87,7 @@ impl Backend for PacketBackend {
     fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error> {
         let measure = plan.measure;
         let mut simulation =
-            PacketSimulation::new(SimulationConfig::of(plan, options)).map_err(Error::CannotRun)?;
+            PacketSimulation::new(SimulationConfig::from_plan(plan, options)).map_err(Error::CannotRun)?;
         if let Some((from, to)) = measure {
             simulation.measure(from, to);
         }
@@ -93,13 +97,13 @@ impl Backend for PacketBackend {
 
 impl SimulationConfig {
     /// As a plan says.
-    pub fn of(plan: Plan, options: Options) -> Self {
+    pub fn from_plan(plan: Plan, options: Options) -> Self {
         let Options { threads, trace_hash } = options;
         Self {
             fabric: plan.fabric,
             transports: plan.transports,
             flows: plan.flows,
-            programs: plan.generators,
+            generators: plan.generators,
             probes: plan.probes,
             jitter: plan.spec.hosts.jitter.unwrap_or_default(),
             nic: nic(&plan.spec.hosts),
@@ -129,7 +133,7 @@ fn nic(hosts: &Hosts) -> Option<NicConfig> {
 
 impl ActiveRun for PacketSimulation {
     fn slice_granularity(&self) -> Time {
-        self.window()
+        self.slice_granularity()
     }
 
     fn run_until(&mut self, end: Time) -> Result<Time, Error> {
@@ -146,27 +150,27 @@ impl ActiveRun for PacketSimulation {
     /// as on the network.
     fn useful_threads(&self) -> usize {
         let counters = self.counters();
-        (counters.packet_hops / counters.windows.max(1) / WORTH) as usize
+        (counters.packet_hops / counters.windows.max(1) / MIN_HOPS_PER_THREAD) as usize
     }
 
     fn sample_rows(&self) -> usize {
-        self.samples()
+        self.sample_rows()
     }
 
     fn finished_rows(&self) -> usize {
-        self.ended()
+        self.finished_rows()
     }
 
     fn take_finished(&mut self) -> Outcome {
-        self.take_ended()
+        self.take_finished()
     }
 
     fn completed_flows(&self, class: u32) -> u64 {
-        self.completed(class)
+        self.completed_flows(class)
     }
 
     fn nth_completion(&self, class: u32, n: u64) -> Option<Time> {
-        self.completion(class, n)
+        self.nth_completion(class, n)
     }
 
     fn finish(self: Box<Self>) -> Result<RunOutput, Error> {
@@ -176,4 +180,4 @@ impl ActiveRun for PacketSimulation {
 
 /// Packet-hops of a window that are worth a thread of their own: some 10 us of work beside the microsecond or so of a
 /// barrier.
-const WORTH: u64 = 200;
+const MIN_HOPS_PER_THREAD: u64 = 200;

@@ -34,8 +34,8 @@ pub struct SimulationConfig {
     pub transports: Vec<TransportConfig>,
     /// Flows, in any order.
     pub flows: Vec<Flow>,
-    /// Traffic that reacts. Flow `n` of program `p` has the index `flows.len() + n * programs.len() + p`.
-    pub programs: Vec<Arc<dyn FlowGenerator>>,
+    /// Traffic that reacts. Flow `n` of program `p` has the index `flows.len() + n * generators.len() + p`.
+    pub generators: Vec<Arc<dyn FlowGenerator>>,
     /// Probes.
     pub probes: Vec<Probe>,
     /// A packet that finds its host's port idle leaves it late by a random time up to this.

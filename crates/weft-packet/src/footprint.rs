@@ -20,20 +20,20 @@ use crate::engine;
 use crate::transport::{self, Host};
 
 /// Bytes of heap that the allocator and the name of a node take.
-const NAME: usize = 32;
+const NAME_BYTES: usize = 32;
 
 /// Bytes of a network with this many nodes and links, whose hosts are idle.
-pub fn of_network(nodes: u64, hosts: u64, links: u64) -> u64 {
-    nodes * (size_of::<Node>() + NAME) as u64
+pub fn network_bytes(nodes: u64, hosts: u64, links: u64) -> u64 {
+    nodes * (size_of::<Node>() + NAME_BYTES) as u64
         + hosts * size_of::<Host>() as u64
         + links * (size_of::<Link>() + engine::LINK_BYTES) as u64
 }
 
 /// Bytes of a flow in the list of flows, which the tables keep a copy of, with its timer.
-pub const OF_FLOW: u64 = (2 * size_of::<Flow>() + engine::TIMER_BYTES) as u64;
+pub const FLOW_BYTES: u64 = (2 * size_of::<Flow>() + engine::TIMER_BYTES) as u64;
 
 /// Bytes of an open flow: a connection and its subflows, at both ends.
-pub fn of_open_flow(transport: &TransportConfig) -> u64 {
+pub fn open_flow_bytes(transport: &TransportConfig) -> u64 {
     let subflow = size_of::<Window>() + transport::SUBFLOW_BYTES;
     let queues = if transport.uses_send_queues() {
         transport::queue_bytes(transport.subflows)
@@ -49,42 +49,42 @@ pub fn of_open_flow(transport: &TransportConfig) -> u64 {
 }
 
 /// Bytes of the rows of a flow that has ended, until they are written.
-pub fn of_rows(transport: &TransportConfig) -> u64 {
+pub fn row_bytes(transport: &TransportConfig) -> u64 {
     (size_of::<FlowRecord>() + transport.subflows as usize * size_of::<SubflowRecord>()) as u64
 }
 
 /// Bytes of a run, about. `room` is what there is: a run that fits even if all its flows are open at once is not looked at
 /// more closely. Without `streaming`, rows stay in memory until the end.
-pub fn of_run(
+pub fn run_bytes(
     fabric: &Fabric,
     transports: &[TransportConfig],
     flows: &[Flow],
-    programs: &[impl AsRef<dyn FlowGenerator>],
+    generators: &[impl AsRef<dyn FlowGenerator>],
     duration: Time,
     streaming: bool,
-    room: u64,
+    available_bytes: u64,
 ) -> u64 {
     let (nodes, hosts, links) = (fabric.nodes.len(), fabric.hosts.len(), fabric.links.len());
-    let open: Vec<u64> = transports.iter().map(of_open_flow).collect();
-    let rows: Vec<u64> = transports.iter().map(of_rows).collect();
+    let open: Vec<u64> = transports.iter().map(open_flow_bytes).collect();
+    let rows: Vec<u64> = transports.iter().map(row_bytes).collect();
     let each = |per: &[u64]| -> u64 { flows.iter().map(|flow| per[flow.transport as usize]).sum() };
-    let reacting = programs.iter().map(|program| {
-        let program = program.as_ref();
-        program.timed_actions().len() as u64 * open[program.flow(0).transport as usize]
+    let generated = generators.iter().map(|generator| {
+        let generator = generator.as_ref();
+        generator.timed_actions().len() as u64 * open[generator.flow(0).transport as usize]
     });
-    let certain = of_network(nodes as u64, hosts as u64, links as u64)
-        + flows.len() as u64 * OF_FLOW
-        + reacting.sum::<u64>()
+    let certain = network_bytes(nodes as u64, hosts as u64, links as u64)
+        + flows.len() as u64 * FLOW_BYTES
+        + generated.sum::<u64>()
         + if streaming { 0 } else { each(&rows) };
-    let most = certain + each(&open);
-    if most <= room {
-        return most;
+    let peak = certain + each(&open);
+    if peak <= available_bytes {
+        return peak;
     }
-    certain + open_at_once(fabric, flows, &open, duration)
+    certain + peak_open_bytes(fabric, flows, &open, duration)
 }
 
 /// The most bytes that open flows take at a time, if links carry nothing but the flows' bytes, one flow after the other.
-fn open_at_once(fabric: &Fabric, flows: &[Flow], bytes: &[u64], duration: Time) -> u64 {
+fn peak_open_bytes(fabric: &Fabric, flows: &[Flow], bytes: &[u64], duration: Time) -> u64 {
     let mut rates = vec![0_u64; fabric.nodes.len()];
     for link in &fabric.links {
         rates[link.from as usize] += link.rate.0;
@@ -95,7 +95,7 @@ fn open_at_once(fabric: &Fabric, flows: &[Flow], bytes: &[u64], duration: Time) 
     // When each host's links out and in are free again.
     let mut free = vec![[Time(0); 2]; fabric.hosts.len()];
     let mut open = BinaryHeap::new();
-    let (mut now, mut most) = (0, 0);
+    let (mut now, mut peak) = (0, 0);
     for flow in order.into_iter().map(|flow| &flows[flow as usize]) {
         if flow.start >= duration {
             break;
@@ -119,9 +119,9 @@ fn open_at_once(fabric: &Fabric, flows: &[Flow], bytes: &[u64], duration: Time) 
         let bytes = bytes[flow.transport as usize];
         open.push(Reverse((end, bytes)));
         now += bytes;
-        most = most.max(now);
+        peak = peak.max(now);
     }
-    most
+    peak
 }
 
 #[cfg(test)]
@@ -162,8 +162,8 @@ mod tests {
         }
     }
 
-    fn most(flows: &[Flow]) -> u64 {
-        open_at_once(&fabric(), flows, &[1], Time::from_ms(1_000))
+    fn peak(flows: &[Flow]) -> u64 {
+        peak_open_bytes(&fabric(), flows, &[1], Time::from_ms(1_000))
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         let flows: Vec<Flow> = (0..10)
             .map(|i| flow(0, Time::from_ms(i), Size(125_000)))
             .collect();
-        assert_eq!(most(&flows), 1);
+        assert_eq!(peak(&flows), 1);
     }
 
     #[test]
@@ -180,16 +180,16 @@ mod tests {
         let at_once: Vec<Flow> = (0..4)
             .map(|from| flow(from, Time::from_ms(0), Size(125_000)))
             .collect();
-        assert_eq!(most(&at_once), 4);
+        assert_eq!(peak(&at_once), 4);
         // One each half millisecond, and a millisecond for each: in the end half of them wait.
         let flows: Vec<Flow> = (0..40)
             .map(|i| flow(i % 4, Time::from_us(500 * u64::from(i)), Size(125_000)))
             .collect();
-        assert_eq!(most(&flows), 21);
+        assert_eq!(peak(&flows), 21);
     }
 
     #[test]
     fn a_flow_after_the_end_is_never_open() {
-        assert_eq!(most(&[flow(0, Time::from_ms(2_000), Size(1))]), 0);
+        assert_eq!(peak(&[flow(0, Time::from_ms(2_000), Size(1))]), 0);
     }
 }

@@ -14,7 +14,7 @@ use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB};
 impl PacketSimulation {
     /// Takes what arrived over links on record. To be called before flows leave their places to others, for an acknowledgement
     /// names nothing but the place that it is for.
-    pub(crate) fn note_packets(&mut self) {
+    pub(crate) fn collect_captures(&mut self) {
         let captured = self.engine.take_captured();
         if captured.is_empty() {
             return;
@@ -24,12 +24,12 @@ impl PacketSimulation {
             .iter()
             .filter_map(|(link, packet)| self.packet_record(*link, packet, &hosts));
         let records: Vec<_> = records.collect();
-        self.ended.packets.extend(records);
+        self.finished.packets.extend(records);
     }
 
     /// A packet that has crossed a link; none if it has no counterpart in TCP. `hosts` are those at nodes.
     fn packet_record(&self, link: u32, packet: &Packet, hosts: &HashMap<u32, u32>) -> Option<PacketRecord> {
-        let kind = kind(packet.flags)?;
+        let kind = packet_kind(packet.flags)?;
         let mut record = PacketRecord {
             time: Time(packet.time),
             link,
@@ -76,7 +76,7 @@ impl PacketSimulation {
 }
 
 /// What a packet is, by its flags.
-fn kind(flags: u16) -> Option<PacketKind> {
+fn packet_kind(flags: u16) -> Option<PacketKind> {
     const FIN: u16 = SYN | CONTROL_ONLY | LAST;
     const FIN_ACK: u16 = FIN | ACK;
     const HANDSHAKE_ACK: u16 = SYN | CONTROL_ONLY;

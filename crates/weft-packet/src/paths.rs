@@ -31,9 +31,9 @@ impl DownLinks {
     }
 
     /// Takes notice of a link's death or return.
-    pub fn set(&self, link: u32, dead: bool) {
-        if self.links[link as usize].swap(dead, Ordering::Relaxed) != dead {
-            let change = if dead { 1 } else { u32::MAX };
+    pub fn set(&self, link: u32, down: bool) {
+        if self.links[link as usize].swap(down, Ordering::Relaxed) != down {
+            let change = if down { 1 } else { u32::MAX };
             self.count.fetch_add(change, Ordering::Relaxed); // u32::MAX is -1, wrapping around
         }
     }

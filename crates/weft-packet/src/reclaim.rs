@@ -15,11 +15,11 @@ use crate::simulation::PacketSimulation;
 use crate::transport::NEXT_JOB;
 
 /// How often it is looked for, if at least as many flows have ended as are open.
-const EVERY: Time = Time::from_ms(1);
+const RECLAIM_INTERVAL: Time = Time::from_ms(1);
 
 /// What flows leave.
 #[derive(Clone, Default)]
-pub(crate) struct Ended {
+pub(crate) struct FinishedRecords {
     /// Records, with the time at which the flow opened.
     pub flows: Vec<(FlowRecord, Time)>,
     pub suppressions: Vec<SuppressionRecord>,
@@ -29,7 +29,7 @@ pub(crate) struct Ended {
 
 /// The ends that packets in the network are on their way to.
 #[derive(Default)]
-struct Expected {
+struct InFlightTargets {
     /// Receiving halves: (node, place).
     receivers: HashSet<(u32, u32)>,
     /// Sending halves, likewise.
@@ -40,29 +40,31 @@ struct Expected {
 
 /// When the next search is due.
 #[derive(Clone, Copy)]
-pub(crate) struct Searches {
-    every: u64,
+pub(crate) struct ReclaimSchedule {
+    interval: u64,
     pub next: u64,
 }
 
-impl Searches {
+impl ReclaimSchedule {
     /// `window` is what the engine processes at a time, so that no search cuts one; `busy` is when it first has something to do.
     pub fn new(window: u64, busy: u64) -> Self {
-        let every = EVERY.0.next_multiple_of(window.max(1));
-        let mut it = Self { every, next: 0 };
-        it.next_after(busy);
-        it
+        let interval = RECLAIM_INTERVAL.0.next_multiple_of(window.max(1));
+        let mut schedule = Self { interval, next: 0 };
+        schedule.advance_past(busy);
+        schedule
     }
 
     /// The next search follows `busy`, when the engine next has something to do: silence is not searched.
-    pub fn next_after(&mut self, busy: u64) {
-        self.next = (busy / self.every).saturating_add(1).saturating_mul(self.every);
+    pub fn advance_past(&mut self, busy: u64) {
+        self.next = (busy / self.interval)
+            .saturating_add(1)
+            .saturating_mul(self.interval);
     }
 }
 
 impl PacketSimulation {
     /// Turns flows of which nothing is left into records.
-    pub(crate) fn retire(&mut self) {
+    pub(crate) fn reclaim_finished(&mut self) {
         let (ended, open) = self.hosts().fold((0, 0), |(ended, open), host| {
             let here = host.ended.len();
             (ended + here, open + host.connections().len() - here)
@@ -70,33 +72,35 @@ impl PacketSimulation {
         if ended == 0 || ended < open {
             return;
         }
-        let expected = self.expected();
+        let targets = self.in_flight_targets();
         for host in 0..self.shared.fabric.hosts.len() as u32 {
             let mut ended = std::mem::take(&mut self.engine.endpoint_mut(host).ended);
-            ended.retain(|&index| !self.retire_one(host, index, &expected));
+            ended.retain(|&index| !self.try_reclaim(host, index, &targets));
             self.engine.endpoint_mut(host).ended = ended;
         }
     }
 
-    fn expected(&self) -> Expected {
-        let mut it = Expected::default();
+    fn in_flight_targets(&self) -> InFlightTargets {
+        let mut targets = InFlightTargets::default();
         for (node, packet) in self.engine.in_flight() {
             match packet.flags & (DATA | SYN | ACK) {
                 _ if packet.flags == NEXT_JOB || packet.flags & CONTROL_ONLY != 0 => {}
                 SYN => {
-                    it.opening.insert(packet.lo);
+                    targets.opening.insert(packet.lo);
                 }
                 flags if flags & DATA != 0 => {
-                    it.receivers
+                    targets
+                        .receivers
                         .insert((self.destination(node, packet.route), packet.slot));
                 }
                 _ => {
-                    it.senders
+                    targets
+                        .senders
                         .insert((self.destination(node, packet.route), packet.slot));
                 }
             }
         }
-        it
+        targets
     }
 
     /// Where a route leads from a node.
@@ -112,7 +116,7 @@ impl PacketSimulation {
     }
 
     /// Turns a flow into a record if nothing of it is left.
-    fn retire_one(&mut self, host: u32, index: u32, expected: &Expected) -> bool {
+    fn try_reclaim(&mut self, host: u32, index: u32, targets: &InFlightTargets) -> bool {
         let sender = self.engine.endpoint(host);
         let connection = &sender.connections[index as usize];
         let (flow, first, subflows) = (
@@ -121,22 +125,22 @@ impl PacketSimulation {
             connection.windows.len() as u32,
         );
         let to = self.shared.flow(flow).to;
-        let Some(places) = self.engine.endpoint(to).idle_receivers(flow, subflows) else {
+        let Some(slots) = self.engine.endpoint(to).idle_receivers(flow, subflows) else {
             return false;
         };
         let [here, there] = [host, to].map(|host| self.shared.fabric.hosts[host as usize]);
-        let expected = expected.opening.contains(&flow)
-            || (first..first + subflows).any(|place| expected.senders.contains(&(here, place)))
-            || places
+        let is_target = targets.opening.contains(&flow)
+            || (first..first + subflows).any(|slot| targets.senders.contains(&(here, slot)))
+            || slots
                 .iter()
-                .any(|&place| expected.receivers.contains(&(there, place)));
-        if expected || !sender.sender_is_idle(index, self.engine.now()) {
+                .any(|&slot| targets.receivers.contains(&(there, slot)));
+        if is_target || !sender.sender_is_idle(index, self.engine.now()) {
             return false;
         }
         let opened = Time(connection.opened);
         let record = self.record(sender, connection, &HashMap::new());
-        self.ended.suppressions.extend(connection.episodes());
-        self.ended.flows.push((record, opened));
+        self.finished.suppressions.extend(connection.episodes());
+        self.finished.flows.push((record, opened));
         self.engine.endpoint_mut(host).free_sender(index);
         self.engine.endpoint_mut(to).free_receiver(flow, subflows);
         true
@@ -205,7 +209,7 @@ mod tests {
             fabric: topology.build(&queues).unwrap(),
             transports: [("dctcp", 1), ("amp", 3)].map(transport).to_vec(),
             flows: (0..FLOWS).map(flow).collect(),
-            programs: Vec::new(),
+            generators: Vec::new(),
             // Every other flow has its latencies on record.
             probes: (0..FLOWS)
                 .step_by(2)
@@ -223,9 +227,9 @@ mod tests {
         PacketSimulation::new(config).unwrap()
     }
 
-    fn places(simulation: &PacketSimulation) -> usize {
-        let places = simulation.hosts().map(Host::slot_count);
-        places.sum()
+    fn slots(simulation: &PacketSimulation) -> usize {
+        let slots = simulation.hosts().map(Host::slot_count);
+        slots.sum()
     }
 
     /// How the engine worked, and who had which place.
@@ -241,11 +245,11 @@ mod tests {
     }
 
     #[test]
-    fn places_are_used_again_and_change_nothing() {
+    fn reused_slots_change_nothing() {
         let mut keeping = simulation(1);
-        keeping.searches.next = u64::MAX;
+        keeping.reclaim_schedule.next = u64::MAX;
         keeping.run_until(END);
-        let kept = places(&keeping);
+        let kept = slots(&keeping);
         assert!(
             kept as u32 > 4 * FLOWS,
             "{kept}: at least one at both ends of each flow"
@@ -260,8 +264,8 @@ mod tests {
 
         let mut reusing = simulation(1);
         reusing.run_until(END);
-        let used = places(&reusing) as u32;
-        assert!(used < 2 * FLOWS, "{used} places at the end");
+        let used = slots(&reusing) as u32;
+        assert!(used < 2 * FLOWS, "{used} slots at the end");
         assert_eq!(without_ways(reusing.into_outcome()), kept);
     }
 
@@ -275,8 +279,8 @@ mod tests {
         let mut latencies = Vec::new();
         for us in (1..40).map(|n| n * 997) {
             taking.run_until(Time::from_us(us));
-            if taking.ended() > 50 {
-                let taken = taking.take_ended();
+            if taking.finished_rows() > 50 {
+                let taken = taking.take_finished();
                 flows.extend(taken.flows);
                 suppressions.extend(taken.suppressions);
                 latencies.extend(taken.latencies);
@@ -294,7 +298,7 @@ mod tests {
         suppressions.extend(rest.suppressions);
         let left = rest.latencies.len();
         latencies.extend(rest.latencies);
-        latencies.sort_by_key(|it| (it.flow, it.chunk));
+        latencies.sort_by_key(|record| (record.flow, record.chunk));
         assert!(left < latencies.len() / 2, "{left} of {} left", latencies.len());
         assert_eq!(latencies, whole.latencies);
         flows.sort_by_key(|record| record.flow);

@@ -7,46 +7,46 @@ use weft_spec::Time;
 use weft_traffic::Flow;
 
 use crate::engine::packet::DATA;
-use crate::reclaim::Ended;
+use crate::reclaim::FinishedRecords;
 use crate::simulation::PacketSimulation;
 use crate::transport::{ConnectionSender, Host};
 
 impl PacketSimulation {
     /// The tables as they stand, without what was taken before.
     pub fn outcome(&self) -> Outcome {
-        self.outcome_with(self.ended.clone())
+        self.outcome_of(self.finished.clone())
     }
 
     /// The tables at the end, without what was taken before.
     pub fn into_outcome(mut self) -> Outcome {
-        let ended = std::mem::take(&mut self.ended);
-        self.outcome_with(ended)
+        let finished = std::mem::take(&mut self.finished);
+        self.outcome_of(finished)
     }
 
-    /// How many rows [`take_ended`](Self::take_ended) would return, without those of subflows.
-    pub fn ended(&self) -> usize {
+    /// How many rows [`take_finished`](Self::take_finished) would return, without those of subflows.
+    pub fn finished_rows(&self) -> usize {
         let jobs: usize = self.hosts().map(|host| host.jobs.len()).sum();
-        self.ended.flows.len() + self.ended.suppressions.len() + jobs + self.samples()
+        self.finished.flows.len() + self.finished.suppressions.len() + jobs + self.sample_rows()
     }
 
     /// Hands over, and forgets, the flows of which nothing is left and the jobs that have ended, and the samples so far. Links
     /// and queues are not told of.
-    pub fn take_ended(&mut self) -> Outcome {
-        let ended = std::mem::take(&mut self.ended);
-        let (flows, opened) = self.sorted(ended.flows);
+    pub fn take_finished(&mut self) -> Outcome {
+        let finished = std::mem::take(&mut self.finished);
+        let (flows, opened) = self.sorted(finished.flows);
         let mut outcome = Outcome {
             end: Time(self.engine.now()),
-            measured: self.measuring.as_ref().map(MeasurementWindow::bounds),
+            measured: self.measurement.as_ref().map(MeasurementWindow::bounds),
             flows,
             opened,
-            suppressions: ended.suppressions,
+            suppressions: finished.suppressions,
             samples: self.sorted_samples(),
             latencies: self.latencies(),
-            packets: ended.packets,
+            packets: finished.packets,
             ..Outcome::default()
         };
         self.engine.forget_queue_samples();
-        self.forget_latencies();
+        self.drop_latencies();
         for host in 0..self.shared.fabric.hosts.len() as u32 {
             let host = self.engine.endpoint_mut(host);
             host.samples = Vec::new();
@@ -59,12 +59,12 @@ impl PacketSimulation {
         outcome
     }
 
-    fn outcome_with(&self, ended: Ended) -> Outcome {
-        let Ended {
+    fn outcome_of(&self, finished: FinishedRecords) -> Outcome {
+        let FinishedRecords {
             mut flows,
             mut suppressions,
             packets,
-        } = ended;
+        } = finished;
         let in_flight = self.data_in_flight();
         for host in self.hosts() {
             for connection in host.connections() {
@@ -88,7 +88,7 @@ impl PacketSimulation {
         let mut jobs: Vec<JobRecord> = jobs.flatten().collect();
         jobs.sort_by_key(|job| (job.generator, job.job));
         let end = Time(self.engine.now());
-        let measured = self.measuring.as_ref();
+        let measured = self.measurement.as_ref();
         Outcome {
             end,
             flows,
@@ -97,7 +97,7 @@ impl PacketSimulation {
             suppressions,
             links: self.engine.link_records(),
             queues: self.queues(),
-            measured: measured.map(|it| it.finish(end, self.counted())),
+            measured: measured.map(|window| window.finish(end, self.snapshot())),
             samples: self.sorted_samples(),
             latencies: self.latencies(),
             packets,
@@ -109,8 +109,8 @@ impl PacketSimulation {
     /// Records in the order of their flows, and those among the flows that programs opened.
     fn sorted(&self, mut flows: Vec<(FlowRecord, Time)>) -> (Vec<FlowRecord>, Vec<Flow>) {
         flows.sort_by_key(|(record, _)| record.flow);
-        let statics = self.shared.flows.len() as u32;
-        let opened = flows.iter().filter(|(record, _)| record.flow >= statics);
+        let static_flows = self.shared.flows.len() as u32;
+        let opened = flows.iter().filter(|(record, _)| record.flow >= static_flows);
         let opened = opened.map(|(record, start)| Flow {
             start: *start,
             ..self.shared.flow(record.flow)
@@ -121,7 +121,11 @@ impl PacketSimulation {
 
     fn sorted_samples(&self) -> Vec<Sample> {
         let mut samples: Vec<Sample> = self.hosts().flat_map(|h| h.samples.iter().cloned()).collect();
-        let covers = |time| self.measuring.as_ref().is_none_or(|it| it.contains(time));
+        let covers = |time| {
+            self.measurement
+                .as_ref()
+                .is_none_or(|window| window.contains(time))
+        };
         let queues = self.engine.queue_samples().filter(|s| covers(Time(s.time)));
         samples.extend(queues.map(|s| Sample::Queue {
             time: Time(s.time),
@@ -151,7 +155,7 @@ impl PacketSimulation {
         flows.into_iter().flat_map(of).collect()
     }
 
-    fn forget_latencies(&mut self) {
+    fn drop_latencies(&mut self) {
         for host in 0..self.shared.fabric.hosts.len() as u32 {
             for (flow, chunks) in self.engine.endpoint_mut(host).drop_delivered() {
                 let sender = self.shared.flow(flow).from;
@@ -203,14 +207,14 @@ impl PacketSimulation {
             _ => None,
         };
         let delivered = assembly.map_or(0, |a| a.bytes);
-        let measuring = self.measuring.as_ref();
+        let measurement = self.measurement.as_ref();
         FlowRecord {
             flow,
             established: time(connection.established),
             finish,
             acked: time(connection.finished),
             delivered_bytes: delivered,
-            measured_bytes: measuring.map_or(delivered, |it| it.bytes_in(flow, delivered)),
+            measured_bytes: measurement.map_or(delivered, |window| window.bytes_in(flow, delivered)),
             reinjected: connection.reinjected,
             suppressions: connection.suppressions,
             subflows: subflows.collect(),

@@ -7,33 +7,33 @@ use weft_spec::Time;
 use weft_traffic::Flow;
 
 use crate::config::SimulationConfig;
-use crate::controller::Controlling;
+use crate::controller::ControllerState;
 use crate::engine::route::HopBits;
 use crate::engine::{Engine, EngineConfig, MAX_ARRIVALS};
-use crate::events::Agenda;
+use crate::events::LinkSchedule;
 use crate::paths::DownLinks;
-use crate::reclaim::{Ended, Searches};
+use crate::reclaim::{FinishedRecords, ReclaimSchedule};
 use crate::transport::{FlowProbes, Host, Shared, TimerKind, timer_key};
-use crate::validate::{burst, check, check_events, check_links};
+use crate::validate::{check, check_events, check_links, max_burst_after_delay_cut};
 
 /// A packet-level run in progress.
 pub struct PacketSimulation {
     pub(crate) engine: Engine<Host>,
     pub(crate) shared: Arc<Shared>,
     /// What flows that have ended left.
-    pub(crate) ended: Ended,
+    pub(crate) finished: FinishedRecords,
     /// What is still to happen to links.
-    pub(crate) agenda: Agenda,
+    pub(crate) link_schedule: LinkSchedule,
     /// When more of them are looked for.
-    pub(crate) searches: Searches,
+    pub(crate) reclaim_schedule: ReclaimSchedule,
     /// Who gives subflows their paths, if anyone does.
-    pub(crate) controlling: Option<Controlling>,
+    pub(crate) controller: Option<ControllerState>,
     /// Links whose distribution is kept.
     distributions: Vec<u32>,
     /// Links that are sampled, by probe of the engine.
     pub(crate) sampled: Vec<u32>,
     /// The part of the run that is measured; none: all of it.
-    pub(crate) measuring: Option<MeasurementWindow>,
+    pub(crate) measurement: Option<MeasurementWindow>,
 }
 
 impl PacketSimulation {
@@ -47,7 +47,7 @@ impl PacketSimulation {
             fabric,
             mut transports,
             flows,
-            programs,
+            generators,
             probes,
             jitter,
             nic,
@@ -90,14 +90,15 @@ impl PacketSimulation {
             fabric,
             transports,
             flows,
-            generators: programs,
+            generators,
             nic,
             offload,
             seed,
         });
         check_links(&shared.fabric, engine_config.min_packet)?;
         check_events(&shared, &events, engine_config.min_packet)?;
-        engine_config.arrivals -= burst(&shared.fabric, &events, engine_config.min_packet)?;
+        engine_config.arrivals -=
+            max_burst_after_delay_cut(&shared.fabric, &events, engine_config.min_packet)?;
         check(&shared)?;
         for probe in &probes {
             match *probe {
@@ -129,35 +130,35 @@ impl PacketSimulation {
                 engine.set_timer(spec.from, node, stop.0, timer_key(TimerKind::Stop, flow as u32));
             }
         }
-        for (program, it) in (0_u32..).zip(&shared.generators) {
-            for (time, host, step) in it.timed_actions() {
+        for (index, generator) in (0_u32..).zip(&shared.generators) {
+            for (time, host, step) in generator.timed_actions() {
                 let node = shared.fabric.hosts[host as usize];
-                if let Some(key) = shared.action_timer_key(program, step) {
+                if let Some(key) = shared.action_timer_key(index, step) {
                     engine.set_timer(host, node, time.0, key);
                 }
             }
         }
         let sampled = engine_config.samples.iter().map(|&(link, _)| link).collect();
         Ok(Self {
-            agenda: Agenda::new(&events),
-            searches: Searches::new(engine.window(), engine.next()),
-            controlling: controller.map(Controlling::new),
+            link_schedule: LinkSchedule::new(&events),
+            reclaim_schedule: ReclaimSchedule::new(engine.window(), engine.next()),
+            controller: controller.map(ControllerState::new),
             engine,
             shared,
-            ended: Ended::default(),
+            finished: FinishedRecords::default(),
             distributions: engine_config.distributions,
             sampled,
-            measuring: None,
+            measurement: None,
         })
     }
 
     /// Restricts the records of links, queues and goodput to events from `from` on and before `to`. Call it before the run begins.
     pub fn measure(&mut self, from: Time, to: Time) {
-        self.measuring = Some(MeasurementWindow::new(from, to));
+        self.measurement = Some(MeasurementWindow::new(from, to));
     }
 
     /// What is simulated at a time: slices that end at its multiples cut no window in two.
-    pub fn window(&self) -> Time {
+    pub fn slice_granularity(&self) -> Time {
         Time(self.engine.window())
     }
 
@@ -165,15 +166,15 @@ impl PacketSimulation {
     /// where a run was cut.
     pub fn run_until(&mut self, end: Time) {
         while let Some(cut) = self
-            .measuring
+            .measurement
             .as_ref()
             .and_then(MeasurementWindow::next_snapshot_time)
             && cut <= end
         {
             self.advance(cut);
-            let counted = self.counted();
-            if let Some(measuring) = &mut self.measuring {
-                measuring.record(counted);
+            let snapshot = self.snapshot();
+            if let Some(measurement) = &mut self.measurement {
+                measurement.record(snapshot);
             }
         }
         self.advance(end);
@@ -181,31 +182,37 @@ impl PacketSimulation {
 
     fn advance(&mut self, end: Time) {
         loop {
-            let due = self.searches.next.min(self.agenda.time()).min(self.control_due());
+            let due = self
+                .reclaim_schedule
+                .next
+                .min(self.link_schedule.next_time())
+                .min(self.next_control_time());
             if due >= end.0 {
                 break;
             }
             self.engine.run_until(due);
-            self.note_packets();
-            self.take_steps(due);
-            if due == self.control_due() {
-                self.control();
+            self.collect_captures();
+            self.apply_due(due);
+            if due == self.next_control_time() {
+                self.run_controller();
             }
-            if due == self.searches.next {
-                self.retire();
-                self.searches.next_after(self.engine.next());
+            if due == self.reclaim_schedule.next {
+                self.reclaim_finished();
+                self.reclaim_schedule.advance_past(self.engine.next());
             }
         }
         self.engine.run_until(end.0);
-        self.note_packets();
+        self.collect_captures();
     }
 
-    pub(crate) fn counted(&self) -> CounterSnapshot {
+    pub(crate) fn snapshot(&self) -> CounterSnapshot {
         let assemblies = self.hosts().flat_map(Host::connection_receivers);
         CounterSnapshot {
             links: self.engine.link_records(),
             queues: self.queues(),
-            bytes: assemblies.map(|it| (it.flow, it.bytes)).collect(),
+            bytes: assemblies
+                .map(|assembly| (assembly.flow, assembly.bytes))
+                .collect(),
         }
     }
 
@@ -237,13 +244,13 @@ impl PacketSimulation {
     }
 
     /// Rows of traces, of latencies of flows and of packets so far.
-    pub fn samples(&self) -> usize {
+    pub fn sample_rows(&self) -> usize {
         let of_hosts = self.hosts().map(|host| host.samples.len() + host.latencies());
-        self.ended.packets.len() + of_hosts.sum::<usize>()
+        self.finished.packets.len() + of_hosts.sum::<usize>()
     }
 
     /// Flows of this class whose data is all acknowledged.
-    pub fn completed(&self, class: u32) -> u64 {
+    pub fn completed_flows(&self, class: u32) -> u64 {
         let completions = self
             .hosts()
             .filter_map(|host| host.completions.get(class as usize));
@@ -251,7 +258,7 @@ impl PacketSimulation {
     }
 
     /// When the `n`-th flow of this class (from 1) had all its data acknowledged, if that many have.
-    pub fn completion(&self, class: u32, n: u64) -> Option<Time> {
+    pub fn nth_completion(&self, class: u32, n: u64) -> Option<Time> {
         let completions = self
             .hosts()
             .filter_map(|host| host.completions.get(class as usize));

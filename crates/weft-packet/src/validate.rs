@@ -29,7 +29,7 @@ pub fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
 /// Refuses a link onto which the smallest packet goes in no time, which leaves no order of cause and effect, or which it crosses
 /// in more than a window can be long.
 fn check_link(fabric: &Fabric, link: &Link, min_packet: u32) -> Result<(), String> {
-    const LONGEST: Time = Time::from_ms(10_000);
+    const MAX_DELAY: Time = Time::from_ms(10_000);
     let [from, to] = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
     let sending = u128::from(min_packet) * 8_000_000_000_000 / u128::from(link.rate.0);
     let crossing = Time(link.delay.0.saturating_add(sending as u64));
@@ -40,9 +40,9 @@ fn check_link(fabric: &Fabric, link: &Link, min_packet: u32) -> Result<(), Strin
             Time(sending as u64)
         ));
     }
-    if crossing > LONGEST {
+    if crossing > MAX_DELAY {
         return Err(format!(
-            "link from {from} to {to}: a packet of {min_packet}B takes {crossing}; allowed: at most {LONGEST}"
+            "link from {from} to {to}: a packet of {min_packet}B takes {crossing}; allowed: at most {MAX_DELAY}"
         ));
     }
     Ok(())
@@ -60,7 +60,12 @@ pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> R
             links.len()
         ))?;
         let changed = match event.change {
-            LinkChange::Down if shared.generators.iter().any(|program| program.job(0).is_some()) => {
+            LinkChange::Down
+                if shared
+                    .generators
+                    .iter()
+                    .any(|generator| generator.job(0).is_some()) =>
+            {
                 return Err(
                     "a link goes down in an experiment with jobs; allowed: other kinds of traffic".to_owned(),
                 );
@@ -79,34 +84,43 @@ pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> R
 
 /// The most packets that a node gets at once because the delay of links to it is cut: those that were under way for longer than they
 /// are from then on.
-pub fn burst(fabric: &Fabric, events: &[LinkEvent], min_packet: u32) -> Result<u64, String> {
-    const MOST: u64 = MAX_ARRIVALS / 2;
+pub fn max_burst_after_delay_cut(
+    fabric: &Fabric,
+    events: &[LinkEvent],
+    min_packet: u32,
+) -> Result<u64, String> {
+    const MAX_BURST: u64 = MAX_ARRIVALS / 2;
     // Of each link whose delay changes: the shortest and the longest that it ever has, and the highest rate.
     let mut changing: HashMap<u32, (Time, Time, Rate)> = HashMap::new();
     for event in events {
         let link = &fabric.links[event.link as usize];
-        let (least, most, rate) = changing
+        let (shortest, longest, rate) = changing
             .entry(event.link)
             .or_insert((link.delay, link.delay, link.rate));
         match event.change {
-            LinkChange::Delay(delay) => (*least, *most) = ((*least).min(delay), (*most).max(delay)),
+            LinkChange::Delay(delay) => {
+                *shortest = (*shortest).min(delay);
+                *longest = (*longest).max(delay);
+            }
             LinkChange::Rate(changed) => *rate = (*rate).max(changed),
             LinkChange::Down | LinkChange::Up => {}
         }
     }
-    let mut at_once: HashMap<u32, u64> = HashMap::new();
-    for (&link, &(least, most, rate)) in &changing {
-        let bits = u128::from(most.0 - least.0) * u128::from(rate.0) / 1_000_000_000_000;
+    let mut burst_to: HashMap<u32, u64> = HashMap::new();
+    for (&link, &(shortest, longest, rate)) in &changing {
+        let bits = u128::from(longest.0 - shortest.0) * u128::from(rate.0) / 1_000_000_000_000;
         let packets = u64::try_from(bits / (8 * u128::from(min_packet))).unwrap_or(u64::MAX);
-        let sum = at_once.entry(fabric.links[link as usize].to).or_default();
+        let sum = burst_to.entry(fabric.links[link as usize].to).or_default();
         *sum = sum.saturating_add(packets);
     }
-    let worst = at_once.into_iter().max_by_key(|&(node, packets)| (packets, node));
+    let worst = burst_to
+        .into_iter()
+        .max_by_key(|&(node, packets)| (packets, node));
     match worst {
-        Some((node, packets)) if packets > MOST => {
+        Some((node, packets)) if packets > MAX_BURST => {
             let to = &fabric.nodes[node as usize].name;
             Err(format!(
-                "events cut the delay of links to {to}, so that up to {packets} packets arrive at once; allowed: {MOST}, with \
+                "events cut the delay of links to {to}, so that up to {packets} packets arrive at once; allowed: {MAX_BURST}, with \
                  a smaller cut or rate"
             ))
         }
@@ -117,7 +131,11 @@ pub fn burst(fabric: &Fabric, events: &[LinkEvent], min_packet: u32) -> Result<u
 /// Refuses what cannot be simulated. Of a program's flows the first stands for all, whose sizes have a bound.
 pub fn check(shared: &Shared) -> Result<(), String> {
     let hosts = &shared.fabric.hosts;
-    let firsts: Vec<Flow> = shared.generators.iter().map(|program| program.flow(0)).collect();
+    let firsts: Vec<Flow> = shared
+        .generators
+        .iter()
+        .map(|generator| generator.flow(0))
+        .collect();
     for (flow, spec) in (0_u32..).zip(shared.flows.iter().chain(&firsts)) {
         let node = |host: u32| {
             hosts

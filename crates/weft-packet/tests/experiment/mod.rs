@@ -107,7 +107,7 @@ pub fn config(fabric: Fabric, transports: Vec<TransportConfig>, flows: Vec<Flow>
         fabric,
         transports,
         flows,
-        programs: Vec::new(),
+        generators: Vec::new(),
         probes: Vec::new(),
         jitter: Time(0),
         nic: None,
