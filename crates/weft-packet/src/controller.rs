@@ -69,7 +69,7 @@ impl PacketSimulation {
         }
         // Silence needs no controller.
         let busy = if observations.is_empty() {
-            self.engine.next()
+            self.engine.next_window_start()
         } else {
             state.next
         };

@@ -45,7 +45,7 @@ impl PacketSimulation {
             packets: finished.packets,
             ..Outcome::default()
         };
-        self.engine.forget_queue_samples();
+        self.engine.drop_queue_samples();
         self.drop_latencies();
         for host in 0..self.shared.fabric.hosts.len() as u32 {
             let host = self.engine.endpoint_mut(host);

@@ -141,7 +141,7 @@ impl PacketSimulation {
         let sampled = engine_config.samples.iter().map(|&(link, _)| link).collect();
         Ok(Self {
             link_schedule: LinkSchedule::new(&events),
-            reclaim_schedule: ReclaimSchedule::new(engine.window(), engine.next()),
+            reclaim_schedule: ReclaimSchedule::new(engine.window(), engine.next_window_start()),
             controller: controller.map(ControllerState::new),
             engine,
             shared,
@@ -198,7 +198,8 @@ impl PacketSimulation {
             }
             if due == self.reclaim_schedule.next {
                 self.reclaim_finished();
-                self.reclaim_schedule.advance_past(self.engine.next());
+                self.reclaim_schedule
+                    .advance_past(self.engine.next_window_start());
             }
         }
         self.engine.run_until(end.0);

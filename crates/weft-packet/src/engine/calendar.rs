@@ -8,14 +8,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Windows in the circle.
-const SLOTS: u64 = 64;
+const BUCKETS: u64 = 64;
 
 /// The calendar of one partition. Windows are numbered from 0 and only move forward.
 pub struct Calendar {
-    /// `bits[slot * words ..][.. words]`: the rings filed under the slot's window.
+    /// `bits[bucket * words ..][.. words]`: the rings filed under the slot's window.
     bits: Vec<u64>,
     words: usize,
-    /// Bit `slot`: is anything filed there?
+    /// Bit `bucket`: is anything filed there?
     occupied: u64,
     /// The first window of the circle.
     first: u64,
@@ -27,7 +27,7 @@ impl Calendar {
     pub fn new(rings: usize) -> Self {
         let words = rings.div_ceil(64);
         Self {
-            bits: vec![0; words * SLOTS as usize],
+            bits: vec![0; words * BUCKETS as usize],
             words,
             occupied: 0,
             first: 0,
@@ -37,8 +37,8 @@ impl Calendar {
 
     /// Files `ring` under `window`, which is not in the past.
     #[inline(always)]
-    pub fn file(&mut self, window: u64, ring: u32) {
-        if window - self.first < SLOTS {
+    pub fn schedule(&mut self, window: u64, ring: u32) {
+        if window - self.first < BUCKETS {
             self.set(window, ring);
         } else {
             self.beyond.push(Reverse((window, ring)));
@@ -47,9 +47,9 @@ impl Calendar {
 
     #[inline(always)]
     fn set(&mut self, window: u64, ring: u32) {
-        let slot = window % SLOTS;
-        self.occupied |= 1 << slot;
-        self.bits[slot as usize * self.words + ring as usize / 64] |= 1 << (ring % 64);
+        let bucket = window % BUCKETS;
+        self.occupied |= 1 << bucket;
+        self.bits[bucket as usize * self.words + ring as usize / 64] |= 1 << (ring % 64);
     }
 
     /// The first window with anything filed.
@@ -59,7 +59,7 @@ impl Calendar {
         }
         let ahead = self
             .occupied
-            .rotate_right((self.first % SLOTS) as u32)
+            .rotate_right((self.first % BUCKETS) as u32)
             .trailing_zeros();
         Some(self.first + u64::from(ahead))
     }
@@ -68,7 +68,7 @@ impl Calendar {
     pub fn advance(&mut self, window: u64) {
         self.first = window;
         while let Some(&Reverse((w, ring))) = self.beyond.peek() {
-            if w - window >= SLOTS {
+            if w - window >= BUCKETS {
                 break;
             }
             self.beyond.pop();
@@ -83,13 +83,13 @@ impl Calendar {
 
     /// Takes word `word` of the first window: bit `b` is ring `word * 64 + b`.
     #[inline(always)]
-    pub fn take(&mut self, word: usize) -> u64 {
-        std::mem::take(&mut self.bits[(self.first % SLOTS) as usize * self.words + word])
+    pub fn take_word(&mut self, word: usize) -> u64 {
+        std::mem::take(&mut self.bits[(self.first % BUCKETS) as usize * self.words + word])
     }
 
     /// Is anything filed under the first window? Resets the answer; a ring filed there again sets it.
     pub fn take_occupied(&mut self) -> bool {
-        let bit = 1 << (self.first % SLOTS);
+        let bit = 1 << (self.first % BUCKETS);
         let was = self.occupied & bit != 0;
         self.occupied &= !bit;
         was
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn windows_come_out_in_order_with_their_rings() {
         let mut calendar = Calendar::new(130);
-        let filed = [
+        let scheduled = [
             (0, 3),
             (0, 129),
             (5, 64),
@@ -112,21 +112,21 @@ mod tests {
             (1_000_000, 7),
             (1_000_000, 8),
         ];
-        for (window, ring) in filed {
-            calendar.file(window, ring);
+        for (window, ring) in scheduled {
+            calendar.schedule(window, ring);
         }
         let mut seen = Vec::new();
         while let Some(window) = calendar.next() {
             calendar.advance(window);
             assert!(calendar.take_occupied());
             for word in 0..calendar.words() {
-                let mut bits = calendar.take(word);
+                let mut bits = calendar.take_word(word);
                 while bits != 0 {
                     seen.push((window, word as u32 * 64 + bits.trailing_zeros()));
                     bits &= bits - 1;
                 }
             }
         }
-        assert_eq!(seen, filed);
+        assert_eq!(seen, scheduled);
     }
 }

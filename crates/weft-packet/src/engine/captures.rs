@@ -17,14 +17,14 @@ impl Captures {
         self.links[ring as usize] = link;
     }
 
-    /// A packet, `index` in the batch of a node, arrived. `begins` says where each ring's packets begin in the batch.
+    /// A packet, `index` in the batch of a node, arrived. `ring_starts` says where each ring's packets begin in the batch.
     #[cold]
-    pub fn note(&mut self, begins: &[(u32, u32)], index: u32, packet: &Packet) {
+    pub fn record(&mut self, ring_starts: &[(u32, u32)], index: u32, packet: &Packet) {
         if self.links.is_empty() {
             return;
         }
-        let begin = begins.partition_point(|&(begin, _)| begin <= index) - 1;
-        let (_, ring) = begins[begin];
+        let position = ring_starts.partition_point(|&(start, _)| start <= index) - 1;
+        let (_, ring) = ring_starts[position];
         let link = self.links[ring as usize];
         if link != u32::MAX {
             self.packets.push((link, *packet));
@@ -32,7 +32,7 @@ impl Captures {
     }
 
     /// Hands over what is on record: links and packets, in order of time on each link.
-    pub fn take(&mut self) -> Vec<(u32, Packet)> {
+    pub fn drain(&mut self) -> Vec<(u32, Packet)> {
         std::mem::take(&mut self.packets)
     }
 }

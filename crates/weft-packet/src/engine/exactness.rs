@@ -9,8 +9,8 @@ use weft_fabric::{Fabric, Link, Node, QueueConfig};
 use weft_spec::{QueueSize, Rate, Time};
 
 use super::packet::{DATA, ECT, PROTECTED, Packet};
-use super::random_networks::{Case, NoRouting, any_case};
-use super::reference::{Act, Reference, Toy, serialisation};
+use super::random_networks::{NoRouting, RandomNetwork, any_network};
+use super::reference::{Reference, TestAction, TestEndpoint, serialisation};
 use super::route::{HopBits, Route};
 use super::{Context, Endpoint, Engine, EngineConfig, MAX_ARRIVALS, mix};
 
@@ -21,7 +21,7 @@ const BUDGET: u32 = 300;
 
 /// One event at a host as it saw it.
 #[derive(Clone, Debug, PartialEq)]
-enum Seen {
+enum Observation {
     Packet(Packet),
     Timer { now: u64, key: u64 },
 }
@@ -30,13 +30,13 @@ enum Seen {
 #[derive(Clone)]
 struct Hasher {
     routes: Arc<[Route]>,
-    /// As in [`Case`].
-    alike: bool,
+    /// As in [`RandomNetwork`].
+    uniform: bool,
     /// About the length of a window.
     pace: u64,
     state: u64,
     sent: u32,
-    seen: Vec<Seen>,
+    observed: Vec<Observation>,
 }
 
 impl Hasher {
@@ -46,13 +46,13 @@ impl Hasher {
         (self.state >> 32) % n
     }
 
-    fn send(&mut self, acts: &mut Vec<Act>) {
+    fn send(&mut self, actions: &mut Vec<TestAction>) {
         if self.sent == BUDGET {
             return;
         }
         self.sent += 1;
         let route = self.draw(self.routes.len() as u64) as usize;
-        let sizes = if self.alike { 1 } else { SIZES.len() as u64 };
+        let sizes = if self.uniform { 1 } else { SIZES.len() as u64 };
         let size = self.draw(sizes) as usize;
         let mut flags = 0;
         for (flag, one_in) in [(ECT, 2), (PROTECTED, 8), (DATA, 3)] {
@@ -60,7 +60,7 @@ impl Hasher {
                 flags |= flag;
             }
         }
-        acts.push(Act::Send(Packet {
+        actions.push(TestAction::Send(Packet {
             route: self.routes[route],
             slot: self.state as u32,
             seq: self.sent,
@@ -73,46 +73,46 @@ impl Hasher {
         }));
     }
 
-    fn set_timer(&mut self, now: u64, acts: &mut Vec<Act>) {
+    fn set_timer(&mut self, now: u64, actions: &mut Vec<TestAction>) {
         let pace = self.pace;
         let even = [0, 0, pace, pace, 3 * pace, 50 * pace, 2000 * pace];
         let odd = [1, pace / 7, pace - 1];
-        let ahead = [&even[..], if self.alike { &[] } else { &odd }].concat();
+        let ahead = [&even[..], if self.uniform { &[] } else { &odd }].concat();
         let time = now + ahead[self.draw(ahead.len() as u64) as usize];
-        acts.push(Act::Timer(time, self.draw(1 << 20)));
+        actions.push(TestAction::Timer(time, self.draw(1 << 20)));
     }
 
-    fn react(&mut self, now: u64) -> Vec<Act> {
-        let mut acts = Vec::new();
+    fn react(&mut self, now: u64) -> Vec<TestAction> {
+        let mut actions = Vec::new();
         match self.draw(8) {
             0 => {}
-            1..=3 => self.send(&mut acts),
+            1..=3 => self.send(&mut actions),
             4 => {
-                self.send(&mut acts);
-                self.set_timer(now, &mut acts);
+                self.send(&mut actions);
+                self.set_timer(now, &mut actions);
             }
             5 => {
-                self.set_timer(now, &mut acts);
-                self.set_timer(now, &mut acts);
+                self.set_timer(now, &mut actions);
+                self.set_timer(now, &mut actions);
             }
             6 => {
                 for _ in 0..self.draw(20) {
-                    self.send(&mut acts);
+                    self.send(&mut actions);
                 }
             }
             _ => {
-                self.set_timer(now, &mut acts);
-                self.send(&mut acts);
-                self.send(&mut acts);
+                self.set_timer(now, &mut actions);
+                self.send(&mut actions);
+                self.send(&mut actions);
             }
         }
-        acts
+        actions
     }
 }
 
-impl Toy for Hasher {
-    fn packet(&mut self, packet: &Packet, now: u64) -> Vec<Act> {
-        self.seen.push(Seen::Packet(*packet));
+impl TestEndpoint for Hasher {
+    fn packet(&mut self, packet: &Packet, now: u64) -> Vec<TestAction> {
+        self.observed.push(Observation::Packet(*packet));
         mix(&mut self.state, now);
         mix(
             &mut self.state,
@@ -121,18 +121,18 @@ impl Toy for Hasher {
         self.react(now)
     }
 
-    fn timer(&mut self, key: u64, now: u64) -> Vec<Act> {
-        self.seen.push(Seen::Timer { now, key });
+    fn timer(&mut self, key: u64, now: u64) -> Vec<TestAction> {
+        self.observed.push(Observation::Timer { now, key });
         mix(&mut self.state, now ^ key);
         self.react(now)
     }
 }
 
-fn perform(acts: Vec<Act>, cx: &mut Context<'_>) {
-    for act in acts {
-        match act {
-            Act::Send(packet) => cx.send(&packet),
-            Act::Timer(time, key) => cx.set_timer(time, key),
+fn perform(actions: Vec<TestAction>, cx: &mut Context<'_>) {
+    for action in actions {
+        match action {
+            TestAction::Send(packet) => cx.send(&packet),
+            TestAction::Timer(time, key) => cx.set_timer(time, key),
         }
     }
 }
@@ -186,7 +186,7 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
 }
 
 /// Runs both and compares everything that can be seen. Returns the reference's count of ties.
-fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
+fn compare(case: &RandomNetwork, threads: usize) -> Result<[u64; 2], TestCaseError> {
     let fabric = case.fabric();
     let hops = HopBits::new(&fabric);
     let lookahead = case
@@ -195,13 +195,13 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
         .map(|l| l.delay.0 + serialisation(l.rate, SIZES[0]))
         .min()
         .unwrap_or(1);
-    let toy = |host: u32| Hasher {
+    let endpoint = |host: u32| Hasher {
         routes: case.routes(case.hosts[host as usize], hops),
-        alike: case.alike,
+        uniform: case.uniform,
         pace: lookahead.max(2),
         state: case.seed ^ u64::from(host),
         sent: 0,
-        seen: Vec::new(),
+        observed: Vec::new(),
     };
     let eighths = |&(link, n): &(u32, u64)| (link, n * lookahead / 8 + 1);
     let samples: Vec<_> = case.samples.iter().map(eighths).collect();
@@ -223,8 +223,8 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
             .collect(),
     };
     let hosts = 0..case.hosts.len() as u32;
-    let mut engine = Engine::new(&fabric, &config, toy);
-    let mut reference = Reference::new(&fabric, &config, hops, hosts.clone().map(toy).collect());
+    let mut engine = Engine::new(&fabric, &config, endpoint);
+    let mut reference = Reference::new(&fabric, &config, hops, hosts.clone().map(endpoint).collect());
     for &(host, time, key) in &case.timers {
         let node = case.hosts[host as usize];
         engine.set_timer(host, node, time, key);
@@ -241,7 +241,10 @@ fn compare(case: &Case, threads: usize) -> Result<[u64; 2], TestCaseError> {
         engine.run_until(end);
         reference.run_until(end);
         for host in hosts.clone() {
-            let (found, expected) = (&engine.endpoint(host).seen, &reference.toys[host as usize].seen);
+            let (found, expected) = (
+                &engine.endpoint(host).observed,
+                &reference.endpoints[host as usize].observed,
+            );
             for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
                 prop_assert_eq!(found, expected, "event {} at host {}", i, host);
             }
@@ -294,7 +297,7 @@ proptest! {
     /// Every event at every host: the same packet, mark included, or timer, at the same picosecond in the same order;
     /// counters of every link, samples of queues and times at each length; cut into any slices.
     #[test]
-    fn the_window_engine_equals_a_heap_of_events(case in any_case()) {
+    fn the_window_engine_equals_a_heap_of_events(case in any_network()) {
         compare(&case, 1)?;
     }
 }
@@ -304,7 +307,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
     #[test]
-    fn so_it_does_on_several_threads(case in any_case(), threads in 2_usize..5) {
+    fn so_it_does_on_several_threads(case in any_network(), threads in 2_usize..5) {
         compare(&case, threads)?;
     }
 }
@@ -327,14 +330,14 @@ fn ties_are_many_and_favour_nobody() {
     let links = (0..6)
         .map(|host| link(host, 6))
         .chain((0..6).map(|host| link(6, host)));
-    let case = |seed| Case {
+    let case = |seed| RandomNetwork {
         nodes: 7,
         links: links.clone().collect(),
         hosts: (0..6).collect(),
         timers: (0..6).map(|host| (host, 0, 0)).collect(),
         probes: Vec::new(),
         samples: Vec::new(),
-        alike: true,
+        uniform: true,
         arrivals: MAX_ARRIVALS,
         jitter: 0,
         slices: vec![100],
@@ -395,15 +398,15 @@ fn windows_are_short_enough_for_what_arrives() {
             captures: Vec::new(),
             changes: Vec::new(),
         };
-        let toy = |_| Hasher {
+        let endpoint = |_| Hasher {
             routes: Arc::default(),
-            alike: true,
+            uniform: true,
             pace: 1,
             state: 0,
             sent: BUDGET,
-            seen: Vec::new(),
+            observed: Vec::new(),
         };
-        let window = Engine::new(&fabric, &config, toy).window();
+        let window = Engine::new(&fabric, &config, endpoint).window();
         (
             window,
             u64::from(hosts) * (window / serialisation(fabric.links[0].rate, 66) + 1),

@@ -14,15 +14,15 @@ fn finish(mut hash: u64) -> u64 {
     hash ^ hash >> 31
 }
 
-/// The time from 0 to `most` that node `node` takes to process the `n`-th packet of a port.
-pub fn processing_time(seed: u64, node: u32, n: u64, most: u64) -> u64 {
+/// The time from 0 to `max` that node `node` takes to process the `n`-th packet of a port.
+pub fn processing_time(seed: u64, node: u32, n: u64, max: u64) -> u64 {
     let mut hash = seed;
     mix(&mut hash, u64::from(node) << 32 | 0x7072_6F63);
     mix(&mut hash, n);
-    ((u128::from(finish(hash)) * (u128::from(most) + 1)) >> 64) as u64
+    ((u128::from(finish(hash)) * (u128::from(max) + 1)) >> 64) as u64
 }
 
-/// A link's share of [`rank`]: the seed and the link's number in the fabric.
+/// A link's share of [`tie_rank`]: the seed and the link's number in the fabric.
 pub fn link_hash(seed: u64, link: u32) -> u64 {
     let mut hash = seed;
     mix(&mut hash, link.into());
@@ -30,7 +30,7 @@ pub fn link_hash(seed: u64, link: u32) -> u64 {
 }
 
 /// Among packets that reach a node at the same `time` over different links, those of lower rank come first.
-pub fn rank(link_hash: u64, time: u64) -> u64 {
+pub fn tie_rank(link_hash: u64, time: u64) -> u64 {
     let mut hash = link_hash;
     mix(&mut hash, time);
     finish(hash)

@@ -15,11 +15,11 @@ mod captures;
 #[cfg(test)]
 mod exactness;
 mod hash;
-mod layout;
 mod network;
 mod order;
 pub mod packet;
 mod partition;
+mod partition_map;
 mod port;
 #[cfg(test)]
 mod port_exactness;
@@ -37,11 +37,11 @@ use weft_fabric::Fabric;
 use weft_run::{LinkChange, LinkRecord};
 
 use hash::mix;
-use layout::Layout;
-pub use layout::MAX_ARRIVALS;
 use packet::Packet;
 pub use partition::{Context, Endpoint, QueueSample};
-use partition::{Partition, Place};
+use partition::{NodeSlots, Partition};
+pub use partition_map::MAX_ARRIVALS;
+use partition_map::PartitionMap;
 use timers::Timer;
 
 /// Bytes of a link without packets: its port and ring, where both are, and a bit of the calendar.
@@ -93,39 +93,39 @@ pub struct Engine<E> {
 impl<E: Endpoint> Engine<E> {
     /// Builds the network; `endpoint(i)` makes the endpoint of the fabric's host `i`.
     pub fn new(fabric: &Fabric, config: &EngineConfig, mut endpoint: impl FnMut(u32) -> E) -> Self {
-        let layout = Layout::new(fabric, config);
+        let map = PartitionMap::new(fabric, config);
         let mut partitions = Vec::new();
         let mut hosts = vec![(0, u32::MAX); fabric.hosts.len()];
-        for range in layout.ranges() {
+        for range in map.ranges() {
             let p = partitions.len() as u32;
             let mut endpoints = Vec::new();
-            let places = range
+            let node_slots = range
                 .clone()
                 .map(|node| {
-                    let mut place = Place {
-                        first_port: layout.first_port(node),
+                    let mut slots = NodeSlots {
+                        first_port: map.first_port(node),
                         endpoint: u32::MAX,
                     };
-                    if let Some(host) = layout.host(node) {
-                        place.endpoint = endpoints.len() as u32;
-                        hosts[host as usize] = (p, place.endpoint);
+                    if let Some(host) = map.host(node) {
+                        slots.endpoint = endpoints.len() as u32;
+                        hosts[host as usize] = (p, slots.endpoint);
                         endpoints.push(endpoint(host));
                     }
-                    place
+                    slots
                 })
                 .collect();
-            let (queue_probes, timers) = layout.queue_probes(&range, config);
-            let network = layout.network(&range, config, timers);
+            let (queue_probes, timers) = map.queue_probes(&range, config);
+            let network = map.network(&range, config, timers);
             partitions.push(Partition::new(
                 range.start,
-                places,
+                node_slots,
                 endpoints,
                 network,
-                layout.rings(&range, config.seed),
+                map.rings(&range, config.seed),
                 queue_probes,
             ));
         }
-        let links = layout.places_of_links();
+        let links = map.link_ends();
         for &link in &config.captures {
             let (partition, ring) = links[link as usize][1];
             partitions[partition as usize].capture(ring, link);
@@ -155,25 +155,28 @@ impl<E: Endpoint> Engine<E> {
         let now = self.now;
         let [(from, port), (to, local)] = self.links[link as usize];
         let sender = &mut self.partitions[from as usize].network;
-        let (port, rules) = (&mut sender.ports[port as usize], &mut sender.rules[port as usize]);
+        let (port, admission) = (
+            &mut sender.ports[port as usize],
+            &mut sender.admissions[port as usize],
+        );
         let (times, latest) = match change {
             LinkChange::Down => {
-                let lost = port.fail(rules, now);
+                let lost = port.fail(admission, now);
                 let ring = &mut self.partitions[to as usize].network.rings[local as usize];
-                let lost = ring.take_back(lost);
+                let lost = ring.pop_last(lost);
                 let sender = &mut self.partitions[from as usize].network;
                 for packet in &lost {
-                    sender.dropped(packet);
+                    sender.count_drop(packet);
                 }
                 return;
             }
-            LinkChange::Up => return port.recover(rules),
-            LinkChange::Rate(rate) => (port.set_rate(rules, now, rate), u64::MAX),
-            LinkChange::Delay(delay) => (port.set_delay(rules, now, delay), now + delay.0),
+            LinkChange::Up => return port.recover(admission),
+            LinkChange::Rate(rate) => (port.set_rate(admission, now, rate), u64::MAX),
+            LinkChange::Delay(delay) => (port.set_delay(admission, now, delay), now + delay.0),
         };
         let receiver = &mut self.partitions[to as usize].network;
-        if let Some(first) = receiver.rings[local as usize].retime(&times, latest) {
-            receiver.calendar.file(first / receiver.lookahead, local);
+        if let Some(first) = receiver.rings[local as usize].reschedule(&times, latest) {
+            receiver.calendar.schedule(first / receiver.lookahead, local);
         }
     }
 
@@ -193,7 +196,7 @@ impl<E: Endpoint> Engine<E> {
     }
 
     /// When the first window begins in which anything will happen; `u64::MAX` if nothing will.
-    pub fn next(&self) -> u64 {
+    pub fn next_window_start(&self) -> u64 {
         let windows = self.partitions.iter().map(|p| p.network.next_window());
         windows.min().unwrap_or(u64::MAX).saturating_mul(self.window())
     }
@@ -229,24 +232,24 @@ impl<E: Endpoint> Engine<E> {
 
     /// Packets dropped and packets marked.
     pub fn drops_and_marks(&self) -> (u64, u64) {
-        let rules = self.partitions.iter().flat_map(|p| &p.network.rules);
-        rules.fold((0, 0), |(d, m), r| (d + r.drops, m + r.marks))
+        let admission = self.partitions.iter().flat_map(|p| &p.network.admissions);
+        admission.fold((0, 0), |(d, m), r| (d + r.drops, m + r.marks))
     }
 
     /// Counters of every link of the fabric.
     pub fn link_records(&self) -> Vec<LinkRecord> {
         let record = |&[(from, port), (to, ring)]: &[(u32, u32); 2]| {
             let sender = &self.partitions[from as usize].network;
-            let (port, rules) = (&sender.ports[port as usize], &sender.rules[port as usize]);
+            let (port, admission) = (&sender.ports[port as usize], &sender.admissions[port as usize]);
             let ring = &self.partitions[to as usize].network.rings[ring as usize];
             LinkRecord {
                 packets: port.packets,
                 bytes: port.bytes,
-                delivered: ring.taken(),
+                delivered: ring.delivered(),
                 delivered_bytes: port.bytes - ring.iter().map(|packet| u64::from(packet.size)).sum::<u64>(),
                 in_flight: ring.iter().count() as u64,
-                drops: rules.drops,
-                marks: rules.marks,
+                drops: admission.drops,
+                marks: admission.marks,
             }
         };
         self.links.iter().map(record).collect()
@@ -256,7 +259,7 @@ impl<E: Endpoint> Engine<E> {
     pub fn distribution(&self, link: u32) -> Option<Vec<u64>> {
         let (partition, port) = self.links[link as usize][0];
         let network = &self.partitions[partition as usize].network;
-        network.ports[port as usize].distribution(&network.rules[port as usize], self.now)
+        network.ports[port as usize].distribution(&network.admissions[port as usize], self.now)
     }
 
     /// Samples of all sampled queues, in no order.
@@ -265,7 +268,7 @@ impl<E: Endpoint> Engine<E> {
     }
 
     /// Forgets them.
-    pub fn forget_queue_samples(&mut self) {
+    pub fn drop_queue_samples(&mut self) {
         for partition in &mut self.partitions {
             partition.queue_samples = Vec::new();
         }
@@ -276,7 +279,7 @@ impl<E: Endpoint> Engine<E> {
         if !self.captures {
             return Vec::new();
         }
-        let taken = self.partitions.iter_mut().flat_map(|p| p.captures.take());
+        let taken = self.partitions.iter_mut().flat_map(|p| p.captures.drain());
         let mut taken: Vec<_> = taken.collect();
         // Of one link all are of one partition, in order.
         taken.sort_by_key(|(link, packet)| (packet.time, *link));
@@ -300,9 +303,9 @@ impl<E: Endpoint> Engine<E> {
     }
 
     /// Data packets dropped of a (flow, subflow).
-    pub fn drops_of(&self, of: (u32, u32)) -> u64 {
+    pub fn drops_of(&self, subflow: (u32, u32)) -> u64 {
         let drops = self.partitions.iter().map(|p| &p.network.drops);
-        drops.filter_map(|drops| drops.get(&of)).sum()
+        drops.filter_map(|drops| drops.get(&subflow)).sum()
     }
 
     /// Hash of every node's events in order, if traced.

@@ -6,18 +6,18 @@ use std::collections::{BinaryHeap, HashMap};
 use super::calendar::Calendar;
 use super::hash::processing_time;
 use super::packet::{DATA, Packet};
-use super::port::{Port, Rules};
+use super::port::{Admission, Port};
 use super::prefetch::prefetch;
 use super::ring::Ring;
 use super::route::{HopBits, Route};
 use super::timers::{Timer, Timers};
 
 /// Everything of a partition but its endpoints.
-pub struct Network {
+pub struct PartitionNetwork {
     /// Output ports of the partition's nodes.
     pub ports: Vec<Port>,
     /// Their rules, by the same index.
-    pub rules: Vec<Rules>,
+    pub admissions: Vec<Admission>,
     /// Links into the partition's nodes, sorted by node.
     pub rings: Vec<Ring>,
     /// The number of `rings[0]` over all partitions.
@@ -44,7 +44,7 @@ pub struct Network {
     pub drops: HashMap<(u32, u32), u64>,
 }
 
-impl Network {
+impl PartitionNetwork {
     /// Forwards `packet`, with what is left of its route, over port `port` (in the partition) at `now`.
     #[inline(always)]
     pub fn forward(&mut self, port: usize, now: u64, packet: &Packet, route: Route) {
@@ -64,9 +64,10 @@ impl Network {
     #[inline(always)]
     fn transmit(&mut self, port: usize, now: u64, ready: u64, packet: &Packet, route: Route) {
         let mut flags = packet.flags;
-        let enqueued = self.ports[port].enqueue(&mut self.rules, port, now, ready, packet.size, &mut flags);
+        let enqueued =
+            self.ports[port].enqueue(&mut self.admissions, port, now, ready, packet.size, &mut flags);
         let Some(time) = enqueued else {
-            self.dropped(packet);
+            self.count_drop(packet);
             return;
         };
         let ring = self.ports[port].ring;
@@ -86,16 +87,16 @@ impl Network {
 
     /// Reads ahead what [`forward`](Self::forward) will touch of the port itself.
     #[inline(always)]
-    pub fn expect_port(&self, port: usize) {
+    pub fn prefetch_port(&self, port: usize) {
         prefetch(&self.ports[port]);
     }
 
     /// Reads ahead where a packet over `port` will be written.
     #[inline(always)]
-    pub fn expect_push(&self, port: usize) {
+    pub fn prefetch_push(&self, port: usize) {
         let local = self.ports[port].ring.wrapping_sub(self.first_ring) as usize;
         if let Some(ring) = self.rings.get(local) {
-            ring.expect_push();
+            ring.prefetch_push();
         }
     }
 
@@ -103,12 +104,12 @@ impl Network {
     #[inline(always)]
     pub fn receive(&mut self, local: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
         if self.rings[local].push(packet, time, route, flags) {
-            self.calendar.file(time / self.lookahead, local as u32);
+            self.calendar.schedule(time / self.lookahead, local as u32);
         }
     }
 
     #[cold]
-    pub fn dropped(&mut self, packet: &Packet) {
+    pub fn count_drop(&mut self, packet: &Packet) {
         if packet.flags & DATA != 0 {
             *self.drops.entry((packet.lo, packet.hi)).or_default() += 1;
         }

@@ -25,7 +25,7 @@ impl Scratch {
 
 /// Sorts keys of at most `bits` bits that are spread about evenly, as times of arrival within a window are: a bucket for
 /// each slice of the window leaves little to do.
-pub fn sort_spread(
+pub fn sort_uniform_keys(
     keys: &mut Vec<u64>,
     Scratch {
         sorted: scratch,
@@ -87,7 +87,7 @@ mod tests {
             let mut scratch = Scratch::new();
             scratch.sorted = vec![7; 3];
             scratch.starts.fill(5);
-            sort_spread(&mut keys, &mut scratch, bits);
+            sort_uniform_keys(&mut keys, &mut scratch, bits);
             prop_assert_eq!(keys, expected);
         }
     }

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use super::captures::Captures;
-use super::hash::{mix, rank};
-use super::network::Network;
-use super::order::{Scratch, sort_spread};
+use super::hash::{mix, tie_rank};
+use super::network::PartitionNetwork;
+use super::order::{Scratch, sort_uniform_keys};
 use super::packet::Packet;
 use super::route::Route;
 use super::timers::Timer;
@@ -28,7 +28,7 @@ pub trait Endpoint: Send {
 
 /// Where and when an endpoint acts.
 pub struct Context<'a> {
-    network: &'a mut Network,
+    network: &'a mut PartitionNetwork,
     /// The node, numbered over all partitions.
     node: u32,
     first_port: u32,
@@ -68,7 +68,7 @@ impl Context<'_> {
 
 /// Where a node's ports and endpoint are.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct NodeSlots {
     /// Its first port in the partition.
     pub first_port: u32,
     /// Its endpoint in the partition; `u32::MAX` at a switch.
@@ -80,16 +80,16 @@ pub const INDEX_BITS: u32 = 20;
 
 /// Partitions with at least this many links read ahead. A busy link has about a KiB in use, and the nearer caches hold
 /// some 2 MiB; in a smaller network reading ahead only costs.
-const READ_AHEAD_LINKS: usize = if cfg!(test) { 8 } else { 2048 };
+const MIN_PREFETCH_LINKS: usize = if cfg!(test) { 8 } else { 2048 };
 
 /// Packets of a batch between reading a port ahead and using it.
-const PORT_AHEAD: usize = 12;
+const PORT_PREFETCH: usize = 12;
 
 /// Packets of a batch between reading ahead where one will be written and writing it.
-const PUSH_AHEAD: usize = 6;
+const PUSH_PREFETCH: usize = 6;
 
 /// Packets of a host's batch that are read ahead.
-const HOST_AHEAD: usize = 16;
+const HOST_PREFETCH: usize = 16;
 
 /// Engine timers: the sampling of a queue. Endpoints' keys leave this bit clear.
 pub const SAMPLE: u64 = 1 << 63;
@@ -117,7 +117,7 @@ pub struct QueueProbe {
     /// Index of the probe in the configuration.
     pub probe: u32,
     /// Picoseconds.
-    pub every: u64,
+    pub interval: u64,
 }
 
 /// A range of nodes.
@@ -125,11 +125,11 @@ pub struct Partition<E> {
     /// Number of the first node.
     pub first_node: u32,
     /// Its nodes.
-    pub places: Vec<Place>,
+    pub node_slots: Vec<NodeSlots>,
     /// Its endpoints.
     pub endpoints: Vec<E>,
     /// Its ports, links and timers.
-    pub network: Network,
+    pub network: PartitionNetwork,
     /// Receiving node (in the partition) of each ring.
     pub ring_node: Vec<u32>,
     /// [`link_hash`](super::hash::link_hash) of each ring's link.
@@ -148,34 +148,34 @@ pub struct Partition<E> {
     pub captures: Captures,
     batch: Vec<Packet>,
     /// Where each ring's packets begin in the batch, and which ring: as many as the batch has rings.
-    begins: Box<[(u32, u32)]>,
+    ring_starts: Box<[(u32, u32)]>,
     keys: Vec<u64>,
     scratch: Scratch,
     /// Bits of a key that may be set.
     key_bits: u32,
     due: Vec<Timer>,
-    reads_ahead: bool,
+    prefetches: bool,
 }
 
 impl<E: Endpoint> Partition<E> {
     /// An idle partition.
     pub fn new(
         first_node: u32,
-        places: Vec<Place>,
+        node_slots: Vec<NodeSlots>,
         endpoints: Vec<E>,
-        network: Network,
+        network: PartitionNetwork,
         rings: impl Iterator<Item = (u32, u64)>,
         queue_probes: Vec<QueueProbe>,
     ) -> Self {
         let (ring_node, link_hashes): (Vec<u32>, Vec<u64>) = rings.unzip();
-        let most = ring_node.chunk_by(|a, b| a == b).map(<[u32]>::len).max();
-        let begins = vec![(0, 0); most.unwrap_or(0)].into();
-        let trace = vec![0; places.len()];
-        let reads_ahead = network.rings.len() >= READ_AHEAD_LINKS;
+        let max_rings = ring_node.chunk_by(|a, b| a == b).map(<[u32]>::len).max();
+        let ring_starts = vec![(0, 0); max_rings.unwrap_or(0)].into();
+        let trace = vec![0; node_slots.len()];
+        let prefetches = network.rings.len() >= MIN_PREFETCH_LINKS;
         let key_bits = INDEX_BITS + u64::BITS - network.lookahead.leading_zeros();
         Self {
             first_node,
-            places,
+            node_slots,
             endpoints,
             network,
             ring_node,
@@ -187,12 +187,12 @@ impl<E: Endpoint> Partition<E> {
             trace,
             captures: Captures::default(),
             batch: Vec::new(),
-            begins,
+            ring_starts,
             keys: Vec::new(),
             scratch: Scratch::new(),
             key_bits,
             due: Vec::new(),
-            reads_ahead,
+            prefetches,
         }
     }
 
@@ -205,7 +205,7 @@ impl<E: Endpoint> Partition<E> {
     /// at each node events go by (time, rank of the link at that time, order on the link), and packets before timers at
     /// equal times.
     pub fn process<const TRACE: bool>(&mut self, window: u64, end: u64) {
-        if self.reads_ahead {
+        if self.prefetches {
             self.process_window::<TRACE, true>(window, end);
         } else {
             self.process_window::<TRACE, false>(window, end);
@@ -213,7 +213,7 @@ impl<E: Endpoint> Partition<E> {
     }
 
     #[inline(always)]
-    fn process_window<const TRACE: bool, const AHEAD: bool>(&mut self, window: u64, end: u64) {
+    fn process_window<const TRACE: bool, const PREFETCH: bool>(&mut self, window: u64, end: u64) {
         let start = window * self.network.lookahead;
         self.network.end = end;
         self.network.calendar.advance(window);
@@ -224,46 +224,46 @@ impl<E: Endpoint> Partition<E> {
         if self.network.calendar.take_occupied() {
             // The node whose packets are in the batch.
             let mut node = u32::MAX;
-            let mut rings = 0;
+            let mut ring_count = 0;
             for word in 0..self.network.calendar.words() {
-                let mut bits = self.network.calendar.take(word);
+                let mut bits = self.network.calendar.take_word(word);
                 while bits != 0 {
                     let ring = word * 64 + bits.trailing_zeros() as usize;
                     bits &= bits - 1;
                     if self.ring_node[ring] != node {
-                        if AHEAD {
-                            self.expect_node(word, ring, bits);
+                        if PREFETCH {
+                            self.prefetch_node(word, ring, bits);
                         }
                         if node != u32::MAX {
-                            self.node::<TRACE, AHEAD>(node, start, rings, &mut due);
+                            self.process_node::<TRACE, PREFETCH>(node, start, ring_count, &mut due);
                         }
                         node = self.ring_node[ring];
-                        rings = 0;
+                        ring_count = 0;
                     }
-                    self.begins[rings] = (self.batch.len() as u32, ring as u32);
-                    rings += 1;
-                    if let Some(next) = self.network.rings[ring].take_before(end, &mut self.batch) {
+                    self.ring_starts[ring_count] = (self.batch.len() as u32, ring as u32);
+                    ring_count += 1;
+                    if let Some(next) = self.network.rings[ring].drain_before(end, &mut self.batch) {
                         self.network
                             .calendar
-                            .file(next / self.network.lookahead, ring as u32);
+                            .schedule(next / self.network.lookahead, ring as u32);
                     }
                 }
             }
-            self.node::<TRACE, AHEAD>(node, start, rings, &mut due);
+            self.process_node::<TRACE, PREFETCH>(node, start, ring_count, &mut due);
         }
         while due < self.due.len() {
             let node = self.due[due].node - self.first_node;
-            self.node::<TRACE, false>(node, start, 0, &mut due);
+            self.process_node::<TRACE, false>(node, start, 0, &mut due);
         }
     }
 
     /// Reads ahead what arrives at the node of link `ring`, whose other links are among `bits`.
     #[inline(always)]
-    fn expect_node(&self, word: usize, ring: usize, mut bits: u64) {
+    fn prefetch_node(&self, word: usize, ring: usize, mut bits: u64) {
         let node = self.ring_node[ring];
         let mut ring = ring;
         loop {
-            self.network.rings[ring].expect_take();
+            self.network.rings[ring].prefetch_take();
             ring = word * 64 + bits.trailing_zeros() as usize;
             if bits == 0 || self.ring_node[ring] != node {
                 return;
@@ -274,37 +274,37 @@ impl<E: Endpoint> Partition<E> {
 
     /// Processes the batch at `node` and its timers, after the timers of the nodes before it.
     #[inline(always)]
-    fn node<const TRACE: bool, const AHEAD: bool>(
+    fn process_node<const TRACE: bool, const PREFETCH: bool>(
         &mut self,
         node: u32,
         start: u64,
-        rings: usize,
+        ring_count: usize,
         due: &mut usize,
     ) {
         while *due < self.due.len() && self.due[*due].node - self.first_node < node {
             let earlier = self.due[*due].node - self.first_node;
             let batch = std::mem::take(&mut self.batch);
-            self.with_timers::<TRACE, false>(earlier, start, 0, due);
+            self.process_with_timers::<TRACE, false>(earlier, start, 0, due);
             self.batch = batch;
         }
-        let place = self.places[node as usize];
+        let slots = self.node_slots[node as usize];
         self.arrivals += self.batch.len() as u64;
-        if place.endpoint == u32::MAX
+        if slots.endpoint == u32::MAX
             && self
                 .due
                 .get(*due)
                 .is_none_or(|t| t.node - self.first_node != node)
         {
-            self.forward::<TRACE, AHEAD>(node, place, start, rings);
+            self.process_switch::<TRACE, PREFETCH>(node, slots, start, ring_count);
         } else {
-            self.with_timers::<TRACE, AHEAD>(node, start, rings, due);
+            self.process_with_timers::<TRACE, PREFETCH>(node, start, ring_count, due);
         }
         self.batch.clear();
     }
 
     /// Sorts the batch: `keys` are (time in the window, index in the batch).
     #[inline(always)]
-    fn sort(&mut self, start: u64, rings: usize) {
+    fn sort(&mut self, start: u64, ring_count: usize) {
         self.keys.clear();
         debug_assert!(self.batch.len() < 1 << INDEX_BITS);
         self.keys.extend(
@@ -313,12 +313,12 @@ impl<E: Endpoint> Partition<E> {
                 .enumerate()
                 .map(|(i, packet)| (packet.time - start) << INDEX_BITS | i as u64),
         );
-        if rings > 1 {
-            sort_spread(&mut self.keys, &mut self.scratch, self.key_bits);
+        if ring_count > 1 {
+            sort_uniform_keys(&mut self.keys, &mut self.scratch, self.key_bits);
             // Without a way out of the loop it is a few vector instructions.
             let pairs = self.keys.windows(2);
-            if pairs.fold(false, |any, pair| any | at_once(pair[0], pair[1])) {
-                self.break_ties(start, rings);
+            if pairs.fold(false, |any, pair| any | same_time(pair[0], pair[1])) {
+                self.break_ties(start, ring_count);
             }
         }
     }
@@ -326,17 +326,17 @@ impl<E: Endpoint> Partition<E> {
     /// Orders what arrives at the same time by the links' ranks at that time.
     #[cold]
     #[inline(never)]
-    fn break_ties(&mut self, start: u64, rings: usize) {
-        let begins = &self.begins[..rings];
-        for tied in self.keys.chunk_by_mut(|&a, &b| at_once(a, b)) {
+    fn break_ties(&mut self, start: u64, ring_count: usize) {
+        let ring_starts = &self.ring_starts[..ring_count];
+        for tied in self.keys.chunk_by_mut(|&a, &b| same_time(a, b)) {
             if tied.len() > 1 {
                 let time = start + (tied[0] >> INDEX_BITS);
                 // Of one link's packets, and of links of the same rank, the first in the batch goes first.
                 tied.sort_unstable_by_key(|&key| {
                     let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
-                    let begin = begins.partition_point(|&(begin, _)| begin <= index) - 1;
-                    let (_, ring) = begins[begin];
-                    (rank(self.link_hashes[ring as usize], time), index)
+                    let position = ring_starts.partition_point(|&(start, _)| start <= index) - 1;
+                    let (_, ring) = ring_starts[position];
+                    (tie_rank(self.link_hashes[ring as usize], time), index)
                 });
             }
         }
@@ -344,60 +344,61 @@ impl<E: Endpoint> Partition<E> {
 
     /// A switch without timers.
     #[inline(always)]
-    fn forward<const TRACE: bool, const AHEAD: bool>(
+    fn process_switch<const TRACE: bool, const PREFETCH: bool>(
         &mut self,
         node: u32,
-        place: Place,
+        slots: NodeSlots,
         start: u64,
-        rings: usize,
+        ring_count: usize,
     ) {
-        self.sort(start, rings);
+        self.sort(start, ring_count);
         for (i, &key) in self.keys.iter().enumerate() {
-            if AHEAD {
-                if let Some(port) = self.port_of(place, i + PORT_AHEAD) {
-                    self.network.expect_port(port);
+            if PREFETCH {
+                if let Some(port) = self.port_of(slots, i + PORT_PREFETCH) {
+                    self.network.prefetch_port(port);
                 }
-                if let Some(port) = self.port_of(place, i + PUSH_AHEAD) {
-                    self.network.expect_push(port);
+                if let Some(port) = self.port_of(slots, i + PUSH_PREFETCH) {
+                    self.network.prefetch_push(port);
                 }
             }
             let index = key & ((1 << INDEX_BITS) - 1);
             let packet = &self.batch[index as usize];
             if TRACE {
                 trace_packet(&mut self.trace[node as usize], packet);
-                self.captures.note(&self.begins[..rings], index as u32, packet);
+                self.captures
+                    .record(&self.ring_starts[..ring_count], index as u32, packet);
             }
             let (hop, rest) = packet.route.next(self.network.hops);
-            let port = (place.first_port + hop) as usize;
+            let port = (slots.first_port + hop) as usize;
             self.network.forward(port, packet.time, packet, rest);
         }
     }
 
     /// The port that the `i`-th packet of the sorted batch takes at a switch.
     #[inline(always)]
-    fn port_of(&self, place: Place, i: usize) -> Option<usize> {
+    fn port_of(&self, slots: NodeSlots, i: usize) -> Option<usize> {
         let packet = &self.batch[(self.keys.get(i)? & ((1 << INDEX_BITS) - 1)) as usize];
         let (hop, _) = packet.route.next(self.network.hops);
-        Some((place.first_port + hop) as usize)
+        Some((slots.first_port + hop) as usize)
     }
 
     /// A node with an endpoint or with timers.
-    fn with_timers<const TRACE: bool, const AHEAD: bool>(
+    fn process_with_timers<const TRACE: bool, const PREFETCH: bool>(
         &mut self,
         node: u32,
         start: u64,
-        rings: usize,
+        ring_count: usize,
         due: &mut usize,
     ) {
-        self.sort(start, rings);
-        if AHEAD {
-            self.expect_packets(node);
+        self.sort(start, ring_count);
+        if PREFETCH {
+            self.prefetch_packets(node);
         }
         while let Some(timer) = self.due.get(*due).filter(|t| t.node - self.first_node == node) {
             self.network.due.push(Reverse(*timer));
             *due += 1;
         }
-        let place = self.places[node as usize];
+        let slots = self.node_slots[node as usize];
         for i in 0..self.keys.len() {
             let index = self.keys[i] & ((1 << INDEX_BITS) - 1);
             let packet = self.batch[index as usize];
@@ -405,44 +406,48 @@ impl<E: Endpoint> Partition<E> {
                 if timer.time >= packet.time {
                     break;
                 }
-                self.fire::<TRACE>(node, place);
+                self.fire_timer::<TRACE>(node, slots);
             }
             if TRACE {
                 trace_packet(&mut self.trace[node as usize], &packet);
-                self.captures.note(&self.begins[..rings], index as u32, &packet);
+                self.captures
+                    .record(&self.ring_starts[..ring_count], index as u32, &packet);
             }
             if packet.route.is_at_destination() {
                 let mut cx = Context {
                     network: &mut self.network,
                     node: self.first_node + node,
-                    first_port: place.first_port,
+                    first_port: slots.first_port,
                     now: packet.time,
                 };
-                self.endpoints[place.endpoint as usize].on_packet(&packet, &mut cx);
+                self.endpoints[slots.endpoint as usize].on_packet(&packet, &mut cx);
             } else {
                 let (hop, rest) = packet.route.next(self.network.hops);
                 self.network
-                    .forward((place.first_port + hop) as usize, packet.time, &packet, rest);
+                    .forward((slots.first_port + hop) as usize, packet.time, &packet, rest);
             }
         }
         while !self.network.due.is_empty() {
-            self.fire::<TRACE>(node, place);
+            self.fire_timer::<TRACE>(node, slots);
         }
     }
 
     /// Reads ahead what the batch will touch at a host.
     #[inline(always)]
-    fn expect_packets(&self, node: u32) {
-        let Some(host) = self.endpoints.get(self.places[node as usize].endpoint as usize) else {
+    fn prefetch_packets(&self, node: u32) {
+        let Some(host) = self
+            .endpoints
+            .get(self.node_slots[node as usize].endpoint as usize)
+        else {
             return;
         };
-        let soon = || self.batch.iter().take(HOST_AHEAD);
+        let soon = || self.batch.iter().take(HOST_PREFETCH);
         soon().for_each(|packet| host.prefetch(packet));
         soon().for_each(|packet| host.prefetch_indirect(packet));
     }
 
     /// Fires the earliest due timer.
-    fn fire<const TRACE: bool>(&mut self, node: u32, place: Place) {
+    fn fire_timer<const TRACE: bool>(&mut self, node: u32, slots: NodeSlots) {
         let Some(Reverse(timer)) = self.network.due.pop() else {
             return;
         };
@@ -454,11 +459,11 @@ impl<E: Endpoint> Partition<E> {
                 time: timer.time,
                 probe: probe.probe,
                 length: self.network.ports[port].length(timer.time),
-                marks: self.network.rules[port].marks,
-                drops: self.network.rules[port].drops,
+                marks: self.network.admissions[port].marks,
+                drops: self.network.admissions[port].drops,
             });
             self.network.set_timer(Timer {
-                time: timer.time + probe.every,
+                time: timer.time + probe.interval,
                 ..timer
             });
             return;
@@ -470,15 +475,15 @@ impl<E: Endpoint> Partition<E> {
         let mut cx = Context {
             network: &mut self.network,
             node: timer.node,
-            first_port: place.first_port,
+            first_port: slots.first_port,
             now: timer.time,
         };
-        self.endpoints[place.endpoint as usize].on_timer(timer.key, &mut cx);
+        self.endpoints[slots.endpoint as usize].on_timer(timer.key, &mut cx);
     }
 }
 
 /// Are two sort keys of the same time?
-fn at_once(a: u64, b: u64) -> bool {
+fn same_time(a: u64, b: u64) -> bool {
     a ^ b < 1 << INDEX_BITS
 }
 

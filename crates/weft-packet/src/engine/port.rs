@@ -40,7 +40,7 @@ pub struct Port {
 
 /// What only a port's decisions touch.
 #[derive(Clone)]
-pub struct Rules {
+pub struct Admission {
     limit: QueueSize,
     mark: Option<QueueSize>,
     /// The shortest stale length at which a packet might be marked or dropped, or is probed.
@@ -55,7 +55,7 @@ pub struct Rules {
     down: bool,
 }
 
-impl Rules {
+impl Admission {
     /// `max_packet` is the largest packet's size on the wire, in bytes.
     pub fn new(queue: QueueConfig, max_packet: u32, probed: bool) -> Self {
         let packets = |amount: QueueSize| match amount {
@@ -92,7 +92,7 @@ struct Distribution {
 }
 
 impl Distribution {
-    fn spend(&mut self, waiting: usize, until: u64) {
+    fn add_time(&mut self, waiting: usize, until: u64) {
         if self.time_at.len() <= waiting {
             self.time_at.resize(waiting + 1, 0);
         }
@@ -113,7 +113,7 @@ fn waiting(present: u32) -> u32 {
 
 impl Port {
     /// A port into ring `ring` of partition `partition`.
-    pub fn new(rate: Rate, delay: Time, rules: &Rules, ring: u32, partition: u32) -> Self {
+    pub fn new(rate: Rate, delay: Time, admission: &Admission, ring: u32, partition: u32) -> Self {
         const RING: u32 = 32;
         Self {
             busy_until: 0,
@@ -122,7 +122,7 @@ impl Port {
             delay: delay.0,
             head: 0,
             len: 0,
-            check_at: rules.decide_at.min(RING),
+            check_at: admission.decide_at.min(RING),
             ring,
             partition,
             packets: 0,
@@ -153,7 +153,7 @@ impl Port {
     #[inline(always)]
     pub fn enqueue(
         &mut self,
-        rules: &mut [Rules],
+        admissions: &mut [Admission],
         index: usize,
         now: u64,
         ready: u64,
@@ -165,7 +165,7 @@ impl Port {
             self.head = 0;
             self.len = 0;
         }
-        if self.len >= self.check_at && !self.admit(&mut rules[index], now, size, flags) {
+        if self.len >= self.check_at && !self.admit(&mut admissions[index], now, size, flags) {
             return None;
         }
         let departure = ready.max(self.busy_until) + self.serialisation(u32::from(size));
@@ -184,14 +184,14 @@ impl Port {
     /// Decides with the exact length at `now`.
     #[cold]
     #[inline(never)]
-    fn admit(&mut self, rules: &mut Rules, now: u64, size: u16, flags: &mut u16) -> bool {
-        if rules.down {
-            rules.drops += 1;
+    fn admit(&mut self, admission: &mut Admission, now: u64, size: u16, flags: &mut u16) -> bool {
+        if admission.down {
+            admission.drops += 1;
             return false;
         }
-        self.advance(rules, now);
+        self.advance(admission, now);
         if self.len as usize == self.sizes.len() {
-            self.grow(rules);
+            self.grow(admission);
         }
         if *flags & PROTECTED != 0 {
             return true;
@@ -200,33 +200,33 @@ impl Port {
             QueueSize::Packets(n) => waiting(self.len) >= n,
             QueueSize::Bytes(b) => self.waiting_bytes() + arriving > b,
         };
-        if exceeds(rules.limit, u64::from(size)) {
-            rules.drops += 1;
+        if exceeds(admission.limit, u64::from(size)) {
+            admission.drops += 1;
             return false;
         }
         // A byte threshold is reached when that many bytes wait, hence the 1.
-        if *flags & ECT != 0 && rules.mark.is_some_and(|k| exceeds(k, 1)) {
+        if *flags & ECT != 0 && admission.mark.is_some_and(|k| exceeds(k, 1)) {
             *flags |= CE;
-            rules.marks += 1;
+            admission.marks += 1;
         }
         true
     }
 
     /// Forgets the packets that have left by `now`.
-    fn advance(&mut self, rules: &mut Rules, now: u64) {
+    fn advance(&mut self, admission: &mut Admission, now: u64) {
         while self.len > 0 && self.head_departure <= now {
-            if let Some(d) = &mut rules.distribution {
-                d.spend(waiting(self.len) as usize, self.head_departure);
+            if let Some(d) = &mut admission.distribution {
+                d.add_time(waiting(self.len) as usize, self.head_departure);
             }
-            self.leave();
+            self.pop_head();
         }
-        if let Some(d) = &mut rules.distribution {
-            d.spend(waiting(self.len) as usize, now);
+        if let Some(d) = &mut admission.distribution {
+            d.add_time(waiting(self.len) as usize, now);
         }
     }
 
     /// Forgets the first packet.
-    fn leave(&mut self) {
+    fn pop_head(&mut self) {
         let mask = self.sizes.len() as u32 - 1;
         self.head = (self.head + 1) & mask;
         self.len -= 1;
@@ -236,7 +236,7 @@ impl Port {
     }
 
     /// Doubles the ring of sizes.
-    fn grow(&mut self, rules: &Rules) {
+    fn grow(&mut self, admission: &Admission) {
         let old = self.sizes.len();
         let mut ring = vec![0; old * 2].into_boxed_slice();
         for (i, slot) in ring.iter_mut().take(old).enumerate() {
@@ -244,21 +244,21 @@ impl Port {
         }
         self.sizes = ring;
         self.head = 0;
-        self.check_at = rules.decide_at.min(old as u32 * 2);
+        self.check_at = admission.decide_at.min(old as u32 * 2);
     }
 
     /// The link dies: what has not left by `now` is lost and counts as dropped, and so is what comes. Returns how many have
     /// not left.
-    pub fn fail(&mut self, rules: &mut Rules, now: u64) -> u32 {
-        self.advance(rules, now);
+    pub fn fail(&mut self, admission: &mut Admission, now: u64) -> u32 {
+        self.advance(admission, now);
         let lost = self.len;
         let mask = self.sizes.len() - 1;
         for i in 0..lost {
             self.bytes -= u64::from(self.sizes[(self.head + i) as usize & mask]);
         }
         self.packets -= u64::from(lost);
-        rules.drops += u64::from(lost);
-        rules.down = true;
+        admission.drops += u64::from(lost);
+        admission.down = true;
         self.len = 0;
         self.busy_until = self.busy_until.min(now);
         self.check_at = 0; // Every packet is to be decided on.
@@ -266,22 +266,22 @@ impl Port {
     }
 
     /// The link lives again.
-    pub fn recover(&mut self, rules: &mut Rules) {
-        rules.down = false;
-        self.check_at = rules.decide_at.min(self.sizes.len() as u32);
+    pub fn recover(&mut self, admission: &mut Admission) {
+        admission.down = false;
+        self.check_at = admission.decide_at.min(self.sizes.len() as u32);
     }
 
     /// The rate changes: the packet being sent leaves as it would have, those after it at the new rate. Returns when those
     /// that have not left by `now` arrive.
-    pub fn set_rate(&mut self, rules: &mut Rules, now: u64, rate: Rate) -> Vec<u64> {
-        self.advance(rules, now);
+    pub fn set_rate(&mut self, admission: &mut Admission, now: u64, rate: Rate) -> Vec<u64> {
+        self.advance(admission, now);
         self.ps_per_byte = ps_per_byte(rate);
         self.arrivals()
     }
 
     /// The propagation delay changes for what leaves after `now`. Returns when that of it which is queued arrives.
-    pub fn set_delay(&mut self, rules: &mut Rules, now: u64, delay: Time) -> Vec<u64> {
-        self.advance(rules, now);
+    pub fn set_delay(&mut self, admission: &mut Admission, now: u64, delay: Time) -> Vec<u64> {
+        self.advance(admission, now);
         self.delay = delay.0;
         self.arrivals()
     }
@@ -306,17 +306,17 @@ impl Port {
     pub fn length(&self, now: u64) -> u32 {
         let mut port = self.clone();
         while port.len > 0 && port.head_departure <= now {
-            port.leave();
+            port.pop_head();
         }
         waiting(port.len)
     }
 
     /// Picoseconds spent at each length up to `end`, if the port is probed.
-    pub fn distribution(&self, rules: &Rules, end: u64) -> Option<Vec<u64>> {
-        let mut rules = rules.clone();
-        rules.distribution.as_ref()?;
-        self.clone().advance(&mut rules, end);
-        rules.distribution.map(|d| d.time_at)
+    pub fn distribution(&self, admission: &Admission, end: u64) -> Option<Vec<u64>> {
+        let mut admission = admission.clone();
+        admission.distribution.as_ref()?;
+        self.clone().advance(&mut admission, end);
+        admission.distribution.map(|d| d.time_at)
     }
 
     /// Bytes waiting. At the usual rates a byte takes whole picoseconds, so they follow from the time until all have left.

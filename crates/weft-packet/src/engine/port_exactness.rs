@@ -6,7 +6,7 @@ use weft_spec::{QueueSize, Rate, Time};
 
 use super::exactness::{SIZES, trimmed};
 use super::packet::{CE, ECT, PROTECTED, Packet};
-use super::port::{Port, Rules};
+use super::port::{Admission, Port};
 use super::random_networks::any_queue;
 use super::reference::{Fifo, serialisation};
 
@@ -38,7 +38,7 @@ struct Arrival {
     /// What the host takes to process it, in picoseconds, if the port is idle.
     processing: u64,
     /// Is the length looked at, so long after?
-    look: Option<u64>,
+    query: Option<u64>,
 }
 
 fn any_arrival() -> impl Strategy<Value = Arrival> {
@@ -46,20 +46,20 @@ fn any_arrival() -> impl Strategy<Value = Arrival> {
     let rest = prop::sample::select(vec![0, 0, 0, 1, 799]);
     let flags = prop::sample::select(vec![0, ECT, ECT, ECT, ECT | PROTECTED, PROTECTED]);
     let processing = prop::sample::select(vec![0, 0, 1, 40_000, 2_000_000]);
-    let look = prop::option::of(prop::sample::select(vec![0, 1, 32_000, 1_200_000]));
+    let query = prop::option::of(prop::sample::select(vec![0, 1, 32_000, 1_200_000]));
     (
         (whole, rest),
         prop::sample::select(SIZES.to_vec()),
         flags,
         processing,
-        look,
+        query,
     )
-        .prop_map(|(gap, size, flags, processing, look)| Arrival {
+        .prop_map(|(gap, size, flags, processing, query)| Arrival {
             gap,
             size,
             flags,
             processing,
-            look,
+            query,
         })
 }
 
@@ -68,27 +68,27 @@ struct Ports {
     rate: Rate,
     delay: Time,
     port: Port,
-    rules: [Rules; 1],
+    admission: [Admission; 1],
     fifo: Fifo,
     /// When the packet in service leaves.
     served: Option<u64>,
     /// Arrivals at the far end, as the port foretold and as the queue had it.
-    foretold: Vec<u64>,
-    happened: Vec<u64>,
+    predicted: Vec<u64>,
+    observed: Vec<u64>,
 }
 
 impl Ports {
     fn new(queue: QueueConfig, rate: Rate, delay: Time, probed: bool) -> Self {
-        let rules = Rules::new(queue, 1500, probed);
+        let admission = Admission::new(queue, 1500, probed);
         Self {
             rate,
             delay,
-            port: Port::new(rate, delay, &rules, 0, 0),
-            rules: [rules],
+            port: Port::new(rate, delay, &admission, 0, 0),
+            admission: [admission],
             fifo: Fifo::new(queue),
             served: None,
-            foretold: Vec::new(),
-            happened: Vec::new(),
+            predicted: Vec::new(),
+            observed: Vec::new(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Ports {
     fn serve(&mut self, now: u64) {
         while let Some(time) = self.served.filter(|&time| time <= now) {
             let (_, next) = self.fifo.served(time);
-            self.happened.push(time + self.delay.0);
+            self.observed.push(time + self.delay.0);
             self.served = next.map(|size| time + serialisation(self.rate, size));
         }
     }
@@ -113,10 +113,10 @@ impl Ports {
                 } else {
                     0
                 };
-            let foretold = self
+            let predicted = self
                 .port
-                .enqueue(&mut self.rules, 0, now, ready, arrival.size, &mut flags);
-            self.foretold.extend(foretold);
+                .enqueue(&mut self.admission, 0, now, ready, arrival.size, &mut flags);
+            self.predicted.extend(predicted);
             let packet = Packet {
                 size: arrival.size,
                 flags: arrival.flags,
@@ -124,15 +124,15 @@ impl Ports {
             };
             match self.fifo.offer(packet, now) {
                 Ok((expected, idle)) => {
-                    prop_assert!(foretold.is_some(), "packet {} was dropped", i);
+                    prop_assert!(predicted.is_some(), "packet {} was dropped", i);
                     prop_assert_eq!(flags & CE, expected & CE, "mark of packet {}", i);
                     if idle {
                         self.served = Some(now + arrival.processing + serialisation(self.rate, arrival.size));
                     }
                 }
-                Err(_) => prop_assert!(foretold.is_none(), "packet {} was not dropped", i),
+                Err(_) => prop_assert!(predicted.is_none(), "packet {} was not dropped", i),
             }
-            if let Some(later) = arrival.look {
+            if let Some(later) = arrival.query {
                 now += later;
                 self.serve(now);
                 prop_assert_eq!(
@@ -141,16 +141,21 @@ impl Ports {
                     "length after packet {}",
                     i
                 );
-                if let Some(found) = self.port.distribution(&self.rules[0], now) {
+                if let Some(found) = self.port.distribution(&self.admission[0], now) {
                     prop_assert_eq!(trimmed(found), trimmed(self.fifo.distribution(now)));
                 }
             }
         }
         self.serve(u64::MAX);
-        prop_assert_eq!(&self.foretold, &self.happened);
-        let [rules] = &self.rules;
+        prop_assert_eq!(&self.predicted, &self.observed);
+        let [admission] = &self.admission;
         prop_assert_eq!(
-            [self.port.packets, self.port.bytes, rules.drops, rules.marks],
+            [
+                self.port.packets,
+                self.port.bytes,
+                admission.drops,
+                admission.marks
+            ],
             [
                 self.fifo.packets,
                 self.fifo.bytes,
@@ -169,22 +174,22 @@ fn bytes_are_counted_not_derived_from_times() {
         limit: QueueSize::Bytes(41 * 300 + 40),
         mark: Some(QueueSize::Bytes(41 * 250 + 1)),
     };
-    let mut rules = [Rules::new(queue, 1500, false)];
-    let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &rules[0], 0, 0);
+    let mut admission = [Admission::new(queue, 1500, false)];
+    let mut port = Port::new(Rate(3_200_000_000_000), Time(0), &admission[0], 0, 0);
     let mut enqueue = || {
         let mut flags = ECT;
-        port.enqueue(&mut rules, 0, 0, 0, 41, &mut flags)
+        port.enqueue(&mut admission, 0, 0, 0, 41, &mut flags)
     };
     let accepted = (0..400).filter_map(|_| enqueue()).count();
     // One in service, 300 waiting; the last 49 of them found more than 250 waiting.
     assert_eq!(accepted, 301);
-    assert_eq!((rules[0].drops, rules[0].marks), (99, 49));
+    assert_eq!((admission[0].drops, admission[0].marks), (99, 49));
 }
 
 /// The time of a byte is cut at 2^-16 ps, which makes a packet at most 1 ps too early, and none at the usual rates.
 #[test]
 fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
-    let rules = Rules::new(
+    let admission = Admission::new(
         QueueConfig {
             limit: QueueSize::Packets(1),
             mark: None,
@@ -197,13 +202,13 @@ fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
     ];
     let usual = mbps.map(|m| m * 1_000_000);
     for rate in usual.into_iter().chain((1..3_000).map(|i| i * i * 1_234_567)) {
-        let port = Port::new(Rate(rate), Time(0), &rules, 0, 0);
+        let port = Port::new(Rate(rate), Time(0), &admission, 0, 0);
         for bytes in (1..=9_000).step_by(7) {
             let exact = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate);
             let found = u128::from(port.serialisation(bytes));
-            let least = exact.saturating_sub(u128::from(!usual.contains(&rate)));
+            let min = exact.saturating_sub(u128::from(!usual.contains(&rate)));
             assert!(
-                (least..=exact).contains(&found),
+                (min..=exact).contains(&found),
                 "{bytes} bytes at {rate} bps: {found} for {exact}"
             );
         }
@@ -219,12 +224,15 @@ fn a_packet_whose_last_bit_leaves_as_its_link_changes_has_left() {
     let (rate, delay) = (Rate(10_000_000_000), Time(1_000_000));
     // 40 bytes take 32 ns.
     for (now, stay) in [(31_999, 1), (32_000, 0)] {
-        let mut rules = [Rules::new(queue, 1500, false)];
-        let mut port = Port::new(rate, delay, &rules[0], 0, 0);
-        assert_eq!(port.enqueue(&mut rules, 0, 0, 0, 40, &mut 0), Some(1_032_000));
-        let [rules] = &mut rules;
-        assert_eq!(port.clone().set_rate(rules, now, Rate(1_000_000_000)).len(), stay);
-        assert_eq!(port.clone().set_delay(rules, now, Time(0)).len(), stay);
-        assert_eq!(port.fail(rules, now) as usize, stay);
+        let mut admission = [Admission::new(queue, 1500, false)];
+        let mut port = Port::new(rate, delay, &admission[0], 0, 0);
+        assert_eq!(port.enqueue(&mut admission, 0, 0, 0, 40, &mut 0), Some(1_032_000));
+        let [admission] = &mut admission;
+        assert_eq!(
+            port.clone().set_rate(admission, now, Rate(1_000_000_000)).len(),
+            stay
+        );
+        assert_eq!(port.clone().set_delay(admission, now, Time(0)).len(), stay);
+        assert_eq!(port.fail(admission, now) as usize, stay);
     }
 }

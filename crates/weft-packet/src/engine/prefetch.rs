@@ -5,22 +5,22 @@
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks the processor for the cache lines that hold `place`, without waiting for them.
+/// Asks the processor for the cache lines that hold `target`, without waiting for them.
 #[inline(always)]
 #[allow(
     unsafe_code,
     reason = "there is no stable safe prefetch; a third of the speed at 1,024 hosts hangs on it"
 )]
-pub fn prefetch<T>(place: &T) {
+pub fn prefetch<T>(target: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let place = std::ptr::from_ref(place).cast::<i8>();
+        let target = std::ptr::from_ref(target).cast::<i8>();
         for offset in (0..size_of::<T>()).step_by(LINE) {
             // SAFETY: a prefetch is a hint. It reads nothing into the program and never faults, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(offset)) };
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(target.wrapping_add(offset)) };
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    let _ = target;
 }

@@ -10,11 +10,11 @@ use super::route::{HopBits, Route};
 use super::{LinkChange, MAX_ARRIVALS, mix};
 
 /// What divides all times where packets and links are alike: 40 bytes at 10 Gbps take 32 ns, and delays are 1, 5 or 40 us.
-const ALIKE: u64 = 8_000;
+const TIME_DIVISOR: u64 = 8_000;
 
 /// A random network and what begins in it.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct RandomNetwork {
     pub nodes: u32,
     pub links: Vec<Link>,
     pub hosts: Vec<NodeId>,
@@ -24,7 +24,7 @@ pub struct Case {
     /// Links whose queue is sampled, and every how many eighths of the lookahead.
     pub samples: Vec<(u32, u64)>,
     /// Are packets, links and intervals all alike, so that most packets meet others at the same picosecond?
-    pub alike: bool,
+    pub uniform: bool,
     /// Packets that a node may get in a window.
     pub arrivals: u64,
     /// The longest processing time at a host.
@@ -45,7 +45,7 @@ impl Routing for NoRouting {
     fn append_ports(&self, _: NodeId, _: NodeId, _: u64, _: &mut Vec<u16>) {}
 }
 
-impl Case {
+impl RandomNetwork {
     pub fn fabric(&self) -> Fabric {
         let node = |n| Node {
             name: format!("n{n}"),
@@ -63,9 +63,9 @@ impl Case {
     pub fn lengths(&self, lookahead: u64) -> impl Iterator<Item = u64> {
         let some = self.slices.iter().map(move |slice| {
             let length = slice * lookahead / 16;
-            if self.alike {
+            if self.uniform {
                 // Links change just when packets leave and arrive.
-                length / ALIKE * ALIKE
+                length / TIME_DIVISOR * TIME_DIVISOR
             } else {
                 length + slice % 3
             }
@@ -75,19 +75,19 @@ impl Case {
 
     /// Random walks of one to five links from `node` that end at a host. Other hosts on the way forward.
     pub fn routes(&self, node: NodeId, hops: HopBits) -> Arc<[Route]> {
-        let mut random = self.seed;
+        let mut hash = self.seed;
         let mut routes = Vec::new();
         while routes.len() < 5 {
-            let (mut at, mut walked, mut best) = (node, Vec::new(), None);
+            let (mut position, mut walked, mut best) = (node, Vec::new(), None);
             for hop in 0..5 {
-                mix(&mut random, u64::from(at) << 8 | hop);
-                let ports: Vec<&Link> = self.links.iter().filter(|l| l.from == at).collect();
-                let port = (random >> 40) % ports.len() as u64;
-                at = ports[port as usize].to;
+                mix(&mut hash, u64::from(position) << 8 | hop);
+                let ports: Vec<&Link> = self.links.iter().filter(|l| l.from == position).collect();
+                let port = (hash >> 40) % ports.len() as u64;
+                position = ports[port as usize].to;
                 walked.push(port as u16);
-                if self.hosts.contains(&at) {
+                if self.hosts.contains(&position) {
                     best = Route::from_ports(&walked, hops);
-                    if random >> 32 & 1 == 0 {
+                    if hash >> 32 & 1 == 0 {
                         break;
                     }
                 }
@@ -98,10 +98,10 @@ impl Case {
     }
 }
 
-fn any_amount(most: u32) -> impl Strategy<Value = QueueSize> {
-    let bytes = u64::from(most) * 900;
+fn any_amount(max: u32) -> impl Strategy<Value = QueueSize> {
+    let bytes = u64::from(max) * 900;
     prop_oneof![
-        (0..most).prop_map(QueueSize::Packets),
+        (0..max).prop_map(QueueSize::Packets),
         (0..bytes).prop_map(QueueSize::Bytes),
     ]
 }
@@ -129,8 +129,8 @@ fn any_link(from: impl Strategy<Value = u32>, to: impl Strategy<Value = u32>) ->
 }
 
 /// A tree of cables, so that all nodes are connected, and more links, some of them parallel. In half of the cases all links
-/// are equally long, so that windows are long beside the packets and hold many of them; `alike` they are equally fast too.
-fn any_links(nodes: u32, alike: bool) -> impl Strategy<Value = Vec<Link>> {
+/// are equally long, so that windows are long beside the packets and hold many of them; `uniform` they are equally fast too.
+fn any_links(nodes: u32, uniform: bool) -> impl Strategy<Value = Vec<Link>> {
     let tree: Vec<_> = (1..nodes)
         .map(|n| (any_link(0..n, Just(n)), any_link(Just(0), Just(0))))
         .collect();
@@ -144,15 +144,15 @@ fn any_links(nodes: u32, alike: bool) -> impl Strategy<Value = Vec<Link>> {
     );
     (tree, prop::collection::vec(more, 0..6), length).prop_map(move |(tree, more, (equally_long, length))| {
         let mut links = more;
-        for (there, mut back) in tree {
-            (back.from, back.to) = (there.to, there.from);
-            links.extend([there, back]);
+        for (forward, mut reverse) in tree {
+            (reverse.from, reverse.to) = (forward.to, forward.from);
+            links.extend([forward, reverse]);
         }
         for link in &mut links {
-            if equally_long || alike {
+            if equally_long || uniform {
                 link.delay = Time(length);
             }
-            if alike {
+            if uniform {
                 link.rate = Rate(10_000_000_000);
             }
         }
@@ -175,13 +175,13 @@ fn any_changes(links: u32) -> impl Strategy<Value = Vec<(usize, u32, LinkChange)
     prop_oneof![Just(Vec::new()).boxed(), some.boxed()]
 }
 
-pub fn any_case() -> impl Strategy<Value = Case> {
-    (2_u32..8, prop::bool::weighted(0.3)).prop_flat_map(|(nodes, alike)| {
+pub fn any_network() -> impl Strategy<Value = RandomNetwork> {
+    (2_u32..8, prop::bool::weighted(0.3)).prop_flat_map(|(nodes, uniform)| {
         let hosts = prop_oneof![
             prop::sample::subsequence((0..nodes).collect::<Vec<_>>(), 1..=nodes as usize).prop_shuffle(),
             Just((0..nodes).collect()),
         ];
-        (any_links(nodes, alike), hosts).prop_flat_map(move |(links, hosts)| {
+        (any_links(nodes, uniform), hosts).prop_flat_map(move |(links, hosts)| {
             let n = hosts.len() as u32;
             let l = links.len() as u32;
             let times = prop::sample::select(vec![0, 1, 1_000_000, 1_000_000, 5_000_000, 77_777_777]);
@@ -207,14 +207,14 @@ pub fn any_case() -> impl Strategy<Value = Case> {
                         changes,
                         (arrivals, jitter),
                         seed,
-                    )| Case {
+                    )| RandomNetwork {
                         nodes,
                         links,
                         hosts,
                         timers,
                         probes,
                         samples,
-                        alike,
+                        uniform,
                         arrivals,
                         jitter,
                         slices,

@@ -13,7 +13,7 @@ use super::route::HopBits;
 use super::{EngineConfig, LinkChange, mix};
 
 /// What an endpoint does at an event, in this order.
-pub enum Act {
+pub enum TestAction {
     /// Sends a packet along its route.
     Send(Packet),
     /// Sets a timer: when, and its key.
@@ -21,11 +21,11 @@ pub enum Act {
 }
 
 /// An endpoint that both simulators can drive.
-pub trait Toy {
+pub trait TestEndpoint {
     /// A packet arrived.
-    fn packet(&mut self, packet: &Packet, now: u64) -> Vec<Act>;
+    fn packet(&mut self, packet: &Packet, now: u64) -> Vec<TestAction>;
     /// A timer is due.
-    fn timer(&mut self, key: u64, now: u64) -> Vec<Act>;
+    fn timer(&mut self, key: u64, now: u64) -> Vec<TestAction>;
 }
 
 /// Time to send `bytes` in picoseconds: a byte's time is cut at 2^-16 ps, and then the whole at 1 ps.
@@ -66,7 +66,7 @@ impl Fifo {
 
     /// A packet arrives. `Err` gives it back dropped; `Ok` returns its flags and whether its service begins.
     pub fn offer(&mut self, mut packet: Packet, now: u64) -> Result<(u16, bool), Packet> {
-        self.spend(now);
+        self.add_time(now);
         if packet.flags & PROTECTED == 0 {
             let bytes: u64 = self.waiting.iter().map(|p| u64::from(p.size)).sum();
             let full = match self.queue.limit {
@@ -100,7 +100,7 @@ impl Fifo {
 
     /// The packet in service has left: it, and the size of the one whose service begins.
     pub fn served(&mut self, now: u64) -> (Packet, Option<u16>) {
-        self.spend(now);
+        self.add_time(now);
         let left = self.serving.take().expect("a packet in service");
         self.serving = self.waiting.pop_front();
         (left, self.serving.map(|next| next.size))
@@ -108,7 +108,7 @@ impl Fifo {
 
     /// All packets, which are lost.
     pub fn clear(&mut self, now: u64) -> Vec<Packet> {
-        self.spend(now);
+        self.add_time(now);
         let lost: Vec<Packet> = self
             .serving
             .take()
@@ -121,7 +121,7 @@ impl Fifo {
         lost
     }
 
-    fn spend(&mut self, now: u64) {
+    fn add_time(&mut self, now: u64) {
         let n = self.waiting.len();
         if self.time_at.len() <= n {
             self.time_at.resize(n + 1, 0);
@@ -142,7 +142,7 @@ impl Fifo {
 
     /// Time spent at each length up to `now`.
     pub fn distribution(&mut self, now: u64) -> Vec<u64> {
-        self.spend(now);
+        self.add_time(now);
         self.time_at.clone()
     }
 }
@@ -152,21 +152,21 @@ impl Fifo {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Served { link: u32 },
-    Arrival { lot: u64, link: u32 },
+    Arrival { rank: u64, link: u32 },
     Timer { node: u32, key: u64 },
     Sample { probe: u32 },
 }
 
 /// The lot that decides which of several links goes first at `time`.
-fn lot(seed: u64, link: u32, time: u64) -> u64 {
+fn tie_rank(seed: u64, link: u32, time: u64) -> u64 {
     random(seed, [link.into(), time])
 }
 
-/// What host `node` takes to process packet `n` of a port, at most `most`.
-fn processing(seed: u64, node: u32, n: u64, most: u64) -> u64 {
+/// What host `node` takes to process packet `n` of a port, at most `max`.
+fn processing(seed: u64, node: u32, n: u64, max: u64) -> u64 {
     let tag = u64::from(u32::from_be_bytes(*b"proc"));
     let drawn = u128::from(random(seed, [(u64::from(node) << 32) + tag, n]));
-    (drawn * u128::from(most + 1) / (1 << 64)) as u64
+    (drawn * u128::from(max + 1) / (1 << 64)) as u64
 }
 
 /// Seed and words stirred into one another, and the 64 bits mixed by the finaliser of Steele, Lea and Flood's `SplitMix64`
@@ -210,7 +210,7 @@ pub struct Reference<'a, T> {
     /// The first link of each node.
     first: Vec<u32>,
     pub wires: Vec<Wire>,
-    pub toys: Vec<T>,
+    pub endpoints: Vec<T>,
     /// Sampled queues: (link, interval).
     samples: Vec<(u32, u64)>,
     /// What was found: (time, probe, length, marks so far, drops so far).
@@ -227,8 +227,8 @@ pub struct Reference<'a, T> {
     pub trace: Vec<u64>,
 }
 
-impl<'a, T: Toy> Reference<'a, T> {
-    pub fn new(fabric: &'a Fabric, config: &EngineConfig, hops: HopBits, toys: Vec<T>) -> Self {
+impl<'a, T: TestEndpoint> Reference<'a, T> {
+    pub fn new(fabric: &'a Fabric, config: &EngineConfig, hops: HopBits, endpoints: Vec<T>) -> Self {
         let wire = |link: &Link| Wire {
             fifo: Fifo::new(link.queue),
             rate: link.rate,
@@ -245,11 +245,11 @@ impl<'a, T: Toy> Reference<'a, T> {
             jitter: config.jitter,
             events: (0..)
                 .zip(&config.samples)
-                .map(|(probe, &(_, every))| Reverse((every, Event::Sample { probe })))
+                .map(|(probe, &(_, interval))| Reverse((interval, Event::Sample { probe })))
                 .collect(),
             first: (0..fabric.nodes.len() as u32).map(first).collect(),
             wires: fabric.links.iter().map(wire).collect(),
-            toys,
+            endpoints,
             samples: config.samples.clone(),
             sampled: Vec::new(),
             drops: HashMap::new(),
@@ -289,16 +289,17 @@ impl<'a, T: Toy> Reference<'a, T> {
                     self.events_so_far.1 += 1;
                     mix(&mut self.trace[node as usize], now);
                     mix(&mut self.trace[node as usize], key);
-                    let acts = self.toy(node).timer(key, now);
-                    self.perform(node, acts, now);
+                    let actions = self.endpoint(node).timer(key, now);
+                    self.perform(node, actions, now);
                 }
                 Event::Sample { probe } => {
                     self.events_so_far.1 += 1;
-                    let (link, every) = self.samples[probe as usize];
+                    let (link, interval) = self.samples[probe as usize];
                     let fifo = &self.wires[link as usize].fifo;
                     self.sampled
                         .push((now, probe, fifo.length(), fifo.marks, fifo.drops));
-                    self.events.push(Reverse((now + every, Event::Sample { probe })));
+                    self.events
+                        .push(Reverse((now + interval, Event::Sample { probe })));
                 }
             }
         }
@@ -310,8 +311,9 @@ impl<'a, T: Toy> Reference<'a, T> {
         let (packet, next) = wire.fifo.served(now);
         wire.flying.push_back(packet);
         let arrival = now + wire.delay;
-        let lot = lot(self.seed, link, arrival);
-        self.events.push(Reverse((arrival, Event::Arrival { lot, link })));
+        let rank = tie_rank(self.seed, link, arrival);
+        self.events
+            .push(Reverse((arrival, Event::Arrival { rank, link })));
         if let Some(size) = next {
             let served = now + serialisation(wire.rate, size);
             self.events.push(Reverse((served, Event::Served { link })));
@@ -343,42 +345,42 @@ impl<'a, T: Toy> Reference<'a, T> {
                 wire.delay = delay.0;
                 let latest = now + delay.0;
                 let sooner = |(time, event)| match event {
-                    Event::Arrival { link: of, .. } if of == link && time > latest => {
-                        let lot = lot(self.seed, link, latest);
-                        (latest, Event::Arrival { lot, link })
+                    Event::Arrival { link: on, .. } if on == link && time > latest => {
+                        let rank = tie_rank(self.seed, link, latest);
+                        (latest, Event::Arrival { rank, link })
                     }
                     _ => (time, event),
                 };
                 let events = std::mem::take(&mut self.events);
                 self.events = events
                     .into_iter()
-                    .map(|Reverse(it)| Reverse(sooner(it)))
+                    .map(|Reverse(event)| Reverse(sooner(event)))
                     .collect();
             }
         }
     }
 
-    fn toy(&mut self, node: u32) -> &mut T {
+    fn endpoint(&mut self, node: u32) -> &mut T {
         let host = self.fabric.hosts.iter().position(|&n| n == node);
-        &mut self.toys[host.expect("a host")]
+        &mut self.endpoints[host.expect("a host")]
     }
 
     fn arrive(&mut self, node: u32, packet: Packet) {
         self.events_so_far.0 += 1;
         trace_packet(&mut self.trace[node as usize], &packet);
         if packet.route.is_at_destination() {
-            let acts = self.toy(node).packet(&packet, packet.time);
-            self.perform(node, acts, packet.time);
+            let actions = self.endpoint(node).packet(&packet, packet.time);
+            self.perform(node, actions, packet.time);
         } else {
             self.send(node, packet, packet.time, 0);
         }
     }
 
-    fn perform(&mut self, node: u32, acts: Vec<Act>, now: u64) {
-        for act in acts {
-            match act {
-                Act::Send(packet) => self.send(node, packet, now, self.jitter),
-                Act::Timer(time, key) => self.set_timer(node, time.max(now), key),
+    fn perform(&mut self, node: u32, actions: Vec<TestAction>, now: u64) {
+        for action in actions {
+            match action {
+                TestAction::Send(packet) => self.send(node, packet, now, self.jitter),
+                TestAction::Timer(time, key) => self.set_timer(node, time.max(now), key),
             }
         }
     }

@@ -5,14 +5,14 @@ use super::prefetch::prefetch;
 use super::route::Route;
 
 /// Packets read ahead of a link: what arrives in a window of many networks.
-const READ_AHEAD: u32 = 8;
+const MAX_PREFETCH: u32 = 8;
 
 /// A growing ring buffer. Everything in it is sorted by [`Packet::time`], because a link is a FIFO.
 pub struct Ring {
     packets: Box<[Packet]>,
     head: u32,
     len: u32,
-    taken: u64,
+    delivered: u64,
 }
 
 impl Ring {
@@ -22,7 +22,7 @@ impl Ring {
             packets: Box::default(),
             head: 0,
             len: 0,
-            taken: 0,
+            delivered: 0,
         }
     }
 
@@ -46,7 +46,7 @@ impl Ring {
 
     /// Moves the packets that arrive before `end` to the back of `batch`, and returns when the next one arrives.
     #[inline(always)]
-    pub fn take_before(&mut self, end: u64, batch: &mut Vec<Packet>) -> Option<u64> {
+    pub fn drain_before(&mut self, end: u64, batch: &mut Vec<Packet>) -> Option<u64> {
         let mask = self.packets.len().wrapping_sub(1);
         let mut next = None;
         let mut taken = 0;
@@ -63,7 +63,7 @@ impl Ring {
         batch.extend_from_slice(&first[..whole]);
         batch.extend_from_slice(&wrapped[..taken as usize - whole]);
         self.len -= taken;
-        self.taken += u64::from(taken);
+        self.delivered += u64::from(taken);
         // Starting over keeps a link with little traffic in the same cache lines.
         self.head = if self.len == 0 {
             0
@@ -73,30 +73,30 @@ impl Ring {
         next
     }
 
-    /// Reads ahead what [`take_before`](Self::take_before) will take.
+    /// Reads ahead what [`drain_before`](Self::drain_before) will take.
     #[inline(always)]
-    pub fn expect_take(&self) {
+    pub fn prefetch_take(&self) {
         // Three packets fill two lines, so that every other one would do but for those that straddle.
-        for i in (0..self.len.min(READ_AHEAD)).step_by(2) {
+        for i in (0..self.len.min(MAX_PREFETCH)).step_by(2) {
             self.prefetch(i);
         }
     }
 
     /// Reads ahead where [`push`](Self::push) will write.
     #[inline(always)]
-    pub fn expect_push(&self) {
+    pub fn prefetch_push(&self) {
         self.prefetch(self.len);
     }
 
     /// Takes back the last `n` packets.
-    pub fn take_back(&mut self, n: u32) -> Vec<Packet> {
+    pub fn pop_last(&mut self, n: u32) -> Vec<Packet> {
         let lost = self.iter().skip((self.len - n) as usize).copied().collect();
         self.len -= n;
         lost
     }
 
     /// The last packets arrive at `times` instead, and those before them not after `latest`. Returns when the first one does.
-    pub fn retime(&mut self, times: &[u64], latest: u64) -> Option<u64> {
+    pub fn reschedule(&mut self, times: &[u64], latest: u64) -> Option<u64> {
         let mask = self.packets.len().wrapping_sub(1);
         let before = self.len - times.len() as u32;
         for i in 0..self.len {
@@ -118,8 +118,8 @@ impl Ring {
     }
 
     /// Packets ever taken.
-    pub fn taken(&self) -> u64 {
-        self.taken
+    pub fn delivered(&self) -> u64 {
+        self.delivered
     }
 
     /// The packets, first to arrive first.
@@ -157,7 +157,7 @@ mod tests {
             let end = expected + step % 11;
             if pushed > expected {
                 batch.clear();
-                let next = ring.take_before(end, &mut batch);
+                let next = ring.drain_before(end, &mut batch);
                 for p in &batch {
                     assert_eq!(p.time, expected);
                     expected += 1;

@@ -87,7 +87,7 @@ impl Exchange {
     }
 
     /// The next window of all partitions.
-    fn next(&self) -> u64 {
+    fn next_window(&self) -> u64 {
         self.next
             .iter()
             .map(|w| w.load(Ordering::Acquire))
@@ -96,7 +96,7 @@ impl Exchange {
     }
 
     /// Puts the mail for partition `me` on its links.
-    fn take<E>(&self, me: usize, partition: &mut Partition<E>) {
+    fn deliver<E>(&self, me: usize, partition: &mut Partition<E>) {
         for from in 0..self.next.len() {
             for (ring, packet) in lock(&self.mail[from * self.next.len() + me]).drain(..) {
                 let local = (ring - partition.network.first_ring) as usize;
@@ -108,7 +108,7 @@ impl Exchange {
     }
 
     /// Hands over the mail of partition `me` and says what comes next.
-    fn give<E>(&self, me: usize, partition: &mut Partition<E>) {
+    fn post<E>(&self, me: usize, partition: &mut Partition<E>) {
         let network = &mut partition.network;
         let mut next = network.next_window();
         for (to, outbox) in network.outboxes.iter_mut().enumerate() {
@@ -127,7 +127,7 @@ impl Exchange {
 /// own holds up the others.
 pub fn run<E: Endpoint, const TRACE: bool>(partitions: &mut [Partition<E>], end: u64) -> u64 {
     if let [only] = partitions {
-        return alone::<E, TRACE>(only, end);
+        return run_single::<E, TRACE>(only, end);
     }
     let n = partitions.len();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -145,9 +145,9 @@ pub fn run<E: Endpoint, const TRACE: bool>(partitions: &mut [Partition<E>], end:
         for round in 0.. {
             let (before, after) = (&exchanges[round % 2], &exchanges[(round + 1) % 2]);
             for (me, partition) in (first..).zip(mine.iter_mut()) {
-                before.take(me, partition);
+                before.deliver(me, partition);
             }
-            let window = before.next();
+            let window = before.next_window();
             let start = window.saturating_mul(lookahead);
             // A window cut by `end` comes up again with what is left of it.
             if start >= end || processed == Some(window) {
@@ -155,7 +155,7 @@ pub fn run<E: Endpoint, const TRACE: bool>(partitions: &mut [Partition<E>], end:
             }
             for (me, partition) in (first..).zip(mine.iter_mut()) {
                 partition.process::<TRACE>(window, end.min(start + lookahead));
-                after.give(me, partition);
+                after.post(me, partition);
             }
             processed = Some(window);
             windows += 1;
@@ -177,7 +177,7 @@ pub fn run<E: Endpoint, const TRACE: bool>(partitions: &mut [Partition<E>], end:
 }
 
 /// One partition needs no barrier.
-fn alone<E: Endpoint, const TRACE: bool>(partition: &mut Partition<E>, end: u64) -> u64 {
+fn run_single<E: Endpoint, const TRACE: bool>(partition: &mut Partition<E>, end: u64) -> u64 {
     let lookahead = partition.network.lookahead;
     let mut windows = 0;
     let mut processed = None;

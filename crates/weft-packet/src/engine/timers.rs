@@ -18,14 +18,14 @@ pub struct Timer {
 }
 
 /// Windows in the circle.
-const SLOTS: u64 = 64;
+const WHEEL_SLOTS: u64 = 64;
 
 /// The timers of one partition. Windows only move forward.
 pub struct Timers {
     /// Length of a window in picoseconds.
     window: u64,
-    /// `near[w % SLOTS]`: those of window `w`.
-    near: Vec<Vec<Timer>>,
+    /// `wheel[w % WHEEL_SLOTS]`: those of window `w`.
+    wheel: Vec<Vec<Timer>>,
     /// Bit `slot`: is there any?
     occupied: u64,
     /// The first window of the circle.
@@ -38,7 +38,7 @@ impl Timers {
     pub fn new(window: u64) -> Self {
         Self {
             window,
-            near: vec![Vec::new(); SLOTS as usize],
+            wheel: vec![Vec::new(); WHEEL_SLOTS as usize],
             occupied: 0,
             first: 0,
             beyond: BinaryHeap::new(),
@@ -48,17 +48,17 @@ impl Timers {
     /// Sets a timer. One of the past is due at once.
     pub fn push(&mut self, timer: Timer) {
         let window = (timer.time / self.window).max(self.first);
-        if window - self.first < SLOTS {
-            self.file(window, timer);
+        if window - self.first < WHEEL_SLOTS {
+            self.insert(window, timer);
         } else {
             self.beyond.push(Reverse(timer));
         }
     }
 
-    fn file(&mut self, window: u64, timer: Timer) {
-        let slot = window % SLOTS;
+    fn insert(&mut self, window: u64, timer: Timer) {
+        let slot = window % WHEEL_SLOTS;
         self.occupied |= 1 << slot;
-        self.near[slot as usize].push(timer);
+        self.wheel[slot as usize].push(timer);
     }
 
     /// The first window with a timer.
@@ -68,7 +68,7 @@ impl Timers {
         }
         let ahead = self
             .occupied
-            .rotate_right((self.first % SLOTS) as u32)
+            .rotate_right((self.first % WHEEL_SLOTS) as u32)
             .trailing_zeros();
         Some(self.first + u64::from(ahead))
     }
@@ -78,25 +78,25 @@ impl Timers {
     pub fn take(&mut self, window: u64, end: u64, due: &mut Vec<Timer>) {
         self.first = window;
         while let Some(&Reverse(timer)) = self.beyond.peek() {
-            let its = timer.time / self.window;
-            if its - window >= SLOTS {
+            let its_window = timer.time / self.window;
+            if its_window - window >= WHEEL_SLOTS {
                 break;
             }
             self.beyond.pop();
-            self.file(its, timer);
+            self.insert(its_window, timer);
         }
-        let slot = window % SLOTS;
+        let slot = window % WHEEL_SLOTS;
         if self.occupied & 1 << slot == 0 {
             return;
         }
-        let near = &mut self.near[slot as usize];
-        let kept = due.len() + near.len();
-        due.extend(near.iter().filter(|timer| timer.time < end));
+        let wheel = &mut self.wheel[slot as usize];
+        let kept = due.len() + wheel.len();
+        due.extend(wheel.iter().filter(|timer| timer.time < end));
         if due.len() == kept {
-            near.clear();
+            wheel.clear();
             self.occupied &= !(1 << slot);
         } else {
-            near.retain(|timer| timer.time >= end);
+            wheel.retain(|timer| timer.time >= end);
         }
     }
 }

@@ -8,9 +8,9 @@ use weft_fabric::{Fabric, Link, NodeId};
 
 use super::calendar::Calendar;
 use super::hash::link_hash;
-use super::network::Network;
+use super::network::PartitionNetwork;
 use super::partition::{INDEX_BITS, QueueProbe, SAMPLE};
-use super::port::{Port, Rules};
+use super::port::{Admission, Port};
 use super::ring::Ring;
 use super::route::HopBits;
 use super::timers::{Timer, Timers};
@@ -20,7 +20,7 @@ use super::{EngineConfig, LinkChange};
 pub const MAX_ARRIVALS: u64 = 1 << INDEX_BITS;
 
 /// Where everything of a fabric goes. Ports are numbered as links are, by sending node; rings by receiving node.
-pub struct Layout<'a> {
+pub struct PartitionMap<'a> {
     fabric: &'a Fabric,
     /// Partition `p` has the nodes `bounds[p]..bounds[p + 1]`.
     bounds: Vec<NodeId>,
@@ -33,7 +33,7 @@ pub struct Layout<'a> {
     window: u64,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> PartitionMap<'a> {
     /// Lays `fabric` out for at most `plan.threads` partitions.
     pub fn new(fabric: &'a Fabric, config: &EngineConfig) -> Self {
         let mut link_of: Vec<u32> = (0..fabric.links.len() as u32).collect();
@@ -46,19 +46,19 @@ impl<'a> Layout<'a> {
         for (host, &node) in (0..).zip(&fabric.hosts) {
             host_at[node as usize] = host;
         }
-        let ahead = |l: &Link| {
+        let lookahead_of = |l: &Link| {
             let port = Port::new(
                 l.rate,
                 l.delay,
-                &Rules::new(l.queue, config.max_packet, false),
+                &Admission::new(l.queue, config.max_packet, false),
                 0,
                 0,
             );
             port.delay() + port.serialisation(config.min_packet)
         };
-        let links = fastest(fabric, config);
-        let lookahead = links.iter().map(ahead).min().unwrap_or(1).max(1);
-        let window = lookahead.min(longest_window(&links, fabric.nodes.len(), config));
+        let links = best_case_links(fabric, config);
+        let lookahead = links.iter().map(lookahead_of).min().unwrap_or(1).max(1);
+        let window = lookahead.min(max_window(&links, fabric.nodes.len(), config));
         Self {
             fabric,
             bounds: bounds(fabric, config.threads),
@@ -111,19 +111,19 @@ impl<'a> Layout<'a> {
     }
 
     /// Of each link: (partition, port) of its sender, (partition, ring) at its receiver.
-    pub fn places_of_links(&self) -> Vec<[(u32, u32); 2]> {
+    pub fn link_ends(&self) -> Vec<[(u32, u32); 2]> {
         let first = |p: u32| self.bounds[p as usize]..self.bounds[p as usize + 1];
         let starts: Vec<(usize, usize)> = (0..self.bounds.len() as u32 - 1)
             .map(|p| (self.links_from(&first(p)).start, self.rings_to(&first(p)).start))
             .collect();
-        let place = |(l, link): (usize, &weft_fabric::Link)| {
+        let ends = |(l, link): (usize, &weft_fabric::Link)| {
             let (from, to) = (self.partition_of(link.from), self.partition_of(link.to));
             [
                 (from, (l - starts[from as usize].0) as u32),
                 (to, self.ring_of[l] - starts[to as usize].1 as u32),
             ]
         };
-        self.fabric.links.iter().enumerate().map(place).collect()
+        self.fabric.links.iter().enumerate().map(ends).collect()
     }
 
     /// The queues sampled in a partition, and their first timers.
@@ -134,18 +134,18 @@ impl<'a> Layout<'a> {
     ) -> (Vec<QueueProbe>, Vec<Timer>) {
         let links = self.links_from(nodes);
         let (mut probes, mut timers) = (Vec::new(), Vec::new());
-        for (probe, &(l, every)) in (0..).zip(&config.samples) {
+        for (probe, &(l, interval)) in (0..).zip(&config.samples) {
             if links.contains(&(l as usize)) {
                 let key = SAMPLE | probes.len() as u64;
                 timers.push(Timer {
-                    time: every,
+                    time: interval,
                     node: self.fabric.links[l as usize].from,
                     key,
                 });
                 probes.push(QueueProbe {
                     port: l - links.start as u32,
                     probe,
-                    every,
+                    interval,
                 });
             }
         }
@@ -153,11 +153,16 @@ impl<'a> Layout<'a> {
     }
 
     /// The ports, rings and timers of a partition.
-    pub fn network(&self, nodes: &Range<NodeId>, config: &EngineConfig, first: Vec<Timer>) -> Network {
-        let (mut ports, mut rules) = (Vec::new(), Vec::new());
+    pub fn network(
+        &self,
+        nodes: &Range<NodeId>,
+        config: &EngineConfig,
+        first: Vec<Timer>,
+    ) -> PartitionNetwork {
+        let (mut ports, mut admissions) = (Vec::new(), Vec::new());
         for l in self.links_from(nodes) {
             let link = &self.fabric.links[l];
-            let rule = Rules::new(
+            let admission = Admission::new(
                 link.queue,
                 config.max_packet,
                 config.distributions.contains(&(l as u32)),
@@ -165,20 +170,20 @@ impl<'a> Layout<'a> {
             ports.push(Port::new(
                 link.rate,
                 link.delay,
-                &rule,
+                &admission,
                 self.ring_of[l],
                 self.partition_of(link.to),
             ));
-            rules.push(rule);
+            admissions.push(admission);
         }
         let rings = self.rings_to(nodes);
         let mut timers = Timers::new(self.window);
         for timer in first {
             timers.push(timer);
         }
-        Network {
+        PartitionNetwork {
             ports,
-            rules,
+            admissions,
             rings: rings.clone().map(|_| Ring::new()).collect(),
             first_ring: rings.start as u32,
             calendar: Calendar::new(rings.len()),
@@ -197,7 +202,7 @@ impl<'a> Layout<'a> {
 
 /// The longest window, in picoseconds, in which no node gets more than `plan.arrivals` packets, were all of them the smallest
 /// and all links into it busy.
-fn longest_window(links: &[Link], nodes: usize, config: &EngineConfig) -> u64 {
+fn max_window(links: &[Link], nodes: usize, config: &EngineConfig) -> u64 {
     // Of each node: links into it, and packets that they bring in a picosecond.
     let mut load = vec![(0_u64, 0.0); nodes];
     for link in links {
@@ -213,7 +218,7 @@ fn longest_window(links: &[Link], nodes: usize, config: &EngineConfig) -> u64 {
 }
 
 /// The links with the highest rate and the shortest delay that each ever has.
-fn fastest<'a>(fabric: &'a Fabric, config: &EngineConfig) -> Cow<'a, [Link]> {
+fn best_case_links<'a>(fabric: &'a Fabric, config: &EngineConfig) -> Cow<'a, [Link]> {
     let mut links = Cow::Borrowed(fabric.links.as_slice());
     for &(link, change) in &config.changes {
         match change {
