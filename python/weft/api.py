@@ -304,8 +304,8 @@ class Result:
 def registry() -> dict[str, list[dict[str, Any]]]:
     """Algorithms, path policies, schedulers, profiles, topologies, traffic, probes, levels: `{"name", "about"}` each.
 
-    Levels also have `exact` (a spec and a seed always give the same tables) and `exclusive` (a run needs the machine
-    to itself).
+    Levels also have `deterministic` (a spec and a seed always give the same tables) and `exclusive` (a run needs
+    the machine to itself).
     """
     listings: dict[str, list[dict[str, Any]]] = json.loads(_weft.registry())
     return listings

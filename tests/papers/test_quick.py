@@ -17,8 +17,8 @@ from weft.exit_codes import MISSING
 from weft.papers import FIGURES
 from weft.papers.figure import EQUATIONS
 
-EXACT = {level["name"] for level in registry()["levels"] if level["exact"]} | {EQUATIONS}
-MEASURED = {figure.name for figure in FIGURES if figure.level not in EXACT}
+DETERMINISTIC = {level["name"] for level in registry()["levels"] if level["deterministic"]} | {EQUATIONS}
+MEASURED = {figure.name for figure in FIGURES if figure.level not in DETERMINISTIC}
 """By a kernel: no two runs are the same, so there is no snapshot."""
 CALCULATED = {figure.name for figure in FIGURES if figure.level == EQUATIONS}
 GALLERY = Path(__file__).parent.parent.parent / "target" / "gallery"

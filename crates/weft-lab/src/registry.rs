@@ -26,7 +26,7 @@ pub struct Level {
     /// One line about it.
     pub about: &'static str,
     /// Do a spec and a seed always give the same tables?
-    pub exact: bool,
+    pub deterministic: bool,
     /// Must a run have the machine to itself?
     pub exclusive: bool,
 }
@@ -96,7 +96,7 @@ pub fn registry() -> Registry {
             .map(|backend| Level {
                 name: backend.name(),
                 about: backend.about(),
-                exact: backend.deterministic(),
+                deterministic: backend.deterministic(),
                 exclusive: backend.exclusive(),
             })
             .collect(),

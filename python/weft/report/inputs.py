@@ -184,11 +184,11 @@ def _flat(part: Any, at: str = "") -> dict[str, str | int | float]:  # noqa: ANN
 
 def _check_distinct(runs: Sequence[Run]) -> None:
     """A run that counted twice would make intervals narrower than they are."""
-    exact = {level["name"] for level in api.registry()["levels"] if level["exact"]}
+    deterministic = {level["name"] for level in api.registry()["levels"] if level["deterministic"]}
     seen: dict[str, Run] = {}
     for run in runs:
         key = str(run.folder.resolve())
-        if run.manifest["level"] in exact:
+        if run.manifest["level"] in deterministic:
             key = json.dumps([run.manifest[name] for name in ("spec", "seed", "version", "end_s")], sort_keys=True)
         if key in seen:
             raise UsageError(f"{run.folder}: is the same run as {seen[key].folder}; allowed: each run once")
