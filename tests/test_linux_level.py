@@ -66,7 +66,7 @@ def test_the_switch_marks_and_keeps_the_queue_short(result: api.Result) -> None:
     queue = result.queues.row(0, named=True)
     assert queue["marks"] > 0
     assert queue["mean_packets"] < 50
-    assert sum(queue["time_at_s"]) == pytest.approx(2, rel=0.05)
+    assert sum(queue["time_at_length_s"]) == pytest.approx(2, rel=0.05)
 
 
 def test_a_connection_over_two_bottlenecks_has_a_subflow_over_each_the_first_over_the_upper() -> None:
@@ -244,7 +244,7 @@ def test_a_part_of_a_run_is_measured() -> None:
     result = run(measure={"from": "500ms", "to": "1500ms"})
     assert result.manifest["measured_s"] == [0.5, 1.5]
     queue, flows = result.queues.row(0, named=True), result.flows
-    assert sum(queue["time_at_s"]) == pytest.approx(1, rel=0.02)
+    assert sum(queue["time_at_length_s"]) == pytest.approx(1, rel=0.02)
     assert queue["mean_packets"] < 50
     bottleneck = result.links.filter(pl.col("from") == "s0", pl.col("to") == "r0").row(0, named=True)
     # A second's worth of packets of 1514 bytes; what was delivered before and after counts no more.

@@ -15,7 +15,7 @@ from weft.reordering import Within, arrivals, density, summary
 
 def table(numbers: list[int], **columns: Any) -> pl.DataFrame:
     """Data that arrives in that order, of one subflow."""
-    about = {"kind": "data", "link": 0, "flow": 0, "subflow": 0, "again": False} | columns
+    about = {"kind": "data", "link": 0, "flow": 0, "subflow": 0, "retransmission": False} | columns
     return pl.DataFrame({"seq": numbers, "chunk": numbers, **about}, schema_overrides={"seq": pl.UInt32})
 
 
@@ -63,7 +63,7 @@ def test_sequence_numbers_go_round() -> None:
 
 @pytest.mark.parametrize(("within", "reordered"), [("subflow", 0), ("connection", 1)])
 def test_retransmissions_count_for_the_connection_alone(within: Within, reordered: int) -> None:
-    packets = pl.concat([table([1, 3, 4]), table([2, 3], again=True)])
+    packets = pl.concat([table([1, 3, 4]), table([2, 3], retransmission=True)])
     assert summary(arrivals(packets, within))["reordered"].item() == reordered
 
 

@@ -170,7 +170,8 @@ def test_cdf_by_group() -> None:
 
 
 def test_queue_lengths_are_weighted_by_time() -> None:
-    queues = pl.DataFrame({"link": [7, 8], "layer": ["tor-host"] * 2, "time_at_s": [[3.0, 1.0], [0.0, 0.0, 4.0]]})
+    seconds = [[3.0, 1.0], [0.0, 0.0, 4.0]]
+    queues = pl.DataFrame({"link": [7, 8], "layer": ["tor-host"] * 2, "time_at_length_s": seconds})
     assert stats.queue_lengths(queues, by="link").rows() == [
         (7, 0, 3.0),
         (7, 1, 1.0),

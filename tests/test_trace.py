@@ -106,7 +106,7 @@ def test_a_host_sees_one_connection_of_four_subflows(four: Path, profile: str, s
     # finds losses by time, so that one duplicate can be enough (RFC 8985, section 6.2, step 5).
     again = [it["time"] for it in packets if it["again"] or it["message"] == OUT_OF_ORDER]
     delay_ns = 5_000
-    sent_again = result.packets.filter("again")["time_s"] * 1e9 - delay_ns
+    sent_again = result.packets.filter("retransmission")["time_s"] * 1e9 - delay_ns
     assert again == [f"0.{time:09}" for time in sorted(sent_again.round().cast(pl.Int64))]
     assert len(again) == flow["retransmitted"]
     assert {it["connection"] for it in packets if it["connection"]} == {"0"}
@@ -162,7 +162,7 @@ def _link(result: weft.Result, start: str, end: str) -> int:
 def test_packets_are_those_that_links_count(four: Path) -> None:
     probes = 'probes=[{ kind = "packets", at = ["h0", "s0->r0", "r0"] }]'
     result = weft.run(weft.load(four, [probes]), trace_hash=True)
-    links = dict(result.links.select("link", "delivered").iter_rows())
+    links = dict(result.links.select("link", "delivered_packets").iter_rows())
     counts = dict(result.packets.group_by("link").len().iter_rows())
     assert len(counts) == 4
     assert counts == {link: links[link] for link in counts}

@@ -6,7 +6,8 @@ at, such as those to the receivers. A run without that probe pays nothing.
 >>> import polars as pl
 >>> from weft import reordering
 >>> numbers = [1, 6, 7, 2, 3, 4, 5, 8]
->>> packets = pl.DataFrame({"kind": "data", "link": 0, "flow": 0, "subflow": 0, "seq": numbers, "again": False})
+>>> constant = {"kind": "data", "link": 0, "flow": 0, "subflow": 0, "retransmission": False}
+>>> packets = pl.DataFrame({"seq": numbers} | constant)
 >>> arrived = reordering.arrivals(packets)
 >>> arrived["displacement"].to_list()
 [0, -4, -4, 2, 2, 2, 2, 0]
@@ -59,7 +60,7 @@ def arrivals(packets: pl.DataFrame, within: Within = "subflow") -> pl.DataFrame:
         # Sequence numbers are modulo 2^32; from one arrival to the next they move by less than half of that.
         seq = pl.col("seq").cast(pl.Int64)
         step = (seq.diff().fill_null(0) + 2**31) % 2**32 - 2**31
-        data = data.with_columns(number=(seq.first() + step.cum_sum()).over(groups)).filter(~pl.col("again"))
+        data = data.with_columns(number=(seq.first() + step.cum_sum()).over(groups)).filter(~pl.col("retransmission"))
     data = data.unique([*groups, "number"], keep="first", maintain_order=True)
     # Groups follow each other in both orders, so that places may be those in the whole table.
     data = data.with_row_index("i").with_columns(pl.col("i").cast(pl.Int64))

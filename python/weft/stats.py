@@ -142,8 +142,8 @@ def queue_lengths(queues: pl.DataFrame, *, by: str | Iterable[str] = ("link", "f
         by: Columns of it.
     """
     names = _names(by)
-    lengths = pl.int_ranges(pl.col("time_at_s").list.len()).cast(pl.List(pl.UInt32))
-    rows = queues.select(*names, packets=lengths, seconds="time_at_s").explode("packets", "seconds")
+    lengths = pl.int_ranges(pl.col("time_at_length_s").list.len()).cast(pl.List(pl.UInt32))
+    rows = queues.select(*names, packets=lengths, seconds="time_at_length_s").explode("packets", "seconds")
     return rows.group_by(*names, "packets").agg(pl.col("seconds").sum()).sort(*names, "packets", nulls_last=True)
 
 

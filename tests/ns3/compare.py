@@ -223,7 +223,7 @@ def in_weft(scene: Scene, seed: int) -> dict[str, float | None]:
     flows = result.flows
     return measures(
         scene,
-        time_at_s=queue["time_at_s"],
+        seconds=queue["time_at_length_s"],
         marked=queue["marks"] / queue["packets"],
         octets=int(flows["delivered_bytes"].sum()),
         fct_s=flows["fct_s"].to_list(),
@@ -254,7 +254,7 @@ def in_ns3(driver: Path, scene: Scene, seed: int) -> dict[str, float | None]:
     flows = found["flows"]
     return measures(
         scene,
-        time_at_s=found["time_at_s"],
+        seconds=found["time_at_length_s"],
         marked=found["marks"] / found["packets"],
         octets=sum(flow["bytes"] for flow in flows),
         fct_s=[flow["fct_s"] for flow in flows],
@@ -266,7 +266,7 @@ def in_ns3(driver: Path, scene: Scene, seed: int) -> dict[str, float | None]:
 def measures(
     scene: Scene,
     *,
-    time_at_s: list[float],
+    seconds: list[float],
     marked: float,
     octets: int,
     fct_s: list[float | None],
@@ -277,8 +277,8 @@ def measures(
     ended = [1e3 * fct for fct in fct_s if fct is not None]
     return {
         "goodput": 8e-6 * octets / scene.duration_s,
-        "mean queue": sum(n * time for n, time in enumerate(time_at_s)) / sum(time_at_s),
-        **{f"{name} queue": quantile(time_at_s, q) for name, q in (("10 %", 0.1), ("median", 0.5), ("90 %", 0.9))},
+        "mean queue": sum(n * time for n, time in enumerate(seconds)) / sum(seconds),
+        **{f"{name} queue": quantile(seconds, q) for name, q in (("10 %", 0.1), ("median", 0.5), ("90 %", 0.9))},
         "marked": marked,
         "mean FCT": fmean(ended) if len(ended) == len(fct_s) else None,
         "median FCT": median(ended) if len(ended) == len(fct_s) else None,
@@ -286,14 +286,14 @@ def measures(
     }
 
 
-def quantile(time_at_s: list[float], q: float) -> float:
+def quantile(seconds: list[float], q: float) -> float:
     """The length not exceeded for the share `q` of the time, as if each length were spread over a packet."""
-    left = q * sum(time_at_s)
-    for length, time in enumerate(time_at_s):
+    left = q * sum(seconds)
+    for length, time in enumerate(seconds):
         if time >= left:
             return length + (left / time if time else 0.0)
         left -= time
-    return len(time_at_s)
+    return len(seconds)
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ Print(const QueueDisc::Stats& stats)
     CountTime();
     std::ostringstream out;
     out << "{\"drops\": " << stats.nTotalDroppedPackets << ", \"marks\": " << stats.nTotalMarkedPackets
-        << ", \"packets\": " << stats.nTotalSentPackets << ", \"time_at_s\": [";
+        << ", \"packets\": " << stats.nTotalSentPackets << ", \"time_at_length_s\": [";
     for (size_t n = 0; n < timeAt.size(); n++)
     {
         out << (n ? ", " : "") << timeAt[n];

@@ -106,7 +106,7 @@ def run(
 
 def _measured(result: weft.Result, bdp: float, from_s: float) -> Measured:
     queue = result.queues.row(0, named=True)
-    seconds = np.array(queue["time_at_s"])
+    seconds = np.array(queue["time_at_length_s"])
     share = np.cumsum(seconds) / seconds.sum()
     low, high = (float(np.searchsorted(share, part)) for part in (0.01, 0.99))
     window = pl.when("active").then("cwnd_packets").otherwise(0.0)

@@ -79,7 +79,10 @@ impl Backend for FlowBackend {
                     "counters",
                     &["packet_hops", "timers", "windows", "drops", "marks", "timeouts"],
                 ),
-                ("links", &["packets", "delivered", "in_flight", "drops", "marks"]),
+                (
+                    "links",
+                    &["packets", "delivered_packets", "in_flight", "drops", "marks"],
+                ),
             ],
         }
     }

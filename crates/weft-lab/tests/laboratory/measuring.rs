@@ -48,7 +48,7 @@ fn by_flow(run: &RunResult, column: &str) -> HashMap<u32, u64> {
 
 /// Seconds at each length, by queue.
 fn lengths(run: &RunResult) -> Vec<Vec<f64>> {
-    let lists = table(run, "queues").column_by_name("time_at_s").unwrap();
+    let lists = table(run, "queues").column_by_name("time_at_length_s").unwrap();
     let lists = lists.as_list::<i32>();
     let values = |list: std::sync::Arc<dyn Array>| list.as_primitive::<Float64Type>().values().to_vec();
     lists.iter().flatten().map(values).collect()
@@ -58,7 +58,7 @@ fn lengths(run: &RunResult) -> Vec<Vec<f64>> {
 fn a_part_is_what_the_runs_up_to_its_two_ends_differ_by() {
     let [before, after] = [FROM, TO].map(|end| run(&[format!("duration={end}")], 1));
     let measured = run(&part(), 1);
-    for column in ["packets", "bytes", "delivered", "drops", "marks"] {
+    for column in ["packets", "bytes", "delivered_packets", "drops", "marks"] {
         let [from, to, within] =
             [&before, &after, &measured].map(|run| counts(table(run, "links"), column).to_vec());
         let differences: Vec<u64> = from.iter().zip(&to).map(|(from, to)| to - from).collect();

@@ -127,7 +127,7 @@ fn subflows_links_and_counters_agree() {
         assert_eq!(whole, parts, "{column}");
     }
     assert_eq!(links.num_rows(), 22);
-    let hops: u64 = counts(links, "delivered").iter().sum();
+    let hops: u64 = counts(links, "delivered_packets").iter().sum();
     let counters = &run.manifest["counters"];
     assert_eq!(counters["packet_hops"], hops);
     assert_eq!(counters["drops"], counts(links, "drops").iter().sum::<u64>());
@@ -160,7 +160,10 @@ fn probed_queues_have_a_distribution_of_all_the_time() {
         .iter()
         .position(|from| from == "s0")
         .unwrap();
-    let times = queues.column_by_name("time_at_s").unwrap().as_list::<i32>();
+    let times = queues
+        .column_by_name("time_at_length_s")
+        .unwrap()
+        .as_list::<i32>();
     for row in 0..queues.num_rows() {
         let total: f64 = times
             .value(row)

@@ -22,7 +22,7 @@ pub(super) fn links(context: &TableContext, outcome: &Outcome) -> Result<RecordB
         .number("delay_s", links.iter().map(|link| link.delay.seconds()))
         .count("packets", records.iter().map(|record| record.packets))
         .count("bytes", records.iter().map(|record| record.bytes))
-        .count("delivered", records.iter().map(|record| record.delivered))
+        .count("delivered_packets", records.iter().map(|record| record.delivered))
         .count("in_flight", records.iter().map(|record| record.in_flight))
         .count("drops", records.iter().map(|record| record.drops))
         .count("marks", records.iter().map(|record| record.marks))
@@ -62,7 +62,7 @@ pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<Record
         .number_or_null("mean_packets", queues.iter().map(mean))
         .index("max_packets", queues.iter().map(|queue| longest(queue) as u32))
         .numbers(
-            "time_at_s",
+            "time_at_length_s",
             queues
                 .iter()
                 .map(|queue| queue.time_at_length.iter().map(|time| time.seconds()).collect()),

@@ -24,6 +24,6 @@ pub(super) fn packets(context: &TableContext, outcome: &Outcome) -> Result<Recor
         .flag("ce", flag(|row| row.ce))
         .flag("ece", flag(|row| row.ece))
         .flag("cwr", flag(|row| row.cwr))
-        .flag("again", flag(|row| row.retransmission))
+        .flag("retransmission", flag(|row| row.retransmission))
         .finish()
 }
