@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use weft_linux::programs::{Error, Name, Options, Programs};
+use weft_linux::programs::{Error, KernelAlgorithm, Options, Programs};
 
 fn main() -> Result<(), Error> {
     let seconds = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(10);
-    let programs = Programs::load(Name::ALL, &Options::default())?;
+    let programs = Programs::load(KernelAlgorithm::ALL, &Options::default())?;
     let events = programs.events()?;
     for _ in 0..seconds {
         for event in events.wait(Duration::from_secs(1))? {

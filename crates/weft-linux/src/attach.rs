@@ -15,7 +15,7 @@ use crate::daemon::settings::Settings;
 use crate::daemon::{Lock, folder, settings_file};
 use crate::path_manager::Namespace;
 use crate::programs::scope::{self, Scope};
-use crate::programs::{Error, HANDOVER, Name, Options, Programs};
+use crate::programs::{Error, HANDOVER, KernelAlgorithm, Options, Programs};
 
 /// Where the BPF file system is.
 pub const BPF_FS: &str = "/sys/fs/bpf";
@@ -49,10 +49,10 @@ pub fn load(config: &Config) -> Result<Programs, Failure> {
         ..options(config)
     };
     if let Some(folder) = &options.pin
-        && !Programs::can_take_over(folder, config.congestion.room)
+        && !Programs::can_take_over(folder, config.congestion.max_connections)
     {
         warn!("the maps of the last weftd have another size; its connections cannot be found again");
-        Programs::forget_maps(folder);
+        Programs::unpin_maps(folder);
     }
     Programs::load(&names(config), &options).map_err(failure)
 }
@@ -89,17 +89,17 @@ fn need_capabilities() -> Result<(), Failure> {
     )))
 }
 
-fn names(config: &Config) -> Vec<Name> {
-    let names = config.congestion.load.iter();
-    names.filter_map(|name| Name::parse(name)).collect()
+fn names(config: &Config) -> Vec<KernelAlgorithm> {
+    let names = config.congestion.algorithms.iter();
+    names.filter_map(|name| KernelAlgorithm::parse(name)).collect()
 }
 
 fn options(config: &Config) -> Options {
     Options {
         parameters: config.parameters(),
-        bulk: config.subflows.after.0,
-        rest: Duration::from_nanos(config.hysteresis().cycle),
-        room: Some(config.congestion.room),
+        join_after: config.subflows.join_after.0,
+        min_inactive: Duration::from_nanos(config.hysteresis().min_cycle),
+        max_connections: Some(config.congestion.max_connections),
         restricted: !config.congestion.unprivileged,
         pin: None,
     }
@@ -127,7 +127,7 @@ pub fn hand_over(programs: &mut Programs, scope: Option<&mut Scope>) {
 
 /// Keeps what was handed over also while another process has taken it over, so that it survives that one's crash.
 pub fn keep_pins() {
-    for (name, pin) in pins_of(HANDOVER) {
+    for (name, pin) in pins_for(HANDOVER) {
         let kept = pin.with_file_name(format!("{KEPT}{name}"));
         let _ = fs::remove_file(&kept);
         if let Err(error) = fs::hard_link(&pin, kept) {
@@ -137,8 +137,8 @@ pub fn keep_pins() {
 }
 
 /// What was kept is handed over to the next process once more.
-pub fn take_back_pins() {
-    for (name, kept) in pins_of(KEPT) {
+pub fn restore_pins() {
+    for (name, kept) in pins_for(KEPT) {
         let renamed = fs::rename(&kept, kept.with_file_name(format!("{HANDOVER}{name}")));
         if let Err(error) = renamed {
             warn!(%error, name, "it is not registered for a moment");
@@ -147,14 +147,14 @@ pub fn take_back_pins() {
 }
 
 /// Nothing is kept any more.
-pub fn drop_kept_pins() {
-    for (_, kept) in pins_of(KEPT) {
+pub fn remove_old_pins() {
+    for (_, kept) in pins_for(KEPT) {
         let _ = fs::remove_file(kept);
     }
 }
 
 /// The pins whose names begin so, with the rest of their names.
-fn pins_of(prefix: &str) -> Vec<(String, PathBuf)> {
+fn pins_for(prefix: &str) -> Vec<(String, PathBuf)> {
     if !is_ours(Path::new(PINS)) {
         return Vec::new();
     }
@@ -179,7 +179,7 @@ pub fn attach(config: &Config, namespace: &Namespace) -> Result<(), Failure> {
         pins().ok_or_else(|| Failure::Missing(format!("no BPF file system: mount -t bpf bpf {BPF_FS}")))?;
     let mut programs = load(config)?;
     programs
-        .keep(|name| pin.join(format!("{LINK}{}", name.kernel())))
+        .pin_links(|name| pin.join(format!("{LINK}{}", name.kernel())))
         .map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(name) = &config.congestion.default {
         let set = Settings::open(&settings_file(&folder))
@@ -189,7 +189,7 @@ pub fn attach(config: &Config, namespace: &Namespace) -> Result<(), Failure> {
             return Err(Failure::Failed(error.to_string()));
         }
     }
-    info!(algorithms = config.congestion.load.join(" "), "attached");
+    info!(algorithms = config.congestion.algorithms.join(" "), "attached");
     Ok(())
 }
 
@@ -201,7 +201,7 @@ pub fn detach() -> Result<(), Failure> {
     let folder = folder();
     let _lock = Lock::take(&folder)?;
     let mut wrong = match Settings::open(&settings_file(&folder)) {
-        Ok(mut settings) => settings.put_back(),
+        Ok(mut settings) => settings.restore(),
         Err(error) => vec![format!("{}: {error}", settings_file(&folder).display())],
     };
     wrong.extend(unpin());
@@ -213,7 +213,7 @@ pub fn detach() -> Result<(), Failure> {
 
 /// Algorithms that `weftd attach` has registered.
 pub fn attached() -> Vec<String> {
-    let mut names: Vec<String> = pins_of(LINK).into_iter().map(|(name, _)| name).collect();
+    let mut names: Vec<String> = pins_for(LINK).into_iter().map(|(name, _)| name).collect();
     names.sort();
     names
 }
@@ -227,7 +227,7 @@ pub fn has_bpf_fs() -> bool {
 pub fn unpin() -> Option<String> {
     if is_ours(Path::new(PINS)) {
         for entry in fs::read_dir(PINS).into_iter().flatten().flatten() {
-            Programs::take_back(&entry.path());
+            Programs::unregister_pinned(&entry.path());
         }
     }
     let removed = match fs::remove_dir_all(PINS) {

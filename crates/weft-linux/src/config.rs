@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time, from_table, read_table};
 
 use crate::Failure;
-use crate::path_manager::{Hysteresis, Joins, Namespace, Spread};
-use crate::programs::Name;
+use crate::path_manager::{Hysteresis, JoinConfig, JoinPolicy, Namespace};
+use crate::programs::KernelAlgorithm;
 use crate::programs::scope::{self, RULES};
 
+mod renamed;
 mod rules;
 
 pub use rules::Rule;
@@ -42,6 +43,10 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// Network namespaces to serve, by name or path, as they come and go; none: the daemon's own; `"*"`: all that have a name.
     pub namespaces: Vec<String>,
+    /// One line for each name of an earlier version that the file uses.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub warnings: Vec<String>,
 }
 
 /// Congestion control.
@@ -49,7 +54,7 @@ pub struct Config {
 #[serde(deny_unknown_fields, default)]
 pub struct Congestion {
     /// Algorithms to register with the kernel, such as `["weft_amp", "weft_dctcp"]`.
-    pub load: Vec<String>,
+    pub algorithms: Vec<String>,
     /// Parameters of algorithms that differ from their defaults, such as `weft_amp = { tau = 8 }`. `dctcp_cut` of `weft_amp` is
     /// 1 unless it stands here.
     pub parameters: BTreeMap<String, BTreeMap<String, f64>>,
@@ -60,17 +65,20 @@ pub struct Congestion {
     pub unprivileged: bool,
     /// Connections there is room for, TCP's that use one of the algorithms included: 16 to 1,048,576. Further ones are Reno and
     /// stay single-path.
-    pub room: u32,
+    pub max_connections: u32,
 }
 
 impl Default for Congestion {
     fn default() -> Self {
         Self {
-            load: Name::ALL.iter().map(|name| name.kernel().to_owned()).collect(),
+            algorithms: KernelAlgorithm::ALL
+                .iter()
+                .map(|name| name.kernel().to_owned())
+                .collect(),
             parameters: BTreeMap::new(),
             default: None,
             unprivileged: true,
-            room: 1 << 16,
+            max_connections: 1 << 16,
         }
     }
 }
@@ -82,10 +90,10 @@ pub struct Subflows {
     /// Subflows of a connection, the first one included: 1 to 8.
     pub count: u8,
     /// Further subflows are opened once so much has been acknowledged or received; `"0B"`: at once.
-    pub after: Size,
-    /// Between which addresses: `"same-pair"` or `"addresses"`.
-    pub spread: SpreadName,
-    /// This host's addresses for `spread = "addresses"`, of which each namespace uses those that it has: clients join from them,
+    pub join_after: Size,
+    /// Between which addresses: `"ndiffports"` or `"fullmesh"`.
+    pub policy: JoinPolicyName,
+    /// This host's addresses for `policy = "fullmesh"`, of which each namespace uses those that it has: clients join from them,
     /// servers announce them. None: the namespace's `ip mptcp endpoint`s, or if there are none all its addresses.
     pub addresses: Vec<IpAddr>,
 }
@@ -93,19 +101,19 @@ pub struct Subflows {
 /// Between which addresses subflows are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum SpreadName {
+pub enum JoinPolicyName {
     /// All between the first subflow's addresses, with different ports.
-    SamePair,
+    Ndiffports,
     /// Each between another pair of addresses.
-    Addresses,
+    Fullmesh,
 }
 
 impl Default for Subflows {
     fn default() -> Self {
         Self {
             count: 4,
-            after: Size(256_000),
-            spread: SpreadName::SamePair,
+            join_after: Size(256_000),
+            policy: JoinPolicyName::Ndiffports,
             addresses: Vec::new(),
         }
     }
@@ -119,14 +127,14 @@ pub struct Suppression {
     pub release_after: Time,
     /// A suppression lasts so long at least; twice as long as the one before, up to eight times, if it follows within this
     /// time of that one's end.
-    pub cycle: Time,
+    pub min_cycle: Time,
 }
 
 impl Default for Suppression {
     fn default() -> Self {
         Self {
             release_after: Time::from_ms(100),
-            cycle: Time::from_ms(500),
+            min_cycle: Time::from_ms(500),
         }
     }
 }
@@ -237,24 +245,27 @@ impl Config {
     /// # Errors
     /// In one line where, what was given, and what is allowed.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let config: Self = from_table(&read_table(text)?)?;
+        let mut table = read_table(text)?;
+        let warnings = renamed::rename(&mut table)?;
+        let mut config: Self = from_table(&table)?;
+        config.warnings = warnings;
         let given = |path: &str, given: String, allowed: &str| Err(SpecError::new(path, given, allowed));
         let congestion = &config.congestion;
-        for name in &congestion.load {
-            check_name(name).map_err(|error| error.within("congestion.load"))?;
+        for name in &congestion.algorithms {
+            check_name(name).map_err(|error| error.within("congestion.algorithms"))?;
         }
-        let mut sorted = congestion.load.clone();
+        let mut sorted = congestion.algorithms.clone();
         sorted.sort();
         let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
         if let Some((twice, _)) = pairs.find(|(one, next)| one == next) {
             return given(
-                "congestion.load",
+                "congestion.algorithms",
                 format!("{twice:?} twice"),
                 "each algorithm once",
             );
         }
-        if congestion.load.is_empty() {
-            return given("congestion.load", "[]".to_owned(), "at least one algorithm");
+        if congestion.algorithms.is_empty() {
+            return given("congestion.algorithms", "[]".to_owned(), "at least one algorithm");
         }
         for (name, parameters) in &congestion.parameters {
             let path = format!("congestion.parameters.{name}");
@@ -268,7 +279,7 @@ impl Config {
                 );
             }
             let beta = parameters.iter().find(|(parameter, _)| parameter == "beta");
-            if let (Name::Lia, Some((_, beta))) = (name, beta)
+            if let (KernelAlgorithm::Lia, Some((_, beta))) = (name, beta)
                 && *beta != 0.0
             {
                 return given(
@@ -279,12 +290,12 @@ impl Config {
             }
         }
         if let Some(name) = &config.congestion.default
-            && !config.congestion.load.contains(name)
+            && !config.congestion.algorithms.contains(name)
         {
             return given(
                 "congestion.default",
                 format!("{name:?}"),
-                "a name in congestion.load",
+                "a name in congestion.algorithms",
             );
         }
         if config.congestion.default.is_some() && !congestion.unprivileged && !config.namespaces.is_empty() {
@@ -295,11 +306,15 @@ impl Config {
             return given("rules", config.rules.len().to_string(), "32 at most");
         }
         for (i, rule) in config.rules.iter().enumerate() {
-            let read = rule.read(&congestion.load);
+            let read = rule.read(&congestion.algorithms);
             read.map_err(|error| error.within(&format!("rules[{i}]")))?;
         }
-        if !(16..=1 << 20).contains(&congestion.room) {
-            return given("congestion.room", congestion.room.to_string(), "16 to 1048576");
+        if !(16..=1 << 20).contains(&congestion.max_connections) {
+            return given(
+                "congestion.max_connections",
+                congestion.max_connections.to_string(),
+                "16 to 1048576",
+            );
         }
         if !(1..=8).contains(&config.subflows.count) {
             return given("subflows.count", config.subflows.count.to_string(), "1 to 8");
@@ -331,10 +346,10 @@ impl Config {
             check_name(name)?;
         }
         if !load.is_empty() {
-            config.congestion.load = load;
+            config.congestion.algorithms = load;
         }
         if let Some(name) = &default
-            && !config.congestion.load.contains(name)
+            && !config.congestion.algorithms.contains(name)
         {
             return Err(SpecError::new(
                 "--default",
@@ -347,17 +362,23 @@ impl Config {
     }
 
     /// For the loader.
-    pub fn parameters(&self) -> Vec<(Name, Vec<(String, f64)>)> {
+    pub fn parameters(&self) -> Vec<(KernelAlgorithm, Vec<(String, f64)>)> {
         let mut parameters = self.congestion.parameters.clone();
         // The paper's 0 leaves a connection that is suppressed less than its share (docs/linux.md).
-        let amp = parameters.entry(Name::Amp.kernel().to_owned()).or_default();
+        let amp = parameters
+            .entry(KernelAlgorithm::Amp.kernel().to_owned())
+            .or_default();
         amp.entry("dctcp_cut".to_owned()).or_insert(1.0);
         // Below two packets each one waits for the receiver's delayed acknowledgement.
-        let amp_fg = parameters.entry(Name::AmpFg.kernel().to_owned()).or_default();
+        let amp_fg = parameters
+            .entry(KernelAlgorithm::AmpFg.kernel().to_owned())
+            .or_default();
         amp_fg.entry("cwnd_min".to_owned()).or_insert(2.0);
         parameters
             .iter()
-            .filter_map(|(name, given)| Some((Name::parse(name)?, given.clone().into_iter().collect())))
+            .filter_map(|(name, given)| {
+                Some((KernelAlgorithm::parse(name)?, given.clone().into_iter().collect()))
+            })
             .collect()
     }
 
@@ -365,14 +386,14 @@ impl Config {
     pub fn rules(&self) -> Vec<scope::Rule> {
         let rules = self.rules.iter();
         rules
-            .filter_map(|rule| rule.read(&self.congestion.load).ok())
+            .filter_map(|rule| rule.read(&self.congestion.algorithms).ok())
             .collect()
     }
 
     /// The namespaces to serve that are configured one by one.
     pub fn namespaces(&self) -> Vec<Namespace> {
         match self.namespaces.as_slice() {
-            [] => vec![Namespace::own()],
+            [] => vec![Namespace::current()],
             names => {
                 let names = names.iter().filter(|name| *name != ALL);
                 names.map(Namespace::named).collect()
@@ -386,16 +407,16 @@ impl Config {
     }
 
     /// For the path manager.
-    pub fn joins(&self) -> Joins {
-        Joins {
+    pub fn joins(&self) -> JoinConfig {
+        JoinConfig {
             subflows: self.subflows.count.into(),
-            after: self.subflows.after.0,
-            spread: match self.subflows.spread {
-                SpreadName::SamePair => Spread::SamePair,
-                SpreadName::Addresses => Spread::Addresses,
+            min_bytes: self.subflows.join_after.0,
+            policy: match self.subflows.policy {
+                JoinPolicyName::Ndiffports => JoinPolicy::Ndiffports,
+                JoinPolicyName::Fullmesh => JoinPolicy::Fullmesh,
             },
             addresses: self.subflows.addresses.clone(),
-            probes: PROBES,
+            max_probes: MAX_PROBES,
         }
     }
 
@@ -404,19 +425,19 @@ impl Config {
         let nanoseconds = |time: Time| time.0 / 1_000;
         Hysteresis {
             release_after: nanoseconds(self.suppression.release_after),
-            cycle: nanoseconds(self.suppression.cycle),
+            min_cycle: nanoseconds(self.suppression.min_cycle),
         }
     }
 }
 
 /// An algorithm by the name that the kernel knows it by.
-fn check_name(name: &str) -> Result<Name, SpecError> {
-    Name::ALL
+fn check_name(name: &str) -> Result<KernelAlgorithm, SpecError> {
+    KernelAlgorithm::ALL
         .iter()
         .copied()
         .find(|known| known.kernel() == name)
         .ok_or_else(|| {
-            let known: Vec<_> = Name::ALL.iter().map(|name| name.kernel()).collect();
+            let known: Vec<_> = KernelAlgorithm::ALL.iter().map(|name| name.kernel()).collect();
             SpecError::new("", format!("{name:?}"), known.join(", "))
         })
 }
@@ -441,101 +462,10 @@ fn writable_by_others(metadata: &fs::Metadata) -> Result<(), String> {
 
 const ALL: &str = "*";
 /// With four subflows each nine joins are rejected at most by a peer that takes none.
-const PROBES: usize = 3;
+const MAX_PROBES: usize = 3;
 const OTHERS_WRITE: u32 = 0o022;
 /// In a folder such as /tmp others may not replace what is not theirs.
 const STICKY: u32 = 0o1000;
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn the_packaged_configuration_says_the_defaults() {
-        let packaged = Config::parse(include_str!("../packaging/weftd.toml")).unwrap();
-        assert_eq!(packaged, Config::default());
-    }
-
-    #[test]
-    fn complaints_say_where_what_and_what_is_allowed() {
-        for (text, expected) in [
-            ("subflow.count = 4", "subflow: unknown field"),
-            ("[subflows]\nafter = 256", "subflows.after: 256 is a bare number"),
-            ("[subflows]\ncount = 9", "subflows.count: 9; allowed: 1 to 8"),
-            (
-                "[metrics]\nlisten = \"0.0.0.0:9464\"",
-                "metrics.listen: 0.0.0.0:9464; allowed: a loopback",
-            ),
-            (
-                "[congestion]\nload = [\"cubic\"]",
-                "congestion.load: \"cubic\"; allowed: weft_",
-            ),
-            (
-                "[congestion]\nload = [\"weft_amp\"]\ndefault = \"weft_xmp\"",
-                "congestion.default: \"weft_xmp\"; allowed",
-            ),
-            (
-                "[congestion]\nload = [\"weft_amp\", \"weft_amp\"]",
-                "congestion.load: \"weft_amp\" twice; allowed: each",
-            ),
-            (
-                "congestion.room = 0",
-                "congestion.room: 0; allowed: 16 to 1048576",
-            ),
-            (
-                "[congestion.parameters.weft_lia]\nbeta = 4",
-                "congestion.parameters.weft_lia.beta: 4; allowed: 0",
-            ),
-            (
-                "[subflows]\naddresses = [\"127.0.0.1\"]",
-                "subflows.addresses: 127.0.0.1; allowed: addresses of this host",
-            ),
-            (
-                "[subflows]\naddresses = [\"224.0.0.1\"]",
-                "subflows.addresses: 224.0.0.1; allowed",
-            ),
-            ("[subflows", "line 1, column 10: "),
-        ] {
-            let complaint = Config::parse(text).unwrap_err().to_string();
-            assert!(complaint.starts_with(expected), "{text}: {complaint}");
-            assert!(!complaint.contains('\n'), "{complaint}");
-        }
-    }
-
-    #[test]
-    fn a_file_or_folder_that_others_may_write_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("weftd.toml");
-        fs::write(&path, "[subflows]\ncount = 2\n").unwrap();
-        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-        mode(&path, 0o644);
-        assert_eq!(Config::read(Some(&path)).unwrap().subflows.count, 2);
-        mode(&path, 0o664);
-        let complaint = Config::read(Some(&path)).unwrap_err();
-        assert!(complaint.to_string().contains("mode 664"), "{complaint}");
-        assert_eq!(complaint.code(), 2);
-        mode(&path, 0o644);
-        mode(folder.path(), 0o777);
-        let complaint = Config::read(Some(&path)).unwrap_err();
-        assert!(complaint.to_string().contains("its folder"), "{complaint}");
-    }
-
-    #[test]
-    fn what_is_no_file_is_refused_at_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("fifo");
-        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
-        let complaint = Config::read(Some(&path)).unwrap_err();
-        assert!(
-            complaint.to_string().contains("not a regular file"),
-            "{complaint}"
-        );
-    }
-
-    #[test]
-    fn a_file_that_is_asked_for_must_be_there() {
-        assert!(Config::read(Some(Path::new("/nowhere/weftd.toml"))).is_err());
-    }
-}
+mod tests;

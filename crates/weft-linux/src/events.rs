@@ -9,11 +9,11 @@ use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use zerocopy::FromBytes;
 
 use crate::abi;
-use crate::programs::{Error, Name};
+use crate::programs::{Error, KernelAlgorithm};
 
 /// What has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventKind {
     /// The subflow is to carry no new data.
     Suppress,
     /// The subflow may carry data again. Comes for every subflow of the connection.
@@ -23,28 +23,28 @@ pub enum Kind {
     Joined,
     /// The subflow has gone.
     Left,
-    /// The connection has carried [`Options::bulk`](crate::programs::Options::bulk) bytes on this subflow, its first one
+    /// The connection has carried [`Options::join_after`](crate::programs::Options::join_after) bytes on this subflow, its first one
     /// to do so.
-    Bulk,
-    /// The subflow has no ECN and is Reno, so no entry has it.
-    Deaf,
-    /// The subflow is Reno because there was no room for it.
-    NoRoom,
-    /// The subflow is to carry no new data, whatever the others do.
-    Rest,
+    BulkThreshold,
+    /// The subflow has no ECN and runs Reno, so it has no map entry.
+    NoEcn,
+    /// The subflow runs Reno because no slot of the map was free.
+    NoSlot,
+    /// The subflow is to carry no new data, whatever the other subflows do.
+    Deactivate,
     /// The subflow may carry data again.
-    Wake,
+    Activate,
 }
 
 /// Something that happened to one subflow of an MPTCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// What.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The connection, as `mptcp_pm` netlink and `ss -M` call it.
     pub token: u32,
     /// Its algorithm.
-    pub algorithm: Name,
+    pub algorithm: KernelAlgorithm,
     /// Which subflow; the index of [`Subflow::slot`](crate::programs::Subflow::slot).
     pub slot: usize,
     /// Its end here.
@@ -113,19 +113,19 @@ impl Event {
         let (event, _) = abi::Event::read_from_prefix(bytes).ok()?;
         Some(Self {
             kind: match event.kind {
-                1 => Kind::Suppress,
-                2 => Kind::Release,
-                3 => Kind::Joined,
-                4 => Kind::Left,
-                5 => Kind::Bulk,
-                6 => Kind::Deaf,
-                7 => Kind::NoRoom,
-                8 => Kind::Rest,
-                9 => Kind::Wake,
+                1 => EventKind::Suppress,
+                2 => EventKind::Release,
+                3 => EventKind::Joined,
+                4 => EventKind::Left,
+                5 => EventKind::BulkThreshold,
+                6 => EventKind::NoEcn,
+                7 => EventKind::NoSlot,
+                8 => EventKind::Deactivate,
+                9 => EventKind::Activate,
                 _ => return None,
             },
             token: event.token,
-            algorithm: Name::of_number(event.algorithm)?,
+            algorithm: KernelAlgorithm::from_number(event.algorithm)?,
             slot: event.slot as usize,
             local: address(event.family, event.local, event.local_port),
             remote: address(event.family, event.remote, event.remote_port),

@@ -29,6 +29,9 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         } => {
             if check {
                 let config = Config::read(path.as_deref())?;
+                for warning in &config.warnings {
+                    eprintln!("weftd: warning: {warning}");
+                }
                 if load {
                     attach::try_load(&config)?;
                 }
@@ -52,7 +55,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
             print_text(&status::List(&status).to_string())?;
         }
         Command::Doctor { json, namespace } => {
-            let report = doctor::examine(&namespace_of(namespace));
+            let report = doctor::run_checks(&namespace_of(namespace));
             print(&report, json)?;
             return Ok(ExitCode::from(u8::from(report.fails())));
         }
@@ -74,7 +77,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
 }
 
 fn namespace_of(name: Option<String>) -> Namespace {
-    name.map_or_else(Namespace::own, Namespace::named)
+    name.map_or_else(Namespace::current, Namespace::named)
 }
 
 fn print<T: serde::Serialize + std::fmt::Display>(what: &T, json: bool) -> Result<(), Failure> {

@@ -26,7 +26,7 @@ use prometheus_client::registry::Registry;
 
 use tokio::task::AbortHandle;
 
-use crate::programs::{ConnectionStats, Name, Totals};
+use crate::programs::{ConnectionStats, KernelAlgorithm, Totals};
 use crate::status::Decisions;
 
 /// What is counted.
@@ -41,7 +41,7 @@ pub struct Metrics {
     /// Connections in the programs' map, TCP's included.
     pub entries: Gauge,
     /// Connections there is room for.
-    pub room: Gauge,
+    pub max_connections: Gauge,
     /// Subflows asked for.
     pub joins: Counter,
     /// Suppressions of which the kernel was notified.
@@ -55,7 +55,7 @@ pub struct Metrics {
     packets: [Family<Labels, Counter>; COUNTED.len()],
     totals: [Counter; TOTALS.len()],
     /// What was counted of each connection last.
-    last: HashMap<(u32, Name), [u64; COUNTED.len()]>,
+    last: HashMap<(u32, KernelAlgorithm), [u64; COUNTED.len()]>,
     last_totals: Option<[u64; TOTALS.len()]>,
     decision: Histogram,
     recent: VecDeque<f64>,
@@ -115,7 +115,7 @@ impl Metrics {
             "entries",
             "Connections in the map of the programs, including TCP connections",
         );
-        let room = gauge("entries_max", "Connections there is room for");
+        let max_connections = gauge("entries_max", "Connections there is room for");
         let mut counter = |name: &str, help: &str| {
             let counter = Counter::<u64, AtomicU64>::default();
             registry.register(name, help, counter.clone());
@@ -143,7 +143,7 @@ impl Metrics {
             subflows,
             suppressed,
             entries,
-            room,
+            max_connections,
             joins,
             suppressions,
             releases,
@@ -203,7 +203,7 @@ impl Metrics {
     }
 
     /// A decision reached the kernel after so many seconds.
-    pub fn decided(&mut self, seconds: f64) {
+    pub fn observe_decision(&mut self, seconds: f64) {
         self.decision.observe(seconds);
         self.decisions += 1;
         if self.recent.len() == RECENT {
@@ -258,22 +258,22 @@ pub fn serve(listen: SocketAddr, registry: Registry) -> io::Result<SocketAddr> {
         .map(|_| address)
 }
 
-/// Answers callers for good. Of more than [`CALLERS`] at once the one that came first has to go, so that nobody keeps others
+/// Answers clients for good. Of more than [`MAX_CLIENTS`] at once the one that came first has to go, so that nobody keeps others
 /// out by staying.
 async fn answer(listener: tokio::net::TcpListener, registry: Arc<Registry>) {
-    let mut callers: VecDeque<AbortHandle> = VecDeque::with_capacity(CALLERS);
+    let mut clients: VecDeque<AbortHandle> = VecDeque::with_capacity(MAX_CLIENTS);
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::debug!(%error, "metrics");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RETRY_DELAY).await;
                 continue;
             }
         };
-        callers.retain(|caller| !caller.is_finished());
-        if callers.len() >= CALLERS
-            && let Some(first) = callers.pop_front()
+        clients.retain(|client| !client.is_finished());
+        if clients.len() >= MAX_CLIENTS
+            && let Some(first) = clients.pop_front()
         {
             first.abort();
         }
@@ -284,14 +284,14 @@ async fn answer(listener: tokio::net::TcpListener, registry: Arc<Registry>) {
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE)
+            .header_read_timeout(CLIENT_TIMEOUT)
             .serve_connection(TokioIo::new(stream), service);
-        let caller = tokio::spawn(async move {
+        let client = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "metrics");
             }
         });
-        callers.push_back(caller.abort_handle());
+        clients.push_back(client.abort_handle());
     }
 }
 
@@ -313,11 +313,11 @@ fn page(request: &Request<Incoming>, registry: &Registry) -> Response<Full<Bytes
 
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// At once.
-const CALLERS: usize = 32;
-/// For a caller to ask.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// After the kernel could not take a caller, such as for want of descriptors.
-const PAUSE: Duration = Duration::from_millis(100);
+const MAX_CLIENTS: usize = 32;
+/// For a client to ask.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// After the kernel could not take a client, such as for want of descriptors.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 /// Decisions whose latency is kept for percentiles.
 const RECENT: usize = 1000;
 
@@ -333,7 +333,7 @@ mod tests {
         let (mut metrics, _) = Metrics::new();
         assert_eq!(metrics.decisions(), Decisions::default());
         for us in (1..=RECENT + 100).rev() {
-            metrics.decided(us as f64 * 1e-6);
+            metrics.observe_decision(us as f64 * 1e-6);
         }
         let Decisions {
             count,
@@ -345,7 +345,7 @@ mod tests {
         assert!((p99_us - 990.0).abs() < 1e-6, "{p99_us}");
     }
 
-    /// Whoever stays without a word goes first, and the next caller is answered.
+    /// Whoever stays without a word goes first, and the next client is answered.
     #[test]
     fn callers_that_stay_keep_nobody_out() {
         let (_, registry) = Metrics::new();
@@ -355,13 +355,13 @@ mod tests {
             stream.set_read_timeout(Some(Duration::from_secs(4))).unwrap();
             stream
         };
-        let mut idle: Vec<_> = (0..3 * CALLERS).map(|_| connect()).collect();
-        let mut caller = connect();
-        caller
+        let mut idle: Vec<_> = (0..3 * MAX_CLIENTS).map(|_| connect()).collect();
+        let mut client = connect();
+        client
             .write_all(b"GET /metrics HTTP/1.1\r\nHost: weft\r\nConnection: close\r\n\r\n")
             .unwrap();
         let mut answer = String::new();
-        caller.read_to_string(&mut answer).unwrap();
+        client.read_to_string(&mut answer).unwrap();
         assert!(answer.contains("weft_connections 0"), "{answer}");
         assert_eq!(idle[0].read(&mut [0]).unwrap_or(0), 0);
         // One of the last is answered yet.
@@ -379,7 +379,7 @@ mod tests {
         for family in &metrics.packets {
             let labels = Labels {
                 namespace: String::new(),
-                algorithm: Name::Amp.kernel(),
+                algorithm: KernelAlgorithm::Amp.kernel(),
             };
             family.get_or_create(&labels).inc();
         }

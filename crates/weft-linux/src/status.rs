@@ -120,7 +120,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
 /// Answers one caller; gives up on one who does not read.
 pub fn answer(mut stream: &UnixStream, status: &Status) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
     stream.write_all(&serde_json::to_vec(status)?)
 }
 
@@ -138,7 +138,7 @@ pub fn ask(path: &Path) -> Result<Status, Failure> {
     })?;
     let mut text = String::new();
     stream
-        .set_read_timeout(Some(PATIENCE))
+        .set_read_timeout(Some(CLIENT_TIMEOUT))
         .and_then(|()| stream.read_to_string(&mut text))
         .map_err(Failure::about(path.display()))?;
     serde_json::from_str(&text).map_err(Failure::about("weftd's answer"))
@@ -237,4 +237,4 @@ impl fmt::Display for List<'_> {
 }
 
 /// For a peer on the other end of a local socket.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -4,19 +4,19 @@
 use libbpf_rs::btf::types::{MemberAttr, Struct};
 use libbpf_rs::btf::{Btf, HasSize};
 use weft_linux::abi::mirrored;
-use weft_linux::programs::Name;
+use weft_linux::programs::KernelAlgorithm;
 
 #[test]
 fn every_field_is_where_the_compiled_programs_have_it() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for name in Name::ALL {
+    for name in KernelAlgorithm::ALL {
         let file = folder.path().join(name.kernel());
         std::fs::write(&file, name.object()).expect("a temporary file");
         let btf = Btf::from_path(&file).expect("the programs have type information");
         let structs = mirrored().into_iter().filter(|here| match here.name {
             // Rules are another program's.
             "weft_rule" => false,
-            "amp_fg_row" | "amp_fg_rows" => *name == Name::AmpFg,
+            "amp_fg_row" | "amp_fg_rows" => *name == KernelAlgorithm::AmpFg,
             _ => true,
         });
         for here in structs {

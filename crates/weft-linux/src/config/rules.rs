@@ -12,7 +12,7 @@ use crate::programs::scope;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// One of `congestion.load`, or `"reno"`.
+    /// One of `congestion.algorithms`, or `"reno"`.
     pub algorithm: String,
     /// Sockets that connect to an address of this network, such as `"10.0.0.0/8"` or `"fd00::1"`; none: any, and sockets that
     /// listen as well.
@@ -30,7 +30,7 @@ impl Rule {
     /// As the programs' loader takes it.
     pub(super) fn read(&self, allowed: &[String]) -> Result<scope::Rule, SpecError> {
         if self.algorithm != "reno" && !allowed.contains(&self.algorithm) {
-            let known = "a name in congestion.load, or \"reno\"";
+            let known = "a name in congestion.algorithms, or \"reno\"";
             return Err(SpecError::new(
                 "algorithm",
                 format!("{:?}", self.algorithm),

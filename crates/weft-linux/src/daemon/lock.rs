@@ -36,11 +36,11 @@ impl Lock {
             .map_err(failed)?;
         // One that was killed may have to end first.
         let mut locked = file.try_lock();
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_TRIES {
             if !matches!(locked, Err(TryLockError::WouldBlock)) {
                 break;
             }
-            sleep(PAUSE);
+            sleep(RETRY_DELAY);
             locked = file.try_lock();
         }
         match locked {
@@ -63,8 +63,8 @@ impl Lock {
     }
 }
 
-const PATIENCE: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(20);
+const MAX_TRIES: u32 = 10;
+const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests {

@@ -3,12 +3,12 @@
 //! It waits for the ring of the programs' events, the kernel's path-manager events, signals and callers of `weftd status`,
 //! and sleeps otherwise. All decisions are [`Connections`]'s.
 
-mod census;
 mod lock;
 mod namespaces;
 mod report;
-mod served;
+mod served_namespace;
 pub mod settings;
+mod socket_scan;
 mod successor;
 
 use std::collections::HashSet;
@@ -30,16 +30,16 @@ use tracing::{debug, info, warn};
 
 use crate::Failure;
 use crate::config::{Config, Log};
-use crate::events::{Events, Kind};
+use crate::events::{EventKind, Events};
 use crate::metrics::{self, Metrics};
-use crate::path_manager::{Command, Connections, Refusal, Told, Uncoupled};
+use crate::path_manager::{Command, CommandBatch, Connections, Decision, Refusal, UncoupledReason};
 use crate::programs::Programs;
 use crate::programs::scope::Scope;
 use crate::status;
 
 pub use lock::Lock;
 use namespaces::{addresses_of, events_of, names_of_namespaces};
-use served::Served;
+use served_namespace::ServedNamespace;
 use settings::Settings;
 use successor::{Stage, Trial};
 
@@ -78,10 +78,13 @@ fn run_stage(stage: Stage, path: Option<&Path>, log: impl FnOnce(&Log)) -> Resul
     let folder = folder();
     let config = stage.configuration(path, &folder)?;
     log(&config.log);
+    for warning in &config.warnings {
+        warn!("configuration: {warning}");
+    }
     let signals = if stage == Stage::Tries {
         match successor::try_out(&folder, &signals) {
             Ok(Trial::Stopped) => return Ok(()),
-            Ok(Trial::Passed) => warn!("not reloaded: {}", successor::become_it()),
+            Ok(Trial::Passed) => warn!("not reloaded: {}", successor::exec_successor()),
             Err(why) => {
                 warn!("not reloaded: {why}; this program goes on, with the configuration that it had");
             }
@@ -96,13 +99,13 @@ fn run_stage(stage: Stage, path: Option<&Path>, log: impl FnOnce(&Log)) -> Resul
     let lock = Lock::take(&folder)?;
     if stage == Stage::Started {
         // A trial may have been killed.
-        crate::attach::take_back_pins();
+        crate::attach::restore_pins();
     }
     let mut daemon = Daemon::start(&config, &folder, lock, registry, stage != Stage::Started)?;
     successor::keep(&config, &folder);
     notify(&[NotifyState::Ready]);
     let ended = daemon.serve(&mut poll, &signals, path, &folder);
-    if let Ok(Ended::HandsOver) = ended {
+    if let Ok(ExitReason::Reload) = ended {
         daemon.hand_over(stage);
         return match stage {
             Stage::OnTrial => Ok(()),
@@ -115,16 +118,16 @@ fn run_stage(stage: Stage, path: Option<&Path>, log: impl FnOnce(&Log)) -> Resul
 }
 
 /// Why serving ends.
-enum Ended {
-    Stops,
-    HandsOver,
+enum ExitReason {
+    Stop,
+    Reload,
 }
 
 struct Daemon {
     programs: Programs,
     scope: Option<Scope>,
-    ring: Events,
-    served: Vec<Served>,
+    bpf_events: Events,
+    namespaces: Vec<ServedNamespace>,
     /// Are all namespaces served that have a name?
     all_named: bool,
     /// Readable when names of namespaces have come or gone, where the kernel can report that.
@@ -138,21 +141,21 @@ struct Daemon {
     algorithms: Vec<String>,
     started: u64,
     /// When the programs' totals are read next.
-    tick: u64,
+    next_totals: u64,
     /// When gauges are renewed next.
-    renew: u64,
+    next_gauges: u64,
     /// When namespaces are looked for next.
-    follow: u64,
+    next_sync: u64,
     /// Subflows without room, as far as they have been complained about.
-    without_slot: u64,
+    reported_without_slot: u64,
     /// Events that the programs could not report, as far as they have been made up for.
-    lost: u64,
+    handled_lost_events: u64,
     /// When connections that nobody watches are looked at next.
-    look: u64,
+    next_poll: u64,
     /// When connections that are gone are looked for next.
-    sweep: u64,
+    next_reap: u64,
     /// Slots whose subflow had no socket the last time, with namespace and owner.
-    lost_slots: HashSet<(u64, usize, u32)>,
+    orphaned_slots: HashSet<(u64, usize, u32)>,
     _lock: Lock,
 }
 
@@ -167,7 +170,7 @@ impl Daemon {
     ) -> Result<Self, Failure> {
         let settings =
             Settings::open(&settings_file(folder)).map_err(Failure::about("settings of the last run"))?;
-        if settings.left_over() && !takes_over {
+        if settings.is_stale() && !takes_over {
             warn!("the last weftd was killed; settings it changed will be put back when this one stops");
         }
         let (metrics, counts) = Metrics::new();
@@ -180,20 +183,24 @@ impl Daemon {
         let listener = status::listen(&socket(folder)).map_err(Failure::about(socket(folder).display()))?;
         // After what else may fail, for it takes the place of the last one's.
         let programs = crate::attach::load(config)?;
-        let ring = programs.events().map_err(Failure::about("events"))?;
+        let bpf_events = programs.events().map_err(Failure::about("events"))?;
         let scope = crate::attach::scope(config)?;
-        metrics.room.set(programs.room().into());
+        metrics.max_connections.set(programs.max_connections().into());
         // The maps may be older.
         let totals = programs.totals().ok();
         let mut daemon = Self {
             algorithms: programs.names().map(|name| name.kernel().to_owned()).collect(),
-            lost: totals.map_or(0, |totals| totals.lost_events),
-            without_slot: totals.map_or(0, |totals| totals.without_slot),
+            handled_lost_events: totals.map_or(0, |totals| totals.lost_events),
+            reported_without_slot: totals.map_or(0, |totals| totals.without_slot),
             programs,
             names: names_of_namespaces(scope.iter().flat_map(Scope::folders)),
             scope,
-            ring,
-            served: config.namespaces().into_iter().map(Served::new).collect(),
+            bpf_events,
+            namespaces: config
+                .namespaces()
+                .into_iter()
+                .map(ServedNamespace::new)
+                .collect(),
             all_named: config.serves_all_named(),
             registry,
             connections: Connections::new(config.joins(), config.hysteresis()),
@@ -202,18 +209,18 @@ impl Daemon {
             metrics,
             listener,
             started: now(),
-            tick: 0,
-            renew: 0,
-            follow: 0,
-            look: 0,
-            sweep: now() + SWEEP,
-            lost_slots: HashSet::new(),
+            next_totals: 0,
+            next_gauges: 0,
+            next_sync: 0,
+            next_poll: 0,
+            next_reap: now() + REAP_INTERVAL,
+            orphaned_slots: HashSet::new(),
             _lock: lock,
         };
-        settings::renew_inherited(|it| daemon.serves(it), false);
-        if let Err(failure) = daemon.follow(true) {
+        settings::renew_inherited(|namespace| daemon.manages(namespace), false);
+        if let Err(failure) = daemon.sync_namespaces(true) {
             if !takes_over {
-                daemon.settings.put_back();
+                daemon.settings.restore();
             }
             return Err(failure);
         }
@@ -231,7 +238,7 @@ impl Daemon {
         signals: &SignalFd,
         path: Option<&Path>,
         folder: &Path,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<ExitReason, Failure> {
         let names = self
             .names
             .as_ref()
@@ -239,10 +246,10 @@ impl Daemon {
         let descriptors = [
             (signals.as_raw_fd(), 0),
             (self.listener.as_raw_fd(), 1),
-            (self.ring.raw_fd(), RING),
+            (self.bpf_events.raw_fd(), RING),
         ];
         for (descriptor, token) in descriptors.into_iter().chain(names) {
-            self.watch(descriptor, token).map_err(Failure::about("poll"))?;
+            self.register(descriptor, token).map_err(Failure::about("poll"))?;
         }
         let mut events = mio::Events::with_capacity(16);
         loop {
@@ -250,30 +257,30 @@ impl Daemon {
             if let Ok(Some(signal)) = signals.read_signal() {
                 let signal = signal.ssi_signo;
                 if signal == successor::PASSED as u32 {
-                    return Ok(Ended::HandsOver);
+                    return Ok(ExitReason::Reload);
                 }
                 if signal != Signal::SIGHUP as u32 {
                     info!(signal, "stopping");
-                    return Ok(Ended::Stops);
+                    return Ok(ExitReason::Stop);
                 }
                 match successor::check(path, folder) {
-                    Ok(()) => return Ok(Ended::HandsOver),
+                    Ok(()) => return Ok(ExitReason::Reload),
                     Err(failure) => warn!("not reloaded: {failure}"),
                 }
             }
-            let mut told = Vec::new();
+            let mut batches = Vec::new();
             // First the kernel's, so that the programs' find their connection.
             let ready = |i| events.iter().any(|event| event.token() == Token(i));
-            self.kernel_events(ready, &mut told);
-            for namespace in 0..self.served.len() {
+            self.handle_pm_events(ready, &mut batches);
+            for namespace in 0..self.namespaces.len() {
                 if ready(addresses_of(namespace)) {
-                    self.learn_addresses(namespace, &mut told);
+                    self.learn_addresses(namespace, &mut batches);
                 }
             }
-            self.program_events(&mut told)?;
-            self.connections.due(now(), &mut told);
-            self.tell(told);
-            self.answer();
+            self.handle_bpf_events(&mut batches)?;
+            self.connections.on_deadlines(now(), &mut batches);
+            self.send_commands(batches);
+            self.answer_status();
             if ready(NAMES)
                 && self
                     .names
@@ -281,28 +288,28 @@ impl Daemon {
                     .is_some_and(|names| names.read_events().is_ok())
             {
                 // A name is there before its namespace.
-                self.follow = self.follow.min(now() + SETTLED);
+                self.next_sync = self.next_sync.min(now() + NETNS_SETTLE);
             }
-            if now() >= self.follow {
-                self.follow(false)?;
+            if now() >= self.next_sync {
+                self.sync_namespaces(false)?;
             }
-            if now() >= self.tick {
+            if now() >= self.next_totals {
                 self.read_totals();
             }
-            if now() >= self.renew {
-                self.renew();
+            if now() >= self.next_gauges {
+                self.update_gauges();
             }
-            if now() >= self.sweep {
-                self.forget_absent();
+            if now() >= self.next_reap {
+                self.reap_absent();
             }
-            if now() >= self.look {
-                self.look_at_unwatched();
+            if now() >= self.next_poll {
+                self.poll_unreported();
             }
         }
     }
 
     /// Waits for a descriptor too, under this token.
-    fn watch(&self, descriptor: RawFd, token: usize) -> io::Result<()> {
+    fn register(&self, descriptor: RawFd, token: usize) -> io::Result<()> {
         self.registry
             .register(&mut SourceFd(&descriptor), Token(token), Interest::READABLE)
     }
@@ -313,9 +320,9 @@ impl Daemon {
             .connections
             .deadline()
             .into_iter()
-            .chain([self.tick, self.renew, self.look, self.follow])
+            .chain([self.next_totals, self.next_gauges, self.next_poll, self.next_sync])
             .min()
-            .unwrap_or(self.tick);
+            .unwrap_or(self.next_totals);
         let timeout = Duration::from_nanos(next.saturating_sub(now()));
         match poll.poll(events, Some(timeout)) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
@@ -325,9 +332,9 @@ impl Daemon {
         }
     }
 
-    fn kernel_events(&mut self, ready: impl Fn(usize) -> bool, told: &mut Vec<Told>) {
-        for namespace in 0..self.served.len() {
-            let Some(events) = self.served[namespace]
+    fn handle_pm_events(&mut self, ready: impl Fn(usize) -> bool, batches: &mut Vec<CommandBatch>) {
+        for namespace in 0..self.namespaces.len() {
+            let Some(events) = self.namespaces[namespace]
                 .events()
                 .filter(|_| ready(events_of(namespace)))
             else {
@@ -337,84 +344,85 @@ impl Daemon {
             let connections = &mut self.connections;
             let received = events.receive(|event| {
                 debug!(?event, "kernel");
-                connections.on_event(namespace, &event, now, told);
+                connections.on_event(namespace, &event, now, batches);
             });
             if let Err(error) = received {
-                warn!(namespace = %self.served[namespace].name(), %error, "events were lost; looking up what there is");
+                warn!(namespace = %self.namespaces[namespace].name(), %error, "events were lost; looking up what there is");
                 self.metrics.overruns.inc();
-                self.resync(namespace, told);
+                self.resync(namespace, batches);
             }
         }
     }
 
-    fn program_events(&mut self, told: &mut Vec<Told>) -> Result<(), Failure> {
+    fn handle_bpf_events(&mut self, batches: &mut Vec<CommandBatch>) -> Result<(), Failure> {
         let events = self
-            .ring
+            .bpf_events
             .read()
             .map_err(|error| Failure::Failed(error.to_string()))?;
         let mut decided = Vec::new();
         for event in events {
             debug!(?event, "programs");
             let suppress = match event.kind {
-                Kind::Suppress => true,
-                Kind::Release => false,
-                Kind::Bulk => {
-                    self.connections.on_bulk(event.token, event.ktime_ns, told);
+                EventKind::Suppress => true,
+                EventKind::Release => false,
+                EventKind::BulkThreshold => {
+                    self.connections.on_bulk(event.token, event.ktime_ns, batches);
                     continue;
                 }
-                Kind::Rest | Kind::Wake => {
-                    let ends = (event.local, event.remote);
-                    let rests = event.kind == Kind::Rest;
-                    if rests {
-                        self.learn_direction(&event, told);
+                EventKind::Deactivate | EventKind::Activate => {
+                    let four_tuple = (event.local, event.remote);
+                    let active = event.kind == EventKind::Activate;
+                    if !active {
+                        self.read_direction(&event, batches);
                     }
-                    self.connections.on_rest(event.token, ends, rests, told);
+                    self.connections
+                        .on_active_changed(event.token, four_tuple, active, batches);
                     continue;
                 }
-                Kind::Deaf | Kind::NoRoom => {
-                    let ends = (event.local, event.remote);
+                EventKind::NoEcn | EventKind::NoSlot => {
+                    let four_tuple = (event.local, event.remote);
                     let why = match event.kind {
-                        Kind::Deaf => Uncoupled::NoEcn,
-                        _ => Uncoupled::NoRoom,
+                        EventKind::NoEcn => UncoupledReason::NoEcn,
+                        _ => UncoupledReason::NoSlot,
                     };
                     self.connections
-                        .on_uncoupled(event.token, ends, why, event.ktime_ns, told);
+                        .on_uncoupled(event.token, four_tuple, why, event.ktime_ns, batches);
                     continue;
                 }
-                Kind::Joined | Kind::Left => {
+                EventKind::Joined | EventKind::Left => {
                     self.connections
-                        .on_watched(event.token, event.kind == Kind::Joined);
+                        .set_has_bpf_events(event.token, event.kind == EventKind::Joined);
                     continue;
                 }
             };
             if decided.last() != Some(&event.token) {
                 if suppress {
-                    self.learn_direction(&event, told);
+                    self.read_direction(&event, batches);
                 }
                 decided.push(event.token);
             }
             self.connections
-                .on_wish(event.token, (event.local, event.remote), suppress, event.ktime_ns);
+                .on_request(event.token, (event.local, event.remote), suppress, event.ktime_ns);
         }
-        self.connections.settle(decided, now(), told);
+        self.connections.apply_requests(decided, now(), batches);
         Ok(())
     }
 
     /// Sends commands, and keeps account of them.
-    fn tell(&mut self, told: Vec<Told>) {
-        for Told {
+    fn send_commands(&mut self, batches: Vec<CommandBatch>) {
+        for CommandBatch {
             namespace,
             commands,
             suppression,
-        } in told
+        } in batches
         {
-            let sent = self.served[namespace].send(&commands);
+            let sent = self.namespaces[namespace].send(&commands);
             let after = now();
             match sent {
                 Ok(refusals) => {
                     self.metrics.refusals.inc_by(refusals.len() as u64);
                     for Refusal { command, error } in refusals {
-                        if let Command::Prioritise {
+                        if let Command::SetBackup {
                             token,
                             local,
                             remote,
@@ -424,18 +432,18 @@ impl Daemon {
                             // As every subflow of a connection that is closing, for some seconds.
                             debug!(?command, %error, "refused by the kernel");
                             self.connections
-                                .on_not_flagged(token, (local, remote), backup, after);
+                                .on_flag_refused(token, (local, remote), backup, after);
                             continue;
                         }
                         info!(?command, %error, "refused by the kernel");
-                        let Command::Create {
+                        let Command::CreateSubflow {
                             token, local, remote, ..
                         } = command
                         else {
                             continue;
                         };
                         if error.raw_os_error() == Some(EINVAL) {
-                            self.connections.on_not_ours(token);
+                            self.connections.on_unmanaged(token);
                         } else {
                             self.connections.on_refused(token, (local, remote), after);
                         }
@@ -445,12 +453,12 @@ impl Daemon {
             }
             let joins = commands
                 .iter()
-                .filter(|command| matches!(command, Command::Create { .. }));
+                .filter(|command| matches!(command, Command::CreateSubflow { .. }));
             self.metrics.joins.inc_by(joins.count() as u64);
-            if let Some((suppress, due)) = suppression {
+            if let Some(Decision { suppress, due }) = suppression {
                 let seconds = after.saturating_sub(due) as f64 * 1e-9;
                 debug!(suppress, us = seconds * 1e6, "notified");
-                self.metrics.decided(seconds);
+                self.metrics.observe_decision(seconds);
                 if suppress {
                     self.metrics.suppressions.inc();
                 } else {
@@ -474,13 +482,13 @@ impl Daemon {
 
     /// Leaves connections as they are: what is suppressed stays so until the next start, and as fair to others as it was.
     fn stop(mut self, folder: &Path) {
-        for wrong in self.settings.put_back() {
+        for wrong in self.settings.restore() {
             warn!("{wrong}");
         }
-        settings::renew_inherited(|it| self.serves(it), true);
+        settings::renew_inherited(|namespace| self.manages(namespace), true);
         let _ = std::fs::remove_file(socket(folder));
         let open = self.programs.connections().map_or(0, |open| open.len());
-        drop(self.ring);
+        drop(self.bpf_events);
         drop(self.programs);
         // Connections that go on need their maps, so that the next daemon finds them.
         if open == 0 {
@@ -492,10 +500,10 @@ impl Daemon {
 
 /// When to look again after a look that began then: however many connections there are, looking takes a small part of the
 /// time.
-fn after_look(began: u64, pause: u64) -> u64 {
+fn next_poll_time(started: u64, min: u64) -> u64 {
     let now = now();
-    let took = now.saturating_sub(began);
-    now + (LOOK_SHARE * took).clamp(pause, LOOK_MOST)
+    let took = now.saturating_sub(started);
+    now + (POLL_COST_FACTOR * took).clamp(min, MAX_POLL_INTERVAL)
 }
 
 /// Nanoseconds of the clock that the programs use too.
@@ -518,15 +526,15 @@ const RING: usize = 2;
 const NAMES: usize = 3;
 const FIRST: usize = 4;
 /// From a namespace's name to the namespace.
-const SETTLED: u64 = 20 * MILLISECOND;
+const NETNS_SETTLE: u64 = 20 * MILLISECOND;
 const SECOND: u64 = 1_000 * MILLISECOND;
 /// Between two looks at connections that nobody watches.
-const LOOK: u64 = 50 * MILLISECOND;
+const POLL_INTERVAL: u64 = 50 * MILLISECOND;
 /// Between two looks for connections that are gone.
-const SWEEP: u64 = 10 * SECOND;
+const REAP_INTERVAL: u64 = 10 * SECOND;
 /// An entry that was not used for so many microseconds may be one that the kernel forgot.
-const IDLE: u64 = 600_000_000;
+const MIN_IDLE_US: u64 = 600_000_000;
 /// The pause after a look, in times what it took.
-const LOOK_SHARE: u64 = 80;
+const POLL_COST_FACTOR: u64 = 80;
 /// No pause is longer.
-const LOOK_MOST: u64 = 30 * SECOND;
+const MAX_POLL_INTERVAL: u64 = 30 * SECOND;

@@ -7,34 +7,34 @@ use std::path::PathBuf;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use tracing::{debug, info, warn};
 
-use super::served::{Change, Served};
+use super::served_namespace::{NamespaceChange, ServedNamespace};
 use super::{Daemon, FIRST, SECOND, now, settings};
 use crate::Failure;
-use crate::path_manager::{NAMED, Namespace, Spread, Told, eligible, endpoints, present};
+use crate::path_manager::{CommandBatch, JoinPolicy, NAMED, Namespace, eligible, endpoints, present};
 use crate::programs::scope::Scope;
 
 impl Daemon {
     /// Serves namespaces that have come, and lets go of those that have gone. What cannot be served is an error at the start, and
     /// tried again later.
-    pub(super) fn follow(&mut self, start: bool) -> Result<(), Failure> {
-        self.follow = now() + SECOND;
+    pub(super) fn sync_namespaces(&mut self, start: bool) -> Result<(), Failure> {
+        self.next_sync = now() + SECOND;
         if let Some(Err(error)) = self.scope.as_mut().map(Scope::follow) {
             warn!(%error, "rules are not renewed");
         }
         if self.all_named {
-            self.find_named();
+            self.scan_named();
         }
-        let addresses = self.connections.joins().spread == Spread::Addresses;
-        for namespace in 0..self.served.len() {
-            match self.served[namespace].follow(addresses) {
-                Ok(Change::Nothing) => {}
-                Ok(Change::Gone) => {
-                    info!(namespace = %self.served[namespace].name(), "the namespace has gone");
+        let addresses = self.connections.joins().policy == JoinPolicy::Fullmesh;
+        for namespace in 0..self.namespaces.len() {
+            match self.namespaces[namespace].sync(addresses) {
+                Ok(NamespaceChange::Unchanged) => {}
+                Ok(NamespaceChange::Removed) => {
+                    info!(namespace = %self.namespaces[namespace].name(), "the namespace has gone");
                     self.connections.forget_namespace(namespace);
                 }
-                Ok(Change::Came) => {
+                Ok(NamespaceChange::Added) => {
                     self.connections.forget_namespace(namespace);
-                    if let Err(failure) = self.begin(namespace) {
+                    if let Err(failure) = self.adopt_namespace(namespace) {
                         if start {
                             return Err(failure);
                         }
@@ -46,21 +46,21 @@ impl Daemon {
                         "{error}: the path manager takes root, or CAP_NET_ADMIN (and CAP_SYS_ADMIN for other namespaces)"
                     )));
                 }
-                Err(error) if start && self.served[namespace].namespace == Namespace::own() => {
+                Err(error) if start && self.namespaces[namespace].namespace == Namespace::current() => {
                     return Err(Failure::Missing(error.to_string()));
                 }
                 Err(error) => debug!(%error, "a namespace cannot be served yet"),
             }
-            if start && !self.served[namespace].is_open() {
-                warn!(namespace = %self.served[namespace].name(), "there is no such namespace yet; it is served when it comes");
+            if start && !self.namespaces[namespace].is_open() {
+                warn!(namespace = %self.namespaces[namespace].name(), "there is no such namespace yet; it is served when it comes");
             }
         }
         Ok(())
     }
 
     /// Looks up the addresses of a namespace, if they matter.
-    pub(super) fn learn_addresses(&mut self, namespace: usize, told: &mut Vec<Told>) {
-        let served = &self.served[namespace];
+    pub(super) fn learn_addresses(&mut self, namespace: usize, batches: &mut Vec<CommandBatch>) {
+        let served = &self.namespaces[namespace];
         let Some(changes) = served.addresses() else {
             return;
         };
@@ -72,33 +72,35 @@ impl Daemon {
                 let addresses = eligible(&present, &self.connections.joins().addresses, &endpoints);
                 debug!(namespace = %served.name(), ?addresses, "addresses");
                 self.connections
-                    .on_addresses(namespace, addresses, &present, now(), told);
+                    .on_addresses(namespace, addresses, &present, now(), batches);
             }
             Err(error) => warn!(namespace = %served.name(), %error, "cannot look up addresses"),
         }
     }
 
-    pub(super) fn serves(&self, namespace: &Namespace) -> bool {
-        self.served.iter().any(|served| served.namespace == *namespace)
+    pub(super) fn manages(&self, namespace: &Namespace) -> bool {
+        self.namespaces
+            .iter()
+            .any(|served| served.namespace == *namespace)
     }
 
     /// Names of namespaces that are not known yet take the places of those that have gone.
-    pub(super) fn find_named(&mut self) {
+    pub(super) fn scan_named(&mut self) {
         for namespace in Namespace::all_named() {
-            if self.serves(&namespace) {
+            if self.manages(&namespace) {
                 continue;
             }
-            let served = Served::new(namespace);
-            match self.served.iter_mut().find(|served| !served.is_open()) {
+            let served = ServedNamespace::new(namespace);
+            match self.namespaces.iter_mut().find(|served| !served.is_open()) {
                 Some(gone) => *gone = served,
-                None => self.served.push(served),
+                None => self.namespaces.push(served),
             }
         }
     }
 
     /// Changes the settings of a namespace that has come, and takes over its connections.
-    pub(super) fn begin(&mut self, namespace: usize) -> Result<(), Failure> {
-        let served = &self.served[namespace];
+    pub(super) fn adopt_namespace(&mut self, namespace: usize) -> Result<(), Failure> {
+        let served = &self.namespaces[namespace];
         // A SYN that is sent again asks for ECN again.
         let settings = [("net.mptcp.pm_type", "1"), ("net.ipv4.tcp_ecn_fallback", "0")];
         let default = self.default.as_deref();
@@ -116,21 +118,21 @@ impl Daemon {
             warn!(
                 namespace = %served.name(),
                 count = endpoints.len(),
-                "`ip mptcp endpoint`s are not used while weftd serves, unless subflows.spread is \"addresses\""
+                "`ip mptcp endpoint`s are not used while weftd serves, unless subflows.policy is \"fullmesh\""
             );
         }
         let events = served
             .events()
-            .map(|it| (it.as_fd().as_raw_fd(), events_of(namespace)));
+            .map(|events| (events.as_fd().as_raw_fd(), events_of(namespace)));
         let addresses = served.addresses();
-        let addresses = addresses.map(|it| (it.as_fd().as_raw_fd(), addresses_of(namespace)));
+        let addresses = addresses.map(|changes| (changes.as_fd().as_raw_fd(), addresses_of(namespace)));
         for (descriptor, token) in events.into_iter().chain(addresses) {
-            self.watch(descriptor, token).map_err(Failure::about("poll"))?;
+            self.register(descriptor, token).map_err(Failure::about("poll"))?;
         }
-        let mut told = Vec::new();
-        self.learn_addresses(namespace, &mut told);
-        self.resync(namespace, &mut told);
-        self.tell(told);
+        let mut batches = Vec::new();
+        self.learn_addresses(namespace, &mut batches);
+        self.resync(namespace, &mut batches);
+        self.send_commands(batches);
         Ok(())
     }
 }

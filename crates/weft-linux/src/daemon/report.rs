@@ -7,21 +7,21 @@ use std::thread;
 use sd_notify::NotifyState;
 use tracing::{debug, warn};
 
-use super::{Daemon, SECOND, after_look, notify, now, served};
-use crate::path_manager::Seen;
+use super::{Daemon, SECOND, next_poll_time, notify, now, served_namespace};
+use crate::path_manager::DiagSubflow;
 use crate::status::{self, Status};
 
 impl Daemon {
     /// Renews the gauges.
-    pub(super) fn renew(&mut self) {
+    pub(super) fn update_gauges(&mut self) {
         let began = now();
         let sum =
             |numbers: &mut dyn Iterator<Item = u64>| i64::try_from(numbers.sum::<u64>()).unwrap_or(i64::MAX);
         let windows = self.windows();
-        self.learn_directions(&windows);
+        self.read_directions(&windows);
         for (token, connection) in &windows {
-            let place = self.connections.get(*token).map(|known| known.namespace);
-            let namespace = place.map_or(String::new(), |place| self.served[place].name().to_string());
+            let index = self.connections.get(*token).map(|known| known.namespace);
+            let namespace = index.map_or(String::new(), |index| self.namespaces[index].name().to_string());
             self.metrics.count(namespace, connection);
         }
         self.metrics.forget(|token| windows.contains_key(&token));
@@ -35,7 +35,7 @@ impl Daemon {
         self.metrics
             .suppressed
             .set(sum(&mut all().map(|c| u64::from(c.suppressed))));
-        self.renew = after_look(began, SECOND);
+        self.next_gauges = next_poll_time(began, SECOND);
     }
 
     /// Reads what went another way than planned, and notifies systemd that the daemon lives.
@@ -43,24 +43,27 @@ impl Daemon {
         match self.programs.totals() {
             Ok(totals) => {
                 self.metrics.total(&totals);
-                if totals.without_slot > self.without_slot {
-                    let count = totals.without_slot - self.without_slot;
-                    self.without_slot = totals.without_slot;
-                    warn!(count, "subflows are uncoupled Reno: there is no room for them");
+                if totals.without_slot > self.reported_without_slot {
+                    let count = totals.without_slot - self.reported_without_slot;
+                    self.reported_without_slot = totals.without_slot;
+                    warn!(
+                        count,
+                        "subflows are uncoupled Reno: there is no free slot for them"
+                    );
                 }
-                if totals.lost_events > self.lost {
-                    self.lost = totals.lost_events;
-                    self.make_up_for_events();
+                if totals.lost_events > self.handled_lost_events {
+                    self.handled_lost_events = totals.lost_events;
+                    self.recover_lost_events();
                 }
             }
             Err(error) => warn!(%error, "cannot read totals"),
         }
         notify(&[NotifyState::Watchdog]);
-        self.tick = now() + SECOND;
+        self.next_totals = now() + SECOND;
     }
 
     /// Answers who asks for the status, on a thread of its own, since they may be slow to read.
-    pub(super) fn answer(&self) {
+    pub(super) fn answer_status(&self) {
         loop {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
@@ -82,9 +85,9 @@ impl Daemon {
             .iter()
             .map(|connection| (connection.token, connection))
             .collect();
-        let mut seen: HashMap<u32, Vec<Seen>> = HashMap::new();
-        for served in &self.served {
-            for subflow in served.census().unwrap_or_default() {
+        let mut seen: HashMap<u32, Vec<DiagSubflow>> = HashMap::new();
+        for served in &self.namespaces {
+            for subflow in served.mptcp_subflows().unwrap_or_default() {
                 if subflow.established {
                     seen.entry(subflow.token).or_default().push(subflow);
                 }
@@ -94,9 +97,15 @@ impl Daemon {
             .connections
             .iter()
             .map(|(token, connection)| {
-                let name = self.served[connection.namespace].namespace.path();
+                let name = self.namespaces[connection.namespace].namespace.path();
                 let seen: Vec<_> = seen.get(&token).into_iter().flatten().collect();
-                served::describe(token, connection, name, windows.get(&token).copied(), &seen)
+                served_namespace::connection_status(
+                    token,
+                    connection,
+                    name,
+                    windows.get(&token).copied(),
+                    &seen,
+                )
             })
             .collect();
         connections.sort_by_key(|connection| connection.token);

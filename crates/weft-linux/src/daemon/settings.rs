@@ -16,10 +16,11 @@ pub const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
 
 /// A setting that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Changed {
+struct SavedSetting {
     namespace: Namespace,
     key: String,
-    was: String,
+    #[serde(rename = "was")]
+    previous: String,
     set: String,
 }
 
@@ -27,7 +28,7 @@ struct Changed {
 #[derive(Debug)]
 pub struct Settings {
     file: PathBuf,
-    changed: Vec<Changed>,
+    changed: Vec<SavedSetting>,
 }
 
 impl Settings {
@@ -48,7 +49,7 @@ impl Settings {
     }
 
     /// Did an earlier process leave something?
-    pub fn left_over(&self) -> bool {
+    pub fn is_stale(&self) -> bool {
         !self.changed.is_empty()
     }
 
@@ -58,8 +59,8 @@ impl Settings {
     /// # Errors
     /// The setting does not exist or refuses the value, or it cannot be remembered.
     pub fn change(&mut self, namespace: &Namespace, key: &str, value: &str) -> io::Result<bool> {
-        let was = read(namespace, key)?;
-        if was == value {
+        let previous = read(namespace, key)?;
+        if previous == value {
             write(namespace, key, value)?;
             return Ok(false);
         }
@@ -69,37 +70,37 @@ impl Settings {
             .find(|changed| changed.namespace == *namespace && changed.key == key);
         match known {
             Some(changed) => value.clone_into(&mut changed.set),
-            None => self.changed.push(Changed {
+            None => self.changed.push(SavedSetting {
                 namespace: namespace.clone(),
                 key: key.to_owned(),
-                was,
+                previous,
                 set: value.to_owned(),
             }),
         }
-        self.remember()?;
+        self.save()?;
         write(namespace, key, value)?;
         Ok(true)
     }
 
     /// Puts everything back, except what somebody else has changed since and namespaces that are gone. Returns what went
     /// wrong.
-    pub fn put_back(&mut self) -> Vec<String> {
+    pub fn restore(&mut self) -> Vec<String> {
         let mut wrong = Vec::new();
-        for Changed {
+        for SavedSetting {
             namespace,
             key,
-            was,
+            previous,
             set,
         } in self.changed.drain(..).rev()
         {
             let back = match read(&namespace, &key) {
-                Ok(now) if now == set => write(&namespace, &key, &was),
+                Ok(now) if now == set => write(&namespace, &key, &previous),
                 Ok(_) => Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 Err(error) => Err(error),
             };
             if let Err(error) = back {
-                wrong.push(format!("{key} stays {set}, it was {was}: {error}"));
+                wrong.push(format!("{key} stays {set}, it was {previous}: {error}"));
             }
         }
         if let Err(error) = fs::remove_file(&self.file)
@@ -110,7 +111,7 @@ impl Settings {
         wrong
     }
 
-    fn remember(&self) -> io::Result<()> {
+    fn save(&self) -> io::Result<()> {
         let new = self.file.with_extension("new");
         let mut file = fs::File::create(&new)?;
         file.write_all(&serde_json::to_vec(&self.changed)?)?;
@@ -125,16 +126,19 @@ impl Settings {
 /// There is no such setting, or the namespace cannot be entered.
 pub fn read(namespace: &Namespace, key: &str) -> io::Result<String> {
     let path = path(key);
-    let text = namespace.within(|| fs::read_to_string(&path))?;
+    let text = namespace.run_in(|| fs::read_to_string(&path))?;
     Ok(text.trim_end().to_owned())
 }
 
 /// Namespaces take over the default congestion control that the machine had when they were made, and keep what the name
 /// stood for. Of those that are not `served`, what names one of Weft's is written again, or made the machine's default
 /// when the names are taken back. Where the caller may not enter them they stay as they are.
-pub fn renew_inherited(served: impl Fn(&Namespace) -> bool, taken_back: bool) {
-    let own = read(&Namespace::own(), DEFAULT).unwrap_or_default();
-    for namespace in Namespace::all_named().into_iter().filter(|it| !served(it)) {
+pub fn renew_inherited(managed: impl Fn(&Namespace) -> bool, taken_back: bool) {
+    let own = read(&Namespace::current(), DEFAULT).unwrap_or_default();
+    for namespace in Namespace::all_named()
+        .into_iter()
+        .filter(|namespace| !managed(namespace))
+    {
         let Ok(name) = read(&namespace, DEFAULT) else {
             continue;
         };
@@ -151,7 +155,7 @@ pub fn renew_inherited(served: impl Fn(&Namespace) -> bool, taken_back: bool) {
 fn write(namespace: &Namespace, key: &str, value: &str) -> io::Result<()> {
     let path = path(key);
     namespace
-        .within(|| fs::write(&path, value))
+        .run_in(|| fs::write(&path, value))
         .map_err(|error| io::Error::new(error.kind(), format!("{key} = {value}: {error}")))
 }
 

@@ -148,7 +148,7 @@ pub(super) fn begin_trial() -> Failure {
 }
 
 /// Becomes the next program; returns only if that fails.
-pub(super) fn become_it() -> Failure {
+pub(super) fn exec_successor() -> Failure {
     let program = installed();
     Failure::about(program.display())(again(&program, Stage::Passed).exec())
 }
@@ -170,8 +170,8 @@ pub(super) fn try_out(folder: &Path, signals: &SignalFd) -> Result<Trial, Failur
         });
     let _ = fs::remove_file(&words);
     match &trial {
-        Ok(_) => crate::attach::drop_kept_pins(),
-        Err(_) => crate::attach::take_back_pins(),
+        Ok(_) => crate::attach::remove_old_pins(),
+        Err(_) => crate::attach::restore_pins(),
     }
     trial.map_err(Failure::about(program.display()))
 }

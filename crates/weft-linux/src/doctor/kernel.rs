@@ -24,9 +24,9 @@ pub(super) fn findings() -> Vec<Finding> {
 
 fn release() -> Finding {
     const CHECK: &str = "kernel";
-    let release = settings::read(&Namespace::own(), "kernel.osrelease").unwrap_or_default();
+    let release = settings::read(&Namespace::current(), "kernel.osrelease").unwrap_or_default();
     match version(&release) {
-        Some(version) if version >= OLDEST => Finding::good(CHECK, release),
+        Some(version) if version >= OLDEST => Finding::ok(CHECK, release),
         _ => Finding::failure(
             CHECK,
             format!("{release:?} is older than {}.{}", OLDEST.0, OLDEST.1),
@@ -42,24 +42,24 @@ fn version(release: &str) -> Option<(u32, u32)> {
 
 fn capabilities() -> Finding {
     const CHECK: &str = "capabilities";
-    let lacking = missing_capabilities();
-    if lacking.is_empty() {
-        return Finding::good(CHECK, "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON are there");
+    let missing = missing_capabilities();
+    if missing.is_empty() {
+        return Finding::ok(CHECK, "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON are there");
     }
     Finding::failure(
         CHECK,
-        format!("{} missing", lacking.join(", ")),
+        format!("{} missing", missing.join(", ")),
         "run weftd as root, or by its systemd unit",
     )
 }
 
 /// The capabilities that are needed and that this process does not have.
 pub fn missing_capabilities() -> Vec<&'static str> {
-    lacking(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+    missing(&fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
 
 /// The capabilities that are needed and not effective. `CAP_SYS_ADMIN` stands for those of BPF.
-fn lacking(status: &str) -> Vec<&'static str> {
+fn missing(status: &str) -> Vec<&'static str> {
     let effective = status
         .lines()
         .find_map(|line| line.strip_prefix("CapEff:"))
@@ -76,7 +76,7 @@ fn lacking(status: &str) -> Vec<&'static str> {
 fn btf() -> Finding {
     const CHECK: &str = "BTF";
     if fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
-        Finding::good(CHECK, "/sys/kernel/btf/vmlinux")
+        Finding::ok(CHECK, "/sys/kernel/btf/vmlinux")
     } else {
         Finding::failure(
             CHECK,
@@ -104,13 +104,13 @@ fn struct_ops() -> Finding {
             "weftd detach",
         );
     }
-    Finding::good(CHECK, "for TCP congestion control, with links")
+    Finding::ok(CHECK, "for TCP congestion control, with links")
 }
 
 fn bpf_fs() -> Finding {
     const CHECK: &str = "BPF file system";
     if attach::has_bpf_fs() {
-        return Finding::good(CHECK, attach::BPF_FS);
+        return Finding::ok(CHECK, attach::BPF_FS);
     }
     Finding::warning(
         CHECK,
@@ -121,8 +121,8 @@ fn bpf_fs() -> Finding {
 
 fn mptcp() -> Finding {
     const CHECK: &str = "MPTCP";
-    match settings::read(&Namespace::own(), "net.mptcp.enabled").as_deref() {
-        Ok("1") => Finding::good(CHECK, "enabled"),
+    match settings::read(&Namespace::current(), "net.mptcp.enabled").as_deref() {
+        Ok("1") => Finding::ok(CHECK, "enabled"),
         Ok(_) => Finding::failure(CHECK, "disabled", "sysctl -w net.mptcp.enabled=1"),
         Err(_) => Finding::failure(
             CHECK,
@@ -138,11 +138,11 @@ fn process() -> Finding {
     let folder = daemon::folder();
     if let Ok(status) = crate::status::ask(&daemon::socket(&folder)) {
         let algorithms = status.algorithms.join(" ");
-        return Finding::good(CHECK, format!("process {} runs: {algorithms}", status.process));
+        return Finding::ok(CHECK, format!("process {} runs: {algorithms}", status.process));
     }
     let attached = attach::attached();
     if !attached.is_empty() {
-        return Finding::good(
+        return Finding::ok(
             CHECK,
             format!("attached without a daemon: {}", attached.join(" ")),
         );
@@ -175,9 +175,9 @@ mod tests {
 
     #[test]
     fn capabilities_are_bits() {
-        assert!(lacking("CapEff:\t000001ffffffffff\n").is_empty());
-        assert_eq!(lacking("CapEff:\t0000000000001000\n"), ["CAP_PERFMON", "CAP_BPF"]);
-        assert_eq!(lacking("").len(), 3);
-        assert_eq!(lacking("CapEff:\t0000000000200000\n"), ["CAP_NET_ADMIN"]);
+        assert!(missing("CapEff:\t000001ffffffffff\n").is_empty());
+        assert_eq!(missing("CapEff:\t0000000000001000\n"), ["CAP_PERFMON", "CAP_BPF"]);
+        assert_eq!(missing("").len(), 3);
+        assert_eq!(missing("CapEff:\t0000000000200000\n"), ["CAP_NET_ADMIN"]);
     }
 }

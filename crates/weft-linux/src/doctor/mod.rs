@@ -1,4 +1,4 @@
-//! What is missing on this machine, and the command that mends it.
+//! What is missing on this machine, and the command that fixes it.
 
 mod kernel;
 mod network;
@@ -26,10 +26,10 @@ pub struct Finding {
     pub check: &'static str,
     /// How it is.
     pub state: State,
-    /// What was found, and what is wrong with it.
-    pub found: String,
-    /// The command that mends it.
-    pub mend: Option<String>,
+    /// What the check saw, and what is wrong with it.
+    pub detail: String,
+    /// The command that fixes it.
+    pub fix: Option<String>,
 }
 
 /// How something is.
@@ -54,34 +54,34 @@ impl Report {
 }
 
 impl Finding {
-    fn good(check: &'static str, found: impl Into<String>) -> Self {
+    fn ok(check: &'static str, detail: impl Into<String>) -> Self {
         Self {
             check,
             state: State::Good,
-            found: found.into(),
-            mend: None,
+            detail: detail.into(),
+            fix: None,
         }
     }
 
-    fn warning(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
+    fn warning(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             check,
             state: State::Warning,
-            found: found.into(),
-            mend: Some(mend.into()),
+            detail: detail.into(),
+            fix: Some(fix.into()),
         }
     }
 
-    fn failure(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
+    fn failure(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             state: State::Failure,
-            ..Self::warning(check, found, mend)
+            ..Self::warning(check, detail, fix)
         }
     }
 }
 
 /// Looks at everything, as seen from a network namespace.
-pub fn examine(namespace: &Namespace) -> Report {
+pub fn run_checks(namespace: &Namespace) -> Report {
     let mut findings = kernel::findings();
     findings.extend(network::findings(namespace));
     findings.push(offloads::finding(namespace));
@@ -93,8 +93,8 @@ impl fmt::Display for Report {
         for Finding {
             check,
             state,
-            found,
-            mend,
+            detail,
+            fix,
         } in &self.findings
         {
             let state = match state {
@@ -102,9 +102,9 @@ impl fmt::Display for Report {
                 State::Warning => "warn",
                 State::Failure => "FAIL",
             };
-            writeln!(f, "{state}  {check:<24} {found}")?;
-            if let Some(mend) = mend {
-                writeln!(f, "      {:<24} fix: {mend}", "")?;
+            writeln!(f, "{state}  {check:<24} {detail}")?;
+            if let Some(fix) = fix {
+                writeln!(f, "      {:<24} fix: {fix}", "")?;
             }
         }
         Ok(())

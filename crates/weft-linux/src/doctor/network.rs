@@ -2,7 +2,7 @@
 
 use super::Finding;
 use crate::daemon::settings::read;
-use crate::path_manager::{Listener, Namespace, Seen, census, endpoints, limits, listeners};
+use crate::path_manager::{DiagSubflow, Listener, Namespace, endpoints, limits, listeners, mptcp_subflows};
 
 pub(super) fn findings(namespace: &Namespace) -> Vec<Finding> {
     vec![
@@ -15,9 +15,9 @@ pub(super) fn findings(namespace: &Namespace) -> Vec<Finding> {
             Ok(listeners) => listening(&listeners),
             Err(error) => Finding::warning(LISTENERS, error.to_string(), "run as root"),
         },
-        match census(namespace) {
-            Ok(seen) => other_ends(&seen),
-            Err(error) => Finding::warning(OTHER_ENDS, error.to_string(), "run as root"),
+        match mptcp_subflows(namespace) {
+            Ok(seen) => peers(&seen),
+            Err(error) => Finding::warning(PEERS, error.to_string(), "run as root"),
         },
         hash_policy(namespace),
     ]
@@ -26,7 +26,7 @@ pub(super) fn findings(namespace: &Namespace) -> Vec<Finding> {
 fn path_manager(namespace: &Namespace) -> Finding {
     const CHECK: &str = "path manager";
     match read(namespace, "net.mptcp.pm_type").as_deref() {
-        Ok("1") => Finding::good(CHECK, "in user space (net.mptcp.pm_type=1)"),
+        Ok("1") => Finding::ok(CHECK, "in user space (net.mptcp.pm_type=1)"),
         Ok(kind) => Finding::warning(
             CHECK,
             format!(
@@ -49,16 +49,16 @@ fn configured_endpoints(namespace: &Namespace) -> Finding {
         endpoints(namespace),
         read(namespace, "net.mptcp.pm_type").as_deref(),
     ) {
-        (Ok(endpoints), _) if endpoints.is_empty() => Finding::good(CHECK, "none configured"),
+        (Ok(endpoints), _) if endpoints.is_empty() => Finding::ok(CHECK, "none configured"),
         (Ok(endpoints), Ok("1")) => Finding::warning(
             CHECK,
             format!(
                 "{} of `ip mptcp endpoint` are configured, and not used unless weftd spreads subflows over addresses",
                 endpoints.len()
             ),
-            "subflows.spread = \"addresses\" in /etc/weft/weftd.toml, with subflows.addresses left empty",
+            "subflows.policy = \"fullmesh\" in /etc/weft/weftd.toml, with subflows.addresses left empty",
         ),
-        (Ok(endpoints), _) => Finding::good(CHECK, format!("{} configured", endpoints.len())),
+        (Ok(endpoints), _) => Finding::ok(CHECK, format!("{} configured", endpoints.len())),
         (Err(error), _) => Finding::warning(CHECK, error.to_string(), "run as root on a kernel with MPTCP"),
     }
 }
@@ -71,7 +71,7 @@ fn kernel_limits(namespace: &Namespace) -> Finding {
             "the kernel's own path manager opens and accepts no further subflows; weftd's is not bound by it",
             "ip mptcp limits set subflows 8 add_addr_accepted 8, where connections are left to the kernel's",
         ),
-        Ok(limits) => Finding::good(
+        Ok(limits) => Finding::ok(
             CHECK,
             format!(
                 "the kernel's own: {} further subflows, {} announced addresses",
@@ -86,7 +86,7 @@ fn default_algorithm(namespace: &Namespace) -> Finding {
     const CHECK: &str = "default algorithm";
     const KEY: &str = "net.ipv4.tcp_congestion_control";
     match read(namespace, KEY) {
-        Ok(name) if echoes(&name) => Finding::good(CHECK, name),
+        Ok(name) if echoes(&name) => Finding::ok(CHECK, name),
         Ok(name) => Finding::warning(
             CHECK,
             format!(
@@ -107,7 +107,7 @@ fn ecn(namespace: &Namespace) -> Finding {
             "net.ipv4.tcp_ecn=0: only sockets with an algorithm that needs ECN speak it",
             "sysctl -w net.ipv4.tcp_ecn=2",
         ),
-        Ok(value) => Finding::good(CHECK, format!("net.ipv4.tcp_ecn={value}")),
+        Ok(value) => Finding::ok(CHECK, format!("net.ipv4.tcp_ecn={value}")),
         Err(error) => Finding::failure(CHECK, error.to_string(), "mount /proc"),
     }
 }
@@ -119,7 +119,7 @@ fn listening(listeners: &[Listener]) -> Finding {
         .map(|listener| format!("{} ({})", listener.local, listener.congestion))
         .collect();
     if deaf.is_empty() {
-        return Finding::good(LISTENERS, format!("{} listening, all with ECN", listeners.len()));
+        return Finding::ok(LISTENERS, format!("{} listening, all with ECN", listeners.len()));
     }
     let shown = deaf.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     let more = match deaf.len().saturating_sub(SHOWN) {
@@ -134,15 +134,15 @@ fn listening(listeners: &[Listener]) -> Finding {
 }
 
 /// The programs make Reno of a socket without ECN.
-fn other_ends(seen: &[Seen]) -> Finding {
-    let stand: Vec<&Seen> = seen.iter().filter(|seen| seen.established).collect();
-    let deaf = |seen: &&&Seen| !seen.ecn && (echoes(&seen.congestion) || seen.congestion == "reno");
+fn peers(seen: &[DiagSubflow]) -> Finding {
+    let stand: Vec<&DiagSubflow> = seen.iter().filter(|seen| seen.established).collect();
+    let deaf = |seen: &&&DiagSubflow| !seen.ecn && (echoes(&seen.congestion) || seen.congestion == "reno");
     let count = stand.iter().filter(deaf).count();
     let Some(first) = stand.iter().find(deaf) else {
-        return Finding::good(OTHER_ENDS, format!("{} subflows, all with ECN", stand.len()));
+        return Finding::ok(PEERS, format!("{} subflows, all with ECN", stand.len()));
     };
     Finding::warning(
-        OTHER_ENDS,
+        PEERS,
         format!(
             "{count} of {} subflows are Reno without ECN, such as to {}: the other end refused it, or the algorithm was chosen after connect \
              (as iperf3 -C does), when the SYN had gone without",
@@ -158,7 +158,7 @@ fn hash_policy(namespace: &Namespace) -> Finding {
     const CHECK: &str = "ECMP";
     let key = "net.ipv4.fib_multipath_hash_policy";
     match read(namespace, key).as_deref() {
-        Ok("1") => Finding::good(CHECK, "by port, so that subflows spread over equal routes"),
+        Ok("1") => Finding::ok(CHECK, "by port, so that subflows spread over equal routes"),
         Ok(value) => Finding::warning(
             CHECK,
             format!(
@@ -166,7 +166,7 @@ fn hash_policy(namespace: &Namespace) -> Finding {
             ),
             format!("sysctl -w {key}=1 (and net.ipv6.fib_multipath_hash_policy=1)"),
         ),
-        Err(_) => Finding::good(CHECK, "the kernel has no multipath routes"),
+        Err(_) => Finding::ok(CHECK, "the kernel has no multipath routes"),
     }
 }
 
@@ -176,7 +176,7 @@ fn echoes(name: &str) -> bool {
 }
 
 const LISTENERS: &str = "listeners";
-const OTHER_ENDS: &str = "ECN at the other ends";
+const PEERS: &str = "ECN at the other ends";
 /// Listeners named in one line.
 const SHOWN: usize = 4;
 
@@ -197,6 +197,10 @@ mod tests {
         assert_eq!(listening(&[listener(80, "weft_dctcp")]).state, State::Good);
         let finding = listening(&[listener(80, "weft_amp"), listener(81, "cubic")]);
         assert_eq!(finding.state, State::Warning);
-        assert!(finding.found.ends_with("0.0.0.0:81 (cubic)"), "{}", finding.found);
+        assert!(
+            finding.detail.ends_with("0.0.0.0:81 (cubic)"),
+            "{}",
+            finding.detail
+        );
     }
 }

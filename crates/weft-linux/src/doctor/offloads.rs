@@ -20,7 +20,7 @@ pub(super) fn finding(namespace: &Namespace) -> Finding {
         NLM_F_REQUEST | NLM_F_DUMP,
     ) {
         Ok(features) => features,
-        Err(error) => return Finding::good(CHECK, format!("unknown: {error}")),
+        Err(error) => return Finding::ok(CHECK, format!("unknown: {error}")),
     };
     judge(features.iter().filter_map(Features::device).collect())
 }
@@ -31,20 +31,20 @@ fn judge(mut devices: BTreeMap<String, Vec<&'static str>>) -> Finding {
     devices.remove("lo");
     devices.retain(|_, on| !on.is_empty());
     if devices.is_empty() {
-        return Finding::good(CHECK, "no device joins packets");
+        return Finding::ok(CHECK, "no device joins packets");
     }
     let on: Vec<String> = devices
         .iter()
         .map(|(name, on)| format!("{name}: {}", on.join(" ")))
         .collect();
     Finding {
-        mend: Some(
+        fix: Some(
             "only where this host itself marks (veth and tc): ethtool -K DEVICE tso off gso off gro off"
                 .to_owned(),
         ),
         check: CHECK,
         state: State::Good,
-        found: on.join(", "),
+        detail: on.join(", "),
     }
 }
 
@@ -149,8 +149,8 @@ mod tests {
         ];
         let devices = devices.map(|(name, on)| (name.to_owned(), on)).into();
         let finding = judge(devices);
-        assert_eq!(finding.found, "eth0: tso gro");
-        assert!(finding.mend.is_some());
-        assert_eq!(judge(BTreeMap::new()).mend, None);
+        assert_eq!(finding.detail, "eth0: tso gro");
+        assert!(finding.fix.is_some());
+        assert_eq!(judge(BTreeMap::new()).fix, None);
     }
 }

@@ -14,7 +14,7 @@ use nix::errno::Errno;
 
 use super::Namespace;
 use super::channel::{append, connected, receive};
-use super::wire::Endpoint;
+use super::mptcp_pm::Endpoint;
 
 /// An address that subflows may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl AddressChanges {
     /// # Errors
     /// The namespace cannot be entered, or the kernel refuses.
     pub fn watch(namespace: &Namespace) -> io::Result<Self> {
-        namespace.within(|| {
+        namespace.run_in(|| {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
             socket.bind(&SocketAddr::new(0, GROUPS))?;
             socket.set_non_blocking(true)?;
@@ -87,7 +87,7 @@ impl AsFd for AddressChanges {
 pub fn present(namespace: &Namespace) -> io::Result<Vec<IpAddr>> {
     let mut up = HashSet::new();
     let mut all = Vec::new();
-    namespace.within(|| {
+    namespace.run_in(|| {
         let socket = connected(NETLINK_ROUTE)?;
         dump(
             &socket,
@@ -158,10 +158,10 @@ fn dump(
 /// Which of the addresses that are present subflows may have: those that are listed, or else those of endpoints, or else all.
 /// What an endpoint says of backup holds in any case.
 pub fn eligible(present: &[IpAddr], listed: &[IpAddr], endpoints: &[Endpoint]) -> Vec<Address> {
-    let of = |ip: &IpAddr| endpoints.iter().find(|endpoint| endpoint.ip == *ip);
+    let endpoint_of = |ip: &IpAddr| endpoints.iter().find(|endpoint| endpoint.ip == *ip);
     let there = |ip: &&IpAddr| present.contains(ip);
     let by_endpoint = |ip: &IpAddr| {
-        let backup = of(ip).is_some_and(|endpoint| endpoint.backup);
+        let backup = endpoint_of(ip).is_some_and(|endpoint| endpoint.backup);
         Address {
             backup,
             ..Address::new(*ip)
@@ -204,7 +204,7 @@ mod tests {
         };
         let chosen = |listed: &[IpAddr], endpoints: &[Endpoint]| {
             let all = eligible(&present, listed, endpoints);
-            let brief = |it: &Address| (it.ip, it.announced, it.backup);
+            let brief = |address: &Address| (address.ip, address.announced, address.backup);
             all.iter().map(brief).collect::<Vec<_>>()
         };
         let all = [(ip(1), true, false), (ip(2), true, false), (ip(3), true, false)];

@@ -15,7 +15,7 @@ use netlink_packet_generic::{GenlFamily, GenlHeader, GenlMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
 use nix::sys::socket::{MsgFlags, setsockopt, sockopt::RcvBufForce};
 
-use super::wire::{EVENTS_GROUP, Endpoint, Limits, Message};
+use super::mptcp_pm::{EVENTS_GROUP, Endpoint, Limits, Message};
 use super::{Command, Event, Namespace};
 
 /// A command that the kernel refused.
@@ -45,7 +45,7 @@ pub struct Events {
 /// # Errors
 /// The namespace cannot be entered, or the kernel has no MPTCP path manager.
 pub fn open(namespace: &Namespace) -> io::Result<(Commands, Events)> {
-    namespace.within(|| {
+    namespace.run_in(|| {
         let socket = connected(NETLINK_GENERIC)?;
         let (family, groups) = resolve(&socket, Message::family_name())?;
         let group = events_group(&groups).ok_or_else(|| {
@@ -120,7 +120,7 @@ pub fn request<F>(namespace: &Namespace, payload: F, flags: u16) -> io::Result<V
 where
     F: GenlFamily + Emitable + ParseableParametrized<[u8], GenlHeader> + Clone + Debug + Send,
 {
-    namespace.within(move || {
+    namespace.run_in(move || {
         let socket = connected(NETLINK_GENERIC)?;
         let (family, _) = resolve(&socket, F::family_name())?;
         let mut message = GenlMessage::from_payload(payload);

@@ -10,39 +10,39 @@ mod connection;
 mod joins;
 mod suppression;
 
-use connection::asked;
+use connection::requested_pair;
 
-use super::hysteresis::{Hysteresis, Past};
+use super::hysteresis::{Hysteresis, SuppressionHistory};
 use super::peers::Peers;
-use super::{Address, Command, Event, Seen, Subflow, Token};
+use super::{Address, Command, DiagSubflow, Event, Subflow, Token};
 
-/// When subflows are opened, how many, and between which addresses.
+/// Parameters of additional subflows: when they are opened, how many, and between which addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Joins {
-    /// Subflows of a connection, the first one included.
+pub struct JoinConfig {
+    /// Maximum number of subflows of a connection, including the first.
     pub subflows: usize,
-    /// Bytes acknowledged and received that a connection has before more are opened; 0: at once.
-    pub after: u64,
-    /// Between which addresses.
-    pub spread: Spread,
+    /// Bytes sent and received after which additional subflows are opened; 0 opens them at once.
+    pub min_bytes: u64,
+    /// Address pairs of the subflows.
+    pub policy: JoinPolicy,
     /// This host's further addresses: a client joins from them, a server announces them. For namespaces of which nothing else is
     /// given to [`on_addresses`](Connections::on_addresses).
     pub addresses: Vec<IpAddr>,
-    /// So many connections at once find out how many subflows a peer takes.
-    pub probes: usize,
+    /// Maximum number of connections that find out at one time how many subflows a peer accepts.
+    pub max_probes: usize,
 }
 
-/// Between which addresses subflows are opened.
+/// The address pairs between which subflows are opened, named as in the MPTCP literature and in Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spread {
-    /// All between the first subflow's addresses, with different ports.
-    SamePair,
-    /// Each between another pair of this host's addresses and the peer's.
-    Addresses,
+pub enum JoinPolicy {
+    /// All subflows use the first subflow's addresses with different ports.
+    Ndiffports,
+    /// Each subflow uses another pair of this host's addresses and the peer's.
+    Fullmesh,
 }
 
-/// What distinguishes a subflow from others: local and remote address and port.
-pub type Ends = (SocketAddr, SocketAddr);
+/// Local and remote address and port, which identify a subflow.
+pub type FourTuple = (SocketAddr, SocketAddr);
 
 /// A connection.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
@@ -58,80 +58,113 @@ pub struct Connection {
     pub suppressed: bool,
     /// Has it carried enough for joins?
     pub bulk: bool,
-    /// Did the last look at all sockets not find it?
-    absent: bool,
+    /// True if the last scan of all sockets did not find the connection.
+    missed_once: bool,
     /// Why its first subflow is Reno, if it is. Then it stays single-path.
-    pub uncoupled: Option<Uncoupled>,
+    pub uncoupled: Option<UncoupledReason>,
     /// The peer's further addresses.
     announced: Vec<(u8, SocketAddr)>,
     /// This host's further addresses, as announced to the peer.
     announced_here: Vec<(IpAddr, u8)>,
-    /// Joins that the kernel is at.
+    /// Joins that the kernel has not finished.
     pending: Vec<(IpAddr, SocketAddr)>,
-    /// Subflows that may be rejected yet, and since when they stand.
-    young: Vec<(Ends, u64)>,
+    /// Subflows that the peer may still reject, and when each was established.
+    on_probation: Vec<(FourTuple, u64)>,
     /// Joined as Reno, as the programs reported before the kernel did.
-    early_uncoupled: Vec<Ends>,
+    early_uncoupled: Vec<FourTuple>,
     /// Subflows that were closed here, until the kernel reports that they have gone.
-    closed: Vec<Ends>,
-    /// Backups whatever the algorithm asks for.
-    aside: Vec<Ends>,
-    /// Subflows that the algorithm lets rest, one by one.
-    resting: Vec<Ends>,
-    /// When a join was rejected, unless the whole connection went with it.
-    rejected: Option<u64>,
-    /// When the last join was asked for.
-    asked: u64,
+    closed: Vec<FourTuple>,
+    /// Subflows that stay backups whatever the algorithm requests.
+    forced_backups: Vec<FourTuple>,
+    /// Subflows that the algorithm has deactivated one by one.
+    inactive: Vec<FourTuple>,
+    /// When a join was rejected; the whole connection may be closing.
+    rejected_at: Option<u64>,
+    /// When the last join was requested.
+    join_requested_at: u64,
     /// Joins that failed in a row.
     failures: u32,
     /// Nothing is asked for before.
     join_at: Option<u64>,
-    /// Was it opened before its path manager was ours?
-    foreign: bool,
-    /// Do the congestion control's programs report it? Then nobody else has to look.
-    pub watched: bool,
-    /// The subflow that suppression leaves alone, by its addresses.
-    keeper: Ends,
-    /// Does the algorithm ask for suppression, and since when is it of that opinion?
-    wish: (bool, u64),
-    /// Bytes that have left and that have come, as last looked up, and when that was.
-    carried: Option<((u64, u64), u64)>,
-    /// Does more come than leaves, and since when?
-    receives: (bool, u64),
+    /// True if the connection was opened under another path manager, so that the kernel refuses joins.
+    unmanaged: bool,
+    /// True if BPF programs report its bytes, so that it need not be polled.
+    pub has_bpf_events: bool,
+    /// The subflow that suppression leaves active.
+    kept_subflow: FourTuple,
+    /// What the algorithm requests.
+    requested: Request,
+    /// Bytes sent and received, as last read.
+    traffic: Option<TrafficSample>,
+    /// Whether the connection receives more than it sends.
+    net_receiver: Since<bool>,
     /// How often the kernel has refused a flag since the last change, and when it is tried again.
     refusals: u32,
     flag_at: Option<u64>,
-    past: Past,
+    history: SuppressionHistory,
+}
+
+/// A request of the algorithm.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    /// True for suppression, false for release.
+    suppress: bool,
+    /// Time of the first such request without another one in between.
+    since: u64,
+}
+
+/// A value and the time from which it holds.
+#[derive(Clone, Copy, Debug)]
+struct Since<T> {
+    value: T,
+    since: u64,
+}
+
+/// Bytes of a connection at a time.
+#[derive(Clone, Copy, Debug, Default)]
+struct TrafficSample {
+    sent: u64,
+    received: u64,
+    at: u64,
+}
+
+/// A suppression or release of which the kernel is notified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// True for suppression, false for release.
+    pub suppress: bool,
+    /// When the kernel should be notified.
+    pub due: u64,
 }
 
 /// Why a subflow is Reno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Uncoupled {
+pub enum UncoupledReason {
     /// It has no ECN, neither asked for in its SYN nor granted, or lost on the way.
     NoEcn,
     /// The programs had no room for it.
-    NoRoom,
+    NoSlot,
 }
 
 /// Commands for one connection, to be sent at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct CommandBatch {
     /// Which namespace's kernel.
     pub namespace: usize,
     /// The commands.
     pub commands: Vec<Command>,
-    /// Is it a suppression (true) or a release (false), and since when is it due?
-    pub suppression: Option<(bool, u64)>,
+    /// The decision that the commands carry out, if they carry out one.
+    pub suppression: Option<Decision>,
 }
 
 /// All connections.
 #[derive(Debug)]
 pub struct Connections {
-    joins: Joins,
+    joins: JoinConfig,
     hysteresis: Hysteresis,
     all: HashMap<Token, Connection>,
-    /// What was reported of connections before the kernel reported them.
-    early: HashMap<Token, Early>,
+    /// BPF events of connections that the kernel has not reported yet.
+    pending_events: HashMap<Token, PendingEvents>,
     peers: Peers,
     /// What subflows of each namespace may have, and all that the namespace has.
     addresses: HashMap<usize, (Vec<Address>, Vec<IpAddr>)>,
@@ -140,28 +173,28 @@ pub struct Connections {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Early {
+struct PendingEvents {
     at: u64,
     bulk: bool,
-    uncoupled: Option<Uncoupled>,
+    uncoupled: Option<UncoupledReason>,
 }
 
 impl Connections {
     /// None yet.
-    pub fn new(joins: Joins, hysteresis: Hysteresis) -> Self {
+    pub fn new(joins: JoinConfig, hysteresis: Hysteresis) -> Self {
         Self {
-            peers: Peers::new(joins.probes),
+            peers: Peers::new(joins.max_probes),
             joins,
             hysteresis,
             addresses: HashMap::new(),
             all: HashMap::new(),
-            early: HashMap::new(),
+            pending_events: HashMap::new(),
             deadlines: BTreeSet::new(),
         }
     }
 
     /// Its configuration of joins.
-    pub fn joins(&self) -> &Joins {
+    pub fn joins(&self) -> &JoinConfig {
         &self.joins
     }
 
@@ -185,13 +218,13 @@ impl Connections {
         self.all.get(&token)
     }
 
-    /// When [`due`](Self::due) has something to do.
+    /// When [`on_deadlines`](Self::on_deadlines) has something to do.
     pub fn deadline(&self) -> Option<u64> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
     /// The kernel reported something in one of the namespaces.
-    pub fn on_event(&mut self, namespace: usize, event: &Event, now: u64, told: &mut Vec<Told>) {
+    pub fn on_event(&mut self, namespace: usize, event: &Event, now: u64, batches: &mut Vec<CommandBatch>) {
         match *event {
             Event::Established {
                 token,
@@ -199,18 +232,18 @@ impl Connections {
                 server,
             } => {
                 self.open(namespace, token, initial, server, now);
-                let early = self.early.remove(&token);
+                let early = self.pending_events.remove(&token);
                 if let Some(why) = early.and_then(|early| early.uncoupled) {
-                    self.on_uncoupled(token, initial.ends(), why, now, told);
+                    self.on_uncoupled(token, initial.four_tuple(), why, now, batches);
                 }
-                self.announce(token, told);
-                if early.is_some_and(|early| early.bulk) || self.joins.after == 0 {
-                    self.on_bulk(token, now, told);
+                self.announce(token, batches);
+                if early.is_some_and(|early| early.bulk) || self.joins.min_bytes == 0 {
+                    self.on_bulk(token, now, batches);
                 }
             }
             Event::Closed { token } => {
                 self.all.remove(&token);
-                self.early.remove(&token);
+                self.pending_events.remove(&token);
             }
             Event::Announced {
                 token,
@@ -222,7 +255,7 @@ impl Connections {
                     let port = if port == 0 { connection.remote_port() } else { port };
                     connection.announced.retain(|(known, _)| *known != id);
                     connection.announced.push((id, SocketAddr::new(address, port)));
-                    self.join(token, now, told);
+                    self.join(token, now, batches);
                 }
             }
             Event::Removed { token, id } => {
@@ -231,25 +264,31 @@ impl Connections {
                     // Subflows that end with it are not rejected.
                     if let Some(gone) = gone.map(|(_, address)| address.ip()) {
                         connection
-                            .young
-                            .retain(|(ends, _)| ends.1.ip().to_canonical() != gone);
+                            .on_probation
+                            .retain(|(four_tuple, _)| four_tuple.1.ip().to_canonical() != gone);
                     }
                     connection.announced.retain(|(known, _)| *known != id);
                 }
             }
-            Event::Joined { token, subflow } => self.on_joined(token, subflow, now, told),
-            Event::Left { token, subflow } => self.on_left(token, &subflow, now),
+            Event::SubflowEstablished { token, subflow } => self.on_joined(token, subflow, now, batches),
+            Event::SubflowClosed { token, subflow } => self.on_left(token, &subflow, now),
         }
     }
 
     /// Takes over what was seen in a namespace: connections older than the daemon, or all after events were lost.
     /// Suppressed is what has a subflow flagged backup.
-    pub fn resync(&mut self, namespace: usize, seen: &[Seen], now: u64, told: &mut Vec<Told>) {
+    pub fn resync(
+        &mut self,
+        namespace: usize,
+        seen: &[DiagSubflow],
+        now: u64,
+        batches: &mut Vec<CommandBatch>,
+    ) {
         let there: HashSet<Token> = seen.iter().map(|seen| seen.token).collect();
         self.all
             .retain(|token, c| c.namespace != namespace || there.contains(token));
         for token in there {
-            let mut of: Vec<&Seen> = seen.iter().filter(|seen| seen.token == token).collect();
+            let mut of: Vec<&DiagSubflow> = seen.iter().filter(|seen| seen.token == token).collect();
             of.sort_by_key(|seen| !seen.initial);
             // Without its first subflow it is unknown who opened a connection; opening none is the safe guess.
             let server = !of[0].initial || of[0].server;
@@ -260,30 +299,30 @@ impl Connections {
             }
             let joined = of.iter().filter(|seen| !seen.initial);
             let aside = joined.filter(|seen| self.is_backup(namespace, seen.subflow.local.ip()));
-            let aside: Vec<Ends> = aside.map(|seen| seen.subflow.ends()).collect();
+            let forced_backups: Vec<FourTuple> = aside.map(|seen| seen.subflow.four_tuple()).collect();
             let connection = self
                 .all
                 .entry(token)
                 .or_insert_with(|| Connection::new(namespace, of[0].subflow, server, now));
-            connection.aside.extend(aside);
+            connection.forced_backups.extend(forced_backups);
             connection.subflows = of.iter().map(|seen| seen.subflow).collect();
-            connection.pending = pending.iter().map(|seen| asked(&seen.subflow)).collect();
-            let aside = |seen: &&Seen| connection.aside.contains(&seen.subflow.ends());
+            connection.pending = pending.iter().map(|seen| requested_pair(&seen.subflow)).collect();
+            let aside = |seen: &&DiagSubflow| connection.forced_backups.contains(&seen.subflow.four_tuple());
             connection.suppressed = of.iter().any(|seen| seen.subflow.backup && !aside(seen));
             if server && connection.announced_here.is_empty() {
                 let joined = of.iter().filter(|seen| seen.subflow.local_id != 0);
-                let ids = joined.map(|seen| (asked(&seen.subflow).0, seen.subflow.local_id));
+                let ids = joined.map(|seen| (requested_pair(&seen.subflow).0, seen.subflow.local_id));
                 connection.announced_here = ids.collect();
                 connection.announced_here.dedup();
             }
             // What the programs do where there is no ECN.
             if of.iter().all(|seen| seen.congestion == FALLBACK && !seen.ecn) {
-                connection.uncoupled = Some(Uncoupled::NoEcn);
+                connection.uncoupled = Some(UncoupledReason::NoEcn);
             }
-            if let Some(keeper) = of.iter().find(|seen| !seen.subflow.backup) {
-                connection.keeper = keeper.subflow.ends();
+            if let Some(kept_subflow) = of.iter().find(|seen| !seen.subflow.backup) {
+                connection.kept_subflow = kept_subflow.subflow.four_tuple();
             }
-            self.on_bytes(token, of.iter().map(|seen| seen.bytes).sum(), now, told);
+            self.on_bytes(token, of.iter().map(|seen| seen.bytes).sum(), now, batches);
         }
     }
 
@@ -295,8 +334,8 @@ impl Connections {
 
     /// Forgets connections that are not among those seen in a namespace, this time and the time before, and joins that the
     /// kernel is no longer at. It sometimes reports that a connection is established after it has reported that it is closed.
-    pub fn forget_absent(&mut self, namespace: usize, seen: &[Seen], now: u64) {
-        let mut there: HashMap<Token, Vec<&Seen>> = HashMap::new();
+    pub fn forget_absent(&mut self, namespace: usize, seen: &[DiagSubflow], now: u64) {
+        let mut there: HashMap<Token, Vec<&DiagSubflow>> = HashMap::new();
         for seen in seen {
             there.entry(seen.token).or_default().push(seen);
         }
@@ -308,12 +347,12 @@ impl Connections {
             if let Some(found) = found {
                 let on_its_way = |pending: &(IpAddr, SocketAddr)| {
                     let mut all = found.iter().filter(|seen| !seen.established);
-                    all.any(|seen| asked(&seen.subflow) == *pending)
+                    all.any(|seen| requested_pair(&seen.subflow) == *pending)
                 };
                 connection.pending.retain(on_its_way);
             }
-            let before = std::mem::replace(&mut connection.absent, found.is_none());
-            !(before && connection.absent)
+            let before = std::mem::replace(&mut connection.missed_once, found.is_none());
+            !(before && connection.missed_once)
         });
         self.peers.forget(now);
     }
@@ -326,35 +365,36 @@ impl Connections {
 
     /// Do programs report the connection? They report a subflow no longer that has got another congestion control, or that has
     /// ended. In the latter case looking at the connection is not needed, but does no harm.
-    pub fn on_watched(&mut self, token: Token, watched: bool) {
+    pub fn set_has_bpf_events(&mut self, token: Token, has_bpf_events: bool) {
         if let Some(connection) = self.all.get_mut(&token) {
-            connection.watched = watched;
+            connection.has_bpf_events = has_bpf_events;
         }
     }
 
     /// Does what has become due.
-    pub fn due(&mut self, now: u64, told: &mut Vec<Told>) {
+    pub fn on_deadlines(&mut self, now: u64, batches: &mut Vec<CommandBatch>) {
         while let Some((at, token)) = self.deadlines.first().copied()
             && at <= now
         {
             self.deadlines.pop_first();
-            self.obey(token, now, told);
-            self.flag_again(token, now, told);
-            self.learn(token, now);
-            self.let_grow_old(token, now);
+            self.apply_request(token, now, batches);
+            self.retry_flags(token, now, batches);
+            self.learn_peer_limit(token, now);
+            self.end_probation(token, now);
             if let Some(connection) = self.all.get_mut(&token)
                 && connection.join_at.is_some_and(|at| at <= now)
             {
                 connection.join_at = None;
-                self.join(token, now, told);
+                self.join(token, now, batches);
             }
         }
-        self.early.retain(|_, early| early.at + EARLY > now);
+        self.pending_events
+            .retain(|_, early| early.at + MAX_PENDING_AGE > now);
     }
 }
 
-impl Early {
-    fn at(now: u64) -> Self {
+impl PendingEvents {
+    fn new(now: u64) -> Self {
         Self {
             at: now,
             bulk: false,
@@ -366,7 +406,7 @@ impl Early {
 /// What the programs make of a socket without ECN.
 const FALLBACK: &str = "reno";
 /// How long reports of a connection that the kernel has not reported are kept: it may live in another namespace.
-const EARLY: u64 = 10_000_000_000;
+const MAX_PENDING_AGE: u64 = 10_000_000_000;
 
 #[cfg(test)]
 mod tests;

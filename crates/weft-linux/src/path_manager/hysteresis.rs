@@ -9,21 +9,21 @@ pub struct Hysteresis {
     pub release_after: u64,
     /// A suppression lasts so long at least; twice as long as the one before, up to eight times, if it follows within this
     /// time of that one's end.
-    pub cycle: u64,
+    pub min_cycle: u64,
 }
 
 /// What a connection has been through.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Past {
+pub struct SuppressionHistory {
     suppressed: Option<u64>,
     released: Option<u64>,
     doublings: u32,
 }
 
-impl Past {
+impl SuppressionHistory {
     /// The kernel is notified of suppression now.
     pub fn suppressed(&mut self, now: u64, hysteresis: &Hysteresis) {
-        let soon = self.released.is_some_and(|at| now < at + hysteresis.cycle);
+        let soon = self.released.is_some_and(|at| now < at + hysteresis.min_cycle);
         self.doublings = if soon {
             (self.doublings + 1).min(DOUBLINGS)
         } else {
@@ -41,7 +41,7 @@ impl Past {
     pub fn release_at(&self, since: u64, hysteresis: &Hysteresis) -> u64 {
         let held = self
             .suppressed
-            .map_or(0, |at| at + (hysteresis.cycle << self.doublings));
+            .map_or(0, |at| at + (hysteresis.min_cycle << self.doublings));
         held.max(since + hysteresis.release_after)
     }
 }
@@ -54,33 +54,33 @@ mod tests {
 
     const HYSTERESIS: Hysteresis = Hysteresis {
         release_after: 100,
-        cycle: 500,
+        min_cycle: 500,
     };
 
     #[test]
-    fn release_waits_for_the_wish_and_for_the_cycle() {
-        let mut past = Past::default();
-        assert_eq!(past.release_at(10, &HYSTERESIS), 110);
-        past.suppressed(1000, &HYSTERESIS);
-        assert_eq!(past.release_at(1010, &HYSTERESIS), 1500);
-        assert_eq!(past.release_at(1450, &HYSTERESIS), 1550);
+    fn release_waits_for_the_request_and_for_the_cycle() {
+        let mut history = SuppressionHistory::default();
+        assert_eq!(history.release_at(10, &HYSTERESIS), 110);
+        history.suppressed(1000, &HYSTERESIS);
+        assert_eq!(history.release_at(1010, &HYSTERESIS), 1500);
+        assert_eq!(history.release_at(1450, &HYSTERESIS), 1550);
     }
 
     #[test]
     fn suppressions_that_follow_soon_last_twice_as_long_each_up_to_eight_times() {
-        let mut past = Past::default();
+        let mut history = SuppressionHistory::default();
         let mut now = 0;
         let mut lasted = Vec::new();
         for _ in 0..5 {
-            past.suppressed(now, &HYSTERESIS);
-            let at = past.release_at(now, &HYSTERESIS);
+            history.suppressed(now, &HYSTERESIS);
+            let at = history.release_at(now, &HYSTERESIS);
             lasted.push(at - now);
-            past.released(at);
-            now = at + HYSTERESIS.cycle - 1;
+            history.released(at);
+            now = at + HYSTERESIS.min_cycle - 1;
         }
         assert_eq!(lasted, [500, 1000, 2000, 4000, 4000]);
         // A while without, and it is as at first.
-        past.suppressed(now + 1, &HYSTERESIS);
-        assert_eq!(past.release_at(now + 1, &HYSTERESIS), now + 501);
+        history.suppressed(now + 1, &HYSTERESIS);
+        assert_eq!(history.release_at(now + 1, &HYSTERESIS), now + 501);
     }
 }

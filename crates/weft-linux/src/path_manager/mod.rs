@@ -1,26 +1,28 @@
 //! The path manager: opens subflows, and informs the kernel which are suppressed.
 //!
 //! It is the kernel's userspace path manager (`net.mptcp.pm_type=1`), spoken to in generic netlink. `connections` decides
-//! and knows neither sockets nor clocks; `channel` and `census` speak with the kernel.
+//! and knows neither sockets nor clocks; `channel` and `sock_diag` speak with the kernel.
 
 mod addresses;
-mod census;
 mod channel;
 mod connections;
 mod hysteresis;
+mod mptcp_pm;
 mod namespace;
 mod peers;
-mod wire;
+mod sock_diag;
 
 use std::net::{IpAddr, SocketAddr};
 
 pub use addresses::{Address, AddressChanges, eligible, present};
-pub use census::{Listener, Seen, census, listeners, sockets};
 pub use channel::{Commands, Events, Refusal, endpoints, limits, open, request};
-pub use connections::{Connection, Connections, Ends, Joins, Spread, Told, Uncoupled};
+pub use connections::{
+    CommandBatch, Connection, Connections, Decision, FourTuple, JoinConfig, JoinPolicy, UncoupledReason,
+};
 pub use hysteresis::Hysteresis;
+pub use mptcp_pm::{Endpoint, Limits};
 pub use namespace::{NAMED, Namespace};
-pub use wire::{Endpoint, Limits};
+pub use sock_diag::{DiagSubflow, Listener, listeners, mptcp_subflows, sockets};
 
 /// What the kernel calls a connection by: unique on the machine while it lives.
 pub type Token = u32;
@@ -42,12 +44,12 @@ pub struct Subflow {
 
 impl Subflow {
     /// The same subflow, whatever its flags?
-    pub fn is(&self, other: &Subflow) -> bool {
-        self.ends() == other.ends()
+    pub fn matches(&self, other: &Subflow) -> bool {
+        self.four_tuple() == other.four_tuple()
     }
 
     /// What distinguishes it from others: its local and remote address and port.
-    pub fn ends(&self) -> (SocketAddr, SocketAddr) {
+    pub fn four_tuple(&self) -> FourTuple {
         (self.local, self.remote)
     }
 }
@@ -88,14 +90,14 @@ pub enum Event {
         id: u8,
     },
     /// A further subflow stands.
-    Joined {
+    SubflowEstablished {
         /// The connection.
         token: Token,
         /// The subflow.
         subflow: Subflow,
     },
     /// A subflow is gone.
-    Left {
+    SubflowClosed {
         /// The connection.
         token: Token,
         /// The subflow.
@@ -107,7 +109,7 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Open a further subflow.
-    Create {
+    CreateSubflow {
         /// The connection.
         token: Token,
         /// From this address and any port.
@@ -120,7 +122,7 @@ pub enum Command {
         backup: bool,
     },
     /// Make a subflow a backup, or a regular one again.
-    Prioritise {
+    SetBackup {
         /// The connection.
         token: Token,
         /// The subflow's local address and port.
@@ -131,7 +133,7 @@ pub enum Command {
         backup: bool,
     },
     /// Close a subflow.
-    Close {
+    DestroySubflow {
         /// The connection.
         token: Token,
         /// The subflow's local address and port.
@@ -151,7 +153,7 @@ pub enum Command {
         backup: bool,
     },
     /// Tell the peer that an address that was announced has gone.
-    Withdraw {
+    RemoveAddress {
         /// The connection.
         token: Token,
         /// The address's identifier.

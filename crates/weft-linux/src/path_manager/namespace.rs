@@ -18,7 +18,7 @@ pub struct Namespace(Option<PathBuf>);
 
 impl Namespace {
     /// The one the process lives in.
-    pub fn own() -> Self {
+    pub fn current() -> Self {
         Self(None)
     }
 
@@ -48,7 +48,7 @@ impl Namespace {
     }
 
     /// The number by which the kernel knows it.
-    pub fn number(&self) -> Option<u64> {
+    pub fn inode(&self) -> Option<u64> {
         let path = self.0.as_deref().unwrap_or(Path::new("/proc/self/ns/net"));
         Some(std::fs::metadata(path).ok()?.ino())
     }
@@ -57,7 +57,7 @@ impl Namespace {
     ///
     /// # Errors
     /// The namespace cannot be entered, or `work` fails.
-    pub fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    pub fn run_in<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let Some(path) = &self.0 else {
             return work();
         };

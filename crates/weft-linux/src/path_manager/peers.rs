@@ -14,14 +14,14 @@ pub type Peer = (usize, IpAddr);
 /// What is known of all peers. Times are nanoseconds.
 #[derive(Debug)]
 pub struct Peers {
-    all: HashMap<Peer, Known>,
+    all: HashMap<Peer, PeerRecord>,
     probes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct PeerRecord {
     /// So many subflows of one connection have stood.
-    takes: usize,
+    accepted: usize,
     /// One more than so many was rejected; nobody asks again until then.
     limit: Option<(usize, u64)>,
     /// Connections that asked for more than is known to stand, and when.
@@ -47,7 +47,7 @@ impl Peers {
         now: u64,
     ) -> (usize, Option<u64>) {
         let known = self.all.entry(peer).or_default();
-        let (most, again) = match known.limit {
+        let (max, again) = match known.limit {
             Some((limit, until)) if now < until => (limit, until),
             Some((limit, _)) => {
                 if has + wants > limit {
@@ -56,25 +56,25 @@ impl Peers {
                 (limit + 1, now + LEARNED)
             }
             None => {
-                known.probing.retain(|_, since| *since + PROBE > now);
+                known.probing.retain(|_, since| *since + PROBE_TIMEOUT > now);
                 let others = known.probing.keys().filter(|other| **other != token).count();
-                if has + wants <= known.takes || others < self.probes {
-                    if has + wants > known.takes {
+                if has + wants <= known.accepted || others < self.probes {
+                    if has + wants > known.accepted {
                         known.probing.insert(token, now);
                     }
                     return (wants, None);
                 }
-                (known.takes, now + PROBATION)
+                (known.accepted, now + PROBATION)
             }
         };
-        let allowed = wants.min(most.saturating_sub(has));
+        let allowed = wants.min(max.saturating_sub(has));
         (allowed, (allowed < wants).then_some(again))
     }
 
     /// So many subflows of a connection stand for some time already.
-    pub fn on_standing(&mut self, peer: Peer, token: Token, subflows: usize) {
+    pub fn on_joins_survived(&mut self, peer: Peer, token: Token, subflows: usize) {
         let known = self.all.entry(peer).or_default();
-        known.takes = known.takes.max(subflows);
+        known.accepted = known.accepted.max(subflows);
         known.probing.remove(&token);
         if known.limit.is_some_and(|(limit, _)| subflows > limit) {
             known.limit = None;
@@ -85,7 +85,7 @@ impl Peers {
     pub fn on_rejected(&mut self, peer: Peer, token: Token, subflows: usize, now: u64) {
         let known = self.all.entry(peer).or_default();
         let subflows = subflows.max(1);
-        known.takes = known.takes.min(subflows);
+        known.accepted = known.accepted.min(subflows);
         known.probing.remove(&token);
         let limit = match known.limit {
             Some((limit, until)) if now < until => limit.min(subflows),
@@ -96,7 +96,7 @@ impl Peers {
 
     /// Keeps no more than it must of peers without connections.
     pub fn forget(&mut self, now: u64) {
-        if self.all.len() > MOST {
+        if self.all.len() > MAX_PEERS {
             self.all
                 .retain(|_, known| known.limit.is_some_and(|(_, until)| now < until));
         }
@@ -106,11 +106,11 @@ impl Peers {
 /// A join that stands after this was not rejected.
 pub const PROBATION: u64 = 1_000_000_000;
 /// Whoever asked longer ago does not keep others from asking.
-const PROBE: u64 = 5 * PROBATION;
+const PROBE_TIMEOUT: u64 = 5 * PROBATION;
 /// A limit that was learned holds for so long.
 pub const LEARNED: u64 = 60_000_000_000;
 /// Peers.
-const MOST: usize = 10_000;
+const MAX_PEERS: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(peers.allow(PEER, 1, [1, 3], 0), (3, None));
         assert_eq!(peers.allow(PEER, 2, [1, 3], 0), (3, None));
         assert_eq!(peers.allow(PEER, 3, [1, 3], 0), (0, Some(PROBATION)));
-        peers.on_standing(PEER, 1, 4);
+        peers.on_joins_survived(PEER, 1, 4);
         assert_eq!(peers.allow(PEER, 3, [1, 3], SECOND), (3, None));
         assert_eq!(peers.allow(PEER, 4, [1, 3], SECOND), (3, None));
     }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(peers.allow(PEER, 1, [3, 1], again), (1, None));
         assert_eq!(peers.allow(PEER, 2, [3, 1], again), (0, Some(again + LEARNED)));
         // It takes more now.
-        peers.on_standing(PEER, 1, 4);
+        peers.on_joins_survived(PEER, 1, 4);
         assert_eq!(peers.allow(PEER, 2, [3, 1], again + SECOND), (1, None));
     }
 

@@ -1,9 +1,9 @@
 //! Loads the BPF programs, registers their congestion controls and reads what they keep.
 //!
 //! ```no_run
-//! use weft_linux::programs::{Name, Options, Programs};
+//! use weft_linux::programs::{KernelAlgorithm, Options, Programs};
 //!
-//! let programs = Programs::load(&[Name::Dctcp], &Options::default())?;
+//! let programs = Programs::load(&[KernelAlgorithm::Dctcp], &Options::default())?;
 //! let events = programs.events()?; // poll `events.raw_fd()`, then `events.read()`
 //! for connection in programs.connections()? {
 //!     for subflow in &connection.subflows {
@@ -17,7 +17,7 @@
 //! - [`Programs::load`] registers a congestion control for each name given, such as `weft_amp`, on the whole machine, usable in every network
 //!   namespace. A socket chooses it by `TCP_CONGESTION`, a namespace by `net.ipv4.tcp_congestion_control`.
 //! - [`Programs::connections`] is a snapshot of all connections, MPTCP's and TCP's, with their subflows' windows.
-//! - [`Programs::events`] reports what the path manager must do at once: [`Kind`](crate::events::Kind).
+//! - [`Programs::events`] reports what the path manager must do at once: [`EventKind`](crate::events::EventKind).
 //! - With [`Options::pin`] the connections outlive the process: the next one that loads with the same folder sees
 //!   those that are still open, and their events.
 
@@ -48,11 +48,11 @@ macro_rules! names {
     ($($variant:ident = $number:literal, $name:literal, $kernel:literal;)+) => {
         /// A congestion control that can be loaded.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Name {
+        pub enum KernelAlgorithm {
             $(#[doc = concat!("`", $kernel, "`.")] $variant = $number,)+
         }
 
-        impl Name {
+        impl KernelAlgorithm {
             /// All there are, sorted by name.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
@@ -71,7 +71,7 @@ macro_rules! names {
                 Self::ALL.iter().copied().find(|n| name == n.algorithm() || name == n.kernel())
             }
 
-            pub(crate) fn of_number(number: u32) -> Option<Self> {
+            pub(crate) fn from_number(number: u32) -> Option<Self> {
                 Self::ALL.iter().copied().find(|n| *n as u32 == number)
             }
 
@@ -100,13 +100,13 @@ names! {
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Values of `weft-cc`'s parameters that differ from their defaults, by algorithm.
-    pub parameters: Vec<(Name, Vec<(String, f64)>)>,
+    pub parameters: Vec<(KernelAlgorithm, Vec<(String, f64)>)>,
     /// Bytes acknowledged and received on a subflow from which on an MPTCP connection is reported as bulk.
-    pub bulk: u64,
+    pub join_after: u64,
     /// How long a subflow that Warp lets rest does so at least.
-    pub rest: Duration,
+    pub min_inactive: Duration,
     /// How many connections there is room for; 65,536 if nothing is said.
-    pub room: Option<u32>,
+    pub max_connections: Option<u32>,
     /// May only privileged processes choose the algorithms? Then no namespace but the first one can have one as its default.
     pub restricted: bool,
     /// A folder on a BPF file system in which connections outlive the process.
@@ -122,7 +122,7 @@ pub struct Programs {
 }
 
 struct Loaded {
-    name: Name,
+    name: KernelAlgorithm,
     // Dropped before the object.
     link: Link,
     object: Object,
@@ -132,7 +132,7 @@ struct Loaded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunTime {
     /// Whose.
-    pub name: Name,
+    pub name: KernelAlgorithm,
     /// Which of its operations, such as `weft_cong_control`, which runs at every acknowledgement.
     pub operation: String,
     /// How often it ran.
@@ -201,7 +201,7 @@ impl Programs {
     /// # Errors
     /// The kernel has no BTF, capabilities are missing, a name is registered already, a parameter is not
     /// allowed, or what the kernel answers.
-    pub fn load(names: &[Name], options: &Options) -> Result<Self, Error> {
+    pub fn load(names: &[KernelAlgorithm], options: &Options) -> Result<Self, Error> {
         if !fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
             return Err(Error::Btf);
         }
@@ -210,7 +210,7 @@ impl Programs {
         let mut objects = Vec::new();
         let mut shared: Vec<MapHandle> = Vec::new();
         for &name in names {
-            let object = open(name, options, registrar.linked(), &shared)?
+            let object = open(name, options, registrar.links(), &shared)?
                 .load()
                 .map_err(|error| Error::kernel(name.kernel(), &error))?;
             if shared.is_empty() {
@@ -243,7 +243,7 @@ impl Programs {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn try_load(names: &[Name], options: &Options) -> Result<(), Error> {
+    pub fn try_load(names: &[KernelAlgorithm], options: &Options) -> Result<(), Error> {
         let options = Options {
             pin: None,
             ..options.clone()
@@ -272,29 +272,30 @@ impl Programs {
 
     /// Ends the registration that is pinned there, if one is. Before Linux 6.4 there are no links that would end it with
     /// its process or its pin. Whether it did.
-    pub fn take_back(pin: &Path) -> bool {
-        registration::take_back(pin)
+    pub fn unregister_pinned(pin: &Path) -> bool {
+        registration::unregister_pinned(pin)
     }
 
     /// Are the maps that are pinned in a folder, if any are, of this version, with room for so many connections?
-    pub fn can_take_over(folder: &Path, room: u32) -> bool {
+    pub fn can_take_over(folder: &Path, max_connections: u32) -> bool {
         let sizes = [size_of::<abi::Connection>(), 0, size_of::<abi::Totals>()];
         SHARED.iter().zip(sizes).all(|(name, size)| {
             MapHandle::from_pinned_path(folder.join(name)).map_or(true, |map| {
-                map.value_size() as usize == size && (*name != SHARED[0] || map.max_entries() == room)
+                map.value_size() as usize == size
+                    && (*name != SHARED[0] || map.max_entries() == max_connections)
             })
         })
     }
 
     /// Removes the pins of maps that [cannot be taken over](Self::can_take_over). Sockets that use them keep them.
-    pub fn forget_maps(folder: &Path) {
+    pub fn unpin_maps(folder: &Path) {
         for name in SHARED {
             let _ = fs::remove_file(folder.join(name));
         }
     }
 
     /// What is loaded.
-    pub fn names(&self) -> impl Iterator<Item = Name> {
+    pub fn names(&self) -> impl Iterator<Item = KernelAlgorithm> {
         self.loaded.iter().map(|loaded| loaded.name)
     }
 
@@ -303,7 +304,7 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn keep(&mut self, path: impl Fn(Name) -> PathBuf) -> Result<(), Error> {
+    pub fn pin_links(&mut self, path: impl Fn(KernelAlgorithm) -> PathBuf) -> Result<(), Error> {
         for Loaded { name, link, .. } in &mut self.loaded {
             link.pin(path(*name))
                 .map_err(|error| Error::kernel(name.kernel(), &error))?;
@@ -336,7 +337,11 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn connection(&self, algorithm: Name, token: u32) -> Result<Option<ConnectionStats>, Error> {
+    pub fn connection(
+        &self,
+        algorithm: KernelAlgorithm,
+        token: u32,
+    ) -> Result<Option<ConnectionStats>, Error> {
         let key = u64::from(algorithm as u32) << 56 | u64::from(token);
         let key = key.to_ne_bytes();
         let value = self
@@ -349,7 +354,7 @@ impl Programs {
     }
 
     /// How many connections there is room for.
-    pub fn room(&self) -> u32 {
+    pub fn max_connections(&self) -> u32 {
         self.connections.max_entries()
     }
 
@@ -399,7 +404,12 @@ impl Programs {
     }
 }
 
-fn open(name: Name, options: &Options, linked: bool, shared: &[MapHandle]) -> Result<OpenObject, Error> {
+fn open(
+    name: KernelAlgorithm,
+    options: &Options,
+    links: bool,
+    shared: &[MapHandle],
+) -> Result<OpenObject, Error> {
     /// Of a `struct_ops` map with a link.
     const BPF_F_LINK: u32 = 1 << 13;
     let wrong = |error| Error::kernel(name.kernel(), &error);
@@ -413,7 +423,7 @@ fn open(name: Name, options: &Options, linked: bool, shared: &[MapHandle]) -> Re
             map.set_initial_value(zerocopy::IntoBytes::as_bytes(&parameters))
                 .map_err(wrong)?;
         } else if map_name == name.kernel() {
-            if !linked {
+            if !links {
                 let flags = map.map_flags() & !BPF_F_LINK;
                 map.set_map_flags(flags).map_err(wrong)?;
             }
@@ -422,7 +432,7 @@ fn open(name: Name, options: &Options, linked: bool, shared: &[MapHandle]) -> Re
                 restrict(name, operations).ok_or_else(|| Error::missing("the operations"))?;
             }
         } else if let Some(i) = SHARED.iter().position(|shared| *shared == map_name) {
-            if let (0, Some(room)) = (i, options.room) {
+            if let (0, Some(room)) = (i, options.max_connections) {
                 map.set_max_entries(room).map_err(wrong)?;
             }
             if let Some(handle) = shared.get(i) {
@@ -437,7 +447,7 @@ fn open(name: Name, options: &Options, linked: bool, shared: &[MapHandle]) -> Re
 
 /// Takes the leave to choose a congestion control from those who are not privileged, in `struct tcp_congestion_ops` of
 /// `kernel.h`.
-fn restrict(name: Name, operations: &mut [u8]) -> Option<()> {
+fn restrict(name: KernelAlgorithm, operations: &mut [u8]) -> Option<()> {
     const NAME: usize = 40;
     const FLAGS: usize = 56;
     const NON_RESTRICTED: u8 = 1;
@@ -447,7 +457,7 @@ fn restrict(name: Name, operations: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-fn parameters(name: Name, options: &Options) -> Result<abi::Parameters, Error> {
+fn parameters(name: KernelAlgorithm, options: &Options) -> Result<abi::Parameters, Error> {
     let given: Vec<(String, f64)> = options
         .parameters
         .iter()
@@ -455,14 +465,14 @@ fn parameters(name: Name, options: &Options) -> Result<abi::Parameters, Error> {
         .flat_map(|(_, given)| given.iter().cloned())
         .collect();
     let beta = given.iter().find(|(name, _)| name == "beta");
-    if let (Name::Lia, Some((_, beta))) = (name, beta)
+    if let (KernelAlgorithm::Lia, Some((_, beta))) = (name, beta)
         && *beta != 0.0
     {
         return Err(Error::Ecn(*beta));
     }
     Ok(abi::Parameters {
-        bulk: options.bulk,
-        min_inactive: u32::try_from(options.rest.as_micros()).unwrap_or(u32::MAX),
+        bulk: options.join_after,
+        min_inactive: u32::try_from(options.min_inactive.as_micros()).unwrap_or(u32::MAX),
         ..abi::Parameters::new(name.algorithm(), &given)?
     })
 }

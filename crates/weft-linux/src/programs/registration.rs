@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use libbpf_rs::{Link, MapCore, MapHandle, MapMut, MapType, Object, libbpf_sys};
 
-use super::{Error, Name};
+use super::{Error, KernelAlgorithm};
 
 /// What pins of maps begin with that stand for a registration, where there are no links.
 const REGISTRATION: &str = "registration_";
@@ -22,32 +22,32 @@ pub const HANDOVER: &str = "handover_";
 /// Where the last process has left its registrations, if anywhere, and whether they are links.
 pub(super) struct Registrar<'a> {
     folder: Option<&'a Path>,
-    linked: bool,
+    links: bool,
 }
 
 impl<'a> Registrar<'a> {
     pub fn new(folder: Option<&'a Path>) -> Self {
         Self {
             folder,
-            linked: has_links(),
+            links: has_links(),
         }
     }
 
     /// Does the kernel tie a registration to a link?
-    pub fn linked(&self) -> bool {
-        self.linked
+    pub fn links(&self) -> bool {
+        self.links
     }
 
     /// What the last process has left of a name.
-    fn left(&self, name: Name) -> Option<PathBuf> {
-        let prefix = if self.linked { HANDOVER } else { REGISTRATION };
+    fn leftovers(&self, name: KernelAlgorithm) -> Option<PathBuf> {
+        let prefix = if self.links { HANDOVER } else { REGISTRATION };
         self.folder.map(|folder| pin(folder, prefix, name))
     }
 
     /// Refuses names that somebody else has registered.
-    pub fn check(&self, names: &[Name]) -> Result<(), Error> {
+    pub fn check(&self, names: &[KernelAlgorithm]) -> Result<(), Error> {
         for &name in names {
-            let left = self.left(name).is_some_and(|pin| pin.exists());
+            let left = self.leftovers(name).is_some_and(|pin| pin.exists());
             if !left && !is_free_soon(name)? {
                 return Err(Error::Registered(name.kernel()));
             }
@@ -57,7 +57,7 @@ impl<'a> Registrar<'a> {
 
     /// Registers loaded programs, in the place of those that the last process has left. Pins of links stay until
     /// [`finish`](Self::finish).
-    pub fn register(&self, name: Name, object: &mut Object) -> Result<Link, Error> {
+    pub fn register(&self, name: KernelAlgorithm, object: &mut Object) -> Result<Link, Error> {
         let wrong = |error| Error::kernel(name.kernel(), &error);
         let mut map = object
             .maps_mut()
@@ -66,8 +66,8 @@ impl<'a> Registrar<'a> {
                 what: name.kernel().to_owned(),
                 why: "not among the maps".to_owned(),
             })?;
-        match self.left(name) {
-            Some(pin) if self.linked && pin.exists() => {
+        match self.leftovers(name) {
+            Some(pin) if self.links && pin.exists() => {
                 let link = Link::open(&pin).map_err(wrong)?;
                 // libbpf writes the programs into the map before it asks for a link, which the kernel refuses: the name is taken.
                 if let Ok(new) = map.attach_struct_ops() {
@@ -76,8 +76,8 @@ impl<'a> Registrar<'a> {
                 update(&link, &map).map_err(|error| Error::io(name.kernel(), &error))?;
                 Ok(link)
             }
-            Some(pin) if !self.linked => {
-                if take_back(&pin) {
+            Some(pin) if !self.links => {
+                if unregister_pinned(&pin) {
                     is_free_soon(name)?;
                 }
                 let _ = fs::remove_file(&pin);
@@ -89,7 +89,7 @@ impl<'a> Registrar<'a> {
     }
 
     /// All names are registered: what the last process has left beside them goes.
-    pub fn finish<'l>(&self, links: impl Iterator<Item = (Name, &'l mut Link)>) {
+    pub fn finish<'l>(&self, links: impl Iterator<Item = (KernelAlgorithm, &'l mut Link)>) {
         let mut kept = Vec::new();
         for (name, link) in links {
             if link.pin_path().is_some() {
@@ -98,10 +98,10 @@ impl<'a> Registrar<'a> {
             kept.push(name);
         }
         let Some(folder) = self.folder else { return };
-        for name in Name::ALL {
+        for name in KernelAlgorithm::ALL {
             let _ = fs::remove_file(pin(folder, HANDOVER, *name));
             let registration = pin(folder, REGISTRATION, *name);
-            if !kept.contains(name) && take_back(&registration) {
+            if !kept.contains(name) && unregister_pinned(&registration) {
                 let _ = fs::remove_file(registration);
             }
         }
@@ -109,7 +109,7 @@ impl<'a> Registrar<'a> {
 }
 
 /// Keeps a link for the next process.
-pub(super) fn hand_over(name: Name, link: &mut Link, folder: &Path) -> Result<(), Error> {
+pub(super) fn hand_over(name: KernelAlgorithm, link: &mut Link, folder: &Path) -> Result<(), Error> {
     let pin = pin(folder, HANDOVER, name);
     let _ = fs::remove_file(&pin);
     link.pin(pin)
@@ -117,7 +117,7 @@ pub(super) fn hand_over(name: Name, link: &mut Link, folder: &Path) -> Result<()
 }
 
 /// Ends the registration whose map is pinned there, if one is. Whether it did.
-pub(super) fn take_back(pin: &Path) -> bool {
+pub(super) fn unregister_pinned(pin: &Path) -> bool {
     MapHandle::from_pinned_path(pin)
         .is_ok_and(|map| map.map_type() == MapType::StructOps && map.delete(&[0; 4]).is_ok())
 }
@@ -152,7 +152,7 @@ fn registered() -> Result<Vec<String>, Error> {
 }
 
 /// Is a name free, or free within a second? The kernel takes it back some time after the last pin or process has let go of it.
-fn is_free_soon(name: Name) -> Result<bool, Error> {
+fn is_free_soon(name: KernelAlgorithm) -> Result<bool, Error> {
     for _ in 0..1000 {
         if registered()?.iter().all(|registered| registered != name.kernel()) {
             return Ok(true);
@@ -162,6 +162,6 @@ fn is_free_soon(name: Name) -> Result<bool, Error> {
     Ok(false)
 }
 
-fn pin(folder: &Path, prefix: &str, name: Name) -> PathBuf {
+fn pin(folder: &Path, prefix: &str, name: KernelAlgorithm) -> PathBuf {
     folder.join(format!("{prefix}{}", name.kernel()))
 }

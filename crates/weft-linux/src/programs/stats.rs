@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use zerocopy::FromBytes;
 
-use super::Name;
+use super::KernelAlgorithm;
 use crate::abi::{self, PACKET, SUBFLOWS};
 use crate::events::address;
 
@@ -18,7 +18,7 @@ pub struct ConnectionStats {
     /// MPTCP's token, as `mptcp_pm` netlink and `ss -M` call the connection; 0 of a TCP socket.
     pub token: u32,
     /// Its algorithm.
-    pub algorithm: Name,
+    pub algorithm: KernelAlgorithm,
     /// Are all subflows but the initial one suppressed?
     pub suppressed: bool,
     /// The slot of the subflow that is never suppressed.
@@ -101,7 +101,7 @@ pub struct Totals {
 impl ConnectionStats {
     pub(super) fn read(key: &[u8], bytes: &[u8]) -> Option<Self> {
         let c = abi::Connection::read_from_bytes(bytes).ok()?;
-        let algorithm = Name::of_number(c.algorithm)?;
+        let algorithm = KernelAlgorithm::from_number(c.algorithm)?;
         let subflows: Vec<Subflow> = (0..SUBFLOWS)
             .filter(|s| c.open & 1 << s != 0)
             .map(|s| Subflow::read(&c, algorithm, s))
@@ -123,16 +123,16 @@ impl ConnectionStats {
 }
 
 impl Subflow {
-    fn read(c: &abi::Connection, algorithm: Name, s: usize) -> Self {
+    fn read(c: &abi::Connection, algorithm: KernelAlgorithm, s: usize) -> Self {
         /// The scale of `DCTCP_ALPHA`, `AMP_FG_ALPHA` and `WARP_ALPHA`.
         const ALPHA: f64 = 1_073_741_824.0;
         /// `TCP_INFINITE_SSTHRESH`.
         const INFINITE: u64 = 0x7fff_ffff << 24;
         let (w, subflow) = (&c.w[s], &c.subflow[s]);
         let alpha = match algorithm {
-            Name::AmpFg | Name::Dcm | Name::Dctcp => Some(0),
-            Name::Warp => Some(1),
-            Name::Amp | Name::Lia | Name::Xmp => None,
+            KernelAlgorithm::AmpFg | KernelAlgorithm::Dcm | KernelAlgorithm::Dctcp => Some(0),
+            KernelAlgorithm::Warp => Some(1),
+            KernelAlgorithm::Amp | KernelAlgorithm::Lia | KernelAlgorithm::Xmp => None,
         };
         Self {
             slot: s,
@@ -148,7 +148,7 @@ impl Subflow {
             active: w.active != 0,
             in_recovery: w.in_recovery != 0,
             alpha: alpha.map(|slot| w.state[slot] as f64 / ALPHA),
-            share: (algorithm == Name::Warp).then(|| w.state[0] as f64 / PACKET),
+            share: (algorithm == KernelAlgorithm::Warp).then(|| w.state[0] as f64 / PACKET),
             srtt: f64::from(w.srtt) / 8e6,
             mss: subflow.mss,
             acked: subflow.acked,

@@ -7,14 +7,14 @@ use weft_run::Error;
 use weft_run::Plan;
 use weft_spec::{Cc, SpecError};
 
-use crate::programs::{self, Name, Options, Programs};
+use crate::programs::{self, KernelAlgorithm, Options, Programs};
 
 /// The name by which the kernel knows an algorithm of the spec.
 ///
 /// # Errors
 /// It has none, or the kernel's has other parameters.
 pub fn in_kernel(cc: &Cc) -> Result<&'static str, SpecError> {
-    if let Some(name) = Name::parse(&cc.name) {
+    if let Some(name) = KernelAlgorithm::parse(&cc.name) {
         return Ok(name.kernel());
     }
     if let Some(name) = OWN.into_iter().find(|name| *name == cc.name) {
@@ -33,7 +33,7 @@ pub fn in_kernel(cc: &Cc) -> Result<&'static str, SpecError> {
         }
         return Ok(name);
     }
-    let names: Vec<_> = Name::ALL
+    let names: Vec<_> = KernelAlgorithm::ALL
         .iter()
         .map(|name| name.algorithm())
         .chain(OWN)
@@ -83,17 +83,17 @@ pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
     let mut known: Option<(&str, bool)> = None;
     for (name, transport) in &plan.spec.transports {
         let cc = &transport.cc;
-        let given = |of: &str| cc.parameters.get(of).copied().unwrap_or(0.0);
+        let parameter = |name: &str| cc.parameters.get(name).copied().unwrap_or(0.0);
         let asks = match cc.name.as_str() {
             "reno" => false,
-            "cubic" => given("ecn") != 0.0,
-            "lia" => given("beta") != 0.0,
+            "cubic" => parameter("ecn") != 0.0,
+            "lia" => parameter("beta") != 0.0,
             _ => continue,
         };
-        if cc.name == "lia" && asks && given("beta") != 2.0 {
+        if cc.name == "lia" && asks && parameter("beta") != 2.0 {
             let allowed = "0, or 2 for ECN as in RFC 3168, at level \"linux\"";
             let path = format!("transports.{name}.cc.beta");
-            return Err(SpecError::new(path, given("beta").to_string(), allowed));
+            return Err(SpecError::new(path, parameter("beta").to_string(), allowed));
         }
         let (first, all) = *known.get_or_insert((name, asks));
         if all != asks {
@@ -116,12 +116,13 @@ pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
 /// # Errors
 /// [`Error::MissingRequirement`]: what the kernel lacks or refuses.
 pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
-    let mut parameters: BTreeMap<Name, Vec<(String, f64)>> = BTreeMap::new();
+    let mut parameters: BTreeMap<KernelAlgorithm, Vec<(String, f64)>> = BTreeMap::new();
     for transport in plan.spec.transports.values() {
-        if let Some(name) = Name::parse(&transport.cc.name) {
+        if let Some(name) = KernelAlgorithm::parse(&transport.cc.name) {
             let given = transport.cc.parameters.iter();
             // `lia` has its ECN from the hosts, see `classic_ecn`.
-            let given = given.filter(|(of, _)| (name, of.as_str()) != (Name::Lia, "beta"));
+            let given =
+                given.filter(|(parameter, _)| (name, parameter.as_str()) != (KernelAlgorithm::Lia, "beta"));
             parameters.insert(name, given.map(|(name, value)| (name.clone(), *value)).collect());
         }
     }
@@ -131,11 +132,11 @@ pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
     let names: Vec<_> = parameters.keys().copied().collect();
     let options = Options {
         parameters: parameters.into_iter().collect(),
-        bulk: plan
+        join_after: plan
             .spec
             .transports
             .values()
-            .map(|it| it.join_after.0)
+            .map(|transport| transport.join_after.0)
             .max()
             .unwrap_or(0),
         ..Options::default()

@@ -24,11 +24,11 @@ const POLICIES: &[&str] = &["in-turn", BY_INTERFACE];
 /// The first thing found, by its path in the spec.
 pub fn check(plan: &Plan) -> Result<(), SpecError> {
     let spec = &plan.spec;
-    if spec.duration > LONGEST {
+    if spec.duration > MAX_DURATION {
         return refuse(
             "duration",
             spec.duration,
-            format!("at most {LONGEST}, because it runs in real time"),
+            format!("at most {MAX_DURATION}, because it runs in real time"),
         );
     }
     if !TOPOLOGIES.contains(&spec.topology.kind.as_str()) {
@@ -78,11 +78,11 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     one_profile(plan)?;
     let at_once = |program: &std::sync::Arc<dyn weft_traffic::FlowGenerator>| program.timed_actions().len();
     let flows = plan.flows.len() + plan.generators.iter().map(at_once).sum::<usize>();
-    if flows > MOST_FLOWS {
+    if flows > MAX_FLOWS {
         return refuse(
             "traffic",
             format!("{flows} flows"),
-            format!("at most {MOST_FLOWS}"),
+            format!("at most {MAX_FLOWS}"),
         );
     }
     if let Some(stop) = &spec.stop {
@@ -97,21 +97,21 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
 
 fn links(plan: &Plan) -> Result<(), SpecError> {
     for link in &plan.fabric.links {
-        if link.rate > FASTEST || link.rate < SLOWEST {
+        if link.rate > MAX_RATE || link.rate < MIN_RATE {
             return refuse(
                 "topology.rate",
                 link.rate,
                 format!(
-                    "{SLOWEST} to {FASTEST}: beyond that the processor, not the queue, is the bottleneck"
+                    "{MIN_RATE} to {MAX_RATE}: beyond that the processor, not the queue, is the bottleneck"
                 ),
             );
         }
-        if link.delay < SHORTEST_DELAY || link.delay > LONGEST_DELAY {
+        if link.delay < MIN_DELAY || link.delay > MAX_DELAY {
             return refuse(
                 "topology.delay",
                 link.delay,
                 format!(
-                    "{SHORTEST_DELAY} to {LONGEST_DELAY}: the kernel takes about that from host to host's interface, and \
+                    "{MIN_DELAY} to {MAX_DELAY}: the kernel takes about that from host to host's interface, and \
                      nothing here delays packets further"
                 ),
             );
@@ -158,8 +158,8 @@ fn transport(transport: &TransportSpec, one_path: bool) -> Result<(), SpecError>
         let allowed = format!("1 with cc = {:?}", transport.cc.name);
         return refuse("subflows", transport.subflows, allowed);
     }
-    if transport.subflows > MOST_SUBFLOWS {
-        return refuse("subflows", transport.subflows, format!("at most {MOST_SUBFLOWS}"));
+    if transport.subflows > MAX_SUBFLOWS {
+        return refuse("subflows", transport.subflows, format!("at most {MAX_SUBFLOWS}"));
     }
     let profile = transport.tcp.apply(&Profile::linux())?;
     let (given, linux) = (to_table(&profile), to_table(&Profile::linux()));
@@ -176,7 +176,11 @@ fn transport(transport: &TransportSpec, one_path: bool) -> Result<(), SpecError>
             );
         }
     }
-    if let Some(scheduler) = transport.scheduler.as_ref().filter(|it| *it != "linux") {
+    if let Some(scheduler) = transport
+        .scheduler
+        .as_ref()
+        .filter(|scheduler| **scheduler != "linux")
+    {
         return refuse("scheduler", format!("{scheduler:?}"), "\"linux\", the kernel's");
     }
     if profile.header != Profile::linux().header {
@@ -186,11 +190,11 @@ fn transport(transport: &TransportSpec, one_path: bool) -> Result<(), SpecError>
             Size(Profile::linux().header.into()),
         );
     }
-    if profile.mss > LARGEST_MSS || profile.mss < SMALLEST_MSS {
+    if profile.mss > MAX_MSS || profile.mss < MIN_MSS {
         return refuse(
             "tcp.mss",
             Size(profile.mss.into()),
-            format!("{SMALLEST_MSS}B to {LARGEST_MSS}B"),
+            format!("{MIN_MSS}B to {MAX_MSS}B"),
         );
     }
     if profile.initial_cwnd.fract() != 0.0 || profile.initial_cwnd > 1000.0 {
@@ -251,13 +255,19 @@ fn probes(plan: &Plan) -> Result<(), SpecError> {
             Probe::Queue { .. } | Probe::Latency { .. } => continue,
         };
         match every {
-            Some(every) if every >= FINEST => {}
-            Some(every) => return refuse("probes", format!("every {every}"), format!("at least {FINEST}")),
+            Some(every) if every >= MIN_PROBE_INTERVAL => {}
+            Some(every) => {
+                return refuse(
+                    "probes",
+                    format!("every {every}"),
+                    format!("at least {MIN_PROBE_INTERVAL}"),
+                );
+            }
             None => {
                 return refuse(
                     "probes",
                     "every change",
-                    format!("an interval of at least {FINEST}"),
+                    format!("an interval of at least {MIN_PROBE_INTERVAL}"),
                 );
             }
         }
@@ -275,13 +285,13 @@ fn refuse<T>(path: impl Into<String>, given: impl ToString, allowed: impl ToStri
 /// handshake are the kernel's.
 const SETTABLE: &[&str] = &["mss", "initial_cwnd", "min_rto", "receive_buffer", "fct_from"];
 
-const LONGEST: Time = Time::from_ms(600_000);
-const FASTEST: Rate = Rate(500_000_000);
-const SLOWEST: Rate = Rate(1_000_000);
-const SHORTEST_DELAY: Time = Time::from_us(5);
-const LONGEST_DELAY: Time = Time::from_us(50);
-const FINEST: Time = Time::from_ms(1);
-const MOST_FLOWS: usize = 10_000;
-const MOST_SUBFLOWS: u32 = 8;
-const LARGEST_MSS: u32 = 8948;
-const SMALLEST_MSS: u32 = 536;
+const MAX_DURATION: Time = Time::from_ms(600_000);
+const MAX_RATE: Rate = Rate(500_000_000);
+const MIN_RATE: Rate = Rate(1_000_000);
+const MIN_DELAY: Time = Time::from_us(5);
+const MAX_DELAY: Time = Time::from_us(50);
+const MIN_PROBE_INTERVAL: Time = Time::from_ms(1);
+const MAX_FLOWS: usize = 10_000;
+const MAX_SUBFLOWS: u32 = 8;
+const MAX_MSS: u32 = 8948;
+const MIN_MSS: u32 = 536;

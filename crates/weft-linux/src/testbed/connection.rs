@@ -9,9 +9,9 @@ use socket2::Socket;
 use weft_run::{FlowRecord, SubflowRecord};
 use weft_spec::Time;
 
-use super::records::Records;
+use super::records::LatencyRecorder;
 use super::sockets::{self, TcpInfo};
-use super::tap::Seen;
+use super::tap::CapturedPacket;
 
 /// A flow from its first to its last byte. Times are since the experiment began.
 pub struct Connection {
@@ -36,7 +36,7 @@ pub struct Connection {
     /// What the kernel calls an MPTCP connection.
     pub token: Option<u32>,
     /// Latencies, if they are on record.
-    pub records: Option<Records>,
+    pub records: Option<LatencyRecorder>,
     written: u64,
     /// Nothing more will be written.
     closed: bool,
@@ -134,16 +134,16 @@ impl Connection {
     }
 
     /// A packet with data left the sender's host, perhaps of this flow.
-    pub fn on_sent(&mut self, seen: &Seen, at: Instant) {
+    pub fn on_sent(&mut self, packet: &CapturedPacket, at: Instant) {
         if let Some(records) = &mut self.records
-            && (self.from == Some(seen.from) || records.may_be(seen))
+            && (self.from == Some(packet.from) || records.matches(packet))
         {
-            records.on_sent(seen, at);
+            records.on_sent(packet, at);
         }
     }
 
     /// The receiving application had at that time all that has been read.
-    pub fn note_read(&mut self, at: Instant) {
+    pub fn record_read(&mut self, at: Instant) {
         if let Some(records) = &mut self.records {
             records.on_read(self.delivered, self.size, at);
         }

@@ -22,7 +22,7 @@ pub struct Route {
 
 /// The two ends of a path between hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair {
+pub struct AddressPair {
     /// The sender's address.
     pub from: Ipv4Addr,
     /// The receiver's address.
@@ -31,7 +31,7 @@ pub struct Pair {
 
 /// Where everything is.
 #[derive(Debug)]
-pub struct Layout {
+pub struct AddressPlan {
     /// The link in the other direction, by link.
     pub back: Vec<u32>,
     /// Addresses of hosts with the interface that has each.
@@ -39,10 +39,10 @@ pub struct Layout {
     /// Routes of all nodes.
     pub routes: Vec<Route>,
     /// The address of a host for paths that end at an interface of it and have this number.
-    of: BTreeMap<(Interface, u32), Ipv4Addr>,
+    address_of: BTreeMap<(Interface, u32), Ipv4Addr>,
 }
 
-impl Layout {
+impl AddressPlan {
     /// For a fabric whose hosts do not forward.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Layout {
             back,
             addresses: BTreeMap::new(),
             routes: Vec::new(),
-            of: BTreeMap::new(),
+            address_of: BTreeMap::new(),
         };
         let mut next: BTreeMap<(NodeId, Ipv4Addr), Interface> = BTreeMap::new();
         let mut routes = BTreeSet::new();
@@ -83,20 +83,20 @@ impl Layout {
     fn address_at(&mut self, fabric: &Fabric, to: NodeId, path: &[Interface], number: u32) -> Ipv4Addr {
         let interface = self.back[path[path.len() - 1] as usize];
         let key = (interface, number_at(fabric, to, number));
-        let fresh = HOSTS + self.of.len() as u32;
-        let address = *self.of.entry(key).or_insert(Ipv4Addr::from(fresh));
+        let fresh = HOSTS + self.address_of.len() as u32;
+        let address = *self.address_of.entry(key).or_insert(Ipv4Addr::from(fresh));
         self.addresses.insert(address, interface);
         address
     }
 
     /// The addresses at the ends of path `number` from one host to another.
-    pub fn pair(&self, fabric: &Fabric, from: NodeId, to: NodeId, number: u32) -> Option<Pair> {
+    pub fn pair(&self, fabric: &Fabric, from: NodeId, to: NodeId, number: u32) -> Option<AddressPair> {
         let end = |from, to| {
             let last = *path(fabric, from, to, number).last()?;
             let key = (self.back[last as usize], number_at(fabric, to, number));
-            self.of.get(&key).copied()
+            self.address_of.get(&key).copied()
         };
-        Some(Pair {
+        Some(AddressPair {
             from: end(to, from)?,
             to: end(from, to)?,
         })
@@ -112,7 +112,7 @@ impl Layout {
 
 /// Paths between two hosts, as many as have addresses.
 pub fn path_count(fabric: &Fabric, from: NodeId, to: NodeId) -> u32 {
-    fabric.routing.path_count(from, to).min(MOST_PATHS) as u32
+    fabric.routing.path_count(from, to).min(MAX_PATHS) as u32
 }
 
 /// The links of a path.
@@ -151,7 +151,7 @@ const HOSTS: u32 = 0x0a80_0001;
 /// 10.0.0.0: addresses on cables, four a cable.
 const CABLES: u32 = 0x0a00_0000;
 /// Paths of a pair that get addresses.
-const MOST_PATHS: u64 = 8;
+const MAX_PATHS: u64 = 8;
 
 #[cfg(test)]
 mod tests {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     /// Where a packet to `to` goes from `at`, by the routes alone.
-    fn follow(fabric: &Fabric, layout: &Layout, mut at: NodeId, to: Ipv4Addr) -> Vec<Interface> {
+    fn follow(fabric: &Fabric, layout: &AddressPlan, mut at: NodeId, to: Ipv4Addr) -> Vec<Interface> {
         let end = fabric.links[layout.addresses[&to] as usize].from;
         let mut taken = Vec::new();
         while at != end {
@@ -199,7 +199,7 @@ mod tests {
             ("two-paths", "rate = \"200Mbps\"\ndelay = \"10us\""),
         ] {
             let fabric = fabric(kind, fields);
-            let layout = Layout::new(&fabric).unwrap();
+            let layout = AddressPlan::new(&fabric).unwrap();
             for &from in &fabric.hosts {
                 for &to in fabric.hosts.iter().filter(|&&to| to != from) {
                     for number in 0..path_count(&fabric, from, to) {
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn two_paths_are_told_by_both_addresses() {
         let fabric = fabric("two-paths", "rate = \"200Mbps\"\ndelay = \"10us\"");
-        let layout = Layout::new(&fabric).unwrap();
+        let layout = AddressPlan::new(&fabric).unwrap();
         let (from, near, far) = (fabric.hosts[0], fabric.hosts[1], fabric.hosts[3]);
         let [first, second] = [0, 1].map(|number| layout.pair(&fabric, from, far, number).unwrap());
         assert!(first.from != second.from && first.to != second.to);
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn two_bottlenecks_bind_paths_to_interfaces() {
         let fabric = fabric("two-bottlenecks", "rate = \"200Mbps\"\ndelay = \"10us\"");
-        let layout = Layout::new(&fabric).unwrap();
+        let layout = AddressPlan::new(&fabric).unwrap();
         let [upper, lower] = [0, 1].map(|number| layout.pair(&fabric, 1, 4, number).unwrap());
         assert_ne!(upper.from, lower.from);
         assert_ne!(upper.to, lower.to);

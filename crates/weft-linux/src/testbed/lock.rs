@@ -12,7 +12,7 @@ use nix::fcntl::{Flock, FlockArg};
 ///
 /// # Errors
 /// In words: the lock cannot be had, or `stop` was set meanwhile.
-pub fn alone(stop: &AtomicBool) -> Result<Flock<File>, String> {
+pub fn acquire_lock(stop: &AtomicBool) -> Result<Flock<File>, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{PATH}: {error}");
     let mut file = OpenOptions::new()
         .create(true)

@@ -7,13 +7,13 @@ mod algorithms;
 mod check;
 mod command;
 mod connection;
+mod driver;
 mod layout;
 mod lock;
 mod namespace;
 mod netlink;
 mod network;
-mod paths;
-mod play;
+mod path_manager;
 mod records;
 mod requirements;
 mod sockets;
@@ -39,12 +39,12 @@ use weft_traffic::Flow;
 pub use command::{Arguments, run_command};
 
 use connection::Connection;
-use layout::Layout;
+use driver::{DriverReport, FlowRun, TrafficDriver};
+use layout::AddressPlan;
 use network::Network;
-use paths::{Report, Shared};
-use play::{Part, Play, Played};
-use records::Records;
-use sockets::Style;
+use path_manager::{Report, Shared};
+use records::LatencyRecorder;
+use sockets::SocketOptions;
 use switch::Switch;
 use tap::Tap;
 
@@ -52,14 +52,18 @@ use tap::Tap;
 ///
 /// # Errors
 /// [`Error::Unsupported`]: this level cannot give what the spec asks. [`Error::MissingRequirement`]: this machine cannot give this level.
-pub fn run(experiment: &Experiment, stop: &AtomicBool, tell: impl FnMut(f64)) -> Result<RunResult, Error> {
+pub fn run(
+    experiment: &Experiment,
+    stop: &AtomicBool,
+    report_progress: impl FnMut(f64),
+) -> Result<RunResult, Error> {
     let (plan, builder) = experiment.plan_external()?;
     check::check(&plan).map_err(refused)?;
     requirements::check().map_err(Error::MissingRequirement)?;
-    let _alone = lock::alone(stop).map_err(Error::MissingRequirement)?;
+    let _lock = lock::acquire_lock(stop).map_err(Error::MissingRequirement)?;
     let began = Instant::now();
-    let bench = Bench::set_up(&plan)?;
-    let (outcome, facts) = bench.run(&plan, stop, tell)?;
+    let testbed = Testbed::set_up(&plan)?;
+    let (outcome, facts) = testbed.run(&plan, stop, report_progress)?;
     builder.build(outcome, began.elapsed(), facts)
 }
 
@@ -69,16 +73,16 @@ fn refused(error: SpecError) -> Error {
 }
 
 /// Everything that an experiment needs of the kernel.
-struct Bench {
-    layout: Layout,
+struct Testbed {
+    layout: AddressPlan,
     network: Network,
     switch: Switch,
-    styles: Vec<Style>,
+    socket_options: Vec<SocketOptions>,
 }
 
-impl Bench {
+impl Testbed {
     fn set_up(plan: &Plan) -> Result<Self, Error> {
-        let layout = Layout::new(&plan.fabric).map_err(Error::Unsupported)?;
+        let layout = AddressPlan::new(&plan.fabric).map_err(Error::Unsupported)?;
         let profiles = profiles(plan).map_err(refused)?;
         let profile = profiles.first().cloned().unwrap_or_else(Profile::linux);
         let classic_ecn = algorithms::classic_ecn(plan).map_err(refused)?;
@@ -86,13 +90,13 @@ impl Bench {
             .map_err(Error::MissingRequirement)?;
         let switch =
             Switch::attach(&plan.fabric, &network, profile.wire_size()).map_err(Error::MissingRequirement)?;
-        let styles = plan
+        let socket_options = plan
             .spec
             .transports
             .values()
             .zip(&profiles)
             .map(|(transport, profile)| {
-                Ok(Style {
+                Ok(SocketOptions {
                     cc: algorithms::in_kernel(&transport.cc)?.to_owned(),
                     multipath: transport.subflows > 1,
                     receive_buffer: (*profile != Profile::linux()).then_some(profile.receive_buffer as usize),
@@ -105,7 +109,7 @@ impl Bench {
             layout,
             network,
             switch,
-            styles,
+            socket_options,
         })
     }
 
@@ -114,49 +118,49 @@ impl Bench {
         &self,
         plan: &Plan,
         stop: &AtomicBool,
-        tell: impl FnMut(f64),
+        report_progress: impl FnMut(f64),
     ) -> Result<(Outcome, Vec<(String, Value)>), Error> {
         let shared = Shared::default();
-        let (ready, told) = mpsc::channel();
+        let (ready, ready_receiver) = mpsc::channel();
         thread::scope(|scope| {
             let (layout, network, shared) = (&self.layout, &self.network, &shared);
-            let manager = scope.spawn(move || paths::manage(plan, layout, network, shared, &ready));
-            let played = told
+            let manager = scope.spawn(move || path_manager::manage(plan, layout, network, shared, &ready));
+            let driven = ready_receiver
                 .recv()
                 .unwrap_or_else(|_| Err(Error::Internal("the path manager ended".to_owned())))
-                .and_then(|()| self.play(plan, shared, stop, tell));
-            shared.over.store(true, Ordering::Relaxed);
+                .and_then(|()| self.drive(plan, shared, stop, report_progress));
+            shared.finished.store(true, Ordering::Relaxed);
             let report = manager
                 .join()
                 .map_err(|_| Error::Internal("the path manager panicked".to_owned()))?;
-            if let Ok(Err(error)) = told.try_recv() {
+            if let Ok(Err(error)) = ready_receiver.try_recv() {
                 return Err(error);
             }
-            let (parts, jobs, played) = played?;
-            self.outcome(plan, parts, jobs, played, &report)
+            let (flow_runs, jobs, driven) = driven?;
+            self.outcome(plan, flow_runs, jobs, driven, &report)
         })
     }
 
-    fn play(
+    fn drive(
         &self,
         plan: &Plan,
         shared: &Shared,
         stop: &AtomicBool,
-        tell: impl FnMut(f64),
-    ) -> Result<(Vec<Part>, Vec<JobRecord>, Played), Error> {
+        report_progress: impl FnMut(f64),
+    ) -> Result<(Vec<FlowRun>, Vec<JobRecord>, DriverReport), Error> {
         let missing = |error: std::io::Error| Error::MissingRequirement(format!("a socket: {error}"));
         let listeners = self.listeners(plan).map_err(missing)?;
         let connect = |index: u32, flow: &Flow| self.connection(plan, index, flow);
-        let part = |(flow, index): (&Flow, u32)| {
-            Ok(Part {
+        let run = |(flow, index): (&Flow, u32)| {
+            Ok(FlowRun {
                 index,
                 flow: flow.clone(),
                 connection: connect(index, flow)?,
             })
         };
-        let parts = plan.flows.iter().zip(0..).map(part);
-        let mut whole = Play {
-            parts: parts.collect::<std::io::Result<_>>().map_err(missing)?,
+        let flow_runs = plan.flows.iter().zip(0..).map(run);
+        let mut driver = TrafficDriver {
+            flow_runs: flow_runs.collect::<std::io::Result<_>>().map_err(missing)?,
             reacting: GeneratorDriver::new(&plan.generators, plan.flows.len() as u32),
             connect: &connect,
             listeners,
@@ -168,28 +172,28 @@ impl Bench {
             duration: plan.spec.duration,
             active: &|token, subflow| shared.active(token, subflow),
         };
-        let played = whole
-            .run(stop, tell)
+        let report = driver
+            .run(stop, report_progress)
             .map_err(|error| Error::Internal(format!("the testbed: {error}")))?;
-        if let Some((flow, error)) = played.failures.first() {
+        if let Some((flow, error)) = report.failures.first() {
             return Err(Error::Internal(format!("flow {flow} failed: {error}")));
         }
-        Ok((whole.parts, whole.reacting.jobs(), played))
+        Ok((driver.flow_runs, driver.reacting.jobs(), report))
     }
 
     /// One for every transport at every host that receives with it.
     fn listeners(&self, plan: &Plan) -> std::io::Result<Vec<socket2::Socket>> {
-        let places: BTreeSet<_> = ends(plan)
+        let listening: BTreeSet<_> = ends(plan)
             .into_iter()
             .map(|(_, to, transport)| (to, transport))
             .collect();
-        places
+        listening
             .into_iter()
             .map(|(host, transport)| {
                 let node = plan.fabric.hosts[host as usize];
-                let style = &self.styles[transport as usize];
+                let options = &self.socket_options[transport as usize];
                 self.network
-                    .within(node, || sockets::listener(style, port(transport)))
+                    .within(node, || sockets::listener(options, port(transport)))
             })
             .collect()
     }
@@ -209,12 +213,14 @@ impl Bench {
             .layout
             .pair(&plan.fabric, from, to, number)
             .ok_or_else(|| std::io::Error::other("two hosts have no addresses for each other"))?;
-        let style = &self.styles[flow.transport as usize];
-        let socket = self.network.within(from, || sockets::sender(style, pair.from))?;
+        let options = &self.socket_options[flow.transport as usize];
+        let socket = self
+            .network
+            .within(from, || sockets::sender(options, pair.from))?;
         let to = SocketAddr::from((pair.to, port(flow.transport)));
         let size = flow.size.map(|size| size.0);
-        let mut connection = Connection::new(socket, to, style.multipath, size);
-        connection.records = has_latencies(plan, index).then(|| Records::new(style.segment.into()));
+        let mut connection = Connection::new(socket, to, options.multipath, size);
+        connection.records = has_latencies(plan, index).then(|| LatencyRecorder::new(options.segment.into()));
         Ok(connection)
     }
 
@@ -261,31 +267,31 @@ impl Bench {
     fn outcome(
         &self,
         plan: &Plan,
-        mut parts: Vec<Part>,
+        mut flow_runs: Vec<FlowRun>,
         jobs: Vec<JobRecord>,
-        played: Played,
+        driven: DriverReport,
         report: &Report,
     ) -> Result<(Outcome, Vec<(String, Value)>), Error> {
-        parts.sort_by_key(|part| part.index);
-        let suppressions = suppressions(&parts, report, played.began_ns);
+        flow_runs.sort_by_key(|run| run.index);
+        let suppressions = suppressions(&flow_runs, report, driven.began_ns);
         let episodes = |flow: u32| suppressions.iter().filter(|episode| episode.flow == flow).count() as u64;
-        let records = parts
+        let records = flow_runs
             .iter()
-            .filter_map(|part| Some((part.index, part.connection.records.as_ref()?)));
-        let unseen: u64 = records.clone().map(|(_, records)| records.unseen()).sum();
+            .filter_map(|run| Some((run.index, run.connection.records.as_ref()?)));
+        let uncaptured: u64 = records.clone().map(|(_, records)| records.uncaptured()).sum();
         let latencies = records
-            .flat_map(|(flow, records)| records.latencies(flow, played.began))
+            .flat_map(|(flow, records)| records.latencies(flow, driven.began))
             .collect();
         let mut outcome = Outcome {
-            end: played.end.min(plan.spec.duration),
-            flows: parts
+            end: driven.end.min(plan.spec.duration),
+            flows: flow_runs
                 .iter()
-                .map(|part| part.connection.record(part.index, episodes(part.index)))
+                .map(|run| run.connection.record(run.index, episodes(run.index)))
                 .collect(),
-            opened: parts.drain(plan.flows.len()..).map(|part| part.flow).collect(),
+            opened: flow_runs.drain(plan.flows.len()..).map(|run| run.flow).collect(),
             jobs,
             suppressions,
-            samples: played.samples,
+            samples: driven.samples,
             latencies,
             ..Outcome::default()
         };
@@ -295,7 +301,7 @@ impl Bench {
             outcome.counters.drops += record.drops;
             outcome.counters.marks += record.marks;
         }
-        if let Some(measuring) = &played.measuring {
+        if let Some(measuring) = &driven.measuring {
             for flow in &mut outcome.flows {
                 flow.measured_bytes = measuring.bytes_in(flow.flow, flow.delivered_bytes);
             }
@@ -305,8 +311,11 @@ impl Bench {
         let subflows = outcome.flows.iter().flat_map(|flow| &flow.subflows);
         outcome.counters.timeouts = subflows.map(|subflow| subflow.timeouts).sum();
         let mut facts = facts(report);
-        facts.push(("late_ms_max".to_owned(), json!(played.late.seconds() * 1e3)));
-        facts.push(("latencies_unseen".to_owned(), json!(unseen)));
+        facts.push((
+            "late_ms_max".to_owned(),
+            json!(driven.max_lateness.seconds() * 1e3),
+        ));
+        facts.push(("latencies_unseen".to_owned(), json!(uncaptured)));
         Ok((outcome, facts))
     }
 }
@@ -319,17 +328,17 @@ fn has_latencies(plan: &Plan, flow: u32) -> bool {
 
 /// For the manifest.
 fn facts(report: &Report) -> Vec<(String, Value)> {
-    let mut told_us = report.told_us.clone();
-    told_us.sort_by(f64::total_cmp);
+    let mut notify_latency_us = report.notify_latency_us.clone();
+    notify_latency_us.sort_by(f64::total_cmp);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     vec![
         ("kernel".to_owned(), json!(kernel.trim())),
         (
-            "suppression_told_us_median".to_owned(),
-            json!(told_us.get(told_us.len() / 2)),
+            "suppression_notify_us_median".to_owned(),
+            json!(notify_latency_us.get(notify_latency_us.len() / 2)),
         ),
         ("commands_refused".to_owned(), json!(report.refused)),
-        ("subflows_without_program".to_owned(), json!(report.without)),
+        ("subflows_without_program".to_owned(), json!(report.uncoupled)),
         (
             "not_counted".to_owned(),
             json!(["fast_retransmits", "syn_timeouts", "reinjected"]),
@@ -338,11 +347,11 @@ fn facts(report: &Report) -> Vec<(String, Value)> {
 }
 
 /// Times of the kernel's clock become times since the experiment began.
-fn suppressions(parts: &[Part], report: &Report, began_ns: u64) -> Vec<SuppressionRecord> {
+fn suppressions(flow_runs: &[FlowRun], report: &Report, began_ns: u64) -> Vec<SuppressionRecord> {
     let time = |ns: u64| Time::from_ns(ns.saturating_sub(began_ns));
-    let by_token: BTreeMap<u32, u32> = parts
+    let by_token: BTreeMap<u32, u32> = flow_runs
         .iter()
-        .filter_map(|part| Some((part.connection.token?, part.index)))
+        .filter_map(|run| Some((run.connection.token?, run.index)))
         .collect();
     let mut records: Vec<_> = report
         .episodes

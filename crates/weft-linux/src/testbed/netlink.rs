@@ -31,7 +31,7 @@ pub struct Netlink {
 }
 
 /// One end of a cable.
-pub struct End<'a> {
+pub struct CableEnd<'a> {
     /// Interface index, free in its namespace.
     pub index: u32,
     /// Interface name, at most 15 bytes.
@@ -72,8 +72,8 @@ impl Netlink {
     /// A pair of virtual interfaces, the peer in another namespace. No segment is larger than a packet on the wire.
     pub fn add_cable(
         &mut self,
-        here: &End<'_>,
-        there: &End<'_>,
+        here: &CableEnd<'_>,
+        there: &CableEnd<'_>,
         namespace: RawFd,
         mtu: u32,
     ) -> io::Result<()> {
@@ -84,7 +84,7 @@ impl Netlink {
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
         ]));
-        self.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
+        self.request(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// Switches an interface on.
@@ -93,7 +93,7 @@ impl Netlink {
         message.header.index = index;
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
-        self.ask(RouteNetlinkMessage::SetLink(message), 0)
+        self.request(RouteNetlinkMessage::SetLink(message), 0)
     }
 
     /// Gives an interface an address.
@@ -106,7 +106,7 @@ impl Netlink {
             AddressAttribute::Local(address.into()),
             AddressAttribute::Address(address.into()),
         ];
-        self.ask(
+        self.request(
             RouteNetlinkMessage::NewAddress(message),
             NLM_F_CREATE | NLM_F_EXCL,
         )
@@ -122,7 +122,7 @@ impl Netlink {
             NeighbourAttribute::Destination(NeighbourAddress::Inet(address)),
             NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
         ];
-        self.ask(
+        self.request(
             RouteNetlinkMessage::NewNeighbour(message),
             NLM_F_CREATE | NLM_F_REPLACE,
         )
@@ -154,7 +154,7 @@ impl Netlink {
                 RouteMetric::RtoMin(metrics.min_rto_ms),
             ]));
         }
-        self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+        self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// A token bucket as an interface's root, a FIFO that counts packets beneath.
@@ -163,7 +163,7 @@ impl Netlink {
         let mut bucket = TcMessage::with_index(index.cast_signed());
         bucket.header.family = AddressFamily::Unspec;
         bucket.header.parent = TC_H_ROOT.into();
-        bucket.header.handle = BUCKET.into();
+        bucket.header.handle = TBF.into();
         let option = |kind, value: Vec<u8>| TcOption::Other(DefaultNla::new(kind, value));
         bucket.attributes = vec![
             TcAttribute::Kind("tbf".to_owned()),
@@ -172,20 +172,20 @@ impl Netlink {
                 option(TCA_TBF_BURST, shaper.burst.to_ne_bytes().to_vec()),
             ]),
         ];
-        self.ask(RouteNetlinkMessage::NewQueueDiscipline(bucket), flags)?;
+        self.request(RouteNetlinkMessage::NewQueueDiscipline(bucket), flags)?;
         let mut fifo = TcMessage::with_index(index.cast_signed());
         fifo.header.family = AddressFamily::Unspec;
-        fifo.header.parent = (BUCKET | 1).into();
+        fifo.header.parent = (TBF | 1).into();
         fifo.header.handle = FIFO.into();
         fifo.attributes = vec![
             TcAttribute::Kind("pfifo".to_owned()),
             TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, shaper.limit.to_ne_bytes().to_vec())),
         ];
-        self.ask(RouteNetlinkMessage::NewQueueDiscipline(fifo), flags)
+        self.request(RouteNetlinkMessage::NewQueueDiscipline(fifo), flags)
     }
 
     /// Sends a request and waits for the kernel's word.
-    fn ask(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.sequence += 1;
         let mut packet = NetlinkMessage::from(message);
         packet.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
@@ -208,7 +208,7 @@ impl Netlink {
     }
 }
 
-fn end(end: &End<'_>, mtu: u32) -> LinkMessage {
+fn end(end: &CableEnd<'_>, mtu: u32) -> LinkMessage {
     let mut message = LinkMessage::default();
     message.header.index = end.index;
     message.attributes = vec![
@@ -238,5 +238,5 @@ const TCA_OPTIONS: u16 = 2;
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_BURST: u16 = 6;
 /// Handles of our own.
-const BUCKET: u32 = 1 << 16;
+const TBF: u32 = 1 << 16;
 const FIFO: u32 = 2 << 16;

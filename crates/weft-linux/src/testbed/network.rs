@@ -7,14 +7,14 @@ use std::os::fd::AsRawFd;
 use weft_fabric::{Fabric, NodeId};
 use weft_spec::{Profile, QueueSize};
 
-use super::layout::{Interface, Layout};
+use super::layout::{AddressPlan, Interface};
 use super::namespace::Namespace;
-use super::netlink::{End, Metrics, Netlink, Shaper};
+use super::netlink::{CableEnd, Metrics, Netlink, Shaper};
 
 /// The network; it is gone when this is dropped.
 pub struct Network {
     nodes: Vec<Namespace>,
-    home: Namespace,
+    original_namespace: Namespace,
 }
 
 impl Network {
@@ -24,7 +24,7 @@ impl Network {
     /// What the kernel refused, in words.
     pub fn build(
         fabric: &Fabric,
-        layout: &Layout,
+        layout: &AddressPlan,
         profile: &Profile,
         classic_ecn: bool,
     ) -> Result<Self, String> {
@@ -32,12 +32,15 @@ impl Network {
             let what = what.to_owned();
             move |error: io::Error| format!("{what}: {error}")
         };
-        let home = Namespace::current().map_err(failed("the namespace of this process"))?;
+        let original_namespace = Namespace::current().map_err(failed("the namespace of this process"))?;
         let mut nodes = Vec::with_capacity(fabric.nodes.len());
         for _ in &fabric.nodes {
             nodes.push(Namespace::new().map_err(failed("a network namespace"))?);
         }
-        let network = Self { nodes, home };
+        let network = Self {
+            nodes,
+            original_namespace,
+        };
         let mut sockets = Vec::with_capacity(fabric.nodes.len());
         for (node, at) in fabric.nodes.iter().zip(0..) {
             let socket = network.within(at, || {
@@ -49,7 +52,7 @@ impl Network {
         let mtu = profile.mss + IP_AND_TCP;
         let metrics = Metrics {
             initial_cwnd: profile.initial_cwnd as u32,
-            min_rto_ms: (profile.min_rto.0 / PICOSECONDS_A_MS) as u32,
+            min_rto_ms: (profile.min_rto.0 / PS_PER_MS) as u32,
         };
         let builder = Builder {
             fabric,
@@ -87,7 +90,7 @@ impl Network {
     pub fn within<T>(&self, node: NodeId, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         self.nodes[node as usize].enter()?;
         let result = work();
-        self.home.enter()?;
+        self.original_namespace.enter()?;
         result
     }
 
@@ -108,7 +111,7 @@ pub fn index(interface: Interface) -> u32 {
 
 struct Builder<'a> {
     fabric: &'a Fabric,
-    layout: &'a Layout,
+    layout: &'a AddressPlan,
     network: &'a Network,
     mtu: u32,
 }
@@ -116,7 +119,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn cable(&self, netlink: &mut Netlink, here: Interface, there: Interface) -> io::Result<()> {
         let names = [self.name(here), self.name(there)];
-        let end = |interface, name| End {
+        let end = |interface, name| CableEnd {
             index: index(interface),
             name,
             mac: mac(interface),
@@ -198,4 +201,4 @@ const FIRST_INDEX: u32 = 2;
 pub const IP_AND_TCP: u32 = 52;
 /// The token bucket in bytes: two packets. What a late timer would let through beyond them is lost to the link.
 const BURST: u32 = 2 * 1514;
-const PICOSECONDS_A_MS: u64 = 1_000_000_000;
+const PS_PER_MS: u64 = 1_000_000_000;

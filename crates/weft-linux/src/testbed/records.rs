@@ -9,15 +9,15 @@ use std::time::Instant;
 use weft_run::LatencyRecord;
 use weft_spec::Time;
 
-use super::tap::{Place, Seen};
+use super::tap::{CapturedPacket, StreamPosition};
 
 /// A flow's data in records.
 #[derive(Debug)]
-pub struct Records {
+pub struct LatencyRecorder {
     /// Bytes of a record; the last of a flow may be shorter.
     length: u64,
     /// Where the byte stream begins, by the numbers in packets.
-    first: Option<Place>,
+    first: Option<StreamPosition>,
     /// Number of the first record that has not been read whole.
     next: u32,
     /// When it and those after it were sent first.
@@ -25,10 +25,10 @@ pub struct Records {
     /// Those that have been read: number, when sent, when read.
     read: Vec<(u32, Instant, Instant)>,
     /// Those of them that nobody saw being sent.
-    unseen: u64,
+    uncaptured: u64,
 }
 
-impl Records {
+impl LatencyRecorder {
     /// Of a flow of which nothing has been sent.
     pub fn new(length: u64) -> Self {
         Self {
@@ -37,47 +37,53 @@ impl Records {
             next: 0,
             sent: VecDeque::new(),
             read: Vec::new(),
-            unseen: 0,
+            uncaptured: 0,
         }
     }
 
     /// A packet of the flow left.
-    pub fn on_sent(&mut self, seen: &Seen, at: Instant) {
-        let begin = match (seen.place, self.first) {
-            (Place::Opens(_), _) => {
-                self.first = Some(seen.place);
+    pub fn on_sent(&mut self, packet: &CapturedPacket, at: Instant) {
+        let begin = match (packet.position, self.first) {
+            (StreamPosition::Syn(_), _) => {
+                self.first = Some(packet.position);
                 return;
             }
-            (Place::Tcp(place), Some(Place::Opens(first))) => u64::from(place.wrapping_sub(first)),
-            (Place::Mptcp(place), Some(Place::Mptcp(first))) => place.wrapping_sub(first),
+            (StreamPosition::TcpSeq(position), Some(StreamPosition::Syn(first))) => {
+                u64::from(position.wrapping_sub(first))
+            }
+            (StreamPosition::DataSeq(position), Some(StreamPosition::DataSeq(first))) => {
+                position.wrapping_sub(first)
+            }
             // The first data is the first to be sent.
-            (Place::Mptcp(_), _) => {
-                self.first = Some(seen.place);
+            (StreamPosition::DataSeq(_), _) => {
+                self.first = Some(packet.position);
                 0
             }
             _ => return,
         };
-        if begin > MOST_AHEAD {
+        if begin > MAX_AHEAD {
             return; // of another connection
         }
         // Records that begin within the packet.
-        let end = (begin + u64::from(seen.length)).div_ceil(self.length);
+        let end = (begin + u64::from(packet.length)).div_ceil(self.length);
         for record in begin.div_ceil(self.length)..end {
-            let Some(place) = record.checked_sub(u64::from(self.next)) else {
+            let Some(position) = record.checked_sub(u64::from(self.next)) else {
                 continue;
             };
-            let place = place as usize;
-            if self.sent.len() <= place {
-                self.sent.resize(place + 1, None);
+            let position = position as usize;
+            if self.sent.len() <= position {
+                self.sent.resize(position + 1, None);
             }
-            self.sent[place].get_or_insert(at);
+            self.sent[position].get_or_insert(at);
         }
     }
 
     /// Is a packet from elsewhere than the flow's first address of this connection, by its place?
-    pub fn may_be(&self, seen: &Seen) -> bool {
-        match (seen.place, self.first) {
-            (Place::Mptcp(place), Some(Place::Mptcp(first))) => place.wrapping_sub(first) <= MOST_AHEAD,
+    pub fn matches(&self, packet: &CapturedPacket) -> bool {
+        match (packet.position, self.first) {
+            (StreamPosition::DataSeq(position), Some(StreamPosition::DataSeq(first))) => {
+                position.wrapping_sub(first) <= MAX_AHEAD
+            }
             _ => false,
         }
     }
@@ -92,15 +98,15 @@ impl Records {
         while u64::from(self.next) < whole {
             match self.sent.pop_front().flatten() {
                 Some(sent) => self.read.push((self.next, sent, at)),
-                None => self.unseen += 1,
+                None => self.uncaptured += 1,
             }
             self.next += 1;
         }
     }
 
-    /// Records that were read and that nobody saw being sent.
-    pub fn unseen(&self) -> u64 {
-        self.unseen
+    /// Number of records that were read and whose packets were not captured.
+    pub fn uncaptured(&self) -> u64 {
+        self.uncaptured
     }
 
     /// As the tables have them.
@@ -116,7 +122,7 @@ impl Records {
 }
 
 /// Bytes of a flow, as far as TCP's sequence numbers show: an MPTCP connection's begin somewhere in 64 bits.
-const MOST_AHEAD: u64 = u32::MAX as u64;
+const MAX_AHEAD: u64 = u32::MAX as u64;
 
 #[cfg(test)]
 mod tests {
@@ -125,15 +131,19 @@ mod tests {
 
     use super::*;
 
-    fn seen(place: Place, length: u32) -> Seen {
+    fn captured(position: StreamPosition, length: u32) -> CapturedPacket {
         let from = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1);
-        Seen { from, place, length }
+        CapturedPacket {
+            from,
+            position,
+            length,
+        }
     }
 
     /// Number, when sent and when delivered, in ms.
-    fn known(it: &Records, began: Instant) -> Vec<(u32, u64, u64)> {
+    fn known(recorder: &LatencyRecorder, began: Instant) -> Vec<(u32, u64, u64)> {
         let ms = |time: Time| time.0 / 1_000_000_000;
-        let rows = it.latencies(0, began);
+        let rows = recorder.latencies(0, began);
         rows.map(|row| (row.chunk, ms(row.sent), ms(row.delivered)))
             .collect()
     }
@@ -142,39 +152,42 @@ mod tests {
     fn the_first_transmission_counts() {
         let began = Instant::now();
         let at = |ms: u64| began + Duration::from_millis(ms);
-        let mut it = Records::new(1000);
-        it.on_sent(&seen(Place::Opens(u32::MAX), 0), at(0));
+        let mut recorder = LatencyRecorder::new(1000);
+        recorder.on_sent(&captured(StreamPosition::Syn(u32::MAX), 0), at(0));
         // Over the end of the numbers: bytes 0 to 999, 1000 to 2199, a repetition, 2200 to 2499.
-        for (place, length, ms) in [
+        for (position, length, ms) in [
             (u32::MAX, 1000, 1),
             (999, 1200, 2),
             (u32::MAX, 1000, 3),
             (2199, 300, 4),
         ] {
-            it.on_sent(&seen(Place::Tcp(place), length), at(ms));
+            recorder.on_sent(&captured(StreamPosition::TcpSeq(position), length), at(ms));
         }
-        it.on_read(999, Some(2500), at(5));
-        it.on_read(2499, Some(2500), at(6));
-        assert_eq!(known(&it, began), [(0, 1, 6), (1, 2, 6)]);
-        it.on_read(2500, Some(2500), at(7));
-        assert_eq!(known(&it, began)[2..], [(2, 2, 7)]);
-        assert_eq!(it.unseen(), 0);
+        recorder.on_read(999, Some(2500), at(5));
+        recorder.on_read(2499, Some(2500), at(6));
+        assert_eq!(known(&recorder, began), [(0, 1, 6), (1, 2, 6)]);
+        recorder.on_read(2500, Some(2500), at(7));
+        assert_eq!(known(&recorder, began)[2..], [(2, 2, 7)]);
+        assert_eq!(recorder.uncaptured(), 0);
     }
 
     #[test]
     fn subflows_send_out_of_order() {
         let began = Instant::now();
         let at = |ms: u64| began + Duration::from_millis(ms);
-        let mut it = Records::new(1000);
+        let mut recorder = LatencyRecorder::new(1000);
         let base = u64::MAX - 500;
-        let packet = |n: u64| seen(Place::Mptcp(base.wrapping_add(n * 1000)), 1000);
+        let packet = |n: u64| captured(StreamPosition::DataSeq(base.wrapping_add(n * 1000)), 1000);
         for (n, ms) in [(0, 1), (2, 2), (1, 3), (4, 4)] {
-            it.on_sent(&packet(n), at(ms));
+            recorder.on_sent(&packet(n), at(ms));
         }
-        assert!(it.may_be(&packet(3)));
-        assert!(!it.may_be(&seen(Place::Mptcp(base - 1), 1000)));
-        it.on_read(5000, None, at(9));
-        assert_eq!(known(&it, began), [(0, 1, 9), (1, 3, 9), (2, 2, 9), (4, 4, 9)]);
-        assert_eq!(it.unseen(), 1);
+        assert!(recorder.matches(&packet(3)));
+        assert!(!recorder.matches(&captured(StreamPosition::DataSeq(base - 1), 1000)));
+        recorder.on_read(5000, None, at(9));
+        assert_eq!(
+            known(&recorder, began),
+            [(0, 1, 9), (1, 3, 9), (2, 2, 9), (4, 4, 9)]
+        );
+        assert_eq!(recorder.uncaptured(), 1);
     }
 }

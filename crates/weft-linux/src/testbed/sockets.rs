@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// How a connection is made.
 #[derive(Clone, Debug)]
-pub struct Style {
+pub struct SocketOptions {
     /// Name of the congestion control in the kernel.
     pub cc: String,
     /// More than one subflow: MPTCP; else plain TCP.
@@ -22,36 +22,38 @@ pub struct Style {
 }
 
 /// A socket in the calling thread's namespace that does not block.
-fn open(style: &Style) -> io::Result<Socket> {
-    let protocol = if style.multipath {
+fn open(options: &SocketOptions) -> io::Result<Socket> {
+    let protocol = if options.multipath {
         Protocol::MPTCP
     } else {
         Protocol::TCP
     };
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol))?;
     socket.set_nonblocking(true)?;
-    socket.set_tcp_congestion(style.cc.as_bytes()).map_err(|error| {
-        io::Error::new(
-            error.kind(),
-            format!("congestion control {:?}: {error}", style.cc),
-        )
-    })?;
+    socket
+        .set_tcp_congestion(options.cc.as_bytes())
+        .map_err(|error| {
+            io::Error::new(
+                error.kind(),
+                format!("congestion control {:?}: {error}", options.cc),
+            )
+        })?;
     // A stopped experiment leaves nothing that would still be sent.
     socket.set_linger(Some(Duration::ZERO))?;
     Ok(socket)
 }
 
 /// A socket bound to its address, ready to connect.
-pub fn sender(style: &Style, from: Ipv4Addr) -> io::Result<Socket> {
-    let socket = open(style)?;
+pub fn sender(options: &SocketOptions, from: Ipv4Addr) -> io::Result<Socket> {
+    let socket = open(options)?;
     socket.bind(&SocketAddr::from((from, 0)).into())?;
     Ok(socket)
 }
 
 /// A socket that listens on all addresses of its namespace.
-pub fn listener(style: &Style, port: u16) -> io::Result<Socket> {
-    let socket = open(style)?;
-    if let Some(bytes) = style.receive_buffer {
+pub fn listener(options: &SocketOptions, port: u16) -> io::Result<Socket> {
+    let socket = open(options)?;
+    if let Some(bytes) = options.receive_buffer {
         socket.set_recv_buffer_size(bytes)?;
     }
     socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into())?;
@@ -68,8 +70,8 @@ pub fn connect(socket: &Socket, to: SocketAddr) -> io::Result<()> {
 }
 
 /// Reads and forgets. Returns the bytes read; 0 is the end.
-pub fn discard(socket: &Socket, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
-    socket.recv(room)
+pub fn discard(socket: &Socket, buffer: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+    socket.recv(buffer)
 }
 
 /// What TCP says about one subflow, or about a plain connection.
@@ -102,30 +104,30 @@ pub struct TcpInfo {
 impl TcpInfo {
     /// From `struct tcp_info` (linux/tcp.h); what an older kernel does not have is 0.
     fn parse(bytes: &[u8]) -> Self {
-        let narrow = |at: usize| {
+        let read_u32 = |at: usize| {
             let found = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
             found.map_or(0, u32::from_ne_bytes)
         };
-        let wide = |at: usize| u64::from(narrow(at)) | u64::from(narrow(at + 4)) << 32;
+        let read_u64 = |at: usize| u64::from(read_u32(at)) | u64::from(read_u32(at + 4)) << 32;
         Self {
             state: bytes.first().copied().unwrap_or(0),
-            unacked: narrow(24),
-            rtt_us: narrow(68),
-            ssthresh: narrow(76),
-            cwnd: narrow(80),
-            retransmitted: narrow(100),
-            acked_bytes: wide(120),
-            received: narrow(152),
-            sent: narrow(156),
-            marked: narrow(196),
-            timeouts: narrow(240) & 0xffff,
+            unacked: read_u32(24),
+            rtt_us: read_u32(68),
+            ssthresh: read_u32(76),
+            cwnd: read_u32(80),
+            retransmitted: read_u32(100),
+            acked_bytes: read_u64(120),
+            received: read_u32(152),
+            sent: read_u32(156),
+            marked: read_u32(196),
+            timeouts: read_u32(240) & 0xffff,
         }
     }
 }
 
 /// Of every subflow that there is, the first one first; of a plain connection one.
 pub fn subflows(socket: &Socket, multipath: bool) -> io::Result<Vec<TcpInfo>> {
-    let mut buffer = vec![0; INFO * MOST_SUBFLOWS + SUBFLOW_DATA];
+    let mut buffer = vec![0; INFO * MAX_SUBFLOWS + SUBFLOW_DATA];
     if !multipath {
         let length = option(
             socket.as_raw_fd(),
@@ -171,7 +173,7 @@ fn option(socket: RawFd, level: i32, name: i32, buffer: &mut [u8]) -> io::Result
 const BACKLOG: i32 = 4096;
 /// Bytes of `struct tcp_info` that are looked at, with room for what later kernels add.
 const INFO: usize = 256;
-const MOST_SUBFLOWS: usize = 8;
+const MAX_SUBFLOWS: usize = 8;
 /// `struct mptcp_subflow_data`.
 const SUBFLOW_DATA: usize = 16;
 // linux/mptcp.h.

@@ -69,9 +69,9 @@ impl Switch {
         };
         let service_ns = (8e9 * f64::from(wire) / link.rate.0 as f64) as u32;
         let mut value = vec![0; VALUE];
-        put(&mut value, LIMIT, packets(link.queue.limit));
-        put(&mut value, MARK, link.queue.mark.map_or(u32::MAX, packets));
-        put(&mut value, SERVICE, service_ns);
+        write_u32(&mut value, LIMIT, packets(link.queue.limit));
+        write_u32(&mut value, MARK, link.queue.mark.map_or(u32::MAX, packets));
+        write_u32(&mut value, SERVICE, service_ns);
         self.map()?.update(&port.to_ne_bytes(), &value, MapFlags::ANY)
     }
 
@@ -109,21 +109,21 @@ pub struct Port {
 impl Port {
     /// As the tables have it: what the queue accepted counts as delivered.
     pub fn link(&self) -> LinkRecord {
-        let packets = self.wide(PACKETS);
+        let packets = self.read_u64(PACKETS);
         LinkRecord {
             packets,
-            bytes: self.wide(BYTES),
+            bytes: self.read_u64(BYTES),
             delivered: packets,
-            delivered_bytes: self.wide(BYTES),
+            delivered_bytes: self.read_u64(BYTES),
             in_flight: 0,
-            drops: self.wide(DROPS),
-            marks: self.wide(MARKS),
+            drops: self.read_u64(DROPS),
+            marks: self.read_u64(MARKS),
         }
     }
 
     /// Packets that an offload had made of several.
     pub fn aggregated(&self) -> u64 {
-        self.wide(AGGREGATED)
+        self.read_u64(AGGREGATED)
     }
 
     /// The distribution of the queue's length over `elapsed`: before the first arrival and after the last one it was empty
@@ -139,8 +139,8 @@ impl Port {
         let untold = elapsed.0.saturating_sub(told);
         let mut draining = Time::from_ns(self.since_last()).0.min(untold);
         time_at[0].0 += untold - draining;
-        let service = Time::from_ns(self.narrow(SERVICE).into()).0;
-        for length in (1..LENGTHS.min(self.narrow(LENGTH) + 1)).rev() {
+        let service = Time::from_ns(self.read_u32(SERVICE).into()).0;
+        for length in (1..LENGTHS.min(self.read_u32(LENGTH) + 1)).rev() {
             let stayed = draining.min(service);
             time_at[length as usize].0 += stayed;
             draining -= stayed;
@@ -156,30 +156,30 @@ impl Port {
 
     /// Packets waiting when it was read, by the length after the last arrival and what the link has carried since.
     pub fn length(&self) -> u32 {
-        let gone = self.since_last() / u64::from(self.narrow(SERVICE).max(1));
-        u64::from(self.narrow(LENGTH)).saturating_sub(gone) as u32
+        let gone = self.since_last() / u64::from(self.read_u32(SERVICE).max(1));
+        u64::from(self.read_u32(LENGTH)).saturating_sub(gone) as u32
     }
 
     /// Nanoseconds from the last arrival until the counters were read; 0 where nothing has arrived.
     fn since_last(&self) -> u64 {
-        match self.wide(SINCE) {
+        match self.read_u64(SINCE) {
             0 => 0,
             last => self.read_ns.saturating_sub(last),
         }
     }
 
-    fn narrow(&self, at: usize) -> u32 {
+    fn read_u32(&self, at: usize) -> u32 {
         let bytes = self.value[at..at + 4].try_into();
         bytes.map_or(0, u32::from_ne_bytes)
     }
 
-    fn wide(&self, at: usize) -> u64 {
+    fn read_u64(&self, at: usize) -> u64 {
         let bytes = self.value[at..at + 8].try_into();
         bytes.map_or(0, u64::from_ne_bytes)
     }
 }
 
-fn put(value: &mut [u8], at: usize, number: u32) {
+fn write_u32(value: &mut [u8], at: usize, number: u32) {
     value[at..at + 4].copy_from_slice(&number.to_ne_bytes());
 }
 

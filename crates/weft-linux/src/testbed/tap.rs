@@ -18,24 +18,24 @@ pub struct Tap {
 
 /// A TCP packet with data, or that opens a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct CapturedPacket {
     /// Where it is from.
     pub from: SocketAddrV4,
     /// Where its data begins in the byte stream, but for where that begins.
-    pub place: Place,
+    pub position: StreamPosition,
     /// Payload bytes.
     pub length: u32,
 }
 
 /// A place in a byte stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum StreamPosition {
     /// Where TCP's begins: after the SYN's sequence number.
-    Opens(u32),
+    Syn(u32),
     /// TCP's sequence number.
-    Tcp(u32),
+    TcpSeq(u32),
     /// MPTCP's data sequence number.
-    Mptcp(u64),
+    DataSeq(u64),
 }
 
 impl Tap {
@@ -55,12 +55,12 @@ impl Tap {
     }
 
     /// Every packet since the last call, with when it left.
-    pub fn drain(&self, mut tell: impl FnMut(&Seen, Instant)) {
+    pub fn drain(&self, mut tell: impl FnMut(&CapturedPacket, Instant)) {
         let mut headers = [0; HEADERS];
         // What is longer is cut off.
         while let Ok(length) = (&self.socket).read(&mut headers) {
-            if let Some(seen) = parse(&headers[..length]) {
-                tell(&seen, self.stamp().unwrap_or_else(Instant::now));
+            if let Some(packet) = parse(&headers[..length]) {
+                tell(&packet, self.stamp().unwrap_or_else(Instant::now));
             }
         }
     }
@@ -85,7 +85,7 @@ impl Tap {
 }
 
 /// From the headers of an IPv4 packet.
-fn parse(packet: &[u8]) -> Option<Seen> {
+fn parse(packet: &[u8]) -> Option<CapturedPacket> {
     let narrow = |at: usize| Some(u16::from_be_bytes(packet.get(at..at + 2)?.try_into().ok()?));
     let word = |at: usize| Some(u32::from_be_bytes(packet.get(at..at + 4)?.try_into().ok()?));
     let first = *packet.first()?;
@@ -101,13 +101,17 @@ fn parse(packet: &[u8]) -> Option<Seen> {
     if !opens && length == 0 {
         return None;
     }
-    let place = if opens {
-        Place::Opens(sequence.wrapping_add(1))
+    let position = if opens {
+        StreamPosition::Syn(sequence.wrapping_add(1))
     } else {
         let options = packet.get(tcp + 20..payload.min(packet.len()))?;
-        data_sequence(options).map_or(Place::Tcp(sequence), Place::Mptcp)
+        data_sequence(options).map_or(StreamPosition::TcpSeq(sequence), StreamPosition::DataSeq)
     };
-    Some(Seen { from, place, length })
+    Some(CapturedPacket {
+        from,
+        position,
+        length,
+    })
 }
 
 /// The data sequence number that MPTCP's DSS option has for a packet's data (RFC 8684, section 3.3).
@@ -175,17 +179,23 @@ mod tests {
     }
 
     #[test]
-    fn packets_have_a_place() {
+    fn packets_have_a_position() {
         let from = SocketAddrV4::new(Ipv4Addr::new(10, 128, 0, 1), 5);
-        let seen = |place| {
-            Some(Seen {
+        let captured = |position| {
+            Some(CapturedPacket {
                 from,
-                place,
+                position,
                 length: 100,
             })
         };
-        assert_eq!(parse(&packet(0x10, &[])), seen(Place::Tcp(0x0102_0304)));
-        assert_eq!(parse(&packet(SYN, &[])), seen(Place::Opens(0x0102_0305)));
+        assert_eq!(
+            parse(&packet(0x10, &[])),
+            captured(StreamPosition::TcpSeq(0x0102_0304))
+        );
+        assert_eq!(
+            parse(&packet(SYN, &[])),
+            captured(StreamPosition::Syn(0x0102_0305))
+        );
         // No-operations, a time stamp, then a mapping behind acknowledgements of 0, 4 and 8 bytes.
         for (flags, acknowledgement) in [(0xc, 0), (0xd, 4), (0xf, 8)] {
             let mut options = vec![1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -194,7 +204,7 @@ mod tests {
             options.extend([1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 1, 0, 100, 0, 0]);
             assert_eq!(
                 parse(&packet(0x10, &options)),
-                seen(Place::Mptcp(0x0102_0304_0506_0708))
+                captured(StreamPosition::DataSeq(0x0102_0304_0506_0708))
             );
         }
     }

@@ -30,7 +30,7 @@ impl Scene {
 fn addresses_that_come_are_used_and_those_that_go_are_not() {
     let scene = scene_or_skip!("addresses_that_come_are_used_and_those_that_go_are_not");
     let (client, server_name) = (scene.client_name(), scene.server_name());
-    let _daemon = scene.daemon("subflows.spread = \"addresses\"");
+    let _daemon = scene.daemon("subflows.policy = \"fullmesh\"");
     // Whatever the address.
     let server = scene.serve_at(Ipv4Addr::UNSPECIFIED.into());
     let to = SocketAddr::from((SERVER, server.address.port()));
@@ -75,7 +75,7 @@ fn what_an_endpoint_says_of_backup_holds() {
         return;
     }
     let daemon = scene
-        .daemon("subflows.spread = \"addresses\"\n[suppression]\nrelease_after = \"0s\"\ncycle = \"0s\"");
+        .daemon("subflows.policy = \"fullmesh\"\n[suppression]\nrelease_after = \"0s\"\nmin_cycle = \"0s\"");
     let server = scene.serve();
     let _load = load(scene.connect(server.address));
     until("a join", || scene.subflows().len() == 2);
@@ -92,7 +92,7 @@ fn what_an_endpoint_says_of_backup_holds() {
     sleep(Duration::from_millis(500));
     assert_eq!(backups(), [CLIENT_TOO]);
     daemon.stop();
-    let _daemon = scene.daemon("subflows.spread = \"addresses\"");
+    let _daemon = scene.daemon("subflows.policy = \"fullmesh\"");
     sleep(Duration::from_millis(500));
     assert_eq!(backups(), [CLIENT_TOO]);
 }

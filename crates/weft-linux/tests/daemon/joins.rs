@@ -122,7 +122,7 @@ fn a_listener_of_both_families_announces_its_ipv4_addresses() {
     let scene = scene_or_skip!("a_listener_of_both_families_announces_its_ipv4_addresses");
     scene.add_addresses();
     let _daemon = scene.daemon(&format!(
-        "[subflows]\nspread = \"addresses\"\naddresses = [\"{SERVER}\", \"{SERVER_TOO}\"]"
+        "[subflows]\npolicy = \"fullmesh\"\naddresses = [\"{SERVER}\", \"{SERVER_TOO}\"]"
     ));
     let server = scene.serve_at(Ipv6Addr::UNSPECIFIED.into());
     let _load = load(scene.connect(SocketAddr::from((SERVER, server.address.port()))));

@@ -18,7 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::thread::sleep;
 use std::time::Duration;
 
-use weft_linux::path_manager::census;
+use weft_linux::path_manager::mptcp_subflows;
 
 use scene::{SERVER_V6, Scene, load, missing, until, wait, weftd};
 
@@ -45,7 +45,7 @@ fn number(name: &str, default: u64) -> u64 {
 #[test]
 fn joins_wait_for_their_bytes() {
     let scene = scene_or_skip!("joins_wait_for_their_bytes");
-    let daemon = scene.daemon("subflows.after = \"256KB\"");
+    let daemon = scene.daemon("subflows.join_after = \"256KB\"");
     let server = scene.serve();
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 200_000]).unwrap();
@@ -70,7 +70,7 @@ fn joins_wait_for_their_bytes() {
 #[test]
 fn ipv6_has_joins_suppression_and_release_too() {
     let scene = scene_or_skip!("ipv6_has_joins_suppression_and_release_too");
-    let _daemon = scene.daemon("[suppression]\nrelease_after = \"0s\"\ncycle = \"0s\"");
+    let _daemon = scene.daemon("[suppression]\nrelease_after = \"0s\"\nmin_cycle = \"0s\"");
     let server = scene.serve_at(SERVER_V6.into());
     let _load = load(scene.connect(server.address));
     until("three joins", || scene.subflows().len() == 4);
@@ -90,7 +90,7 @@ fn ipv6_has_joins_suppression_and_release_too() {
 fn a_daemon_killed_while_it_joins_breaks_nothing() {
     let scene = scene_or_skip!("a_daemon_killed_while_it_joins_breaks_nothing");
     for milliseconds in [0, 1, 2, 4, 8, 16] {
-        let daemon = scene.daemon("subflows.after = \"64KB\"");
+        let daemon = scene.daemon("subflows.join_after = \"64KB\"");
         let server = scene.serve();
         let load = load(scene.connect(server.address));
         until("the bytes that joins wait for", || server.read() > 64_000);
@@ -98,7 +98,7 @@ fn a_daemon_killed_while_it_joins_breaks_nothing() {
         daemon.kill();
         let killed = server.read();
         until("10 MB more", || server.read() > killed + 10_000_000);
-        let daemon = scene.daemon("subflows.after = \"64KB\"");
+        let daemon = scene.daemon("subflows.join_after = \"64KB\"");
         until("the joins are made up for", || scene.subflows().len() == 4);
         drop(load);
         until("the connection is gone", || scene.subflows().is_empty());
@@ -160,7 +160,7 @@ fn suppression_and_release_reach_the_kernel_within_200_us() {
 
 /// The median from a decision until the kernel had been notified.
 fn decision_us(scene: &Scene) -> f64 {
-    let daemon = scene.daemon("[suppression]\nrelease_after = \"0s\"\ncycle = \"0s\"");
+    let daemon = scene.daemon("[suppression]\nrelease_after = \"0s\"\nmin_cycle = \"0s\"");
     let server = scene.serve();
     let load = load(scene.connect(server.address));
     until("three joins", || scene.subflows().len() == 4);
@@ -254,7 +254,7 @@ fn a_killed_daemon_breaks_no_connection_and_the_next_one_adopts_it() {
     let server = scene.serve();
     let load = load(scene.connect(server.address));
     // At the server as well: without somebody who listens to its events the kernel refuses joins that are under way.
-    let joined = |end| census(end).expect("a census").len() == 4;
+    let joined = |end| mptcp_subflows(end).expect("a mptcp_subflows").len() == 4;
     until("three joins", || joined(&scene.client) && joined(&scene.server));
     daemon.kill();
     let killed = server.read();
@@ -411,11 +411,11 @@ fn the_doctor_says_what_is_wrong_and_what_mends_it() {
     let (code, report) = examine();
     assert_eq!(code, Some(0), "{report:#}");
     assert_eq!(finding(&report, "path manager")["state"], "warning");
-    let mend = finding(&report, "path manager")["mend"]
+    let fix = finding(&report, "path manager")["fix"]
         .as_str()
         .unwrap()
         .to_owned();
-    assert!(mend.contains("net.mptcp.pm_type=1"), "{mend}");
+    assert!(fix.contains("net.mptcp.pm_type=1"), "{fix}");
     let _daemon = scene.daemon("");
     let (code, report) = examine();
     assert_eq!(code, Some(0));

@@ -144,7 +144,7 @@ fn a_flood_of_one_users_events_costs_others_little() {
             // Of another user: a socket belongs to whom its thread is for the file system.
             let toggling = spawn(move || {
                 nix::unistd::setfsuid(nix::unistd::Uid::from_raw(65534));
-                let socket = client.within(|| {
+                let socket = client.run_in(|| {
                     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
                     socket.connect(&to.into())?;
                     Ok(socket)
@@ -197,7 +197,7 @@ fn ten_thousand_idle_connections_cost_little() {
 #[test]
 fn a_connection_for_which_there_is_no_room_stays_single_path_and_says_so() {
     let scene = scene_or_skip!("a_connection_for_which_there_is_no_room_stays_single_path_and_says_so");
-    let _daemon = scene.daemon("congestion.room = 16");
+    let _daemon = scene.daemon("congestion.max_connections = 16");
     let server = scene.serve();
     // Each has an entry at both ends, which share the map here.
     let idle: Vec<_> = (0..8).map(|_| scene.connect(server.address)).collect();
@@ -217,7 +217,7 @@ fn a_connection_for_which_there_is_no_room_stays_single_path_and_says_so() {
         (it.subflows.len(), it.subflows[0].congestion.as_str()),
         (1, "reno")
     );
-    assert!(it.uncoupled.unwrap().starts_with("no room"));
+    assert!(it.uncoupled.unwrap().starts_with("no free slot"));
     drop(idle);
     until("there is room again", || scene.status().entries == 0);
     let mut stream = scene.connect(server.address);

@@ -30,9 +30,9 @@ fn backups(scene: &Scene) -> usize {
 #[test]
 fn after_a_kill_new_sockets_get_the_new_program() {
     let scene = scene_or_skip!("after_a_kill_new_sockets_get_the_new_program");
-    let daemon = scene.daemon("subflows.after = \"64KB\"");
+    let daemon = scene.daemon("subflows.join_after = \"64KB\"");
     daemon.kill();
-    let _daemon = scene.daemon("subflows.after = \"100MB\"");
+    let _daemon = scene.daemon("subflows.join_after = \"100MB\"");
     let server = scene.serve();
     let mut stream = scene.connect(server.address);
     stream.write_all(&vec![0; 1_000_000]).unwrap();
@@ -69,9 +69,9 @@ fn a_namespace_that_is_not_served_does_not_keep_a_name_that_is_taken_back() {
     let scene = scene_or_skip!("a_namespace_that_is_not_served_does_not_keep_a_name_that_is_taken_back");
     let daemon = scene.daemon_of_the_client("");
     let key = "/proc/sys/net/ipv4/tcp_congestion_control";
-    scene.server.within(|| fs::write(key, "weft_amp")).unwrap();
+    scene.server.run_in(|| fs::write(key, "weft_amp")).unwrap();
     daemon.stop();
-    let now = scene.server.within(|| fs::read_to_string(key)).unwrap();
+    let now = scene.server.run_in(|| fs::read_to_string(key)).unwrap();
     assert_eq!(now, fs::read_to_string(key).unwrap());
     assert!(!now.starts_with("weft_"), "{now}");
 }

@@ -16,7 +16,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use socket2::{Domain, Protocol, Socket, Type};
 use tempfile::TempDir;
-use weft_linux::path_manager::{Namespace, Seen, census};
+use weft_linux::path_manager::{DiagSubflow, Namespace, mptcp_subflows};
 use weft_linux::status::{Status, ask};
 
 mod daemon;
@@ -135,7 +135,7 @@ impl Scene {
     /// How many sockets of the server listen.
     pub fn listeners(&self) -> usize {
         weft_linux::path_manager::listeners(&self.server)
-            .expect("a census")
+            .expect("a mptcp_subflows")
             .len()
     }
 
@@ -240,8 +240,8 @@ impl Scene {
     }
 
     /// The client's subflows, as the kernel has them.
-    pub fn subflows(&self) -> Vec<Seen> {
-        let mut seen = census(&self.client).expect("a census");
+    pub fn subflows(&self) -> Vec<DiagSubflow> {
+        let mut seen = mptcp_subflows(&self.client).expect("a mptcp_subflows");
         seen.retain(|seen| seen.established);
         seen
     }
@@ -273,7 +273,7 @@ impl Scene {
     /// A server that accepts nothing: what connects stands, and takes none of this process's descriptors.
     pub fn serve_idle(&self, connections: i32) -> TcpListener {
         let most = || fs::write("/proc/sys/net/core/somaxconn", connections.to_string());
-        self.server.within(most).expect("a setting");
+        self.server.run_in(most).expect("a setting");
         let listener = listener(&self.server, SERVER.into(), None);
         let waiting = socket2::SockRef::from(&listener).listen(connections);
         waiting.expect("a longer queue");
@@ -294,7 +294,7 @@ impl Scene {
 
     fn connected(&self, to: SocketAddr, protocol: Protocol, cc: Option<&str>) -> TcpStream {
         self.client
-            .within(|| {
+            .run_in(|| {
                 let domain = Domain::for_address(to);
                 let socket = Socket::new(domain, Type::STREAM, Some(protocol))?;
                 if let Some(cc) = cc {
@@ -332,7 +332,7 @@ impl Server {
 fn listener(namespace: &Namespace, address: IpAddr, cc: Option<&str>) -> TcpListener {
     let address = SocketAddr::from((address, 0));
     namespace
-        .within(|| {
+        .run_in(|| {
             let domain = Domain::for_address(address);
             let socket = Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))?;
             if let Some(cc) = cc {

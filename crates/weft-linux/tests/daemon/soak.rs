@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 use weft_linux::abi::Connection;
-use weft_linux::path_manager::{Namespace, Seen, census, sockets};
+use weft_linux::path_manager::{DiagSubflow, Namespace, mptcp_subflows, sockets};
 
 use crate::entries::entries;
 use crate::number;
@@ -221,7 +221,7 @@ impl<'a> Soak<'a> {
             wait(10, || self.scene.try_status().is_some()),
             "{what}: nobody answers"
         );
-        let seen = census(&self.scene.client).expect("a census");
+        let seen = mptcp_subflows(&self.scene.client).expect("a mptcp_subflows");
         let most = most_subflows(&seen);
         assert!(most <= COUNT, "{what}: {most} subflows");
         let daemon = self.daemon.as_ref().expect("a daemon");
@@ -258,7 +258,7 @@ impl<'a> Soak<'a> {
         let entries = entries();
         let stock = self.stock.namespace();
         let all = [&self.scene.client, &self.scene.server, &stock];
-        let sockets = all.map(|namespace| sockets(namespace).expect("a census"));
+        let sockets = all.map(|namespace| sockets(namespace).expect("a mptcp_subflows"));
         let ports = sockets
             .iter()
             .flatten()
@@ -379,7 +379,7 @@ fn described(entry: &Connection) -> String {
     )
 }
 
-fn most_subflows(seen: &[Seen]) -> usize {
+fn most_subflows(seen: &[DiagSubflow]) -> usize {
     let mut subflows: HashMap<u32, usize> = HashMap::new();
     for seen in seen.iter().filter(|seen| seen.established) {
         *subflows.entry(seen.token).or_default() += 1;

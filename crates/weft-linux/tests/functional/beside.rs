@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weft_linux::programs::Name;
+use weft_linux::programs::KernelAlgorithm;
 
 use crate::machine::{Place, in_namespace, load, run, succeeds};
 use crate::marks::Marks;
@@ -115,7 +115,7 @@ fn has_dctcp(test: &str) -> bool {
 
 /// The mean window and alpha of the kernel's DCTCP, and of ours.
 fn both(connect: impl Fn(&str) -> Peers) -> [(f64, f64); 2] {
-    let programs = load(&[Name::Dctcp]);
+    let programs = load(&[KernelAlgorithm::Dctcp]);
     let kernels_alpha = |shown: &str, _| {
         let alpha = shown.split("alpha:").nth(1)?;
         Some(alpha.split(',').next()?.parse::<f64>().ok()? / 1024.0)

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{ObjectBuilder, OpenObject, TC_EGRESS, TcHookBuilder};
-use weft_linux::events::{Events, Kind as Told};
-use weft_linux::programs::{Name, Programs};
+use weft_linux::events::{EventKind, Events};
+use weft_linux::programs::{KernelAlgorithm, Programs};
 
 use crate::machine::{Place, is_emulated, succeeds, take_out_of_use};
 use crate::peers::{Family, Kind, Peers, listener_at};
@@ -17,7 +17,13 @@ use crate::peers::{Family, Kind, Peers, listener_at};
 /// What one connection takes beside a DCTCP flow, in the latter's bytes, is within a factor of `within` of `expected`. Where it is not
 /// after one span, it is measured for three: two flows of a few packets each change places for seconds. In emulation it is printed only:
 /// a guest of a busy machine is late for its own packets.
-pub fn compare(programs: &Programs, server: &Place, (name, kind): (Name, Kind), expected: f64, within: f64) {
+pub fn compare(
+    programs: &Programs,
+    server: &Place,
+    (name, kind): (KernelAlgorithm, Kind),
+    expected: f64,
+    within: f64,
+) {
     let near = |share: f64| (1.0 / within..within).contains(&(share / expected));
     let share = share(programs, server, name, kind, near);
     println!(
@@ -28,7 +34,13 @@ pub fn compare(programs: &Programs, server: &Place, (name, kind): (Name, Kind), 
 }
 
 /// Of the first span, or of three if that is not near.
-fn share(programs: &Programs, server: &Place, name: Name, kind: Kind, near: impl Fn(f64) -> bool) -> f64 {
+fn share(
+    programs: &Programs,
+    server: &Place,
+    name: KernelAlgorithm,
+    kind: Kind,
+    near: impl Fn(f64) -> bool,
+) -> f64 {
     let flows = [(name.kernel(), kind), ("weft_dctcp", Kind::Tcp)].map(|(cc, kind)| {
         let at = Ipv4Addr::new(10, 2, 0, 1).into();
         let listener = server.within(move || listener_at(at, kind, cc));
@@ -96,15 +108,17 @@ impl Rests {
                 let of_client = |address| ADDRESSES.iter().any(|own| address == *own);
                 match event.kind {
                     // Until the peer has answered, the kernel does not find the subflow whose flag changes.
-                    Told::Joined if of_client(to) && self.joined.insert(to) && self.resting.contains(&to) => {
+                    EventKind::Joined
+                        if of_client(to) && self.joined.insert(to) && self.resting.contains(&to) =>
+                    {
                         take_out_of_use(to, true);
                     }
-                    Told::Rest
+                    EventKind::Deactivate
                         if of_client(from) && self.resting.insert(from) && self.joined.contains(&from) =>
                     {
                         take_out_of_use(from, true);
                     }
-                    Told::Wake if self.resting.remove(&from) && self.joined.contains(&from) => {
+                    EventKind::Activate if self.resting.remove(&from) && self.joined.contains(&from) => {
                         take_out_of_use(from, false);
                     }
                     _ => {}

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use weft_linux::programs::{Name, Programs, RunTime};
+use weft_linux::programs::{KernelAlgorithm, Programs, RunTime};
 
 use crate::machine::{in_namespace, join_over_loopback, load, run, slow_loopback};
 use crate::marks::Marks;
@@ -11,9 +11,9 @@ use crate::peers::{Family, Kind, Peers};
 
 const ROUNDS: usize = 9;
 /// Of built-in cubic's goodput.
-const LEAST_SHARE: f64 = 0.97;
+const MIN_SHARE: f64 = 0.97;
 /// Beyond `weft_dctcp`'s, an acknowledgement.
-const MOST_NS: f64 = 150.0;
+const MAX_NS: f64 = 150.0;
 
 #[test]
 #[ignore = "a measurement: make measure-linux"]
@@ -21,10 +21,10 @@ fn bulk_goodput_is_cubics() {
     in_namespace("bulk_goodput_is_cubics", || {
         // A rate that the processor carries with ease: without one, goodput is the processor's and differs by tens of percent.
         slow_loopback(1000);
-        let _programs = load(Name::ALL);
+        let _programs = load(KernelAlgorithm::ALL);
         let mut failed = Vec::new();
         for kind in [Kind::Tcp, Kind::Mptcp] {
-            for &name in Name::ALL {
+            for &name in KernelAlgorithm::ALL {
                 // One right after the other, since the machine's speed changes.
                 let mut shares: Vec<_> = (0..ROUNDS)
                     .map(|round| {
@@ -45,7 +45,7 @@ fn bulk_goodput_is_cubics() {
                     shares[0],
                     shares[ROUNDS - 1]
                 );
-                if median < LEAST_SHARE {
+                if median < MIN_SHARE {
                     failed.push((name, kind, median));
                 }
             }
@@ -72,11 +72,11 @@ fn an_acknowledgement_costs_little_more_than_dctcps() {
         slow_loopback(200);
         let marks = Marks::on_loopback();
         marks.one_in(10);
-        let programs = load(Name::ALL);
+        let programs = load(KernelAlgorithm::ALL);
         let _counting = Counting::start();
-        let mut costs = vec![Vec::new(); Name::ALL.len()];
+        let mut costs = vec![Vec::new(); KernelAlgorithm::ALL.len()];
         for _ in 0..ROUNDS {
-            for (&name, costs) in Name::ALL.iter().zip(&mut costs) {
+            for (&name, costs) in KernelAlgorithm::ALL.iter().zip(&mut costs) {
                 let before = of(&programs, name);
                 let peers = Peers::connect(Family::V4, Kind::Mptcp, name.kernel(), name.kernel());
                 peers.send_for(Duration::from_millis(400));
@@ -92,11 +92,11 @@ fn an_acknowledgement_costs_little_more_than_dctcps() {
                 costs[ROUNDS / 2]
             })
             .collect();
-        let dctcp = Name::ALL
+        let dctcp = KernelAlgorithm::ALL
             .iter()
-            .position(|&name| name == Name::Dctcp)
+            .position(|&name| name == KernelAlgorithm::Dctcp)
             .expect("it");
-        for (&name, median) in Name::ALL.iter().zip(&medians) {
+        for (&name, median) in KernelAlgorithm::ALL.iter().zip(&medians) {
             println!("{}: {median:.0} ns an acknowledgement", name.kernel());
             for time in programs.run_time().expect("the kernel's statistics") {
                 if time.name == name && time.runs > 0 {
@@ -105,14 +105,14 @@ fn an_acknowledgement_costs_little_more_than_dctcps() {
                 }
             }
         }
-        for (name, median) in Name::ALL.iter().zip(&medians) {
-            assert!(median - medians[dctcp] <= MOST_NS, "{name:?}");
+        for (name, median) in KernelAlgorithm::ALL.iter().zip(&medians) {
+            assert!(median - medians[dctcp] <= MAX_NS, "{name:?}");
         }
     });
 }
 
 /// Acknowledgements, and nanoseconds in all of an algorithm's operations.
-fn of(programs: &Programs, name: Name) -> (f64, f64) {
+fn of(programs: &Programs, name: KernelAlgorithm) -> (f64, f64) {
     let times = programs.run_time().expect("the kernel's statistics");
     let own = || times.iter().filter(|time| time.name == name);
     let runs = |time: &RunTime| (time.operation == "weft_cong_control").then_some(time.runs);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use weft_linux::programs::{Error, Name, Options, Programs};
+use weft_linux::programs::{Error, KernelAlgorithm, Options, Programs};
 
 /// Runs the test in a network namespace of its own with loopback up. Names of congestion controls are the whole
 /// machine's, so one test runs at a time. Without root the test says that it is skipped.
@@ -43,12 +43,12 @@ pub fn has_links() -> bool {
 }
 
 /// Loads the programs; waits while somebody else has the names.
-pub fn load(names: &[Name]) -> Programs {
+pub fn load(names: &[KernelAlgorithm]) -> Programs {
     load_with(names, &Options::default())
 }
 
 /// The same with options.
-pub fn load_with(names: &[Name], options: &Options) -> Programs {
+pub fn load_with(names: &[KernelAlgorithm], options: &Options) -> Programs {
     let begin = Instant::now();
     loop {
         match Programs::load(names, options) {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use machine::{eventually, in_namespace, load};
 use peers::{Family, Kind, Peers};
-use weft_linux::programs::{Error, Name, Options, Programs};
+use weft_linux::programs::{Error, KernelAlgorithm, Options, Programs};
 
 const MEGABYTE: usize = 1 << 20;
 
@@ -28,14 +28,14 @@ fn names_are_registered_once_and_taken_back() {
         let registered = || {
             let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
             let list = list.expect("the kernel's list");
-            Name::ALL
+            KernelAlgorithm::ALL
                 .iter()
                 .filter(|n| list.split_whitespace().any(|l| l == n.kernel()))
                 .count()
         };
-        let programs = load(Name::ALL);
-        assert_eq!(registered(), Name::ALL.len());
-        let again = Programs::load(&[Name::Amp], &Options::default());
+        let programs = load(KernelAlgorithm::ALL);
+        assert_eq!(registered(), KernelAlgorithm::ALL.len());
+        let again = Programs::load(&[KernelAlgorithm::Amp], &Options::default());
         assert!(matches!(again, Err(Error::Registered("weft_amp"))));
         drop(programs);
         assert_eq!(registered(), 0);
@@ -49,7 +49,7 @@ fn names_left_behind_are_taken_back() {
         let folder = machine::bpf_file_system();
         let load = || {
             Programs::load(
-                &[Name::Xmp],
+                &[KernelAlgorithm::Xmp],
                 &Options {
                     pin: Some(folder.clone()),
                     ..Options::default()
@@ -69,7 +69,7 @@ fn names_left_behind_are_taken_back() {
         }
         let pin = folder.join("registration_weft_xmp");
         assert_eq!(pin.exists(), !machine::has_links());
-        assert!(!Programs::take_back(&pin), "its registration has ended");
+        assert!(!Programs::unregister_pinned(&pin), "its registration has ended");
     });
 }
 
@@ -78,16 +78,16 @@ fn names_left_behind_are_taken_back() {
 fn programs_take_the_place_of_others_under_their_name() {
     in_namespace("programs_take_the_place_of_others_under_their_name", || {
         let folder = machine::bpf_file_system();
-        let options = |bulk| Options {
+        let options = |join_after| Options {
             pin: Some(folder.clone()),
-            bulk,
+            join_after,
             ..Options::default()
         };
-        let registered = |name: Name| {
+        let registered = |name: KernelAlgorithm| {
             let list = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
             list.expect("the kernel's list").contains(name.kernel())
         };
-        let both = [Name::Amp, Name::Xmp];
+        let both = [KernelAlgorithm::Amp, KernelAlgorithm::Xmp];
         let mut programs = Programs::load(&both, &options(1)).expect("the programs load");
         // A process that becomes another one drops nothing.
         let hand_over = |mut programs: Programs| {
@@ -100,7 +100,7 @@ fn programs_take_the_place_of_others_under_their_name() {
             hand_over(programs);
             assert!(both.into_iter().all(registered));
             let wrong = Options {
-                parameters: vec![(Name::Xmp, vec![("tau".to_owned(), 8.0)])],
+                parameters: vec![(KernelAlgorithm::Xmp, vec![("tau".to_owned(), 8.0)])],
                 ..options(bulk)
             };
             assert!(Programs::load(&both, &wrong).is_err());
@@ -111,10 +111,10 @@ fn programs_take_the_place_of_others_under_their_name() {
         // What the next one does not load is let go.
         hand_over(programs);
         let programs = Programs::load(&both[..1], &options(5)).expect("the program loads");
-        eventually("the other name is free", || !registered(Name::Xmp));
-        assert!(registered(Name::Amp));
+        eventually("the other name is free", || !registered(KernelAlgorithm::Xmp));
+        assert!(registered(KernelAlgorithm::Amp));
         drop(programs);
-        eventually("both names are free", || !registered(Name::Amp));
+        eventually("both names are free", || !registered(KernelAlgorithm::Amp));
     });
 }
 
@@ -129,11 +129,11 @@ fn names_can_be_kept_from_those_who_are_not_privileged() {
             restricted: true,
             ..Options::default()
         };
-        drop(load(&[Name::Amp]));
-        let programs = Programs::load(&[Name::Amp], &options).expect("the program loads");
+        drop(load(&[KernelAlgorithm::Amp]));
+        let programs = Programs::load(&[KernelAlgorithm::Amp], &options).expect("the program loads");
         assert!(listed("available") && !listed("allowed"));
         drop(programs);
-        let programs = load(&[Name::Amp]);
+        let programs = load(&[KernelAlgorithm::Amp]);
         assert!(listed("available") && listed("allowed"));
         drop(programs);
     });
@@ -150,17 +150,17 @@ fn parameters_that_are_not_allowed_are_refused() {
             let error = Programs::load(&[name], &given(name, parameter, value)).err();
             error.map(|error| error.to_string()).unwrap_or_default()
         };
-        assert!(of(Name::Amp, "gamma", 0.0).contains("gamma"));
-        assert!(of(Name::Lia, "beta", 4.0).contains("no ECN"));
-        assert!(of(Name::Dctcp, "tau", 8.0).contains("tau"));
+        assert!(of(KernelAlgorithm::Amp, "gamma", 0.0).contains("gamma"));
+        assert!(of(KernelAlgorithm::Lia, "beta", 4.0).contains("no ECN"));
+        assert!(of(KernelAlgorithm::Dctcp, "tau", 8.0).contains("tau"));
     });
 }
 
 #[test]
 fn every_algorithm_carries_tcp_and_mptcp_over_ipv4_and_ipv6() {
     in_namespace("every_algorithm_carries_tcp_and_mptcp_over_ipv4_and_ipv6", || {
-        let programs = load(Name::ALL);
-        for &name in Name::ALL {
+        let programs = load(KernelAlgorithm::ALL);
+        for &name in KernelAlgorithm::ALL {
             for family in [Family::V4, Family::V6] {
                 for kind in [Kind::Tcp, Kind::Mptcp] {
                     let peers = Peers::connect(family, kind, name.kernel(), name.kernel());
@@ -193,7 +193,7 @@ fn every_algorithm_carries_tcp_and_mptcp_over_ipv4_and_ipv6() {
 #[test]
 fn ten_thousand_connections_leave_no_entry() {
     in_namespace("ten_thousand_connections_leave_no_entry", || {
-        let programs = load(&[Name::Amp]);
+        let programs = load(&[KernelAlgorithm::Amp]);
         // Under emulation a tenth of it.
         let each = if machine::is_emulated() { 500 } else { 5000 };
         for kind in [Kind::Tcp, Kind::Mptcp] {
@@ -218,7 +218,7 @@ fn ten_thousand_connections_leave_no_entry() {
 #[test]
 fn where_the_other_end_knows_no_ecn_it_is_reno() {
     in_namespace("where_the_other_end_knows_no_ecn_it_is_reno", || {
-        let programs = load(&[Name::Amp]);
+        let programs = load(&[KernelAlgorithm::Amp]);
         let peers = Peers::connect(Family::V4, Kind::Tcp, "weft_amp", "reno");
         peers.send(MEGABYTE);
         assert_eq!(peers.client_algorithm(), "reno");
@@ -230,7 +230,7 @@ fn where_the_other_end_knows_no_ecn_it_is_reno() {
 #[test]
 fn dctcp_estimates_the_fraction_of_marks() {
     in_namespace("dctcp_estimates_the_fraction_of_marks", || {
-        let programs = load(&[Name::Dctcp]);
+        let programs = load(&[KernelAlgorithm::Dctcp]);
         let marks = marks::Marks::on_loopback();
         marks.one_in(4);
         let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_dctcp", "weft_dctcp");
@@ -261,7 +261,7 @@ fn dctcp_estimates_the_fraction_of_marks() {
 #[test]
 fn a_ninth_subflow_is_reno_and_leaves_the_others_alone() {
     in_namespace("a_ninth_subflow_is_reno_and_leaves_the_others_alone", || {
-        let programs = load(&[Name::Amp]);
+        let programs = load(&[KernelAlgorithm::Amp]);
         if !machine::join_over_loopback(8) {
             println!("a_ninth_subflow_is_reno: skipped, it needs iproute2 with `ip mptcp`");
             return;
@@ -297,7 +297,7 @@ fn marks_are_seen_after_gigabytes_without_any() {
             );
             return;
         }
-        let programs = load(&[Name::Dctcp]);
+        let programs = load(&[KernelAlgorithm::Dctcp]);
         let marks = marks::Marks::on_loopback();
         let peers = Peers::connect(Family::V4, Kind::Tcp, "weft_dctcp", "weft_dctcp");
         let cuts = || {

@@ -7,8 +7,8 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use weft_linux::events::{Event, Events, Kind as Told};
-use weft_linux::programs::Name;
+use weft_linux::events::{Event, EventKind, Events};
+use weft_linux::programs::KernelAlgorithm;
 
 use crate::machine::{in_namespace, join, join_over_loopback, load, slow_loopback};
 use crate::peers::{Family, Kind, Peers};
@@ -55,13 +55,13 @@ impl Marks {
 }
 
 /// The next events of `kind`, until there are `enough`.
-pub fn wait(events: &Events, told: Told, enough: usize) -> Vec<Event> {
-    wait_for(events, |event| event.kind == told, enough)
+pub fn wait(events: &Events, kind: EventKind, enough: usize) -> Vec<Event> {
+    wait_for(events, |event| event.kind == kind, enough)
 }
 
 /// The next ones of a connection.
-pub fn wait_of(events: &Events, token: u32, told: Told, enough: usize) -> Vec<Event> {
-    wait_for(events, |event| event.kind == told && event.token == token, enough)
+pub fn wait_of(events: &Events, token: u32, kind: EventKind, enough: usize) -> Vec<Event> {
+    wait_for(events, |event| event.kind == kind && event.token == token, enough)
 }
 
 fn wait_for(events: &Events, wanted: impl Fn(&Event) -> bool, enough: usize) -> Vec<Event> {
@@ -82,7 +82,7 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
                 println!("amp_suppresses_when_all_is_marked: skipped, it needs iproute2 with `ip mptcp`");
                 return;
             }
-            let programs = load(&[Name::Amp]);
+            let programs = load(&[KernelAlgorithm::Amp]);
             let events = programs.events().expect("the ring");
             slow_loopback(400);
             let marks = Marks::on_loopback();
@@ -98,12 +98,12 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
                 })
             };
             // Two ends of three subflows.
-            let joined = wait(&events, Told::Joined, 6);
+            let joined = wait(&events, EventKind::Joined, 6);
             assert_eq!(joined.len(), 6, "{joined:?}");
             assert!(joined.iter().all(|event| event.active && event.token != 0));
 
             marks.one_in(1);
-            let suppressed = wait(&events, Told::Suppress, 2);
+            let suppressed = wait(&events, EventKind::Suppress, 2);
             assert_eq!(suppressed.len(), 2, "{:#?}", programs.connections());
             assert!(suppressed.iter().all(|event| !event.active));
             let connections = programs.connections().expect("a map");
@@ -117,11 +117,11 @@ fn amp_suppresses_when_all_is_marked_and_releases_when_nothing_is() {
             }
             // One that comes late is suppressed too.
             join("127.0.0.4");
-            let late = wait(&events, Told::Joined, 2);
+            let late = wait(&events, EventKind::Joined, 2);
             assert!(late.iter().any(|event| !event.active), "{late:?}");
 
             marks.one_in(0);
-            let released = wait(&events, Told::Release, 4);
+            let released = wait(&events, EventKind::Release, 4);
             assert_eq!(released.len(), 4, "{:#?}", programs.connections());
             assert!(released.iter().all(|event| event.active));
             stop.store(true, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weft_linux::programs::{Name, Options, Programs, Subflow};
+use weft_linux::programs::{KernelAlgorithm, Options, Programs, Subflow};
 
 use crate::bottleneck::{bottleneck, compare, further_subflow};
 use crate::machine::{Place, eventually, in_namespace, load, load_with, run};
@@ -21,7 +21,7 @@ fn subflow(programs: &Programs, peers: &Peers) -> Subflow {
 #[test]
 fn amp_fg_falls_to_its_floor_when_all_is_marked_and_grows_when_nothing_is() {
     in_namespace("amp_fg_falls_to_its_floor_when_all_is_marked", || {
-        let programs = load(&[Name::AmpFg]);
+        let programs = load(&[KernelAlgorithm::AmpFg]);
         let marks = Marks::on_loopback();
         run("ip", &["link", "set", "lo", "mtu", "1500", "gso_max_segs", "1"]);
         let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_amp_fg", "weft_amp_fg");
@@ -57,7 +57,7 @@ fn amp_fg_falls_to_its_floor_when_all_is_marked_and_grows_when_nothing_is() {
 #[test]
 fn a_listener_that_would_echo_as_rfc_3168_has_it_gets_reno() {
     in_namespace("a_listener_that_would_echo_as_rfc_3168_has_it_gets_reno", || {
-        let programs = load(&[Name::AmpFg]);
+        let programs = load(&[KernelAlgorithm::AmpFg]);
         std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").expect("a setting");
         let peers = Peers::connect(Family::V4, Kind::Tcp, "weft_amp_fg", "reno");
         peers.send(1 << 20);
@@ -78,18 +78,30 @@ fn amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says() {
         "amp_fg_beside_dctcp_has_the_share_that_the_packet_level_says",
         || {
             let options = Options {
-                parameters: vec![(Name::AmpFg, vec![("cwnd_min".to_owned(), 2.0)])],
+                parameters: vec![(KernelAlgorithm::AmpFg, vec![("cwnd_min".to_owned(), 2.0)])],
                 ..Options::default()
             };
-            let programs = load_with(&[Name::AmpFg, Name::Dctcp], &options);
+            let programs = load_with(&[KernelAlgorithm::AmpFg, KernelAlgorithm::Dctcp], &options);
             let (router, server) = (Place::new(), Place::new());
             bottleneck(&router, &server);
-            compare(&programs, &server, (Name::AmpFg, Kind::Tcp), ONE_SUBFLOW, 2.0);
+            compare(
+                &programs,
+                &server,
+                (KernelAlgorithm::AmpFg, Kind::Tcp),
+                ONE_SUBFLOW,
+                2.0,
+            );
             if !further_subflow(&server) {
                 println!("amp_fg_beside_dctcp: two subflows skipped, it needs iproute2 with `ip mptcp`");
                 return;
             }
-            compare(&programs, &server, (Name::AmpFg, Kind::Mptcp), TWO_SUBFLOWS, 2.0);
+            compare(
+                &programs,
+                &server,
+                (KernelAlgorithm::AmpFg, Kind::Mptcp),
+                TWO_SUBFLOWS,
+                2.0,
+            );
         },
     );
 }

@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use socket2::{Domain, Protocol, Socket, Type};
 use weft_linux::programs::scope::{Rule, Scope};
-use weft_linux::programs::{Name, Programs};
+use weft_linux::programs::{KernelAlgorithm, Programs};
 
 use crate::machine::{in_namespace, is_emulated, load};
 
 #[test]
 fn rules_choose_for_sockets_that_connect_and_that_listen() {
     in_namespace("rules_choose_for_sockets_that_connect_and_that_listen", || {
-        let programs = load(&[Name::Amp, Name::Xmp]);
+        let programs = load(&[KernelAlgorithm::Amp, KernelAlgorithm::Xmp]);
         for address in [IpAddr::V4(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
             for protocol in [Protocol::TCP, Protocol::MPTCP] {
                 if let Err(why) = connection(&programs, address, protocol) {
@@ -69,7 +69,15 @@ fn connection(programs: &Programs, address: IpAddr, protocol: Protocol) -> Resul
         .and_then(|own| own.as_socket())
         .expect("an address")
         .port();
-    assert_eq!(of(own, port), Some(Name::Xmp), "{address}: {connections:#?}");
-    assert_eq!(of(port, own), Some(Name::Amp), "{address}: {connections:#?}");
+    assert_eq!(
+        of(own, port),
+        Some(KernelAlgorithm::Xmp),
+        "{address}: {connections:#?}"
+    );
+    assert_eq!(
+        of(port, own),
+        Some(KernelAlgorithm::Amp),
+        "{address}: {connections:#?}"
+    );
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weft_linux::events::Kind as Told;
-use weft_linux::programs::{ConnectionStats, Name, Programs};
+use weft_linux::events::EventKind;
+use weft_linux::programs::{ConnectionStats, KernelAlgorithm, Programs};
 
 use crate::bottleneck::{bottleneck, compare, further_subflow};
 use crate::machine::{
@@ -30,7 +30,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
             return;
         }
         run("ip", &["mptcp", "endpoint", "add", "127.0.0.1", "dev", "lo"]);
-        let programs = load(&[Name::Warp]);
+        let programs = load(&[KernelAlgorithm::Warp]);
         let events = programs.events().expect("the ring");
         slow_loopback(400);
         // Windows of packets of loopback's own 64 KB would not be used.
@@ -49,7 +49,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
             })
         };
         // Two ends of three subflows.
-        let joined = wait(&events, Told::Joined, 6);
+        let joined = wait(&events, EventKind::Joined, 6);
         assert_eq!(joined.len(), 6, "{joined:?}");
         let token = joined
             .iter()
@@ -63,7 +63,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
 
         marks.one_in(1);
         // The server's third subflow rests when it opens.
-        let resting = wait_of(&events, token, Told::Rest, 2);
+        let resting = wait_of(&events, token, EventKind::Deactivate, 2);
         assert_eq!(resting.len(), 2, "{:#?}", client());
         assert!(resting.iter().all(|event| !event.active), "{resting:#?}");
         // Else the scheduler may leave all data to the one whose marks made it rest.
@@ -83,7 +83,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
         marks.one_in(0);
         let mut woken = Vec::new();
         while woken.len() < 2 {
-            let more = wait_of(&events, token, Told::Wake, 1);
+            let more = wait_of(&events, token, EventKind::Activate, 1);
             for event in &more {
                 take_out_of_use(event.local.ip(), false);
             }
@@ -112,11 +112,11 @@ fn warp_opens_a_subflow_with_a_share_of_the_window() {
             println!("warp_opens_a_subflow: skipped, it needs iproute2 with `ip mptcp`");
             return;
         }
-        let programs = load(&[Name::Warp]);
+        let programs = load(&[KernelAlgorithm::Warp]);
         let events = programs.events().expect("the ring");
         let peers = Peers::connect(Family::V4, Kind::Mptcp, "weft_warp", "weft_warp");
         peers.send(1 << 10);
-        assert_eq!(wait(&events, Told::Joined, 8).len(), 8);
+        assert_eq!(wait(&events, EventKind::Joined, 8).len(), 8);
         // The server's end has sent nothing, so its window is the kernel's first one.
         let client = peers.client_address();
         let all = programs.connections().expect("a map");
@@ -147,11 +147,17 @@ const OVER_MPTCP: f64 = 0.72;
 #[test]
 fn warp_takes_what_a_dctcp_flow_takes() {
     in_namespace("warp_takes_what_a_dctcp_flow_takes", || {
-        let programs = load(&[Name::Warp, Name::Dctcp]);
+        let programs = load(&[KernelAlgorithm::Warp, KernelAlgorithm::Dctcp]);
         let (router, server) = (Place::new(), Place::new());
         bottleneck(&router, &server);
-        compare(&programs, &server, (Name::Warp, Kind::Tcp), 1.0, 1.5);
-        compare(&programs, &server, (Name::Dctcp, Kind::Mptcp), OVER_MPTCP, 1.5);
+        compare(&programs, &server, (KernelAlgorithm::Warp, Kind::Tcp), 1.0, 1.5);
+        compare(
+            &programs,
+            &server,
+            (KernelAlgorithm::Dctcp, Kind::Mptcp),
+            OVER_MPTCP,
+            1.5,
+        );
         if !further_subflow(&server) {
             println!(
                 "warp_takes_what_a_dctcp_flow_takes: two subflows skipped, it needs iproute2 with `ip mptcp`"
@@ -159,6 +165,12 @@ fn warp_takes_what_a_dctcp_flow_takes() {
             return;
         }
         let expected = TWO_SUBFLOWS * OVER_MPTCP;
-        compare(&programs, &server, (Name::Warp, Kind::Mptcp), expected, 1.5);
+        compare(
+            &programs,
+            &server,
+            (KernelAlgorithm::Warp, Kind::Mptcp),
+            expected,
+            1.5,
+        );
     });
 }

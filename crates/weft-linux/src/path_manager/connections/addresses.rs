@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::super::{Address, Command, Subflow, Token};
-use super::{Connections, Spread, Told};
+use super::{CommandBatch, Connections, JoinPolicy};
 
 impl Connections {
     /// From now on subflows of a namespace may have these addresses; `present` are all that it has. Subflows whose address has
@@ -14,20 +14,23 @@ impl Connections {
         addresses: Vec<Address>,
         present: &[IpAddr],
         now: u64,
-        told: &mut Vec<Told>,
+        batches: &mut Vec<CommandBatch>,
     ) {
         let known = (addresses, present.to_vec());
         if self.addresses.get(&namespace) == Some(&known) {
             return;
         }
         self.addresses.insert(namespace, known);
-        let of_it = self.all.iter().filter(|(_, it)| it.namespace == namespace);
-        let tokens: Vec<Token> = of_it.map(|(token, _)| *token).collect();
+        let connections = self
+            .all
+            .iter()
+            .filter(|(_, connection)| connection.namespace == namespace);
+        let tokens: Vec<Token> = connections.map(|(token, _)| *token).collect();
         for token in tokens {
             // First, for the kernel forgets an announced address with its subflow.
-            self.announce(token, told);
-            self.close_gone(token, present, told);
-            self.join(token, now, told);
+            self.announce(token, batches);
+            self.close_gone(token, present, batches);
+            self.join(token, now, batches);
         }
     }
 
@@ -42,10 +45,13 @@ impl Connections {
     /// Are subflows of this address backups?
     pub(super) fn is_backup(&self, namespace: usize, ip: IpAddr) -> bool {
         let known = self.addresses.get(&namespace);
-        known.is_some_and(|(all, _)| all.iter().any(|it| it.ip == ip.to_canonical() && it.backup))
+        known.is_some_and(|(all, _)| {
+            all.iter()
+                .any(|address| address.ip == ip.to_canonical() && address.backup)
+        })
     }
 
-    fn close_gone(&mut self, token: Token, present: &[IpAddr], told: &mut Vec<Told>) {
+    fn close_gone(&mut self, token: Token, present: &[IpAddr], batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
@@ -53,39 +59,40 @@ impl Connections {
         let (stay, gone): (Vec<_>, Vec<_>) = connection
             .subflows
             .iter()
-            .map(Subflow::ends)
-            .partition(|ends| is_there(ends.0.ip()));
+            .map(Subflow::four_tuple)
+            .partition(|four_tuple| is_there(four_tuple.0.ip()));
         connection.pending.retain(|(local, _)| is_there(*local));
         if stay.is_empty() {
             return;
         }
-        for ends in gone {
-            told.extend(connection.close(token, ends));
+        for four_tuple in gone {
+            batches.extend(connection.destroy_subflow(token, four_tuple));
         }
     }
 
     /// Announces addresses that have come to the peer, and withdraws those that have gone.
-    pub(super) fn announce(&mut self, token: Token, told: &mut Vec<Told>) {
-        let Some(namespace) = self.all.get(&token).map(|it| it.namespace) else {
+    pub(super) fn announce(&mut self, token: Token, batches: &mut Vec<CommandBatch>) {
+        let Some(namespace) = self.all.get(&token).map(|connection| connection.namespace) else {
             return;
         };
         let addresses = self.addresses_of(namespace);
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        if !connection.server || self.joins.spread == Spread::SamePair {
+        if !connection.server || self.joins.policy == JoinPolicy::Ndiffports {
             return;
         }
         // A listener of both families has IPv4 addresses in the form of IPv6.
         let initial = connection.subflows[0].local.ip().to_canonical();
-        let announced =
-            |it: &&Address| it.announced && it.ip != initial && it.ip.is_ipv4() == initial.is_ipv4();
+        let announced = |address: &&Address| {
+            address.announced && address.ip != initial && address.ip.is_ipv4() == initial.is_ipv4()
+        };
         let wanted: Vec<&Address> = addresses.iter().filter(announced).collect();
         let mut commands = Vec::new();
         connection.announced_here.retain(|(known, id)| {
-            let stays = wanted.iter().any(|it| it.ip == *known);
+            let stays = wanted.iter().any(|address| address.ip == *known);
             if !stays {
-                commands.push(Command::Withdraw { token, id: *id });
+                commands.push(Command::RemoveAddress { token, id: *id });
             }
             stays
         });
@@ -111,7 +118,7 @@ impl Connections {
             });
         }
         if !commands.is_empty() {
-            told.push(Told {
+            batches.push(CommandBatch {
                 namespace,
                 commands,
                 suppression: None,

@@ -4,10 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::super::peers::Peer;
 use super::super::{Address, Command, Subflow, Token};
-use super::{Connection, Ends, Joins, Past, Spread, Told};
+use super::{
+    CommandBatch, Connection, Decision, FourTuple, JoinConfig, JoinPolicy, Request, Since, SuppressionHistory,
+};
 
 /// A join by what it was asked for with: its local port is the kernel's choice.
-pub(super) fn asked(subflow: &Subflow) -> (IpAddr, SocketAddr) {
+pub(super) fn requested_pair(subflow: &Subflow) -> (IpAddr, SocketAddr) {
     (subflow.local.ip().to_canonical(), canonical(subflow.remote))
 }
 
@@ -23,29 +25,35 @@ impl Connection {
             subflows: vec![initial],
             suppressed: false,
             bulk: false,
-            watched: false,
-            absent: false,
+            has_bpf_events: false,
+            missed_once: false,
             uncoupled: None,
             announced: Vec::new(),
             announced_here: Vec::new(),
             pending: Vec::new(),
-            young: Vec::new(),
+            on_probation: Vec::new(),
             early_uncoupled: Vec::new(),
             closed: Vec::new(),
-            aside: Vec::new(),
-            resting: Vec::new(),
-            rejected: None,
-            asked: 0,
+            forced_backups: Vec::new(),
+            inactive: Vec::new(),
+            rejected_at: None,
+            join_requested_at: 0,
             failures: 0,
             join_at: None,
-            foreign: false,
-            keeper: initial.ends(),
-            wish: (false, now),
-            carried: None,
-            receives: (false, now),
+            unmanaged: false,
+            kept_subflow: initial.four_tuple(),
+            requested: Request {
+                suppress: false,
+                since: now,
+            },
+            traffic: None,
+            net_receiver: Since {
+                value: false,
+                since: now,
+            },
             refusals: 0,
             flag_at: None,
-            past: Past::default(),
+            history: SuppressionHistory::default(),
         }
     }
 
@@ -61,7 +69,7 @@ impl Connection {
     }
 
     pub(super) fn may_join(&self) -> bool {
-        !self.server && self.bulk && self.uncoupled.is_none() && !self.foreign
+        !self.server && self.bulk && self.uncoupled.is_none() && !self.unmanaged
     }
 
     /// A join has come to an end, good or bad. Was it asked for?
@@ -74,19 +82,22 @@ impl Connection {
     }
 
     /// Closes a subflow, and forgets it before the kernel reports that it has gone.
-    pub(super) fn close(&mut self, token: Token, subflow: Ends) -> Option<Told> {
-        self.young.retain(|(other, _)| *other != subflow);
-        let known = self.subflows.iter().position(|other| other.ends() == subflow)?;
+    pub(super) fn destroy_subflow(&mut self, token: Token, subflow: FourTuple) -> Option<CommandBatch> {
+        self.on_probation.retain(|(other, _)| *other != subflow);
+        let known = self
+            .subflows
+            .iter()
+            .position(|other| other.four_tuple() == subflow)?;
         let closed = self.subflows.remove(known);
         self.closed.push(subflow);
-        if self.keeper == subflow
+        if self.kept_subflow == subflow
             && let Some(oldest) = self.subflows.first()
         {
-            self.keeper = oldest.ends();
+            self.kept_subflow = oldest.four_tuple();
         }
-        Some(Told {
+        Some(CommandBatch {
             namespace: self.namespace,
-            commands: vec![Command::Close {
+            commands: vec![Command::DestroySubflow {
                 token,
                 local: closed.local,
                 remote: closed.remote,
@@ -96,16 +107,19 @@ impl Connection {
     }
 
     /// Makes a subflow a backup, whatever the algorithm asks for.
-    pub(super) fn set_aside(&mut self, token: Token, subflow: Ends) -> Option<Told> {
-        let known = self.subflows.iter_mut().find(|other| other.ends() == subflow)?;
+    pub(super) fn force_backup(&mut self, token: Token, subflow: FourTuple) -> Option<CommandBatch> {
+        let known = self
+            .subflows
+            .iter_mut()
+            .find(|other| other.four_tuple() == subflow)?;
         if known.backup {
             return None;
         }
         known.backup = true;
-        self.aside.push(subflow);
-        Some(Told {
+        self.forced_backups.push(subflow);
+        Some(CommandBatch {
             namespace: self.namespace,
-            commands: vec![Command::Prioritise {
+            commands: vec![Command::SetBackup {
                 token,
                 local: known.local,
                 remote: known.remote,
@@ -116,42 +130,42 @@ impl Connection {
     }
 
     /// Does the kernel know all that follows?
-    pub(super) fn is_told(&self, suppress: bool) -> bool {
+    pub(super) fn kernel_in_sync(&self, suppress: bool) -> bool {
         if self.suppressed && suppress {
             return self
                 .subflows
                 .iter()
-                .all(|s| s.backup != (s.ends() == self.keeper));
+                .all(|s| s.backup != (s.four_tuple() == self.kept_subflow));
         }
         suppress == self.suppressed || (suppress && self.subflows.len() < 2)
     }
 
     /// Flags all subflows but the keeper, which carries on.
-    pub(super) fn tell(&mut self, token: Token, suppress: bool, due: u64) -> Told {
+    pub(super) fn suppress_commands(&mut self, token: Token, suppress: bool, due: u64) -> CommandBatch {
         if self.suppressed != suppress {
             self.refusals = 0;
         }
         self.suppressed = suppress;
-        Told {
+        CommandBatch {
             namespace: self.namespace,
-            commands: self.flag(token),
-            suppression: Some((suppress, due)),
+            commands: self.flag_commands(token),
+            suppression: Some(Decision { suppress, due }),
         }
     }
 
     /// Flags what has another flag than it should have.
-    pub(super) fn flag(&mut self, token: Token) -> Vec<Command> {
+    pub(super) fn flag_commands(&mut self, token: Token) -> Vec<Command> {
         let mut commands = Vec::new();
         // Of what receives more than it sends, a backup would receive nothing.
-        let obeys = !self.receives.0;
+        let may_deactivate = !self.net_receiver.value;
         for subflow in &mut self.subflows {
-            let ends = subflow.ends();
-            let backup = (self.suppressed && ends != self.keeper)
-                || self.aside.contains(&ends)
-                || (obeys && self.resting.contains(&ends));
+            let four_tuple = subflow.four_tuple();
+            let backup = (self.suppressed && four_tuple != self.kept_subflow)
+                || self.forced_backups.contains(&four_tuple)
+                || (may_deactivate && self.inactive.contains(&four_tuple));
             if subflow.backup != backup {
                 subflow.backup = backup;
-                commands.push(Command::Prioritise {
+                commands.push(Command::SetBackup {
                     token,
                     local: subflow.local,
                     remote: subflow.remote,
@@ -160,21 +174,25 @@ impl Connection {
             }
         }
         // First the one that carries on, so that there always is one.
-        commands.sort_by_key(|command| matches!(command, Command::Prioritise { backup: true, .. }));
+        commands.sort_by_key(|command| matches!(command, Command::SetBackup { backup: true, .. }));
         commands
     }
 
     /// Address pairs between which subflows are missing.
-    pub(super) fn missing(&self, joins: &Joins, addresses: &[Address]) -> Vec<(IpAddr, SocketAddr)> {
+    pub(super) fn missing_pairs(
+        &self,
+        joins: &JoinConfig,
+        addresses: &[Address],
+    ) -> Vec<(IpAddr, SocketAddr)> {
         let Some(first) = self.subflows.first() else {
             return Vec::new();
         };
         let taken = self.subflows.len() + self.pending.len();
         let count = joins.subflows.saturating_sub(taken);
-        let initial = asked(first);
-        match joins.spread {
-            Spread::SamePair => vec![initial; count],
-            Spread::Addresses => {
+        let initial = requested_pair(first);
+        match joins.policy {
+            JoinPolicy::Ndiffports => vec![initial; count],
+            JoinPolicy::Fullmesh => {
                 let from = addresses.iter().filter(|address| address.joins);
                 let locals = with_first(initial.0, from.map(|address| address.ip));
                 let remotes = with_first(initial.1, self.announced.iter().map(|(_, remote)| *remote));
@@ -184,7 +202,10 @@ impl Connection {
                     .map(|(i, d)| (locals[i], remotes[(i + d) % remotes.len()]))
                     .filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4())
                     .filter(|pair| {
-                        let there = self.subflows.iter().any(|subflow| asked(subflow) == *pair);
+                        let there = self
+                            .subflows
+                            .iter()
+                            .any(|subflow| requested_pair(subflow) == *pair);
                         !there && !self.pending.contains(pair)
                     })
                     .take(count)
@@ -196,9 +217,9 @@ impl Connection {
     /// The identifier of each local address: the kernel refuses a second one for the same address.
     pub(super) fn local_ids(&self, addresses: &[Address]) -> Vec<(IpAddr, u8)> {
         let known = self.subflows.iter().skip(1).filter(|s| s.local_id != 0);
-        let known = known.map(|s| (asked(s).0, s.local_id));
+        let known = known.map(|s| (requested_pair(s).0, s.local_id));
         let mut ids: Vec<(IpAddr, u8)> = known.chain(self.announced_here.iter().copied()).collect();
-        let initial = self.subflows.first().map(|s| asked(s).0);
+        let initial = self.subflows.first().map(|s| requested_pair(s).0);
         for local in initial
             .into_iter()
             .chain(addresses.iter().map(|address| address.ip))

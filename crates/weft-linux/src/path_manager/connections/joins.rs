@@ -4,14 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::super::peers::PROBATION;
 use super::super::{Command, Subflow, Token};
-use super::connection::asked;
-use super::{Connections, Early, Ends, Told, Uncoupled};
+use super::connection::requested_pair;
+use super::{CommandBatch, Connections, FourTuple, PendingEvents, UncoupledReason};
 
 impl Connections {
     /// The kernel refused a join as such: the connection was opened before its path manager was ours.
-    pub fn on_not_ours(&mut self, token: Token) {
+    pub fn on_unmanaged(&mut self, token: Token) {
         if let Some(connection) = self.all.get_mut(&token) {
-            connection.foreign = true;
+            connection.unmanaged = true;
             connection.pending.clear();
         }
     }
@@ -21,92 +21,108 @@ impl Connections {
         if let Some(connection) = self.all.get_mut(&token) {
             connection.take_pending(pair);
         }
-        self.join_later(token, now);
+        self.schedule_join(token, now);
     }
 
     /// A subflow is Reno. The first one makes the connection Reno; any other is closed and tried again.
     pub fn on_uncoupled(
         &mut self,
         token: Token,
-        subflow: Ends,
-        why: Uncoupled,
+        subflow: FourTuple,
+        why: UncoupledReason,
         now: u64,
-        told: &mut Vec<Told>,
+        batches: &mut Vec<CommandBatch>,
     ) {
         let Some(connection) = self.all.get_mut(&token) else {
-            let early = self.early.entry(token).or_insert(Early::at(now));
+            let early = self
+                .pending_events
+                .entry(token)
+                .or_insert(PendingEvents::new(now));
             early.uncoupled = Some(why);
             return;
         };
         match connection
             .subflows
             .iter()
-            .position(|known| known.ends() == subflow)
+            .position(|known| known.four_tuple() == subflow)
         {
             Some(0) if connection.subflows[0].local_id == 0 => {
                 connection.uncoupled = Some(why);
-                self.obey(token, now, told);
+                self.apply_request(token, now, batches);
             }
-            Some(_) => self.on_joined_uncoupled(token, subflow, now, told),
+            Some(_) => self.on_joined_uncoupled(token, subflow, now, batches),
             None => connection.early_uncoupled.push(subflow),
         }
     }
 
     /// The connection has carried so much that further subflows are worth while.
-    pub fn on_bulk(&mut self, token: Token, now: u64, told: &mut Vec<Told>) {
+    pub fn on_bulk(&mut self, token: Token, now: u64, batches: &mut Vec<CommandBatch>) {
         match self.all.get_mut(&token) {
             Some(connection) => {
                 connection.bulk = true;
-                self.join(token, now, told);
+                self.join(token, now, batches);
             }
-            None => self.early.entry(token).or_insert(Early::at(now)).bulk = true,
+            None => {
+                self.pending_events
+                    .entry(token)
+                    .or_insert(PendingEvents::new(now))
+                    .bulk = true;
+            }
         }
     }
 
     /// The connection has carried so many bytes.
-    pub fn on_bytes(&mut self, token: Token, bytes: u64, now: u64, told: &mut Vec<Told>) {
-        if bytes >= self.joins.after {
-            self.on_bulk(token, now, told);
+    pub fn on_bytes(&mut self, token: Token, bytes: u64, now: u64, batches: &mut Vec<CommandBatch>) {
+        if bytes >= self.joins.min_bytes {
+            self.on_bulk(token, now, batches);
         }
     }
 
-    pub(super) fn on_joined(&mut self, token: Token, subflow: Subflow, now: u64, told: &mut Vec<Told>) {
+    pub(super) fn on_joined(
+        &mut self,
+        token: Token,
+        subflow: Subflow,
+        now: u64,
+        batches: &mut Vec<CommandBatch>,
+    ) {
         let namespace = self.all.get(&token).map(|connection| connection.namespace);
-        let aside = namespace.is_some_and(|namespace| self.is_backup(namespace, subflow.local.ip()));
+        let is_backup = namespace.is_some_and(|namespace| self.is_backup(namespace, subflow.local.ip()));
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        if connection.subflows.iter().any(|known| known.is(&subflow)) {
+        if connection.subflows.iter().any(|known| known.matches(&subflow)) {
             return;
         }
-        connection.take_pending(asked(&subflow));
-        connection.closed.retain(|ends| *ends != subflow.ends());
+        connection.take_pending(requested_pair(&subflow));
+        connection
+            .closed
+            .retain(|four_tuple| *four_tuple != subflow.four_tuple());
         // What the event says of backup is the peer's flag, not ours.
         connection.subflows.push(Subflow {
             backup: false,
             ..subflow
         });
-        if aside {
-            told.extend(connection.set_aside(token, subflow.ends()));
+        if is_backup {
+            batches.extend(connection.force_backup(token, subflow.four_tuple()));
         }
-        connection.young.push((subflow.ends(), now));
+        connection.on_probation.push((subflow.four_tuple(), now));
         self.deadlines.insert((now + PROBATION, token));
         let uncoupled = connection
             .early_uncoupled
             .iter()
-            .position(|ends| *ends == subflow.ends());
+            .position(|four_tuple| *four_tuple == subflow.four_tuple());
         if let Some(i) = uncoupled {
             connection.early_uncoupled.remove(i);
-            self.on_joined_uncoupled(token, subflow.ends(), now, told);
+            self.on_joined_uncoupled(token, subflow.four_tuple(), now, batches);
         } else if !connection.server && connection.subflows.len() > self.joins.subflows {
-            told.extend(connection.close(token, subflow.ends()));
+            batches.extend(connection.destroy_subflow(token, subflow.four_tuple()));
         } else if connection.suppressed {
-            told.push(connection.tell(token, true, now));
+            batches.push(connection.suppress_commands(token, true, now));
         } else if connection.uncoupled.is_some() {
-            self.obey(token, now, told);
+            self.apply_request(token, now, batches);
         } else {
             // The programs may have reported before the kernel did that it rests.
-            self.flag_now(token, told);
+            self.send_flags(token, batches);
         }
     }
 
@@ -114,18 +130,18 @@ impl Connections {
     pub(super) fn on_joined_uncoupled(
         &mut self,
         token: Token,
-        subflow: Ends,
+        subflow: FourTuple,
         now: u64,
-        told: &mut Vec<Told>,
+        batches: &mut Vec<CommandBatch>,
     ) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
         if connection.server {
-            told.extend(connection.set_aside(token, subflow));
+            batches.extend(connection.force_backup(token, subflow));
         } else {
-            told.extend(connection.close(token, subflow));
-            self.join_later(token, now);
+            batches.extend(connection.destroy_subflow(token, subflow));
+            self.schedule_join(token, now);
         }
     }
 
@@ -133,71 +149,82 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        let ends = subflow.ends();
-        connection.early_uncoupled.retain(|other| *other != ends);
-        connection.aside.retain(|other| *other != ends);
-        connection.resting.retain(|other| *other != ends);
-        if let Some(i) = connection.closed.iter().position(|other| *other == ends) {
+        let four_tuple = subflow.four_tuple();
+        connection.early_uncoupled.retain(|other| *other != four_tuple);
+        connection.forced_backups.retain(|other| *other != four_tuple);
+        connection.inactive.retain(|other| *other != four_tuple);
+        if let Some(i) = connection.closed.iter().position(|other| *other == four_tuple) {
             // Its end says nothing of joins that are still on their way between the same addresses.
             connection.closed.swap_remove(i);
             return;
         }
         let known = connection.subflows.len();
-        connection.subflows.retain(|other| other.ends() != ends);
-        let young = connection.young.iter().position(|(other, _)| *other == ends);
+        connection
+            .subflows
+            .retain(|other| other.four_tuple() != four_tuple);
+        let on_probation = connection
+            .on_probation
+            .iter()
+            .position(|(other, _)| *other == four_tuple);
         // The kernel does not report a reset that takes one along, but a join that is not answered at all takes longer.
-        let (failed, rejected) = if let Some(i) = young {
-            connection.young.remove(i);
+        let (failed, rejected) = if let Some(i) = on_probation {
+            connection.on_probation.remove(i);
             (true, true)
         } else {
-            let pending = connection.subflows.len() == known && connection.take_pending(asked(subflow));
-            (pending, pending && now < connection.asked + UNANSWERED)
+            let pending =
+                connection.subflows.len() == known && connection.take_pending(requested_pair(subflow));
+            (
+                pending,
+                pending && now < connection.join_requested_at + JOIN_TIMEOUT,
+            )
         };
         // The last one takes the connection along.
         let Some(oldest) = connection.subflows.first() else {
             return;
         };
-        if connection.keeper == ends {
-            connection.keeper = oldest.ends();
+        if connection.kept_subflow == four_tuple {
+            connection.kept_subflow = oldest.four_tuple();
         }
         if failed && rejected && !connection.server {
-            connection.rejected = Some(now);
-            self.deadlines.insert((now + CLOSING, token));
+            connection.rejected_at = Some(now);
+            self.deadlines.insert((now + CLOSE_GRACE, token));
         }
         if failed || connection.subflows.len() < known {
-            self.join_later(token, now);
+            self.schedule_join(token, now);
         }
     }
 
     /// A connection that is still there after a join was rejected shows how many subflows its peer takes.
-    pub(super) fn learn(&mut self, token: Token, now: u64) {
+    pub(super) fn learn_peer_limit(&mut self, token: Token, now: u64) {
         if let Some(connection) = self.all.get_mut(&token)
-            && connection.rejected.is_some_and(|at| at + CLOSING <= now)
+            && connection.rejected_at.is_some_and(|at| at + CLOSE_GRACE <= now)
         {
-            connection.rejected = None;
+            connection.rejected_at = None;
             let (peer, subflows) = (connection.peer(), connection.subflows.len());
             self.peers.on_rejected(peer, token, subflows, now);
         }
     }
 
     /// Subflows that have stood for long enough were not rejected.
-    pub(super) fn let_grow_old(&mut self, token: Token, now: u64) {
+    pub(super) fn end_probation(&mut self, token: Token, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        let before = connection.young.len();
-        connection.young.retain(|(_, since)| since + PROBATION > now);
-        if before > 0 && connection.young.is_empty() && !connection.server {
+        let before = connection.on_probation.len();
+        connection
+            .on_probation
+            .retain(|(_, since)| since + PROBATION > now);
+        if before > 0 && connection.on_probation.is_empty() && !connection.server {
             if connection.pending.is_empty() {
                 connection.failures = 0;
             }
             let (peer, subflows) = (connection.peer(), connection.subflows.len());
-            self.peers.on_standing(peer, token, subflows);
+            self.peers.on_joins_survived(peer, token, subflows);
         }
     }
 
     /// Opens the subflows that are missing. Only the side that connected can: the other has no port that listens.
-    pub(super) fn join(&mut self, token: Token, now: u64, told: &mut Vec<Told>) {
+    pub(super) fn join(&mut self, token: Token, now: u64, batches: &mut Vec<CommandBatch>) {
         let Some(connection) = self.all.get(&token) else {
             return;
         };
@@ -210,7 +237,7 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
-        let mut pairs = connection.missing(&self.joins, &addresses);
+        let mut pairs = connection.missing_pairs(&self.joins, &addresses);
         if pairs.is_empty() {
             return;
         }
@@ -227,13 +254,13 @@ impl Connections {
             return;
         }
         connection.pending.extend(&pairs);
-        connection.asked = now;
+        connection.join_requested_at = now;
         let suppressed = connection.suppressed;
         let ids = connection.local_ids(&addresses);
-        let aside = |ip: IpAddr| addresses.iter().any(|it| it.ip == ip && it.backup);
+        let is_backup = |ip: IpAddr| addresses.iter().any(|address| address.ip == ip && address.backup);
         let commands = pairs
             .into_iter()
-            .map(|(local, remote)| Command::Create {
+            .map(|(local, remote)| Command::CreateSubflow {
                 token,
                 local,
                 local_id: ids
@@ -241,10 +268,10 @@ impl Connections {
                     .find(|(known, _)| *known == local)
                     .map_or(1, |(_, id)| *id),
                 remote,
-                backup: suppressed || aside(local),
+                backup: suppressed || is_backup(local),
             })
             .collect();
-        told.push(Told {
+        batches.push(CommandBatch {
             namespace: connection.namespace,
             commands,
             suppression: None,
@@ -252,14 +279,14 @@ impl Connections {
     }
 
     /// Looks again later whether subflows are missing, each time after twice as long, up to a minute.
-    pub(super) fn join_later(&mut self, token: Token, now: u64) {
+    pub(super) fn schedule_join(&mut self, token: Token, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
         if !connection.may_join() || connection.join_at.is_some_and(|at| at > now) {
             return;
         }
-        let at = now + (RETRY << connection.failures).min(RETRY_MOST);
+        let at = now + (MIN_RETRY_DELAY << connection.failures).min(MAX_RETRY_DELAY);
         connection.failures = (connection.failures + 1).min(DOUBLINGS);
         connection.join_at = Some(at);
         self.deadlines.insert((at, token));
@@ -267,10 +294,10 @@ impl Connections {
 }
 
 /// Before the kernel gives up on SYNs without an answer.
-const UNANSWERED: u64 = 30_000_000_000;
+const JOIN_TIMEOUT: u64 = 30_000_000_000;
 /// A connection that closes takes its last subflows along within this time.
-const CLOSING: u64 = 100_000_000;
+const CLOSE_GRACE: u64 = 100_000_000;
 /// A join that failed is tried again after this, and each time after twice as long.
-const RETRY: u64 = 2_000_000_000;
-const RETRY_MOST: u64 = 60_000_000_000;
+const MIN_RETRY_DELAY: u64 = 2_000_000_000;
+const MAX_RETRY_DELAY: u64 = 60_000_000_000;
 const DOUBLINGS: u32 = 5;

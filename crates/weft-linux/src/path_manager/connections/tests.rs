@@ -1,7 +1,7 @@
 use super::*;
 
 mod addresses;
-mod rests;
+mod inactive;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
@@ -17,17 +17,17 @@ fn subflow(port: u16) -> Subflow {
     }
 }
 
-fn connections(spread: Spread) -> Connections {
-    let joins = Joins {
+fn connections(policy: JoinPolicy) -> Connections {
+    let joins = JoinConfig {
         subflows: 4,
-        after: 256_000,
-        spread,
+        min_bytes: 256_000,
+        policy,
         addresses: vec!["10.0.0.1".parse().unwrap(), "10.0.1.1".parse().unwrap()],
-        probes: 3,
+        max_probes: 3,
     };
     let hysteresis = Hysteresis {
         release_after: 100 * MS,
-        cycle: 500 * MS,
+        min_cycle: 500 * MS,
     };
     Connections::new(joins, hysteresis)
 }
@@ -41,33 +41,33 @@ fn established(server: bool) -> Event {
 }
 
 /// The commands that one event causes.
-fn told(act: impl FnOnce(&mut Vec<Told>)) -> Vec<Command> {
-    let mut told = Vec::new();
-    act(&mut told);
-    told.into_iter().flat_map(|told| told.commands).collect()
+fn commands_of(act: impl FnOnce(&mut Vec<CommandBatch>)) -> Vec<Command> {
+    let mut batches = Vec::new();
+    act(&mut batches);
+    batches.into_iter().flat_map(|batch| batch.commands).collect()
 }
 
 /// The algorithm suppresses or releases all subflows but the first, as the programs report it.
-fn wish(all: &mut Connections, suppress: bool, now: u64, told: &mut Vec<Told>) {
-    let ends: Vec<_> = all
+fn request(all: &mut Connections, suppress: bool, now: u64, batches: &mut Vec<CommandBatch>) {
+    let four_tuple: Vec<_> = all
         .get(TOKEN)
         .unwrap()
         .subflows
         .iter()
-        .map(Subflow::ends)
+        .map(Subflow::four_tuple)
         .collect();
-    for subflow in ends.into_iter().skip(usize::from(suppress)) {
-        all.on_wish(TOKEN, subflow, suppress, now);
+    for subflow in four_tuple.into_iter().skip(usize::from(suppress)) {
+        all.on_request(TOKEN, subflow, suppress, now);
     }
-    all.settle([TOKEN], now, told);
+    all.apply_requests([TOKEN], now, batches);
 }
 
 fn with_subflows(n: u16) -> Connections {
-    let mut all = connections(Spread::SamePair);
+    let mut all = connections(JoinPolicy::Ndiffports);
     let mut none = Vec::new();
     all.on_event(0, &established(false), 0, &mut none);
     for port in 1001..1000 + n {
-        let joined = Event::Joined {
+        let joined = Event::SubflowEstablished {
             token: TOKEN,
             subflow: subflow(port),
         };
@@ -79,10 +79,10 @@ fn with_subflows(n: u16) -> Connections {
 
 #[test]
 fn joins_wait_for_bytes_and_are_asked_for_once() {
-    let mut all = connections(Spread::SamePair);
-    assert!(told(|t| all.on_event(0, &established(false), 0, t)).is_empty());
-    let joins = told(|t| all.on_bulk(TOKEN, MS, t));
-    let expected = Command::Create {
+    let mut all = connections(JoinPolicy::Ndiffports);
+    assert!(commands_of(|t| all.on_event(0, &established(false), 0, t)).is_empty());
+    let joins = commands_of(|t| all.on_bulk(TOKEN, MS, t));
+    let expected = Command::CreateSubflow {
         token: TOKEN,
         local: [10, 0, 0, 1].into(),
         local_id: 1,
@@ -90,19 +90,22 @@ fn joins_wait_for_bytes_and_are_asked_for_once() {
         backup: false,
     };
     assert_eq!(joins, [expected; 3]);
-    assert!(told(|t| all.on_bulk(TOKEN, MS, t)).is_empty());
+    assert!(commands_of(|t| all.on_bulk(TOKEN, MS, t)).is_empty());
 }
 
 #[test]
 fn a_report_before_the_kernels_event_is_not_lost() {
-    let mut all = connections(Spread::SamePair);
-    assert!(told(|t| all.on_bulk(TOKEN, 0, t)).is_empty());
-    assert_eq!(told(|t| all.on_event(0, &established(false), MS, t)).len(), 3);
+    let mut all = connections(JoinPolicy::Ndiffports);
+    assert!(commands_of(|t| all.on_bulk(TOKEN, 0, t)).is_empty());
+    assert_eq!(
+        commands_of(|t| all.on_event(0, &established(false), MS, t)).len(),
+        3
+    );
 }
 
 #[test]
 fn a_server_opens_none() {
-    let mut all = connections(Spread::SamePair);
+    let mut all = connections(JoinPolicy::Ndiffports);
     let mut none = Vec::new();
     all.on_event(0, &established(true), 0, &mut none);
     all.on_bulk(TOKEN, 0, &mut none);
@@ -111,7 +114,7 @@ fn a_server_opens_none() {
 
 #[test]
 fn across_addresses_each_pair_is_used_once_and_a_server_announces() {
-    let mut all = connections(Spread::Addresses);
+    let mut all = connections(JoinPolicy::Fullmesh);
     let mut none = Vec::new();
     all.on_event(0, &established(false), 0, &mut none);
     let announced = Event::Announced {
@@ -121,11 +124,11 @@ fn across_addresses_each_pair_is_used_once_and_a_server_announces() {
         port: 0,
     };
     all.on_event(0, &announced, 0, &mut none);
-    let joins = told(|t| all.on_bulk(TOKEN, 0, t));
+    let joins = commands_of(|t| all.on_bulk(TOKEN, 0, t));
     let pairs: Vec<String> = joins
         .iter()
         .map(|join| match join {
-            Command::Create {
+            Command::CreateSubflow {
                 local,
                 remote,
                 local_id,
@@ -141,8 +144,8 @@ fn across_addresses_each_pair_is_used_once_and_a_server_announces() {
     ];
     assert_eq!(pairs, expected);
 
-    let mut server = connections(Spread::Addresses);
-    let commands = told(|t| server.on_event(0, &established(true), 0, t));
+    let mut server = connections(JoinPolicy::Fullmesh);
+    let commands = commands_of(|t| server.on_event(0, &established(true), 0, t));
     let other = Command::Announce {
         backup: false,
         token: TOKEN,
@@ -153,14 +156,14 @@ fn across_addresses_each_pair_is_used_once_and_a_server_announces() {
 }
 
 fn left(port: u16) -> Event {
-    Event::Left {
+    Event::SubflowClosed {
         token: TOKEN,
         subflow: subflow(port),
     }
 }
 
 fn joined(port: u16) -> Event {
-    Event::Joined {
+    Event::SubflowEstablished {
         token: TOKEN,
         subflow: subflow(port),
     }
@@ -172,7 +175,11 @@ fn pass(all: &mut Connections, until: u64) -> Vec<(u64, Command)> {
     while let Some(at) = all.deadline()
         && at <= until
     {
-        commands.extend(told(|t| all.due(at, t)).into_iter().map(|command| (at, command)));
+        commands.extend(
+            commands_of(|t| all.on_deadlines(at, t))
+                .into_iter()
+                .map(|command| (at, command)),
+        );
     }
     commands
 }
@@ -180,27 +187,27 @@ fn pass(all: &mut Connections, until: u64) -> Vec<(u64, Command)> {
 #[test]
 fn joins_that_take_long_are_not_asked_for_again() {
     let mut all = with_subflows(1);
-    assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 3);
+    assert_eq!(commands_of(|t| all.on_bulk(TOKEN, 0, t)).len(), 3);
     assert!(pass(&mut all, 1000 * SECOND).is_empty());
-    assert!(told(|t| all.on_bulk(TOKEN, 1000 * SECOND, t)).is_empty());
+    assert!(commands_of(|t| all.on_bulk(TOKEN, 1000 * SECOND, t)).is_empty());
 }
 
 #[test]
 fn joins_that_fail_are_tried_again_each_time_after_twice_as_long_up_to_a_minute() {
     let mut all = with_subflows(3);
     assert!(pass(&mut all, SECOND).is_empty());
-    assert_eq!(told(|t| all.on_bulk(TOKEN, SECOND, t)).len(), 1);
+    assert_eq!(commands_of(|t| all.on_bulk(TOKEN, SECOND, t)).len(), 1);
     let (mut now, mut pauses) = (0, Vec::new());
     for _ in 0..8 {
         // The kernel gives up.
         now += 127 * SECOND;
-        told(|t| all.on_event(0, &left(2000), now, t));
+        commands_of(|t| all.on_event(0, &left(2000), now, t));
         // Bytes do not hurry it.
-        assert!(told(|t| all.on_bytes(TOKEN, 1 << 30, now + 1, t)).is_empty());
-        let asked = pass(&mut all, now + 100 * SECOND);
-        assert_eq!(asked.len(), 1, "{asked:?}");
-        pauses.push((asked[0].0 - now) / SECOND);
-        now = asked[0].0;
+        assert!(commands_of(|t| all.on_bytes(TOKEN, 1 << 30, now + 1, t)).is_empty());
+        let joins = pass(&mut all, now + 100 * SECOND);
+        assert_eq!(joins.len(), 1, "{joins:?}");
+        pauses.push((joins[0].0 - now) / SECOND);
+        now = joins[0].0;
     }
     assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60, 60]);
 }
@@ -208,7 +215,7 @@ fn joins_that_fail_are_tried_again_each_time_after_twice_as_long_up_to_a_minute(
 #[test]
 fn a_join_that_was_rejected_after_it_stood_is_asked_for_again_a_minute_later() {
     let mut all = with_subflows(1);
-    assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 3);
+    assert_eq!(commands_of(|t| all.on_bulk(TOKEN, 0, t)).len(), 3);
     let mut none = Vec::new();
     for port in 1001..1004 {
         all.on_event(0, &joined(port), 0, &mut none);
@@ -222,7 +229,7 @@ fn a_join_that_was_rejected_after_it_stood_is_asked_for_again_a_minute_later() {
 #[test]
 fn a_connection_that_closes_at_once_teaches_nothing_of_its_peer() {
     let mut all = with_subflows(1);
-    told(|t| all.on_bulk(TOKEN, 0, t));
+    commands_of(|t| all.on_bulk(TOKEN, 0, t));
     let mut none = Vec::new();
     for port in [1001, 1002] {
         all.on_event(0, &joined(port), 0, &mut none);
@@ -233,7 +240,7 @@ fn a_connection_that_closes_at_once_teaches_nothing_of_its_peer() {
     all.on_event(0, &Event::Closed { token: TOKEN }, MS, &mut none);
     assert!(pass(&mut all, SECOND).is_empty());
     all.on_event(0, &established(false), SECOND, &mut none);
-    assert_eq!(told(|t| all.on_bulk(TOKEN, SECOND, t)).len(), 3);
+    assert_eq!(commands_of(|t| all.on_bulk(TOKEN, SECOND, t)).len(), 3);
 }
 
 #[test]
@@ -241,23 +248,26 @@ fn a_join_without_ecn_is_closed_and_tried_again() {
     // The programs report before or after the kernel.
     for kernel_first in [false, true] {
         let mut all = with_subflows(3);
-        assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 1);
-        let commands = told(|t| {
+        assert_eq!(commands_of(|t| all.on_bulk(TOKEN, 0, t)).len(), 1);
+        let commands = commands_of(|t| {
             if kernel_first {
                 all.on_event(0, &joined(1003), 0, t);
             }
-            all.on_uncoupled(TOKEN, subflow(1003).ends(), Uncoupled::NoEcn, 0, t);
+            all.on_uncoupled(TOKEN, subflow(1003).four_tuple(), UncoupledReason::NoEcn, 0, t);
             if !kernel_first {
                 all.on_event(0, &joined(1003), 0, t);
             }
             all.on_event(0, &left(1003), MS, t);
         });
         assert!(
-            matches!(commands[..], [Command::Close { local, .. }] if local.port() == 1003),
+            matches!(commands[..], [Command::DestroySubflow { local, .. }] if local.port() == 1003),
             "{commands:?}"
         );
         let again = pass(&mut all, 3 * SECOND);
-        assert!(matches!(again[..], [(_, Command::Create { .. })]), "{again:?}");
+        assert!(
+            matches!(again[..], [(_, Command::CreateSubflow { .. })]),
+            "{again:?}"
+        );
     }
 }
 
@@ -265,14 +275,17 @@ fn a_join_without_ecn_is_closed_and_tried_again() {
 #[test]
 fn joins_without_ecn_that_are_closed_teach_nothing_of_the_peer() {
     let mut all = with_subflows(1);
-    assert_eq!(told(|t| all.on_bulk(TOKEN, 0, t)).len(), 3);
+    assert_eq!(commands_of(|t| all.on_bulk(TOKEN, 0, t)).len(), 3);
     for port in 1001..1004 {
-        let commands = told(|t| {
-            all.on_uncoupled(TOKEN, subflow(port).ends(), Uncoupled::NoEcn, 0, t);
+        let commands = commands_of(|t| {
+            all.on_uncoupled(TOKEN, subflow(port).four_tuple(), UncoupledReason::NoEcn, 0, t);
             all.on_event(0, &joined(port), 0, t);
             all.on_event(0, &left(port), MS, t);
         });
-        assert!(matches!(commands[..], [Command::Close { .. }]), "{commands:?}");
+        assert!(
+            matches!(commands[..], [Command::DestroySubflow { .. }]),
+            "{commands:?}"
+        );
     }
     let again: Vec<_> = pass(&mut all, 3 * SECOND);
     assert_eq!(again.len(), 3, "{again:?}");
@@ -280,21 +293,21 @@ fn joins_without_ecn_that_are_closed_teach_nothing_of_the_peer() {
 
 #[test]
 fn a_server_makes_no_use_of_a_join_without_ecn() {
-    let mut all = connections(Spread::SamePair);
-    let commands = told(|t| {
+    let mut all = connections(JoinPolicy::Ndiffports);
+    let commands = commands_of(|t| {
         all.on_event(0, &established(true), 0, t);
         for port in [1001, 1002] {
             all.on_event(0, &joined(port), 0, t);
         }
-        all.on_uncoupled(TOKEN, subflow(1001).ends(), Uncoupled::NoEcn, 0, t);
+        all.on_uncoupled(TOKEN, subflow(1001).four_tuple(), UncoupledReason::NoEcn, 0, t);
     });
     assert!(
-        matches!(commands[..], [Command::Prioritise { local, backup: true, .. }] if local.port() == 1001),
+        matches!(commands[..], [Command::SetBackup { local, backup: true, .. }] if local.port() == 1001),
         "{commands:?}"
     );
     // It stays aside when the others are released.
-    told(|t| wish(&mut all, true, SECOND, t));
-    told(|t| wish(&mut all, false, 3 * SECOND, t));
+    commands_of(|t| request(&mut all, true, SECOND, t));
+    commands_of(|t| request(&mut all, false, 3 * SECOND, t));
     pass(&mut all, 9 * SECOND);
     let backups: Vec<_> = all
         .get(TOKEN)
@@ -308,17 +321,17 @@ fn a_server_makes_no_use_of_a_join_without_ecn() {
 
 #[test]
 fn a_connection_without_ecn_stays_single_path() {
-    let mut all = connections(Spread::SamePair);
-    told(|t| all.on_uncoupled(TOKEN, subflow(1000).ends(), Uncoupled::NoEcn, 0, t));
-    let commands = told(|t| {
+    let mut all = connections(JoinPolicy::Ndiffports);
+    commands_of(|t| all.on_uncoupled(TOKEN, subflow(1000).four_tuple(), UncoupledReason::NoEcn, 0, t));
+    let commands = commands_of(|t| {
         all.on_event(0, &established(false), 0, t);
         all.on_bulk(TOKEN, 0, t);
     });
     assert!(commands.is_empty(), "{commands:?}");
     // Should the peer open one nevertheless.
-    let commands = told(|t| all.on_event(0, &joined(1001), 0, t));
+    let commands = commands_of(|t| all.on_event(0, &joined(1001), 0, t));
     assert!(
-        matches!(commands[..], [Command::Prioritise { local, backup: true, .. }] if local.port() == 1001),
+        matches!(commands[..], [Command::SetBackup { local, backup: true, .. }] if local.port() == 1001),
         "{commands:?}"
     );
 }
@@ -326,32 +339,32 @@ fn a_connection_without_ecn_stays_single_path() {
 #[test]
 fn there_are_never_more_subflows_than_configured() {
     let mut all = with_subflows(4);
-    let commands = told(|t| all.on_event(0, &joined(1004), 0, t));
+    let commands = commands_of(|t| all.on_event(0, &joined(1004), 0, t));
     assert!(
-        matches!(commands[..], [Command::Close { local, .. }] if local.port() == 1004),
+        matches!(commands[..], [Command::DestroySubflow { local, .. }] if local.port() == 1004),
         "{commands:?}"
     );
 }
 
 #[test]
 fn joins_on_their_way_are_taken_over_and_not_asked_for_again() {
-    let mut all = connections(Spread::SamePair);
+    let mut all = connections(JoinPolicy::Ndiffports);
     let mut seen = vec![seen(1000)];
-    seen.extend([1001, 1002].map(|port| Seen {
+    seen.extend([1001, 1002].map(|port| DiagSubflow {
         established: false,
         initial: false,
         ..self::seen(port)
     }));
     seen[0].bytes = 1 << 30;
-    assert_eq!(told(|t| all.resync(0, &seen, 0, t)).len(), 1);
+    assert_eq!(commands_of(|t| all.resync(0, &seen, 0, t)).len(), 1);
     // They end unheard.
     all.forget_absent(0, &seen[..1], SECOND);
-    assert_eq!(told(|t| all.on_bulk(TOKEN, SECOND, t)).len(), 3);
+    assert_eq!(commands_of(|t| all.on_bulk(TOKEN, SECOND, t)).len(), 3);
 }
 
 #[test]
 fn a_listener_of_both_families_announces_ipv4_addresses() {
-    let mut server = connections(Spread::Addresses);
+    let mut server = connections(JoinPolicy::Fullmesh);
     let mapped = |address: &str| SocketAddr::new(address.parse().unwrap(), 80);
     let established = Event::Established {
         token: TOKEN,
@@ -362,7 +375,7 @@ fn a_listener_of_both_families_announces_ipv4_addresses() {
         },
         server: true,
     };
-    let commands = told(|t| server.on_event(0, &established, 0, t));
+    let commands = commands_of(|t| server.on_event(0, &established, 0, t));
     assert!(
         matches!(commands[..], [Command::Announce { address, .. }] if address.to_string() == "10.0.1.1"),
         "{commands:?}"
@@ -370,47 +383,47 @@ fn a_listener_of_both_families_announces_ipv4_addresses() {
 }
 
 #[test]
-fn suppression_is_told_at_once_to_all_but_the_first() {
+fn suppression_is_sent_at_once_to_all_but_the_first() {
     let mut all = with_subflows(4);
-    let commands = told(|t| wish(&mut all, true, MS, t));
+    let commands = commands_of(|t| request(&mut all, true, MS, t));
     let ports: Vec<u16> = commands
         .iter()
         .map(|command| match command {
-            Command::Prioritise {
+            Command::SetBackup {
                 local, backup: true, ..
             } => local.port(),
             other => panic!("{other:?}"),
         })
         .collect();
     assert_eq!(ports, [1001, 1002, 1003]);
-    assert!(told(|t| wish(&mut all, true, 2 * MS, t)).is_empty());
+    assert!(commands_of(|t| request(&mut all, true, 2 * MS, t)).is_empty());
 }
 
 #[test]
 fn the_subflow_that_the_algorithm_leaves_alone_need_not_be_the_first() {
     let mut all = with_subflows(3);
-    let ends = |port| subflow(port).ends();
-    let commands = told(|t| {
+    let four_tuple = |port| subflow(port).four_tuple();
+    let commands = commands_of(|t| {
         for port in [1000, 1002] {
-            all.on_wish(TOKEN, ends(port), true, MS);
+            all.on_request(TOKEN, four_tuple(port), true, MS);
         }
-        all.settle([TOKEN], MS, t);
+        all.apply_requests([TOKEN], MS, t);
     });
     let flagged: Vec<_> = commands
         .iter()
         .map(|command| match command {
-            Command::Prioritise { local, backup, .. } => (local.port(), *backup),
+            Command::SetBackup { local, backup, .. } => (local.port(), *backup),
             other => panic!("{other:?}"),
         })
         .collect();
     assert_eq!(flagged, [(1000, true), (1002, true)]);
     // It closes; the oldest that is left takes its place.
-    let commands = told(|t| {
+    let commands = commands_of(|t| {
         all.on_event(0, &left(1001), 2 * MS, t);
-        all.settle([TOKEN], 2 * MS, t);
+        all.apply_requests([TOKEN], 2 * MS, t);
     });
     assert!(
-        matches!(commands[..], [Command::Prioritise { local, backup: false, .. }] if local.port() == 1000),
+        matches!(commands[..], [Command::SetBackup { local, backup: false, .. }] if local.port() == 1000),
         "{commands:?}"
     );
 }
@@ -418,14 +431,14 @@ fn the_subflow_that_the_algorithm_leaves_alone_need_not_be_the_first() {
 #[test]
 fn a_late_joiner_is_flagged_too() {
     let mut all = with_subflows(2);
-    told(|t| wish(&mut all, true, MS, t));
-    let joined = Event::Joined {
+    commands_of(|t| request(&mut all, true, MS, t));
+    let joined = Event::SubflowEstablished {
         token: TOKEN,
         subflow: subflow(1007),
     };
-    let commands = told(|t| all.on_event(0, &joined, 2 * MS, t));
+    let commands = commands_of(|t| all.on_event(0, &joined, 2 * MS, t));
     assert!(
-        matches!(commands[..], [Command::Prioritise { local, backup: true, .. }] if local.port() == 1007),
+        matches!(commands[..], [Command::SetBackup { local, backup: true, .. }] if local.port() == 1007),
         "{commands:?}"
     );
 }
@@ -434,60 +447,61 @@ fn a_late_joiner_is_flagged_too() {
 #[test]
 fn a_flag_that_the_kernel_refuses_is_tried_again() {
     let mut all = with_subflows(3);
-    let late = subflow(1002).ends();
-    let is_of_it = |commands: &[Command], backup: bool| matches!(commands, [Command::Prioritise { local, backup: it, .. }] if local.port() == 1002 && *it == backup);
-    assert_eq!(told(|t| wish(&mut all, true, 0, t)).len(), 2);
+    let late = subflow(1002).four_tuple();
+    let is_of_it = |commands: &[Command], backup: bool| matches!(commands, [Command::SetBackup { local, backup: flag, .. }] if local.port() == 1002 && *flag == backup);
+    assert_eq!(commands_of(|t| request(&mut all, true, 0, t)).len(), 2);
     let mut now = 0;
     for pause in [5, 10, 20] {
-        all.on_not_flagged(TOKEN, late, true, now);
-        assert!(told(|t| all.due(now + (pause - 1) * MS, t)).is_empty());
+        all.on_flag_refused(TOKEN, late, true, now);
+        assert!(commands_of(|t| all.on_deadlines(now + (pause - 1) * MS, t)).is_empty());
         now += pause * MS;
-        let again = told(|t| all.due(now, t));
+        let again = commands_of(|t| all.on_deadlines(now, t));
         assert!(is_of_it(&again, true), "{again:?}");
     }
     assert!(
-        told(|t| all.due(now + 2000 * MS, t)).is_empty(),
+        commands_of(|t| all.on_deadlines(now + 2000 * MS, t)).is_empty(),
         "it was accepted"
     );
     // A release too.
     now += 3000 * MS;
     assert_eq!(
-        told(|t| wish(&mut all, false, now, t)).len() + told(|t| all.due(now + 1000 * MS, t)).len(),
+        commands_of(|t| request(&mut all, false, now, t)).len()
+            + commands_of(|t| all.on_deadlines(now + 1000 * MS, t)).len(),
         2
     );
     now += 1000 * MS;
-    all.on_not_flagged(TOKEN, late, false, now);
-    let again = told(|t| all.due(now + 5 * MS, t));
+    all.on_flag_refused(TOKEN, late, false, now);
+    let again = commands_of(|t| all.on_deadlines(now + 5 * MS, t));
     assert!(is_of_it(&again, false), "{again:?}");
     // One that has gone is left alone.
-    all.on_not_flagged(TOKEN, late, false, now + 10 * MS);
-    told(|t| all.on_event(0, &left(1002), now + 11 * MS, t));
-    assert!(told(|t| all.due(now + 100 * MS, t)).is_empty());
+    all.on_flag_refused(TOKEN, late, false, now + 10 * MS);
+    commands_of(|t| all.on_event(0, &left(1002), now + 11 * MS, t));
+    assert!(commands_of(|t| all.on_deadlines(now + 100 * MS, t)).is_empty());
 }
 
 #[test]
 fn joins_of_a_suppressed_connection_are_backups() {
     let mut all = with_subflows(2);
-    told(|t| wish(&mut all, true, MS, t));
-    let joins = told(|t| all.on_bulk(TOKEN, 2 * MS, t));
+    commands_of(|t| request(&mut all, true, MS, t));
+    let joins = commands_of(|t| all.on_bulk(TOKEN, 2 * MS, t));
     assert_eq!(joins.len(), 2);
     assert!(
         joins
             .iter()
-            .all(|join| matches!(join, Command::Create { backup: true, .. }))
+            .all(|join| matches!(join, Command::CreateSubflow { backup: true, .. }))
     );
 }
 
 #[test]
-fn release_waits_until_the_wish_has_lasted() {
+fn release_waits_until_the_request_has_lasted() {
     let mut all = with_subflows(2);
-    told(|t| wish(&mut all, true, 0, t));
-    assert!(told(|t| wish(&mut all, false, 600 * MS, t)).is_empty());
-    told(|t| wish(&mut all, true, 650 * MS, t));
-    assert!(told(|t| wish(&mut all, false, 660 * MS, t)).is_empty());
-    assert!(told(|t| all.due(710 * MS, t)).is_empty());
+    commands_of(|t| request(&mut all, true, 0, t));
+    assert!(commands_of(|t| request(&mut all, false, 600 * MS, t)).is_empty());
+    commands_of(|t| request(&mut all, true, 650 * MS, t));
+    assert!(commands_of(|t| request(&mut all, false, 660 * MS, t)).is_empty());
+    assert!(commands_of(|t| all.on_deadlines(710 * MS, t)).is_empty());
     assert_eq!(all.deadline(), Some(760 * MS));
-    assert_eq!(told(|t| all.due(760 * MS, t)).len(), 1);
+    assert_eq!(commands_of(|t| all.on_deadlines(760 * MS, t)).len(), 1);
 }
 
 #[test]
@@ -496,12 +510,15 @@ fn an_algorithm_that_changes_its_mind_every_few_milliseconds_makes_one_cycle_a_b
     let mut starts = Vec::new();
     for ms in 0..14_000 {
         let now = ms * MS;
-        let mut told = Vec::new();
-        all.due(now, &mut told);
+        let mut batches = Vec::new();
+        all.on_deadlines(now, &mut batches);
         // In a burst suppression and release are asked for in turn, 20 ms each; else release.
         let suppress = ms % 700 < 350 && ms % 40 < 20;
-        wish(&mut all, suppress, now, &mut told);
-        if told.iter().any(|t| matches!(t.suppression, Some((true, _)))) {
+        request(&mut all, suppress, now, &mut batches);
+        if batches
+            .iter()
+            .any(|t| matches!(t.suppression, Some(Decision { suppress: true, .. })))
+        {
             starts.push(ms);
         }
         // Nobody waits for suppression.
@@ -513,8 +530,8 @@ fn an_algorithm_that_changes_its_mind_every_few_milliseconds_makes_one_cycle_a_b
     assert!((3..8).contains(&starts.len()), "{starts:?}");
 }
 
-fn seen(port: u16) -> Seen {
-    Seen {
+fn seen(port: u16) -> DiagSubflow {
+    DiagSubflow {
         token: TOKEN,
         subflow: subflow(port),
         established: true,
@@ -527,7 +544,7 @@ fn seen(port: u16) -> Seen {
 }
 
 #[test]
-fn a_connection_whose_end_was_not_told_is_forgotten_once_it_was_missed_twice() {
+fn a_connection_whose_end_was_not_reported_is_forgotten_once_it_was_missed_twice() {
     let mut all = with_subflows(2);
     all.forget_absent(0, &[], 0);
     all.forget_absent(0, &[seen(1000)], 0);
@@ -541,29 +558,29 @@ fn a_connection_whose_end_was_not_told_is_forgotten_once_it_was_missed_twice() {
 #[test]
 fn what_receives_more_than_it_sends_is_not_suppressed() {
     let mut all = with_subflows(4);
-    told(|t| wish(&mut all, true, 0, t));
+    commands_of(|t| request(&mut all, true, 0, t));
     // It sends at first, then it receives, then it sends again.
-    assert!(told(|t| all.on_carried(TOKEN, (1000, 100), SECOND, t)).is_empty());
-    assert!(told(|t| all.on_carried(TOKEN, (1100, 5000), 2 * SECOND, t)).is_empty());
+    assert!(commands_of(|t| all.on_traffic(TOKEN, [1000, 100], SECOND, t)).is_empty());
+    assert!(commands_of(|t| all.on_traffic(TOKEN, [1100, 5000], 2 * SECOND, t)).is_empty());
     let released = pass(&mut all, 3 * SECOND);
     assert_eq!(released.len(), 3, "{released:?}");
     assert!(
         released
             .iter()
-            .all(|(_, command)| matches!(command, Command::Prioritise { backup: false, .. }))
+            .all(|(_, command)| matches!(command, Command::SetBackup { backup: false, .. }))
     );
-    assert!(told(|t| all.on_carried(TOKEN, (1200, 9000), 3 * SECOND, t)).is_empty());
-    let suppressed = told(|t| all.on_carried(TOKEN, (9000, 9000), 4 * SECOND, t));
+    assert!(commands_of(|t| all.on_traffic(TOKEN, [1200, 9000], 3 * SECOND, t)).is_empty());
+    let suppressed = commands_of(|t| all.on_traffic(TOKEN, [9000, 9000], 4 * SECOND, t));
     assert_eq!(suppressed.len(), 3, "{suppressed:?}");
 }
 
 #[test]
-fn the_first_wish_of_a_connection_that_receives_is_not_obeyed() {
+fn the_first_request_of_a_net_receiver_is_not_applied() {
     let mut all = with_subflows(4);
     assert!(!all.knows_direction(TOKEN, 10));
-    assert!(told(|t| all.on_carried(TOKEN, (1000, 2000), 10, t)).is_empty());
+    assert!(commands_of(|t| all.on_traffic(TOKEN, [1000, 2000], 10, t)).is_empty());
     assert!(all.knows_direction(TOKEN, 11) && !all.knows_direction(TOKEN, SECOND));
-    assert!(told(|t| wish(&mut all, true, 10, t)).is_empty());
+    assert!(commands_of(|t| request(&mut all, true, 10, t)).is_empty());
     assert!(pass(&mut all, 3 * SECOND).is_empty());
 }
 
@@ -571,8 +588,8 @@ fn the_first_wish_of_a_connection_that_receives_is_not_obeyed() {
 #[test]
 fn a_connection_that_receives_is_released_although_it_receives_little_meanwhile() {
     let mut all = with_subflows(4);
-    told(|t| wish(&mut all, true, 0, t));
-    assert!(told(|t| all.on_carried(TOKEN, (0, 5000), SECOND, t)).is_empty());
-    assert!(told(|t| all.on_carried(TOKEN, (5000, 5100), SECOND + 1, t)).is_empty());
+    commands_of(|t| request(&mut all, true, 0, t));
+    assert!(commands_of(|t| all.on_traffic(TOKEN, [0, 5000], SECOND, t)).is_empty());
+    assert!(commands_of(|t| all.on_traffic(TOKEN, [5000, 5100], SECOND + 1, t)).is_empty());
     assert_eq!(pass(&mut all, 3 * SECOND).len(), 3);
 }

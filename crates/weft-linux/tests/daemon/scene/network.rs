@@ -160,7 +160,7 @@ impl Plan {
             .and_then(OpenObject::load)
             .expect("the program loads");
         let index = index(namespace, device);
-        let attached = namespace.within(|| {
+        let attached = namespace.run_in(|| {
             let program = object.progs().next().expect("a program");
             let mut hook = TcHookBuilder::new(program.as_fd())
                 .ifindex(i32::try_from(index).map_err(io::Error::other)?)

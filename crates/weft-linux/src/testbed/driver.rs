@@ -25,7 +25,7 @@ use super::tap::Tap;
 
 /// Something that happens at a known time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Act {
+enum ScheduledAction {
     /// A flow of the spec opens.
     Open(u32),
     /// A flow's application stops.
@@ -37,13 +37,13 @@ enum Act {
     /// The part that is measured begins or ends.
     Measure,
     /// Progress is reported.
-    Tell,
+    ReportProgress,
     /// The experiment ends.
     End,
 }
 
 /// A flow that is played.
-pub struct Part {
+pub struct FlowRun {
     /// Its index in tables.
     pub index: u32,
     /// What was asked for, with the time of opening.
@@ -53,9 +53,9 @@ pub struct Part {
 }
 
 /// What is played.
-pub struct Play<'a> {
+pub struct TrafficDriver<'a> {
     /// Flows: at first those of the spec in order, then those of programs as they open.
-    pub parts: Vec<Part>,
+    pub flow_runs: Vec<FlowRun>,
     /// Traffic that reacts.
     pub reacting: GeneratorDriver,
     /// Makes the connection of a flow of a program, by index.
@@ -79,7 +79,7 @@ pub struct Play<'a> {
 }
 
 /// What was played.
-pub struct Played {
+pub struct DriverReport {
     /// When it ended.
     pub end: Time,
     /// When it began.
@@ -87,7 +87,7 @@ pub struct Played {
     /// The same, nanoseconds of `CLOCK_MONOTONIC`.
     pub began_ns: u64,
     /// By how much something that was due was done too late, at most: then the processor, not the network, set the pace.
-    pub late: Time,
+    pub max_lateness: Time,
     /// The part of the run that is measured, with what had been counted.
     pub measuring: Option<MeasurementWindow>,
     /// In order of time.
@@ -96,12 +96,16 @@ pub struct Played {
     pub failures: Vec<(u32, io::Error)>,
 }
 
-impl Play<'_> {
+impl TrafficDriver<'_> {
     /// Plays until the end, or until `stop` is set. `tell` hears some ten times a second how far it is, from 0 to 1.
     ///
     /// # Errors
     /// The kernel's event queue or timer fails, or the switch's counters cannot be read.
-    pub fn run(&mut self, stop: &AtomicBool, mut tell: impl FnMut(f64)) -> io::Result<Played> {
+    pub fn run(
+        &mut self,
+        stop: &AtomicBool,
+        mut report_progress: impl FnMut(f64),
+    ) -> io::Result<DriverReport> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = TimerFd::new(
             ClockId::CLOCK_MONOTONIC,
@@ -112,51 +116,51 @@ impl Play<'_> {
             epoll.add(listener, event(Source::Listener(i), EpollFlags::EPOLLIN))?;
         }
         let clock = Instant::now();
-        let mut stage = Stage {
-            play: self,
+        let mut state = DriverState {
+            driver: self,
             epoll,
             clock,
-            acts: BinaryHeap::new(),
+            schedule: BinaryHeap::new(),
             opened: HashMap::new(),
-            live: BTreeMap::new(),
-            room: vec![MaybeUninit::uninit(); ROOM],
-            played: Played {
+            open_flows: BTreeMap::new(),
+            read_buffer: vec![MaybeUninit::uninit(); READ_BUFFER],
+            report: DriverReport {
                 end: Time(0),
-                late: Time(0),
+                max_lateness: Time(0),
                 began: clock,
-                began_ns: super::paths::now(),
+                began_ns: super::path_manager::now(),
                 measuring: None,
                 samples: Vec::new(),
                 failures: Vec::new(),
             },
         };
-        stage.plan();
+        state.schedule_all();
         let mut events = [EpollEvent::empty(); 256];
         loop {
-            if let Some(end) = stage.act(&mut tell)? {
-                stage.played.end = end;
+            if let Some(end) = state.run_due(&mut report_progress)? {
+                state.report.end = end;
                 break;
             }
             // What failed will be refused as a whole: there is no point in going on.
-            if stop.load(Ordering::Relaxed) || !stage.played.failures.is_empty() {
-                stage.played.end = stage.now();
+            if stop.load(Ordering::Relaxed) || !state.report.failures.is_empty() {
+                state.report.end = state.now();
                 break;
             }
-            stage.wind(&timer)?;
-            let number = match stage.epoll.wait(&mut events, LOOK_UP) {
+            state.arm_timer(&timer)?;
+            let number = match state.epoll.wait(&mut events, STOP_CHECK_MS) {
                 Err(Errno::EINTR) => 0,
                 other => other?,
             };
             for event in &events[..number] {
-                stage.react(Source::from(event.data()), event.events());
+                state.on_event(Source::from(event.data()), event.events());
             }
         }
-        let mut played = stage.played;
-        played.measuring = self.measuring.take();
-        for part in &mut self.parts {
-            part.connection.end();
+        let mut report = state.report;
+        report.measuring = self.measuring.take();
+        for run in &mut self.flow_runs {
+            run.connection.end();
         }
-        Ok(played)
+        Ok(report)
     }
 }
 
@@ -198,79 +202,83 @@ fn event(source: Source, flags: EpollFlags) -> EpollEvent {
 }
 
 /// A play under way.
-struct Stage<'a, 'b> {
-    play: &'a mut Play<'b>,
+struct DriverState<'a, 'b> {
+    driver: &'a mut TrafficDriver<'b>,
     epoll: Epoll,
     clock: Instant,
-    acts: BinaryHeap<Reverse<(Time, Act)>>,
+    schedule: BinaryHeap<Reverse<(Time, ScheduledAction)>>,
     /// Flows by their sender's first address, until they are accepted.
     opened: HashMap<SocketAddr, u32>,
     /// Flows of programs that are open: places among the parts, by index in tables.
-    live: BTreeMap<u32, u32>,
-    room: Vec<MaybeUninit<u8>>,
-    played: Played,
+    open_flows: BTreeMap<u32, u32>,
+    read_buffer: Vec<MaybeUninit<u8>>,
+    report: DriverReport,
 }
 
-impl Stage<'_, '_> {
+impl DriverState<'_, '_> {
     fn now(&self) -> Time {
         Time::from_ns(self.clock.elapsed().as_nanos() as u64)
     }
 
-    fn plan(&mut self) {
-        for (part, i) in self.play.parts.iter().zip(0..) {
-            self.acts.push(Reverse((part.flow.start, Act::Open(i))));
-            if let Some(stop) = part.flow.stop {
-                self.acts.push(Reverse((stop, Act::Stop(i))));
+    fn schedule_all(&mut self) {
+        for (run, i) in self.driver.flow_runs.iter().zip(0..) {
+            self.schedule
+                .push(Reverse((run.flow.start, ScheduledAction::Open(i))));
+            if let Some(stop) = run.flow.stop {
+                self.schedule.push(Reverse((stop, ScheduledAction::Stop(i))));
             }
         }
-        for (time, next) in self.play.reacting.timed_actions() {
-            self.acts.push(Reverse((time, Act::Begin(next))));
+        for (time, next) in self.driver.reacting.timed_actions() {
+            self.schedule.push(Reverse((time, ScheduledAction::Begin(next))));
         }
-        for (probe, i) in self.play.probes.iter().zip(0..) {
+        for (probe, i) in self.driver.probes.iter().zip(0..) {
             if !matches!(probe, Probe::Queue { .. }) {
-                self.acts.push(Reverse((Time(0), Act::Sample(i))));
+                self.schedule.push(Reverse((Time(0), ScheduledAction::Sample(i))));
             }
         }
         if let Some(time) = self
-            .play
+            .driver
             .measuring
             .as_ref()
             .and_then(MeasurementWindow::next_snapshot_time)
         {
-            self.acts.push(Reverse((time, Act::Measure)));
+            self.schedule.push(Reverse((time, ScheduledAction::Measure)));
         }
-        self.acts.push(Reverse((Time(0), Act::Tell)));
-        self.acts.push(Reverse((self.play.duration, Act::End)));
+        self.schedule
+            .push(Reverse((Time(0), ScheduledAction::ReportProgress)));
+        self.schedule
+            .push(Reverse((self.driver.duration, ScheduledAction::End)));
     }
 
     /// Does what is due. Returns the time when that is the end.
-    fn act(&mut self, tell: &mut impl FnMut(f64)) -> io::Result<Option<Time>> {
-        while let Some(&Reverse((due, act))) = self.acts.peek() {
+    fn run_due(&mut self, report_progress: &mut impl FnMut(f64)) -> io::Result<Option<Time>> {
+        while let Some(&Reverse((due, action))) = self.schedule.peek() {
             let now = self.now();
             if due > now {
                 break;
             }
-            self.acts.pop();
-            self.played.late = self.played.late.max(Time(now.0 - due.0));
-            match act {
-                Act::Open(flow) => self.open(flow),
-                Act::Stop(flow) => self.stop(flow),
-                Act::Begin(next) => self.begin(next, now),
-                Act::Sample(probe) => {
-                    let every = self.sample(probe, now);
+            self.schedule.pop();
+            self.report.max_lateness = self.report.max_lateness.max(Time(now.0 - due.0));
+            match action {
+                ScheduledAction::Open(flow) => self.open(flow),
+                ScheduledAction::Stop(flow) => self.stop(flow),
+                ScheduledAction::Begin(next) => self.begin(next, now),
+                ScheduledAction::Sample(probe) => {
+                    let interval = self.sample(probe, now);
                     // What was missed is not made up for.
-                    let every = every.0.max(1);
+                    let interval = interval.0.max(1);
                     let next = due
                         .0
-                        .saturating_add(every.saturating_mul(1 + (now.0 - due.0) / every));
-                    self.acts.push(Reverse((Time(next), act)));
+                        .saturating_add(interval.saturating_mul(1 + (now.0 - due.0) / interval));
+                    self.schedule.push(Reverse((Time(next), action)));
                 }
-                Act::Measure => self.measure(now)?,
-                Act::Tell => {
-                    tell(now.0 as f64 / self.play.duration.0 as f64);
-                    self.acts.push(Reverse((Time(now.0 + TELL.0), act)));
+                ScheduledAction::Measure => self.measure(now)?,
+                ScheduledAction::ReportProgress => {
+                    report_progress(now.0 as f64 / self.driver.duration.0 as f64);
+                    self.schedule
+                        .push(Reverse((Time(now.0 + REPORT_INTERVAL.0), action)));
                 }
-                Act::End => return Ok(Some(now)),
+                ScheduledAction::End => return Ok(Some(now)),
             }
         }
         Ok(None)
@@ -278,24 +286,24 @@ impl Stage<'_, '_> {
 
     /// Notes what has been counted where the measured part begins or ends.
     fn measure(&mut self, now: Time) -> io::Result<()> {
-        let Some(measuring) = &mut self.play.measuring else {
+        let Some(measuring) = &mut self.driver.measuring else {
             return Ok(());
         };
-        let mut counted = (self.play.counted)(now)?;
-        let parts = self.play.parts.iter();
-        counted.bytes = parts
-            .map(|part| (part.index, part.connection.delivered))
+        let mut counted = (self.driver.counted)(now)?;
+        let flow_runs = self.driver.flow_runs.iter();
+        counted.bytes = flow_runs
+            .map(|run| (run.index, run.connection.delivered))
             .collect();
         measuring.record(counted);
         if let Some(time) = measuring.next_snapshot_time() {
-            self.acts.push(Reverse((time, Act::Measure)));
+            self.schedule.push(Reverse((time, ScheduledAction::Measure)));
         }
         Ok(())
     }
 
     /// Sets the timer to what is next.
-    fn wind(&self, timer: &TimerFd) -> io::Result<()> {
-        if let Some(&Reverse((due, _))) = self.acts.peek() {
+    fn arm_timer(&self, timer: &TimerFd) -> io::Result<()> {
+        if let Some(&Reverse((due, _))) = self.schedule.peek() {
             let left = Duration::from_nanos((due.0.saturating_sub(self.now().0) / 1000).max(1));
             let once = Expiration::OneShot(TimeSpec::from_duration(left));
             timer.set(once, TimerSetTimeFlags::empty())?;
@@ -307,46 +315,46 @@ impl Stage<'_, '_> {
     fn begin(&mut self, GeneratorAction { generator, action }: GeneratorAction, now: Time) {
         let numbers = match action {
             Action::OpenFlow(n) => vec![n],
-            Action::StartJob(job) => self.play.reacting.start_job(generator, job, now),
+            Action::StartJob(job) => self.driver.reacting.start_job(generator, job, now),
         };
         for n in numbers {
-            let Some((index, flow)) = self.play.reacting.flow(generator, n) else {
+            let Some((index, flow)) = self.driver.reacting.flow(generator, n) else {
                 continue;
             };
             let flow = Flow { start: now, ..flow };
-            match (self.play.connect)(index, &flow) {
+            match (self.driver.connect)(index, &flow) {
                 Ok(connection) => {
-                    let place = self.play.parts.len() as u32;
-                    self.play.parts.push(Part {
+                    let slot = self.driver.flow_runs.len() as u32;
+                    self.driver.flow_runs.push(FlowRun {
                         index,
                         flow,
                         connection,
                     });
-                    self.live.insert(index, place);
-                    self.open(place);
+                    self.open_flows.insert(index, slot);
+                    self.open(slot);
                 }
-                Err(error) => self.played.failures.push((index, error)),
+                Err(error) => self.report.failures.push((index, error)),
             }
         }
     }
 
     /// A flow's last byte has arrived.
     fn arrived(&mut self, flow: u32, now: Time) {
-        let index = self.play.parts[flow as usize].index;
-        for (time, next) in self.play.reacting.on_flow_delivered(index, now) {
-            self.acts.push(Reverse((time, Act::Begin(next))));
+        let index = self.driver.flow_runs[flow as usize].index;
+        for (time, next) in self.driver.reacting.on_flow_delivered(index, now) {
+            self.schedule.push(Reverse((time, ScheduledAction::Begin(next))));
         }
     }
 
     /// A flow is over.
     fn end(&mut self, flow: u32) {
-        let part = &mut self.play.parts[flow as usize];
-        part.connection.end();
-        self.live.remove(&part.index);
+        let run = &mut self.driver.flow_runs[flow as usize];
+        run.connection.end();
+        self.open_flows.remove(&run.index);
     }
 
     fn open(&mut self, flow: u32) {
-        let connection = &mut self.play.parts[flow as usize].connection;
+        let connection = &mut self.driver.flow_runs[flow as usize].connection;
         let Some(socket) = &connection.sender else { return };
         let flags = EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         let opened = sockets::connect(socket, connection.to)
@@ -363,34 +371,34 @@ impl Stage<'_, '_> {
     }
 
     fn stop(&mut self, flow: u32) {
-        if let Err(error) = self.play.parts[flow as usize].connection.close() {
+        if let Err(error) = self.driver.flow_runs[flow as usize].connection.close() {
             self.fail(flow, error);
         }
     }
 
-    fn react(&mut self, source: Source, _: EpollFlags) {
+    fn on_event(&mut self, source: Source, _: EpollFlags) {
         match source {
             Source::Timer => {}
             Source::Listener(listener) => self.accept(listener),
             Source::Sender(flow) => {
                 let now = self.now();
-                if let Err(error) = self.play.parts[flow as usize].connection.write(now) {
+                if let Err(error) = self.driver.flow_runs[flow as usize].connection.write(now) {
                     self.fail(flow, error);
                 }
             }
             Source::Receiver(flow) => {
                 let now = self.now();
-                let connection = &mut self.play.parts[flow as usize].connection;
+                let connection = &mut self.driver.flow_runs[flow as usize].connection;
                 let before = connection.finish.is_some();
-                let read = connection.read(now, &mut self.room);
+                let read = connection.read(now, &mut self.read_buffer);
                 if !before && connection.finish.is_some() {
                     self.arrived(flow, now);
                 }
-                if self.play.parts[flow as usize].connection.records.is_some() {
+                if self.driver.flow_runs[flow as usize].connection.records.is_some() {
                     // What has been read was seen to be sent before.
                     let at = Instant::now();
                     self.look_at_taps();
-                    self.play.parts[flow as usize].connection.note_read(at);
+                    self.driver.flow_runs[flow as usize].connection.record_read(at);
                 }
                 match read {
                     Ok(true) => self.end(flow),
@@ -402,11 +410,11 @@ impl Stage<'_, '_> {
     }
 
     fn look_at_taps(&mut self) {
-        let parts = &mut self.play.parts;
-        for (tap, flows) in &self.play.taps {
-            tap.drain(|seen, at| {
+        let flow_runs = &mut self.driver.flow_runs;
+        for (tap, flows) in &self.driver.taps {
+            tap.drain(|packet, at| {
                 for &flow in flows {
-                    parts[flow as usize].connection.on_sent(seen, at);
+                    flow_runs[flow as usize].connection.on_sent(packet, at);
                 }
             });
         }
@@ -414,7 +422,7 @@ impl Stage<'_, '_> {
 
     fn accept(&mut self, listener: u32) {
         // What cannot be accepted now is not there any more, or comes again.
-        while let Ok((socket, from)) = self.play.listeners[listener as usize].accept() {
+        while let Ok((socket, from)) = self.driver.listeners[listener as usize].accept() {
             let Some(flow) = from.as_socket().and_then(|from| self.opened.remove(&from)) else {
                 continue;
             };
@@ -423,7 +431,7 @@ impl Stage<'_, '_> {
                     .epoll
                     .add(&socket, event(Source::Receiver(flow), EpollFlags::EPOLLIN))?)
             });
-            self.play.parts[flow as usize].connection.receiver = Some(socket);
+            self.driver.flow_runs[flow as usize].connection.receiver = Some(socket);
             if let Err(error) = added {
                 self.fail(flow, error);
             }
@@ -432,20 +440,20 @@ impl Stage<'_, '_> {
 
     fn fail(&mut self, flow: u32, error: io::Error) {
         self.end(flow);
-        let index = self.play.parts[flow as usize].index;
-        self.played.failures.push((index, error));
+        let index = self.driver.flow_runs[flow as usize].index;
+        self.report.failures.push((index, error));
     }
 
     /// Returns when the next one is due.
     fn sample(&mut self, probe: u32, time: Time) -> Time {
-        match self.play.probes[probe as usize] {
+        match self.driver.probes[probe as usize] {
             Probe::QueueTrace {
                 link,
                 interval: every,
             } => {
-                if let Ok(port) = self.play.switch.read(link) {
+                if let Ok(port) = self.driver.switch.read(link) {
                     let counters = port.link();
-                    self.played.samples.push(Sample::Queue {
+                    self.report.samples.push(Sample::Queue {
                         time,
                         link,
                         length: port.length(),
@@ -460,19 +468,27 @@ impl Stage<'_, '_> {
                 interval: every,
             } => {
                 // Those of the spec lie at their index.
-                let place = self.live.get(&flow).copied().unwrap_or(flow);
-                self.sample_flow(place, flow, time);
+                let slot = self.open_flows.get(&flow).copied().unwrap_or(flow);
+                self.sample_flow(slot, flow, time);
                 every.unwrap_or(Time::MAX)
             }
             Probe::Generator {
                 generator: program,
                 interval: every,
             } => {
-                let of = |index: u32| self.play.reacting.generator_of(index).map(|(program, _)| program);
-                let live = self.live.iter().filter(|(index, _)| of(**index) == Some(program));
-                let live: Vec<_> = live.map(|(&index, &place)| (index, place)).collect();
-                for (index, place) in live {
-                    self.sample_flow(place, index, time);
+                let generator_of = |index: u32| {
+                    self.driver
+                        .reacting
+                        .generator_of(index)
+                        .map(|(program, _)| program)
+                };
+                let open_flows = self
+                    .open_flows
+                    .iter()
+                    .filter(|(index, _)| generator_of(**index) == Some(program));
+                let open_flows: Vec<_> = open_flows.map(|(&index, &slot)| (index, slot)).collect();
+                for (index, slot) in open_flows {
+                    self.sample_flow(slot, index, time);
                 }
                 every.unwrap_or(Time::MAX)
             }
@@ -483,18 +499,18 @@ impl Stage<'_, '_> {
         }
     }
 
-    fn sample_flow(&mut self, place: u32, flow: u32, time: Time) {
-        let part = self.play.parts.get(place as usize);
-        let Some(part) = part.filter(|part| part.index == flow) else {
+    fn sample_flow(&mut self, slot: u32, flow: u32, time: Time) {
+        let run = self.driver.flow_runs.get(slot as usize);
+        let Some(run) = run.filter(|run| run.index == flow) else {
             return;
         };
-        for (info, subflow) in part.connection.windows().iter().zip(0..) {
+        for (info, subflow) in run.connection.windows().iter().zip(0..) {
             let unlimited = info.ssthresh >= INFINITE_SSTHRESH;
-            let active = part
+            let active = run
                 .connection
                 .token
-                .is_none_or(|token| (self.play.active)(token, subflow));
-            self.played.samples.push(Sample::Subflow {
+                .is_none_or(|token| (self.driver.active)(token, subflow));
+            self.report.samples.push(Sample::Subflow {
                 time,
                 flow,
                 subflow,
@@ -511,10 +527,10 @@ impl Stage<'_, '_> {
 }
 
 /// How long the event queue is waited for before the wish to stop is looked at.
-const LOOK_UP: u16 = 100;
+const STOP_CHECK_MS: u16 = 100;
 /// How often progress is reported.
-const TELL: Time = Time::from_ms(100);
+const REPORT_INTERVAL: Time = Time::from_ms(100);
 /// Bytes read at a time.
-const ROOM: usize = 1 << 18;
+const READ_BUFFER: usize = 1 << 18;
 /// `TCP_INFINITE_SSTHRESH`.
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;

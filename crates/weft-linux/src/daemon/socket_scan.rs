@@ -6,105 +6,110 @@ use std::net::SocketAddr;
 
 use tracing::{debug, info, warn};
 
-use super::{Daemon, IDLE, LOOK, SWEEP, after_look, now};
+use super::{Daemon, MIN_IDLE_US, POLL_INTERVAL, REAP_INTERVAL, next_poll_time, now};
 use crate::Failure;
 use crate::events::Event;
-use crate::path_manager::{Ends, Told};
-use crate::programs::{ConnectionStats, Name};
+use crate::path_manager::{CommandBatch, FourTuple};
+use crate::programs::{ConnectionStats, KernelAlgorithm};
 
 impl Daemon {
     /// Takes over what there is in a namespace.
-    pub(super) fn resync(&mut self, namespace: usize, told: &mut Vec<Told>) {
-        let seen = match self.served[namespace].census() {
+    pub(super) fn resync(&mut self, namespace: usize, batches: &mut Vec<CommandBatch>) {
+        let seen = match self.namespaces[namespace].mptcp_subflows() {
             Ok(seen) => seen,
             Err(error) => {
-                warn!(namespace = %self.served[namespace].name(), %error, "cannot look up connections");
+                warn!(namespace = %self.namespaces[namespace].name(), %error, "cannot look up connections");
                 return;
             }
         };
         let now = now();
-        self.connections.resync(namespace, &seen, now, told);
+        self.connections.resync(namespace, &seen, now, batches);
         let mut tokens = Vec::new();
         for connection in self.windows().into_values() {
-            self.connections.on_watched(connection.token, true);
+            self.connections.set_has_bpf_events(connection.token, true);
             self.connections
-                .on_carried(connection.token, carried(&connection), now, told);
-            if connection.algorithm == Name::Warp {
-                let resting = connection.subflows.iter().filter(|subflow| !subflow.active);
-                let resting = resting.map(|subflow| (subflow.local, subflow.remote)).collect();
-                self.connections.on_resting(connection.token, resting, told);
+                .on_traffic(connection.token, traffic(&connection), now, batches);
+            if connection.algorithm == KernelAlgorithm::Warp {
+                let inactive = connection.subflows.iter().filter(|subflow| !subflow.active);
+                let inactive = inactive.map(|subflow| (subflow.local, subflow.remote)).collect();
+                self.connections.set_inactive(connection.token, inactive, batches);
             }
             for subflow in &connection.subflows {
-                let ends = (subflow.local, subflow.remote);
+                let four_tuple = (subflow.local, subflow.remote);
                 if !connection.suppressed || !subflow.active {
                     self.connections
-                        .on_wish(connection.token, ends, connection.suppressed, now);
+                        .on_request(connection.token, four_tuple, connection.suppressed, now);
                 }
             }
             tokens.push(connection.token);
         }
-        self.connections.settle(tokens, now, told);
+        self.connections.apply_requests(tokens, now, batches);
     }
 
     /// Forgets connections whose end the kernel has not reported.
-    pub(super) fn forget_absent(&mut self) {
+    pub(super) fn reap_absent(&mut self) {
         let began = now();
-        for namespace in 0..self.served.len() {
-            match self.served[namespace].census() {
+        for namespace in 0..self.namespaces.len() {
+            match self.namespaces[namespace].mptcp_subflows() {
                 Ok(seen) => self.connections.forget_absent(namespace, &seen, now()),
                 Err(error) => warn!(%error, "cannot look up connections"),
             }
         }
         // The kernel does not report changes of endpoints.
-        let mut told = Vec::new();
-        for namespace in 0..self.served.len() {
-            self.learn_addresses(namespace, &mut told);
+        let mut batches = Vec::new();
+        for namespace in 0..self.namespaces.len() {
+            self.learn_addresses(namespace, &mut batches);
         }
-        self.tell(told);
+        self.send_commands(batches);
         if let Err(error) = self.reap_subflows() {
             warn!("cannot look for subflows that are gone: {error}");
         }
         let known = |token| self.connections.get(token).is_some();
-        match self.programs.reap(now() / 1000, IDLE, known) {
+        match self.programs.reap(now() / 1000, MIN_IDLE_US, known) {
             Ok(0) => {}
             Ok(reaped) => info!(reaped, "entries that nobody used were removed"),
             Err(error) => warn!(%error, "cannot look for entries that nobody uses"),
         }
-        self.sweep = after_look(began, SWEEP);
+        self.next_reap = next_poll_time(began, REAP_INTERVAL);
     }
 
     /// Frees the slots of subflows of served namespaces that had no socket this time and the time before.
     fn reap_subflows(&mut self) -> Result<(), Failure> {
-        let numbers = self.served.iter().map(|served| served.namespace.number());
-        let numbers: Vec<_> = numbers.collect();
+        let inodes = self.namespaces.iter().map(|served| served.namespace.inode());
+        let inodes: Vec<_> = inodes.collect();
         let mut there = HashMap::new();
         let mut lost = HashSet::new();
         let mut reaped = 0;
         let all = self.programs.connections().map_err(Failure::about("windows"))?;
         for connection in &all {
-            let Some(place) = numbers.iter().position(|it| *it == Some(connection.netns)) else {
+            let Some(namespace) = inodes.iter().position(|inode| *inode == Some(connection.netns)) else {
                 continue;
             };
             let known = self.connections.get(connection.token);
             for subflow in &connection.subflows {
-                let ends = canonical((subflow.local, subflow.remote));
-                if known.is_some_and(|known| known.subflows.iter().any(|it| canonical(it.ends()) == ends)) {
+                let four_tuple = canonical((subflow.local, subflow.remote));
+                if known.is_some_and(|known| {
+                    known
+                        .subflows
+                        .iter()
+                        .any(|other| canonical(other.four_tuple()) == four_tuple)
+                }) {
                     continue;
                 }
                 // Sockets are looked up only where the kernel has not reported one.
-                let sockets = match there.entry(place) {
+                let sockets = match there.entry(namespace) {
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => {
-                        let ends = self.served[place].sockets();
-                        let ends = ends.map_err(Failure::about("sockets"))?;
-                        entry.insert(ends.into_iter().map(canonical).collect::<HashSet<_>>())
+                        let four_tuple = self.namespaces[namespace].sockets();
+                        let four_tuple = four_tuple.map_err(Failure::about("sockets"))?;
+                        entry.insert(four_tuple.into_iter().map(canonical).collect::<HashSet<_>>())
                     }
                 };
-                if sockets.contains(&ends) {
+                if sockets.contains(&four_tuple) {
                     continue;
                 }
                 let id = (connection.netns, subflow.slot, subflow.owner);
-                if !self.lost_slots.contains(&id) {
+                if !self.orphaned_slots.contains(&id) {
                     lost.insert(id);
                 } else if self
                     .programs
@@ -115,7 +120,7 @@ impl Daemon {
                 }
             }
         }
-        self.lost_slots = lost;
+        self.orphaned_slots = lost;
         if reaped > 0 {
             info!(reaped, "slots of subflows that are gone were freed");
         }
@@ -123,29 +128,29 @@ impl Daemon {
     }
 
     /// Looks how much connections have carried that no program of ours watches.
-    pub(super) fn look_at_unwatched(&mut self) {
+    pub(super) fn poll_unreported(&mut self) {
         let began = now();
-        let mut told = Vec::new();
-        for namespace in 0..self.served.len() {
+        let mut batches = Vec::new();
+        for namespace in 0..self.namespaces.len() {
             let unwatched = self
                 .connections
                 .iter()
-                .any(|(_, c)| c.namespace == namespace && !c.server && !c.bulk && !c.watched);
+                .any(|(_, c)| c.namespace == namespace && !c.server && !c.bulk && !c.has_bpf_events);
             if !unwatched {
                 continue;
             }
-            match self.served[namespace].census() {
+            match self.namespaces[namespace].mptcp_subflows() {
                 Ok(seen) => {
                     for seen in seen {
                         self.connections
-                            .on_bytes(seen.token, seen.bytes, began, &mut told);
+                            .on_bytes(seen.token, seen.bytes, began, &mut batches);
                     }
                 }
                 Err(error) => warn!(%error, "cannot look up connections"),
             }
         }
-        self.tell(told);
-        self.look = after_look(began, LOOK);
+        self.send_commands(batches);
+        self.next_poll = next_poll_time(began, POLL_INTERVAL);
     }
 
     pub(super) fn windows(&self) -> HashMap<u32, ConnectionStats> {
@@ -167,24 +172,24 @@ impl Daemon {
     }
 
     /// Learns which way connections carry their data.
-    pub(super) fn learn_directions(&mut self, windows: &HashMap<u32, ConnectionStats>) {
-        let mut told = Vec::new();
+    pub(super) fn read_directions(&mut self, windows: &HashMap<u32, ConnectionStats>) {
+        let mut batches = Vec::new();
         for (token, connection) in windows {
             self.connections
-                .on_carried(*token, carried(connection), now(), &mut told);
+                .on_traffic(*token, traffic(connection), now(), &mut batches);
         }
-        self.tell(told);
+        self.send_commands(batches);
     }
 
     /// Looks which way a connection carries its data before it is suppressed.
-    pub(super) fn learn_direction(&mut self, event: &Event, told: &mut Vec<Told>) {
+    pub(super) fn read_direction(&mut self, event: &Event, batches: &mut Vec<CommandBatch>) {
         if self.connections.knows_direction(event.token, now()) {
             return;
         }
         match self.programs.connection(event.algorithm, event.token) {
             Ok(Some(connection)) => {
                 self.connections
-                    .on_carried(event.token, carried(&connection), now(), told);
+                    .on_traffic(event.token, traffic(&connection), now(), batches);
             }
             Ok(None) => {}
             Err(error) => warn!(%error, "cannot read windows"),
@@ -192,24 +197,26 @@ impl Daemon {
     }
 
     /// Looks up what the programs could not report.
-    pub(super) fn make_up_for_events(&mut self) {
+    pub(super) fn recover_lost_events(&mut self) {
         debug!("events of the programs were lost; looking up what there is");
-        let mut told = Vec::new();
-        for namespace in 0..self.served.len() {
-            self.resync(namespace, &mut told);
+        let mut batches = Vec::new();
+        for namespace in 0..self.namespaces.len() {
+            self.resync(namespace, &mut batches);
         }
-        self.tell(told);
+        self.send_commands(batches);
     }
 }
 
-/// Bytes that have left and that have come.
-fn carried(connection: &ConnectionStats) -> (u64, u64) {
+/// Bytes sent and received over all subflows.
+fn traffic(connection: &ConnectionStats) -> [u64; 2] {
     let subflows = connection.subflows.iter();
-    subflows.fold((0, 0), |all, s| (all.0 + s.sent, all.1 + s.received))
+    subflows.fold([0, 0], |[sent, received], s| {
+        [sent + s.sent, received + s.received]
+    })
 }
 
 /// A socket of both families has IPv4 addresses in the form of IPv6.
-fn canonical((local, remote): Ends) -> Ends {
-    let of = |it: SocketAddr| SocketAddr::new(it.ip().to_canonical(), it.port());
-    (of(local), of(remote))
+fn canonical((local, remote): FourTuple) -> FourTuple {
+    let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    (canonical(local), canonical(remote))
 }

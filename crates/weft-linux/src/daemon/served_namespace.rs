@@ -4,19 +4,19 @@ use std::io;
 use std::path::{Display, Path};
 
 use crate::path_manager::{
-    AddressChanges, Command, Commands, Connection, Ends, Events, Namespace, Refusal, Seen, Token, Uncoupled,
-    census, open, sockets,
+    AddressChanges, Command, Commands, Connection, DiagSubflow, Events, FourTuple, Namespace, Refusal, Token,
+    UncoupledReason, mptcp_subflows, open, sockets,
 };
 use crate::programs::{ConnectionStats, Subflow as Window};
 use crate::status::{ConnectionStatus, SubflowStatus, WindowStatus};
 
 /// A namespace, whether it is there or not.
-pub(super) struct Served {
+pub(super) struct ServedNamespace {
     pub namespace: Namespace,
-    open: Option<Open>,
+    open: Option<OpenSockets>,
 }
 
-struct Open {
+struct OpenSockets {
     identity: (u64, u64),
     commands: Commands,
     events: Events,
@@ -26,14 +26,14 @@ struct Open {
 
 /// What has become of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    Nothing,
-    Gone,
+pub(super) enum NamespaceChange {
+    Unchanged,
+    Removed,
     /// It is there, perhaps in the place of another one.
-    Came,
+    Added,
 }
 
-impl Served {
+impl ServedNamespace {
     pub fn new(namespace: Namespace) -> Self {
         Self {
             namespace,
@@ -42,15 +42,15 @@ impl Served {
     }
 
     /// Opens it if it has come, and lets go of it if it has gone. With `addresses` these are followed too.
-    pub fn follow(&mut self, addresses: bool) -> io::Result<Change> {
+    pub fn sync(&mut self, addresses: bool) -> io::Result<NamespaceChange> {
         let identity = self.namespace.identity();
         if self.open.as_ref().map(|open| open.identity) == identity {
-            return Ok(Change::Nothing);
+            return Ok(NamespaceChange::Unchanged);
         }
         let gone = if self.open.take().is_some() {
-            Change::Gone
+            NamespaceChange::Removed
         } else {
-            Change::Nothing
+            NamespaceChange::Unchanged
         };
         let Some(identity) = identity else {
             return Ok(gone);
@@ -58,13 +58,13 @@ impl Served {
         let (commands, events) = open(&self.namespace)?;
         let watch = || AddressChanges::watch(&self.namespace);
         let addresses = addresses.then(watch).transpose()?;
-        self.open = Some(Open {
+        self.open = Some(OpenSockets {
             identity,
             commands,
             events,
             addresses,
         });
-        Ok(Change::Came)
+        Ok(NamespaceChange::Added)
     }
 
     pub fn is_open(&self) -> bool {
@@ -91,7 +91,7 @@ impl Served {
     }
 
     /// The ends of all that may have a window. None of one that is not there.
-    pub fn sockets(&self) -> io::Result<Vec<Ends>> {
+    pub fn sockets(&self) -> io::Result<Vec<FourTuple>> {
         match &self.open {
             Some(_) => sockets(&self.namespace),
             None => Ok(Vec::new()),
@@ -99,9 +99,9 @@ impl Served {
     }
 
     /// None of one that is not there.
-    pub fn census(&self) -> io::Result<Vec<Seen>> {
+    pub fn mptcp_subflows(&self) -> io::Result<Vec<DiagSubflow>> {
         match &self.open {
-            Some(_) => census(&self.namespace),
+            Some(_) => mptcp_subflows(&self.namespace),
             None => Ok(Vec::new()),
         }
     }
@@ -111,17 +111,19 @@ impl Served {
 fn why_uncoupled(
     connection: &Connection,
     windows: Option<&ConnectionStats>,
-    seen: &[&Seen],
+    seen: &[&DiagSubflow],
 ) -> Option<String> {
     if let Some(why) = connection.uncoupled {
         let why = match why {
-            Uncoupled::NoEcn => "no ECN: the other end refused it, or the algorithm was chosen after connect",
-            Uncoupled::NoRoom => "no room: congestion.room connections were open",
+            UncoupledReason::NoEcn => {
+                "no ECN: the other end refused it, or the algorithm was chosen after connect"
+            }
+            UncoupledReason::NoSlot => "no room: congestion.max_connections connections were open",
         };
         return Some(why.to_owned());
     }
-    let coupled = |seen: &&Seen| {
-        let window = windows.and_then(|windows| window_of(windows, seen.subflow.ends()));
+    let coupled = |seen: &&DiagSubflow| {
+        let window = windows.and_then(|windows| window_of(windows, seen.subflow.four_tuple()));
         window.is_some()
     };
     let first = seen.iter().find(|seen| !coupled(seen))?;
@@ -132,23 +134,23 @@ fn why_uncoupled(
     })
 }
 
-fn window_of(windows: &ConnectionStats, ends: Ends) -> Option<&Window> {
+fn window_of(windows: &ConnectionStats, four_tuple: FourTuple) -> Option<&Window> {
     windows
         .subflows
         .iter()
-        .find(|window| (window.local, window.remote) == ends)
+        .find(|window| (window.local, window.remote) == four_tuple)
 }
 
 /// A connection for the status.
-pub(super) fn describe(
+pub(super) fn connection_status(
     token: Token,
     connection: &Connection,
     namespace: &Path,
     windows: Option<&ConnectionStats>,
-    seen: &[&Seen],
+    seen: &[&DiagSubflow],
 ) -> ConnectionStatus {
-    let congestion = |ends| {
-        let seen = seen.iter().find(|seen| seen.subflow.ends() == ends);
+    let congestion = |four_tuple| {
+        let seen = seen.iter().find(|seen| seen.subflow.four_tuple() == four_tuple);
         seen.map_or(String::new(), |seen| seen.congestion.clone())
     };
     ConnectionStatus {
@@ -167,9 +169,9 @@ pub(super) fn describe(
                 local: subflow.local,
                 remote: subflow.remote,
                 backup: subflow.backup,
-                congestion: congestion(subflow.ends()),
+                congestion: congestion(subflow.four_tuple()),
                 window: windows
-                    .and_then(|windows| window_of(windows, subflow.ends()))
+                    .and_then(|windows| window_of(windows, subflow.four_tuple()))
                     .map(|window| WindowStatus {
                         active: window.active,
                         cwnd: window.cwnd,

@@ -15,12 +15,12 @@ use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, 
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
 use super::channel::{append, connected, receive};
-use super::{Ends, Namespace, Subflow, Token};
+use super::{FourTuple, Namespace, Subflow, Token};
 
 /// A subflow that was seen.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct DiagSubflow {
     /// Its connection.
     pub token: Token,
     /// The subflow.
@@ -52,7 +52,7 @@ pub struct Listener {
 ///
 /// # Errors
 /// The namespace cannot be entered, or the kernel refuses.
-pub fn census(namespace: &Namespace) -> io::Result<Vec<Seen>> {
+pub fn mptcp_subflows(namespace: &Namespace) -> io::Result<Vec<DiagSubflow>> {
     let mut all = Vec::new();
     let states = StateFlags::ESTABLISHED | StateFlags::SYN_SENT;
     dump(namespace, &states, |socket| {
@@ -65,7 +65,7 @@ pub fn census(namespace: &Namespace) -> io::Result<Vec<Seen>> {
 ///
 /// # Errors
 /// The namespace cannot be entered, or the kernel refuses.
-pub fn sockets(namespace: &Namespace) -> io::Result<Vec<Ends>> {
+pub fn sockets(namespace: &Namespace) -> io::Result<Vec<FourTuple>> {
     let mut all = Vec::new();
     let states = StateFlags::all() - StateFlags::LISTEN - StateFlags::TIME_WAIT;
     dump(namespace, &states, |socket| {
@@ -96,7 +96,7 @@ pub fn listeners(namespace: &Namespace) -> io::Result<Vec<Listener>> {
 }
 
 fn dump(namespace: &Namespace, states: &StateFlags, mut handle: impl FnMut(&InetResponse)) -> io::Result<()> {
-    let socket = namespace.within(|| connected(NETLINK_SOCK_DIAG))?;
+    let socket = namespace.run_in(|| connected(NETLINK_SOCK_DIAG))?;
     for (family, socket_id) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
         let request = SockDiagMessage::InetRequest(InetRequest {
             family,
@@ -133,7 +133,7 @@ fn congestion(socket: &InetResponse) -> String {
 }
 
 /// The subflow behind a TCP socket, if it is one.
-fn seen(socket: &InetResponse) -> Option<Seen> {
+fn seen(socket: &InetResponse) -> Option<DiagSubflow> {
     let mptcp = socket.nlas.iter().find_map(|attribute| match attribute {
         Nla::Other(other) if other.kind() & NLA_TYPE_MASK == INET_DIAG_ULP_INFO => mptcp_info(other),
         _ => None,
@@ -145,7 +145,7 @@ fn seen(socket: &InetResponse) -> Option<Seen> {
     let info = info.unwrap_or_default();
     let id = &socket.header.socket_id;
     let joined = mptcp.flags & (FLAG_JOIN_REM | FLAG_JOIN_LOC) != 0;
-    Some(Seen {
+    Some(DiagSubflow {
         token: mptcp.token,
         subflow: Subflow {
             local_id: mptcp.local_id,

@@ -17,12 +17,13 @@ use weft_run::Error;
 use weft_run::Plan;
 
 use super::algorithms;
-use super::layout::{self, Layout};
+use super::layout::{self, AddressPlan};
 use super::network::Network;
 use super::{ends, port};
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::path_manager::{
-    Command, Commands, Connections, Event, Events, Hysteresis, Joins, Namespace, Refusal, Spread, Told, open,
+    Command, CommandBatch, Commands, Connections, Decision, Event, Events, Hysteresis, JoinConfig,
+    JoinPolicy, Namespace, Refusal, open,
 };
 use crate::programs::Programs;
 
@@ -43,18 +44,18 @@ pub struct Report {
     /// In order of their start.
     pub episodes: Vec<Episode>,
     /// From each decision to the kernel's answer, in us.
-    pub told_us: Vec<f64>,
+    pub notify_latency_us: Vec<f64>,
     /// What the kernel refused, other than for connections just gone.
     pub refused: u64,
     /// Subflows that fell back to Reno because the other end had no ECN or no slot was free.
-    pub without: u64,
+    pub uncoupled: u64,
 }
 
 /// What the thread shares with the one that plays the traffic.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// Set when the experiment is over.
-    pub over: AtomicBool,
+    pub finished: AtomicBool,
     suppressed: Mutex<HashSet<u32>>,
 }
 
@@ -70,7 +71,7 @@ impl Shared {
 struct Group {
     connections: Connections,
     /// Further subflows are opened as soon as the receiver's addresses are known.
-    at_once: bool,
+    join_immediately: bool,
     host: usize,
     port: u16,
     addresses: Vec<IpAddr>,
@@ -80,12 +81,12 @@ struct Host {
     commands: Commands,
     events: Events,
     /// Receivers by each of their addresses.
-    receivers: BTreeMap<SocketAddr, Receiver>,
+    receivers: BTreeMap<SocketAddr, ReceiverAddresses>,
 }
 
-struct Receiver {
+struct ReceiverAddresses {
     /// Its addresses by other paths.
-    others: Vec<SocketAddr>,
+    other_paths: Vec<SocketAddr>,
     /// Whose connections those with it are.
     group: usize,
 }
@@ -93,7 +94,7 @@ struct Receiver {
 struct Manager<'a> {
     hosts: Vec<Host>,
     groups: Vec<Group>,
-    of: HashMap<u32, usize>,
+    group_of_token: HashMap<u32, usize>,
     early: HashSet<u32>,
     shared: &'a Shared,
     report: Report,
@@ -102,7 +103,7 @@ struct Manager<'a> {
 /// Manages paths until `shared.over`. `ready` hears when the programs are registered, or why not.
 pub fn manage(
     plan: &Plan,
-    layout: &Layout,
+    layout: &AddressPlan,
     network: &Network,
     shared: &Shared,
     ready: &Sender<Result<(), Error>>,
@@ -131,16 +132,16 @@ pub fn manage(
 }
 
 impl<'a> Manager<'a> {
-    fn new(plan: &Plan, layout: &Layout, network: &Network, shared: &'a Shared) -> io::Result<Self> {
+    fn new(plan: &Plan, layout: &AddressPlan, network: &Network, shared: &'a Shared) -> io::Result<Self> {
         let transports: Vec<_> = plan.spec.transports.values().collect();
-        let (mut hosts, mut groups, mut places) = (Vec::new(), Vec::new(), BTreeMap::new());
-        for (from, to, of) in ends(plan) {
-            let transport = transports[of as usize];
+        let (mut hosts, mut groups, mut host_of_node) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (from, to, index) in ends(plan) {
+            let transport = transports[index as usize];
             if transport.subflows < 2 {
                 continue;
             }
             let [from, to] = [from, to].map(|host| plan.fabric.hosts[host as usize]);
-            let host = if let Some(&host) = places.get(&from) {
+            let host = if let Some(&host) = host_of_node.get(&from) {
                 host
             } else {
                 let (commands, events) = open(&Namespace::named(network.path(from)))?;
@@ -149,51 +150,54 @@ impl<'a> Manager<'a> {
                     events,
                     receivers: BTreeMap::new(),
                 });
-                *places.entry(from).or_insert(hosts.len() - 1)
+                *host_of_node.entry(from).or_insert(hosts.len() - 1)
             };
             let paths = layout::path_count(&plan.fabric, from, to);
             let pairs: Vec<_> = (0..paths)
                 .filter_map(|number| layout.pair(&plan.fabric, from, to, number))
                 .collect();
-            let port = port(of);
+            let port = port(index);
             let addresses: Vec<_> = pairs.iter().map(|pair| IpAddr::from(pair.from)).collect();
             let known = groups.iter().position(|group: &Group| {
                 (group.host, group.port, &group.addresses) == (host, port, &addresses)
             });
             let group = known.unwrap_or(groups.len());
             if known.is_none() {
-                let joins = Joins {
+                let joins = JoinConfig {
                     subflows: transport.subflows as usize,
                     // Never 0, with which the first join would not wait for the receiver's other addresses.
-                    after: transport.join_after.0.max(1),
-                    spread: if pairs.len() > 1 {
-                        Spread::Addresses
+                    min_bytes: transport.join_after.0.max(1),
+                    policy: if pairs.len() > 1 {
+                        JoinPolicy::Fullmesh
                     } else {
-                        Spread::SamePair
+                        JoinPolicy::Ndiffports
                     },
                     addresses: addresses.clone(),
-                    probes: usize::MAX,
+                    max_probes: usize::MAX,
                 };
                 groups.push(Group {
                     connections: Connections::new(joins, HYSTERESIS),
-                    at_once: transport.join_after.0 == 0,
+                    join_immediately: transport.join_after.0 == 0,
                     host,
                     port,
                     addresses,
                 });
             }
             for pair in &pairs {
-                let others = pairs.iter().filter(|other| other.to != pair.to);
-                let others = others.map(|other| SocketAddr::from((other.to, port))).collect();
-                hosts[host]
-                    .receivers
-                    .insert(SocketAddr::from((pair.to, port)), Receiver { others, group });
+                let other_paths = pairs.iter().filter(|other| other.to != pair.to);
+                let other_paths = other_paths
+                    .map(|other| SocketAddr::from((other.to, port)))
+                    .collect();
+                hosts[host].receivers.insert(
+                    SocketAddr::from((pair.to, port)),
+                    ReceiverAddresses { other_paths, group },
+                );
             }
         }
         Ok(Self {
             hosts,
             groups,
-            of: HashMap::new(),
+            group_of_token: HashMap::new(),
             early: HashSet::new(),
             shared,
             report: Report::default(),
@@ -201,9 +205,9 @@ impl<'a> Manager<'a> {
     }
 
     fn serve(&mut self, programs: &Programs) -> io::Result<()> {
-        let ring = programs.events().map_err(io::Error::other)?;
+        let bpf_events = programs.events().map_err(io::Error::other)?;
         let mut poll = Poll::new()?;
-        let descriptors: Vec<RawFd> = std::iter::once(ring.raw_fd())
+        let descriptors: Vec<RawFd> = std::iter::once(bpf_events.raw_fd())
             .chain(self.hosts.iter().map(|host| host.events.as_fd().as_raw_fd()))
             .collect();
         for (i, descriptor) in descriptors.iter().enumerate() {
@@ -211,124 +215,137 @@ impl<'a> Manager<'a> {
                 .register(&mut SourceFd(descriptor), Token(i), Interest::READABLE)?;
         }
         let mut events = mio::Events::with_capacity(64);
-        while !self.shared.over.load(Ordering::Relaxed) {
+        while !self.shared.finished.load(Ordering::Relaxed) {
             let deadline = self
                 .groups
                 .iter()
                 .filter_map(|group| group.connections.deadline())
                 .min();
-            let wait = deadline.map_or(LOOK_UP, |at| {
-                Duration::from_nanos(at.saturating_sub(now())).min(LOOK_UP)
+            let wait = deadline.map_or(STOP_CHECK_INTERVAL, |at| {
+                Duration::from_nanos(at.saturating_sub(now())).min(STOP_CHECK_INTERVAL)
             });
             match poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
             // First the kernel's, so that the programs' find their connection.
-            self.kernel_events()?;
-            for event in ring.read().map_err(io::Error::other)? {
-                self.program_event(&event);
+            self.handle_pm_events()?;
+            for event in bpf_events.read().map_err(io::Error::other)? {
+                self.handle_bpf_event(&event);
             }
             for group in 0..self.groups.len() {
-                let mut told = Vec::new();
-                self.groups[group].connections.due(now(), &mut told);
-                self.tell(group, told);
+                let mut batches = Vec::new();
+                self.groups[group].connections.on_deadlines(now(), &mut batches);
+                self.send_commands(group, batches);
             }
         }
         let totals = programs.totals().map_err(io::Error::other)?;
-        self.report.without = totals.without_ecn + totals.without_slot;
+        self.report.uncoupled = totals.without_ecn + totals.without_slot;
         Ok(())
     }
 
-    fn kernel_events(&mut self) -> io::Result<()> {
+    fn handle_pm_events(&mut self) -> io::Result<()> {
         for host in 0..self.hosts.len() {
             let mut received = Vec::new();
             self.hosts[host].events.receive(|event| received.push(event))?;
             for event in received {
-                self.kernel_event(host, &event);
+                self.handle_pm_event(host, &event);
             }
         }
         Ok(())
     }
 
-    fn kernel_event(&mut self, host: usize, event: &Event) {
+    fn handle_pm_event(&mut self, host: usize, event: &Event) {
         let (token, opened) = match event {
             Event::Established { token, initial, .. } => (*token, Some(*initial)),
             Event::Closed { token }
             | Event::Announced { token, .. }
             | Event::Removed { token, .. }
-            | Event::Joined { token, .. }
-            | Event::Left { token, .. } => (*token, None),
+            | Event::SubflowEstablished { token, .. }
+            | Event::SubflowClosed { token, .. } => (*token, None),
         };
         if let Some(initial) = opened
             && let Some(receiver) = self.hosts[host].receivers.get(&initial.remote)
         {
-            self.of.insert(token, receiver.group);
+            self.group_of_token.insert(token, receiver.group);
         }
-        let Some(&group) = self.of.get(&token) else { return };
-        let mut told = Vec::new();
+        let Some(&group) = self.group_of_token.get(&token) else {
+            return;
+        };
+        let mut batches = Vec::new();
         let Group {
-            connections, at_once, ..
+            connections,
+            join_immediately,
+            ..
         } = &mut self.groups[group];
-        connections.on_event(0, event, now(), &mut told);
+        connections.on_event(0, event, now(), &mut batches);
         if let Some(initial) = opened {
             // The receiver's other addresses are known without its announcing them.
             let receiver = self.hosts[host].receivers.get(&initial.remote);
-            let others = receiver.map(|it| it.others.clone()).unwrap_or_default();
-            for (id, other) in (1..).zip(others) {
+            let other_paths = receiver
+                .map(|receiver| receiver.other_paths.clone())
+                .unwrap_or_default();
+            for (id, other) in (1..).zip(other_paths) {
                 let announced = Event::Announced {
                     token,
                     id,
                     address: other.ip(),
                     port: other.port(),
                 };
-                connections.on_event(0, &announced, now(), &mut told);
+                connections.on_event(0, &announced, now(), &mut batches);
             }
-            if self.early.remove(&token) || *at_once {
-                connections.on_bulk(token, now(), &mut told);
+            if self.early.remove(&token) || *join_immediately {
+                connections.on_bulk(token, now(), &mut batches);
             }
         }
         if matches!(event, Event::Closed { .. }) {
-            self.of.remove(&token);
+            self.group_of_token.remove(&token);
             self.released(token);
         }
-        self.tell(group, told);
+        self.send_commands(group, batches);
     }
 
-    fn program_event(&mut self, event: &crate::events::Event) {
-        let Some(&group) = self.of.get(&event.token) else {
-            if event.kind == Kind::Bulk {
+    fn handle_bpf_event(&mut self, event: &crate::events::Event) {
+        let Some(&group) = self.group_of_token.get(&event.token) else {
+            if event.kind == EventKind::BulkThreshold {
                 self.early.insert(event.token);
             }
             return;
         };
-        let mut told = Vec::new();
+        let mut batches = Vec::new();
         let connections = &mut self.groups[group].connections;
-        let ends = (event.local, event.remote);
+        let four_tuple = (event.local, event.remote);
         match event.kind {
-            Kind::Suppress | Kind::Release => {
-                let suppress = event.kind == Kind::Suppress;
-                connections.on_wish(event.token, ends, suppress, event.ktime_ns);
-                connections.settle([event.token], now(), &mut told);
+            EventKind::Suppress | EventKind::Release => {
+                let suppress = event.kind == EventKind::Suppress;
+                connections.on_request(event.token, four_tuple, suppress, event.ktime_ns);
+                connections.apply_requests([event.token], now(), &mut batches);
             }
-            Kind::Rest | Kind::Wake => {
-                connections.on_rest(event.token, ends, event.kind == Kind::Rest, &mut told);
+            EventKind::Deactivate | EventKind::Activate => {
+                connections.on_active_changed(
+                    event.token,
+                    four_tuple,
+                    event.kind == EventKind::Activate,
+                    &mut batches,
+                );
             }
-            Kind::Bulk => connections.on_bulk(event.token, event.ktime_ns, &mut told),
-            Kind::Joined | Kind::Left => connections.on_watched(event.token, event.kind == Kind::Joined),
+            EventKind::BulkThreshold => connections.on_bulk(event.token, event.ktime_ns, &mut batches),
+            EventKind::Joined | EventKind::Left => {
+                connections.set_has_bpf_events(event.token, event.kind == EventKind::Joined);
+            }
             // Every host of the testbed has ECN.
-            Kind::Deaf | Kind::NoRoom => {}
+            EventKind::NoEcn | EventKind::NoSlot => {}
         }
-        self.tell(group, told);
+        self.send_commands(group, batches);
     }
 
     /// Sends commands, and writes down suppression and release.
-    fn tell(&mut self, group: usize, told: Vec<Told>) {
-        for Told {
+    fn send_commands(&mut self, group: usize, batches: Vec<CommandBatch>) {
+        for CommandBatch {
             commands,
             suppression,
             ..
-        } in told
+        } in batches
         {
             let host = &self.hosts[self.groups[group].host];
             match host.commands.send(&commands) {
@@ -336,7 +353,7 @@ impl<'a> Manager<'a> {
                 Ok(refusals) => {
                     self.report.refused += refusals.len() as u64;
                     for Refusal { command, .. } in refusals {
-                        if let Command::Prioritise {
+                        if let Command::SetBackup {
                             token,
                             local,
                             remote,
@@ -344,20 +361,22 @@ impl<'a> Manager<'a> {
                         } = command
                         {
                             let connections = &mut self.groups[group].connections;
-                            connections.on_not_flagged(token, (local, remote), backup, now());
+                            connections.on_flag_refused(token, (local, remote), backup, now());
                         }
                     }
                 }
                 Err(_) => self.report.refused += commands.len() as u64,
             }
             let after = now();
-            let Some((suppress, due)) = suppression else {
+            let Some(Decision { suppress, due }) = suppression else {
                 continue;
             };
             let Some(token) = commands.first().map(token_of) else {
                 continue;
             };
-            self.report.told_us.push(after.saturating_sub(due) as f64 * 1e-3);
+            self.report
+                .notify_latency_us
+                .push(after.saturating_sub(due) as f64 * 1e-3);
             if suppress {
                 self.report.episodes.push(Episode {
                     token,
@@ -392,11 +411,11 @@ impl<'a> Manager<'a> {
 
 fn token_of(command: &Command) -> u32 {
     match *command {
-        Command::Create { token, .. }
-        | Command::Prioritise { token, .. }
-        | Command::Close { token, .. }
+        Command::CreateSubflow { token, .. }
+        | Command::SetBackup { token, .. }
+        | Command::DestroySubflow { token, .. }
         | Command::Announce { token, .. }
-        | Command::Withdraw { token, .. } => token,
+        | Command::RemoveAddress { token, .. } => token,
     }
 }
 
@@ -409,7 +428,7 @@ pub fn now() -> u64 {
 /// The paper's suppression and release, as the algorithm decides them.
 const HYSTERESIS: Hysteresis = Hysteresis {
     release_after: 0,
-    cycle: 0,
+    min_cycle: 0,
 };
 /// How often the end of the experiment is looked for.
-const LOOK_UP: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);

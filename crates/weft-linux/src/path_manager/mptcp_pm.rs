@@ -79,10 +79,10 @@ impl ParseableParametrized<[u8], GenlHeader> for Message {
 
 impl From<&Command> for Message {
     fn from(command: &Command) -> Self {
-        let token = |token: Token| number(ATTR_TOKEN, token);
+        let token_attr = |token: Token| u32_attr(ATTR_TOKEN, token);
         match *command {
-            Command::Create {
-                token: of,
+            Command::CreateSubflow {
+                token,
                 local,
                 local_id,
                 remote,
@@ -90,7 +90,7 @@ impl From<&Command> for Message {
             } => Message {
                 command: CMD_SUBFLOW_CREATE,
                 attributes: vec![
-                    token(of),
+                    token_attr(token),
                     address(
                         ATTR_ADDR,
                         local,
@@ -101,15 +101,15 @@ impl From<&Command> for Message {
                     address(ATTR_ADDR_REMOTE, remote.ip(), Some(remote.port()), None, None),
                 ],
             },
-            Command::Prioritise {
-                token: of,
+            Command::SetBackup {
+                token,
                 local,
                 remote,
                 backup,
             } => Message {
                 command: CMD_SET_FLAGS,
                 attributes: vec![
-                    token(of),
+                    token_attr(token),
                     address(
                         ATTR_ADDR,
                         local.ip(),
@@ -120,33 +120,29 @@ impl From<&Command> for Message {
                     address(ATTR_ADDR_REMOTE, remote.ip(), Some(remote.port()), None, None),
                 ],
             },
-            Command::Close {
-                token: of,
-                local,
-                remote,
-            } => Message {
+            Command::DestroySubflow { token, local, remote } => Message {
                 command: CMD_SUBFLOW_DESTROY,
                 attributes: vec![
-                    token(of),
+                    token_attr(token),
                     address(ATTR_ADDR, local.ip(), Some(local.port()), None, None),
                     address(ATTR_ADDR_REMOTE, remote.ip(), Some(remote.port()), None, None),
                 ],
             },
             Command::Announce {
-                token: of,
+                token,
                 address: ip,
                 id,
                 backup,
             } => Message {
                 command: CMD_ANNOUNCE,
                 attributes: vec![
-                    token(of),
+                    token_attr(token),
                     address(ATTR_ADDR, ip, None, Some(id), Some(flags(FLAG_SIGNAL, backup))),
                 ],
             },
-            Command::Withdraw { token: of, id } => Message {
+            Command::RemoveAddress { token, id } => Message {
                 command: CMD_REMOVE,
-                attributes: vec![token(of), DefaultNla::new(ATTR_LOC_ID, vec![id])],
+                attributes: vec![token_attr(token), DefaultNla::new(ATTR_LOC_ID, vec![id])],
             },
         }
     }
@@ -169,7 +165,7 @@ impl Message {
         let address = self
             .attributes
             .iter()
-            .find(|it| it.kind() & NLA_TYPE_MASK == ATTR_ADDR);
+            .find(|attribute| attribute.kind() & NLA_TYPE_MASK == ATTR_ADDR);
         let Some(address) = address.map(value) else {
             return Ok(None);
         };
@@ -219,7 +215,7 @@ impl Message {
     /// # Errors
     /// An attribute is missing or has the wrong length.
     pub fn event(&self) -> Result<Option<Event>, DecodeError> {
-        let fields = Fields::of(&self.attributes)?;
+        let fields = Fields::parse(&self.attributes)?;
         Ok(Some(match self.command {
             EVENT_ESTABLISHED => Event::Established {
                 token: fields.token()?,
@@ -239,11 +235,11 @@ impl Message {
                 token: fields.token()?,
                 id: fields.remote_id,
             },
-            EVENT_SUB_ESTABLISHED => Event::Joined {
+            EVENT_SUB_ESTABLISHED => Event::SubflowEstablished {
                 token: fields.token()?,
                 subflow: fields.subflow()?,
             },
-            EVENT_SUB_CLOSED => Event::Left {
+            EVENT_SUB_CLOSED => Event::SubflowClosed {
                 token: fields.token()?,
                 subflow: fields.subflow()?,
             },
@@ -267,7 +263,7 @@ struct Fields {
 }
 
 impl Fields {
-    fn of(attributes: &[DefaultNla]) -> Result<Self, DecodeError> {
+    fn parse(attributes: &[DefaultNla]) -> Result<Self, DecodeError> {
         let mut fields = Self::default();
         for attribute in attributes {
             let value = value(attribute);
@@ -326,7 +322,7 @@ fn flags(flags: u32, backup: bool) -> u32 {
     flags | if backup { FLAG_BACKUP } else { 0 }
 }
 
-fn number(kind: u16, value: u32) -> DefaultNla {
+fn u32_attr(kind: u16, value: u32) -> DefaultNla {
     DefaultNla::new(kind, value.to_ne_bytes().to_vec())
 }
 
@@ -345,7 +341,7 @@ fn address(kind: u16, ip: IpAddr, port: Option<u16>, id: Option<u8>, flags: Opti
     };
     parts.extend(port.map(|port| short(ADDR_PORT, port)));
     parts.extend(id.map(|id| DefaultNla::new(ADDR_ID, vec![id])));
-    parts.extend(flags.map(|flags| number(ADDR_FLAGS, flags)));
+    parts.extend(flags.map(|flags| u32_attr(ADDR_FLAGS, flags)));
     let mut value = vec![0; parts.as_slice().buffer_len()];
     parts.as_slice().emit(&mut value);
     DefaultNla::new(kind | NLA_F_NESTED, value)
@@ -433,7 +429,7 @@ mod tests {
 
     #[test]
     fn an_event_is_read() {
-        let expected = Event::Joined {
+        let expected = Event::SubflowEstablished {
             token: 7,
             subflow: Subflow {
                 local_id: 1,
@@ -457,7 +453,7 @@ mod tests {
 
     #[test]
     fn a_command_has_the_layout_that_the_kernel_reads() {
-        let message = Message::from(&Command::Prioritise {
+        let message = Message::from(&Command::SetBackup {
             token: 0x0102_0304,
             local: "10.0.0.1:1000".parse().unwrap(),
             remote: "[fd00::1]:80".parse().unwrap(),

@@ -1,0 +1,93 @@
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+#[test]
+fn the_packaged_configuration_says_the_defaults() {
+    let packaged = Config::parse(include_str!("../../packaging/weftd.toml")).unwrap();
+    assert_eq!(packaged, Config::default());
+}
+
+#[test]
+fn complaints_say_where_what_and_what_is_allowed() {
+    for (text, expected) in [
+        ("subflow.count = 4", "subflow: unknown field"),
+        (
+            "[subflows]\njoin_after = 256",
+            "subflows.join_after: 256 is a bare number",
+        ),
+        ("[subflows]\ncount = 9", "subflows.count: 9; allowed: 1 to 8"),
+        (
+            "[metrics]\nlisten = \"0.0.0.0:9464\"",
+            "metrics.listen: 0.0.0.0:9464; allowed: a loopback",
+        ),
+        (
+            "[congestion]\nalgorithms = [\"cubic\"]",
+            "congestion.algorithms: \"cubic\"; allowed: weft_",
+        ),
+        (
+            "[congestion]\nalgorithms = [\"weft_amp\"]\ndefault = \"weft_xmp\"",
+            "congestion.default: \"weft_xmp\"; allowed",
+        ),
+        (
+            "[congestion]\nalgorithms = [\"weft_amp\", \"weft_amp\"]",
+            "congestion.algorithms: \"weft_amp\" twice; allowed: each",
+        ),
+        (
+            "congestion.max_connections = 0",
+            "congestion.max_connections: 0; allowed: 16 to 1048576",
+        ),
+        (
+            "[congestion.parameters.weft_lia]\nbeta = 4",
+            "congestion.parameters.weft_lia.beta: 4; allowed: 0",
+        ),
+        (
+            "[subflows]\naddresses = [\"127.0.0.1\"]",
+            "subflows.addresses: 127.0.0.1; allowed: addresses of this host",
+        ),
+        (
+            "[subflows]\naddresses = [\"224.0.0.1\"]",
+            "subflows.addresses: 224.0.0.1; allowed",
+        ),
+        ("[subflows", "line 1, column 10: "),
+    ] {
+        let complaint = Config::parse(text).unwrap_err().to_string();
+        assert!(complaint.starts_with(expected), "{text}: {complaint}");
+        assert!(!complaint.contains('\n'), "{complaint}");
+    }
+}
+
+#[test]
+fn a_file_or_folder_that_others_may_write_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weftd.toml");
+    fs::write(&path, "[subflows]\ncount = 2\n").unwrap();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    mode(&path, 0o644);
+    assert_eq!(Config::read(Some(&path)).unwrap().subflows.count, 2);
+    mode(&path, 0o664);
+    let complaint = Config::read(Some(&path)).unwrap_err();
+    assert!(complaint.to_string().contains("mode 664"), "{complaint}");
+    assert_eq!(complaint.code(), 2);
+    mode(&path, 0o644);
+    mode(folder.path(), 0o777);
+    let complaint = Config::read(Some(&path)).unwrap_err();
+    assert!(complaint.to_string().contains("its folder"), "{complaint}");
+}
+
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fifo");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
+    let complaint = Config::read(Some(&path)).unwrap_err();
+    assert!(
+        complaint.to_string().contains("not a regular file"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_file_that_is_asked_for_must_be_there() {
+    assert!(Config::read(Some(Path::new("/nowhere/weftd.toml"))).is_err());
+}
