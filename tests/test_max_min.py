@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NETWORKS = 300
-LEAST = 1e-7
+TOLERANCE = 1e-7
 """Relative differences below this are none: HiGHS keeps constraints within 1e-7."""
 
 Connections = list[list[list[int]]]
@@ -73,7 +73,7 @@ def test_rates_are_those_of_linear_programs(seed: int) -> None:
     rates, _, _ = _weft.max_min(capacities, connections)
     of_subflow = iter(rates)
     found = [sum(next(of_subflow) for _ in paths) for paths in connections]
-    assert found == pytest.approx(by_programs(capacities, connections), rel=10 * LEAST)
+    assert found == pytest.approx(by_programs(capacities, connections), rel=10 * TOLERANCE)
 
 
 def test_what_is_no_network_is_refused() -> None:

@@ -26,10 +26,10 @@ TABLES = ("flows", "subflows", "queues", "links", "traces", "jobs", "suppression
 """Names of a run's tables, in the order in which they are shown."""
 
 
-LONGEST_SPEC = 4 << 20
+MAX_SPEC_BYTES = 4 << 20
 """Maximum bytes of a spec's text: a hundred times the largest known spec."""
 
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 """More than the number of cores of any machine in use."""
 
 
@@ -94,8 +94,8 @@ def run(
         OutputError: `out` exists and is not empty, or cannot be written.
         InternalError: Conservation does not hold: a bug in Weft.
     """
-    if threads is not None and not 1 <= threads <= MOST_THREADS:
-        raise RunError(f"threads: {threads}; allowed: 1 to {MOST_THREADS}, or None")
+    if threads is not None and not 1 <= threads <= MAX_THREADS:
+        raise RunError(f"threads: {threads}; allowed: 1 to {MAX_THREADS}, or None")
     overrides = [] if seed is None else [f"seed={seed}"]
     checked = _checked(experiment, overrides, force=force)
     folder = None if out is None else Path(out)
@@ -381,12 +381,12 @@ def _parse(path: str | PathLike[str], overrides: Iterable[str], *, force: bool) 
 def _read(path: str | PathLike[str]) -> str:
     try:
         with Path(path).open("rb") as file:
-            data = file.read(LONGEST_SPEC + 1)
+            data = file.read(MAX_SPEC_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise SpecError(f"{path}: cannot be read: {reason}") from None
-    if len(data) > LONGEST_SPEC:
-        raise SpecError(f"{path}: is too long; allowed: at most {LONGEST_SPEC >> 20} MiB")
+    if len(data) > MAX_SPEC_BYTES:
+        raise SpecError(f"{path}: is too long; allowed: at most {MAX_SPEC_BYTES >> 20} MiB")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from weft import _weft, terminal
-from weft.api import MOST_THREADS
+from weft.api import MAX_THREADS
 from weft.errors import StoppedError
 from weft.exit_codes import MISSING, run_command
 
@@ -34,10 +34,10 @@ app = typer.Typer(
 )
 
 
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 """More runs of the same say no more about a mean or a spread, and their rows are all kept until the end."""
 
-MOST_TRIALS = 10_000
+MAX_TRIALS = 10_000
 """For each new trial Optuna looks at all earlier ones."""
 
 SHOWN = 10
@@ -51,22 +51,22 @@ def whole(text: str | int) -> int:
 
 def runs(text: str | int) -> int:
     """How often something is run."""
-    return _number(text, 1, MOST_RUNS)
+    return _number(text, 1, MAX_RUNS)
 
 
 def trials(text: str | int) -> int:
     """How many combinations are tried."""
-    return _number(text, 1, MOST_TRIALS)
+    return _number(text, 1, MAX_TRIALS)
 
 
 def threads(text: str | int) -> int:
     """A number of threads."""
-    return _number(text, 1, MOST_THREADS)
+    return _number(text, 1, MAX_THREADS)
 
 
 def threads_or_auto(text: str | int) -> int:
     """A number of threads, 0 for `auto`."""
-    return 0 if text in (0, "auto") else _number(text, 1, MOST_THREADS, " or auto")
+    return 0 if text in (0, "auto") else _number(text, 1, MAX_THREADS, " or auto")
 
 
 def _number(given: str | int, least: int, most: int, otherwise: str = "") -> int:

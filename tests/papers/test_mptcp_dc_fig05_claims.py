@@ -7,10 +7,10 @@ import pytest
 
 from weft.papers.figure import Scale
 from weft.papers.mptcp_dc import fig05
-from weft.papers.mptcp_dc.fat_tree import MOST_GBPS
+from weft.papers.mptcp_dc.fat_tree import MAX_GBPS
 
 FILLS, FAIRER, LITTLE = range(3)
-SHARE = 1e3 * MOST_GBPS / fig05.FLOWS
+SHARE = 1e3 * MAX_GBPS / fig05.FLOWS
 RATES: dict[tuple[str, str], list[float]] = {
     (fig05.OVERLOAD, "vlb"): [0.4, 0.8, 1.0, 1.2, 1.4],
     (fig05.OVERLOAD, "multipath"): [0.9, 1.0, 1.0, 1.0, 1.1],

@@ -7,14 +7,14 @@ import pytest
 
 from weft.papers.figure import Scale
 from weft.papers.mptcp_dc import testbed
-from weft.papers.mptcp_dc.testbed_linux import HOSTS, MATRICES, MOST, PAPER_MOST_GBPS
+from weft.papers.mptcp_dc.testbed_linux import HOSTS, MATRICES, MAX_LOAD, PAPER_MAX_GBPS
 
 BETTER, NO_SCHEDULE = 6, 7
 
 
 def table(changes: dict[tuple[str, str], float] | None = None) -> pl.DataFrame:
     """The paper's parts of the maximum, as so much of ours."""
-    here = {cell: gbps / PAPER_MOST_GBPS * MOST for cell, gbps in testbed.PAPER_GBPS.items()}
+    here = {cell: gbps / PAPER_MAX_GBPS * MAX_LOAD for cell, gbps in testbed.PAPER_GBPS.items()}
     here |= {("TM2", testbed.FREE): 5.0} | (changes or {})
     return pl.DataFrame(
         [

@@ -36,7 +36,7 @@ def table(
                 "seed": seed,
                 "timeouts": 1,
                 "late_ms": late_ms if level == "linux" else 0.0,
-                "share_mbps": [part(level, transport, matrix) * figure.MOST * link_mbps / 2] * 2,
+                "share_mbps": [part(level, transport, matrix) * figure.MAX_LOAD * link_mbps / 2] * 2,
                 "rate_mbps": [
                     70 * (1 - spread(level, transport, matrix)),
                     70 * (1 + spread(level, transport, matrix)),
@@ -51,7 +51,7 @@ def table(
 
 
 def paper(_level: str, transport: str, _matrix: str) -> float:
-    return figure.PAPER_GBPS[transport] / figure.PAPER_MOST_GBPS
+    return figure.PAPER_GBPS[transport] / figure.PAPER_MAX_GBPS
 
 
 def test_holds_for_the_papers_numbers() -> None:
@@ -91,7 +91,7 @@ def test_timeouts_of_the_levels_are_compared() -> None:
 
 
 def test_the_maximum_leaves_room_for_headers_and_acknowledgements() -> None:
-    assert 0.92 < figure.MOST / figure.HOSTS < 0.95
+    assert 0.92 < figure.MAX_LOAD / figure.HOSTS < 0.95
 
 
 @pytest.mark.parametrize(

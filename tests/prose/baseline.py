@@ -47,3 +47,16 @@ def raised(baseline: Counts, found: Counts) -> list[tuple[str, str]]:
         if sum(new.values()) > lost:
             refused += [(rule, file) for file in new]
     return refused
+
+
+def lowered(baseline: Counts, found: Counts, refused: list[tuple[str, str]]) -> Counts:
+    """The counts after a renewal, which keeps the old numbers of what it refuses."""
+    counts = {}
+    for rule in NAMES:
+        kept = {file: baseline[rule].get(file) for of, file in refused if of == rule}
+        if None in kept.values():
+            # New files have more findings than others have lost, so the losses are kept for the next renewal.
+            counts[rule] = baseline[rule]
+        else:
+            counts[rule] = found[rule] | {file: count for file, count in kept.items() if count is not None}
+    return counts

@@ -16,7 +16,7 @@ GENERATED = {"docs/reference.md", "docs/claims.md", "python/weft/spec.py"}
 FOLDERS = ("crates", "docs", "examples", "python", "templates", "tests")
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 SKIPPED = {"target", "__pycache__"}
-LEAST_WORDS_OF_A_MESSAGE = 4
+MIN_MESSAGE_WORDS = 4
 
 
 class Kind(Enum):
@@ -169,7 +169,7 @@ def of_c(file: str, text: str) -> Iterator[Passage]:
 
 
 def _message(file: str, number: int, text: str) -> Iterator[Passage]:
-    if len(text.split()) >= LEAST_WORDS_OF_A_MESSAGE:
+    if len(text.split()) >= MIN_MESSAGE_WORDS:
         yield from passage(file, Kind.MESSAGE, [(number, text)])
 
 

@@ -3,7 +3,7 @@
 `data.py` turns tables into what is drawn. Both kinds of plots and the report share it.
 """
 
-from weft.plots.data import MOST_LINES
+from weft.plots.data import MAX_LINES
 from weft.plots.matplotlib_plots import Plots
 
-__all__ = ["MOST_LINES", "Plots"]
+__all__ = ["MAX_LINES", "Plots"]

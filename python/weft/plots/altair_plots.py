@@ -10,7 +10,7 @@ import polars as pl
 
 from weft.errors import UsageError
 from weft.plots import data
-from weft.plots.data import MOST_LINES
+from weft.plots.data import MAX_LINES
 
 if TYPE_CHECKING:
     from weft.api import Result
@@ -62,8 +62,8 @@ class Charts:
         """Lengths of sampled queues over time, one line a link."""
         rows = data.queues(self._result.traces, self._result.links)
         links = rows["link"].n_unique()
-        if links > MOST_LINES:
-            raise UsageError(f"plot.queues: {links} links; allowed: at most {MOST_LINES} in a plot")
+        if links > MAX_LINES:
+            raise UsageError(f"plot.queues: {links} links; allowed: at most {MAX_LINES} in a plot")
         return layered(queues(inline(rows.drop("link"))))
 
     def jain(self, by: str = "transport") -> alt.Chart:

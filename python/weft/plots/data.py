@@ -19,7 +19,7 @@ from weft.slowdown import EDGES_BYTES, by_size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MOST_LINES = 20
+MAX_LINES = 20
 """More lines in one plot are told apart by nobody."""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weft.errors import UsageError
 from weft.plots import data
-from weft.plots.data import MOST_LINES
+from weft.plots.data import MAX_LINES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,8 +108,8 @@ class Plots:
         """
         sampled = data.queues(self._result.traces, self._result.links)
         links = sampled["link"].n_unique()
-        if links > MOST_LINES:
-            raise UsageError(f"plot.queues: {links} links; allowed: at most {MOST_LINES} in a plot")
+        if links > MAX_LINES:
+            raise UsageError(f"plot.queues: {links} links; allowed: at most {MAX_LINES} in a plot")
         figure, axes = _figure("time (s)", "queue (packets)")
         for (queue,), rows in sampled.group_by("queue", maintain_order=True):
             axes.step(rows["time_s"], rows["length_packets"], where="post", label=str(queue))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weft.report.figures import Figures
     from weft.report.inputs import Group, ReportInputs
 
-MOST_LISTED = 100
+MAX_LISTED = 100
 """Groups in the table."""
 
 
@@ -27,7 +27,7 @@ def table(inputs: ReportInputs, comparison: Comparison) -> dict[str, Any]:
     several = comparison.several_transports
     for place, transport in told.iter_rows():
         group = inputs.groups[place]
-        if place >= MOST_LISTED:
+        if place >= MAX_LISTED:
             break
         labels = [str(group.labels.get(axis, ABSENT)) for axis in inputs.axes] or [group.name]
         cells = [comparison.cell(place, transport, metric) for metric in comparison.metrics]
@@ -37,7 +37,7 @@ def table(inputs: ReportInputs, comparison: Comparison) -> dict[str, Any]:
     for metric in comparison.metrics:
         unit = comparison.units[metric.title][1]
         numbers.append(f"{metric.title} ({unit})" if unit else metric.title)
-    return {"heads": heads, "numbers": numbers, "rows": rows, "left": max(0, len(inputs.groups) - MOST_LISTED)}
+    return {"heads": heads, "numbers": numbers, "rows": rows, "left": max(0, len(inputs.groups) - MAX_LISTED)}
 
 
 def add(figures: Figures, inputs: ReportInputs, comparison: Comparison) -> None:

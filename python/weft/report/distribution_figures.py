@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from weft.report.figures import Figures
     from weft.report.inputs import Group, ReportInputs
 
-MOST_GROUPS = 8
+MAX_GROUPS = 8
 """In one plot, told apart by colour."""
-MOST_STEPS = 600
+MAX_STEPS = 600
 """Of one distribution."""
-MOST_SLOWDOWN_LINKS = 5_000
+MAX_SLOWDOWN_LINKS = 5_000
 """Of a network on which ideal FCTs are worked out."""
 
 
 def add(figures: Figures, inputs: ReportInputs) -> None:
     """Of the flows of each group, all its seeds together."""
-    groups = inputs.groups[:MOST_GROUPS]
+    groups = inputs.groups[:MAX_GROUPS]
     left = len(inputs.groups) - len(groups)
-    beyond = f" The first {MOST_GROUPS} of {len(inputs.groups)} groups are drawn." if left else ""
+    beyond = f" The first {MAX_GROUPS} of {len(inputs.groups)} groups are drawn." if left else ""
     flows, slow, used, reasons = [], [], [], set()
     for group in groups:
         for run in group.runs:
@@ -100,7 +100,7 @@ def _group_names(inputs: ReportInputs) -> list[str]:
 def _slowdown(result: Result) -> tuple[pl.DataFrame | None, str]:
     """Flows with their slowdown, or why there is none."""
     count = result.links.height
-    if count > MOST_SLOWDOWN_LINKS:
+    if count > MAX_SLOWDOWN_LINKS:
         return (
             None,
             f"slowdown by size: the network has {count:,} links, and ideal FCTs are not worked out beyond 5,000",
@@ -118,7 +118,7 @@ def _add_fct(figures: Figures, flows: pl.DataFrame, beyond: str) -> None:
     except UsageError as error:
         figures.missing.append(f"distribution of FCT: {reason(error)}")
         return
-    shown = data.thinned_steps(steps, MOST_STEPS)
+    shown = data.thinned_steps(steps, MAX_STEPS)
     caption = "Flows that did not end are not in it; the legend says how many of how many did." + beyond
     if shown.height < steps.height:
         caption += f" Drawn by {shown.height:,} of its {steps.height:,} steps, the slowest flows in full."

@@ -12,11 +12,11 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-MOST_NODES = 64
+MAX_NODES = 64
 """In a row. Of more, neighbours are drawn as one."""
-MOST_LINKS = 1500
+MAX_LINKS = 1500
 """In the picture."""
-MOST_NAMES = 12
+MAX_NAMES = 12
 """Nodes in a row that still have room for their names."""
 STAGGER = (0.0, 0.3, -0.3, 0.15, -0.15)
 """Heights of nodes in a row where links run within it, so that they do not hide one another."""
@@ -32,7 +32,7 @@ HEATS = {
 def picture(links: pl.DataFrame, hosts: Iterable[str]) -> dict[str, Any]:
     """Nodes and links to draw.
 
-    Each row of nodes is drawn with at most `MOST_NODES`; where there are more, neighbours by name are one, and a line
+    Each row of nodes is drawn with at most `MAX_NODES`; where there are more, neighbours by name are one, and a line
     stands for all links between two of these: the mean over their capacity, with the least and the largest.
 
     Args:
@@ -44,10 +44,10 @@ def picture(links: pl.DataFrame, hosts: Iterable[str]) -> dict[str, Any]:
         stands for several).
     """
     tiers = _tiers(links, set(hosts))
-    for most in (MOST_NODES, MOST_NODES // 2, MOST_NODES // 4, 8):
+    for most in (MAX_NODES, MAX_NODES // 2, MAX_NODES // 4, 8):
         places, sizes = _places(tiers, links, most)
         lines = _lines(links, places)
-        if lines.height <= MOST_LINKS:
+        if lines.height <= MAX_LINKS:
             break
     heats = [name for name in HEATS if name in lines.columns and lines[name].count() > 0]
     bundled = {tier: size for tier, size in sizes.items() if size > 1}
@@ -164,7 +164,7 @@ def _nodes(
         members = list(together)
         tier = tier_of[members[0]]
         name = members[0] if len(members) == 1 else f"{members[0]} to {members[-1]}"
-        room = tier not in bundled and len(tiers[tier]) <= MOST_NAMES
+        room = tier not in bundled and len(tiers[tier]) <= MAX_NAMES
         _, x, y = places[members[0]]
         nodes.append({"name": name, "short": name if room else "", "x": x, "y": y, "members": members})
     return nodes

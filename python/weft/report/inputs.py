@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-MOST_FIELDS = 3
+MAX_FIELDS = 3
 """More fields than these make no name of a group; its folder does."""
 
 
@@ -161,7 +161,7 @@ def _labels(members: Sequence[tuple[Run, ...]]) -> list[dict[str, str | int | fl
         if name not in {"seed", "name"} and all(name in it for it in flat) and len({str(it[name]) for it in flat}) > 1
     ]
     points = [tuple(it[name] for name in differing) for it in flat]
-    if 0 < len(differing) <= MOST_FIELDS and len({str(point) for point in points}) == len(members):
+    if 0 < len(differing) <= MAX_FIELDS and len({str(point) for point in points}) == len(members):
         names = label_names([Axis(name.removesuffix(".name"), ()) for name in differing], {"seed", "run", "sweep"})
         return [dict(zip(names, point, strict=True)) for point in points]
     for kind in ([str(of[0].manifest["name"]) for of in members], [of[0].folder.name for of in members]):

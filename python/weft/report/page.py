@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from weft.report.inputs import ReportInputs
 
-MOST_ROWS = 60_000
+MAX_ROWS = 60_000
 """Rows in all timelines of a page, of some 20 bytes each."""
-MOST_DETAILS = 8
+MAX_DETAILS = 8
 """Runs of which fabric and timeline are shown."""
-MOST_LISTED = 100
+MAX_LISTED = 100
 """Runs in the list of runs."""
 
 
@@ -43,11 +43,11 @@ def write(inputs: ReportInputs, on_progress: Callable[[float, str], None] | None
         comparison_figures.add(figures, inputs, comparison)
     tell(0.4, "distributions")
     distribution_figures.add(figures, inputs)
-    detailed = [group.runs[0] for group in inputs.groups[:MOST_DETAILS]]
+    detailed = [group.runs[0] for group in inputs.groups[:MAX_DETAILS]]
     details = []
     for number, run in enumerate(detailed):
         tell(0.6 + 0.4 * number / len(detailed), "timelines")
-        details.append(run_figures.detail(inputs.groups[number], run, MOST_ROWS // len(detailed)))
+        details.append(run_figures.detail(inputs.groups[number], run, MAX_ROWS // len(detailed)))
     run_figures.add(figures, details)
     first = inputs.groups[0].manifest
     drawings = {
@@ -67,13 +67,13 @@ def write(inputs: ReportInputs, on_progress: Callable[[float, str], None] | None
         comparison=comparison_figures.table(inputs, comparison),
         metrics=[metric.title for metric in comparison.metrics] if several else [],
         listed=_listed(inputs),
-        unlisted=max(0, len(inputs.runs) - MOST_LISTED),
+        unlisted=max(0, len(inputs.runs) - MAX_LISTED),
         warnings=list(dict.fromkeys(line for run in inputs.runs for line in run.manifest["warnings"])),
-        absent=[*figures.missing, *unrecorded(inputs.runs), *inputs.absent[:MOST_LISTED]],
-        unmentioned=max(0, len(inputs.absent) - MOST_LISTED),
+        absent=[*figures.missing, *unrecorded(inputs.runs), *inputs.absent[:MAX_LISTED]],
+        unmentioned=max(0, len(inputs.absent) - MAX_LISTED),
         partial=[label(group, run) for group in inputs.groups for run in group.runs if run.manifest["partial"]],
         details=details,
-        undetailed=max(0, len(inputs.groups) - MOST_DETAILS),
+        undetailed=max(0, len(inputs.groups) - MAX_DETAILS),
         level=first["level"],
         script=_library(),
         drawings=drawings,
@@ -97,7 +97,7 @@ def _library() -> str:
 def _listed(inputs: ReportInputs) -> list[dict[str, str]]:
     listed = []
     of_groups = [(group, run) for group in inputs.groups for run in group.runs]
-    for group, run in of_groups[:MOST_LISTED]:
+    for group, run in of_groups[:MAX_LISTED]:
         it = run.manifest
         rows, counters = it["rows"], it["counters"]
         ended = rows.get("flows", 0) - it["unfinished"].get("flows", 0)

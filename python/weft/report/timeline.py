@@ -12,15 +12,15 @@ from weft.plots import data
 if TYPE_CHECKING:
     from weft.api import Result
 
-MOST_FLOWS = 8
+MAX_FLOWS = 8
 """Recorded flows that get a scene of their own."""
-MOST_QUEUES = 8
+MAX_QUEUES = 8
 """Queues in one plot."""
-MOST_SPANS = 400
+MAX_SPANS = 400
 """Times of suppression in one scene."""
 STEPS = 400
 """Of the slider, at most."""
-FEWEST_STEPS = 40
+MIN_STEPS = 40
 SERIES = {
     "windows": ("subflow", "cwnd_packets"),
     "queues": ("queue", "length_packets"),
@@ -45,9 +45,9 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
     traces = result.traces if has.get("traces") else None
     windows = None if traces is None else traces.drop_nulls("cwnd_packets")
     flows = [] if windows is None else windows["flow"].unique(maintain_order=True).sort().to_list()
-    if len(flows) > MOST_FLOWS:
-        notes.append(f"The timeline has the first {MOST_FLOWS} of {len(flows):,} recorded flows, by index.")
-        flows = flows[:MOST_FLOWS]
+    if len(flows) > MAX_FLOWS:
+        notes.append(f"The timeline has the first {MAX_FLOWS} of {len(flows):,} recorded flows, by index.")
+        flows = flows[:MAX_FLOWS]
     queues = losses = None
     if traces is not None and traces["length_packets"].count() > 0:
         queues = _most(
@@ -73,7 +73,7 @@ def scenes(result: Result, rows: int) -> tuple[list[dict[str, Any]], list[str]]:
             "step of the slider. The values at the slider are exact."
         )
     if any(scene["cut"] for scene in found):
-        notes.append(f"Where a flow was suppressed more than {MOST_SPANS} times, the longest {MOST_SPANS} are shaded.")
+        notes.append(f"Where a flow was suppressed more than {MAX_SPANS} times, the longest {MAX_SPANS} are shaded.")
     # The whole run without anything to see is no scene.
     return [scene for scene in found if any(scene[name] for name in SERIES)], notes
 
@@ -90,10 +90,10 @@ def _about(result: Result, flow: int) -> str:
 def _most(rows: pl.DataFrame, by: str, value: str, what: str, notes: list[str]) -> pl.DataFrame:
     """The series that reach the largest values, where there are many."""
     largest = rows.group_by(by, maintain_order=True).agg(pl.col(value).max())
-    if largest.height <= MOST_QUEUES:
+    if largest.height <= MAX_QUEUES:
         return rows
-    notes.append(f"The timeline has the {MOST_QUEUES} of {largest.height:,} {what}.")
-    chosen = largest.sort(value, descending=True, maintain_order=True).head(MOST_QUEUES)
+    notes.append(f"The timeline has the {MAX_QUEUES} of {largest.height:,} {what}.")
+    chosen = largest.sort(value, descending=True, maintain_order=True).head(MAX_QUEUES)
     return rows.join(chosen.select(by), on=by, how="semi", maintain_order="left")
 
 
@@ -134,7 +134,7 @@ def _scene(about: str, span: tuple[float, float], parts: dict[str, pl.DataFrame 
         since = pl.col("count") - pl.col("count").first().over("of")
         within["losses"] = within["losses"].with_columns(count=since)
     lines = sum(frame[SERIES[name][0]].n_unique() for name, frame in within.items())
-    steps = min(STEPS, max(FEWEST_STEPS, rows // (4 * max(1, lines))))
+    steps = min(STEPS, max(MIN_STEPS, rows // (4 * max(1, lines))))
     scene: dict[str, Any] = {
         "about": about,
         "low": span[0],
@@ -154,9 +154,9 @@ def _scene(about: str, span: tuple[float, float], parts: dict[str, pl.DataFrame 
         scene[name] = _columns(kept, by, decimals)
     if "windows" in within:
         spans = data.suppressed(within["windows"])
-        if spans.height > MOST_SPANS:
+        if spans.height > MAX_SPANS:
             scene["cut"] = True
-            spans = spans.sort(pl.col("to_s") - pl.col("from_s"), descending=True).head(MOST_SPANS)
+            spans = spans.sort(pl.col("to_s") - pl.col("from_s"), descending=True).head(MAX_SPANS)
         scene["spans"] = _columns(spans, "subflow", decimals)
     return scene
 

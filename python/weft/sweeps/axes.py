@@ -13,7 +13,7 @@ from weft.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-MOST_RUNS = 100_000
+MAX_RUNS = 100_000
 """Maximum runs of one sweep. Each is a folder of files, and all are planned before the first begins."""
 
 _NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?"
@@ -48,8 +48,8 @@ class Axis:
         for part in split(values):
             span = _RANGE.fullmatch(part)
             found += [part] if span is None else _count(text, *span.groups())
-            if not part or len(found) > MOST_RUNS:
-                why = "an empty value" if not part else f"more than {MOST_RUNS:,} values"
+            if not part or len(found) > MAX_RUNS:
+                why = "an empty value" if not part else f"more than {MAX_RUNS:,} values"
                 raise UsageError(f"--over {text!r:.100}: {why}; allowed: {_ALLOWED}")
         if len(set(found)) < len(found):
             twice = next(value for n, value in enumerate(found) if value in found[:n])
@@ -77,8 +77,8 @@ def check(axes: Sequence[Axis], seeds: int) -> None:
     count = seeds
     for axis in axes:
         count *= len(axis.values)
-    if count > MOST_RUNS:
-        raise UsageError(f"--over and --seeds: make {count:,} runs; allowed: at most {MOST_RUNS:,}")
+    if count > MAX_RUNS:
+        raise UsageError(f"--over and --seeds: make {count:,} runs; allowed: at most {MAX_RUNS:,}")
 
 
 def points(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:
@@ -127,6 +127,6 @@ def _count(
             f"--over {text!r:.100}: is an empty range; allowed: FIRST:LAST:STEP upwards, with a STEP above 0"
         )
     number = int((high - low) / by) + 1
-    if number > MOST_RUNS:
-        raise UsageError(f"--over {text!r:.100}: has {number:,} values; allowed: at most {MOST_RUNS:,}")
+    if number > MAX_RUNS:
+        raise UsageError(f"--over {text!r:.100}: has {number:,} values; allowed: at most {MAX_RUNS:,}")
     return [format(low + n * by, "f") + (unit or "") for n in range(number)]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DOCUMENT = "sweep.json"
 
-ROWS_A_PART = 4_000_000
+ROWS_PER_PART = 4_000_000
 """Maximum rows in memory, apart from those of one run, while tables are assembled; then a file is full."""
 
 
@@ -190,7 +190,7 @@ def _parts(
             continue
         frames.append(_read(folder, table, run).select(*labels[run], pl.all()))
         rows += count
-        if rows >= ROWS_A_PART:
+        if rows >= ROWS_PER_PART:
             yield pl.concat(frames, how="diagonal", rechunk=True)
             frames, rows = [columns], 0
     if rows or not any(counts.values()):

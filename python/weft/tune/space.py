@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from optuna.distributions import BaseDistribution
 
-MOST_PARAMETERS = 50
+MAX_PARAMETERS = 50
 """With more, no number of trials that anybody runs covers the space."""
 
 DECADES = 1000
@@ -135,8 +135,8 @@ def parse(texts: Sequence[str], spec: Mapping[str, Any]) -> list[Parameter]:
     for place, field in enumerate(fields):
         if field in fields[:place]:
             raise UsageError(f"--over {field}: is given twice; allowed: each field once")
-    if not 1 <= len(found) <= MOST_PARAMETERS:
-        raise UsageError(f"--over: {len(found)} fields to tune; allowed: 1 to {MOST_PARAMETERS}: {_ALLOWED}")
+    if not 1 <= len(found) <= MAX_PARAMETERS:
+        raise UsageError(f"--over: {len(found)} fields to tune; allowed: 1 to {MAX_PARAMETERS}: {_ALLOWED}")
     return found
 
 

@@ -46,7 +46,7 @@ GAP_US = 2500
 PAPER_GAP_US = 50
 ROUNDS_MS = 1500
 """Within it all rounds start."""
-LEAST_MS, MS_A_FLOW = 300, 15
+MIN_MS, MS_PER_FLOW = 300, 15
 """Between two rounds: the longer of the first and k times the second, which is three times what their bytes take."""
 AFTER_MS = 1200
 """After it: room for one SYN that was lost and a timeout."""
@@ -141,7 +141,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _incast(level: str, gap_us: int, algorithm: str, joins: str, k: int, rounds_ms: int) -> Experiment:
-    every_ms = max(LEAST_MS, MS_A_FLOW * k)
+    every_ms = max(MIN_MS, MS_PER_FLOW * k)
     return experiment(
         f"incast-{algorithm}-{k}",
         level=level,

@@ -27,7 +27,7 @@ SUBFLOWS = {"dctcp": 1, "mmptcp": 4, "lia": 4, "xmp": 4, "amp-fg": 4}
 OTHERS = ("dctcp", "mmptcp", "lia", "xmp")
 SERVERS = 8
 UNIFORM, EQUAL = "uniform", "equal"
-LEAST_KB, SMALL_MB, LARGE_MB, MOST_MB = 10, 1.0, 100.0, 128.0
+MIN_KB, SMALL_MB, LARGE_MB, MAX_MB = 10, 1.0, 100.0, 128.0
 JOBS = 100
 EQUAL_KB = {10: 50, 100: 50, 1_000: 20, 10_000: 5, 128_000: 2}
 """Jobs by the size of their objects."""
@@ -36,7 +36,7 @@ QUICK_PART = 10
 QUICK_JOBS = 10
 QUICK_EQUAL_KB = {10: 5, 100: 5, 1_000: 2}
 QUICK = (
-    f"objects up to {MOST_MB / QUICK_PART:.1f} MB, large from {LARGE_MB / QUICK_PART:.0f} MB on, and {QUICK_JOBS} jobs "
+    f"objects up to {MAX_MB / QUICK_PART:.1f} MB, large from {LARGE_MB / QUICK_PART:.0f} MB on, and {QUICK_JOBS} jobs "
     f"instead of {JOBS}"
 )
 PAPER = {
@@ -65,7 +65,7 @@ def cases(scale: Scale) -> list[Case]:
 
 def measure(result: Result) -> pl.DataFrame:
     """One row an object that was complete: its size in MB, FCT in ms and timeouts."""
-    objects = result.flows.filter(pl.col("size_bytes") >= LEAST_KB * 1000).drop_nulls("fct_s")
+    objects = result.flows.filter(pl.col("size_bytes") >= MIN_KB * 1000).drop_nulls("fct_s")
     return objects.select(size_mb=pl.col("size_bytes") * 1e-6, fct_ms=pl.col("fct_s") * 1e3, timeouts="timeouts")
 
 
@@ -95,8 +95,8 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _case(reading: str, kb: int, jobs: int, name: str, seed: int, *, quick: bool) -> Case:
-    most = f"{MOST_MB / (QUICK_PART if quick else 1):g}MB"
-    block: Any = f"{kb}KB" if kb else {"kind": "uniform", "from": f"{LEAST_KB}KB", "to": most}
+    most = f"{MAX_MB / (QUICK_PART if quick else 1):g}MB"
+    block: Any = f"{kb}KB" if kb else {"kind": "uniform", "from": f"{MIN_KB}KB", "to": most}
     spec = experiment(
         f"{name}-{reading}",
         topology=fat_tree(),

@@ -31,7 +31,7 @@ MMPTCP = "mmptcp"
 NEIGHBOURS, FLOOR = "amp-fg-neighbours", "amp-fg-floor-2"
 """Not in the figure: Algorithm 1's XOR, and AMP-FG with XMP's least window."""
 SUBFLOWS = (2, 4, 6, 8)
-FEWEST, MOST = SUBFLOWS[0], SUBFLOWS[-1]
+MIN_SUBFLOWS, MAX_SUBFLOWS = SUBFLOWS[0], SUBFLOWS[-1]
 SIZE_MB, QUICK_SIZE_MB = 100, 10
 QUICK = f"a fat-tree of {QUICK_PORTS**3 // 4} hosts, flows of {QUICK_SIZE_MB} MB instead of {SIZE_MB} MB"
 SENDERS = 8
@@ -73,9 +73,9 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     ratios = {(name, n): of["amp-fg"][n] / of[name][n] for name in beside for n in SUBFLOWS}
     ratios |= {("dctcp", n): of["amp-fg"][n] / dctcp for n in SUBFLOWS}
     gains = [100 * (ratio.mean - 1) for (name, _), ratio in ratios.items() if name != MMPTCP]
-    over = _above(ratios[MMPTCP, FEWEST])
+    over = _above(ratios[MMPTCP, MIN_SUBFLOWS])
     low, high = GAIN[0] - TOLERANCE, GAIN[1] + TOLERANCE
-    needs = {name: _fewest(of["amp-fg"], of[name][MOST]) for name in others}
+    needs = {name: _fewest(of["amp-fg"], of[name][MAX_SUBFLOWS]) for name in others}
     needed = [n for n in needs.values() if n is not None]
     return [
         Claim(
@@ -83,13 +83,15 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "higher",
             _by_number(of),
             all(_grows([of[name][n].mean for n in SUBFLOWS]) for name in MULTIPATH),
-            f"mean over the flows, of the rate of a host's link; holds when {MOST} subflows are above {FEWEST} and no "
+            f"mean over the flows, of the rate of a host's link; holds when {MAX_SUBFLOWS} subflows are above "
+            f"{MIN_SUBFLOWS} and no "
             f"step lowers it by more than {SAME:.0%}, for each. DCTCP {dctcp}{_elsewhere(rows)}",
         ),
         Claim(
             "Beyond a certain number of subflows the throughput increases slowly",
             "slowly",
-            f"from {FEWEST} to {SUBFLOWS[1]} subflows {_named(early)}, from {SUBFLOWS[-2]} to {MOST} {_named(late)}",
+            f"from {MIN_SUBFLOWS} to {SUBFLOWS[1]} subflows {_named(early)}, from {SUBFLOWS[-2]} to {MAX_SUBFLOWS} "
+            f"{_named(late)}",
             all(late[name].mean < early[name].mean / 2 for name in MULTIPATH),
             "growth; holds when the last step's is less than half of the first one's, for each",
         ),
@@ -104,12 +106,13 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"XMP's are, {', '.join(f'{n}: {of[FLOOR][n]}' for n in SUBFLOWS)}. {_timeouts(here)}",
         ),
         Claim(
-            f"With only {FEWEST} subflows AMP-FG is {OVER_MMPTCP} % above MMPTCP",
+            f"With only {MIN_SUBFLOWS} subflows AMP-FG is {OVER_MMPTCP} % above MMPTCP",
             f"{OVER_MMPTCP} %",
             str(over),
             0 < over.mean <= OVER_MMPTCP + TOLERANCE,
             f"with as many of MMPTCP's; holds when it is above, by no more than {TOLERANCE} percentage points beyond. "
-            f"In the other reading MMPTCP has {MOST}: {_above(of['amp-fg'][FEWEST] / of[MMPTCP][MOST])}",
+            f"In the other reading MMPTCP has {MAX_SUBFLOWS}: "
+            f"{_above(of['amp-fg'][MIN_SUBFLOWS] / of[MMPTCP][MAX_SUBFLOWS])}",
         ),
         Claim(
             "AMP-FG's throughput is 10 % to 35 % above that of DCTCP, LIA and XMP",
@@ -125,9 +128,10 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
         Claim(
             "AMP-FG needs fewer subflows for a similar throughput",
             "fewer",
-            ", ".join(f"{SHOWN[name].label} with {MOST}: {n or 'not reached'}" for name, n in needs.items()),
-            len(needed) == len(others) and all(n < MOST for n in needed),
-            f"the fewest subflows with which AMP-FG is within {SAME:.0%} of the other's throughput with {MOST}; holds "
+            ", ".join(f"{SHOWN[name].label} with {MAX_SUBFLOWS}: {n or 'not reached'}" for name, n in needs.items()),
+            len(needed) == len(others) and all(n < MAX_SUBFLOWS for n in needed),
+            f"the fewest subflows with which AMP-FG is within {SAME:.0%} of the other's throughput with "
+            f"{MAX_SUBFLOWS}; holds "
             "when fewer than that are enough for both",
         ),
     ]

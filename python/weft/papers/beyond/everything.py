@@ -115,7 +115,7 @@ OURS, THEIRS, BURST = "ours", "single", "incast"
 """Entries of the traffic."""
 CLASSES = {"up to 100 KB": (0, 100_000), "to 1 MB": (100_000, 1_000_000), "above": (1_000_000, 10**12)}
 """Sizes of web search flows, the upper one included."""
-SHORT, LARGEST = next(iter(CLASSES)), list(CLASSES)[-1]
+SHORT_CLASS, LARGEST_CLASS = next(iter(CLASSES)), list(CLASSES)[-1]
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -274,7 +274,7 @@ def _best(rows: pl.DataFrame, name: str, load: Load, what: str) -> str:
 
 
 def _shown(load: Load) -> str:
-    return BURST if load.incast else SHORT
+    return BURST if load.incast else SHORT_CLASS
 
 
 def of(rows: pl.DataFrame, name: str, scheme: str, which: str = OURS) -> pl.DataFrame:
@@ -293,7 +293,7 @@ def tail(rows: pl.DataFrame, name: str, scheme: str, which: str, percent: float 
 
 def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
     """Mean of a flow; of web search, of the largest."""
-    which = LARGEST if LOADS[name].percent else OURS
+    which = LARGEST_CLASS if LOADS[name].percent else OURS
     return over_seeds(of(rows, name, scheme, which), pl.col("mbps").mean(), "Mbps")
 
 

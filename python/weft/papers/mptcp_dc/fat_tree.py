@@ -30,7 +30,7 @@ OPENING = "50ms"
 
 PACKET, PAYLOAD, ACK = 1514, 1448, 66
 """Bytes on the wire of a full packet, of its payload, and of an acknowledgement."""
-MOST_GBPS = RATE_GBPS * PAYLOAD / (PACKET + ACK)
+MAX_GBPS = RATE_GBPS * PAYLOAD / (PACKET + ACK)
 """A host's goodput when its link is full with data one way and with the acknowledgements of as much data the other."""
 
 NS2: dict[str, Any] = {

@@ -13,7 +13,7 @@ import polars as pl
 
 from weft.papers.figure import Claim
 from weft.papers.mptcp_dc.fat_tree import (
-    MOST_GBPS,
+    MAX_GBPS,
     MULTIPATH,
     OPENING,
     PORTS,
@@ -77,7 +77,7 @@ def measure(result: Result) -> pl.DataFrame:
     large = result.flows.filter(pl.col("size_bytes") >= 100e6)
     return pl.DataFrame(
         {
-            "throughput": 100 * int(result.flows["measured_bytes"].sum()) * 8e-9 / measured_s / (hosts * MOST_GBPS),
+            "throughput": 100 * int(result.flows["measured_bytes"].sum()) * 8e-9 / measured_s / (hosts * MAX_GBPS),
             "flows": int(result.flows["fct_s"].count()),
             "large_s": pl.Series([large["fct_s"].median()], dtype=pl.Float64),
         }

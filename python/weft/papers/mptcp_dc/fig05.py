@@ -15,7 +15,7 @@ import polars as pl
 from weft import stats
 from weft.papers.figure import Claim
 from weft.papers.mptcp_dc.fat_tree import (
-    MOST_GBPS,
+    MAX_GBPS,
     MULTIPATH,
     OPENING,
     PORTS,
@@ -116,7 +116,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         first = _of(rows.filter(load=OVERLOAD), name).filter(seed=rows["seed"].min())
         rates = first["rate_mbps"].sort().to_list()
         axes.plot(range(len(rates)), rates, label=SHOWN[name].label, color=SHOWN[name].colour, linewidth=1.2)
-    axes.axhline(1e3 * MOST_GBPS / FLOWS, color="#999999", linestyle=":", linewidth=1)
+    axes.axhline(1e3 * MAX_GBPS / FLOWS, color="#999999", linestyle=":", linewidth=1)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("rank of flow")
     axes.set_ylabel("rate of flow (Mbps)")
@@ -160,7 +160,7 @@ def _of(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _filled(rows: pl.DataFrame, name: str) -> SeedSummary:
-    most = 1e3 * MOST_GBPS * pl.col("hosts").first()
+    most = 1e3 * MAX_GBPS * pl.col("hosts").first()
     return over_seeds(_of(rows, name), 100 * pl.col("rate_mbps").sum() / most, "%")
 
 

@@ -23,7 +23,7 @@ import polars as pl
 
 from weft.papers.figure import Claim, Table
 from weft.papers.mptcp_dc.fat_tree import (
-    MOST_GBPS,
+    MAX_GBPS,
     MULTIPATH,
     OPENING,
     PORTS,
@@ -100,7 +100,7 @@ def measure(result: Result) -> pl.DataFrame:
     mbps = pl.col("measured_bytes") * 8e-6 / measured_s
     limited = pl.col("traffic") == "limited"
     return result.flows.select(
-        throughput=100 * mbps.sum() / (1e3 * hosts * MOST_GBPS),
+        throughput=100 * mbps.sum() / (1e3 * hosts * MAX_GBPS),
         limited_mbps=mbps.filter(limited).mean(),
         free_mbps=mbps.filter(~limited).mean(),
     )

@@ -44,7 +44,7 @@ TIMED_OUT_MS = 10 ** (22 / BINS)
 """From there on a peak is one of timeouts: the bin that ends at the minimum RTO counts, because what a subflow or the
 others sent after the lost packet waits that much less.
 """
-SMALLEST = 5e-4
+MIN_SHARE = 5e-4
 """Share of all packets in a peak's highest bin, below which it is chance."""
 PROMINENCE = 2
 """A peak is that many times as high as the valley between it and any higher one."""
@@ -54,7 +54,8 @@ ALIKE = 0.1
 """Throughputs that far apart, as a share, count as equal."""
 PEAK = (
     f"peaks of all seeds' distribution in bins of 1/{BINS} of a decade, {PROMINENCE} times as high as the valley to "
-    f"any higher one and of {SMALLEST:.2%} of the packets or more; these settings were chosen after some runs had been "
+    f"any higher one and of {MIN_SHARE:.2%} of the packets or more; these settings were chosen after some runs had "
+    "been "
     "seen"
 )
 
@@ -119,9 +120,9 @@ def distribution(rows: pl.DataFrame) -> pl.DataFrame:
 def peaks(counts: Sequence[int]) -> list[int]:
     """Places of the peaks of a distribution: from each, the way to anything higher leads through a valley.
 
-    A peak has at least `SMALLEST` of the packets in its highest bin and is `PROMINENCE` times as high as the valley.
+    A peak has at least `MIN_SHARE` of the packets in its highest bin and is `PROMINENCE` times as high as the valley.
     """
-    found, fewest = [], SMALLEST * sum(counts)
+    found, fewest = [], MIN_SHARE * sum(counts)
     for place, height in enumerate(counts):
         # Of equals that no valley parts, the first is the peak.
         left = next((i for i in range(place - 1, -1, -1) if counts[i] >= height), None)

@@ -22,10 +22,10 @@ from weft.papers.mptcp_dc.testbed_linux import (
     HOSTS,
     LIMIT,
     MATRICES,
+    MAX_LOAD,
     MEAN_MS,
-    MOST,
     NEAR,
-    PAPER_MOST_GBPS,
+    PAPER_MAX_GBPS,
 )
 from weft.papers.seed_summary import SeedSummary, digits, over_seeds
 from weft.sweep import Case
@@ -100,9 +100,9 @@ def plot(rows: pl.DataFrame) -> Plot:
         reach = [[max(0.0, here.mean - min(here.values))], [max(0.0, max(here.values) - here.mean)]]
         first = place == 0
         axes.bar(place - 0.2, here.mean, 0.4, yerr=reach, color="#56b4e9", label="packet level" if first else None)
-        paper = PAPER_GBPS[matrix, name] / PAPER_MOST_GBPS * MOST
+        paper = PAPER_GBPS[matrix, name] / PAPER_MAX_GBPS * MAX_LOAD
         axes.bar(place + 0.2, paper, 0.4, color="#999999", label="paper" if first else None)
-    axes.axhline(MOST, color="black", linewidth=0.8, linestyle=":")
+    axes.axhline(MAX_LOAD, color="black", linewidth=0.8, linestyle=":")
     axes.set_xticks(range(len(PAPER_GBPS)), [f"{matrix}\n{_label(name)}" for matrix, name in PAPER_GBPS])
     axes.set_ylabel("goodput of all hosts (Gbit/s)")
     axes.grid(visible=True, axis="y", alpha=0.3)
@@ -163,16 +163,16 @@ def _today(rows: pl.DataFrame, matrix: str, name: str) -> str:
 
 
 def _cell(rows: pl.DataFrame, matrix: str, name: str) -> Claim:
-    paper = PAPER_GBPS[matrix, name] / PAPER_MOST_GBPS
+    paper = PAPER_GBPS[matrix, name] / PAPER_MAX_GBPS
     here = _total(rows, matrix, name)
     free = f"; with a path for each direction {_total(rows, matrix, FREE)}" if (matrix, FREE) in LAID_OUT else ""
     return Claim(
         f"{matrix}: all hosts' goodput by {_label(name)}",
         f"{PAPER_GBPS[matrix, name]} Gbit/s, {paper:.0%} of the maximum",
-        f"{here}, {here.mean / MOST:.0%} of the maximum",
-        abs(here.mean / MOST - paper) <= NEAR * paper,
-        f"parts of the theoretical maximum after overhead and ACKs ({digits(PAPER_MOST_GBPS)} Gbit/s there, "
-        f"{digits(MOST)} here); holds within {NEAR:.0%} of the paper's part"
+        f"{here}, {here.mean / MAX_LOAD:.0%} of the maximum",
+        abs(here.mean / MAX_LOAD - paper) <= NEAR * paper,
+        f"parts of the theoretical maximum after overhead and ACKs ({digits(PAPER_MAX_GBPS)} Gbit/s there, "
+        f"{digits(MAX_LOAD)} here); holds within {NEAR:.0%} of the paper's part"
         + (free if name == "scheduler" else "")
         + _today(rows, matrix, name),
     )

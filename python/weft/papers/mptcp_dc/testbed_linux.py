@@ -48,13 +48,13 @@ QUICK = f"{QUICK_SECONDS} s instead of {SECONDS} s"
 
 DATA, PAYLOAD, ACK = 1514, 1448, 66
 """Bytes on the wire of a full packet, of its payload, and of an acknowledgement of two packets."""
-MOST = HOSTS * PAYLOAD / (DATA + ACK / 2)
+MAX_LOAD = HOSTS * PAYLOAD / (DATA + ACK / 2)
 """All hosts' goodput, in rates of a link, when each link is full with data one way and with the acknowledgements of the
 other way's data.
 """
 PAPER_GBPS = {"vlb": 2.7, "mptcp": 4.2}
 """The table, for either matrix."""
-PAPER_MOST_GBPS = 4.7 / 0.9
+PAPER_MAX_GBPS = 4.7 / 0.9
 """Scheduler gets 4.7 Gbit/s, "90% of the theoretical maximum"; so Multipath TCP's 4.2 are its "80%"."""
 NEAR = 0.15
 """Parts of the maximum that differ by this part of the paper's count as the paper's."""
@@ -124,7 +124,7 @@ def _plot_rate(axes: Axes, rows: pl.DataFrame, rate: int) -> None:
         ticks.append(f"{matrix}\n{LABELS[transport]}")
         for step, (kind, label, colour) in enumerate(kinds):
             if kind == "paper":
-                low = middle = high = PAPER_GBPS[transport] / PAPER_MOST_GBPS * MOST * rate
+                low = middle = high = PAPER_GBPS[transport] / PAPER_MAX_GBPS * MAX_LOAD * rate
             else:
                 values = _total(rows, kind, transport, matrix).values
                 low, middle, high = min(values), sum(values) / len(values), max(values)
@@ -136,7 +136,7 @@ def _plot_rate(axes: Axes, rows: pl.DataFrame, rate: int) -> None:
                 color=colour,
                 label=label if place == 0 else None,
             )
-    axes.axhline(MOST * rate, color="black", linewidth=0.8, linestyle=":")
+    axes.axhline(MAX_LOAD * rate, color="black", linewidth=0.8, linestyle=":")
     axes.set_xticks(range(len(ticks)), ticks)
     axes.set_title(f"links of {rate} Mbit/s")
     axes.set_ylabel("goodput of all hosts [Mbit/s]")
@@ -187,7 +187,7 @@ def _total(rows: pl.DataFrame, level: str, transport: str, matrix: str) -> SeedS
 
 
 def _part(rows: pl.DataFrame, rate: int, level: str, transport: str, matrix: str) -> float:
-    return _total(rows.filter(link_mbps=rate), level, transport, matrix).mean / (MOST * rate)
+    return _total(rows.filter(link_mbps=rate), level, transport, matrix).mean / (MAX_LOAD * rate)
 
 
 def _words(rows: pl.DataFrame, rate: int) -> str:
@@ -202,7 +202,7 @@ def _words(rows: pl.DataFrame, rate: int) -> str:
 
 
 def _cell(rows: pl.DataFrame, rate: int, transport: str, matrix: str) -> Claim:
-    paper = PAPER_GBPS[transport] / PAPER_MOST_GBPS
+    paper = PAPER_GBPS[transport] / PAPER_MAX_GBPS
     here = _part(rows, rate, "linux", transport, matrix)
     packet = _part(rows, rate, "packet", transport, matrix)
     why = f"; {WHY_VLB}" if transport == "vlb" else ""
@@ -211,8 +211,8 @@ def _cell(rows: pl.DataFrame, rate: int, transport: str, matrix: str) -> Claim:
         f"{PAPER_GBPS[transport]} Gbit/s, {paper:.0%} of the maximum",
         f"{_total(rows, 'linux', transport, matrix)}, {here:.0%} of the maximum",
         abs(here - paper) <= NEAR * paper,
-        f"parts of the theoretical maximum after overhead and ACKs ({digits(PAPER_MOST_GBPS)} Gbit/s there, "
-        f"{MOST * rate:.0f} Mbit/s here, with links of {rate}); holds within {NEAR:.0%} of the paper's "
+        f"parts of the theoretical maximum after overhead and ACKs ({digits(PAPER_MAX_GBPS)} Gbit/s there, "
+        f"{MAX_LOAD * rate:.0f} Mbit/s here, with links of {rate}); holds within {NEAR:.0%} of the paper's "
         f"part; packet level: {packet:.0%}{why}",
     )
 

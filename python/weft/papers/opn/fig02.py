@@ -30,7 +30,7 @@ THRESHOLD = 32
 EARLY = f"{OWN}, slow start up to {THRESHOLD} packets"
 """Not a reading: it shows what the losses at the end of slow start do."""
 PACKETS = (400, 600, 800)
-LARGEST = PACKETS[-1]
+MAX_PACKETS = PACKETS[-1]
 SUBFLOWS = tuple(range(1, SPINES + 1))
 QUICK_SUBFLOWS = (1, 2, 4, 8, 12, 16, 20)
 QUICK_PACKETS = (400, 800)
@@ -54,7 +54,7 @@ def cases(scale: Scale) -> list[Case]:
         for packets in sizes
         for n in numbers
         for seed in range(1, scale.seeds + 1)
-    ] + [_case(EARLY, LARGEST, n, seed) for n in numbers for seed in range(1, scale.seeds + 1)]
+    ] + [_case(EARLY, MAX_PACKETS, n, seed) for n in numbers for seed in range(1, scale.seeds + 1)]
 
 
 def measure(result: Result) -> pl.DataFrame:
@@ -73,20 +73,20 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
     """The section's sentences, of the first reading."""
     here = rows.filter(reading=OWN)
     at = here["subflows"].unique().sort().to_list()
-    windows = [_of(here, LARGEST, n, "window").mean for n in at]
+    windows = [_of(here, MAX_PACKETS, n, "window").mean for n in at]
     small = _of(here, PACKETS[0], at[-1], "window")
-    timeouts = {n: _of(here, LARGEST, n, "timeouts") for n in at}
-    fct = {n: _of(here, LARGEST, n, "fct_ms").mean for n in at}
+    timeouts = {n: _of(here, MAX_PACKETS, n, "timeouts") for n in at}
+    fct = {n: _of(here, MAX_PACKETS, n, "fct_ms").mean for n in at}
     best = min(fct, key=lambda n: fct[n])
     other = rows.filter(reading=ONE)
-    elsewhere = {n: _of(other, LARGEST, n, "fct_ms").mean for n in at}
+    elsewhere = {n: _of(other, MAX_PACKETS, n, "fct_ms").mean for n in at}
     return [
         Claim(
             "The average window falls as the number of subflows rises",
             "falls",
             f"{digits(windows[0])} packets with {at[0]}, {digits(windows[-1])} with {at[-1]}",
             windows[-1] < windows[0] and all(b < 1.1 * a for a, b in pairwise(windows)),
-            f"flows of {LARGEST} packets; holds when the last is below the first and no step rises by 10 %",
+            f"flows of {MAX_PACKETS} packets; holds when the last is below the first and no step rises by 10 %",
             table=_table(rows),
         ),
         Claim(
@@ -101,8 +101,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "rise",
             f"{timeouts[at[0]]} with {at[0]}, {timeouts[at[-1]]} with {at[-1]}",
             timeouts[at[-1]].mean > timeouts[at[0]].mean,
-            f"of all {HOSTS_PER_LEAF} flows of {LARGEST} packets; holds when the last is above the first; with one "
-            f"receiver {_of(other, LARGEST, at[0], 'timeouts')} and {_of(other, LARGEST, at[-1], 'timeouts')}",
+            f"of all {HOSTS_PER_LEAF} flows of {MAX_PACKETS} packets; holds when the last is above the first; with one "
+            f"receiver {_of(other, MAX_PACKETS, at[0], 'timeouts')} and {_of(other, MAX_PACKETS, at[-1], 'timeouts')}",
         ),
         Claim(
             "The mean FCT falls with more subflows and then rises greatly",
@@ -110,7 +110,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"{digits(fct[at[0]])} ms with {at[0]}, least with {best}: {digits(fct[best])} ms, "
             f"{digits(fct[at[-1]])} ms with {at[-1]}",
             best not in (at[0], at[-1]) and fct[at[-1]] > RISES * fct[best],
-            f"flows of {LARGEST} packets; holds when the least is inside and the last {RISES} times as long at least. "
+            f"flows of {MAX_PACKETS} packets; holds when the least is inside and the last {RISES} times as long at "
+            "least. "
             f"With one receiver: {digits(elsewhere[at[0]])} ms, {digits(min(elsewhere.values()))} ms at least, "
             f"{digits(elsewhere[at[-1]])} ms{_early(rows)}",
         ),
@@ -173,9 +174,9 @@ def _early(rows: pl.DataFrame) -> str:
     if here.is_empty():
         return ""
     at = here["subflows"].unique().sort().to_list()
-    fct = {n: _of(here, LARGEST, n, "fct_ms").mean for n in at}
+    fct = {n: _of(here, MAX_PACKETS, n, "fct_ms").mean for n in at}
     best = min(fct, key=lambda n: fct[n])
-    late = {n: _of(here, LARGEST, n, "timeouts") for n in (at[0], at[-1])}
+    late = {n: _of(here, MAX_PACKETS, n, "timeouts") for n in (at[0], at[-1])}
     return (
         ". Even a subflow alone overflows a queue at the end of its slow start, and flows wait for RTOs. Where slow "
         f"start ends at {THRESHOLD} packets it is {digits(fct[at[0]])} ms with {at[0]}, least with {best}: "

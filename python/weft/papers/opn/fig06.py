@@ -29,9 +29,9 @@ GROWS, FALLS = 1.0, 0.5
 RATES = (0.1, 0.2, 0.3, 0.4, 0.5)
 """Figure 6's loss rates."""
 STEP = 0.01
-MOST = 32
+MAX_SUBFLOWS = 32
 """Subflows that a kernel takes, the table's cap."""
-LONGEST = 200
+MAX_SEARCHED = 200
 """Subflows up to which the best of equation (7) is looked for."""
 AWAY = 1
 """Subflows by which the table may be away from the best of equation (7)."""
@@ -85,16 +85,16 @@ def entry(p: float) -> int:
     """The table: n* in whole subflows, 1 to 32."""
     x = p ** math.sqrt(2 / p)
     # The logarithm of what rounds to 1 is 0: the best number is beyond all bounds.
-    return MOST if 1 - x == 1 else max(1, min(MOST, round(best(p))))
+    return MAX_SUBFLOWS if 1 - x == 1 else max(1, min(MAX_SUBFLOWS, round(best(p))))
 
 
 def restored(p: float) -> int:
     """The same with the exponent that equation (10) lost: n = -1 / log(1 - x)."""
     x = p ** math.sqrt(2 / p)
-    return MOST if 1 - x == 1 else max(1, min(MOST, round(-1 / math.log(1 - x))))
+    return MAX_SUBFLOWS if 1 - x == 1 else max(1, min(MAX_SUBFLOWS, round(-1 / math.log(1 - x))))
 
 
-def best_of_throughput(p: float, most: int = LONGEST) -> int:
+def best_of_throughput(p: float, most: int = MAX_SEARCHED) -> int:
     """The n with the highest throughput by equation (7)."""
     return max(range(1, most + 1), key=lambda n: throughput(p, n))
 
@@ -110,7 +110,7 @@ def rows() -> pl.DataFrame:
             {"p": p, "n": n, "throughput": throughput(p, n), "timeout": timeout(p, n)}
             | {"argument": argument(p), "entry": entry(p), "exact": best_of_throughput(p), "restored": restored(p)}
             for p in rates
-            for n in range(1, MOST + 1)
+            for n in range(1, MAX_SUBFLOWS + 1)
         ]
     )
 
@@ -118,12 +118,12 @@ def rows() -> pl.DataFrame:
 def claims(rows: pl.DataFrame) -> list[Claim]:
     """The section's sentences about the model."""
     shown = {p: rows.filter((pl.col("p") - p).abs() < STEP / 2) for p in RATES}
-    first, last = (_gain(shown, *ends) for ends in ((1, 2), (MOST - 1, MOST)))
+    first, last = (_gain(shown, *ends) for ends in ((1, 2), (MAX_SUBFLOWS - 1, MAX_SUBFLOWS)))
     table = rows.group_by("p", maintain_order=True).agg(pl.col("entry", "exact", "restored", "argument").first())
     entries = table["entry"].to_list()
-    capped = table.filter(pl.col("entry") == MOST)["p"]
+    capped = table.filter(pl.col("entry") == MAX_SUBFLOWS)["p"]
     below = _ends(table.filter(pl.col("argument") < -1 / math.e)["p"])
-    exact = table.with_columns(exact=pl.min_horizontal("exact", pl.lit(MOST)))
+    exact = table.with_columns(exact=pl.min_horizontal("exact", pl.lit(MAX_SUBFLOWS)))
     apart = exact.filter((pl.col("entry") - pl.col("exact")).abs() > AWAY)
     mended = exact.filter((pl.col("restored") - pl.col("exact")).abs() > AWAY)
     loses = _loses(rows, table)
@@ -140,8 +140,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             "falls",
             _listed({p: 100 * (gain - 1) for p, gain in last.items()}),
             all(gain < 1 for gain in last.values()),
-            f"percent that the {MOST}th subflow adds by equation (7); holds when all are below 0. It falls beyond: "
-            + ", ".join(f"{p}: {_most(p)}" for p in RATES),
+            f"percent that the {MAX_SUBFLOWS}th subflow adds by equation (7); holds when all are below 0. It falls "
+            "beyond: " + ", ".join(f"{p}: {_most(p)}" for p in RATES),
         ),
         Claim(
             "The best number of subflows falls as the loss rate rises",
@@ -149,7 +149,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"{entries[0]} at {table['p'][0]}, {entries[len(entries) // 2]} at {table['p'][len(entries) // 2]}, "
             f"{entries[-1]} at {table['p'][-1]}",
             all(a >= b for a, b in pairwise(entries)) and entries[-1] < entries[0],
-            f"equation (11), whole subflows from 1 to {MOST}; holds when no step rises. It is {MOST} up to "
+            f"equation (11), whole subflows from 1 to {MAX_SUBFLOWS}; holds when no step rises. It is {MAX_SUBFLOWS} "
+            "up to "
             f"{_or_never(capped)}; its argument of W is below -1/e, and W complex, at loss rates from {below}",
         ),
         Claim(
@@ -158,7 +159,8 @@ def claims(rows: pl.DataFrame) -> list[Claim]:
             f"more than {AWAY} away at {len(apart)} of {len(table)} loss rates"
             + ("" if apart.is_empty() else f", {_ends(apart['p'])}"),
             apart.is_empty() and max(loses.values()) <= LOSES,
-            f"beside the best of equation (7), up to {MOST}; holds when the table is at most {AWAY} away and loses at "
+            f"beside the best of equation (7), up to {MAX_SUBFLOWS}; holds when the table is at most {AWAY} away and "
+            "loses at "
             f"most {LOSES:.0%} of the throughput everywhere; it loses up to {100 * max(loses.values()):.3g} %, at "
             f"{max(loses, key=lambda p: loses[p])}. Equation (11) solves (10), in which a term has lost the exponent "
             f"n; with it n* is -1 / log(1 - p^sqrt(2/p)), more than {AWAY} away at {len(mended)} loss rates. By (11), "
@@ -182,11 +184,11 @@ def plot(rows: pl.DataFrame) -> Plot:
     table = rows.group_by("p", maintain_order=True).agg(pl.col("entry", "exact").first())
     at = table["p"].to_list()
     right.step(at, table["entry"].to_list(), where="post", label="equation (11)", color="#0072b2")
-    exact = [min(MOST, n) for n in table["exact"].to_list()]
+    exact = [min(MAX_SUBFLOWS, n) for n in table["exact"].to_list()]
     right.step(at, exact, where="post", label="best of equation (7)", color="#999999", linestyle="--")
     right.set_xlabel("loss rate")
     right.set_ylabel("best number of subflows")
-    right.set_title(f"(7) at most {MOST}")
+    right.set_title(f"(7) at most {MAX_SUBFLOWS}")
     for axes in (left, right):
         axes.grid(visible=True, alpha=0.3)
         axes.legend(frameon=False, fontsize="small")
@@ -200,7 +202,7 @@ def _gain(shown: dict[float, pl.DataFrame], few: int, many: int) -> dict[float, 
 
 
 def _loses(rows: pl.DataFrame, table: pl.DataFrame) -> dict[float, float]:
-    """What part of the best throughput with up to `MOST` subflows the table's entry forgoes, by loss rate."""
+    """What part of the best throughput with up to `MAX_SUBFLOWS` subflows the table's entry forgoes, by loss rate."""
     most = rows.group_by("p").agg(most=pl.col("throughput").max())
     of_entry = rows.filter(pl.col("n") == pl.col("entry")).select("p", "throughput")
     both = table.select("p").join(most, on="p").join(of_entry, on="p")
@@ -209,7 +211,7 @@ def _loses(rows: pl.DataFrame, table: pl.DataFrame) -> dict[float, float]:
 
 def _most(p: float) -> str:
     found = best_of_throughput(p)
-    return str(found) if found < LONGEST else f"not up to {LONGEST}"
+    return str(found) if found < MAX_SEARCHED else f"not up to {MAX_SEARCHED}"
 
 
 def _listed(percents: dict[float, float]) -> str:

@@ -28,7 +28,7 @@ WORKLOADS = ("data-mining", "web-search")
 MBPS = tuple(float(rate) for rate in range(100, 1001, 100))
 FAILED = tuple(range(1, 9))
 QUICK_MBPS, QUICK_FAILED = (100.0, 400.0, 1000.0), (2, 8)
-MOST, LEAST_MBPS = 8, 100.0
+MAX_FAILED, MIN_MBPS = 8, 100.0
 LEAVES = 8
 QUICK = (
     f"{QUICK_LEAVES} racks instead of {LEAVES}, {len(QUICK_MBPS)} bandwidths and {len(QUICK_FAILED)} numbers of failed "
@@ -44,7 +44,7 @@ MARKED = "opn-dcm"
 def cases(scale: Scale) -> list[Case]:
     """Each scheme under each workload, with each number and bandwidth of failed paths."""
     rates, numbers = (QUICK_MBPS, QUICK_FAILED) if scale.quick else (MBPS, FAILED)
-    cells = dict.fromkeys([*((MOST, rate) for rate in rates), *((number, LEAST_MBPS) for number in numbers)])
+    cells = dict.fromkeys([*((MAX_FAILED, rate) for rate in rates), *((number, MIN_MBPS) for number in numbers)])
     return [
         workloads.case(
             {"failed": number, "rate_mbps": rate},
@@ -140,7 +140,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def _on(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
     """Those of figure 16 or 17."""
-    return rows.filter(failed=MOST) if kind == BANDWIDTH else rows.filter(rate_mbps=LEAST_MBPS)
+    return rows.filter(failed=MAX_FAILED) if kind == BANDWIDTH else rows.filter(rate_mbps=MIN_MBPS)
 
 
 def _column(kind: str) -> str:

@@ -127,7 +127,7 @@ def plot(rows: pl.DataFrame) -> Plot:
             means = [it.mean for it in spreads]
             axes.plot(means, [place] * len(means), "o", color="#0072b2", alpha=0.4, markersize=5)
     left.axvspan(*coexistence.NEAR, color="#cccccc", alpha=0.5, linewidth=0)
-    right.axvline(incast.MOST, color="#888888", linestyle=":", linewidth=1)
+    right.axvline(incast.MAX_RATIO, color="#888888", linestyle=":", linewidth=1)
     left.set_yticks(range(len(CHANGES)), list(CHANGES))
     left.invert_yaxis()
     left.set_xlabel("goodput over a DCTCP flow's, a dot a cell")

@@ -47,7 +47,7 @@ QUICK = (
     f"{QUICK_ROUNDS} rounds instead of {ROUNDS}; {', '.join(map(str, QUICK_SIZES_KIB))} KiB and "
     f"k = {', '.join(map(str, QUICK_FLOWS))} only"
 )
-MOST = 1.05
+MAX_RATIO = 1.05
 """Of DCTCP's FCT."""
 BEYOND = 40
 """Flows beyond which mean FCT must be below DCTCP's."""
@@ -136,7 +136,7 @@ def plot(rows: pl.DataFrame) -> Plot:
                 ks = list(ratios)
                 axes.plot(ks, [it.mean for it in ratios.values()], "o-", color=COLOURS[name], label=label(name), lw=1)
                 axes.fill_between(ks, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
-            axes.axhline(MOST, color="#888888", linestyle=":", linewidth=1)
+            axes.axhline(MAX_RATIO, color="#888888", linestyle=":", linewidth=1)
             axes.set_yscale("log")
             axes.set_title(f"{size_kib} KiB, {GAPS_US[gap_us]}", fontsize="medium")
             axes.grid(visible=True, alpha=0.3)
@@ -177,14 +177,14 @@ def _judged(rows: pl.DataFrame, gap_us: int, joins: str) -> list[Claim]:
     )
 
     def within(it: float) -> bool:
-        return it <= MOST
+        return it <= MAX_RATIO
 
     def below(it: float) -> bool:
         return it < 1
 
     return [
-        _claim(f"{where}: mean FCT over DCTCP's in every cell", f"at most {MOST}", mean, within, WHY, table),
-        _claim(f"{where}: 99th percentile of the FCT over DCTCP's in every cell", f"at most {MOST}", p99, within),
+        _claim(f"{where}: mean FCT over DCTCP's in every cell", f"at most {MAX_RATIO}", mean, within, WHY, table),
+        _claim(f"{where}: 99th percentile of the FCT over DCTCP's in every cell", f"at most {MAX_RATIO}", p99, within),
         Claim(
             f"{where}: no more flows with a timeout than DCTCP's, in every cell",
             "no more",
@@ -231,21 +231,27 @@ def _schemes(rows: pl.DataFrame, gap_us: int) -> Claim:
     for name in MULTIPATH:
         for joins in JOINS:
             mean, p99 = (list(ratio(rows, name, joins, it).values()) for it in ("mean_ms", "p99_ms"))
-            within = [sum(it.mean <= MOST for it in some) for some in (mean, p99)]
+            within = [sum(it.mean <= MAX_RATIO for it in some) for some in (mean, p99)]
             late = _cells(rows.filter(scheme=name, joins=joins), "late").values()
             unfinished = rows.filter(scheme=name, joins=joins)["unfinished"].sum()
             counts = tuple(f"{n} of {len(mean)}" for n in within)
             lines.append((label(name), joins, *counts, extent(mean), extent(p99), extent(late), f"{unfinished}"))
             if joins == AT_ONCE:
                 words.append(f"{label(name)} {counts[0]}, {extent(mean)}")
-    heads = ("scheme", "joins", f"cells with a mean of at most {MOST}", f"with a 99th percentile of at most {MOST}")
+    heads = (
+        "scheme",
+        "joins",
+        f"cells with a mean of at most {MAX_RATIO}",
+        f"with a 99th percentile of at most {MAX_RATIO}",
+    )
     more = ("means", "99th percentiles", "flows with a timeout (%)", "did not end")
     return Claim(
         f"{GAPS_US[gap_us]}: the same of every scheme",
         "not judged",
         f"joins at once: {'; '.join(words)}",
         None,
-        f"cells with a mean FCT of at most {MOST} times DCTCP's, and the range of that ratio. {label(TURNS)} has the "
+        f"cells with a mean FCT of at most {MAX_RATIO} times DCTCP's, and the range of that ratio. {label(TURNS)} has "
+        "the "
         "other scheduler",
         table=Table((*heads, *more), tuple(lines)),
     )

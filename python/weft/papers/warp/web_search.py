@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.papers.beyond import everything
-from weft.papers.beyond.everything import LARGEST, LOADS, SHORT, Load, Scheme, of, tail
+from weft.papers.beyond.everything import LARGEST_CLASS, LOADS, SHORT_CLASS, Load, Scheme, of, tail
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, RIVALS, TURNS, WARP
@@ -59,7 +59,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(2.6 * len(WORKLOADS) + 1.6, 7), layout="constrained")
-    heads = (f"p99 slowdown, {SHORT}", f"goodput {LARGEST} 1 MB (Mbps)")
+    heads = (f"p99 slowdown, {SHORT_CLASS}", f"goodput {LARGEST_CLASS} 1 MB (Mbps)")
     grid = plot.subplots(2, len(WORKLOADS), sharey=True)
     labels = [it.label for it in SCHEMES.values()]
     colours = [COLOURS.get(it, "#bbbbbb") for it in SCHEMES]
@@ -80,11 +80,11 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 
 def _late(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
-    return tail(rows, name, scheme, SHORT)
+    return tail(rows, name, scheme, SHORT_CLASS)
 
 
 def _goodput(rows: pl.DataFrame, name: str, scheme: str) -> SeedSummary:
-    return over_seeds(of(rows, name, scheme, LARGEST), pl.col("mbps").mean(), "Mbps")
+    return over_seeds(of(rows, name, scheme, LARGEST_CLASS), pl.col("mbps").mean(), "Mbps")
 
 
 def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
@@ -114,7 +114,7 @@ def _judged(rows: pl.DataFrame, name: str) -> list[Claim]:
 
 def _table(rows: pl.DataFrame, name: str, known: dict[str, dict[str, SeedSummary]]) -> Table:
     def line(scheme: str) -> tuple[str, ...]:
-        median = tail(rows, name, scheme, SHORT, 50)
+        median = tail(rows, name, scheme, SHORT_CLASS, 50)
         here = of(rows, name, scheme)
         timeouts = over_seeds(here, 100 * (pl.col("timeouts") > 0).mean())
         cut = over_seeds(here, pl.col("at_least").count())
