@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 
 import pytest
 
-import weft
+from tests.command import weft as command
+from weft import __all__ as exported
 from weft import errors, stats, sweep
 
 
@@ -23,9 +25,17 @@ def test_statistics() -> None:
     with pytest.warns(DeprecationWarning, match="now weft.stats"):
         old = importlib.import_module("weft.statistics")
     assert (old.jain, old.interval, old.student) == (stats.jain, stats.mean_ci, stats.t_quantile)
-    assert "statistics" not in weft.__all__
+    assert "statistics" not in exported
 
 
 def test_sweep() -> None:
     with pytest.warns(DeprecationWarning, match="now run_cases"):
         assert sweep.sweep is sweep.run_cases
+
+
+def test_batch(spec: Path) -> None:
+    done = command("tune", str(spec), "--over", "duration=1ms:9ms", "--batch", "4", cwd=spec.parent)
+    assert (done.code, done.err.splitlines()[0]) == (
+        2,
+        "weft: warning: --batch is now --batch-size; the old name goes in 0.3",
+    )

@@ -25,7 +25,7 @@ from weft.tune.space import Choice, Range, parse
 from weft.tune.study import Trial, Trials
 
 FCT = "avg(fct_s) FROM flows"
-QUICK = ["--trials", "10", "--batch", "4", "--seeds", "2"]
+QUICK = ["--trials", "10", "--batch-size", "4", "--seeds", "2"]
 
 RESOLVED: dict[str, Any] = {
     "transports": {"a": {"cc": {"name": "amp"}}, "d": {"cc": {"name": "dctcp"}}, "r": {"cc": {"name": "reno"}}}
@@ -213,17 +213,17 @@ def test_best_is_found_and_runs_again(spec: Path) -> None:
     best = document["best"]
     assert best["values"]["topology.delay"] <= 5, "the shorter the wire the sooner is all there"
     table = pl.read_parquet(spec.parent / document["table"])
-    assert table.columns == ["trial", "delay", "objective", "of_seeds", "reason"]
+    assert table.columns == ["trial", "delay", "objective", "by_seed", "reason"]
     assert table["trial"].to_list() == list(range(24))
     assert table["objective"].min() == best["objective"]
-    assert best["objective"] == pytest.approx(sum(best["of_seeds"]) / 2)
+    assert best["objective"] == pytest.approx(sum(best["by_seed"]) / 2)
     # By its command, and by its spec.
     program, *words = shlex.split(best["command"])
     assert program == "weft"
     for n, command in enumerate((words, ["run", best["spec"]])):
         assert weft(*command, "--out", f"again{n}", cwd=spec.parent).code == 0
         flows = pl.read_parquet(spec.parent / f"again{n}" / "flows.parquet")
-        assert flows["fct_s"].mean() == pytest.approx(best["of_seeds"][0])
+        assert flows["fct_s"].mean() == pytest.approx(best["by_seed"][0])
     # The check is by seeds that chose nothing: the spec's own is 1, the trials' are 1 and 2.
     check = document["check"]
     assert check["first_seed"] == 3
@@ -231,7 +231,7 @@ def test_best_is_found_and_runs_again(spec: Path) -> None:
         one = ["--set", f"topology.delay={delay}us", "--seed", "4", "--out", which]
         assert weft("run", "incast.toml", *one, cwd=spec.parent).code == 0
         flows = pl.read_parquet(spec.parent / which / "flows.parquet")
-        assert check[which]["of_seeds"][1] == pytest.approx(flows["fct_s"].mean())
+        assert check[which]["by_seed"][1] == pytest.approx(flows["fct_s"].mean())
     assert check["difference"]["mean"] == pytest.approx(check["best"]["mean"] - check["given"]["mean"])
     assert check["difference"]["mean"] <= 0
 
@@ -316,7 +316,7 @@ def test_query_that_fails_ends_the_tuning_at_its_first_run(spec: Path) -> None:
         (["--minimize", FCT, "--over", "transports.dctcp.cc.g=0.0001:2"], "transports.dctcp.cc.g"),
         (["--minimize", FCT, "--over", "transports.dctcp.cc.h=1:2"], "transports.dctcp.cc"),
         ([*DELAY, "--trials", "0"], "1 to 10000"),
-        ([*DELAY, "--batch", "0"], "--batch"),
+        ([*DELAY, "--batch-size", "0"], "--batch-size"),
         ([*DELAY, "--seeds", "1001"], "1 to 1000"),
         ([*DELAY, "--set", "seed=9223372036854775807"], "seed"),
         ([*DELAY, "--cluster", "slurm"], "--workers: missing"),

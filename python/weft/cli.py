@@ -267,10 +267,13 @@ def tune(
     ] = None,
     minimize: Annotated[
         str | None,
-        typer.Option("--minimize", metavar="SQL", help="One number, such as 'quantile_cont(fct_s, 0.99) FROM flows'."),
+        typer.Option(
+            "--minimize", metavar="SQL", help="Minimise one number, such as 'quantile_cont(fct_s, 0.99) FROM flows'."
+        ),
     ] = None,
     maximize: Annotated[
-        str | None, typer.Option("--maximize", metavar="SQL", help="Likewise, such as 'sum(goodput_bps) FROM flows'.")
+        str | None,
+        typer.Option("--maximize", metavar="SQL", help="Maximise one number, such as 'sum(goodput_bps) FROM flows'."),
     ] = None,
     trials: Annotated[
         int, typer.Option("--trials", parser=trials, metavar="N", help="How many combinations to try.")
@@ -278,7 +281,11 @@ def tune(
     seeds: Annotated[
         int, typer.Option("--seeds", parser=runs, metavar="N", help="Runs of each trial, from the spec's seed on.")
     ] = 3,
-    batch: Annotated[int, typer.Option("--batch", parser=threads, metavar="N", help="Trials proposed at a time.")] = 8,
+    batch: Annotated[
+        int,
+        typer.Option("--batch-size", parser=threads, metavar="N", help="Trials that are proposed at a time."),
+    ] = 8,
+    old_batch: Annotated[int | None, typer.Option("--batch", parser=threads, hidden=True)] = None,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field in all runs.")
     ] = None,
@@ -299,6 +306,9 @@ def tune(
     from weft.tune.objective import Objective
     from weft.tune.space import parse
 
+    if old_batch is not None:
+        terminal.warn("--batch is now --batch-size; the old name goes in 0.3")
+        batch = old_batch
     where = Executor.parse(cluster, workers)
     objective = Objective.parse(minimize, maximize)
     experiment = api.load(spec, overrides or [], force=force).model_dump(by_alias=True)

@@ -143,7 +143,7 @@ ARGUMENTS = [
     tune(*FCT, "--over", "duration=1ms:9ms", "--trials", "0", words=("1 to 10000",)),
     tune(*FCT, "--over", "duration=1ms:9ms", "--trials", "1000000000", words=("1 to 10000",)),
     tune(*FCT, "--over", "duration=1ms:9ms", "--seeds", "0", words=("1 to 1000",)),
-    tune(*FCT, "--over", "duration=1ms:9ms", "--batch", "0", words=("--batch",)),
+    tune(*FCT, "--over", "duration=1ms:9ms", "--batch-size", "0", words=("--batch-size",)),
 ]
 
 FILES = [

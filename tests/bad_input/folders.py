@@ -99,7 +99,7 @@ FOLDERS = [
     Row((*TUNE, "--out", "run"), ("is not the folder of a tune",), needs="run"),
     Row((*TUNE, "--out", "sweep"), ("is not the folder of a tune",), needs="sweep"),
     Row((*TUNE, "--out", "tune", "--seeds", "2"), ("another seeds", "allowed: the same command"), needs="tune"),
-    Row((*TUNE, "--out", "tune", "--batch", "2"), ("another batch",), needs="tune"),
+    Row((*TUNE, "--out", "tune", "--batch-size", "2"), ("another batch",), needs="tune"),
     Row((*TUNE, "--out", "tune", "--set", "duration=1ms"), ("another set",), needs="tune"),
     Row((*TUNE, "--out", "tune", "--over", "duration=1ms:9ms"), ("another over",), needs="tune"),
     Row(

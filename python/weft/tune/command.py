@@ -41,7 +41,7 @@ class Tuning:
     objective: Objective
     seeds: int
     """Runs of each trial, with seeds from the spec's own on; as many again check the best trial."""
-    batch: int
+    batch_size: int
     """Trials that are proposed before any of them has ended."""
     force: bool
 
@@ -56,7 +56,7 @@ class Tuning:
         return plan_points(self.spec, self.overrides, axes, [point], self.seeds, first=first, force=self.force)
 
     def document(self) -> dict[str, Any]:
-        """What results are of this question only."""
+        """The settings on which the results depend."""
         return {
             "spec": str(self.spec),
             "build": build(),
@@ -65,7 +65,7 @@ class Tuning:
             "over": {it.field: it.document() for it in self.parameters},
             "objective": {self.objective.direction: self.objective.sql},
             "seeds": self.seeds,
-            "batch": self.batch,
+            "batch_size": self.batch_size,
         }
 
 
@@ -73,7 +73,7 @@ class Tuning:
 class Checked:
     """The objective at seeds by which nothing was chosen: its mean and the 95% confidence interval of that."""
 
-    of_seeds: tuple[float | None, ...]
+    by_seed: tuple[float | None, ...]
     mean: float | None
     low: float | None
     """None for fewer than two seeds, as is `high`."""
@@ -83,7 +83,7 @@ class Checked:
         if self.mean is None:
             return "no result at any seed"
         within = "" if self.low is None else f", 95% within {self.low:.4g} to {self.high:.4g}"
-        return f"{self.mean:.4g}{within} ({sum(it is not None for it in self.of_seeds)} seeds)"
+        return f"{self.mean:.4g}{within} ({sum(it is not None for it in self.by_seed)} seeds)"
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Checked:
@@ -133,7 +133,7 @@ class Outcome:
                 "trial": self.best.number,
                 "values": dict(self.best.values),
                 "objective": self.best.objective,
-                "of_seeds": list(self.best.of_seeds),
+                "by_seed": list(self.best.by_seed),
                 "spec": str(self.folder / BEST),
                 "command": self.command,
             },
@@ -169,9 +169,9 @@ def run_tuning(
         where = replace(where, workers=1)
     _check_ends(tuning)
     with store.opened(folder, "tune"):
-        _check_question(folder, tuning)
+        _check_config(folder, tuning)
         journal = Trials(folder, tuning.parameters, tuning.objective.direction)
-        with Runner(folder, where, most=max(tuning.batch, 2) * tuning.seeds, force=tuning.force) as runner:
+        with Runner(folder, where, most=max(tuning.batch_size, 2) * tuning.seeds, force=tuning.force) as runner:
             measure = _Measure(tuning, folder, runner, trials, show)
             try:
                 while len(journal.ended) < trials:
@@ -244,8 +244,8 @@ class _Measure:
 def _run_batch(tuning: Tuning, journal: Trials, trials: int, measure: _Measure) -> None:
     """Runs the trials of a batch that have not ended, and records them in their order."""
     ended = len(journal.ended)
-    first = ended - ended % tuning.batch
-    proposed = journal.propose(first, min(tuning.batch, trials - first))
+    first = ended - ended % tuning.batch_size
+    proposed = journal.propose(first, min(tuning.batch_size, trials - first))
     plans: dict[int, Sweep] = {}
     refused: dict[int, str] = {}
     for number, values in enumerate(proposed, start=first):
@@ -301,8 +301,8 @@ def _conclude(tuning: Tuning, folder: Path, ended: Sequence[Trial], given: Sweep
     )
     _table(tuning, ended).write_parquet(folder / TABLE)
     store.write_document(folder, json.loads(first.runs[0].spec), BEST)
-    question = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))["question"]
-    store.write_document(folder, {"question": question, "outcome": outcome.document()}, DOCUMENT)
+    config = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))["config"]
+    store.write_document(folder, {"config": config, "outcome": outcome.document()}, DOCUMENT)
     return outcome
 
 
@@ -311,13 +311,13 @@ def _table(tuning: Tuning, trials: Sequence[Trial]) -> pl.DataFrame:
     import polars as pl
 
     fields = [it.field for it in tuning.parameters]
-    names = label_names([Axis(field, ()) for field in fields], {"trial", "objective", "of_seeds", "reason"})
+    names = label_names([Axis(field, ()) for field in fields], {"trial", "objective", "by_seed", "reason"})
     return pl.DataFrame(
         [
             pl.Series("trial", [trial.number for trial in trials], pl.Int64),
             *(pl.Series(name, [it.values[field] for it in trials]) for name, field in zip(names, fields, strict=True)),
             pl.Series("objective", [trial.objective for trial in trials], pl.Float64),
-            pl.Series("of_seeds", [list(trial.of_seeds) for trial in trials], pl.List(pl.Float64)),
+            pl.Series("by_seed", [list(trial.by_seed) for trial in trials], pl.List(pl.Float64)),
             pl.Series("reason", [trial.reason or None for trial in trials], pl.String),
         ]
     )
@@ -347,14 +347,14 @@ def _check_ends(tuning: Tuning) -> None:
             raise refused[0]
 
 
-def _check_question(folder: Path, tuning: Tuning) -> None:
-    """Notes what is asked. If there are trials already, it must be what they answer."""
+def _check_config(folder: Path, tuning: Tuning) -> None:
+    """Records the settings. If there are trials already, theirs must be equal."""
     asked = tuning.document()
     file = folder / DOCUMENT
     if file.exists() and has_trials(folder):
         allowed = "allowed: the same command, but for --trials, or a new folder"
         try:
-            before = json.loads(file.read_text(encoding="utf-8"))["question"]
+            before = json.loads(file.read_text(encoding="utf-8"))["config"]
             other = [name for name in asked if name != "spec" and asked[name] != before[name]]
         except (ValueError, KeyError, TypeError):
             raise OutputError(f"--out {folder}: its {DOCUMENT} is no tuning's; {allowed}") from None
@@ -362,4 +362,4 @@ def _check_question(folder: Path, tuning: Tuning) -> None:
             raise OutputError(f"--out {folder}: is of a tuning with another {other[0]}; {allowed}")
     else:
         (folder / JOURNAL).unlink(missing_ok=True)  # of another direction, perhaps
-        store.write_document(folder, {"question": asked}, DOCUMENT)
+        store.write_document(folder, {"config": asked}, DOCUMENT)

@@ -37,7 +37,7 @@ class Trial:
     """By field."""
     objective: float | None
     """The mean over the seeds; None: it failed."""
-    of_seeds: tuple[float, ...]
+    by_seed: tuple[float, ...]
     reason: str
     """Why it failed."""
 
@@ -76,14 +76,14 @@ class Trials:
 
         if trial.number != len(self.ended):
             raise ValueError(f"trial {trial.number} is not the next")
-        of_seeds = {"of_seeds": list(trial.of_seeds), "reason": trial.reason}
+        by_seed = {"by_seed": list(trial.by_seed), "reason": trial.reason}
         self._study.add_trial(
             create_trial(
                 state=TrialState.FAIL if trial.objective is None else TrialState.COMPLETE,
                 value=trial.objective,
                 params=dict(trial.values),
                 distributions={it.field: it.distribution for it in self._parameters},
-                user_attrs=of_seeds,
+                user_attrs=by_seed,
             )
         )
         self.ended.append(trial)
@@ -95,8 +95,8 @@ def has_trials(folder: Path) -> bool:
 
 
 def _read(trial: FrozenTrial) -> Trial:
-    of_seeds = tuple(trial.user_attrs["of_seeds"])
-    return Trial(trial.number, trial.params, trial.value, of_seeds, trial.user_attrs["reason"])
+    by_seed = tuple(trial.user_attrs["by_seed"])
+    return Trial(trial.number, trial.params, trial.value, by_seed, trial.user_attrs["reason"])
 
 
 def _open(file: Path, direction: Direction) -> Study:
