@@ -32,7 +32,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s%s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-17s%s\n", $$1, $$2 }'
 
 .PHONY: build
 build: $(STAMPS)/build ## Build everything into .venv; then .venv/bin/weft works
@@ -91,8 +91,8 @@ test-sdist: package $(STAMPS)/checks ## Build the wheel again from the packed so
 site: build $(STAMPS)/checks ## Make the documentation site, target/site/index.html; `make test` leaves the gallery's plots
 	$(BIN)/mkdocs build --strict --quiet
 
-.PHONY: snapshots
-snapshots: build $(STAMPS)/checks ## Renew the figures' snapshots, to be reviewed as a change of numbers
+.PHONY: update-snapshots
+update-snapshots: build $(STAMPS)/checks ## Update the snapshots of the figures; review the difference as a change of results
 	WEFT_SNAPSHOTS=renew $(BIN)/python -m pytest tests/papers/test_quick.py
 
 .PHONY: build-linux
@@ -147,12 +147,12 @@ target/ns3/driver: tests/ns3/driver.cc
 	@mkdir -p $(@D)
 	g++ -O2 -std=c++17 -Wall -Wextra $< -o $@ $(addprefix -lns3-,core network internet point-to-point applications traffic-control)
 
-.PHONY: guides
-guides: build $(STAMPS)/checks ## Renew what the blocks of the tutorial and the how-to pages print, to be reviewed
+.PHONY: update-guides
+update-guides: build $(STAMPS)/checks ## Update the outputs in the tutorial and the how-to pages; review the difference
 	WEFT_SNAPSHOTS=renew $(BIN)/python -m pytest tests/test_guides.py
 
-.PHONY: events-fuzz
-events-fuzz: ## Simulate 10,000 random experiments with random events, each with one and with three threads
+.PHONY: fuzz
+fuzz: ## Simulate 10,000 random experiments with random events, each with one and with three threads
 	WEFT_ANY_RUNS=$(or $(RUNS),10000) cargo test --locked -p weft-packet --test simulation any_run
 
 .PHONY: bench
@@ -190,8 +190,8 @@ generate: $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages, 
 	$(BIN)/python python/generate_reference.py
 	$(BIN)/python python/generate_claims.py
 
-.PHONY: lock
-lock: $(STAMPS)/checks ## Renew the pinned versions of Python packages
+.PHONY: update-locks
+update-locks: $(STAMPS)/checks ## Update the pinned versions of Python packages
 	@compile() { $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url "$$@"; }; \
 	compile --group install -o requirements/uv.lock; \

@@ -16,7 +16,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "snapshots"
 RENEW = os.environ.get("WEFT_SNAPSHOTS") == "renew"
-"""Write snapshots instead of comparing with them; `make snapshots` does so."""
+"""Write snapshots instead of comparing with them; `make update-snapshots` does so."""
 TOLERANCE = 0.02
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)?")
 
