@@ -11,6 +11,7 @@ import pytest
 from tests.command import weft as command
 from weft import __all__ as exported
 from weft import errors, stats, sweep
+from weft.papers.paper import find_figures
 
 
 def test_missing_error() -> None:
@@ -39,3 +40,9 @@ def test_batch(spec: Path) -> None:
         2,
         "weft: warning: --batch is now --batch-size; the old name goes in 0.3",
     )
+
+
+def test_figure(tmp_path: Path) -> None:
+    assert [figure.name for figure in find_figures("beyond/everything")] == ["beyond/all-schemes"]
+    done = command("reproduce", "beyond/everything", "--out", "/proc/no", cwd=tmp_path)
+    assert "beyond/everything is now beyond/all-schemes" in done.err

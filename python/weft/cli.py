@@ -478,13 +478,16 @@ def reproduce(
     from weft.errors import UsageError
     from weft.output import choose_folder, new_folder
     from weft.papers.figure import Scale
-    from weft.papers.paper import find_figures, reproduce_all
+    from weft.papers.paper import OLD_NAMES, find_figures, reproduce_all
 
     if list_figures:
         _list_figures(as_json=as_json)
         return
     if name is None:
         raise UsageError("no figure given; allowed: a paper or a figure from `weft reproduce --list`")
+    if name in OLD_NAMES:
+        terminal.warn(f"{name} is now {OLD_NAMES[name]}; the old name goes in 0.3")
+        name = OLD_NAMES[name]
     find_figures(name)
     folder = choose_folder(out, f"weft-{name}")
     scale = Scale(seeds=seeds or (1 if quick else Scale.seeds), quick=quick)

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from weft.papers.beyond.everything import OURS
+from weft.papers.beyond.all_schemes import OURS
 from weft.papers.figure import Claim, Scale
 from weft.papers.warp import (
     ablation,

@@ -44,7 +44,7 @@ FIGURES = (
     Figure("opn/fig16", "How slow failed paths are, and how many: short flows' FCT (with figure 17)", 90, 3),
     Figure("beyond/linux-single-flow", "One Reno or CUBIC flow on Linux, beside the packet level", 500, 18, "linux"),
     Figure("beyond/fabric-size", "Flow level: subflows and slowest flow, 1,000 to 1,000,000 hosts", 1800, 15, "flow"),
-    Figure("beyond/everything", "Every scheme of the papers on one leaf-spine, under one set of loads", 3000, 12),
+    Figure("beyond/all-schemes", "Every scheme of the papers on one leaf-spine, under one set of loads", 3000, 12),
     Figure("beyond/failures", "Links that fail: ECMP, spraying, flowlets and multipath on two fabrics", 1340, 8),
     Figure("warp/coexistence", "Warp and its rivals beside DCTCP on one bottleneck, 96 cells", 90, 2.2),
     Figure("warp/incast", "Incast by Warp and its rivals beside DCTCP's, 5 to 100 flows", 142, 3.6),

@@ -82,12 +82,17 @@ def title(paper: str) -> str:
     return (import_module(f"weft.papers.{paper.replace('-', '_')}").__doc__ or paper).partition("\n")[0].rstrip(".")
 
 
+OLD_NAMES = {"beyond/everything": "beyond/all-schemes"}
+"""Names of figures until 0.1."""
+
+
 def find_figures(name: str) -> list[Figure]:
     """The figure of that name, or all of the paper of that name.
 
     Raises:
         UsageError: There is none.
     """
+    name = OLD_NAMES.get(name, name)
     found = [figure for figure in papers.FIGURES if name in (figure.name, figure.paper)]
     if not found:
         allowed = (*dict.fromkeys(figure.paper for figure in papers.FIGURES), *(it.name for it in papers.FIGURES))

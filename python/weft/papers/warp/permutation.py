@@ -1,6 +1,6 @@
 """A permutation of flows without an end in fat-trees of 128 and 1,024 hosts: goodput, fairness and queues.
 
-Links of 1 Gbps and the TCP settings of `beyond/everything`; 8 subflows over ECMP. Queues are those between switches.
+Links of 1 Gbps and the TCP settings of `beyond/all-schemes`; 8 subflows over ECMP. Queues are those between switches.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft import stats
-from weft.papers.beyond.everything import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED_MS, SETTLED_MS, TCP
+from weft.papers.beyond.all_schemes import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED_MS, SETTLED_MS, TCP
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, SCHEMES, WARP, label

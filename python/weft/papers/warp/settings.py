@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.papers.beyond.everything import SCHEMES as OTHERS
-from weft.papers.beyond.everything import Scheme, multipath
+from weft.papers.beyond.all_schemes import SCHEMES as OTHERS
+from weft.papers.beyond.all_schemes import Scheme, multipath
 from weft.papers.seed_summary import digits
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A permutation on the leaf-spine of `beyond/everything` where some spines are slow, and where one is lost.
+"""A permutation on the leaf-spine of `beyond/all-schemes` where some spines are slow, and where one is lost.
 
 What is best is taken from the flow level: max-min fair rates over the paths of the same subflows.
 """
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft import stats
-from weft.papers.beyond import everything
-from weft.papers.beyond.everything import LOADS, QUICK_SETTLED_MS, SETTLED_MS, SUBFLOWS, Load
+from weft.papers.beyond import all_schemes
+from weft.papers.beyond.all_schemes import LOADS, QUICK_SETTLED_MS, SETTLED_MS, SUBFLOWS, Load
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, RIVALS, SCHEMES, TURNS, WARP, label
@@ -27,12 +27,12 @@ OPTIMUM = "max-min"
 DOWN_MS, QUICK_DOWN_MS, DETECT_MS = 20, 8, 10
 SLOW, LOST = "slow", "lost"
 SCENES = {
-    SLOW: f"{everything.SLOW} of {everything.SPINES} spines at {everything.MBPS} Mbps",
+    SLOW: f"{all_schemes.SLOW} of {all_schemes.SPINES} spines at {all_schemes.MBPS} Mbps",
     LOST: "one spine lost",
 }
 QUICK = (
-    f"{everything.QUICK_LEAVES} racks instead of {everything.LEAVES}, measured for "
-    f"{everything.QUICK_LONG_MS - QUICK_SETTLED_MS} ms instead of {everything.LONG_MS - SETTLED_MS} ms; the spine is "
+    f"{all_schemes.QUICK_LEAVES} racks instead of {all_schemes.LEAVES}, measured for "
+    f"{all_schemes.QUICK_LONG_MS - QUICK_SETTLED_MS} ms instead of {all_schemes.LONG_MS - SETTLED_MS} ms; the spine is "
     f"lost at {QUICK_DOWN_MS} ms instead of {DOWN_MS} ms"
 )
 PART = 0.9
@@ -92,10 +92,10 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def _case(scene: str, load: Load, scheme: str, seed: int, *, quick: bool) -> Case:
     if scheme != OPTIMUM:
-        return everything.case(scene, load, scheme, SCHEMES[scheme], seed, quick=quick)
+        return all_schemes.case(scene, load, scheme, SCHEMES[scheme], seed, quick=quick)
     from weft import Experiment
 
-    at_packet_level = everything.case(scene, load, OPTIMUM, SCHEMES[WARP], seed, quick=quick)
+    at_packet_level = all_schemes.case(scene, load, OPTIMUM, SCHEMES[WARP], seed, quick=quick)
     spec: dict[str, Any] = at_packet_level.experiment.model_dump(mode="json", by_alias=True, exclude_unset=True)
     spec |= {"level": "flow", "sharing": "max-min"}
     return Case(at_packet_level.labels, Experiment.model_validate(spec), seed)

@@ -1,4 +1,4 @@
-"""Web search and data mining on the leaf-spine of `beyond/everything`, with its settings: short flows and long ones."""
+"""Web search and data mining on the leaf-spine of `beyond/all-schemes`, with its settings: short and long flows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft.papers.beyond import everything
-from weft.papers.beyond.everything import LARGEST_CLASS, LOADS, SHORT_CLASS, Load, Scheme, of, tail
+from weft.papers.beyond import all_schemes
+from weft.papers.beyond.all_schemes import LARGEST_CLASS, LOADS, SHORT_CLASS, Load, Scheme, of, tail
 from weft.papers.figure import Claim, Table
 from weft.papers.seed_summary import SeedSummary, listed, over_seeds
 from weft.papers.warp.settings import COLOURS, RIVALS, TURNS, WARP
@@ -30,19 +30,19 @@ LATER = {
 """Not judged, and added after the quick version had been seen: it shows what subflows cost short flows."""
 SCHEMES = ALL | LATER
 QUICK = (
-    f"{everything.QUICK_LEAVES} racks instead of {everything.LEAVES}, flows open for {everything.QUICK_OPENS_MS} ms "
-    f"instead of {everything.OPENS_MS} ms"
+    f"{all_schemes.QUICK_LEAVES} racks instead of {all_schemes.LEAVES}, flows open for {all_schemes.QUICK_OPENS_MS} ms "
+    f"instead of {all_schemes.OPENS_MS} ms"
 )
 NEAR = 0.95
 """Of the highest goodput of long flows."""
 
-measure = everything.measure
+measure = all_schemes.measure
 
 
 def cases(scale: Scale) -> list[Case]:
     """Every scheme under every load."""
     return [
-        everything.case(name, load, scheme, SCHEMES[scheme], seed, quick=scale.quick)
+        all_schemes.case(name, load, scheme, SCHEMES[scheme], seed, quick=scale.quick)
         for name, load in WORKLOADS.items()
         for scheme in SCHEMES
         for seed in range(1, scale.seeds + 1)

@@ -1,4 +1,4 @@
-"""The great comparison on tables made by hand."""
+"""The comparison of all schemes, on tables made by hand."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from weft.papers.beyond import everything
-from weft.papers.beyond.everything import BURST, LOADS, OURS, SCHEMES, THEIRS
+from weft.papers.beyond import all_schemes
+from weft.papers.beyond.all_schemes import BURST, LOADS, OURS, SCHEMES, THEIRS
 from weft.papers.figure import Claim, Scale
 
 
@@ -34,7 +34,7 @@ def table(slowdown: dict[str, float] | None = None, mbps: dict[str, float] | Non
 
 
 def only(rows: pl.DataFrame) -> Claim:
-    (claim,) = everything.claims(rows)
+    (claim,) = all_schemes.claims(rows)
     return claim
 
 
@@ -80,17 +80,17 @@ def test_flows_that_did_not_end_count() -> None:
 
 
 def test_every_scheme_meets_every_load() -> None:
-    found = {(case.labels["load"], case.labels["scheme"]) for case in everything.cases(Scale(seeds=1))}
+    found = {(case.labels["load"], case.labels["scheme"]) for case in all_schemes.cases(Scale(seeds=1))}
     assert found == {(load, scheme) for load in LOADS for scheme in SCHEMES}
 
 
 def test_the_fabric_is_two_to_one() -> None:
-    hosts = everything.LEAVES * everything.HOSTS_PER_LEAF
-    assert (hosts, everything.HOSTS_PER_LEAF / everything.SPINES) == (320, 2)
+    hosts = all_schemes.LEAVES * all_schemes.HOSTS_PER_LEAF
+    assert (hosts, all_schemes.HOSTS_PER_LEAF / all_schemes.SPINES) == (320, 2)
 
 
 def test_half_of_a_permutation_is_single_paths() -> None:
-    cases = {str(it.labels["load"]): it for it in everything.cases(Scale(seeds=1)) if it.labels["scheme"] == "amp"}
+    cases = {str(it.labels["load"]): it for it in all_schemes.cases(Scale(seeds=1)) if it.labels["scheme"] == "amp"}
     of = [entry.model_dump()["pairs"] for entry in cases["beside-reno"].experiment.traffic]
     assert [len(pairs) for pairs in of] == [160, 160]
     ends = [end for pairs in of for pair in pairs for end in pair]
@@ -99,7 +99,7 @@ def test_half_of_a_permutation_is_single_paths() -> None:
 
 
 def test_plot_shows_every_load() -> None:
-    above, below = everything.plot(table()).axes
+    above, below = all_schemes.plot(table()).axes
     assert len(above.get_xticklabels()) == sum(bool(load.percent) for load in LOADS.values())
     assert len(below.get_xticklabels()) == len(LOADS)
     assert len(above.get_yticklabels()) == len(SCHEMES)

@@ -1,4 +1,4 @@
-"""The great comparison: every scheme of the papers on one fabric, under one set of loads.
+"""Every scheme of the papers on one fabric, under one set of loads.
 
 A leaf-spine of 320 hosts, 2:1: 8 racks of 40 hosts, 20 spines, links of 1 Gbps. Web search flows open as Poisson
 processes at 30, 50 and 70 % of what the links to the spines carry; at 50 % also with an incast of 8 to 64 hosts on top,
