@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="weft",
-    help="A laboratory for multipath transport in data-centre fabrics.",
+    help="A simulator and Linux testbed for multipath transport in data-centre fabrics.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -103,13 +103,16 @@ Cluster = Annotated[
     typer.Option(
         "--cluster",
         metavar="tcp://HOST:PORT|slurm",
-        help="A Dask scheduler, or jobs of Slurm, such as slurm:queue=long,cores=8; by default this machine.",
+        help="Use a Dask scheduler, or jobs of Slurm, such as slurm:queue=long,cores=8. [default: this machine]",
     ),
 ]
 Workers = Annotated[
     int | None,
     typer.Option(
-        "--workers", parser=threads, metavar="N", help="Concurrent runs here or on Slurm; by default one per core."
+        "--workers",
+        parser=threads,
+        metavar="N",
+        help="Number of concurrent runs, here or on Slurm. [default: one per core]",
     ),
 ]
 
@@ -119,7 +122,7 @@ def weft(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
-    """A laboratory for multipath transport in data-centre fabrics."""
+    """Simulate multipath transport in data-centre fabrics, or run it on this Linux kernel."""
     if version:
         terminal.print_line(f"weft {_weft.__version__}")
         raise typer.Exit
@@ -197,7 +200,12 @@ def sweep(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", parser=runs, metavar="N", help="How many seeds to run, from the spec's seed on; 1."),
+        typer.Option(
+            "--seeds",
+            parser=runs,
+            metavar="N",
+            help="Number of consecutive seeds, from the spec's seed on. [default: 1]",
+        ),
     ] = None,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change a field in all runs.")
@@ -206,24 +214,14 @@ def sweep(
         Path | None,
         typer.Option("--out", metavar="DIR", help="A new folder, or that of a sweep, whose results are reused."),
     ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option("--cluster", metavar="tcp://HOST:PORT", help="A Dask scheduler, instead of this machine alone."),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers", parser=threads, metavar="N", help="Concurrent runs on this machine; by default one per core."
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Run it even if it needs more memory than a machine has free.")
-    ] = False,
+    cluster: Cluster = None,
+    workers: Workers = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run an experiment for all combinations of values and seeds. The same command continues a stopped sweep.
 
-    Without --over or --seeds, the table [sweep] of the spec says what they would.
+    The table [sweep] of the spec provides defaults for --over and --seeds.
     """
     from weft.output import file_name
     from weft.sweeps.axes import Axis
@@ -276,7 +274,7 @@ def tune(
         typer.Option("--maximize", metavar="SQL", help="Maximise one number, such as 'sum(goodput_bps) FROM flows'."),
     ] = None,
     trials: Annotated[
-        int, typer.Option("--trials", parser=trials, metavar="N", help="How many combinations to try.")
+        int, typer.Option("--trials", parser=trials, metavar="N", help="Number of combinations to try.")
     ] = 50,
     seeds: Annotated[
         int, typer.Option("--seeds", parser=runs, metavar="N", help="Runs of each trial, from the spec's seed on.")
