@@ -21,7 +21,7 @@ def test_doctor_finds_what_there_is(tmp_path: Path) -> None:
     found = {it["what"]: it for it in done.document}
     assert found["simulator"]["state"] == "ok"
     assert found["Python packages"]["state"] == "ok"
-    assert all(it["remedy"] for it in done.document if it["state"] != "ok")
+    assert all(it["fix"] for it in done.document if it["state"] != "ok")
     assert (found["tshark"]["state"] == "ok") == (shutil.which("tshark") is not None)
     shown = weft("doctor", cwd=tmp_path)
     assert shown.code == 0
@@ -33,9 +33,9 @@ def test_doctor_says_what_is_broken(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr("importlib.metadata.requires", lambda _name: ["polars", "nobody", 'else; extra == "x"'])
     monkeypatch.setenv("WEFTD", str(tmp_path / "weftd"))
     found = {it.what: it for it in doctor.examine()}
-    assert found["simulator"].state == "broken"
-    assert found["Python packages"].found == "missing: nobody"
-    assert found["weftd"].state == "absent"
+    assert found["simulator"].state == "error"
+    assert found["Python packages"].detail == "missing: nobody"
+    assert found["weftd"].state == "warning"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

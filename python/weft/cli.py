@@ -427,9 +427,9 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         terminal.print_json([asdict(finding) for finding in findings])
     else:
-        rows = [(it.what, it.state, it.found, it.remedy) for it in findings]
-        terminal.print_table("", ("", "state", "found", "remedy"), rows)
-    if any(finding.state == "broken" for finding in findings):
+        rows = [(it.what, it.state, it.detail, it.fix) for it in findings]
+        terminal.print_table("", ("", "state", "detail", "fix"), rows)
+    if any(finding.state == "error" for finding in findings):
         raise typer.Exit(MISSING)
 
 

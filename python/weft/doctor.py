@@ -1,4 +1,4 @@
-"""What `weft doctor` looks at: does the simulator work here, and what does this machine have for the rest?"""
+"""The checks of `weft doctor`: whether the simulator works, and what this machine has for optional features."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from weft import _weft
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-State = Literal["ok", "absent", "broken"]
+State = Literal["ok", "warning", "error"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     state: State
-    """`absent`: something does without; `broken`: Weft does not work as it should."""
-    found: str
-    remedy: str = ""
+    """`warning`: a feature is not available; `error`: Weft does not work."""
+    detail: str
+    fix: str = ""
+    """The command or option that makes the finding ok."""
 
 
 DISTRIBUTION = "weft-sim"
@@ -45,7 +46,7 @@ traffic = [{ kind = "incast", transport = "dctcp", flows = 2, size = "100KB" }]
 
 
 def examine() -> Iterator[Finding]:
-    """Looks at everything, most important first."""
+    """Runs all checks, the most important first."""
     yield Finding(
         "weft", "ok", f"{_weft.__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}"
     )
@@ -64,7 +65,7 @@ def _packages() -> Iterator[Finding]:
     try:
         required = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
-        yield Finding("Python packages", "broken", f"{DISTRIBUTION} is not installed", "make build")
+        yield Finding("Python packages", "error", f"{DISTRIBUTION} is not installed", "make build")
         return
     for requirement in map(Requirement, required):
         if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
@@ -77,7 +78,7 @@ def _packages() -> Iterator[Finding]:
             missing.append(f"{requirement.name}{requirement.specifier}")
     if missing:
         yield Finding(
-            "Python packages", "broken", f"missing: {', '.join(missing)}", f"pip install {shlex.join(missing)}"
+            "Python packages", "error", f"missing: {', '.join(missing)}", f"pip install {shlex.join(missing)}"
         )
     else:
         yield Finding("Python packages", "ok", "all there")
@@ -89,8 +90,8 @@ def _simulator() -> Finding:
         run = _weft.Experiment.parse(TINY).run()
         rows = len(run.tables()["flows"])
     except Exception as error:  # noqa: BLE001 - whatever it is, it is to be shown
-        return Finding("simulator", "broken", str(error), "install weft anew")
-    return Finding("simulator", "ok" if rows == 2 else "broken", f"a run of {rows} flows")
+        return Finding("simulator", "error", str(error), "reinstall weft")
+    return Finding("simulator", "ok" if rows == 2 else "error", f"a run of {rows} flows")
 
 
 def _machine() -> Finding:
@@ -108,19 +109,19 @@ def _place(folder: Path) -> Finding:
     free = f"{shutil.disk_usage(folder).free / 1e9:.1f} GB free in {folder}"
     if os.access(folder, os.W_OK | os.X_OK):
         return Finding("results", "ok", free)
-    return Finding("results", "absent", f"{folder} cannot be written to", "--out with a folder elsewhere")
+    return Finding("results", "warning", f"{folder} cannot be written to", "--out with a folder elsewhere")
 
 
-def _program(name: str, purpose: str, remedy: str, given: str | None = None) -> Finding:
+def _program(name: str, purpose: str, fix: str, given: str | None = None) -> Finding:
     found = given or shutil.which(name)
     if found is not None and Path(found).is_file():
         return Finding(name, "ok", found)
-    return Finding(name, "absent", f"needed for {purpose}", remedy)
+    return Finding(name, "warning", f"needed for {purpose}", fix)
 
 
 def _optional(name: str, purpose: str, *, also: str) -> Finding:
     try:
         versions = [f"{it} {metadata.version(it)}" for it in (name, also)]
     except metadata.PackageNotFoundError as error:
-        return Finding(name, "absent", f"needed for {purpose}: no {error.name}", f"pip install {name} {also}")
+        return Finding(name, "warning", f"needed for {purpose}: no {error.name}", f"pip install {name} {also}")
     return Finding(name, "ok", ", ".join(versions))
