@@ -173,6 +173,18 @@ impl ActiveRun for PacketSimulation {
         self.nth_completion(class, n)
     }
 
+    fn warnings(&self) -> Vec<String> {
+        let stall = self.delayed_ack_stall();
+        let warning = || {
+            format!(
+                "delayed acknowledgements: flows stood still for {:.1} % of the time that they were open; compare with \
+                 tcp.ack_every = 1 or a shorter tcp.delayed_ack_timeout",
+                100.0 * stall
+            )
+        };
+        (stall > MAX_SILENT_STALL).then(warning).into_iter().collect()
+    }
+
     fn finish(self: Box<Self>) -> Result<RunOutput, Error> {
         Ok(RunOutput::Records(Box::new(self.into_outcome())))
     }
@@ -181,3 +193,6 @@ impl ActiveRun for PacketSimulation {
 /// Packet-hops of a window that are worth a thread of their own: some 10 us of work beside the microsecond or so of a
 /// barrier.
 const MIN_HOPS_PER_THREAD: u64 = 200;
+
+/// Share of the time of flows above which a standstill on delayed acknowledgements is reported.
+const MAX_SILENT_STALL: f64 = 0.01;

@@ -244,6 +244,14 @@ impl PacketSimulation {
         }
     }
 
+    /// Returns the share of the time that flows were open in which they stood still until a delayed acknowledgement was sent.
+    pub fn delayed_ack_stall(&self) -> f64 {
+        let now = self.engine.now();
+        let stall: u64 = self.hosts().map(|host| host.delayed_ack_stall).sum();
+        let open: u64 = self.hosts().map(|host| host.open_time(now)).sum();
+        stall as f64 / open.max(1) as f64
+    }
+
     /// Rows of traces, of latencies of flows and of packets so far.
     pub fn sample_rows(&self) -> usize {
         let of_hosts = self.hosts().map(|host| host.samples.len() + host.latencies());

@@ -106,6 +106,10 @@ pub struct Profile {
     /// Number of segments acknowledged at once when a subflow starts, after a pause of the minimum RTO, and
     /// after a duplicate (Linux's quick acknowledgements).
     pub quick_acks: u32,
+    /// Whether a segment with PSH is acknowledged as soon as the application has read everything that has
+    /// arrived. PSH marks the last segment that a subflow has to send (Linux since 6.6, `ICSK_ACK_PUSHED`).
+    /// If this is off, its acknowledgement may be delayed like any other.
+    pub ack_pushed: bool,
     /// May the window grow between a cut for a mark and the end of that window?
     pub grow_after_mark: bool,
     /// A round ends when data sent after its start is acknowledged (RFC 8257, section 3.3, step 3). If this
@@ -223,6 +227,7 @@ impl Profile {
             ack_every: 2,
             delayed_ack_timeout: Time::from_ms(40),
             quick_acks: 16,
+            ack_pushed: true,
             grow_after_mark: false,
             round_ends_beyond: false,
             react_to_the_last: true,
@@ -266,6 +271,7 @@ impl Profile {
             ack_every: 1,
             delayed_ack_timeout: Time::from_ms(200),
             quick_acks: 0,
+            ack_pushed: false,
             grow_after_mark: true,
             round_ends_beyond: true,
             react_to_the_last: false,

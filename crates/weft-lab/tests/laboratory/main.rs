@@ -4,6 +4,7 @@ mod experiment;
 
 mod architecture;
 mod combinations;
+mod defaults;
 mod events;
 mod files;
 mod flow_level;

@@ -54,3 +54,5 @@ pub const CONTROL_ONLY: u16 = 1 << 11;
 pub const RETRANSMIT: u16 = 1 << 12;
 /// An ACK of what the receiver had already (RFC 2883's D-SACK).
 pub const DSACK: u16 = 1 << 13;
+/// Data: the last segment that the subflow has to send at this time (PSH, RFC 9293, section 3.9.1.2).
+pub const PUSH: u16 = 1 << 14;

@@ -66,6 +66,8 @@ pub struct ConnectionSender {
     pub last_close_at: u64,
     /// Are its packets paced, unless congestion control asks for a rate of its own?
     pub paced: bool,
+    /// Whether the last segment that a subflow has to send carries PSH.
+    pub sets_push: bool,
     /// Is every change of a window on record, or when data was sent?
     pub traced: bool,
     /// When the connection was opened.

@@ -107,6 +107,10 @@ pub struct Host {
     pub ended: Vec<u32>,
     /// Timeouts of those that do not.
     pub(super) reclaimed_timeouts: u64,
+    /// Time for which reclaimed connections were open, in picoseconds.
+    pub(super) reclaimed_open_time: u64,
+    /// Time for which connections to this host received nothing until a delayed acknowledgement was sent, in picoseconds.
+    pub delayed_ack_stall: u64,
     /// What connections that watch their paths have learnt for all, by transport.
     pub(super) path_stats: HashMap<u32, PathStats>,
     /// Flows on record.
@@ -219,6 +223,8 @@ impl Host {
             free_slots: FreeSlots::default(),
             ended: Vec::new(),
             reclaimed_timeouts: 0,
+            reclaimed_open_time: 0,
+            delayed_ack_stall: 0,
             path_stats: HashMap::new(),
             tracer: FlowTracer::default(),
             latencies: Latencies::default(),
@@ -233,6 +239,12 @@ impl Host {
     pub fn timeouts(&self) -> u64 {
         let timeouts = |s: &SubflowSender| s.stats.timeouts + s.stats.syn_timeouts;
         self.reclaimed_timeouts + self.subflows.iter().map(timeouts).sum::<u64>()
+    }
+
+    /// Returns the sum of the times for which connections from this host have been open, in picoseconds.
+    pub fn open_time(&self, now: u64) -> u64 {
+        let open = |c: &ConnectionSender| c.finished.min(now).saturating_sub(c.opened);
+        self.reclaimed_open_time + self.connections().map(open).sum::<u64>()
     }
 
     /// The flow and the number of the subflow whose sending half has this place.
@@ -291,6 +303,7 @@ impl Host {
             cx.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
         }
         let len = u64::from(packet.size) - u64::from(profile.header);
+        let expected = assembly.chunks.next();
         match receiver.on_data(packet, len, cx.now, assembly, profile) {
             AckDecision::Now(lo, hi) => {
                 cx.send(&receiver.acknowledge(&assembly.chunks, lo, hi, profile));
@@ -306,11 +319,39 @@ impl Host {
                 if receiver.deadline == u64::MAX {
                     receiver.acknowledge_by(cx.now + profile.delayed_ack_timeout.0, packet.slot, cx);
                 }
+                if receiver.pushed {
+                    assembly.pushed |= 1 << packet.hi;
+                }
             }
         }
+        if assembly.pushed != 0 && assembly.chunks.next() != expected && assembly.chunks.is_in_order() {
+            self.acknowledge_pushed(packet.slot, cx);
+        }
+        let receiver = &self.subflow_receivers[packet.slot as usize];
+        let assembly = &self.connection_receivers[receiver.connection as usize];
         if assembly.bytes >= assembly.notify_at {
             let assembly = receiver.connection;
             self.on_tracked_data(assembly, cx);
+        }
+    }
+
+    /// The application has read everything that has arrived on the connection of `slot`: each subflow on which a segment with PSH
+    /// waits for a delayed acknowledgement sends it (Linux's `mptcp_cleanup_rbuf` and `tcp_cleanup_rbuf`; since 6.6
+    /// `tcp_measure_rcv_mss` sets `ICSK_ACK_PUSHED` for full segments, too).
+    fn acknowledge_pushed(&mut self, slot: u32, cx: &mut Context<'_>) {
+        let connection = self.subflow_receivers[slot as usize].connection;
+        let connection = &mut self.connection_receivers[connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let mut pushed = std::mem::take(&mut connection.pushed);
+        while pushed != 0 {
+            let s = pushed.trailing_zeros();
+            pushed &= pushed - 1;
+            if let Some(&slot) = self.subflow_receiver_of.get(&(connection.flow, s)) {
+                let receiver = &mut self.subflow_receivers[slot as usize];
+                if receiver.pushed && receiver.unacked > 0 {
+                    cx.send(&receiver.acknowledge(&connection.chunks, 0, 0, profile));
+                }
+            }
         }
     }
 
@@ -328,6 +369,10 @@ impl Host {
         }
         let assembly = &self.connection_receivers[receiver.connection as usize];
         let profile = &self.shared.transports[assembly.transport as usize].profile;
+        let since_data = cx.now - assembly.last_data_at;
+        if since_data >= profile.delayed_ack_timeout.0 {
+            self.delayed_ack_stall += since_data;
+        }
         cx.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
     }
 }

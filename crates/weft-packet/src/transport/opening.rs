@@ -84,6 +84,7 @@ impl Host {
             suppressed_since: u64::MAX,
             episodes: Vec::new(),
             paced: profile.pacing,
+            sets_push: profile.ack_pushed,
             traced: false,
         };
         let index = insert(
@@ -170,6 +171,7 @@ impl Host {
                 bytes: 0,
                 last_data_at: 0,
                 notify_at: self.track_receiver(flow, shared.notify_at(flow, &spec)),
+                pushed: 0,
             };
             let new = insert(
                 &mut self.connection_receivers,
@@ -204,6 +206,7 @@ impl Host {
                 quick_acks_left: profile.quick_acks,
                 echo: transport.cc.echo(),
                 ce: false,
+                pushed: false,
                 marks: 0,
                 ack_flags: 0,
                 last_packet_at: 0,

@@ -56,6 +56,8 @@ impl RangeSet {
 #[derive(Clone, Debug, Default)]
 pub struct Chunks {
     next: u32,
+    /// One more than the highest chunk received.
+    end: u32,
     bits: Box<[u64]>,
 }
 
@@ -75,6 +77,11 @@ impl Chunks {
         self.next
     }
 
+    /// Returns true if nothing is out of order.
+    pub fn is_in_order(&self) -> bool {
+        self.next >= self.end
+    }
+
     /// Notes chunk `chunk`; `false` if it was held already.
     #[inline(always)]
     pub fn insert(&mut self, chunk: u32) -> bool {
@@ -84,6 +91,7 @@ impl Chunks {
         while (chunk - self.next) as usize + 64 >= self.bits.len() * 64 {
             self.grow();
         }
+        self.end = self.end.max(chunk + 1);
         let mask = self.bits.len() - 1;
         let word = &mut self.bits[(chunk / 64) as usize & mask];
         let bit = 1 << (chunk % 64);

@@ -3,7 +3,9 @@
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
 
-use crate::engine::packet::{ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, DSACK, ECE, LAST, Packet, RETRANSMIT};
+use crate::engine::packet::{
+    ACK, CE, COUNT_MASK, COUNT_SHIFT, CWR, DSACK, ECE, LAST, PUSH, Packet, RETRANSMIT,
+};
 use crate::engine::route::Route;
 
 use super::reassembly::{Chunks, RangeSet};
@@ -25,6 +27,8 @@ pub struct ConnectionReceiver {
     pub last_data_at: u64,
     /// Bytes at which the flow's program is notified; `u64::MAX` if it is not, or was; 0 while latencies are recorded.
     pub notify_at: u64,
+    /// Bit `s` is set if subflow `s` delays the acknowledgement of a segment with PSH.
+    pub pushed: u64,
 }
 
 /// The receiving half of a subflow.
@@ -51,6 +55,8 @@ pub struct SubflowReceiver {
     pub echo: Echo,
     /// DCTCP: was the last segment marked? Classic: is ECE latched?
     pub ce: bool,
+    /// Whether a segment with PSH has arrived since the last acknowledgement.
+    pub pushed: bool,
     /// Marks not echoed yet.
     pub marks: u32,
     /// [`RETRANSMIT`] and [`DSACK`] as the next acknowledgement has them.
@@ -141,6 +147,7 @@ impl SubflowReceiver {
             if self.out_of_order.is_empty() {
                 self.next += len;
                 self.unacked += 1;
+                self.pushed |= packet.flags & PUSH != 0;
                 if self.quick_acks_left > 0 {
                     self.quick_acks_left -= 1;
                     return if at_once {
@@ -209,6 +216,7 @@ impl SubflowReceiver {
     #[inline(always)]
     pub fn acknowledge(&mut self, chunks: &Chunks, lo: u64, hi: u64, profile: &Profile) -> Packet {
         self.unacked = 0;
+        self.pushed = false;
         self.deadline = u64::MAX;
         let echoed = match self.echo {
             Echo::Off => 0,

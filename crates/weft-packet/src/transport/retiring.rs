@@ -66,6 +66,7 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         let subflows = std::mem::take(&mut connection.windows).len() as u32;
         connection.episodes = Vec::new();
+        self.reclaimed_open_time += connection.finished.saturating_sub(connection.opened);
         let first = connection.first_subflow;
         self.sender_of_flow.remove(&connection.flow);
         for subflow in &mut self.subflows[first as usize..][..subflows as usize] {

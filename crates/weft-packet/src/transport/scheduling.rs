@@ -35,6 +35,15 @@ impl ConnectionSender {
         self.send_queues.as_deref().map_or(0, |it| it.subflows[s].len)
     }
 
+    /// Returns true if subflow `s` has no more new data to send at this time.
+    #[inline(always)]
+    pub fn has_sent_all(&self, s: usize) -> bool {
+        match &self.send_queues {
+            Some(queues) => queues.subflows[s].len == 0,
+            None => self.next == self.written,
+        }
+    }
+
     /// The next chunk that subflow `s` was given.
     pub fn dequeue(&mut self, s: u32) -> Option<u32> {
         self.send_queues.as_deref_mut()?.pop(s as usize)

@@ -3,7 +3,7 @@
 use weft_cc::Echo;
 
 use crate::engine::Context;
-use crate::engine::packet::{CWR, DATA, ECT, LAST, Packet, RETRANSMIT};
+use crate::engine::packet::{CWR, DATA, ECT, LAST, PUSH, Packet, RETRANSMIT};
 
 use super::connection::ConnectionSender;
 use super::host::Host;
@@ -183,6 +183,12 @@ pub fn transmit(
     if segment.chunk + 1 == connection.total {
         flags |= LAST;
         connection.begin_close(cx);
+    }
+    if connection.sets_push
+        && segment.seq.wrapping_add(u32::from(segment.len)) == subflow.nxt as u32
+        && connection.has_sent_all(subflow.index as usize)
+    {
+        flags |= PUSH;
     }
     if segment.was_sent_before() {
         flags |= RETRANSMIT;

@@ -217,3 +217,59 @@ fn acknowledgements_are_quick_after_a_pause() {
         assert_eq!(first == 14, delayed, "quick {quick_acks}: {first}");
     }
 }
+
+/// A segment with PSH, the last one that a subflow had to send, is acknowledged as soon as the application has read everything
+/// (Linux's `tcp_cleanup_rbuf`). Without this rule a lone segment waits for the timer of 40 ms.
+#[test]
+fn the_last_segment_to_send_is_acknowledged_when_it_has_been_read() {
+    for (ack_pushed, wait) in [(true, 0), (false, 3 * MS)] {
+        let mut wire = TestConnection::of(10.0, 6);
+        wire.profile.ack_every = 2;
+        wire.profile.ack_pushed = ack_pushed;
+        wire.profile.delayed_ack_timeout = Time(3 * MS);
+        // The application writes a segment every 5 ms.
+        wire.rate = Some(Rate(u64::from(wire.profile.mss) * 8 * 200));
+        let run = wire.run(100 * MS, pass);
+        let between = 2 * DELAY + serialisation(1514) + serialisation(66);
+        let (data, acks) = (run.data(), run.acks());
+        assert_eq!((data.len(), acks.len()), (6, 6));
+        for (data, ack) in data.iter().zip(&acks).take(5) {
+            assert_eq!(ack.time - data.time, between + wait, "ack_pushed = {ack_pushed}");
+        }
+    }
+}
+
+/// While data of another subflow is missing, the application cannot read everything (`mptcp_cleanup_rbuf` looks at the memory of the
+/// whole connection). The acknowledgement is sent when the missing data arrives.
+#[test]
+fn a_pushed_segment_waits_for_missing_data_of_other_subflows() {
+    let mut wire = TestConnection::of(10.0, 20);
+    wire.subflows = 2;
+    wire.delays = vec![4 * MS, DELAY];
+    wire.profile.ack_every = 100;
+    wire.profile.delayed_ack_timeout = Time(1_000 * MS);
+    // A segment every 5 ms, on the slow and the fast path in turn.
+    wire.rate = Some(Rate(u64::from(wire.profile.mss) * 8 * 200));
+    let run = wire.run(200 * MS, pass);
+    let data = run.data();
+    let on_fast_path = data
+        .iter()
+        .filter(|seen| seen.subflow == 1 && (8..18).contains(&seen.packet.chunk));
+    let mut compared = 0;
+    for fast in on_fast_path {
+        let missing = data
+            .iter()
+            .find(|seen| seen.packet.chunk == fast.packet.chunk - 1)
+            .unwrap();
+        assert_eq!(missing.subflow, 0);
+        let arrival = missing.time + 4 * MS + serialisation(1514);
+        let ack = run
+            .acks()
+            .into_iter()
+            .find(|ack| ack.subflow == 1 && ack.time > fast.time)
+            .unwrap();
+        assert_eq!(ack.time, arrival + DELAY + serialisation(66));
+        compared += 1;
+    }
+    assert!(compared >= 4, "{compared}");
+}
