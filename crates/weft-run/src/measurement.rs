@@ -38,8 +38,15 @@ pub struct MeasuredWindow {
 pub struct MeasurementWindow {
     from: Time,
     to: Time,
-    at_start: Option<CounterSnapshot>,
-    at_end: Option<CounterSnapshot>,
+    phase: Phase,
+}
+
+/// The snapshots that have been recorded: none, that at the start, or those at the start and end.
+#[derive(Clone, Debug)]
+enum Phase {
+    Before,
+    During(CounterSnapshot),
+    After(CounterSnapshot, CounterSnapshot),
 }
 
 impl MeasurementWindow {
@@ -48,27 +55,25 @@ impl MeasurementWindow {
         Self {
             from,
             to,
-            at_start: None,
-            at_end: None,
+            phase: Phase::Before,
         }
     }
 
     /// The time of the next snapshot; none if both have been recorded.
     pub fn next_snapshot_time(&self) -> Option<Time> {
-        match (&self.at_start, &self.at_end) {
-            (None, _) => Some(self.from),
-            (_, None) => Some(self.to),
-            _ => None,
+        match self.phase {
+            Phase::Before => Some(self.from),
+            Phase::During(_) => Some(self.to),
+            Phase::After(..) => None,
         }
     }
 
     /// Records the counters at [`next_snapshot_time`](Self::next_snapshot_time).
     pub fn record(&mut self, snapshot: CounterSnapshot) {
-        if self.at_start.is_none() {
-            self.at_start = Some(snapshot);
-        } else {
-            self.at_end = Some(snapshot);
-        }
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Before) {
+            Phase::Before => Phase::During(snapshot),
+            Phase::During(at_start) | Phase::After(at_start, _) => Phase::After(at_start, snapshot),
+        };
     }
 
     /// Returns true if `time` is within the window.
@@ -79,11 +84,11 @@ impl MeasurementWindow {
     /// Bytes of a flow delivered within the window; `so_far` are those delivered by now.
     pub fn bytes_in(&self, flow: u32, so_far: u64) -> u64 {
         let bytes = |snapshot: &CounterSnapshot| snapshot.bytes.get(&flow).copied().unwrap_or(0);
-        let Some(at_start) = &self.at_start else { return 0 };
-        self.at_end
-            .as_ref()
-            .map_or(so_far, bytes)
-            .saturating_sub(bytes(at_start))
+        match &self.phase {
+            Phase::Before => 0,
+            Phase::During(at_start) => so_far.saturating_sub(bytes(at_start)),
+            Phase::After(at_start, at_end) => bytes(at_end).saturating_sub(bytes(at_start)),
+        }
     }
 
     /// The bounds of the window, without links and queues.
@@ -100,27 +105,35 @@ impl MeasurementWindow {
     /// The counters within the window of a run that ended at `end` with the counters `now`.
     pub fn finish(&self, end: Time, now: CounterSnapshot) -> MeasuredWindow {
         let (from, to) = (self.from, self.to.min(end).max(self.from));
-        let Some(at_start) = &self.at_start else {
-            // The run ended before the window started.
-            return MeasuredWindow {
-                from,
-                to,
-                links: vec![LinkRecord::default(); now.links.len()],
-                queues: now.queues.iter().map(|queue| queue.since(Some(queue))).collect(),
-            };
+        let (links, queues) = match &self.phase {
+            // The run ended before the window started: nothing was counted.
+            Phase::Before => (
+                vec![LinkRecord::default(); now.links.len()],
+                now.queues.iter().map(|queue| queue.since(Some(queue))).collect(),
+            ),
+            Phase::During(at_start) => now.since(at_start),
+            Phase::After(at_start, at_end) => at_end.since(at_start),
         };
-        let CounterSnapshot { links, queues, .. } = self.at_end.clone().unwrap_or(now);
-        let pairs = links.iter().zip(&at_start.links);
         MeasuredWindow {
             from,
             to,
-            links: pairs.map(|(link, before)| link.since(before)).collect(),
-            queues: queues
-                .iter()
-                .zip(0..)
-                .map(|(queue, i)| queue.since(at_start.queues.get(i)))
-                .collect(),
+            links,
+            queues,
         }
+    }
+}
+
+impl CounterSnapshot {
+    /// The increase of all links and queues since an earlier snapshot.
+    fn since(&self, before: &Self) -> (Vec<LinkRecord>, Vec<QueueRecord>) {
+        let links = self.links.iter().zip(&before.links);
+        let queues = self.queues.iter().zip(0..);
+        (
+            links.map(|(link, before)| link.since(before)).collect(),
+            queues
+                .map(|(queue, i)| queue.since(before.queues.get(i)))
+                .collect(),
+        )
     }
 }
 
