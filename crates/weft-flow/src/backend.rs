@@ -184,7 +184,7 @@ impl Backend for FlowBackend {
         if options.trace_hash {
             return Err(Error::Option {
                 option: "trace_hash",
-                given: "true".to_owned(),
+                value: "true".to_owned(),
                 allowed: "false at level \"flow\": it has no packet events",
             });
         }

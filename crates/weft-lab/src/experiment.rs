@@ -221,10 +221,10 @@ impl Experiment {
     ) -> Result<(RunResult, Option<Folder>), Error> {
         let threads = options.threads.unwrap_or(1);
         if !(1..=MAX_THREADS).contains(&threads) {
-            let given = threads.to_string();
+            let value = threads.to_string();
             return Err(Error::Option {
                 option: "threads",
-                given,
+                value,
                 allowed: "1 to 1024",
             });
         }

@@ -87,7 +87,7 @@ impl Backend for LinuxBackend {
         if options.trace_hash {
             return Err(Error::Option {
                 option: "trace_hash",
-                given: "true".to_owned(),
+                value: "true".to_owned(),
                 allowed: "false at level \"linux\": no two runs on a kernel are the same",
             });
         }

@@ -11,7 +11,7 @@ static LAST: Mutex<Option<String>> = Mutex::new(None);
 #[pyfunction]
 pub fn record_panics() {
     panic::set_hook(Box::new(|info| {
-        let place = info
+        let location = info
             .location()
             .map(|l| format!("{}:{}: ", l.file(), l.line()))
             .unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn record_panics() {
             .unwrap_or("panic");
         if let Ok(mut last) = LAST.lock() {
             // The first of several threads reports the cause; the others only notice.
-            last.get_or_insert_with(|| format!("{place}{words}").replace('\n', " "));
+            last.get_or_insert_with(|| format!("{location}{words}").replace('\n', " "));
         }
     }));
 }

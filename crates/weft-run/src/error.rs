@@ -16,20 +16,20 @@ pub enum Error {
     /// The spec is right, but the machine's memory does not hold the run.
     #[error("this experiment {0}; allowed: fewer flows at a time, fewer subflows or a smaller network")]
     Memory(String),
-    /// The spec is right, but the level it asks for cannot give it: the field, what was given, what is allowed.
+    /// The spec is right, but the level it asks for does not support it: the field, its value, the allowed values.
     #[error("{0}")]
     Unsupported(String),
     /// This machine lacks something that the level needs.
     #[error("{0}")]
     MissingRequirement(String),
     /// An option of the run (not of the spec) is out of range.
-    #[error("{option}: {given}; allowed: {allowed}")]
+    #[error("{option}: {value}; allowed: {allowed}")]
     Option {
         /// Name of the option.
         option: &'static str,
-        /// What was given.
-        given: String,
-        /// What is allowed.
+        /// The value that it was given.
+        value: String,
+        /// The values that are allowed.
         allowed: &'static str,
     },
     /// The results cannot be written.
@@ -37,7 +37,7 @@ pub enum Error {
     Output {
         /// File or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
     /// The simulator contradicts itself: a bug.
@@ -46,7 +46,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Can the user correct it? (A command then exits with code 2.)
+    /// Returns true if the user can correct the error. (A command then exits with code 2.)
     pub fn is_bad_input(&self) -> bool {
         !matches!(self, Error::Internal(_))
     }

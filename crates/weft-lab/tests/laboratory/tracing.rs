@@ -154,7 +154,7 @@ fn latencies(run: &RunResult) -> HashMap<u32, Vec<(u32, f64, f64)>> {
 }
 
 /// One way: the first packet of 1500 bytes over three links of 1 Gbps and 20 us each.
-const LEAST_S: f64 = 3.0 * (20e-6 + 1500.0 * 8.0 / 1e9);
+const MIN_SECONDS: f64 = 3.0 * (20e-6 + 1500.0 * 8.0 / 1e9);
 
 #[test]
 fn latencies_are_those_of_all_data_delivered() {
@@ -179,7 +179,7 @@ fn latencies_are_those_of_all_data_delivered() {
             assert!(sent > starts[row].unwrap() && sent + took <= ends[row].unwrap_or(0.02) + 1e-12);
             // The last chunk is shorter.
             assert!(
-                took > 0.95 * LEAST_S || bytes[row] == 50_000,
+                took > 0.95 * MIN_SECONDS || bytes[row] == 50_000,
                 "{flow} {chunk}: {took}"
             );
         }
