@@ -13,13 +13,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::builder::Builder;
+use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
 /// Ports of a switch.
-const MOST_PORTS: u32 = 64;
+const MAX_PORTS: u32 = 64;
 /// Maximum hosts, so that the network fits into memory.
-const MOST_HOSTS: u64 = 1 << 18;
+const MAX_HOSTS: u64 = 1 << 18;
 /// Names of layers, up and down, by level.
 const LAYERS: [[&str; 2]; 5] = [
     ["host-level0", "level0-host"],
@@ -34,7 +34,7 @@ const LAYERS: [[&str; 2]; 5] = [
 #[serde(deny_unknown_fields)]
 pub struct BCube {
     /// Ports of a switch.
-    #[schemars(range(min = 2, max = MOST_PORTS))]
+    #[schemars(range(min = 2, max = MAX_PORTS))]
     pub n: u32,
     /// The highest level, counted from 0; hosts have k + 1 ports.
     #[schemars(range(min = 0, max = LAYERS.len() - 1))]
@@ -47,21 +47,21 @@ pub struct BCube {
 
 impl Topology for BCube {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
-        if !(2..=MOST_PORTS).contains(&self.n) {
+        if !(2..=MAX_PORTS).contains(&self.n) {
             return Err(SpecError::new(
                 "n",
                 self.n.to_string(),
-                format!("2 to {MOST_PORTS}"),
+                format!("2 to {MAX_PORTS}"),
             ));
         }
-        let fits = |k: usize| u64::from(self.n).pow(k as u32 + 1) <= MOST_HOSTS;
+        let fits = |k: usize| u64::from(self.n).pow(k as u32 + 1) <= MAX_HOSTS;
         let most = (0..LAYERS.len()).rev().find(|&k| fits(k)).unwrap_or(0);
         if self.k as usize > most {
             let allowed = format!("0 to {most} with n = {}", self.n);
             return Err(SpecError::new("k", self.k.to_string(), allowed));
         }
         let (n, levels) = (self.n, self.k + 1);
-        let mut net = Builder::new(queues);
+        let mut net = FabricBuilder::new(queues);
         let mut hosts = Vec::new();
         let mut switches = vec![Vec::new()];
         for i in 0..n.pow(self.k) {
@@ -83,7 +83,7 @@ impl Topology for BCube {
                 }
             }
         }
-        Ok(net.finish(hosts, Box::new(Digits { n, levels })))
+        Ok(net.finish(hosts, Box::new(BCubeRouting { n, levels })))
     }
 
     /// A subflow over each port; single paths begin with any.
@@ -93,12 +93,12 @@ impl Topology for BCube {
 }
 
 /// A digit of the address is corrected at every switch.
-struct Digits {
+struct BCubeRouting {
     n: u32,
     levels: u32,
 }
 
-impl Digits {
+impl BCubeRouting {
     /// A host's address. Hosts' nodes are numbered in groups of n, with a switch after each.
     fn address(&self, host: NodeId) -> u32 {
         host - host / (self.n + 1)
@@ -109,7 +109,7 @@ impl Digits {
     }
 }
 
-impl Routing for Digits {
+impl Routing for BCubeRouting {
     fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         if from == to { 0 } else { self.levels.into() }
     }

@@ -5,13 +5,13 @@ use weft_spec::{Rate, Time};
 use crate::{Fabric, Link, Node, NodeId, PortQueues, Routing};
 
 /// Nodes and links so far. The ports of a node are numbered in the order in which its cables are laid.
-pub(crate) struct Builder<'a> {
+pub(crate) struct FabricBuilder<'a> {
     queues: &'a PortQueues,
     nodes: Vec<Node>,
     links: Vec<Link>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> FabricBuilder<'a> {
     pub fn new(queues: &'a PortQueues) -> Self {
         Self {
             queues,
@@ -30,15 +30,15 @@ impl<'a> Builder<'a> {
         self.node(name.into(), false)
     }
 
-    fn node(&mut self, name: String, host: bool) -> NodeId {
-        self.nodes.push(Node { name, host });
+    fn node(&mut self, name: String, is_host: bool) -> NodeId {
+        self.nodes.push(Node { name, is_host });
         (self.nodes.len() - 1) as NodeId
     }
 
     /// A link each way; `layers` are named from `a` to `b` and back.
     pub fn cable(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Time, layers: [&'static str; 2]) {
         for (from, to, layer) in [(a, b, layers[0]), (b, a, layers[1])] {
-            let queue = if self.nodes[from as usize].host {
+            let queue = if self.nodes[from as usize].is_host {
                 self.queues.host
             } else {
                 self.queues.switch

@@ -48,7 +48,7 @@ pub struct Node {
     /// Name in specs and tables, such as "h3" or "tor0.1".
     pub name: String,
     /// Can it hold endpoints?
-    pub host: bool,
+    pub is_host: bool,
 }
 
 /// Paths between hosts, numbered and computed from the topology instead of stored. Which number a packet takes is the affair
@@ -57,14 +57,14 @@ pub trait Routing: Send + Sync {
     /// How many paths lead from `from` to `to`; 0 if none does, or if the two are the same.
     fn path_count(&self, from: NodeId, to: NodeId) -> u64;
     /// Appends the ports taken (port `p` of a node is its `p`-th outgoing link in [`Fabric::links`]' order) along path `n`,
-    /// which is below [`paths`](Self::paths). Different numbers are different paths, and the longer two paths run together
+    /// which is below [`path_count`](Self::path_count). Different numbers are different paths, and the longer two paths run together
     /// from the sender on, the nearer are their numbers. The path of the same number from `to` to `from` goes over the same
     /// switches in `two-paths`, `fat-tree` and `leaf-spine`. In `bcube`, `multi-homed-fat-tree`, `vl2` and `graph` it may go
     /// over others, as both numbers begin at their own sender.
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>);
     /// How many ways there are where the paths first part; as many paths begin with each, numbered in a row. By default
     /// they part only once.
-    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+    fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
         self.path_count(from, to)
     }
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::pods::{MAX_K, Pods, check_k};
+use crate::pods::{GeneralFatTree, MAX_K, check_k};
 use crate::{Fabric, NetworkSize, PortQueues, Topology};
 
 /// More hosts behind a link up than any fabric that is built.
@@ -30,7 +30,7 @@ pub struct FatTree {
     /// Propagation delay of every link.
     pub delay: Time,
     /// Hosts of a ToR per uplink: 1 gives full bisection bandwidth, 4 has four times the hosts.
-    #[serde(default = "one")]
+    #[serde(default = "default_oversubscription")]
     #[schemars(range(min = 1, max = MAX_OVERSUBSCRIPTION))]
     pub oversubscription: u32,
     /// Rate of the hosts' links where it differs.
@@ -38,7 +38,7 @@ pub struct FatTree {
     pub host_rate: Option<Rate>,
 }
 
-fn one() -> u32 {
+fn default_oversubscription() -> u32 {
     1
 }
 
@@ -61,19 +61,19 @@ impl Topology for FatTree {
                 allowed,
             ));
         }
-        Ok(self.pods().build(queues))
+        Ok(self.general().build(queues))
     }
 
     fn size(&self) -> NetworkSize {
-        self.pods().size()
+        self.general().size()
     }
 }
 
 impl FatTree {
-    fn pods(&self) -> Pods {
-        Pods {
+    fn general(&self) -> GeneralFatTree {
+        GeneralFatTree {
             k: self.k,
-            width: self.k / 2 * self.oversubscription.min(MAX_OVERSUBSCRIPTION),
+            hosts_per_rack: self.k / 2 * self.oversubscription.min(MAX_OVERSUBSCRIPTION),
             homes: 1,
             rate: self.rate,
             host_rate: self.host_rate.unwrap_or(self.rate),

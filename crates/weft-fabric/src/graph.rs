@@ -14,11 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::builder::Builder;
+use crate::builder::FabricBuilder;
 use crate::{Fabric, Link, NodeId, PortQueues, Routing, Topology};
 
 /// Ports are numbered in 16 bits.
-const MOST_PORTS: usize = u16::MAX as usize;
+const MAX_PORTS: usize = u16::MAX as usize;
 
 /// Nodes by name, and cables between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,7 +62,7 @@ pub struct Cable {
 }
 
 /// What a list or a file says.
-struct Parts {
+struct GraphSpec {
     hosts: Vec<String>,
     switches: Vec<String>,
     /// With where each is said.
@@ -70,7 +70,7 @@ struct Parts {
 }
 
 impl Graph {
-    fn parts(&self) -> Result<Parts, SpecError> {
+    fn spec(&self) -> Result<GraphSpec, SpecError> {
         if let Some(file) = &self.file {
             for (field, given) in [
                 ("switches", !self.switches.is_empty()),
@@ -91,7 +91,7 @@ impl Graph {
             return read(file, &self.hosts).map_err(|error| error.within("file"));
         }
         let cables = self.links.iter().enumerate();
-        Ok(Parts {
+        Ok(GraphSpec {
             hosts: self.hosts.clone(),
             switches: self.switches.clone(),
             cables: cables
@@ -103,11 +103,11 @@ impl Graph {
 
 impl Topology for Graph {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
-        let parts = self.parts()?;
-        let mut net = Builder::new(queues);
+        let spec = self.spec()?;
+        let mut net = FabricBuilder::new(queues);
         let mut nodes: HashMap<&str, (NodeId, bool)> = HashMap::new();
-        let named = parts.hosts.iter().map(|name| ("hosts", name, true));
-        let named = named.chain(parts.switches.iter().map(|name| ("switches", name, false)));
+        let named = spec.hosts.iter().map(|name| ("hosts", name, true));
+        let named = named.chain(spec.switches.iter().map(|name| ("switches", name, false)));
         let mut hosts = Vec::new();
         for (field, name, host) in named {
             let node = if host { net.host(name) } else { net.switch(name) };
@@ -124,7 +124,7 @@ impl Topology for Graph {
             let given = format!("{} hosts", hosts.len());
             return Err(SpecError::new("hosts", given, "at least 2"));
         }
-        for (path, cable) in &parts.cables {
+        for (path, cable) in &spec.cables {
             let end = |field: &str, name: &String| {
                 nodes.get(name.as_str()).copied().ok_or_else(|| {
                     let allowed = "the name of a host or of a switch";
@@ -171,9 +171,9 @@ struct ShortestPaths {
 }
 
 /// What is known of the nodes no farther from the receiver than the sender is.
-struct Found {
+struct Distances {
     /// Links to the receiver; `u32::MAX` if it was not reached.
-    distance: Vec<u32>,
+    links: Vec<u32>,
     /// Shortest paths to the receiver, as far as 32 bits count them.
     paths: Vec<u32>,
 }
@@ -184,7 +184,7 @@ impl ShortestPaths {
         Self {
             first: (0..=fabric.nodes.len() as u32).map(ends).collect(),
             to: fabric.links.iter().map(|link: &Link| link.to).collect(),
-            forwards: fabric.nodes.iter().map(|node| !node.host).collect(),
+            forwards: fabric.nodes.iter().map(|node| !node.is_host).collect(),
         }
     }
 
@@ -193,14 +193,14 @@ impl ShortestPaths {
     }
 
     /// Every link has one back, so that a search from the receiver finds the distances to it.
-    fn search(&self, from: Option<NodeId>, to: NodeId) -> Found {
+    fn search(&self, from: Option<NodeId>, to: NodeId) -> Distances {
         let nodes = self.forwards.len();
-        let mut found = Found {
-            distance: vec![u32::MAX; nodes],
+        let mut distances = Distances {
+            links: vec![u32::MAX; nodes],
             paths: vec![0; nodes],
         };
-        found.distance[to as usize] = 0;
-        found.paths[to as usize] = 1;
+        distances.links[to as usize] = 0;
+        distances.paths[to as usize] = 1;
         let mut queue = VecDeque::from([to]);
         while let Some(node) = queue.pop_front() {
             if Some(node) == from {
@@ -209,33 +209,33 @@ impl ShortestPaths {
             if node != to && !self.forwards[node as usize] {
                 continue;
             }
-            let (distance, paths) = (found.distance[node as usize], found.paths[node as usize]);
+            let (distance, paths) = (distances.links[node as usize], distances.paths[node as usize]);
             for &before in self.next(node) {
-                let known = &mut found.distance[before as usize];
+                let known = &mut distances.links[before as usize];
                 if *known == u32::MAX {
                     *known = distance + 1;
                     queue.push_back(before);
                 }
                 if *known == distance + 1 {
-                    let sum = &mut found.paths[before as usize];
+                    let sum = &mut distances.paths[before as usize];
                     *sum = sum.saturating_add(paths);
                 }
             }
         }
-        found
+        distances
     }
 
     /// Refuses a graph in pieces, and nodes with more links than ports have numbers for.
     fn check(&self, fabric: &Fabric) -> Result<(), SpecError> {
         let name = |node: usize| &fabric.nodes[node].name;
-        let most = (0..self.forwards.len()).find(|&node| self.next(node as u32).len() > MOST_PORTS);
+        let most = (0..self.forwards.len()).find(|&node| self.next(node as u32).len() > MAX_PORTS);
         if let Some(node) = most {
             let given = format!("{} has {} links", name(node), self.next(node as u32).len());
-            return Err(SpecError::new("links", given, format!("at most {MOST_PORTS}")));
+            return Err(SpecError::new("links", given, format!("at most {MAX_PORTS}")));
         }
         let start = fabric.hosts[0];
-        let found = self.search(None, start);
-        match found.distance.iter().position(|&distance| distance == u32::MAX) {
+        let distances = self.search(None, start);
+        match distances.links.iter().position(|&distance| distance == u32::MAX) {
             Some(node) => {
                 let given = format!("no path leads from {} to {}", name(start as usize), name(node));
                 Err(SpecError::new(
@@ -259,17 +259,17 @@ impl Routing for ShortestPaths {
 
     /// Numbered by first port, then by second, and so on.
     fn append_ports(&self, from: NodeId, to: NodeId, mut n: u64, ports: &mut Vec<u16>) {
-        let found = self.search(Some(from), to);
+        let distances = self.search(Some(from), to);
         let mut at = from;
         while at != to {
             let nearer = |next: NodeId| {
                 let way = next == to || self.forwards[next as usize];
-                way && found.distance[next as usize] < found.distance[at as usize]
+                way && distances.links[next as usize] < distances.links[at as usize]
             };
             let mut chosen = None;
             for (port, &next) in (0..).zip(self.next(at)).filter(|&(_, &next)| nearer(next)) {
                 chosen = Some((port, next));
-                let paths = u64::from(found.paths[next as usize]);
+                let paths = u64::from(distances.paths[next as usize]);
                 if n < paths {
                     break;
                 }
@@ -282,7 +282,7 @@ impl Routing for ShortestPaths {
     }
 
     /// Not as many paths begin with each link, so they count as one branch.
-    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+    fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
         u64::from(from != to)
     }
 }

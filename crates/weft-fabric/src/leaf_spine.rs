@@ -5,30 +5,30 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::builder::Builder;
+use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
 /// As many as ports have numbers for, and a network that fits into memory.
-const MOST: u32 = 4096;
+const MAX_SWITCHES_OR_HOSTS: u32 = 4096;
 /// Links between a leaf and a spine.
-const MOST_LINKS: u32 = 16;
+const MAX_LINKS: u32 = 16;
 
 /// Hosts h0, h1, … leaf by leaf; switches leaf0, leaf1, … and spine0, spine1, …
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeafSpine {
     /// Leaves.
-    #[schemars(range(min = 1, max = MOST))]
+    #[schemars(range(min = 1, max = MAX_SWITCHES_OR_HOSTS))]
     pub leaves: u32,
     /// Spines.
-    #[schemars(range(min = 1, max = MOST))]
+    #[schemars(range(min = 1, max = MAX_SWITCHES_OR_HOSTS))]
     pub spines: u32,
     /// Hosts of each leaf.
-    #[schemars(range(min = 1, max = MOST))]
+    #[schemars(range(min = 1, max = MAX_SWITCHES_OR_HOSTS))]
     pub hosts_per_leaf: u32,
     /// Links between a leaf and a spine.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = MOST_LINKS))]
+    #[serde(default = "default_links")]
+    #[schemars(range(min = 1, max = MAX_LINKS))]
     pub links: u32,
     /// Rate of the hosts' links. The oversubscription of a leaf is `hosts_per_leaf` * `rate` to `spines` *
     /// `links` * `spine_rate`.
@@ -40,23 +40,23 @@ pub struct LeafSpine {
     pub delay: Time,
 }
 
-fn one() -> u32 {
+fn default_links() -> u32 {
     1
 }
 
 impl Topology for LeafSpine {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
         for (field, value, most) in [
-            ("leaves", self.leaves, MOST),
-            ("spines", self.spines, MOST),
-            ("hosts_per_leaf", self.hosts_per_leaf, MOST),
-            ("links", self.links, MOST_LINKS),
+            ("leaves", self.leaves, MAX_SWITCHES_OR_HOSTS),
+            ("spines", self.spines, MAX_SWITCHES_OR_HOSTS),
+            ("hosts_per_leaf", self.hosts_per_leaf, MAX_SWITCHES_OR_HOSTS),
+            ("links", self.links, MAX_LINKS),
         ] {
             if !(1..=most).contains(&value) {
                 return Err(SpecError::new(field, value.to_string(), format!("1 to {most}")));
             }
         }
-        let mut net = Builder::new(queues);
+        let mut net = FabricBuilder::new(queues);
         let (mut hosts, mut leaves, mut spines) = (Vec::new(), Vec::new(), Vec::new());
         for leaf in 0..self.leaves {
             for _ in 0..self.hosts_per_leaf {
@@ -78,8 +78,8 @@ impl Topology for LeafSpine {
                 }
             }
         }
-        let routing = OverSpines {
-            width: self.hosts_per_leaf,
+        let routing = LeafSpineRouting {
+            hosts_per_leaf: self.hosts_per_leaf,
             spines: self.spines,
             links: self.links,
         };
@@ -88,44 +88,44 @@ impl Topology for LeafSpine {
 }
 
 /// Below one leaf by it, otherwise over a spine.
-struct OverSpines {
+struct LeafSpineRouting {
     /// Hosts of a leaf. A leaf's nodes are its hosts, then itself.
-    width: u32,
+    hosts_per_leaf: u32,
     spines: u32,
     links: u32,
 }
 
-impl OverSpines {
-    /// Leaf of a host and place below it.
-    fn place(&self, host: NodeId) -> (u32, u32) {
-        (host / (self.width + 1), host % (self.width + 1))
+impl LeafSpineRouting {
+    /// Leaf of a host and its position below the leaf.
+    fn locate(&self, host: NodeId) -> (u32, u32) {
+        (host / (self.hosts_per_leaf + 1), host % (self.hosts_per_leaf + 1))
     }
 }
 
-impl Routing for OverSpines {
+impl Routing for LeafSpineRouting {
     fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         match () {
             () if from == to => 0,
-            () if self.place(from).0 == self.place(to).0 => 1,
+            () if self.locate(from).0 == self.locate(to).0 => 1,
             () => u64::from(self.spines) * u64::from(self.links) * u64::from(self.links),
         }
     }
 
     /// Numbered by spine, link up, link down.
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
-        let ((leaf, _), (to_leaf, to_place)) = (self.place(from), self.place(to));
+        let ((leaf, _), (to_leaf, to_position)) = (self.locate(from), self.locate(to));
         ports.push(0);
         if leaf != to_leaf {
             let links = u64::from(self.links);
             let (up, down) = (n / links, n % links);
-            ports.push((u64::from(self.width) + up) as u16);
+            ports.push((u64::from(self.hosts_per_leaf) + up) as u16);
             ports.push((u64::from(to_leaf) * links + down) as u16);
         }
-        ports.push(to_place as u16);
+        ports.push(to_position as u16);
     }
 
     /// Links up.
-    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+    fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
         self.path_count(from, to)
             .min(u64::from(self.spines) * u64::from(self.links))
     }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::builder::Builder;
+use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
 /// Ports are numbered in 16 bits, and the switch has one for each sender and one for the receiver.
@@ -36,7 +36,7 @@ impl Topology for ManyToOne {
                 format!("1 to {MAX_SENDERS}"),
             ));
         }
-        let mut net = Builder::new(queues);
+        let mut net = FabricBuilder::new(queues);
         let mut hosts: Vec<NodeId> = (0..self.senders).map(|i| net.host(format!("h{i}"))).collect();
         let receiver = net.host("r0");
         let switch = net.switch("s0");
@@ -52,14 +52,14 @@ impl Topology for ManyToOne {
             ["host-switch", "switch-host"],
         );
         hosts.push(receiver);
-        Ok(net.finish(hosts, Box::new(Star)))
+        Ok(net.finish(hosts, Box::new(StarRouting)))
     }
 }
 
 /// Hosts are nodes 0, 1, … and the switch's ports lead to them in this order.
-struct Star;
+struct StarRouting;
 
-impl Routing for Star {
+impl Routing for StarRouting {
     fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         u64::from(from != to)
     }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::pods::{MAX_K, Pods, check_k};
+use crate::pods::{GeneralFatTree, MAX_K, check_k};
 use crate::{Fabric, NetworkSize, PortQueues, Topology};
 
 /// Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, ToR T, aggregation switch A and its core switch I.
@@ -20,7 +20,7 @@ pub struct MultiHomedFatTree {
     #[schemars(range(min = 2, max = MAX_K), extend("multipleOf" = 2))]
     pub k: u32,
     /// Links of a host, each to a different ToR of its pod; must divide k/2.
-    #[serde(default = "two")]
+    #[serde(default = "default_homes")]
     #[schemars(range(min = 1))]
     pub homes: u32,
     /// Rate of every link.
@@ -29,7 +29,7 @@ pub struct MultiHomedFatTree {
     pub delay: Time,
 }
 
-fn two() -> u32 {
+fn default_homes() -> u32 {
     2
 }
 
@@ -45,11 +45,11 @@ impl Topology for MultiHomedFatTree {
             let allowed = format!("what divides k/2 = {half}: {}", divisors.join(", "));
             return Err(SpecError::new("homes", self.homes.to_string(), allowed));
         }
-        Ok(self.pods().build(queues))
+        Ok(self.general().build(queues))
     }
 
     fn size(&self) -> NetworkSize {
-        self.pods().size()
+        self.general().size()
     }
 
     /// A subflow over each link.
@@ -59,10 +59,10 @@ impl Topology for MultiHomedFatTree {
 }
 
 impl MultiHomedFatTree {
-    fn pods(&self) -> Pods {
-        Pods {
+    fn general(&self) -> GeneralFatTree {
+        GeneralFatTree {
             k: self.k,
-            width: self.k / 2,
+            hosts_per_rack: self.k / 2,
             homes: self.homes,
             rate: self.rate,
             host_rate: self.rate,

@@ -6,7 +6,7 @@
 
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::builder::Builder;
+use crate::builder::FabricBuilder;
 use crate::{Fabric, NetworkSize, NodeId, PortQueues, Routing};
 
 /// Beyond 254 ports (4 million hosts) the network alone takes gigabytes.
@@ -26,11 +26,11 @@ pub fn check_k(k: u32) -> Result<(), SpecError> {
 }
 
 /// A fat-tree whose racks may be wider, and whose hosts may be in several racks.
-pub struct Pods {
+pub struct GeneralFatTree {
     /// Pods; each has k/2 ToR and k/2 aggregation switches.
     pub k: u32,
     /// Hosts of a rack.
-    pub width: u32,
+    pub hosts_per_rack: u32,
     /// ToRs of a rack: each of its hosts has a link to each. Divides k/2.
     pub homes: u32,
     /// Rate of links between switches.
@@ -41,11 +41,12 @@ pub struct Pods {
     pub delay: Time,
 }
 
-impl Pods {
+impl GeneralFatTree {
     /// How large the network is, also where its numbers are out of range.
     pub fn size(&self) -> NetworkSize {
-        let [k, width, homes] = [self.k.min(MAX_K), self.width, self.homes.max(1)].map(u64::from);
-        let hosts = k * (k / 2 / homes) * width;
+        let [k, hosts_per_rack, homes] =
+            [self.k.min(MAX_K), self.hosts_per_rack, self.homes.max(1)].map(u64::from);
+        let hosts = k * (k / 2 / homes) * hosts_per_rack;
         let cables = hosts * homes + 2 * k * (k / 2) * (k / 2);
         NetworkSize {
             nodes: hosts + 5 * k * k / 4,
@@ -57,14 +58,14 @@ impl Pods {
     /// Builds the network.
     pub fn build(&self, queues: &PortQueues) -> Fabric {
         let half = self.k / 2;
-        let mut net = Builder::new(queues);
+        let mut net = FabricBuilder::new(queues);
         let (mut hosts, mut tors, mut aggs) = (Vec::new(), Vec::new(), Vec::new());
         let mut cores = Vec::new();
         let mut pods = Vec::new();
         for p in 0..self.k {
             let first = hosts.len();
             for rack in 0..half / self.homes {
-                for _ in 0..self.width {
+                for _ in 0..self.hosts_per_rack {
                     hosts.push(net.host(format!("h{}", hosts.len())));
                 }
                 let ours = rack * self.homes..(rack + 1) * self.homes;
@@ -79,7 +80,7 @@ impl Pods {
             }
         }
         for (rack, tors) in hosts
-            .chunks(self.width as usize)
+            .chunks(self.hosts_per_rack as usize)
             .zip(tors.chunks(self.homes as usize))
         {
             for &host in rack {
@@ -99,9 +100,9 @@ impl Pods {
                 }
             }
         }
-        let routing = UpAndDown {
+        let routing = FatTreeRouting {
             half,
-            width: self.width,
+            hosts_per_rack: self.hosts_per_rack,
             homes: self.homes,
             pods,
         };
@@ -110,22 +111,22 @@ impl Pods {
 }
 
 /// Up to a switch that both hosts are below, any of the nearest ones, and down again.
-struct UpAndDown {
+struct FatTreeRouting {
     /// k/2: aggregation switches of a pod, and core switches of each.
     half: u32,
     /// Hosts of a rack, and so the number of a `ToR`'s first port that leads up.
-    width: u32,
+    hosts_per_rack: u32,
     /// ToRs of a rack.
     homes: u32,
     /// First node of each pod.
     pods: Vec<NodeId>,
 }
 
-impl UpAndDown {
-    /// Pod, rack in the pod and place in the rack of a host.
-    fn place(&self, host: NodeId) -> (u32, u32, u32) {
+impl FatTreeRouting {
+    /// Pod, rack in the pod and position in the rack of a host.
+    fn locate(&self, host: NodeId) -> (u32, u32, u32) {
         // A guess that is never too low, since no pod has fewer nodes than one without core switches.
-        let rack = self.width + self.homes;
+        let rack = self.hosts_per_rack + self.homes;
         let smallest = self.half / self.homes * rack + self.half;
         let mut pod = (host / smallest).min(self.pods.len() as u32 - 1);
         while self.pods[pod as usize] > host {
@@ -136,9 +137,9 @@ impl UpAndDown {
     }
 }
 
-impl Routing for UpAndDown {
+impl Routing for FatTreeRouting {
     fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
-        let ((pod, rack, _), (to_pod, to_rack, _)) = (self.place(from), self.place(to));
+        let ((pod, rack, _), (to_pod, to_rack, _)) = (self.locate(from), self.locate(to));
         let [half, homes] = [self.half, self.homes].map(u64::from);
         match () {
             () if from == to => 0,
@@ -150,11 +151,11 @@ impl Routing for UpAndDown {
 
     /// Numbered by the sender's link, aggregation switch, core switch, and the receiver's link.
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
-        let ((pod, rack, _), (to_pod, to_rack, to_place)) = (self.place(from), self.place(to));
-        let [half, width, homes] = [self.half, self.width, self.homes].map(u64::from);
-        let [to_pod, to_place] = [to_pod, to_place].map(|port| port as u16);
+        let ((pod, rack, _), (to_pod, to_rack, to_position)) = (self.locate(from), self.locate(to));
+        let [half, hosts_per_rack, homes] = [self.half, self.hosts_per_rack, self.homes].map(u64::from);
+        let [to_pod, to_position] = [to_pod, to_position].map(|port| port as u16);
         if (pod, rack) == (u32::from(to_pod), to_rack) {
-            ports.extend([n as u16, to_place]);
+            ports.extend([n as u16, to_position]);
             return;
         }
         let (n, down) = (n / homes, n % homes);
@@ -162,22 +163,22 @@ impl Routing for UpAndDown {
         let up = |n: u64| (half + n) as u16;
         if pod == u32::from(to_pod) {
             let (home, agg) = (n / half, n % half);
-            ports.extend([home as u16, (width + agg) as u16, to_tor, to_place]);
+            ports.extend([home as u16, (hosts_per_rack + agg) as u16, to_tor, to_position]);
         } else {
             let (home, agg, core) = (n / half / half, n / half % half, n % half);
             ports.extend([
                 home as u16,
-                (width + agg) as u16,
+                (hosts_per_rack + agg) as u16,
                 up(core),
                 to_pod,
                 to_tor,
-                to_place,
+                to_position,
             ]);
         }
     }
 
     /// The sender's links; with one, aggregation switches.
-    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+    fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
         let ways = if self.homes > 1 { self.homes } else { self.half };
         self.path_count(from, to).min(ways.into())
     }

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::builder::Builder;
+use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
 /// Hosts S1, S2, S3, D1, D2, D3; switches upper-in, upper-out, lower-in, lower-out.
@@ -32,7 +32,7 @@ pub struct TwoBottlenecks {
 
 impl Topology for TwoBottlenecks {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
-        let mut net = Builder::new(queues);
+        let mut net = FabricBuilder::new(queues);
         let hosts: Vec<NodeId> = ["S1", "S2", "S3", "D1", "D2", "D3"]
             .map(|name| net.host(name))
             .to_vec();
@@ -44,7 +44,7 @@ impl Topology for TwoBottlenecks {
             for side in [enter, leave] {
                 for place in INTERFACES
                     .iter()
-                    .filter(|i| i.half == half && i.sends == (side == enter))
+                    .filter(|i| i.half == half && i.is_sender == (side == enter))
                 {
                     let rate = self.host_rate.unwrap_or(self.rate);
                     net.cable(place.host, side, rate, self.delay, ["host-switch", "switch-host"]);
@@ -58,7 +58,7 @@ impl Topology for TwoBottlenecks {
                 ["switch-switch", "switch-switch"],
             );
         }
-        Ok(net.finish(hosts, Box::new(Halves)))
+        Ok(net.finish(hosts, Box::new(TwoBottlenecksRouting)))
     }
 
     fn default_policy(&self) -> &'static str {
@@ -71,16 +71,22 @@ impl Topology for TwoBottlenecks {
 struct Interface {
     host: NodeId,
     half: usize,
-    sends: bool,
+    is_sender: bool,
     host_port: u16,
     switch_port: u16,
 }
 
-const fn interface(host: NodeId, half: usize, sends: bool, host_port: u16, switch_port: u16) -> Interface {
+const fn interface(
+    host: NodeId,
+    half: usize,
+    is_sender: bool,
+    host_port: u16,
+    switch_port: u16,
+) -> Interface {
     Interface {
         host,
         half,
-        sends,
+        is_sender,
         host_port,
         switch_port,
     }
@@ -99,10 +105,10 @@ const INTERFACES: [Interface; 8] = [
 ];
 
 /// The port of every switch that leads to the other one of its half.
-const ACROSS: u16 = 2;
+const CROSS_LINK: u16 = 2;
 
 /// A path stays in one half.
-struct Halves;
+struct TwoBottlenecksRouting;
 
 /// The interfaces of `from` and `to` in each half in which both have one.
 fn common(from: NodeId, to: NodeId) -> impl Iterator<Item = (&'static Interface, &'static Interface)> {
@@ -113,7 +119,7 @@ fn common(from: NodeId, to: NodeId) -> impl Iterator<Item = (&'static Interface,
     (0..2).filter_map(both).filter(move |_| from != to)
 }
 
-impl Routing for Halves {
+impl Routing for TwoBottlenecksRouting {
     fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         common(from, to).count() as u64
     }
@@ -121,8 +127,8 @@ impl Routing for Halves {
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         if let Some((out, back)) = common(from, to).nth(n as usize) {
             ports.push(out.host_port);
-            if out.sends != back.sends {
-                ports.push(ACROSS);
+            if out.is_sender != back.is_sender {
+                ports.push(CROSS_LINK);
             }
             ports.push(back.switch_port);
         }

@@ -17,11 +17,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::builder::Builder;
+use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
 /// Racks, and hosts of a rack: as many as ports have numbers for, and a network that fits into memory.
-const MOST: u32 = 1000;
+const MAX_RACKS_OR_HOSTS: u32 = 1000;
 /// Switches above the racks.
 const UPPER: u32 = 2;
 
@@ -30,12 +30,12 @@ const UPPER: u32 = 2;
 #[serde(deny_unknown_fields)]
 pub struct TwoPaths {
     /// Racks.
-    #[serde(default = "three")]
-    #[schemars(range(min = 2, max = MOST))]
+    #[serde(default = "default_racks")]
+    #[schemars(range(min = 2, max = MAX_RACKS_OR_HOSTS))]
     pub racks: u32,
     /// Hosts of each rack.
-    #[serde(default = "two")]
-    #[schemars(range(min = 1, max = MOST))]
+    #[serde(default = "default_hosts_per_rack")]
+    #[schemars(range(min = 1, max = MAX_RACKS_OR_HOSTS))]
     pub hosts_per_rack: u32,
     /// Rate of every link.
     pub rate: Rate,
@@ -46,11 +46,11 @@ pub struct TwoPaths {
     pub host_rate: Option<Rate>,
 }
 
-fn three() -> u32 {
+fn default_racks() -> u32 {
     3
 }
 
-fn two() -> u32 {
+fn default_hosts_per_rack() -> u32 {
     2
 }
 
@@ -60,15 +60,15 @@ impl Topology for TwoPaths {
             ("racks", self.racks, 2),
             ("hosts_per_rack", self.hosts_per_rack, 1),
         ] {
-            if !(least..=MOST).contains(&value) {
+            if !(least..=MAX_RACKS_OR_HOSTS).contains(&value) {
                 return Err(SpecError::new(
                     field,
                     value.to_string(),
-                    format!("{least} to {MOST}"),
+                    format!("{least} to {MAX_RACKS_OR_HOSTS}"),
                 ));
             }
         }
-        let mut net = Builder::new(queues);
+        let mut net = FabricBuilder::new(queues);
         let (mut hosts, mut tors) = (Vec::new(), Vec::new());
         for rack in 0..self.racks {
             for _ in 0..self.hosts_per_rack {
@@ -88,8 +88,8 @@ impl Topology for TwoPaths {
                 net.cable(tor, agg, self.rate, self.delay, ["tor-agg", "agg-tor"]);
             }
         }
-        let width = self.hosts_per_rack;
-        Ok(net.finish(hosts, Box::new(Racks { width })))
+        let hosts_per_rack = self.hosts_per_rack;
+        Ok(net.finish(hosts, Box::new(TwoPathsRouting { hosts_per_rack })))
     }
 
     fn default_policy(&self) -> &'static str {
@@ -98,33 +98,33 @@ impl Topology for TwoPaths {
 }
 
 /// In a rack by its switch, between racks by one of the two above.
-struct Racks {
+struct TwoPathsRouting {
     /// Hosts of a rack. A rack's nodes are its hosts, then its switch.
-    width: u32,
+    hosts_per_rack: u32,
 }
 
-impl Racks {
-    /// Rack of a host and place in the rack.
-    fn place(&self, host: NodeId) -> (u32, u32) {
-        (host / (self.width + 1), host % (self.width + 1))
+impl TwoPathsRouting {
+    /// Rack of a host and position in the rack.
+    fn locate(&self, host: NodeId) -> (u32, u32) {
+        (host / (self.hosts_per_rack + 1), host % (self.hosts_per_rack + 1))
     }
 }
 
-impl Routing for Racks {
+impl Routing for TwoPathsRouting {
     fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
         match () {
             () if from == to => 0,
-            () if self.place(from).0 == self.place(to).0 => 1,
+            () if self.locate(from).0 == self.locate(to).0 => 1,
             () => UPPER.into(),
         }
     }
 
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
-        let ((rack, _), (to_rack, to_place)) = (self.place(from), self.place(to));
+        let ((rack, _), (to_rack, to_position)) = (self.locate(from), self.locate(to));
         ports.push(0);
         if rack != to_rack {
-            ports.extend([(u64::from(self.width) + n) as u16, to_rack as u16]);
+            ports.extend([(u64::from(self.hosts_per_rack) + n) as u16, to_rack as u16]);
         }
-        ports.push(to_place as u16);
+        ports.push(to_position as u16);
     }
 }

@@ -11,25 +11,25 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, SpecError, Time};
 
-use crate::builder::Builder;
+use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
 /// More ports than switches have.
-const MOST: u32 = 256;
+const MAX_PORTS: u32 = 256;
 
 /// Hosts h0, h1, … rack by rack; switches torT, aggA and intI.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Vl2 {
     /// Ports of an aggregation switch, even: half lead to ToRs, half to intermediate switches.
-    #[schemars(range(min = 2, max = MOST), extend("multipleOf" = 2))]
+    #[schemars(range(min = 2, max = MAX_PORTS), extend("multipleOf" = 2))]
     pub aggregation_ports: u32,
     /// Ports of an intermediate switch, even; also the number of aggregation switches.
-    #[schemars(range(min = 2, max = MOST), extend("multipleOf" = 2))]
+    #[schemars(range(min = 2, max = MAX_PORTS), extend("multipleOf" = 2))]
     pub intermediate_ports: u32,
     /// Hosts of a ToR.
-    #[serde(default = "twenty")]
-    #[schemars(range(min = 1, max = MOST))]
+    #[serde(default = "default_hosts_per_tor")]
+    #[schemars(range(min = 1, max = MAX_PORTS))]
     pub hosts_per_tor: u32,
     /// Rate of the hosts' links.
     pub rate: Rate,
@@ -40,7 +40,7 @@ pub struct Vl2 {
     pub delay: Time,
 }
 
-fn twenty() -> u32 {
+fn default_hosts_per_tor() -> u32 {
     20
 }
 
@@ -50,17 +50,21 @@ impl Topology for Vl2 {
             ("aggregation_ports", self.aggregation_ports),
             ("intermediate_ports", self.intermediate_ports),
         ] {
-            if !(2..=MOST).contains(&value) || value % 2 == 1 {
-                let allowed = format!("even numbers from 2 to {MOST}");
+            if !(2..=MAX_PORTS).contains(&value) || value % 2 == 1 {
+                let allowed = format!("even numbers from 2 to {MAX_PORTS}");
                 return Err(SpecError::new(field, value.to_string(), allowed));
             }
         }
-        if !(1..=MOST).contains(&self.hosts_per_tor) {
+        if !(1..=MAX_PORTS).contains(&self.hosts_per_tor) {
             let given = self.hosts_per_tor.to_string();
-            return Err(SpecError::new("hosts_per_tor", given, format!("1 to {MOST}")));
+            return Err(SpecError::new(
+                "hosts_per_tor",
+                given,
+                format!("1 to {MAX_PORTS}"),
+            ));
         }
         let half = self.aggregation_ports / 2;
-        let mut net = Builder::new(queues);
+        let mut net = FabricBuilder::new(queues);
         let (mut hosts, mut tors, mut aggs) = (Vec::new(), Vec::new(), Vec::new());
         for pair in 0..self.intermediate_ports / 2 {
             for tor in 0..half {
@@ -86,34 +90,34 @@ impl Topology for Vl2 {
         for (&agg, &int) in aggs.iter().flat_map(|agg| ints.iter().map(move |int| (agg, int))) {
             net.cable(agg, int, rate, self.delay, ["agg-int", "int-agg"]);
         }
-        let routing = OverIntermediates {
+        let routing = Vl2Routing {
             half,
-            width: self.hosts_per_tor,
+            hosts_per_tor: self.hosts_per_tor,
         };
         Ok(net.finish(hosts, Box::new(routing)))
     }
 }
 
 /// By the ToR, by one of the pair of aggregation switches, or over any intermediate switch.
-struct OverIntermediates {
+struct Vl2Routing {
     /// ToRs of a pair of aggregation switches, and intermediate switches.
     half: u32,
     /// Hosts of a `ToR`.
-    width: u32,
+    hosts_per_tor: u32,
 }
 
-impl OverIntermediates {
-    /// Pair of aggregation switches, `ToR` below them and place in its rack of a host.
-    fn place(&self, host: NodeId) -> (u32, u32, u32) {
-        let rack = self.width + 1;
+impl Vl2Routing {
+    /// Pair of aggregation switches, `ToR` below them and position in its rack of a host.
+    fn locate(&self, host: NodeId) -> (u32, u32, u32) {
+        let rack = self.hosts_per_tor + 1;
         let pair = self.half * rack + 2;
         (host / pair, host % pair / rack, host % pair % rack)
     }
 }
 
-impl Routing for OverIntermediates {
+impl Routing for Vl2Routing {
     fn path_count(&self, from: NodeId, to: NodeId) -> u64 {
-        let ((pair, tor, _), (to_pair, to_tor, _)) = (self.place(from), self.place(to));
+        let ((pair, tor, _), (to_pair, to_tor, _)) = (self.locate(from), self.locate(to));
         match () {
             () if from == to => 0,
             () if pair != to_pair => 4 * u64::from(self.half),
@@ -124,26 +128,26 @@ impl Routing for OverIntermediates {
 
     /// Numbered by the first aggregation switch, the intermediate one and the last aggregation switch.
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
-        let ((pair, tor, _), (to_pair, to_tor, to_place)) = (self.place(from), self.place(to));
+        let ((pair, tor, _), (to_pair, to_tor, to_position)) = (self.locate(from), self.locate(to));
         let up = |port: u64, below: u32| (u64::from(below) + port) as u16;
         ports.push(0);
         if pair != to_pair {
             let half = u64::from(self.half);
             let (first, int, last) = (n / 2 / half, n / 2 % half, n % 2);
             ports.extend([
-                up(first, self.width),
+                up(first, self.hosts_per_tor),
                 up(int, self.half),
                 (2 * to_pair) as u16 + last as u16,
                 to_tor as u16,
             ]);
         } else if tor != to_tor {
-            ports.extend([up(n, self.width), to_tor as u16]);
+            ports.extend([up(n, self.hosts_per_tor), to_tor as u16]);
         }
-        ports.push(to_place as u16);
+        ports.push(to_position as u16);
     }
 
     /// The sender's two aggregation switches.
-    fn branches(&self, from: NodeId, to: NodeId) -> u64 {
+    fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
         self.path_count(from, to).min(2)
     }
 }

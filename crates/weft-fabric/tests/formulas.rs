@@ -121,7 +121,7 @@ fn hosts_of_bcube_forward() {
         let nodes = walk(&fabric, &first, from, &path(&fabric, from, to, number));
         let through = nodes[..nodes.len() - 1]
             .iter()
-            .filter(|&&node| fabric.nodes[node as usize].host);
+            .filter(|&&node| fabric.nodes[node as usize].is_host);
         assert_eq!((nodes.len(), through.count()), (6, 2));
     }
 }

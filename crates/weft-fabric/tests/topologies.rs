@@ -96,7 +96,7 @@ fn two_bottlenecks_have_the_paths_of_figure_5() {
     }
     assert_eq!(fabric.routing.path_count(node("S1"), node("D3")), 0);
     for bottleneck in fabric.links.iter().filter(|link| link.layer == "switch-switch") {
-        assert!(!fabric.nodes[bottleneck.from as usize].host);
+        assert!(!fabric.nodes[bottleneck.from as usize].is_host);
     }
 }
 
@@ -199,7 +199,10 @@ fn fat_tree_has_its_counts_and_paths() {
         }
         let first = first_links(&fabric);
         for n in 0..fabric.nodes.len() {
-            assert_eq!(first[n + 1] - first[n], if fabric.nodes[n].host { 1 } else { k });
+            assert_eq!(
+                first[n + 1] - first[n],
+                if fabric.nodes[n].is_host { 1 } else { k }
+            );
         }
         let host = |i: usize| fabric.hosts[i];
         let last = fabric.hosts.len() - 1;
@@ -221,7 +224,7 @@ fn fat_tree_names_and_numbers_keep_neighbours_together() {
     let mut first_of_pod = 0;
     for p in 0..8 {
         let pod = &fabric.nodes[first_of_pod..first_of_pod + pod_nodes];
-        assert!(pod.iter().filter(|node| node.host).count() == 16 && pod[4].name == format!("tor{p}.0"));
+        assert!(pod.iter().filter(|node| node.is_host).count() == 16 && pod[4].name == format!("tor{p}.0"));
         assert_eq!(pod[pod_nodes - 1].name, format!("agg{p}.3"));
         first_of_pod += pod_nodes;
         let cores = fabric.nodes[first_of_pod..]

@@ -21,7 +21,7 @@ pub(crate) fn apply(
         }
         let Fabric { nodes, links, .. } = &mut *fabric;
         for link in links.iter_mut().filter(|link| link.layer == name) {
-            let without_queue = has_nic && nodes[link.from as usize].host;
+            let without_queue = has_nic && nodes[link.from as usize].is_host;
             apply_to_link(link, layer, without_queue)
                 .map_err(|error| error.within(&format!("layers.{name}")))?;
         }

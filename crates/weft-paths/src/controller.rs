@@ -33,19 +33,19 @@ pub trait Controller: Send + Sync {
     /// The interval at whose multiples it acts, above 0.
     fn interval(&self) -> Time;
 
-    /// Assigns paths: indices into `seen`, each with the number of the path that the subflow gets. Other
-    /// subflows keep their paths. `dead` says which links routing knows to be dead. It is a pure function, so that runs depend on
+    /// Assigns paths: indices into `subflows`, each with the number of the path that the subflow gets. Other
+    /// subflows keep their paths. `is_down` says which links routing knows to be down. It is a pure function, so that runs depend on
     /// nothing else.
     fn assign_paths(
         &self,
         fabric: &Fabric,
-        dead: &dyn Fn(usize) -> bool,
-        seen: &[SubflowObservation],
+        is_down: &dyn Fn(usize) -> bool,
+        subflows: &[SubflowObservation],
     ) -> Vec<(usize, u64)>;
 }
 
 /// A controller with a spec's fields, some of which are out of range.
-pub(crate) trait Checked {
+pub(crate) trait Validate {
     /// # Errors
     /// The field, by its path.
     fn check(&self) -> Result<(), SpecError>;
@@ -53,7 +53,7 @@ pub(crate) trait Checked {
 
 const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Controller>
 where
-    T: Controller + Checked + DeserializeOwned + Serialize + JsonSchema + 'static,
+    T: Controller + Validate + DeserializeOwned + Serialize + JsonSchema + 'static,
 {
     Entry {
         name,

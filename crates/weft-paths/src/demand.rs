@@ -37,10 +37,10 @@ pub fn natural_demands(
     for _ in 0..=flows.len() {
         let before = estimates.iter().filter(|flow| flow.converged).count();
         for (&sender, ours) in &from {
-            of_sender(ours, sends(sender), &mut estimates);
+            estimate_src(ours, sends(sender), &mut estimates);
         }
         for (&receiver, ours) in &to {
-            of_receiver(ours, receives(receiver), &mut estimates);
+            estimate_dst(ours, receives(receiver), &mut estimates);
         }
         if estimates.iter().filter(|flow| flow.converged).count() == before {
             break;
@@ -50,7 +50,7 @@ pub fn natural_demands(
 }
 
 /// What converged flows leave is shared among the others.
-fn of_sender(ours: &[usize], capacity: f64, flows: &mut [Flow]) {
+fn estimate_src(ours: &[usize], capacity: f64, flows: &mut [Flow]) {
     let (converged, others): (Vec<usize>, Vec<usize>) = ours.iter().partition(|&&i| flows[i].converged);
     let taken: f64 = converged.iter().map(|&i| flows[i].demand).sum();
     let share = (capacity - taken).max(0.0) / others.len() as f64;
@@ -60,7 +60,7 @@ fn of_sender(ours: &[usize], capacity: f64, flows: &mut [Flow]) {
 }
 
 /// Where senders would send more than fits, those that would send more than a fair share are limited to it.
-fn of_receiver(ours: &[usize], capacity: f64, flows: &mut [Flow]) {
+fn estimate_dst(ours: &[usize], capacity: f64, flows: &mut [Flow]) {
     let total: f64 = ours.iter().map(|&i| flows[i].demand).sum();
     if total <= capacity * (1.0 + 1e-9) {
         return;

@@ -9,7 +9,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::draw::{below, draw};
+use crate::draw::{draw, uniform_below};
 use crate::{PathPolicy, Paths, SubflowDirection};
 
 /// No two subflows share a path until every path has a subflow.
@@ -26,8 +26,8 @@ impl PathPolicy for Disjoint {
     fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
         let subflow = u64::from(direction.subflow) % paths.count;
         let each = paths.count / paths.branches;
-        let hash = draw(&[seed, u64::from(direction.flow) << 32, DISJOINT]);
-        let branch = (below((hash >> 32) as u32, paths.branches) + subflow) % paths.branches;
+        let hash = draw(&[seed, u64::from(direction.flow) << 32, DISJOINT_DOMAIN]);
+        let branch = (uniform_below((hash >> 32) as u32, paths.branches) + subflow) % paths.branches;
         // Of the subflows in a branch, at most `each` of which are counted.
         let (turn, turns) = (
             subflow / paths.branches,
@@ -37,20 +37,20 @@ impl PathPolicy for Disjoint {
         );
         let step = u128::from(turn) * u128::from(each) / u128::from(turns);
         let begins = u128::from(subflow % paths.branches) * u128::from(stride(each)) % u128::from(each);
-        let within = (below(hash as u32, each) + step as u64 + begins as u64) % each;
+        let within = (uniform_below(hash as u32, each) + step as u64 + begins as u64) % each;
         branch * each + within
     }
 }
 
-/// Tells these draws from others for the same flow.
-const DISJOINT: u64 = 0x64_6973;
+/// Domain separation: tells these draws from others for the same flow.
+const DISJOINT_DOMAIN: u64 = 0x64_6973;
 
 /// By how much the branches' beginnings differ: without a factor in common with `each`, so that the last choice differs, and about a
 /// golden section of it, so that the others do.
 fn stride(each: u64) -> u64 {
     let near = (each as f64 * 0.382) as u64;
     (near.max(1)..each.max(2))
-        .find(|&it| gcd(it, each) == 1)
+        .find(|&n| gcd(n, each) == 1)
         .unwrap_or(1)
 }
 

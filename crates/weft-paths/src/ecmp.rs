@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::draw::{below, draw};
+use crate::draw::{draw, uniform_below};
 use crate::{PathPolicy, Paths, SubflowDirection};
 
 /// A path drawn for each subflow, and another for its acknowledgements.
@@ -23,6 +23,6 @@ impl PathPolicy for Ecmp {
         let hash = draw(&[seed, direction.hash_key()]);
         // A switch's choice must not predict that of the next one.
         let each = paths.count / paths.branches;
-        below((hash >> 32) as u32, paths.branches) * each + below(hash as u32, each)
+        uniform_below((hash >> 32) as u32, paths.branches) * each + uniform_below(hash as u32, each)
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use weft_fabric::{Fabric, NodeId};
 use weft_spec::{SpecError, Time};
 
-use crate::controller::Checked;
+use crate::controller::Validate;
 use crate::demand::natural_demands;
 use crate::{Controller, SubflowObservation};
 
@@ -21,7 +21,7 @@ use crate::{Controller, SubflowObservation};
 const LOOKS: u64 = 4096;
 
 /// Below this a run would consist of searches.
-const SHORTEST: Time = Time::from_us(1);
+const MIN_INTERVAL: Time = Time::from_us(1);
 
 /// Large flows go to the first path with room, by the rates that the topology has: a controller is not told
 /// when an event changes a rate.
@@ -32,20 +32,24 @@ pub struct FirstFit {
     pub interval: Time,
     /// A subflow is large if its acknowledged rate, averaged over the interval, is above this part of its
     /// host's link rate.
-    #[serde(default = "a_tenth")]
+    #[serde(default = "default_threshold")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub threshold: f64,
 }
 
-fn a_tenth() -> f64 {
+fn default_threshold() -> f64 {
     0.1
 }
 
-impl Checked for FirstFit {
+impl Validate for FirstFit {
     fn check(&self) -> Result<(), SpecError> {
-        if self.interval < SHORTEST {
+        if self.interval < MIN_INTERVAL {
             let given = self.interval.to_string();
-            return Err(SpecError::new("interval", given, format!("at least {SHORTEST}")));
+            return Err(SpecError::new(
+                "interval",
+                given,
+                format!("at least {MIN_INTERVAL}"),
+            ));
         }
         if !(0.0..=1.0).contains(&self.threshold) {
             let given = self.threshold.to_string();
@@ -63,36 +67,43 @@ impl Controller for FirstFit {
     fn assign_paths(
         &self,
         fabric: &Fabric,
-        dead: &dyn Fn(usize) -> bool,
-        seen: &[SubflowObservation],
+        is_down: &dyn Fn(usize) -> bool,
+        subflows: &[SubflowObservation],
     ) -> Vec<(usize, u64)> {
-        let hosts = Hosts::of(fabric);
-        let is_large = |it: &SubflowObservation| it.rate > self.threshold * hosts.links[&it.from].fastest;
-        let large: Vec<usize> = (0..seen.len()).filter(|&i| is_large(&seen[i])).collect();
-        let ends: Vec<_> = large.iter().map(|&i| (seen[i].from, seen[i].to)).collect();
+        let hosts = Hosts::new(fabric);
+        let is_large =
+            |subflow: &SubflowObservation| subflow.rate > self.threshold * hosts.links[&subflow.from].fastest;
+        let large: Vec<usize> = (0..subflows.len()).filter(|&i| is_large(&subflows[i])).collect();
+        let ends: Vec<_> = large
+            .iter()
+            .map(|&i| (subflows[i].from, subflows[i].to))
+            .collect();
         let demands = natural_demands(
             &ends,
-            |host| hosts.links[&host].out,
-            |host| hosts.links[&host].into,
+            |host| hosts.links[&host].send_rate,
+            |host| hosts.links[&host].receive_rate,
         );
         let mut reserved = Reserved {
             fabric,
-            dead,
+            is_down,
             rates: vec![0.0; fabric.links.len()],
             ports: Vec::new(),
             links: Vec::new(),
         };
-        let mut homeless = Vec::new();
+        let mut unassigned = Vec::new();
         for (&i, &demand) in large.iter().zip(&demands) {
-            match seen[i].assigned_path {
-                Some(path) if reserved.take(&seen[i], path, demand) => {}
-                _ => homeless.push((i, demand)),
+            match subflows[i].assigned_path {
+                Some(path) if reserved.try_reserve(&subflows[i], path, demand) => {}
+                _ => unassigned.push((i, demand)),
             }
         }
         let mut assigned = Vec::new();
-        for (i, demand) in homeless {
-            let paths = fabric.routing.path_count(seen[i].from, seen[i].to).min(LOOKS);
-            let found = (0..paths).find(|&path| reserved.take(&seen[i], path, demand));
+        for (i, demand) in unassigned {
+            let paths = fabric
+                .routing
+                .path_count(subflows[i].from, subflows[i].to)
+                .min(LOOKS);
+            let found = (0..paths).find(|&path| reserved.try_reserve(&subflows[i], path, demand));
             assigned.extend(found.map(|path| (i, path)));
         }
         assigned
@@ -106,13 +117,13 @@ struct Hosts {
 
 #[derive(Clone, Copy, Default)]
 struct HostLinks {
-    out: f64,
-    into: f64,
+    send_rate: f64,
+    receive_rate: f64,
     fastest: f64,
 }
 
 impl Hosts {
-    fn of(fabric: &Fabric) -> Self {
+    fn new(fabric: &Fabric) -> Self {
         let mut links: HashMap<NodeId, HostLinks> = HashMap::new();
         for &host in &fabric.hosts {
             links.insert(host, HostLinks::default());
@@ -120,11 +131,11 @@ impl Hosts {
         for link in &fabric.links {
             let rate = link.rate.0 as f64;
             if let Some(from) = links.get_mut(&link.from) {
-                from.out += rate;
+                from.send_rate += rate;
                 from.fastest = from.fastest.max(rate);
             }
             if let Some(to) = links.get_mut(&link.to) {
-                to.into += rate;
+                to.receive_rate += rate;
             }
         }
         Self { links }
@@ -134,7 +145,7 @@ impl Hosts {
 /// What is reserved on each link, in bits a second.
 struct Reserved<'a> {
     fabric: &'a Fabric,
-    dead: &'a dyn Fn(usize) -> bool,
+    is_down: &'a dyn Fn(usize) -> bool,
     rates: Vec<f64>,
     ports: Vec<u16>,
     links: Vec<usize>,
@@ -142,14 +153,14 @@ struct Reserved<'a> {
 
 impl Reserved<'_> {
     /// Reserves `demand` along a path if all its links have room for it.
-    fn take(&mut self, it: &SubflowObservation, path: u64, demand: f64) -> bool {
+    fn try_reserve(&mut self, subflow: &SubflowObservation, path: u64, demand: f64) -> bool {
         self.ports.clear();
         self.links.clear();
         self.fabric
             .routing
-            .append_ports(it.from, it.to, path, &mut self.ports);
+            .append_ports(subflow.from, subflow.to, path, &mut self.ports);
         let links = &self.fabric.links;
-        let mut at = it.from;
+        let mut at = subflow.from;
         for &port in &self.ports {
             let link = links.partition_point(|link| link.from < at) + usize::from(port);
             at = links[link].to;
@@ -157,7 +168,7 @@ impl Reserved<'_> {
         }
         let has_room = |&link: &usize| {
             let room = links[link].rate.0 as f64 * (1.0 + 1e-9) - self.rates[link];
-            demand <= room && !(self.dead)(link)
+            demand <= room && !(self.is_down)(link)
         };
         let fits = self.links.iter().all(has_room);
         if fits {
@@ -214,8 +225,8 @@ mod tests {
         }
     }
 
-    fn assign_paths(fabric: &Fabric, seen: &[SubflowObservation]) -> Vec<(usize, u64)> {
-        controller().assign_paths(fabric, &|_| false, seen)
+    fn assign_paths(fabric: &Fabric, subflows: &[SubflowObservation]) -> Vec<(usize, u64)> {
+        controller().assign_paths(fabric, &|_| false, subflows)
     }
 
     #[test]
@@ -260,8 +271,8 @@ mod tests {
         let first = fabric.links.partition_point(|link| link.from < kept.from);
         let tor = fabric.links[first].to;
         let up = fabric.links.partition_point(|link| link.from < tor) + usize::from(ports[1]);
-        let dead = |link: usize| link == up;
-        assert_eq!(controller().assign_paths(&fabric, &dead, &[kept]), [(0, 0)]);
+        let is_down = |link: usize| link == up;
+        assert_eq!(controller().assign_paths(&fabric, &is_down, &[kept]), [(0, 0)]);
     }
 
     #[test]

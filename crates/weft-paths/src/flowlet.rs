@@ -16,11 +16,11 @@ use crate::{Granularity, PathPolicy, Paths, SubflowDirection};
 #[serde(deny_unknown_fields)]
 pub struct Flowlet {
     /// The pause after which a packet begins a new flowlet: the paper's timeout, 500 us in its section 5.
-    #[serde(default = "half_a_millisecond")]
+    #[serde(default = "default_gap")]
     pub gap: Time,
 }
 
-fn half_a_millisecond() -> Time {
+fn default_gap() -> Time {
     Time::from_us(500)
 }
 
@@ -42,10 +42,10 @@ impl PathPolicy for Flowlet {
     }
 
     fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
-        let hash = draw(&[seed, direction.hash_key(), n, FLOWLET]);
+        let hash = draw(&[seed, direction.hash_key(), n, FLOWLET_DOMAIN]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
     }
 }
 
-/// Tells these draws from others for the same subflow.
-const FLOWLET: u64 = 0x666C_6F77;
+/// Domain separation: tells these draws from others for the same subflow.
+const FLOWLET_DOMAIN: u64 = 0x666C_6F77;

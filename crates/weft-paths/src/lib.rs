@@ -2,6 +2,7 @@
 //! chooses a number. A policy is one file and one line of the registry. So is a controller, which sees the whole network.
 
 mod by_interface;
+mod consecutive;
 mod controller;
 mod demand;
 mod disjoint;
@@ -9,7 +10,6 @@ mod draw;
 mod ecmp;
 mod first_fit;
 mod flowlet;
-mod in_turn;
 mod mmptcp;
 mod opn;
 mod pinned;
@@ -19,13 +19,13 @@ mod rps;
 mod vlb;
 
 pub use by_interface::ByInterface;
+pub use consecutive::Consecutive;
 pub use controller::{CONTROLLERS, Controller, SubflowObservation};
 pub use disjoint::Disjoint;
 pub use draw::{draw, draw_seed};
 pub use ecmp::Ecmp;
 pub use first_fit::FirstFit;
 pub use flowlet::Flowlet;
-pub use in_turn::InTurn;
 pub use mmptcp::Mmptcp;
 pub use opn::{Memory, Opn};
 pub use pinned::Pinned;

@@ -1,4 +1,4 @@
-//! MMPTCP: Kheirkhah, Wakeman and Parisis, "MMPTCP: A Multipath Transport Protocol for Data Centers" (INFOCOM
+//! MMPTCP_DOMAIN: Kheirkhah, Wakeman and Parisis, "MMPTCP_DOMAIN: A Multipath Transport Protocol for Data Centers" (INFOCOM
 //! 2016), section III. Short flows scatter their packets over all paths in one window; a flow that has grown
 //! large continues with several subflows.
 //!
@@ -24,7 +24,7 @@ use crate::{Ecmp, Granularity, PathPolicy, Paths, SubflowDirection};
 #[serde(deny_unknown_fields)]
 pub struct Mmptcp {
     /// Bytes after which the further subflows join: 100 kB in the paper's section IV.
-    #[serde(default = "hundred_kilobytes")]
+    #[serde(default = "default_threshold")]
     pub threshold: Size,
     /// Duplicate acknowledgements that indicate a loss among scattered packets; by default the profile's
     /// threshold times the number of paths.
@@ -33,7 +33,7 @@ pub struct Mmptcp {
     pub duplicates: Option<u32>,
 }
 
-fn hundred_kilobytes() -> Size {
+fn default_threshold() -> Size {
     Size(100_000)
 }
 
@@ -59,7 +59,7 @@ impl PathPolicy for Mmptcp {
         if direction.subflow > 0 {
             return Ecmp {}.path(paths, seed, direction);
         }
-        let hash = draw(&[seed, direction.hash_key(), n, MMPTCP]);
+        let hash = draw(&[seed, direction.hash_key(), n, MMPTCP_DOMAIN]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
     }
 
@@ -73,8 +73,8 @@ impl PathPolicy for Mmptcp {
     }
 }
 
-/// Tells these draws from others for the same subflow.
-const MMPTCP: u64 = 0x6D_6D70;
+/// Domain separation: tells these draws from others for the same subflow.
+const MMPTCP_DOMAIN: u64 = 0x6D_6D70;
 
 #[cfg(test)]
 mod tests {

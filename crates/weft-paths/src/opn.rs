@@ -29,7 +29,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{SpecError, Time};
 
-use crate::draw::{below, draw};
+use crate::draw::{draw, uniform_below};
 use crate::{Granularity, PathMonitorConfig, PathPolicy, Paths, SubflowDirection};
 
 /// As many subflows as the loss rate suggests, on paths that answer; what was sent on others is sent again on these.
@@ -38,17 +38,17 @@ use crate::{Granularity, PathMonitorConfig, PathPolicy, Paths, SubflowDirection}
 pub struct Opn {
     /// A path is slow if data has been outstanding on it for so long and no acknowledgement has come: δ of Algorithm 1. Looked at as often; at
     /// least 1us.
-    #[serde(default = "two_hundred_us")]
+    #[serde(default = "default_delta")]
     pub delta: Time,
     /// It has to be so many of the subflow's smoothed round-trip times, too: 0 as in Algorithm 1, 2 as the text has it.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub delta_rtts: f64,
     /// All paths count as fast again at multiples of this: ε.
-    #[serde(default = "two_hundred_ms")]
+    #[serde(default = "default_epsilon")]
     pub epsilon: Time,
     /// The loss rate is measured over this.
-    #[serde(default = "ten_ms")]
+    #[serde(default = "default_period")]
     pub period: Time,
     /// Who knows which paths are slow, and the loss rate: all connections of a host, or each of itself.
     #[serde(default)]
@@ -66,15 +66,15 @@ pub enum Memory {
     Connection,
 }
 
-fn two_hundred_us() -> Time {
+fn default_delta() -> Time {
     Time::from_us(200)
 }
 
-fn two_hundred_ms() -> Time {
+fn default_epsilon() -> Time {
     Time::from_ms(200)
 }
 
-fn ten_ms() -> Time {
+fn default_period() -> Time {
     Time::from_ms(10)
 }
 
@@ -89,11 +89,11 @@ impl PathPolicy for Opn {
             ("epsilon", self.epsilon),
             ("period", self.period),
         ] {
-            if given < SHORTEST {
+            if given < MIN_INTERVAL {
                 return Err(SpecError::new(
                     field,
                     given.to_string(),
-                    format!("at least {SHORTEST}"),
+                    format!("at least {MIN_INTERVAL}"),
                 ));
             }
         }
@@ -116,8 +116,8 @@ impl PathPolicy for Opn {
     }
 
     fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
-        let hash = draw(&[seed, u64::from(direction.flow) << 32, OPN]);
-        let first = below((hash >> 32) as u32, paths.count);
+        let hash = draw(&[seed, u64::from(direction.flow) << 32, OPN_DOMAIN]);
+        let first = uniform_below((hash >> 32) as u32, paths.count);
         (first + (u64::from(direction.subflow) + n) % paths.count) % paths.count
     }
 
@@ -132,35 +132,35 @@ impl PathPolicy for Opn {
     }
 
     fn max_subflows(&self, loss: f64) -> u32 {
-        TABLE[(loss.clamp(0.0, 1.0) * 100.0).round() as usize]
+        SUBFLOWS_BY_LOSS[(loss.clamp(0.0, 1.0) * 100.0).round() as usize]
     }
 }
 
 /// The most often that paths are looked at.
-const SHORTEST: Time = Time::from_us(1);
+const MIN_INTERVAL: Time = Time::from_us(1);
 
 /// "Due to the constraint of the OS kernel, the maximum number of n* is 32."
-const MOST: u32 = 32;
+const MAX_SUBFLOWS: u32 = 32;
 
 /// n* by loss rate in percent.
-static TABLE: LazyLock<[u32; 101]> =
-    LazyLock::new(|| std::array::from_fn(|percent| best(percent as f64 / 100.0)));
+static SUBFLOWS_BY_LOSS: LazyLock<[u32; 101]> =
+    LazyLock::new(|| std::array::from_fn(|percent| optimal_subflows(percent as f64 / 100.0)));
 
-/// Equation (11), in whole subflows from 1 to [`MOST`].
-fn best(p: f64) -> u32 {
+/// Equation (11), in whole subflows from 1 to [`MAX_SUBFLOWS`].
+fn optimal_subflows(p: f64) -> u32 {
     let x = p.powf((2.0 / p).sqrt());
     let (re, im) = lambert_w(0, x - 1.0, 0.0, f64::EPSILON);
     // 0 / 0 where x is too small to be told from nothing: the limit is infinite.
     let n = (re.hypot(im) / (1.0 - x).ln()).abs();
     if n.is_nan() {
-        MOST
+        MAX_SUBFLOWS
     } else {
-        n.round().clamp(1.0, MOST.into()) as u32
+        n.round().clamp(1.0, MAX_SUBFLOWS.into()) as u32
     }
 }
 
-/// Tells these draws from others for the same flow.
-const OPN: u64 = 0x6F_706E;
+/// Domain separation: tells these draws from others for the same flow.
+const OPN_DOMAIN: u64 = 0x6F_706E;
 
 #[cfg(test)]
 mod tests {

@@ -19,7 +19,7 @@ impl Paths {
         let count = fabric.routing.path_count(from, to);
         (count > 0).then(|| Self {
             count,
-            branches: fabric.routing.branches(from, to),
+            branches: fabric.routing.first_branches(from, to),
         })
     }
 }

@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Parsed, Size, SpecError, from_table, to_table};
 
 use crate::{
-    ByInterface, Disjoint, Ecmp, Flowlet, Granularity, InTurn, Mmptcp, Opn, PathMonitorConfig, PathPolicy,
-    Paths, Pinned, Rps, SubflowDirection, Vlb,
+    ByInterface, Consecutive, Disjoint, Ecmp, Flowlet, Granularity, Mmptcp, Opn, PathMonitorConfig,
+    PathPolicy, Paths, Pinned, Rps, SubflowDirection, Vlb,
 };
 
 /// Declares [`Policy`] and [`POLICIES`], from one line for each.
@@ -27,8 +27,8 @@ macro_rules! policies {
 
         $(
             impl From<$type> for Policy {
-                fn from(it: $type) -> Self {
-                    Self::$type(it)
+                fn from(policy: $type) -> Self {
+                    Self::$type(policy)
                 }
             }
         )+
@@ -36,49 +36,49 @@ macro_rules! policies {
         impl PathPolicy for Policy {
             fn check(&self) -> Result<(), SpecError> {
                 match self {
-                    $(Self::$type(it) => it.check(),)+
+                    $(Self::$type(policy) => policy.check(),)+
                 }
             }
 
             fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
                 match self {
-                    $(Self::$type(it) => it.path(paths, seed, direction),)+
+                    $(Self::$type(policy) => policy.path(paths, seed, direction),)+
                 }
             }
 
             fn granularity(&self, subflow: u32, reverse: bool) -> Granularity {
                 match self {
-                    $(Self::$type(it) => it.granularity(subflow, reverse),)+
+                    $(Self::$type(policy) => policy.granularity(subflow, reverse),)+
                 }
             }
 
             fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
                 match self {
-                    $(Self::$type(it) => it.nth_path(paths, seed, direction, n),)+
+                    $(Self::$type(policy) => policy.nth_path(paths, seed, direction, n),)+
                 }
             }
 
             fn dupack_threshold(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
                 match self {
-                    $(Self::$type(it) => it.dupack_threshold(paths, subflow, usual),)+
+                    $(Self::$type(policy) => policy.dupack_threshold(paths, subflow, usual),)+
                 }
             }
 
             fn scatter_bytes(&self) -> Option<Size> {
                 match self {
-                    $(Self::$type(it) => it.scatter_bytes(),)+
+                    $(Self::$type(policy) => policy.scatter_bytes(),)+
                 }
             }
 
             fn path_monitor(&self) -> Option<PathMonitorConfig> {
                 match self {
-                    $(Self::$type(it) => it.path_monitor(),)+
+                    $(Self::$type(policy) => policy.path_monitor(),)+
                 }
             }
 
             fn max_subflows(&self, loss: f64) -> u32 {
                 match self {
-                    $(Self::$type(it) => it.max_subflows(loss),)+
+                    $(Self::$type(policy) => policy.max_subflows(loss),)+
                 }
             }
         }
@@ -89,7 +89,7 @@ policies! {
     "ecmp" => Ecmp,
     "vlb" => Vlb,
     "disjoint" => Disjoint,
-    "in-turn" => InTurn,
+    "in-turn" => Consecutive,
     "by-interface" => ByInterface,
     "pinned" => Pinned,
     "rps" => Rps,

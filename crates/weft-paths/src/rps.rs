@@ -27,10 +27,10 @@ impl PathPolicy for Rps {
     }
 
     fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
-        let hash = draw(&[seed, direction.hash_key(), n, RPS]);
+        let hash = draw(&[seed, direction.hash_key(), n, RPS_DOMAIN]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
     }
 }
 
-/// Tells these draws from others for the same subflow.
-const RPS: u64 = 0x72_7073;
+/// Domain separation: tells these draws from others for the same subflow.
+const RPS_DOMAIN: u64 = 0x72_7073;

@@ -25,11 +25,11 @@ impl PathPolicy for Vlb {
         let hash = draw(&[
             seed,
             u64::from(direction.flow) << 32 | u64::from(direction.subflow),
-            VLB,
+            VLB_DOMAIN,
         ]);
         ((u128::from(hash) * u128::from(paths.count)) >> 64) as u64
     }
 }
 
-/// Tells these draws from others for the same subflow.
-const VLB: u64 = 0x76_6C62;
+/// Domain separation: tells these draws from others for the same subflow.
+const VLB_DOMAIN: u64 = 0x76_6C62;

@@ -227,7 +227,7 @@ fn every_packet_and_every_flowlet_draws_uniformly() {
 /// Links on the way of each subflow between two hosts.
 fn links(fabric: &Fabric, from: u32, to: u32, seed: u64, subflows: u32) -> Vec<HashSet<usize>> {
     let routing = &fabric.routing;
-    let paths = paths(routing.path_count(from, to), routing.branches(from, to));
+    let paths = paths(routing.path_count(from, to), routing.first_branches(from, to));
     let policy = Policy::by_name("disjoint").unwrap();
     let on_the_way = |subflow| {
         let direction = SubflowDirection {

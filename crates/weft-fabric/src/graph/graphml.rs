@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use roxmltree::{Document, Node};
 use weft_spec::{SpecError, read_text};
 
-use super::{Cable, Parts};
+use super::{Cable, GraphSpec};
 
 /// Maximum bytes of a file, so that none fills the memory.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// What the keys of data mean, as their declarations say.
 struct Keys<'a> {
@@ -18,7 +18,7 @@ struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    fn declared(root: Node<'a, 'a>) -> Self {
+    fn from_declarations(root: Node<'a, 'a>) -> Self {
         let declarations = || root.children().filter(|node| node.tag_name().name() == "key");
         let names = declarations()
             .filter_map(|key| Some((key.attribute("id")?, key.attribute("attr.name")?)))
@@ -30,7 +30,7 @@ impl<'a> Keys<'a> {
             let default = key.children().find(|node| node.tag_name().name() == "default");
             for (of, name) in [("node", "type"), ("edge", "rate"), ("edge", "delay")] {
                 let domain = key.attribute("for").unwrap_or("all");
-                let meant = (domain == of || domain == "all") && keys.mean(id, name);
+                let meant = (domain == of || domain == "all") && keys.means(id, name);
                 if let Some(default) = default.filter(|_| meant) {
                     keys.defaults.insert((of, name), default);
                 }
@@ -39,7 +39,7 @@ impl<'a> Keys<'a> {
         keys
     }
 
-    fn mean(&self, key: &str, name: &str) -> bool {
+    fn means(&self, key: &str, name: &str) -> bool {
         self.names.get(key).copied().unwrap_or(key) == name
     }
 
@@ -47,7 +47,7 @@ impl<'a> Keys<'a> {
     fn data(&self, of: Node<'_, '_>, name: &str) -> Option<String> {
         let is_it = |data: &Node<'_, '_>| {
             let key = data.attribute("key").unwrap_or_default();
-            data.tag_name().name() == "data" && self.mean(key, name)
+            data.tag_name().name() == "data" && self.means(key, name)
         };
         let default = || self.defaults.get(&(of.tag_name().name(), name)).copied();
         let found = of.children().find(is_it).or_else(default);
@@ -60,9 +60,10 @@ impl<'a> Keys<'a> {
 /// # Errors
 /// The file cannot be read or is not GraphML: file, line, what is wrong, what is allowed. Declarations of entities, with which
 /// small files expand into large ones, are refused.
-pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
+pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
-    let text = read_text(file, MOST_BYTES).map_err(|error| refuse(error.to_string(), "a GraphML file"))?;
+    let text =
+        read_text(file, MAX_FILE_BYTES).map_err(|error| refuse(error.to_string(), "a GraphML file"))?;
     let document = Document::parse(&text)
         .map_err(|error| refuse(error.to_string(), "XML without a DTD, as GraphML is"))?;
     let line = |node: Node<'_, '_>| document.text_pos_at(node.range().start).row;
@@ -88,7 +89,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
         let given = format!("line {}: another <graph>", line(another));
         return Err(refuse(given, "one, and none within its nodes"));
     }
-    let keys = Keys::declared(root);
+    let keys = Keys::from_declarations(root);
     let data = |of: Node<'_, '_>, name: &str| keys.data(of, name);
     let attribute = |node: Node<'_, '_>, name: &str| {
         node.attribute(name).map(str::to_owned).ok_or_else(|| {
@@ -156,7 +157,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
             "hosts among the file's nodes",
         ));
     }
-    Ok(Parts {
+    Ok(GraphSpec {
         hosts: if hosts.is_empty() { found } else { hosts.to_vec() },
         switches,
         cables,

@@ -9,13 +9,13 @@ use std::collections::HashMap;
 
 use weft_spec::{Rate, SpecError, Time, read_text};
 
-use super::{Cable, Parts};
+use super::{Cable, GraphSpec};
 
 /// Maximum hosts of a file, so that no number fills the memory.
-const MOST_HOSTS: u64 = 1 << 20;
+const MAX_HOSTS: u64 = 1 << 20;
 
 /// Cables of a tier, likewise.
-const MOST_CABLES: u64 = 1 << 24;
+const MAX_CABLES: u64 = 1 << 24;
 
 /// A tier as a file says it.
 #[derive(Default)]
@@ -26,13 +26,13 @@ struct Tier {
 }
 
 /// What may stand before the tiers.
-const OF_ALL: &[&str] = &["Nodes", "Tiers", "Podsize"];
+const GLOBAL_KEYS: &[&str] = &["Nodes", "Tiers", "Podsize"];
 
 /// More than such a file has.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// What may stand in a tier. What says nothing of links and switches, such as lengths of queues, is a matter of the spec.
-const OF_A_TIER: &[&str] = &[
+const TIER_KEYS: &[&str] = &[
     "Downlink_speed_Gbps",
     "Downlink_Latency_ns",
     "Switch_Latency_ns",
@@ -48,7 +48,7 @@ const OF_A_TIER: &[&str] = &[
 ///
 /// # Errors
 /// The file cannot be read, or its numbers make no network: file, line, what is wrong, what is allowed.
-pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
+pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
     if !hosts.is_empty() {
         return Err(refuse(
@@ -56,7 +56,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
             "one of the two: a .topo file says how many",
         ));
     }
-    let text = read_text(file, MOST_BYTES).map_err(|error| refuse(error.to_string(), "a .topo file"))?;
+    let text = read_text(file, MAX_FILE_BYTES).map_err(|error| refuse(error.to_string(), "a .topo file"))?;
     let mut all: HashMap<&'static str, (u64, usize)> = HashMap::new();
     let mut tiers: Vec<Tier> = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -86,23 +86,23 @@ pub fn read(file: &str, hosts: &[String]) -> Result<Parts, SpecError> {
             });
             continue;
         }
-        let place = tiers.len().checked_sub(1);
-        let place = place.map_or(String::new(), |t| format!(" in Tier {t}"));
+        let section = tiers.len().checked_sub(1);
+        let section = section.map_or(String::new(), |t| format!(" in Tier {t}"));
         let (known, numbers) = match tiers.last_mut() {
-            None => (OF_ALL, &mut all),
-            Some(tier) => (OF_A_TIER, &mut tier.numbers),
+            None => (GLOBAL_KEYS, &mut all),
+            Some(tier) => (TIER_KEYS, &mut tier.numbers),
         };
         let known = known
             .iter()
             .find(|it| it.eq_ignore_ascii_case(word))
             .ok_or_else(|| refuse(format!("line {line}: {word}"), &known.join(", ")))?;
         if numbers.insert(known, (number, line)).is_some() {
-            let given = format!("line {line}: {known} for the second time{place}");
+            let given = format!("line {line}: {known} for the second time{section}");
             return Err(refuse(given, "once"));
         }
     }
     check_tiers(&tiers).map_err(|(given, allowed)| refuse(given, allowed))?;
-    parts(file, &all, &tiers)
+    spec(file, &all, &tiers)
 }
 
 /// Refuses what a tier has no place for, and what its numbers contradict.
@@ -134,13 +134,17 @@ fn check_tiers(tiers: &[Tier]) -> Result<(), (String, &'static str)> {
 }
 
 #[allow(clippy::too_many_lines)] // tier by tier, from the hosts up
-fn parts(file: &str, all: &HashMap<&'static str, (u64, usize)>, tiers: &[Tier]) -> Result<Parts, SpecError> {
+fn spec(
+    file: &str,
+    all: &HashMap<&'static str, (u64, usize)>,
+    tiers: &[Tier],
+) -> Result<GraphSpec, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
     let (nodes, line) = *all
         .get("Nodes")
         .ok_or_else(|| refuse("no Nodes".to_owned(), "Nodes and the number of hosts"))?;
-    if !(2..=MOST_HOSTS).contains(&nodes) {
-        let allowed = format!("2 to {MOST_HOSTS}");
+    if !(2..=MAX_HOSTS).contains(&nodes) {
+        let allowed = format!("2 to {MAX_HOSTS}");
         return Err(refuse(format!("line {line}: Nodes {nodes}"), &allowed));
     }
     if !(2..=3).contains(&tiers.len()) || all.get("Tiers").is_some_and(|it| it.0 != tiers.len() as u64) {
@@ -170,9 +174,9 @@ fn parts(file: &str, all: &HashMap<&'static str, (u64, usize)>, tiers: &[Tier]) 
         .map_or(nodes, |it| if top == 1 { nodes } else { it.0 });
     // Switches of each tier, and how many of them a pod has below the top.
     let down = |t| number(t, "Radix_Down", None);
-    let racks = divided(nodes, down(0)?);
-    let racks_of_pod = divided(podsize, down(0)?);
-    let pods = divided(nodes, podsize);
+    let racks = divide_exact(nodes, down(0)?);
+    let racks_of_pod = divide_exact(podsize, down(0)?);
+    let pods = divide_exact(nodes, podsize);
     let (Some(racks), Some(racks_of_pod), Some(pods)) = (racks, racks_of_pod, pods) else {
         let given = format!(
             "{nodes} hosts in pods of {podsize} and racks of {}",
@@ -190,14 +194,14 @@ fn parts(file: &str, all: &HashMap<&'static str, (u64, usize)>, tiers: &[Tier]) 
             switches[t - 1]
         };
         let links = below * number(t - 1, "Radix_Up", None)?;
-        let count = divided(links, down(t)?).ok_or_else(|| {
+        let count = divide_exact(links, down(t)?).ok_or_else(|| {
             let given = format!("line {}: {links} links up to Tier {t}", tiers[t].line);
             refuse(given, "a multiple of its Radix_Down")
         })?;
         let laid = pods.saturating_mul(links);
-        if laid > MOST_CABLES {
+        if laid > MAX_CABLES {
             let given = format!("line {}: {laid} links up to Tier {t}", tiers[t].line);
-            return Err(refuse(given, &format!("at most {MOST_CABLES}")));
+            return Err(refuse(given, &format!("at most {MAX_CABLES}")));
         }
         switches.push(count);
     }
@@ -216,9 +220,9 @@ fn parts(file: &str, all: &HashMap<&'static str, (u64, usize)>, tiers: &[Tier]) 
         _ if t < top => format!("agg{pod}.{i}"),
         _ => format!("core{i}"),
     };
-    let width = nodes / racks;
+    let hosts_per_rack = nodes / racks;
     for host in 0..nodes {
-        let rack = host / width;
+        let rack = host / hosts_per_rack;
         let tor = name(0, rack / racks_of_pod, rack % racks_of_pod);
         cable(0, format!("h{host}"), tor)?;
     }
@@ -248,7 +252,7 @@ fn parts(file: &str, all: &HashMap<&'static str, (u64, usize)>, tiers: &[Tier]) 
     let below_top =
         below_top.flat_map(|(t, pod)| (0..switches[t]).map(move |i| (t, pod, i)).collect::<Vec<_>>());
     let cores = (0..switches[top]).map(|i| (top, 0, i));
-    Ok(Parts {
+    Ok(GraphSpec {
         hosts: (0..nodes).map(|host| format!("h{host}")).collect(),
         switches: below_top
             .chain(cores)
@@ -258,6 +262,6 @@ fn parts(file: &str, all: &HashMap<&'static str, (u64, usize)>, tiers: &[Tier]) 
     })
 }
 
-fn divided(a: u64, b: u64) -> Option<u64> {
+fn divide_exact(a: u64, b: u64) -> Option<u64> {
     (b > 0 && a > 0 && a.is_multiple_of(b)).then(|| a / b)
 }

@@ -82,11 +82,11 @@ pub fn check_shape(fabric: &Fabric) {
     for link in &fabric.links {
         assert!(link.from != link.to);
         ends.entry((link.from, link.to)).or_default().push(link);
-        let from_host = fabric.nodes[link.from as usize].host;
+        let from_host = fabric.nodes[link.from as usize].is_host;
         assert_eq!(link.queue, if from_host { QUEUES.host } else { QUEUES.switch });
         assert_eq!(from_host, link.layer.starts_with("host-"), "{}", link.layer);
         assert_eq!(
-            fabric.nodes[link.to as usize].host,
+            fabric.nodes[link.to as usize].is_host,
             link.layer.ends_with("-host"),
             "{}",
             link.layer
@@ -110,9 +110,14 @@ pub fn check_shape(fabric: &Fabric) {
     assert_eq!(names.len(), fabric.nodes.len());
     assert_eq!(
         fabric.hosts.len(),
-        fabric.nodes.iter().filter(|node| node.host).count()
+        fabric.nodes.iter().filter(|node| node.is_host).count()
     );
-    assert!(fabric.hosts.iter().all(|&host| fabric.nodes[host as usize].host));
+    assert!(
+        fabric
+            .hosts
+            .iter()
+            .all(|&host| fabric.nodes[host as usize].is_host)
+    );
     assert_eq!(
         fabric.hosts.iter().collect::<HashSet<_>>().len(),
         fabric.hosts.len()
@@ -123,7 +128,7 @@ pub fn check_shape(fabric: &Fabric) {
 /// the same way have their numbers in a row.
 pub fn check_paths(fabric: &Fabric, first: &[usize], from: NodeId, to: NodeId) {
     let count = fabric.routing.path_count(from, to);
-    let branches = fabric.routing.branches(from, to);
+    let branches = fabric.routing.first_branches(from, to);
     assert_eq!(count % branches, 0, "as many paths in each branch");
     let mut seen = HashSet::new();
     for n in 0..count {

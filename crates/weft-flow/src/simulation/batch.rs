@@ -153,7 +153,7 @@ impl BatchSolver {
 /// (DCTCP)", 2010, section 3.3). Nothing waits at a port of a host: sockets wait until there is room. The mean queue of a link that
 /// drops packets depends on the oscillation of windows, which is not modelled.
 fn standing_bits(fabric: &Fabric, link: &Link, settings: Settings) -> f64 {
-    if !settings.marks || fabric.nodes[link.from as usize].host {
+    if !settings.marks || fabric.nodes[link.from as usize].is_host {
         return 0.0;
     }
     match link.queue.mark {

@@ -44,7 +44,7 @@ impl Network {
         let mut sockets = Vec::with_capacity(fabric.nodes.len());
         for (node, at) in fabric.nodes.iter().zip(0..) {
             let socket = network.within(at, || {
-                settings(node.host, classic_ecn)?;
+                settings(node.is_host, classic_ecn)?;
                 Netlink::open()
             });
             sockets.push(socket.map_err(failed("a network namespace's settings"))?);
@@ -78,7 +78,7 @@ impl Network {
         }
         for route in &layout.routes {
             let via = layout.gateway(layout.back[route.by as usize]);
-            let metrics = fabric.nodes[route.at as usize].host.then_some(metrics);
+            let metrics = fabric.nodes[route.at as usize].is_host.then_some(metrics);
             sockets[route.at as usize]
                 .add_route(route.to, via, index(route.by), metrics)
                 .map_err(failed("a route"))?;

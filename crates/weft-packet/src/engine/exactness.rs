@@ -375,7 +375,7 @@ fn windows_are_short_enough_for_what_arrives() {
             nodes: (0..=hosts)
                 .map(|n| Node {
                     name: format!("n{n}"),
-                    host: n < hosts,
+                    is_host: n < hosts,
                 })
                 .collect(),
             links: (0..hosts)

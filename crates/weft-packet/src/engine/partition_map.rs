@@ -244,7 +244,7 @@ fn bounds(fabric: &Fabric, threads: usize) -> Vec<NodeId> {
     let mut weight: Vec<u64> = fabric
         .nodes
         .iter()
-        .map(|n| if n.host { HOST } else { 0 })
+        .map(|n| if n.is_host { HOST } else { 0 })
         .collect();
     for link in &fabric.links {
         weight[link.to as usize] += 1;

@@ -49,7 +49,7 @@ impl RandomNetwork {
     pub fn fabric(&self) -> Fabric {
         let node = |n| Node {
             name: format!("n{n}"),
-            host: self.hosts.contains(&n),
+            is_host: self.hosts.contains(&n),
         };
         Fabric {
             nodes: (0..self.nodes).map(node).collect(),

@@ -6,7 +6,7 @@ use weft_packet::{
     FlowRecord, LinkChange, LinkEvent, NicConfig, Offload, Outcome, PacketSimulation, Scheduler,
     SimulationConfig, TransportConfig,
 };
-use weft_paths::{InTurn, Memory, Opn, Policy};
+use weft_paths::{Consecutive, Memory, Opn, Policy};
 use weft_spec::{PROFILES, Profile, Rate, Time};
 use weft_traffic::Flow;
 
@@ -120,7 +120,7 @@ fn milliseconds(flow: &FlowRecord) -> f64 {
 fn a_dead_path_costs_no_timeout() {
     for scheduler in [Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux] {
         let watched = dying(sends(watches(Memory::Host), scheduler));
-        let unwatched = dying(sends(InTurn {}.into(), scheduler));
+        let unwatched = dying(sends(Consecutive {}.into(), scheduler));
         let (watched, unwatched) = (&watched.flows[0], &unwatched.flows[0]);
         // 2 MB take 16.5 ms at 1 Gbps.
         assert!(milliseconds(watched) < 25.0, "{scheduler:?}: {watched:?}");
@@ -290,7 +290,7 @@ fn an_idle_network_is_used_as_without() {
         let config = config(fabric(), vec![transport], vec![sized(0, 4, 30_000)]);
         run(config, Time::from_ms(500))
     };
-    let [watched, unwatched] = [watches(Memory::Host), InTurn {}.into()].map(with);
+    let [watched, unwatched] = [watches(Memory::Host), Consecutive {}.into()].map(with);
     let of = |outcome: &Outcome| {
         (
             milliseconds(&outcome.flows[0]),

@@ -234,7 +234,7 @@ fn parallel(delays: &[u64]) -> Fabric {
     let paths = delays.len() as u32;
     let node = |n: u32| Node {
         name: format!("n{n}"),
-        host: true,
+        is_host: true,
     };
     let link = |from, to, delay| Link {
         from,

@@ -6,22 +6,22 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::draw::{below, draw};
+use crate::draw::{draw, uniform_below};
 use crate::{PathPolicy, Paths, SubflowDirection};
 
 /// The first subflow's path is drawn, the others follow in turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct InTurn {}
+pub struct Consecutive {}
 
-impl InTurn {
+impl Consecutive {
     pub(crate) const ABOUT: &str = "the first subflow's path is drawn, further subflows take the next ones; the same number in both directions";
 }
 
-impl PathPolicy for InTurn {
+impl PathPolicy for Consecutive {
     fn path(&self, paths: Paths, seed: u64, direction: SubflowDirection) -> u64 {
         let hash = draw(&[seed, u64::from(direction.flow) << 32]);
-        let first = below((hash >> 32) as u32, paths.count);
+        let first = uniform_below((hash >> 32) as u32, paths.count);
         (first + u64::from(direction.subflow) % paths.count) % paths.count
     }
 }
