@@ -24,7 +24,7 @@ pub(crate) fn resolve_classes(
             SpecError::new(path, format!("{name:?} does not exist"), allowed)
         })
     };
-    let rest = FlowClass {
+    let default = FlowClass {
         transport: transport(&entry.transport, "transport".to_owned())?,
         class: first + entry.classes.len() as u32,
     };
@@ -45,7 +45,7 @@ pub(crate) fn resolve_classes(
             },
         ));
     }
-    Ok(FlowClasses { below, rest })
+    Ok(FlowClasses { below, default })
 }
 
 /// The classes of all entries, in order.

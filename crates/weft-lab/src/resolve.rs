@@ -317,7 +317,7 @@ fn flows(
         let kind = find(TRAFFIC, "kind", &entry.kind).map_err(|error| error.within(&path))?;
         let classes = classes::resolve_classes(entry, &spec.transports, first_class)
             .map_err(|error| error.within(&path))?;
-        first_class = classes.rest.class + 1;
+        first_class = classes.default.class + 1;
         let loaded = (kind.parse)(&entry.params)
             .map_err(|error| error.with_known_fields(COMMON_FIELDS).within(&path))?;
         let context = PatternContext::new(&hosts, 0, i as u32, spec.seed)

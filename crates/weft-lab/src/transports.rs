@@ -60,7 +60,7 @@ pub(crate) fn resolve(
         .ok_or_else(|| unknown_name("scheduler", scheduler, SCHEDULERS.iter().map(|named| named.name)))?;
     let profile = spec
         .tcp
-        .apply(&(base.make)())
+        .apply(&(base.build)())
         .map_err(|error| error.within("tcp"))?;
     let (paths, policy) = path_policy(spec.paths.as_ref(), policy)?;
     let resolved = weft_spec::TransportSpec {

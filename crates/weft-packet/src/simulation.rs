@@ -59,7 +59,7 @@ impl PacketSimulation {
             trace_hash,
         } = config;
         for transport in &mut transports {
-            transport.profile = transport.profile.clone().framed();
+            transport.profile = transport.profile.clone().with_framing_in_headers();
         }
         let mut engine_config = EngineConfig {
             // The last segment of a flow may be a byte.

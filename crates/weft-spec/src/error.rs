@@ -84,24 +84,24 @@ impl SpecError {
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {
-            write!(f, "{}: ", one_line(&self.path, LONGEST))?;
+            write!(f, "{}: ", one_line(&self.path, MAX_SHOWN_CHARS))?;
         }
         write!(
             f,
             "{}; allowed: {}",
-            one_line(&self.given, LONGEST),
+            one_line(&self.given, MAX_SHOWN_CHARS),
             one_line(&self.allowed, usize::MAX)
         )
     }
 }
 
 /// Letters of a path or of what was given that are shown: text from a spec may be of any length.
-const LONGEST: usize = 200;
+const MAX_SHOWN_CHARS: usize = 200;
 
 /// Text from a spec may hold line breaks and control characters; a complaint holds none.
-fn one_line(text: &str, longest: usize) -> String {
+fn one_line(text: &str, max: usize) -> String {
     let mut letters = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let mut line: String = letters.by_ref().take(longest).collect();
+    let mut line: String = letters.by_ref().take(max).collect();
     if letters.next().is_some() {
         line.push('…');
     }

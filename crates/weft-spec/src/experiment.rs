@@ -21,10 +21,10 @@ pub struct Spec {
     /// Simulated time, above 0.
     pub duration: Time,
     /// Where it runs.
-    #[serde(default = "packet")]
+    #[serde(default = "default_level")]
     pub level: String,
     /// Seed of everything random.
-    #[serde(default = "one::<u64>")]
+    #[serde(default = "default_seed")]
     #[schemars(range(max = i64::MAX))]
     pub seed: u64,
     /// The network: its kind and that kind's own fields.
@@ -76,7 +76,7 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<String>,
     /// Runs of every combination, with seeds from the spec's own on.
-    #[serde(default = "one::<u32>")]
+    #[serde(default = "default_seeds")]
     #[schemars(range(min = 1, max = 1000))]
     pub seeds: u32,
 }
@@ -162,11 +162,11 @@ pub struct LinkEventSpec {
     pub layer: Option<String>,
     /// The part of the chosen links to draw, above 0 and at most 1. With the same seed, every event of a run
     /// draws the same links; a smaller fraction draws a subset of a larger one.
-    #[serde(default = "one::<f64>")]
+    #[serde(default = "default_fraction")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub fraction: f64,
     /// Does the change also apply to the links in the other direction?
-    #[serde(default = "yes")]
+    #[serde(default = "default_both_ways")]
     pub both_ways: bool,
     /// "down": packets that are queued or being sent are lost, packets on the wire arrive, and packets that
     /// come later are lost. "up": the link works again.
@@ -258,7 +258,7 @@ pub struct TransportSpec {
     /// Congestion control: a name, or a table with the name and parameters.
     pub cc: Cc,
     /// Subflows of a connection; 1 is single path.
-    #[serde(default = "one::<u32>")]
+    #[serde(default = "default_subflows")]
     #[schemars(range(min = 1, max = MAX_SUBFLOWS))]
     pub subflows: u32,
     /// Which of the paths between two hosts each packet takes: the name of a path policy, or a table with
@@ -266,13 +266,13 @@ pub struct TransportSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathPolicySpec>,
     /// Application bytes that have to be acknowledged before the further subflows join.
-    #[serde(default = "nothing")]
+    #[serde(default = "default_join_after")]
     pub join_after: Size,
     /// Which subflow gets the next packet; by default the profile's: "linux" in "linux", "round-robin" in "amp-2019".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
     /// Named settings of sender and receiver.
-    #[serde(default = "linux")]
+    #[serde(default = "default_profile")]
     pub profile: String,
     /// Settings that differ from the profile's.
     #[serde(default)]
@@ -333,23 +333,35 @@ pub struct SizeClass {
     pub transport: String,
 }
 
-fn one<N: From<u8>>() -> N {
-    N::from(1)
+fn default_seed() -> u64 {
+    1
 }
 
-fn yes() -> bool {
+fn default_seeds() -> u32 {
+    1
+}
+
+fn default_fraction() -> f64 {
+    1.0
+}
+
+fn default_both_ways() -> bool {
     true
 }
 
-fn nothing() -> Size {
+fn default_subflows() -> u32 {
+    1
+}
+
+fn default_join_after() -> Size {
     Size(0)
 }
 
-fn packet() -> String {
+fn default_level() -> String {
     "packet".to_owned()
 }
 
-fn linux() -> String {
+fn default_profile() -> String {
     "linux".to_owned()
 }
 

@@ -9,9 +9,9 @@ mod experiment;
 mod file;
 mod hosts;
 mod layer;
+mod overrides;
 mod profile;
 mod quantity;
-mod set;
 mod tree;
 mod units;
 
@@ -24,7 +24,7 @@ pub use experiment::{
 pub use file::read_text;
 pub use hosts::{Hosts, Nic};
 pub use layer::Layer;
+pub use overrides::apply_override;
 pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery};
-pub use set::apply_override;
 pub use tree::{from_table, read_table, to_table};
 pub use units::{QueueSize, Rate, Size, Time};

@@ -162,7 +162,7 @@ pub struct NamedProfile {
     /// The packet scheduler of a transport that names none.
     pub scheduler: &'static str,
     /// The profile.
-    pub make: fn() -> Profile,
+    pub build: fn() -> Profile,
     /// What its hosts do.
     pub hosts: Hosts,
 }
@@ -176,7 +176,7 @@ pub const PROFILES: &[NamedProfile] = &[
         name: "linux",
         about: "a stock Linux sender and receiver: initial cwnd 10, RACK-TLP, delayed ACKs, minimum RTO 200 ms (default)",
         scheduler: "linux",
-        make: Profile::linux,
+        build: Profile::linux,
         hosts: Hosts {
             jitter: Some(Time::from_ns(500)),
             nic: Some(Nic::Fq),
@@ -189,7 +189,7 @@ pub const PROFILES: &[NamedProfile] = &[
         name: "amp-2019",
         about: "the simulator of AMP's authors: initial cwnd 1, NewReno, initial RTO 1.5 s, no handshake sample",
         scheduler: "round-robin",
-        make: Profile::amp_2019,
+        build: Profile::amp_2019,
         hosts: Hosts {
             jitter: Some(Time(0)),
             nic: Some(Nic::Switch),
@@ -301,9 +301,9 @@ impl Profile {
         self.ack_size.saturating_add(self.framing)
     }
 
-    /// The same packets, with what is around each counted among its own bytes.
+    /// The profile with the framing counted in the headers.
     #[must_use]
-    pub fn framed(self) -> Self {
+    pub fn with_framing_in_headers(self) -> Self {
         Self {
             header: self.header.saturating_add(self.framing),
             ack_size: self.ack_wire_size(),
@@ -390,12 +390,12 @@ impl Profile {
             let given = format!("{} is less than one segment", Size(self.receive_buffer));
             return refuse("receive_buffer", given, &format!("at least {}B", self.mss));
         }
-        if self.receive_buffer > LARGEST_WINDOW {
+        if self.receive_buffer > MAX_WINDOW_BYTES {
             let given = Size(self.receive_buffer).to_string();
             return refuse(
                 "receive_buffer",
                 given,
-                &format!("at most {LARGEST_WINDOW}B (RFC 7323, section 2.3)"),
+                &format!("at most {MAX_WINDOW_BYTES}B (RFC 7323, section 2.3)"),
             );
         }
         if self.stall_on_held_data && self.reinject {
@@ -414,7 +414,7 @@ impl Profile {
 const MAX_WINDOW: f64 = 1e9;
 
 /// "The maximum window [is] 2^30": beyond it sequence numbers of 32 bits do not tell old from new (RFC 7323, section 2.3).
-const LARGEST_WINDOW: u64 = 1 << 30;
+const MAX_WINDOW_BYTES: u64 = 1 << 30;
 
 /// Settings that differ from a profile's: any of [`Profile`]'s fields, unchecked until they are applied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,15 +5,15 @@ use crate::SpecError;
 /// A kind of quantity and its units.
 pub(crate) struct Dimension {
     /// In words, with its article.
-    pub what: &'static str,
-    /// Units and what they are worth in the base unit (the one worth 1); the first `shown`, largest first, are written.
+    pub name: &'static str,
+    /// Units and what they are worth in the base unit (the one worth 1); the first `display_units`, largest first, are written.
     pub units: &'static [(&'static str, u64)],
     /// How many of `units` Display uses.
-    pub shown: usize,
+    pub display_units: usize,
     /// Least value in the base unit.
-    pub smallest: u64,
+    pub min: u64,
     /// Greatest value in the base unit.
-    pub largest: u64,
+    pub max: u64,
     /// For messages and the schema.
     pub examples: &'static [&'static str],
 }
@@ -36,7 +36,7 @@ impl Dimension {
         let (number, unit) = (&rest[..end], rest[end..].trim_start());
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
         if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
-            return refuse(&format!("is not {}", self.what));
+            return refuse(&format!("is not {}", self.name));
         }
         if unit.is_empty() {
             return refuse("is a bare number without a unit");
@@ -48,7 +48,7 @@ impl Dimension {
             return refuse("is negative");
         }
         let fraction = fraction.trim_end_matches('0');
-        let too_large = || format!("is more than {}", largest_unit(self.largest, self));
+        let too_large = || format!("is more than {}", format_quantity(self.max, self));
         let whole = match whole.trim_start_matches('0') {
             "" => 0,
             digits => match digits.parse::<u128>() {
@@ -65,10 +65,8 @@ impl Dimension {
             return refuse(&format!("is not a whole number of {base}"));
         };
         match u64::try_from(whole + part) {
-            Ok(n) if n < self.smallest => {
-                refuse(&format!("is less than {}", largest_unit(self.smallest, self)))
-            }
-            Ok(n) if n <= self.largest => Ok(n),
+            Ok(n) if n < self.min => refuse(&format!("is less than {}", format_quantity(self.min, self))),
+            Ok(n) if n <= self.max => Ok(n),
             _ => refuse(&too_large()),
         }
     }
@@ -78,7 +76,7 @@ impl Dimension {
         let units: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
         format!(
             "{} with a unit, such as {:?} (units: {})",
-            self.what,
+            self.name,
             self.examples[0],
             units.join(", ")
         )
@@ -105,14 +103,14 @@ fn exact_fraction(fraction: &str, worth: u64) -> Option<u128> {
 }
 
 /// `value` in the unit that needs the fewest digits without a fraction.
-pub(crate) fn largest_unit(value: u64, of: &Dimension) -> String {
-    let shown = &of.units[..of.shown];
+pub(crate) fn format_quantity(value: u64, dimension: &Dimension) -> String {
+    let shown = &dimension.units[..dimension.display_units];
     if value == 0 {
         // "0s", "0B": of the units worth writing the shortest and, among equals, the first.
         let (name, _) = shown
             .iter()
             .min_by_key(|(name, _)| name.len())
-            .unwrap_or(&of.units[0]);
+            .unwrap_or(&dimension.units[0]);
         return format!("0{name}");
     }
     shown
@@ -127,7 +125,7 @@ pub(crate) fn largest_unit(value: u64, of: &Dimension) -> String {
 }
 
 /// Serde and JSON Schema of a quantity as a string with a unit.
-macro_rules! text_in_specs {
+macro_rules! impl_quantity_serde {
     ($type:ident, $dimension:ident) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -137,7 +135,7 @@ macro_rules! text_in_specs {
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                from.deserialize_any(crate::quantity::Text(&$dimension, std::marker::PhantomData))
+                from.deserialize_any(crate::quantity::QuantityVisitor(&$dimension, std::marker::PhantomData))
             }
         }
 
@@ -158,12 +156,12 @@ macro_rules! text_in_specs {
         }
     };
 }
-pub(crate) use text_in_specs;
+pub(crate) use impl_quantity_serde;
 
 /// Visits a quantity, so that anything other than a string gets a helpful error.
-pub(crate) struct Text<T>(pub &'static Dimension, pub std::marker::PhantomData<T>);
+pub(crate) struct QuantityVisitor<T>(pub &'static Dimension, pub std::marker::PhantomData<T>);
 
-impl<T: std::str::FromStr<Err = SpecError>> serde::de::Visitor<'_> for Text<T> {
+impl<T: std::str::FromStr<Err = SpecError>> serde::de::Visitor<'_> for QuantityVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -52,20 +52,20 @@ impl<'de> Deserialize<'de> for Json {
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a JSON value")
             }
-            fn visit_bool<E>(self, it: bool) -> Result<Self::Value, E> {
-                Ok(it.into())
+            fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+                Ok(value.into())
             }
-            fn visit_i64<E>(self, it: i64) -> Result<Self::Value, E> {
-                Ok(it.into())
+            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+                Ok(value.into())
             }
-            fn visit_u64<E>(self, it: u64) -> Result<Self::Value, E> {
-                Ok(it.into())
+            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+                Ok(value.into())
             }
-            fn visit_f64<E>(self, it: f64) -> Result<Self::Value, E> {
-                Ok(it.into())
+            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+                Ok(value.into())
             }
-            fn visit_str<E>(self, it: &str) -> Result<Self::Value, E> {
-                Ok(it.into())
+            fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
+                Ok(value.into())
             }
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
                 Ok(serde_json::Value::Null)
@@ -138,7 +138,7 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
 /// # Errors
 /// The first field that is unknown, missing or of a wrong type, by its path inside the table.
 pub fn from_table<T: DeserializeOwned + JsonSchema>(table: &Table) -> Result<T, SpecError> {
-    T::deserialize(Tree(Value::Table(table.clone()))).map_err(|mut error| {
+    T::deserialize(ValueDeserializer(Value::Table(table.clone()))).map_err(|mut error| {
         if error.allowed.is_empty() {
             error.allowed = describe(schemars::schema_for!(T).as_value(), &error.path);
         }
@@ -187,9 +187,9 @@ fn describe(schema: &serde_json::Value, path: &str) -> String {
 }
 
 /// A value whose errors carry the path to where they arose.
-struct Tree(Value);
+struct ValueDeserializer(Value);
 
-impl<'de> Deserializer<'de> for Tree {
+impl<'de> Deserializer<'de> for ValueDeserializer {
     type Error = SpecError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SpecError> {
@@ -234,7 +234,7 @@ impl<'de> Deserializer<'de> for Tree {
     ) -> Result<V::Value, SpecError> {
         match self.0 {
             Value::String(name) => visitor.visit_enum(name.into_deserializer()),
-            other => Err(SpecError::new("", shown(&other), choices(variants))),
+            other => Err(SpecError::new("", print(&other), list_names(variants))),
         }
     }
 
@@ -257,7 +257,7 @@ impl<'de> de::SeqAccess<'de> for Items {
         };
         let index = self.next;
         self.next += 1;
-        seed.deserialize(Tree(value))
+        seed.deserialize(ValueDeserializer(value))
             .map(Some)
             .map_err(|error| error.within(&format!("[{index}]")))
     }
@@ -284,7 +284,8 @@ impl<'de> de::MapAccess<'de> for Fields {
         let Some((key, value)) = self.value.take() else {
             return Err(de::Error::custom("a value without its key"));
         };
-        seed.deserialize(Tree(value)).map_err(|error| error.within(&key))
+        seed.deserialize(ValueDeserializer(value))
+            .map_err(|error| error.within(&key))
     }
 }
 
@@ -294,19 +295,23 @@ impl de::Error for SpecError {
         Self::from_serde_error(&message.to_string())
     }
     fn invalid_type(given: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        SpecError::new("", unexpected(&given), in_words(&expected.to_string()))
+        SpecError::new("", unexpected(&given), type_in_words(&expected.to_string()))
     }
     fn invalid_value(given: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         Self::invalid_type(given, expected)
     }
     fn invalid_length(length: usize, expected: &dyn de::Expected) -> Self {
-        SpecError::new("", format!("a list of {length}"), in_words(&expected.to_string()))
+        SpecError::new(
+            "",
+            format!("a list of {length}"),
+            type_in_words(&expected.to_string()),
+        )
     }
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         SpecError::new(field, UNKNOWN_FIELD, expected.join(", "))
     }
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        SpecError::new("", format!("{variant:?}"), choices(expected))
+        SpecError::new("", format!("{variant:?}"), list_names(expected))
     }
     /// `allowed` stays empty for [`from_table`] to fill in from the schema.
     fn missing_field(field: &'static str) -> Self {
@@ -318,7 +323,7 @@ impl de::Error for SpecError {
 }
 
 /// Names to choose from, as they are written in a spec.
-fn choices(names: &[&str]) -> String {
+fn list_names(names: &[&str]) -> String {
     names
         .iter()
         .map(|name| format!("{name:?}"))
@@ -326,7 +331,7 @@ fn choices(names: &[&str]) -> String {
         .join(", ")
 }
 
-fn shown(value: &Value) -> String {
+fn print(value: &Value) -> String {
     match value {
         Value::Array(_) => "a list".to_owned(),
         Value::Table(_) => "a table".to_owned(),
@@ -348,7 +353,7 @@ fn unexpected(given: &Unexpected<'_>) -> String {
 }
 
 /// Rust's names of types in a user's words.
-fn in_words(expected: &str) -> String {
+fn type_in_words(expected: &str) -> String {
     match expected {
         "u8" => format!("whole numbers from 0 to {}", u8::MAX),
         "u16" => format!("whole numbers from 0 to {}", u16::MAX),

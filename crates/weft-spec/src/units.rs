@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use crate::SpecError;
-use crate::quantity::{Dimension, largest_unit, text_in_specs};
+use crate::quantity::{Dimension, format_quantity, impl_quantity_serde};
 
 /// A time or a duration in picoseconds: exact for the serialisation of a byte at every usual rate, 213 days at most; in a
 /// spec a million seconds, so that a simulator may add up a few.
@@ -49,7 +49,7 @@ pub enum QueueSize {
 }
 
 const TIME: Dimension = Dimension {
-    what: "a time",
+    name: "a time",
     // Largest first: Display takes the first that divides. "min" is understood, but "90s" reads better than "1.5min".
     units: &[
         ("s", 1_000_000_000_000),
@@ -59,14 +59,14 @@ const TIME: Dimension = Dimension {
         ("ps", 1),
         ("min", 60_000_000_000_000),
     ],
-    shown: 5,
-    smallest: 0,
-    largest: 1_000_000_000_000_000_000,
+    display_units: 5,
+    min: 0,
+    max: 1_000_000_000_000_000_000,
     examples: &["2us", "1.5ms", "20s"],
 };
 
 const RATE: Dimension = Dimension {
-    what: "a rate",
+    name: "a rate",
     units: &[
         ("Tbps", 1_000_000_000_000),
         ("Gbps", 1_000_000_000),
@@ -75,14 +75,14 @@ const RATE: Dimension = Dimension {
         ("bps", 1),
         ("Kbps", 1_000),
     ],
-    shown: 5,
-    smallest: 10_000,
-    largest: 100_000_000_000_000,
+    display_units: 5,
+    min: 10_000,
+    max: 100_000_000_000_000,
     examples: &["10Gbps", "100Mbps"],
 };
 
 const SIZE: Dimension = Dimension {
-    what: "a size",
+    name: "a size",
     units: &[
         ("TiB", 1 << 40),
         ("TB", 1_000_000_000_000),
@@ -95,24 +95,24 @@ const SIZE: Dimension = Dimension {
         ("B", 1),
         ("kB", 1_000),
     ],
-    shown: 9,
-    smallest: 0,
-    largest: 1_000_000_000_000_000_000,
+    display_units: 9,
+    min: 0,
+    max: 1_000_000_000_000_000_000,
     examples: &["128KB", "64KiB", "1448B"],
 };
 
 const PACKETS: Dimension = Dimension {
-    what: "a number of packets",
+    name: "a number of packets",
     units: &[("packets", 1), ("packet", 1)],
-    shown: 1,
-    smallest: 0,
-    largest: u32::MAX as u64,
+    display_units: 1,
+    min: 0,
+    max: u32::MAX as u64,
     examples: &["100 packets"],
 };
 
 /// For messages and the schema only: [`QueueSize::from_str`] reads the one or the other above.
-const AMOUNT: Dimension = Dimension {
-    what: "packets or bytes",
+const QUEUE_SIZE: Dimension = Dimension {
+    name: "packets or bytes",
     units: &[
         ("packets", 1),
         ("packet", 1),
@@ -127,9 +127,9 @@ const AMOUNT: Dimension = Dimension {
         ("GiB", 1),
         ("TiB", 1),
     ],
-    shown: 0,
-    smallest: 0,
-    largest: u64::MAX,
+    display_units: 0,
+    min: 0,
+    max: u64::MAX,
     examples: &["100 packets", "150KB"],
 };
 
@@ -165,7 +165,7 @@ impl FromStr for QueueSize {
         };
         // Whatever is wrong, both kinds of threshold are allowed.
         amount.map_err(|error| SpecError {
-            allowed: AMOUNT.allowed(),
+            allowed: QUEUE_SIZE.allowed(),
             ..error
         })
     }
@@ -173,19 +173,19 @@ impl FromStr for QueueSize {
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&largest_unit(self.0, &TIME))
+        f.write_str(&format_quantity(self.0, &TIME))
     }
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&largest_unit(self.0, &RATE))
+        f.write_str(&format_quantity(self.0, &RATE))
     }
 }
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&largest_unit(self.0, &SIZE))
+        f.write_str(&format_quantity(self.0, &SIZE))
     }
 }
 
@@ -199,7 +199,7 @@ impl fmt::Display for QueueSize {
     }
 }
 
-text_in_specs!(Time, TIME);
-text_in_specs!(Rate, RATE);
-text_in_specs!(Size, SIZE);
-text_in_specs!(QueueSize, AMOUNT);
+impl_quantity_serde!(Time, TIME);
+impl_quantity_serde!(Rate, RATE);
+impl_quantity_serde!(Size, SIZE);
+impl_quantity_serde!(QueueSize, QUEUE_SIZE);

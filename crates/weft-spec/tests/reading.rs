@@ -302,7 +302,7 @@ fn a_name_takes_parameters() {
 fn profiles_take_patches() {
     let patch = |text: &str| weft_spec::ProfilePatch(text.parse().unwrap());
     for named in PROFILES {
-        let profile = (named.make)();
+        let profile = (named.build)();
         profile.check().unwrap();
         assert_eq!(
             patch("").apply(&profile).unwrap(),
@@ -311,7 +311,7 @@ fn profiles_take_patches() {
             named.name
         );
     }
-    let linux = (PROFILES[0].make)();
+    let linux = (PROFILES[0].build)();
     let changed = patch("initial_cwnd = 2\nmss = \"1KB\"\nmin_rto = \"10ms\"\nrecovery = \"newreno\"")
         .apply(&linux)
         .unwrap();
@@ -326,7 +326,7 @@ fn profiles_take_patches() {
 #[test]
 fn patches_are_checked() {
     let patch = |text: &str| weft_spec::ProfilePatch(text.parse().unwrap());
-    let linux = (PROFILES[0].make)();
+    let linux = (PROFILES[0].build)();
     for (text, expected) in [
         (
             "cwnd = 1",

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
-use crate::opening::Opening;
+use crate::template::FlowTemplate;
 use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
 
 /// A flow from each host to each other, among some hosts.
@@ -13,7 +13,7 @@ use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
 #[serde(deny_unknown_fields)]
 pub struct AllToAll {
     /// The hosts.
-    #[serde(default = "all")]
+    #[serde(default = "default_hosts")]
     pub hosts: HostSet,
     /// Application bytes of each flow; by default it sends until the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,13 +26,13 @@ pub struct AllToAll {
     pub jitter: Time,
 }
 
-fn all() -> HostSet {
+fn default_hosts() -> HostSet {
     HostSet::All
 }
 
 impl Pattern for AllToAll {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
-        let opening = Opening::new(self.size, self.start, self.jitter)?;
+        let template = FlowTemplate::new(self.size, self.start, self.jitter)?;
         let hosts = self
             .hosts
             .resolve(context)
@@ -42,7 +42,7 @@ impl Pattern for AllToAll {
             let allowed = format!("at least 2 hosts, and at most {MAX_FLOWS} flows");
             return Err(SpecError::new("hosts", format!("{n} hosts"), allowed));
         }
-        let mut random = context.random();
+        let mut rng = context.rng();
         // Each host starts with the next one, so that not all start with the first.
         let count = hosts.len();
         let others = |i: usize| (1..count).map(move |step| (i + step) % count);
@@ -53,7 +53,7 @@ impl Pattern for AllToAll {
                     let given = format!("{:?} is given twice", context.hosts[from as usize]);
                     return Err(SpecError::new("hosts", given, "each host once"));
                 }
-                flows.push(opening.flow(context, from, to, &mut random));
+                flows.push(template.flow(context, from, to, &mut rng));
             }
         }
         Ok(flows)

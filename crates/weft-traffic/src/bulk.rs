@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, Size, SpecError, Time};
 
-use crate::matrix::to_itself;
+use crate::matrix::self_flow_error;
 use crate::{Flow, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext, random};
 
 /// Flows between pairs of hosts: given as `pairs`, or as `from` and `to`.
@@ -24,7 +24,7 @@ pub struct Bulk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
     /// Flows of each pair.
-    #[serde(default = "one")]
+    #[serde(default = "default_count")]
     #[schemars(range(min = 1))]
     pub count: u32,
     /// Application bytes of each flow; by default it sends until `stop`.
@@ -46,14 +46,14 @@ pub struct Bulk {
     pub rate: Option<Rate>,
 }
 
-fn one() -> u32 {
+fn default_count() -> u32 {
     1
 }
 
 impl Pattern for Bulk {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         self.check_times()?;
-        let mut random = context.random();
+        let mut rng = context.rng();
         let matrix = match &self.pairs {
             None => None,
             Some(_) if self.from.is_some() || self.to.is_some() => {
@@ -64,7 +64,7 @@ impl Pattern for Bulk {
                     "either pairs, or from and to",
                 ));
             }
-            Some(pairs) => Some(pairs.resolve(None, None, context, &mut random)?),
+            Some(pairs) => Some(pairs.resolve(None, None, context, &mut rng)?),
         };
         let matched = match &matrix {
             None => self.matched(context)?,
@@ -85,7 +85,7 @@ impl Pattern for Bulk {
         let mut flows = Vec::with_capacity(total as usize);
         let mut ends = |pair: usize| match &matrix {
             None => matched[pair],
-            Some(matrix) => (matrix.senders[pair], matrix.to(pair, &mut random)),
+            Some(matrix) => (matrix.senders[pair], matrix.receiver(pair, &mut rng)),
         };
         for pair in 0..pairs {
             for _ in 0..self.count {
@@ -98,7 +98,7 @@ impl Pattern for Bulk {
             }
         }
         for flow in &mut flows {
-            flow.start.0 += random::up_to(self.jitter, &mut random).0;
+            flow.start.0 += random::uniform_up_to(self.jitter, &mut rng).0;
         }
         Ok(flows)
     }
@@ -155,7 +155,7 @@ impl Bulk {
             }
         };
         match pairs.iter().find(|(from, to)| from == to) {
-            Some(&(host, _)) => Err(to_itself(host, context).within("to")),
+            Some(&(host, _)) => Err(self_flow_error(host, context).within("to")),
             None => Ok(pairs),
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, Size, SpecError, Time};
 
 use crate::matrix::Matrix;
-use crate::random::{self, Streams};
+use crate::random::{self, RngStreams};
 use crate::{
     Action, Flow, FlowClasses, FlowGenerator, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext,
     SizeDistribution,
@@ -29,7 +29,7 @@ pub struct ClosedLoop {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
     /// Concurrent loops of each sender.
-    #[serde(default = "one")]
+    #[serde(default = "default_count")]
     #[schemars(range(min = 1))]
     pub count: u32,
     /// When the first flows open.
@@ -50,16 +50,16 @@ pub struct ClosedLoop {
     pub stop: Option<Time>,
 }
 
-fn one() -> u32 {
+fn default_count() -> u32 {
     1
 }
 
 impl Pattern for ClosedLoop {
     fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
-        let mut random = context.random();
+        let mut rng = context.rng();
         let matrix = self
             .pairs
-            .resolve(self.from.as_ref(), self.to.as_ref(), context, &mut random)?;
+            .resolve(self.from.as_ref(), self.to.as_ref(), context, &mut rng)?;
         let loops = matrix.senders.len() as u64 * u64::from(self.count);
         if !(1..=MAX_FLOWS).contains(&loops) {
             let given = format!(
@@ -73,11 +73,11 @@ impl Pattern for ClosedLoop {
                 format!("1 to {MAX_FLOWS} loops in all"),
             ));
         }
-        check_stop(self.start, self.stop, context)?;
-        Ok(Some(Arc::new(Loops {
+        check_start_before_stop(self.start, self.stop, context)?;
+        Ok(Some(Arc::new(ClosedLoopGenerator {
             matrix,
             // At most MAX_FLOWS, which fits.
-            width: loops as u32,
+            concurrent_loops: loops as u32,
             size: self.size.clone(),
             streams: context.streams(),
             classes: context.classes.clone(),
@@ -92,7 +92,7 @@ impl Pattern for ClosedLoop {
 }
 
 /// Refuses a start that is not before `stop` or the end of the experiment.
-pub(crate) fn check_stop(
+pub(crate) fn check_start_before_stop(
     start: Time,
     stop: Option<Time>,
     context: &PatternContext<'_>,
@@ -116,12 +116,12 @@ pub(crate) fn check_stop(
 
 /// Flow n is the (n / loops)-th of loop n mod loops.
 #[derive(Debug)]
-struct Loops {
+struct ClosedLoopGenerator {
     matrix: Matrix,
-    /// Loops side by side.
-    width: u32,
+    /// Number of concurrent loops.
+    concurrent_loops: u32,
     size: SizeDistribution,
-    streams: Streams,
+    streams: RngStreams,
     classes: FlowClasses,
     traffic: u32,
     start: Time,
@@ -131,23 +131,23 @@ struct Loops {
     stop: Time,
 }
 
-impl FlowGenerator for Loops {
+impl FlowGenerator for ClosedLoopGenerator {
     fn flow(&self, n: u32) -> Flow {
-        let mut random = self.streams.nth(n);
-        let sender = (n % self.width) as usize % self.matrix.senders.len();
-        let to = self.matrix.to(sender, &mut random);
-        let size: Size = self.size.sample(&mut random);
-        let class = self.classes.of(Some(size));
+        let mut rng = self.streams.nth(n);
+        let sender = (n % self.concurrent_loops) as usize % self.matrix.senders.len();
+        let to = self.matrix.receiver(sender, &mut rng);
+        let size: Size = self.size.sample(&mut rng);
+        let class = self.classes.class_for(Some(size));
         Flow {
             from: self.matrix.senders[sender],
             to,
             size: Some(size),
-            start: Time(self.start.0 + random::up_to(self.jitter, &mut random).0),
+            start: Time(self.start.0 + random::uniform_up_to(self.jitter, &mut rng).0),
             stop: None,
             transport: class.transport,
             traffic: self.traffic,
             class: class.class,
-            round: n / self.width,
+            round: n / self.concurrent_loops,
             rate: self.rate,
         }
     }
@@ -158,7 +158,7 @@ impl FlowGenerator for Loops {
             (flow.start, flow.from, Action::OpenFlow(n))
         };
         // Jitter may reach past the stop.
-        (0..self.width)
+        (0..self.concurrent_loops)
             .map(first)
             .filter(|(at, ..)| *at < self.stop)
             .collect()
@@ -166,7 +166,7 @@ impl FlowGenerator for Loops {
 
     fn on_acked(&self, n: u32, now: Time) -> Option<(Time, Action)> {
         let at = Time(now.0.saturating_add(self.pause.0));
-        let next = n.checked_add(self.width)?;
+        let next = n.checked_add(self.concurrent_loops)?;
         (at < self.stop).then_some((at, Action::OpenFlow(next)))
     }
 

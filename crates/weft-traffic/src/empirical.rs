@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, read_text};
 
-use crate::sizes::{Checked, LARGEST, Sizes};
+use crate::sizes::{MAX_SIZE, SizeSampler, Validate};
 
 /// The workloads that come with the package, by name.
 pub const WORKLOADS: &[(&str, &str)] = &[
@@ -34,8 +34,8 @@ pub(crate) struct Empirical {
     curve: Vec<[f64; 2]>,
 }
 
-impl Checked for Empirical {
-    fn checked(mut self) -> Result<Self, SpecError> {
+impl Validate for Empirical {
+    fn validated(mut self) -> Result<Self, SpecError> {
         if let Some(points) = &self.points {
             if self.cdf.is_some() || self.unit.is_some() {
                 let field = if self.cdf.is_some() { "cdf" } else { "unit" };
@@ -69,18 +69,18 @@ impl Checked for Empirical {
             return Err(SpecError::new("unit", "0B", "a size above 0"));
         }
         if let Some((_, text)) = WORKLOADS.iter().find(|(workload, _)| workload == name) {
-            self.curve = read(text, self.unit).map_err(|error| error.at("cdf", name))?;
+            self.curve = read(text, self.unit).map_err(|error| error.into_spec_error("cdf", name))?;
             return Ok(self);
         }
-        let text = read_text(name, LONGEST).map_err(|error| {
+        let text = read_text(name, MAX_CDF_BYTES).map_err(|error| {
             let names: Vec<_> = WORKLOADS.iter().map(|(name, _)| format!("{name:?}")).collect();
             let allowed = format!(
-                "a file of at most {LONGEST} bytes of text, or a workload: {}",
+                "a file of at most {MAX_CDF_BYTES} bytes of text, or a workload: {}",
                 names.join(", ")
             );
             SpecError::new("cdf", format!("{name:?}: {error}"), allowed)
         })?;
-        self.curve = read(&text, self.unit).map_err(|error| error.at("cdf", name))?;
+        self.curve = read(&text, self.unit).map_err(|error| error.into_spec_error("cdf", name))?;
         // The file may change, and a resolved spec says all.
         Ok(Self {
             points: Some(self.curve.clone()),
@@ -92,9 +92,9 @@ impl Checked for Empirical {
 }
 
 /// A curve of ten thousands of points is no longer.
-const LONGEST: u64 = 1 << 20;
+const MAX_CDF_BYTES: u64 = 1 << 20;
 
-impl Sizes for Empirical {
+impl SizeSampler for Empirical {
     fn mean(&self) -> f64 {
         let first = self.curve.first().map_or(0.0, |[size, p]| size * p);
         let between = |pair: &[[f64; 2]]| (pair[1][1] - pair[0][1]) * f64::midpoint(pair[0][0], pair[1][0]);
@@ -102,8 +102,8 @@ impl Sizes for Empirical {
     }
 
     /// The size at which the curve passes a uniform number.
-    fn draw(&self, random: &mut Xoshiro256PlusPlus) -> f64 {
-        let u: f64 = random.random();
+    fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> f64 {
+        let u: f64 = rng.random();
         let above = self.curve.partition_point(|&[_, p]| p <= u);
         match (above.checked_sub(1).map(|i| self.curve[i]), self.curve.get(above)) {
             (None, Some(&[size, _])) | (Some([size, _]), None) => size,
@@ -114,21 +114,21 @@ impl Sizes for Empirical {
 }
 
 /// What is wrong with a file, and where.
-struct Complaint {
+struct ParseError {
     line: Option<usize>,
     given: String,
     allowed: String,
 }
 
-impl Complaint {
-    fn at(self, field: &str, file: &str) -> SpecError {
+impl ParseError {
+    fn into_spec_error(self, field: &str, file: &str) -> SpecError {
         let line = self.line.map(|line| format!(", line {line}")).unwrap_or_default();
         SpecError::new(field, format!("{file:?}{line}: {}", self.given), self.allowed)
     }
 }
 
 /// The points of a file, sizes in bytes, probabilities as fractions. `unit` overrides what the file says.
-fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, Complaint> {
+fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, ParseError> {
     let (mut points, mut lines, mut said) = (Vec::new(), Vec::new(), None);
     for (number, line) in (1..).zip(text.lines()) {
         let (data, comment) = line.split_once('#').unwrap_or((line, ""));
@@ -142,7 +142,7 @@ fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, Complaint> {
         }
         let numbers: Vec<f64> = fields.iter().filter_map(|field| field.parse().ok()).collect();
         let (2, &[size, p]) = (fields.len(), numbers.as_slice()) else {
-            return Err(Complaint {
+            return Err(ParseError {
                 line: Some(number),
                 given: format!("{:?} is not a size and a probability", data.trim()),
                 allowed: "two numbers in a line, and comments after #".into(),
@@ -151,7 +151,7 @@ fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, Complaint> {
         points.push([size, p]);
         lines.push(number);
     }
-    let unit = unit.map(|unit| unit.0 as f64).or(said).ok_or_else(|| Complaint {
+    let unit = unit.map(|unit| unit.0 as f64).or(said).ok_or_else(|| ParseError {
         line: None,
         given: "no unit of its sizes".into(),
         allowed: "a line \"# size in bytes\" or \"# size in packets of 1460 bytes\" in it, or unit = \"1B\" or \"1460B\" \
@@ -161,7 +161,7 @@ fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, Complaint> {
     for point in &mut points {
         point[0] *= unit;
     }
-    check(&points, |i| lines[i].to_string(), "").map_err(|(line, given, allowed)| Complaint {
+    check(&points, |i| lines[i].to_string(), "").map_err(|(line, given, allowed)| ParseError {
         line: line.parse().ok(),
         given,
         allowed,
@@ -172,7 +172,7 @@ fn read(text: &str, unit: Option<Size>) -> Result<Vec<[f64; 2]>, Complaint> {
         last => {
             let given = format!("ends at {}", last.map_or(0.0, |[_, p]| *p));
             let allowed = "1 (or 100, in percent) at the end".into();
-            return Err(Complaint {
+            return Err(ParseError {
                 line: lines.last().copied(),
                 given,
                 allowed,
@@ -218,7 +218,7 @@ fn check(
             let given = format!("size {size}, probability {p}");
             return Err((place(i), given, "numbers from 0".into()));
         }
-        if size > LARGEST {
+        if size > MAX_SIZE {
             let given = format!("size {size:e} in bytes");
             return Err((place(i), given, "at most 1e12 bytes, 1TB".into()));
         }

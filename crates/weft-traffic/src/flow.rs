@@ -41,14 +41,14 @@ pub struct FlowClass {
 pub struct FlowClasses {
     /// Thresholds, rising, each with the class of what is smaller (and not below an earlier threshold).
     pub below: Vec<(Size, FlowClass)>,
-    /// The class of everything else.
-    pub rest: FlowClass,
+    /// The class of all other flows.
+    pub default: FlowClass,
 }
 
 impl FlowClasses {
     /// The class of a flow of this size; a flow without one is larger than any.
-    pub fn of(&self, size: Option<Size>) -> FlowClass {
+    pub fn class_for(&self, size: Option<Size>) -> FlowClass {
         let found = size.and_then(|size| self.below.iter().find(|(threshold, _)| size < *threshold));
-        found.map_or(self.rest, |&(_, class)| class)
+        found.map_or(self.default, |&(_, class)| class)
     }
 }

@@ -16,7 +16,7 @@ use weft_spec::{Size, SpecError, Time, read_text};
 use crate::{Flow, HostRef, MAX_FLOWS, Pattern, PatternContext};
 
 /// Enough for as many flows as there may be.
-const MOST_BYTES: u64 = 128 << 20;
+const MAX_FILE_BYTES: u64 = 128 << 20;
 
 /// The flows of a file, in its order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,7 +43,7 @@ pub enum Format {
 }
 
 /// What a line says is wrong: what was given, what is allowed.
-type Wrong = (String, String);
+type ParseError = (String, String);
 
 /// What a line says.
 enum Line<'a> {
@@ -59,19 +59,19 @@ enum Line<'a> {
 
 impl Pattern for FlowList {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
-        let refuse = |line: Option<usize>, (given, allowed): Wrong| {
+        let refuse = |line: Option<usize>, (given, allowed): ParseError| {
             let place = line.map_or(String::new(), |line| format!("line {}: ", line + 1));
             SpecError::new("file", format!("{}: {place}{given}", self.file), allowed)
         };
-        let text = read_text(&self.file, MOST_BYTES)
+        let text = read_text(&self.file, MAX_FILE_BYTES)
             .map_err(|error| refuse(None, (error.to_string(), "a text file of flows".to_owned())))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         match self.format() {
-            Format::Cm => collect(text, context, refuse, |_, line| connection(line)),
-            Format::Hpcc => collect(text, context, refuse, hpcc),
+            Format::Cm => parse_lines(text, context, refuse, |_, line| connection(line)),
+            Format::Hpcc => parse_lines(text, context, refuse, hpcc),
             Format::Csv => {
                 let mut header = None;
-                collect(text, context, refuse, |_, line| match &header {
+                parse_lines(text, context, refuse, |_, line| match &header {
                     None => {
                         header = Some(Header::read(line)?);
                         Ok(Line::Other)
@@ -95,11 +95,11 @@ impl FlowList {
 }
 
 /// The flows of all lines; `parse` is called with each line that says something, and whether it is the first.
-fn collect<'a>(
+fn parse_lines<'a>(
     text: &'a str,
     context: &PatternContext<'_>,
-    refuse: impl Fn(Option<usize>, Wrong) -> SpecError,
-    mut parse: impl FnMut(bool, &'a str) -> Result<Line<'a>, Wrong>,
+    refuse: impl Fn(Option<usize>, ParseError) -> SpecError,
+    mut parse: impl FnMut(bool, &'a str) -> Result<Line<'a>, ParseError>,
 ) -> Result<Vec<Flow>, SpecError> {
     let mut flows = Vec::new();
     // What is announced; with its line.
@@ -117,10 +117,10 @@ fn collect<'a>(
         let (from, to, bytes, start) = match said {
             Line::Flow(from, to, bytes, start) => (from, to, bytes, start),
             Line::Nodes(n) if nodes.replace(n).is_some() => {
-                return Err(refuse(Some(i), twice("Nodes", "once")));
+                return Err(refuse(Some(i), duplicate("Nodes", "once")));
             }
             Line::Flows(n) if announced.replace((n, i)).is_some() => {
-                return Err(refuse(Some(i), twice("Connections", "once")));
+                return Err(refuse(Some(i), duplicate("Connections", "once")));
             }
             _ => continue,
         };
@@ -167,17 +167,17 @@ fn collect<'a>(
     }
 }
 
-fn twice(what: &str, allowed: &str) -> Wrong {
+fn duplicate(what: &str, allowed: &str) -> ParseError {
     (format!("{what} for the second time"), allowed.to_owned())
 }
 
-fn number<N: std::str::FromStr>(text: &str, what: &str) -> Result<N, Wrong> {
+fn number<N: std::str::FromStr>(text: &str, what: &str) -> Result<N, ParseError> {
     text.parse()
         .map_err(|_| (format!("{text:?}"), format!("{what}, a number")))
 }
 
 /// Seconds with a fraction, in picoseconds.
-fn seconds(text: &str) -> Result<u64, Wrong> {
+fn seconds(text: &str) -> Result<u64, ParseError> {
     let seconds: f64 = number(text, "seconds")?;
     if (0.0..1e6).contains(&seconds) {
         Ok((seconds * 1e12).round() as u64)
@@ -190,7 +190,7 @@ fn seconds(text: &str) -> Result<u64, Wrong> {
 const WORDS: [&str; 4] = ["start", "size", "id", "prio"];
 
 /// A line of a connection matrix.
-fn connection(line: &str) -> Result<Line<'_>, Wrong> {
+fn connection(line: &str) -> Result<Line<'_>, ParseError> {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default();
     let Some((from, to)) = first.split_once("->") else {
@@ -210,12 +210,12 @@ fn connection(line: &str) -> Result<Line<'_>, Wrong> {
     };
     let mut values: [Option<&str>; 4] = [None; 4];
     while let Some(word) = words.next() {
-        let place = WORDS.iter().position(|known| *known == word);
-        let place = place.ok_or_else(|| (format!("{word:?}"), WORDS.join(", ")))?;
+        let position = WORDS.iter().position(|known| *known == word);
+        let position = position.ok_or_else(|| (format!("{word:?}"), WORDS.join(", ")))?;
         let value = words.next();
         let value = value.ok_or_else(|| (format!("{word} without a value"), "one".to_owned()))?;
-        if values[place].replace(value).is_some() {
-            return Err(twice(word, "once"));
+        if values[position].replace(value).is_some() {
+            return Err(duplicate(word, "once"));
         }
     }
     let [start, bytes, ..] = values;
@@ -225,7 +225,7 @@ fn connection(line: &str) -> Result<Line<'_>, Wrong> {
 }
 
 /// A line of HPCC's list; the first one is the number of flows.
-fn hpcc(is_first: bool, line: &str) -> Result<Line<'_>, Wrong> {
+fn hpcc(is_first: bool, line: &str) -> Result<Line<'_>, ParseError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
         [count] if is_first => number(count, "the number of flows").map(Line::Flows),
@@ -245,38 +245,38 @@ const COLUMNS: [&str; 4] = ["from", "to", "size_bytes", "start_s"];
 /// The first line of a table.
 struct Header {
     /// Where each of [`COLUMNS`] is.
-    places: [usize; 4],
+    positions: [usize; 4],
     /// How many columns there are.
-    width: usize,
+    columns: usize,
 }
 
 impl Header {
-    fn read(line: &str) -> Result<Self, Wrong> {
+    fn read(line: &str) -> Result<Self, ParseError> {
         let names: Vec<&str> = line.split(',').map(str::trim).collect();
-        let mut places = [0; 4];
-        for (place, wanted) in places.iter_mut().zip(COLUMNS) {
+        let mut positions = [0; 4];
+        for (position, wanted) in positions.iter_mut().zip(COLUMNS) {
             let mut found = (0..names.len()).filter(|&i| names[i] == wanted);
             let first = found.next();
-            *place = first.ok_or_else(|| (format!("no column {wanted}"), COLUMNS.join(", ")))?;
+            *position = first.ok_or_else(|| (format!("no column {wanted}"), COLUMNS.join(", ")))?;
             if found.next().is_some() {
-                return Err(twice(wanted, &format!("{}, once each", COLUMNS.join(", "))));
+                return Err(duplicate(wanted, &format!("{}, once each", COLUMNS.join(", "))));
             }
         }
-        let width = names.len();
-        Ok(Self { places, width })
+        let columns = names.len();
+        Ok(Self { positions, columns })
     }
 }
 
-fn csv<'a>(line: &'a str, header: &Header) -> Result<Line<'a>, Wrong> {
+fn csv<'a>(line: &'a str, header: &Header) -> Result<Line<'a>, ParseError> {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
     let wrong = || {
         let given = format!("{} values", values.len());
         (given, "as many as the header has".to_owned())
     };
-    if values.len() > header.width {
+    if values.len() > header.columns {
         return Err(wrong());
     }
-    let value = |column: usize| values.get(header.places[column]).copied().ok_or_else(wrong);
+    let value = |column: usize| values.get(header.positions[column]).copied().ok_or_else(wrong);
     let bytes = match value(2)? {
         "" => None,
         bytes => Some(number(bytes, "size_bytes")?),

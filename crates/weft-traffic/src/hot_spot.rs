@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
-use crate::opening::Opening;
+use crate::template::FlowTemplate;
 use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
 
 /// Flows from every host: a share goes to a few hosts, the rest to any others.
@@ -22,7 +22,7 @@ pub struct HotSpot {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
     /// Flows of each host.
-    #[serde(default = "one")]
+    #[serde(default = "default_count")]
     #[schemars(range(min = 1))]
     pub count: u32,
     /// Application bytes of each flow; by default it sends until the end.
@@ -36,13 +36,13 @@ pub struct HotSpot {
     pub jitter: Time,
 }
 
-fn one() -> u32 {
+fn default_count() -> u32 {
     1
 }
 
 impl Pattern for HotSpot {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
-        let opening = Opening::new(self.size, self.start, self.jitter)?;
+        let template = FlowTemplate::new(self.size, self.start, self.jitter)?;
         if !(0.0..=1.0).contains(&self.share) {
             return Err(SpecError::new("share", self.share.to_string(), "0 to 1"));
         }
@@ -74,20 +74,20 @@ impl Pattern for HotSpot {
                 format!("1 to {MAX_FLOWS} flows in all"),
             ));
         }
-        let mut random = context.random();
+        let mut rng = context.rng();
         let mut flows = Vec::with_capacity(total as usize);
         for from in 0..hosts {
             // The only spot has no other one to send to.
             let hot: Vec<u32> = spots.iter().copied().filter(|&spot| spot != from).collect();
             let cold: Vec<u32> = others.iter().copied().filter(|&other| other != from).collect();
             for _ in 0..self.count {
-                let to = if !hot.is_empty() && random.random_bool(self.share) {
+                let to = if !hot.is_empty() && rng.random_bool(self.share) {
                     &hot
                 } else {
                     &cold
                 };
-                let to = to[random.random_range(0..to.len())];
-                flows.push(opening.flow(context, from, to, &mut random));
+                let to = to[rng.random_range(0..to.len())];
+                flows.push(template.flow(context, from, to, &mut rng));
             }
         }
         Ok(flows)

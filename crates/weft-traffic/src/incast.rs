@@ -23,7 +23,7 @@ pub struct Incast {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Time>,
     /// Number of rounds.
-    #[serde(default = "one")]
+    #[serde(default = "default_rounds")]
     #[schemars(range(min = 1))]
     pub rounds: u32,
     /// When the first round begins.
@@ -40,21 +40,21 @@ pub struct Incast {
     pub to: Option<HostRef>,
 }
 
-fn one() -> u32 {
+fn default_rounds() -> u32 {
     1
 }
 
 impl Pattern for Incast {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let every = self.check()?;
-        let (senders, to) = self.ends(context)?;
-        let mut random = context.random();
+        let (senders, to) = self.hosts(context)?;
+        let mut rng = context.rng();
         let mut flows = Vec::with_capacity(self.rounds as usize * self.flows as usize);
         for round in 0..self.rounds {
             for i in 0..self.flows {
                 let start = u64::from(round) * every.0 + u64::from(i) * self.gap.0;
-                let start = Time(self.start.0 + start + random::up_to(self.jitter, &mut random).0);
-                let from = senders[spread(i, self.flows, senders.len())];
+                let start = Time(self.start.0 + start + random::uniform_up_to(self.jitter, &mut rng).0);
+                let from = senders[sender_of(i, self.flows, senders.len())];
                 flows.push(Flow {
                     round,
                     ..context.flow(from, to, Some(self.size), start)
@@ -74,7 +74,7 @@ impl Pattern for Incast {
 }
 
 /// The sender of flow `i` of `flows`: evenly spaced when there are fewer flows than senders, else in turn.
-fn spread(i: u32, flows: u32, senders: usize) -> usize {
+fn sender_of(i: u32, flows: u32, senders: usize) -> usize {
     let (i, flows) = (i as usize, flows as usize);
     if flows < senders {
         i * senders / flows
@@ -136,7 +136,7 @@ impl Incast {
     }
 
     /// Senders, at least one, and the receiver.
-    fn ends(&self, context: &PatternContext<'_>) -> Result<(Vec<u32>, u32), SpecError> {
+    fn hosts(&self, context: &PatternContext<'_>) -> Result<(Vec<u32>, u32), SpecError> {
         let to = match &self.to {
             Some(host) => host.resolve(context).map_err(|error| error.within("to"))?,
             None => (context.hosts.len() as u32).saturating_sub(1),

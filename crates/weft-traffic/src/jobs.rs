@@ -15,8 +15,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
-use crate::closed_loop::check_stop;
-use crate::random::{self, Streams};
+use crate::closed_loop::check_start_before_stop;
+use crate::random::{self, RngStreams};
 use crate::{
     Action, Flow, FlowClasses, FlowGenerator, HostSet, Job, OnDelivered, Pattern, PatternContext,
     SizeDistribution,
@@ -34,7 +34,7 @@ pub struct Jobs {
     /// Application bytes of a block: a size, or a distribution of sizes by its kind.
     pub block: SizeDistribution,
     /// Number of concurrent jobs.
-    #[serde(default = "one")]
+    #[serde(default = "default_slots")]
     #[schemars(range(min = 1, max = MAX_SLOTS))]
     pub slots: u32,
     /// Hosts from which a job's client is drawn; by default all.
@@ -54,7 +54,7 @@ pub struct Jobs {
     pub stop: Option<Time>,
 }
 
-fn one() -> u32 {
+fn default_slots() -> u32 {
     1
 }
 
@@ -94,8 +94,8 @@ impl Pattern for Jobs {
         if self.request == Size(0) {
             return Err(SpecError::new("request", "0B", "a size above 0"));
         }
-        check_stop(self.start, self.stop, context)?;
-        Ok(Some(Arc::new(JobProgram {
+        check_start_before_stop(self.start, self.stop, context)?;
+        Ok(Some(Arc::new(JobGenerator {
             spec: self.clone(),
             clients,
             servers,
@@ -108,33 +108,33 @@ impl Pattern for Jobs {
 
 /// Job j has the flows from 2 j s on, s being its servers: first its requests, then the blocks in the same order.
 #[derive(Debug)]
-struct JobProgram {
+struct JobGenerator {
     spec: Jobs,
     /// Sorted.
     clients: Vec<u32>,
     /// Sorted.
     servers: Vec<u32>,
-    streams: Streams,
+    streams: RngStreams,
     classes: FlowClasses,
     traffic: u32,
 }
 
-impl JobProgram {
+impl JobGenerator {
     /// When a first job begins, its client, its servers by index into `servers` with the client skipped.
-    fn draw(&self, job: u32) -> (Time, u32, Vec<u32>) {
-        let mut random = self.streams.nth(job);
-        let client = self.clients[random.random_range(0..self.clients.len())];
-        let start = Time(self.spec.start.0 + random::up_to(self.spec.jitter, &mut random).0);
+    fn draw_job(&self, job: u32) -> (Time, u32, Vec<u32>) {
+        let mut rng = self.streams.nth(job);
+        let client = self.clients[rng.random_range(0..self.clients.len())];
+        let start = Time(self.spec.start.0 + random::uniform_up_to(self.spec.jitter, &mut rng).0);
         let itself = self.servers.binary_search(&client).ok();
         let candidates = self.servers.len() - usize::from(itself.is_some());
-        let servers = sample(&mut random, candidates, self.spec.servers as usize)
+        let servers = sample(&mut rng, candidates, self.spec.servers as usize)
             .into_iter()
             .map(|i| self.servers[i + usize::from(itself.is_some_and(|itself| i >= itself))])
             .collect();
         (start, client, servers)
     }
 
-    fn flows_a_job(&self) -> u32 {
+    fn flows_per_job(&self) -> u32 {
         2 * self.spec.servers
     }
 
@@ -143,11 +143,11 @@ impl JobProgram {
     }
 }
 
-impl FlowGenerator for JobProgram {
+impl FlowGenerator for JobGenerator {
     fn flow(&self, n: u32) -> Flow {
         let servers = self.spec.servers;
-        let (job, i) = (n / self.flows_a_job(), n % self.flows_a_job());
-        let (start, client, drawn) = self.draw(job);
+        let (job, i) = (n / self.flows_per_job(), n % self.flows_per_job());
+        let (start, client, drawn) = self.draw_job(job);
         let server = drawn[(i % servers) as usize];
         let (from, to, size) = if i < servers {
             (client, server, self.spec.request)
@@ -156,7 +156,7 @@ impl FlowGenerator for JobProgram {
             let size = self.spec.block.sample(&mut self.streams.nth(u32::MAX - n));
             (server, client, size)
         };
-        let class = self.classes.of(Some(size));
+        let class = self.classes.class_for(Some(size));
         Flow {
             from,
             to,
@@ -173,7 +173,7 @@ impl FlowGenerator for JobProgram {
 
     fn timed_actions(&self) -> Vec<(Time, u32, Action)> {
         let first = |job| {
-            let (start, client, _) = self.draw(job);
+            let (start, client, _) = self.draw_job(job);
             (start, client, Action::StartJob(job))
         };
         // Jitter may reach past the stop.
@@ -185,31 +185,31 @@ impl FlowGenerator for JobProgram {
 
     fn on_delivered(&self, n: u32) -> OnDelivered {
         let servers = self.spec.servers;
-        if n % self.flows_a_job() < servers {
+        if n % self.flows_per_job() < servers {
             OnDelivered::Reply(n + servers)
         } else {
-            OnDelivered::JobBlock(n / self.flows_a_job())
+            OnDelivered::JobBlock(n / self.flows_per_job())
         }
     }
 
     fn job(&self, n: u32) -> Option<Job> {
-        let (_, client, servers) = self.draw(n);
+        let (_, client, servers) = self.draw_job(n);
         Some(Job {
             slot: n % self.spec.slots,
             client,
             servers,
-            first_request: n.checked_mul(self.flows_a_job())?,
+            first_request: n.checked_mul(self.flows_per_job())?,
         })
     }
 
     fn job_of(&self, n: u32) -> Option<u32> {
-        Some(n / self.flows_a_job())
+        Some(n / self.flows_per_job())
     }
 
     fn next_job(&self, n: u32, now: Time) -> Option<u32> {
         let next = n.checked_add(self.spec.slots)?;
         // All its flows must have numbers.
-        next.checked_add(1)?.checked_mul(self.flows_a_job())?;
+        next.checked_add(1)?.checked_mul(self.flows_per_job())?;
         (now < self.stop()).then_some(next)
     }
 

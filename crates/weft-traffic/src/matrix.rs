@@ -41,11 +41,11 @@ pub struct Staggered {
 pub(crate) struct Matrix {
     /// Senders in order; with listed pairs as often as they are listed.
     pub senders: Vec<u32>,
-    rule: Rule,
+    rule: ReceiverRule,
 }
 
 #[derive(Clone, Debug)]
-enum Rule {
+enum ReceiverRule {
     /// The receiver of each of the senders, in their order.
     Fixed(Vec<u32>),
     /// Receivers, sorted.
@@ -56,21 +56,21 @@ enum Rule {
 
 impl Matrix {
     /// The receiver of a flow of the `i`-th sender.
-    pub fn to(&self, i: usize, random: &mut impl Rng) -> u32 {
+    pub fn receiver(&self, i: usize, rng: &mut impl Rng) -> u32 {
         match &self.rule {
-            Rule::Fixed(receivers) => receivers[i],
-            Rule::Random(receivers) => {
+            ReceiverRule::Fixed(receivers) => receivers[i],
+            ReceiverRule::Random(receivers) => {
                 let from = self.senders[i];
                 match receivers.binary_search(&from) {
-                    Err(_) => receivers[random.random_range(0..receivers.len())],
+                    Err(_) => receivers[rng.random_range(0..receivers.len())],
                     Ok(itself) => {
-                        let drawn = random.random_range(0..receivers.len() - 1);
+                        let drawn = rng.random_range(0..receivers.len() - 1);
                         receivers[drawn + usize::from(drawn >= itself)]
                     }
                 }
             }
-            Rule::Staggered(shares, hosts) => {
-                let u: f64 = random.random();
+            ReceiverRule::Staggered(shares, hosts) => {
+                let u: f64 = rng.random();
                 let ring = if u < shares.tor {
                     0
                 } else if u < shares.tor + shares.pod {
@@ -82,7 +82,7 @@ impl Matrix {
                 let [near, pod, far] = &hosts[i];
                 let ring = [[near, pod, far], [pod, near, far], [far, pod, near]][ring];
                 let ring = ring.into_iter().find(|ring| !ring.is_empty()).unwrap_or(near);
-                ring[random.random_range(0..ring.len())]
+                ring[rng.random_range(0..ring.len())]
             }
         }
     }
@@ -90,8 +90,8 @@ impl Matrix {
     /// All that may receive.
     pub fn receivers(&self) -> Vec<u32> {
         match &self.rule {
-            Rule::Fixed(receivers) | Rule::Random(receivers) => receivers.clone(),
-            Rule::Staggered(_, hosts) => {
+            ReceiverRule::Fixed(receivers) | ReceiverRule::Random(receivers) => receivers.clone(),
+            ReceiverRule::Staggered(_, hosts) => {
                 let mut all: Vec<u32> = hosts.iter().flatten().flatten().copied().collect();
                 all.sort_unstable();
                 all.dedup();
@@ -111,7 +111,7 @@ impl Pairs {
         from: Option<&HostSet>,
         to: Option<&HostSet>,
         context: &PatternContext<'_>,
-        random: &mut impl Rng,
+        rng: &mut impl Rng,
     ) -> Result<Matrix, SpecError> {
         let hosts = context.hosts.len() as u32;
         if let (Pairs::Listed(_), Some(_)) = (self, from) {
@@ -130,7 +130,7 @@ impl Pairs {
         }
         let senders = match from {
             None => (0..hosts).collect(),
-            Some(set) => some(set.resolve(context), "from")?,
+            Some(set) => non_empty(set.resolve(context), "from")?,
         };
         match self {
             Pairs::Permutation if hosts < 2 => {
@@ -138,17 +138,17 @@ impl Pairs {
                 Err(SpecError::new("pairs", given, "at least 2 hosts"))
             }
             Pairs::Permutation => {
-                let all = random::derangement(hosts, random);
+                let all = random::derangement(hosts, rng);
                 let receivers = senders.iter().map(|&from| all[from as usize]).collect();
                 Ok(Matrix {
                     senders,
-                    rule: Rule::Fixed(receivers),
+                    rule: ReceiverRule::Fixed(receivers),
                 })
             }
             Pairs::Random => {
                 let mut receivers = match to {
                     None => (0..hosts).collect(),
-                    Some(set) => some(set.resolve(context), "to")?,
+                    Some(set) => non_empty(set.resolve(context), "to")?,
                 };
                 receivers.sort_unstable();
                 receivers.dedup();
@@ -156,11 +156,11 @@ impl Pairs {
                     && senders.contains(&only)
                 {
                     let field = if to.is_some() { "to" } else { "pairs" };
-                    return Err(to_itself(only, context).within(field));
+                    return Err(self_flow_error(only, context).within(field));
                 }
                 Ok(Matrix {
                     senders,
-                    rule: Rule::Random(receivers),
+                    rule: ReceiverRule::Random(receivers),
                 })
             }
             Pairs::Staggered(staggered) => staggered.resolve(senders, context).map_err(|e| e.within("pairs")),
@@ -168,7 +168,7 @@ impl Pairs {
                 let (senders, receivers) = listed_pairs(listed, context)?.into_iter().unzip();
                 Ok(Matrix {
                     senders,
-                    rule: Rule::Fixed(receivers),
+                    rule: ReceiverRule::Fixed(receivers),
                 })
             }
         }
@@ -176,7 +176,7 @@ impl Pairs {
 }
 
 /// A set of at least one host.
-fn some(hosts: Result<Vec<u32>, SpecError>, field: &str) -> Result<Vec<u32>, SpecError> {
+fn non_empty(hosts: Result<Vec<u32>, SpecError>, field: &str) -> Result<Vec<u32>, SpecError> {
     let hosts = hosts.map_err(|error| error.within(field))?;
     if hosts.is_empty() {
         return Err(SpecError::new(field, "no hosts", "at least one host"));
@@ -230,7 +230,7 @@ impl Staggered {
         }
         Ok(Matrix {
             senders,
-            rule: Rule::Staggered(self, rings),
+            rule: ReceiverRule::Staggered(self, rings),
         })
     }
 }
@@ -245,7 +245,7 @@ fn listed_pairs(listed: &[[HostRef; 2]], context: &PatternContext<'_>) -> Result
         });
         let (from, to) = (from?, to?);
         if from == to {
-            return Err(to_itself(from, context).within(&format!("pairs[{i}]")));
+            return Err(self_flow_error(from, context).within(&format!("pairs[{i}]")));
         }
         pairs.push((from, to));
     }
@@ -253,7 +253,7 @@ fn listed_pairs(listed: &[[HostRef; 2]], context: &PatternContext<'_>) -> Result
 }
 
 /// A host would send to itself.
-pub(crate) fn to_itself(host: u32, context: &PatternContext<'_>) -> SpecError {
+pub(crate) fn self_flow_error(host: u32, context: &PatternContext<'_>) -> SpecError {
     let name = context.hosts[host as usize];
     SpecError::new(
         "",

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
-use crate::opening::Opening;
+use crate::template::FlowTemplate;
 use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext};
 
 /// A flow from each sender to each of several receivers that are drawn for it.
@@ -17,7 +17,7 @@ pub struct OneToMany {
     #[schemars(range(min = 1))]
     pub receivers: u32,
     /// Senders.
-    #[serde(default = "all")]
+    #[serde(default = "default_from")]
     pub from: HostSet,
     /// Application bytes of each flow; by default it sends until the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,13 +30,13 @@ pub struct OneToMany {
     pub jitter: Time,
 }
 
-fn all() -> HostSet {
+fn default_from() -> HostSet {
     HostSet::All
 }
 
 impl Pattern for OneToMany {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
-        let opening = Opening::new(self.size, self.start, self.jitter)?;
+        let template = FlowTemplate::new(self.size, self.start, self.jitter)?;
         let senders = self.from.resolve(context).map_err(|error| error.within("from"))?;
         let others = context.hosts.len().saturating_sub(1);
         let each = self.receivers as usize;
@@ -45,12 +45,12 @@ impl Pattern for OneToMany {
             let allowed = format!("1 to {others}, and at most {MAX_FLOWS} flows");
             return Err(SpecError::new("receivers", given, allowed));
         }
-        let mut random = context.random();
+        let mut rng = context.rng();
         let mut flows = Vec::with_capacity(senders.len() * each);
         for from in senders {
-            for other in sample(&mut random, others, each) {
+            for other in sample(&mut rng, others, each) {
                 let to = other as u32 + u32::from(other as u32 >= from);
-                flows.push(opening.flow(context, from, to, &mut random));
+                flows.push(template.flow(context, from, to, &mut rng));
             }
         }
         Ok(flows)

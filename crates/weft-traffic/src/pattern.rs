@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_spec::{Entry, Parsed, Rate, Size, SpecError, Time, from_table, to_table};
 
-use crate::random::Streams;
+use crate::random::RngStreams;
 use crate::{
     AllToAll, Bulk, ClosedLoop, Flow, FlowClass, FlowClasses, FlowGenerator, FlowList, HotSpot, Incast, Jobs,
     OneToMany, Poisson, Stride, random,
@@ -117,7 +117,7 @@ impl<'a> PatternContext<'a> {
             duration: Time::MAX,
             classes: FlowClasses {
                 below: Vec::new(),
-                rest: FlowClass { transport, class: 0 },
+                default: FlowClass { transport, class: 0 },
             },
             distance: None,
             capacities: &[],
@@ -155,7 +155,7 @@ impl<'a> PatternContext<'a> {
 
     /// A flow of this entry that lasts until its data is sent.
     pub(crate) fn flow(&self, from: u32, to: u32, size: Option<Size>, start: Time) -> Flow {
-        let FlowClass { transport, class } = self.classes.of(size);
+        let FlowClass { transport, class } = self.classes.class_for(size);
         Flow {
             from,
             to,
@@ -171,8 +171,8 @@ impl<'a> PatternContext<'a> {
     }
 
     /// Streams of random numbers for what the entry makes while the experiment runs.
-    pub(crate) fn streams(&self) -> Streams {
-        Streams::new(self.seed, self.traffic)
+    pub(crate) fn streams(&self) -> RngStreams {
+        RngStreams::new(self.seed, self.traffic)
     }
 
     /// Index of the host of this name.
@@ -181,7 +181,7 @@ impl<'a> PatternContext<'a> {
     }
 
     /// The entry's own stream of random numbers.
-    pub(crate) fn random(&self) -> Xoshiro256PlusPlus {
+    pub(crate) fn rng(&self) -> Xoshiro256PlusPlus {
         random::stream(self.seed, self.traffic)
     }
 }

@@ -53,32 +53,36 @@ impl Pattern for Poisson {
                 format!("a time above {}", self.start),
             ));
         }
-        let pace = self.pace()?;
-        let mut random = context.random();
+        let arrival_rate = self.arrival_rate()?;
+        let mut rng = context.rng();
         let matrix = self
             .pairs
-            .resolve(self.from.as_ref(), self.to.as_ref(), context, &mut random)?;
-        let means = self.means(pace, &matrix.senders, context);
+            .resolve(self.from.as_ref(), self.to.as_ref(), context, &mut rng)?;
+        let mean_gaps = self.mean_gaps(arrival_rate, &matrix.senders, context);
         let lasting = (stop.0 - self.start.0) as f64;
-        let expected: f64 = means.iter().map(|mean| lasting / mean).sum();
+        let expected: f64 = mean_gaps.iter().map(|mean| lasting / mean).sum();
         let too_many = || {
             let given = format!("about {expected:.0} flows before {stop}");
-            SpecError::new(pace.field(), given, format!("at most {MAX_FLOWS} flows in all"))
+            SpecError::new(
+                arrival_rate.field(),
+                given,
+                format!("at most {MAX_FLOWS} flows in all"),
+            )
         };
         if expected > MAX_FLOWS as f64 {
             return Err(too_many());
         }
         let mut flows = Vec::with_capacity((expected * 1.1) as usize);
-        for (i, (&from, mean)) in matrix.senders.iter().zip(means).enumerate() {
+        for (i, (&from, mean)) in matrix.senders.iter().zip(mean_gaps).enumerate() {
             let Ok(gaps) = Exp::new(1.0 / mean) else {
                 return Err(too_many());
             };
-            let mut after = gaps.sample(&mut random);
+            let mut after = gaps.sample(&mut rng);
             while after < lasting {
-                let to = matrix.to(i, &mut random);
+                let to = matrix.receiver(i, &mut rng);
                 let start = Time(self.start.0 + after as u64);
-                flows.push(context.flow(from, to, Some(self.size.sample(&mut random)), start));
-                after += gaps.sample(&mut random);
+                flows.push(context.flow(from, to, Some(self.size.sample(&mut rng)), start));
+                after += gaps.sample(&mut rng);
             }
         }
         if flows.len() as u64 > MAX_FLOWS {
@@ -91,7 +95,7 @@ impl Pattern for Poisson {
 
 /// How often a sender opens flows, as a spec says it.
 #[derive(Clone, Copy)]
-enum Pace {
+enum ArrivalRate {
     /// Mean picoseconds between openings.
     Interval(f64),
     /// Flows a second.
@@ -100,7 +104,7 @@ enum Pace {
     Load(f64),
 }
 
-impl Pace {
+impl ArrivalRate {
     fn field(self) -> &'static str {
         match self {
             Self::Interval(_) => "interval",
@@ -112,7 +116,7 @@ impl Pace {
 
 impl Poisson {
     /// The one of the three fields that is given.
-    fn pace(&self) -> Result<Pace, SpecError> {
+    fn arrival_rate(&self) -> Result<ArrivalRate, SpecError> {
         match (self.interval, self.rate, self.load) {
             (None, None, None) => Err(SpecError::new(
                 "interval",
@@ -120,13 +124,13 @@ impl Poisson {
                 "a time, or rate or load instead",
             )),
             (Some(Time(0)), None, None) => Err(SpecError::new("interval", "0s", "a time above 0")),
-            (Some(interval), None, None) => Ok(Pace::Interval(interval.0 as f64)),
-            (None, Some(rate), None) if rate > 0.0 && rate <= 1e12 => Ok(Pace::Rate(rate)),
+            (Some(interval), None, None) => Ok(ArrivalRate::Interval(interval.0 as f64)),
+            (None, Some(rate), None) if rate > 0.0 && rate <= 1e12 => Ok(ArrivalRate::Rate(rate)),
             (None, Some(rate), None) => {
                 let allowed = "flows a second, above 0 and at most 1000000000000";
                 Err(SpecError::new("rate", rate.to_string(), allowed))
             }
-            (None, None, Some(load)) if load > 0.0 && load <= 1.0 => Ok(Pace::Load(load)),
+            (None, None, Some(load)) if load > 0.0 && load <= 1.0 => Ok(ArrivalRate::Load(load)),
             (None, None, Some(load)) => {
                 let allowed = "a share of the senders' links, above 0 and at most 1";
                 Err(SpecError::new("load", load.to_string(), allowed))
@@ -141,11 +145,16 @@ impl Poisson {
     }
 
     /// Mean picoseconds between openings of each of the senders, who are named as often as they have pairs.
-    fn means(&self, pace: Pace, senders: &[u32], context: &PatternContext<'_>) -> Vec<f64> {
-        let load = match pace {
-            Pace::Interval(mean) => return vec![mean; senders.len()],
-            Pace::Rate(rate) => return vec![1e12 / rate; senders.len()],
-            Pace::Load(load) => load,
+    fn mean_gaps(
+        &self,
+        arrival_rate: ArrivalRate,
+        senders: &[u32],
+        context: &PatternContext<'_>,
+    ) -> Vec<f64> {
+        let load = match arrival_rate {
+            ArrivalRate::Interval(mean) => return vec![mean; senders.len()],
+            ArrivalRate::Rate(rate) => return vec![1e12 / rate; senders.len()],
+            ArrivalRate::Load(load) => load,
         };
         let mut pairs = vec![0.0; context.hosts.len()];
         for &sender in senders {

@@ -16,9 +16,9 @@ fn key(seed: u64, entry: u32) -> u64 {
 
 /// A stream for each thing that an entry makes while the experiment runs, so that every host can work out the n-th.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Streams(u64);
+pub(crate) struct RngStreams(u64);
 
-impl Streams {
+impl RngStreams {
     /// Of a traffic entry.
     pub fn new(seed: u64, entry: u32) -> Self {
         // Two rounds of mixing keep these apart from the entry's own stream.
@@ -32,20 +32,20 @@ impl Streams {
 }
 
 /// Uniform from 0 to `most`.
-pub(crate) fn up_to(most: Time, random: &mut impl Rng) -> Time {
+pub(crate) fn uniform_up_to(most: Time, rng: &mut impl Rng) -> Time {
     if most == Time(0) {
         most
     } else {
-        Time(random.random_range(0..=most.0))
+        Time(rng.random_range(0..=most.0))
     }
 }
 
 /// A permutation of 0 to n-1 that moves every element, uniform among all such; `n` is not 1. Redrawing until nothing
 /// stays in place takes e draws on average.
-pub(crate) fn derangement(n: u32, random: &mut impl Rng) -> Vec<u32> {
+pub(crate) fn derangement(n: u32, rng: &mut impl Rng) -> Vec<u32> {
     let mut order: Vec<u32> = (0..n).collect();
     loop {
-        order.shuffle(random);
+        order.shuffle(rng);
         if order.iter().enumerate().all(|(i, &to)| i as u32 != to) {
             return order;
         }

@@ -1,4 +1,4 @@
-//! Sizes of flows: a single size, or a distribution.
+//! SizeSampler of flows: a single size, or a distribution.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use weft_spec::{Entry, Parsed, Size, SpecError, find, from_table, to_table};
 use crate::empirical::Empirical;
 
 /// All distributions of sizes.
-pub const SIZES: &[Entry<dyn Sizes>] = &[
+pub const SIZES: &[Entry<dyn SizeSampler>] = &[
     entry::<Constant>("constant", "one size"),
     entry::<Uniform>(
         "uniform",
@@ -34,14 +34,14 @@ pub const SIZES: &[Entry<dyn Sizes>] = &[
 
 /// No size is larger: beyond it a connection cannot number its data. Draws beyond it, from distributions without an upper
 /// bound, count as this.
-pub(crate) const LARGEST: f64 = 1e12;
+pub(crate) const MAX_SIZE: f64 = 1e12;
 
 /// A distribution of sizes with its fields set.
-pub trait Sizes: Send + Sync + fmt::Debug {
+pub trait SizeSampler: Send + Sync + fmt::Debug {
     /// The mean in bytes; infinite where there is none.
     fn mean(&self) -> f64;
     /// A draw in bytes, perhaps with a fraction.
-    fn draw(&self, random: &mut Xoshiro256PlusPlus) -> f64;
+    fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> f64;
 }
 
 /// A flow's size in a spec: a size such as "128KB", or a table with the kind of a distribution and its fields.
@@ -50,7 +50,7 @@ pub struct SizeDistribution {
     kind: &'static str,
     /// All fields, defaults filled in.
     params: Table,
-    sampler: Arc<dyn Sizes>,
+    sampler: Arc<dyn SizeSampler>,
 }
 
 impl SizeDistribution {
@@ -70,8 +70,8 @@ impl SizeDistribution {
     }
 
     /// One size in whole bytes, at least 1 B and at most 1 TB.
-    pub fn sample(&self, random: &mut Xoshiro256PlusPlus) -> Size {
-        Size(self.sampler.draw(random).round().clamp(1.0, LARGEST) as u64)
+    pub fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> Size {
+        Size(self.sampler.sample(rng).round().clamp(1.0, MAX_SIZE) as u64)
     }
 
     /// The mean in bytes; infinite where there is none.
@@ -87,12 +87,12 @@ impl PartialEq for SizeDistribution {
 }
 
 /// Fields that are in range on their own may still contradict each other.
-pub(crate) trait Checked: Sized {
+pub(crate) trait Validate: Sized {
     /// The same with what follows from the fields.
     ///
     /// # Errors
     /// The field that is out of range, by its path.
-    fn checked(self) -> Result<Self, SpecError>;
+    fn validated(self) -> Result<Self, SpecError>;
 }
 
 /// Always the same size.
@@ -103,18 +103,18 @@ struct Constant {
     size: Size,
 }
 
-impl Checked for Constant {
-    fn checked(self) -> Result<Self, SpecError> {
+impl Validate for Constant {
+    fn validated(self) -> Result<Self, SpecError> {
         in_range("size", self.size)?;
         Ok(self)
     }
 }
 
-impl Sizes for Constant {
+impl SizeSampler for Constant {
     fn mean(&self) -> f64 {
         self.size.0 as f64
     }
-    fn draw(&self, _: &mut Xoshiro256PlusPlus) -> f64 {
+    fn sample(&self, _: &mut Xoshiro256PlusPlus) -> f64 {
         self.mean()
     }
 }
@@ -129,8 +129,8 @@ struct Uniform {
     to: Size,
 }
 
-impl Checked for Uniform {
-    fn checked(self) -> Result<Self, SpecError> {
+impl Validate for Uniform {
+    fn validated(self) -> Result<Self, SpecError> {
         in_range("from", self.from)?;
         in_range("to", self.to)?;
         if self.to < self.from {
@@ -141,12 +141,12 @@ impl Checked for Uniform {
     }
 }
 
-impl Sizes for Uniform {
+impl SizeSampler for Uniform {
     fn mean(&self) -> f64 {
         f64::midpoint(self.from.0 as f64, self.to.0 as f64)
     }
-    fn draw(&self, random: &mut Xoshiro256PlusPlus) -> f64 {
-        random.random_range(self.from.0..=self.to.0) as f64
+    fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> f64 {
+        rng.random_range(self.from.0..=self.to.0) as f64
     }
 }
 
@@ -158,20 +158,20 @@ struct Exponential {
     mean: Size,
 }
 
-impl Checked for Exponential {
-    fn checked(self) -> Result<Self, SpecError> {
+impl Validate for Exponential {
+    fn validated(self) -> Result<Self, SpecError> {
         in_range("mean", self.mean)?;
         Ok(self)
     }
 }
 
-impl Sizes for Exponential {
+impl SizeSampler for Exponential {
     fn mean(&self) -> f64 {
         self.mean.0 as f64
     }
-    fn draw(&self, random: &mut Xoshiro256PlusPlus) -> f64 {
+    fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> f64 {
         // The mean is above 0, so the rate is a positive number.
-        Exp::new(1.0 / self.mean()).map_or(0.0, |exp| exp.sample(random))
+        Exp::new(1.0 / self.mean()).map_or(0.0, |exp| exp.sample(rng))
     }
 }
 
@@ -193,8 +193,8 @@ struct BoundedPareto {
     least: f64,
 }
 
-impl Checked for BoundedPareto {
-    fn checked(mut self) -> Result<Self, SpecError> {
+impl Validate for BoundedPareto {
+    fn validated(mut self) -> Result<Self, SpecError> {
         in_range("mean", self.mean)?;
         if let Some(most) = self.most {
             in_range("most", most)?;
@@ -241,15 +241,15 @@ fn bounded_mean(a: f64, least: f64, most: f64) -> f64 {
     }
 }
 
-impl Sizes for BoundedPareto {
+impl SizeSampler for BoundedPareto {
     fn mean(&self) -> f64 {
         self.mean.0 as f64
     }
-    fn draw(&self, random: &mut Xoshiro256PlusPlus) -> f64 {
+    fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> f64 {
         match self.most {
-            None => Pareto::new(self.least, self.shape).map_or(0.0, |pareto| pareto.sample(random)),
+            None => Pareto::new(self.least, self.shape).map_or(0.0, |pareto| pareto.sample(rng)),
             Some(most) => {
-                let u: f64 = random.random();
+                let u: f64 = rng.random();
                 let beyond = (self.least / most.0 as f64).powf(self.shape);
                 self.least * (1.0 - u * (1.0 - beyond)).powf(-1.0 / self.shape)
             }
@@ -261,7 +261,7 @@ fn in_range(field: &str, size: Size) -> Result<(), SpecError> {
     if size == Size(0) {
         return Err(SpecError::new(field, "0B", "a size above 0"));
     }
-    if size.0 as f64 > LARGEST {
+    if size.0 as f64 > MAX_SIZE {
         return Err(SpecError::new(field, size.to_string(), "at most 1TB"));
     }
     Ok(())
@@ -349,16 +349,16 @@ impl JsonSchema for SizeDistribution {
     }
 }
 
-const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn Sizes>
+const fn entry<T>(name: &'static str, about: &'static str) -> Entry<dyn SizeSampler>
 where
-    T: Sizes + Checked + DeserializeOwned + Serialize + JsonSchema + 'static,
+    T: SizeSampler + Validate + DeserializeOwned + Serialize + JsonSchema + 'static,
 {
     Entry {
         name,
         about,
         schema: T::json_schema,
         parse: |table| {
-            let sizes = from_table::<T>(table)?.checked()?;
+            let sizes = from_table::<T>(table)?.validated()?;
             Ok(Parsed {
                 params: to_table(&sizes),
                 value: Box::new(sizes),

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time};
 
-use crate::opening::Opening;
+use crate::template::FlowTemplate;
 use crate::{Flow, Pattern, PatternContext};
 
 /// A flow from every host to the host a fixed number of places further on.
@@ -28,7 +28,7 @@ pub struct Stride {
 
 impl Pattern for Stride {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
-        let opening = Opening::new(self.size, self.start, self.jitter)?;
+        let template = FlowTemplate::new(self.size, self.start, self.jitter)?;
         let hosts = context.hosts.len() as u32;
         if self.stride.is_multiple_of(hosts.max(1)) {
             let given = format!("{} of {hosts} hosts, so that each sends to itself", self.stride);
@@ -38,9 +38,9 @@ impl Pattern for Stride {
                 "no multiple of the number of hosts",
             ));
         }
-        let mut random = context.random();
+        let mut rng = context.rng();
         let to = |from: u32| (u64::from(from) + u64::from(self.stride)) % u64::from(hosts);
-        let flow = |from| opening.flow(context, from, to(from) as u32, &mut random);
+        let flow = |from| template.flow(context, from, to(from) as u32, &mut rng);
         Ok((0..hosts).map(flow).collect())
     }
 }

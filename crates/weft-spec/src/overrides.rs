@@ -7,12 +7,12 @@ use crate::SpecError;
 const FORM: &str = "KEY=VALUE, with a KEY such as queues.mark or traffic[0].size";
 
 /// No field of a spec is deeper, and what is nested without end could not be taken apart again.
-const MAX_STEPS: usize = 32;
+const MAX_SEGMENTS: usize = 32;
 
 /// Where a name stands for a table with that name: `cc = "amp"` is `cc = { name = "amp" }`.
 const NAMED: [&str; 2] = [".cc", ".paths"];
 
-enum Step {
+enum PathSegment {
     Key(String),
     Index(usize),
 }
@@ -22,16 +22,16 @@ enum Step {
 /// `queues.limit=100 packets`.
 ///
 /// # Errors
-/// An assignment of another form, a step into something that is no table or list, an index that does not exist.
+/// An assignment of another form, a segment into something that is no table or list, an index that does not exist.
 pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecError> {
     let Some((target, value)) = assignment.split_once('=') else {
         return Err(SpecError::new("", format!("{assignment:?} has no \"=\""), FORM));
     };
-    let steps =
-        steps(target).ok_or_else(|| SpecError::new("", format!("{assignment:?} names no field"), FORM))?;
+    let segments =
+        segments(target).ok_or_else(|| SpecError::new("", format!("{assignment:?} names no field"), FORM))?;
     let value = literal(value.trim()).map_err(|error| error.within(target.trim()))?;
-    let mut rest = steps.into_iter();
-    let Some(Step::Key(first)) = rest.next() else {
+    let mut rest = segments.into_iter();
+    let Some(PathSegment::Key(first)) = rest.next() else {
         return Err(SpecError::new("", format!("{assignment:?} names no field"), FORM));
     };
     let mut path = first.clone();
@@ -41,20 +41,20 @@ pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecErro
         return Ok(());
     }
     let mut at = spec.entry(first).or_insert_with(|| Value::Table(Table::new()));
-    while let Some(step) = rest.next() {
+    while let Some(segment) = rest.next() {
         let last = rest.peek().is_none();
-        if let (Step::Key(_), Value::String(name)) = (&step, &mut *at)
+        if let (PathSegment::Key(_), Value::String(name)) = (&segment, &mut *at)
             && NAMED.iter().any(|field| path.ends_with(field))
         {
             let name = Value::String(std::mem::take(name));
             *at = Value::Table(Table::from_iter([("name".to_owned(), name)]));
         }
-        match (step, at) {
-            (Step::Key(key), Value::Table(table)) => {
+        match (segment, at) {
+            (PathSegment::Key(key), Value::Table(table)) => {
                 path = format!("{path}.{key}");
                 at = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
             }
-            (Step::Index(index), Value::Array(items)) => {
+            (PathSegment::Index(index), Value::Array(items)) => {
                 path = format!("{path}[{index}]");
                 let count = items.len();
                 at = items.get_mut(index).ok_or_else(|| {
@@ -65,11 +65,11 @@ pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecErro
                     SpecError::new(&path, "does not exist", allowed)
                 })?;
             }
-            (Step::Key(key), other) => {
+            (PathSegment::Key(key), other) => {
                 let given = format!("{}, so it has no field {key:?}", kind(other));
                 return Err(SpecError::new(path, given, format!("{key:?} in a table")));
             }
-            (Step::Index(index), other) => {
+            (PathSegment::Index(index), other) => {
                 let given = format!("{}, so it has no entry {index}", kind(other));
                 return Err(SpecError::new(path, given, "an index into a list"));
             }
@@ -90,25 +90,25 @@ fn kind(value: &Value) -> String {
     }
 }
 
-/// `a.b[0].c` in steps; `None` where it has another form.
-fn steps(target: &str) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
+/// `a.b[0].c` in segments; `None` where it has another form.
+fn segments(target: &str) -> Option<Vec<PathSegment>> {
+    let mut segments = Vec::new();
     for part in target.trim().split('.') {
         let (key, mut indices) = part.find('[').map_or((part, ""), |i| part.split_at(i));
         let bare = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
         if key.is_empty() || !key.chars().all(bare) {
             return None;
         }
-        steps.push(Step::Key(key.to_owned()));
+        segments.push(PathSegment::Key(key.to_owned()));
         while let Some((index, after)) = indices.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            steps.push(Step::Index(index.parse().ok()?));
+            segments.push(PathSegment::Index(index.parse().ok()?));
             indices = after;
         }
         if !indices.is_empty() {
             return None;
         }
     }
-    (steps.len() <= MAX_STEPS).then_some(steps)
+    (segments.len() <= MAX_SEGMENTS).then_some(segments)
 }
 
 /// A TOML value, or text. What opens like a list, a table or quoted text is not taken for plain text when it is malformed.

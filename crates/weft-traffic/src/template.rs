@@ -6,13 +6,13 @@ use weft_spec::{Size, SpecError, Time};
 use crate::{Flow, PatternContext, random};
 
 /// Flows of one size that open at a time or a little later.
-pub(crate) struct Opening {
+pub(crate) struct FlowTemplate {
     size: Option<Size>,
     start: Time,
     jitter: Time,
 }
 
-impl Opening {
+impl FlowTemplate {
     /// # Errors
     /// By path: `size` is 0, or `jitter` overflows.
     pub fn new(size: Option<Size>, start: Time, jitter: Time) -> Result<Self, SpecError> {
@@ -27,8 +27,8 @@ impl Opening {
     }
 
     /// The next flow, opened later than the start by a time drawn for it.
-    pub fn flow(&self, context: &PatternContext<'_>, from: u32, to: u32, random: &mut impl Rng) -> Flow {
-        let start = Time(self.start.0 + random::up_to(self.jitter, random).0);
+    pub fn flow(&self, context: &PatternContext<'_>, from: u32, to: u32, rng: &mut impl Rng) -> Flow {
+        let start = Time(self.start.0 + random::uniform_up_to(self.jitter, rng).0);
         context.flow(from, to, self.size, start)
     }
 }

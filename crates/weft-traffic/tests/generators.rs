@@ -33,7 +33,7 @@ fn with<T>(
     };
     let classes = FlowClasses {
         below: vec![(Size(100_000), short)],
-        rest: FlowClass {
+        default: FlowClass {
             transport: 3,
             class: 5,
         },
