@@ -36,14 +36,14 @@ pub const FLOW_BYTES: u64 = (2 * size_of::<Flow>() + engine::TIMER_BYTES) as u64
 pub fn open_flow_bytes(transport: &TransportConfig) -> u64 {
     let subflow = size_of::<Window>() + transport::SUBFLOW_BYTES;
     let queues = if transport.uses_send_queues() {
-        transport::queue_bytes(transport.subflows)
+        transport::send_queue_bytes(transport.subflows)
     } else {
         0
     };
     let watch = transport
         .paths
         .path_monitor()
-        .map_or(0, |_| transport::watch_bytes(transport.subflows));
+        .map_or(0, |_| transport::path_monitor_bytes(transport.subflows));
     let subflows = transport.subflows as usize * subflow;
     (size_of::<Algorithm>() + transport::CONNECTION_BYTES + subflows + queues + watch) as u64
 }

@@ -6,9 +6,9 @@ use weft_cc::{Algorithm, Echo, Window};
 use weft_run::{Scheduler, SuppressionRecord};
 use weft_spec::Time;
 
-use super::queues::SendQueues;
+use super::path_monitor::PathMonitor;
+use super::send_queues::SendQueues;
 use super::subflow::{State, SubflowSender};
-use super::watching::PathMonitor;
 
 /// Chunks of a connection that sends until it is stopped.
 pub const UNLIMITED: u32 = u32::MAX;

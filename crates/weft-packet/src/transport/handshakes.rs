@@ -62,16 +62,18 @@ impl Host {
         let shared = &self.shared;
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
-        let way = SubflowDirection {
+        let direction = SubflowDirection {
             flow,
             subflow,
             subflows: transport.subflows,
             reverse: self.index == spec.to,
         };
-        let there = if way.reverse { spec.from } else { spec.to };
+        let there = if direction.reverse { spec.from } else { spec.to };
         let [here, there] = [self.index, there].map(|host| shared.fabric.hosts[host as usize]);
         // Whether routes fit was checked when the run was set up.
-        let route = shared.route(spec.transport, way, here, there).unwrap_or_default();
+        let route = shared
+            .route(spec.transport, direction, here, there)
+            .unwrap_or_default();
         let profile = &transport.profile;
         let protected = if profile.protect_handshake { PROTECTED } else { 0 };
         cx.send(&Packet {

@@ -15,16 +15,16 @@ use crate::engine::{Context, Endpoint};
 use crate::paths::DownLinks;
 
 use super::connection::ConnectionSender;
-use super::joining::{DATA_FIN, JOIN_ACK};
+use super::generators::{NEXT_JOB, RunningJob};
+use super::join::{DATA_FIN, JOIN_ACK};
 use super::latency::Latencies;
 use super::nic::HostQdisc;
 use super::pacing::may_pace;
-use super::programs::{NEXT_JOB, RunningJob};
+use super::path_monitor::PathStats;
 use super::receiver::{AckDecision, ConnectionReceiver, SubflowReceiver};
-use super::retiring::FreeSlots;
+use super::reclaim::FreeSlots;
 use super::subflow::SubflowSender;
-use super::tracing::{FlowProbes, FlowTracer};
-use super::watching::PathStats;
+use super::trace::{FlowProbes, FlowTracer};
 
 /// What all hosts know.
 pub struct Shared {
@@ -209,7 +209,7 @@ impl Host {
                 shared
                     .transports
                     .iter()
-                    .any(|it| may_pace(it.profile.pacing, &it.cc)),
+                    .any(|transport| may_pace(transport.profile.pacing, &transport.cc)),
             ),
             shared,
             index,
@@ -297,22 +297,22 @@ impl Host {
     #[inline(always)]
     fn on_data(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let receiver = &mut self.subflow_receivers[packet.slot as usize];
-        let assembly = &mut self.connection_receivers[receiver.connection as usize];
-        let profile = &self.shared.transports[assembly.transport as usize].profile;
+        let connection = &mut self.connection_receivers[receiver.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
         if receiver.needs_ack_before_ce_change(packet) {
-            cx.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
+            cx.send(&receiver.acknowledge(&connection.chunks, 0, 0, profile));
         }
         let len = u64::from(packet.size) - u64::from(profile.header);
-        let expected = assembly.chunks.next();
-        match receiver.on_data(packet, len, cx.now, assembly, profile) {
+        let expected = connection.chunks.next();
+        match receiver.on_data(packet, len, cx.now, connection, profile) {
             AckDecision::Now(lo, hi) => {
-                cx.send(&receiver.acknowledge(&assembly.chunks, lo, hi, profile));
+                cx.send(&receiver.acknowledge(&connection.chunks, lo, hi, profile));
             }
             AckDecision::Soon => {
                 if receiver.merges(self.shared.offload.gro, profile.mss) {
                     receiver.acknowledge_by(cx.now + self.shared.offload.gro.0, packet.slot, cx);
                 } else {
-                    cx.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
+                    cx.send(&receiver.acknowledge(&connection.chunks, 0, 0, profile));
                 }
             }
             AckDecision::Delay => {
@@ -320,18 +320,18 @@ impl Host {
                     receiver.acknowledge_by(cx.now + profile.delayed_ack_timeout.0, packet.slot, cx);
                 }
                 if receiver.pushed {
-                    assembly.pushed |= 1 << packet.hi;
+                    connection.pushed |= 1 << packet.hi;
                 }
             }
         }
-        if assembly.pushed != 0 && assembly.chunks.next() != expected && assembly.chunks.is_in_order() {
+        if connection.pushed != 0 && connection.chunks.next() != expected && connection.chunks.is_in_order() {
             self.acknowledge_pushed(packet.slot, cx);
         }
         let receiver = &self.subflow_receivers[packet.slot as usize];
-        let assembly = &self.connection_receivers[receiver.connection as usize];
-        if assembly.bytes >= assembly.notify_at {
-            let assembly = receiver.connection;
-            self.on_tracked_data(assembly, cx);
+        let connection = &self.connection_receivers[receiver.connection as usize];
+        if connection.bytes >= connection.notify_at {
+            let connection = receiver.connection;
+            self.on_tracked_data(connection, cx);
         }
     }
 
@@ -367,12 +367,12 @@ impl Host {
             }
             return;
         }
-        let assembly = &self.connection_receivers[receiver.connection as usize];
-        let profile = &self.shared.transports[assembly.transport as usize].profile;
-        let since_data = cx.now - assembly.last_data_at;
+        let connection = &self.connection_receivers[receiver.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
+        let since_data = cx.now - connection.last_data_at;
         if since_data >= profile.delayed_ack_timeout.0 {
             self.delayed_ack_stall += since_data;
         }
-        cx.send(&receiver.acknowledge(&assembly.chunks, 0, 0, profile));
+        cx.send(&receiver.acknowledge(&connection.chunks, 0, 0, profile));
     }
 }

@@ -29,14 +29,14 @@ impl ChunkTimes {
 
     /// It happened now to one chunk, unless it had.
     fn record_one(&mut self, chunk: u32, now: u64) {
-        let Some(place) = chunk.checked_sub(self.first) else {
+        let Some(position) = chunk.checked_sub(self.first) else {
             return;
         };
-        let place = place as usize;
-        if self.times.len() <= place {
-            self.times.resize(place + 1, u64::MAX);
+        let position = position as usize;
+        if self.times.len() <= position {
+            self.times.resize(position + 1, u64::MAX);
         }
-        self.times[place] = self.times[place].min(now);
+        self.times[position] = self.times[position].min(now);
     }
 
     /// Forgets the first `chunks`.
@@ -86,35 +86,31 @@ impl Host {
 
     /// Puts the receiving half of a flow on record, if it is to be. Returns the bytes from which on
     /// [`at_due`](Self::at_due) looks at its data packets: all of them, if so.
-    pub(super) fn track_receiver(&mut self, flow: u32, due: u64) -> u64 {
+    pub(super) fn track_receiver(&mut self, flow: u32, notify_at: u64) -> u64 {
         if !self.shared.has_latencies(flow) {
-            return due;
+            return notify_at;
         }
         let times = ChunkTimes::default();
-        self.latencies.delivered.insert(
-            flow,
-            DeliveryTimes {
-                times,
-                notify_at: due,
-            },
-        );
+        self.latencies
+            .delivered
+            .insert(flow, DeliveryTimes { times, notify_at });
         0
     }
 
     /// A data packet arrived at a receiving half that has the bytes that were due.
     #[cold]
-    pub(super) fn on_tracked_data(&mut self, assembly: u32, cx: &mut Context<'_>) {
-        let assembly = &mut self.connection_receivers[assembly as usize];
-        let flow = assembly.flow;
-        let due = match self.latencies.delivered.get_mut(&flow) {
+    pub(super) fn on_tracked_data(&mut self, index: u32, cx: &mut Context<'_>) {
+        let connection = &mut self.connection_receivers[index as usize];
+        let flow = connection.flow;
+        let notify_at = match self.latencies.delivered.get_mut(&flow) {
             Some(delivered) => {
-                delivered.times.record_until(assembly.chunks.next(), cx.now);
+                delivered.times.record_until(connection.chunks.next(), cx.now);
                 &mut delivered.notify_at
             }
-            None => &mut assembly.notify_at,
+            None => &mut connection.notify_at,
         };
-        if assembly.bytes >= *due {
-            *due = u64::MAX;
+        if connection.bytes >= *notify_at {
+            *notify_at = u64::MAX;
             self.on_delivered(flow, cx);
         }
     }
@@ -122,7 +118,7 @@ impl Host {
     /// How many chunks have been delivered to this host whose latencies nobody took.
     pub fn latencies(&self) -> usize {
         let delivered = self.latencies.delivered.values();
-        delivered.map(|it| it.times.times.len()).sum()
+        delivered.map(|delivered| delivered.times.times.len()).sum()
     }
 
     /// Flows on record that this host receives.
@@ -133,7 +129,11 @@ impl Host {
     /// The latencies of a flow that `sender` sends and this host receives, as far as it has been delivered and nobody
     /// took them, in order.
     pub fn latencies_of(&self, flow: u32, sender: &Host) -> impl Iterator<Item = LatencyRecord> {
-        let delivered = self.latencies.delivered.get(&flow).map(|it| &it.times);
+        let delivered = self
+            .latencies
+            .delivered
+            .get(&flow)
+            .map(|delivered| &delivered.times);
         let sent = sender.latencies.sent.get(&flow);
         let both = delivered.zip(sent).into_iter();
         both.flat_map(move |(delivered, sent)| {

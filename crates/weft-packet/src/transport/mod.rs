@@ -4,41 +4,41 @@
 //! handshake is the first data packet, but for joins that are confirmed, and nothing is torn down, unless a profile has
 //! `full_handshakes`.
 
-mod acknowledgements;
+mod ack;
+mod application;
+mod close;
 mod connection;
-mod copies;
-mod ending;
+mod generators;
 mod handshakes;
 mod host;
-mod joining;
+mod join;
 mod latency;
 mod nic;
 mod offload;
-mod opening;
+mod open;
+mod output;
 mod pacing;
-mod programs;
+mod path_monitor;
+mod path_selector;
 mod prr;
-mod queues;
 mod rack;
 mod reassembly;
 mod receiver;
+mod reclaim;
 mod recovery;
-mod rerouting;
-mod retiring;
+mod reinjections;
+mod reroute;
 mod rtt;
 #[cfg(test)]
 mod rules;
-mod scattering;
+mod scatter_phase;
 mod scheduling;
 mod segments;
-mod sending;
+mod send_queues;
 mod subflow;
 mod timers;
-mod tracing;
+mod trace;
 mod undo;
-mod wandering;
-mod watching;
-mod writing;
 
 /// Bytes of an entry of a hash table: key and value, a control byte, and a quarter of all places empty.
 const ENTRY_BYTES: usize = 16;
@@ -57,9 +57,9 @@ pub const SUBFLOW_BYTES: usize = size_of::<subflow::SubflowSender>()
 const FIRST_SEGMENTS: usize = 16;
 
 pub use connection::ConnectionSender;
+pub use generators::NEXT_JOB;
 pub use host::{Host, Shared, TimerKind, timer_key};
-pub use joining::{DATA_FIN, JOIN_ACK};
-pub use programs::NEXT_JOB;
-pub use queues::bytes as queue_bytes;
-pub use tracing::FlowProbes;
-pub use watching::bytes as watch_bytes;
+pub use join::{DATA_FIN, JOIN_ACK};
+pub use path_monitor::bytes as path_monitor_bytes;
+pub use send_queues::bytes as send_queue_bytes;
+pub use trace::FlowProbes;

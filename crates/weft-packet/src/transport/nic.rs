@@ -125,26 +125,26 @@ impl HostQdisc {
         if self.ports.len() <= port as usize {
             self.ports.resize_with(port as usize + 1, PortWaitQueue::default);
         }
-        let line = &mut self.ports[port as usize];
+        let queue = &mut self.ports[port as usize];
         let full = cx.drain_time(subflow.route, nic.bql_limit) > cx.now;
-        match &mut line.current {
+        match &mut queue.current {
             Some((whose, left)) if *whose == slot => {
                 if !full && *left > 0 {
                     *left -= 1;
                     return true;
                 }
                 if nic.fair {
-                    line.waiting.push_back(slot);
+                    queue.waiting.push_back(slot);
                 } else {
-                    line.waiting.push_front(slot);
+                    queue.waiting.push_front(slot);
                 }
             }
-            _ if !full && line.waiting.is_empty() => return true,
-            _ => line.waiting.push_back(slot),
+            _ if !full && queue.waiting.is_empty() => return true,
+            _ => queue.waiting.push_back(slot),
         }
         subflow.blocked |= THROTTLED;
-        if !line.wake_pending {
-            line.wake_pending = true;
+        if !queue.wake_pending {
+            queue.wake_pending = true;
             // Woken for half of what fits, not for each packet, as a card reports completions together.
             let half = cx.drain_time(subflow.route, nic.bql_limit / 2);
             cx.set_timer(half, timer_key(TimerKind::NicReady, port));
@@ -168,9 +168,9 @@ impl Host {
             }
             subflow.blocked &= !THROTTLED;
             let connection = subflow.connection;
-            let line = &mut self.qdisc.ports[port];
-            line.waiting.pop_front();
-            line.current = Some((slot, if nic.fair { QUANTUM } else { u32::MAX }));
+            let queue = &mut self.qdisc.ports[port];
+            queue.waiting.pop_front();
+            queue.current = Some((slot, if nic.fair { QUANTUM } else { u32::MAX }));
             self.transmit_pending(connection, slot, cx);
             self.qdisc.ports[port].current = None;
         }

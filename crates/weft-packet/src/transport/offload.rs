@@ -29,18 +29,18 @@ impl ConnectionSender {
             return Some(1);
         }
         let window = &self.windows[subflow.index as usize];
-        let room = self.free_window(subflow);
-        let most = self
+        let free = self.free_window(subflow);
+        let max = self
             .tso_autosize(subflow)
             .min(self.sendable_packets(subflow.index as usize));
         let sent = subflow.segments.head_sent_at().min(now);
-        let waits = room < most
-            && f64::from(room * TSO_WIN_DIVISOR) < window.cwnd
+        let defer = free < max
+            && f64::from(free * TSO_WIN_DIVISOR) < window.cwnd
             // Nobody waits for an acknowledgement that will not come, or not for long.
             && !subflow.segments.is_empty()
             && now - subflow.segments.tail_sent_at() < TSO_MAX_IDLE
             && (now - sent) as f64 * 1e-12 >= window.srtt / 2.0;
-        (!waits).then_some(room.min(most).max(1))
+        (!defer).then_some(free.min(max).max(1))
     }
 
     /// Packets for which the window has room.

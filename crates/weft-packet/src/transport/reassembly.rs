@@ -134,17 +134,17 @@ mod tests {
     proptest! {
         #[test]
         fn islands_equal_a_set_of_bytes(ranges in prop::collection::vec((0_u64..60, 1_u64..9), 1..60)) {
-            let mut islands = RangeSet::default();
+            let mut held = RangeSet::default();
             let mut set = BTreeSet::new();
             let mut next = 0;
             for (lo, len) in ranges {
                 let lo = lo.max(next);
                 set.extend(lo..lo + len);
-                let (start, end) = islands.insert(lo, lo + len);
+                let (start, end) = held.insert(lo, lo + len);
                 prop_assert!(start <= lo && lo + len <= end);
                 prop_assert!((start..end).all(|b| set.contains(&b)));
                 prop_assert!(!set.contains(&end) && (start == next || !set.contains(&(start - 1))));
-                next = islands.advance(next);
+                next = held.advance(next);
                 while set.remove(&next) {
                     prop_assert!(false, "byte {next} is held but not delivered");
                 }

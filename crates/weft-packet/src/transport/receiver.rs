@@ -8,8 +8,8 @@ use crate::engine::packet::{
 };
 use crate::engine::route::Route;
 
+use super::path_selector::PathSelector;
 use super::reassembly::{Chunks, RangeSet};
-use super::wandering::PathSelector;
 
 /// The receiving half of a connection.
 pub struct ConnectionReceiver {
@@ -100,7 +100,7 @@ impl SubflowReceiver {
         packet: &Packet,
         len: u64,
         now: u64,
-        assembly: &mut ConnectionReceiver,
+        connection: &mut ConnectionReceiver,
         profile: &Profile,
     ) -> AckDecision {
         self.packets += 1;
@@ -127,17 +127,17 @@ impl SubflowReceiver {
             }
             Echo::Count => self.marks += u32::from(marked),
         }
-        let expected = assembly.chunks.next();
-        if assembly.chunks.insert(packet.chunk) {
-            assembly.bytes += len;
-            assembly.last_data_at = packet.time;
+        let expected = connection.chunks.next();
+        if connection.chunks.insert(packet.chunk) {
+            connection.bytes += len;
+            connection.last_data_at = packet.time;
         }
         if packet.flags & LAST != 0 {
-            assembly.total = packet.chunk + 1;
+            connection.total = packet.chunk + 1;
             at_once = true;
         }
         // Linux answers a DATA_FIN at once, whichever subflow brought the last data (RFC 8684, section 3.3.3).
-        at_once |= assembly.chunks.next() == assembly.total;
+        at_once |= connection.chunks.next() == connection.total;
         let ahead = packet.seq.wrapping_sub(self.next as u32).cast_signed();
         if ahead == 0 {
             // The timestamp echoed is that of the first segment since the last acknowledgement (RFC 7323, section 4.3).
@@ -167,7 +167,7 @@ impl SubflowReceiver {
             }
         }
         if profile.stall_on_held_data {
-            self.advance_with_connection(packet, len, (expected, assembly.chunks.next()));
+            self.advance_with_connection(packet, len, (expected, connection.chunks.next()));
             return AckDecision::Now(0, 0);
         }
         // Out of order, duplicate, or filling a hole: acknowledged at once (RFC 5681, section 4.2).
@@ -233,10 +233,10 @@ impl SubflowReceiver {
                 (count as u16) << COUNT_SHIFT | if count > 0 { ECE } else { 0 }
             }
         };
-        let tells = self.ack_flags;
+        let ack_flags = self.ack_flags;
         self.ack_flags &= RETRANSMIT;
-        if let Some(wandering) = &mut self.path_selector {
-            self.route = wandering.next_route(self.last_packet_at).unwrap_or(self.route);
+        if let Some(selector) = &mut self.path_selector {
+            self.route = selector.next_route(self.last_packet_at).unwrap_or(self.route);
         }
         Packet {
             route: self.route,
@@ -246,7 +246,7 @@ impl SubflowReceiver {
             lo: lo as u32,
             hi: hi as u32,
             size: profile.ack_size as u16,
-            flags: ACK | echoed | tells,
+            flags: ACK | echoed | ack_flags,
             time: 0,
         }
     }

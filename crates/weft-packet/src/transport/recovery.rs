@@ -34,14 +34,14 @@ pub fn detect_rack_losses(
     slot: u32,
     cx: &mut Context<'_>,
 ) {
-    let missing = subflow.state != State::Open || subflow.segments.sacked() >= subflow.dupack_threshold;
-    if !missing && subflow.rack.is_scattered() {
+    let certain = subflow.state != State::Open || subflow.segments.sacked() >= subflow.dupack_threshold;
+    if !certain && subflow.rack.is_scattered() {
         return;
     }
-    let (least, srtt) = (subflow.rtt.min_rtt_or_zero(), subflow.rtt.srtt());
+    let (min_rtt, srtt) = (subflow.rtt.min_rtt_or_zero(), subflow.rtt.srtt());
     let window = subflow
         .rack
-        .window(subflow.segments.reordered(), missing, least, srtt);
+        .window(subflow.segments.reordered(), certain, min_rtt, srtt);
     let due = subflow.segments.rack_mark_lost(window, cx.now);
     enter_if_lost(connection, subflow, profile, slot, cx);
     if due != u64::MAX {
@@ -119,17 +119,20 @@ pub fn on_ack_in_recovery(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     profile: &Profile,
-    news: &RecoveryAck<'_>,
+    recovery_ack: &RecoveryAck<'_>,
 ) {
     subflow.frto_waiting = false;
-    if subflow.state == State::Loss && was_spurious(subflow, profile, news) {
+    if subflow.state == State::Loss && was_spurious(subflow, profile, recovery_ack) {
         undo_recovery(connection, subflow);
-    } else if subflow.state == State::Loss && subflow.frto && frto_try_new_data(subflow, news) {
+    } else if subflow.state == State::Loss && subflow.frto && frto_try_new_data(subflow, recovery_ack) {
         // The window has still to grow; whether there is new data is seen then.
         subflow.frto_waiting = true;
-    } else if news.ack >= subflow.recover {
+    } else if recovery_ack.ack >= subflow.recover {
         exit_recovery(connection, subflow);
-    } else if subflow.state == State::Recovery && profile.recovery == Recovery::NewReno && news.advanced {
+    } else if subflow.state == State::Recovery
+        && profile.recovery == Recovery::NewReno
+        && recovery_ack.advanced
+    {
         // A partial acknowledgement reveals the next hole (RFC 6582, section 3.2).
         subflow.segments.mark_head_lost();
         subflow.force_retransmit = true;
@@ -138,27 +141,30 @@ pub fn on_ack_in_recovery(
 
 /// Was the timeout spurious? So it was if the first acknowledgement after it echoes what was sent before it (RFC 3522, section
 /// 3.2), or covers what was never sent again (RFC 5682, section 3.1, step 3b).
-fn was_spurious(subflow: &SubflowSender, profile: &Profile, news: &RecoveryAck<'_>) -> bool {
+fn was_spurious(subflow: &SubflowSender, profile: &Profile, recovery_ack: &RecoveryAck<'_>) -> bool {
     let undo = &subflow.undo;
     if !undo.armed {
         return false;
     }
-    let of_the_first_copy =
-        profile.timestamps && news.advanced && news.packet.flags & RETRANSMIT == 0 && news.ack <= undo.end;
+    let of_the_first_copy = profile.timestamps
+        && recovery_ack.advanced
+        && recovery_ack.packet.flags & RETRANSMIT == 0
+        && recovery_ack.ack <= undo.end;
     let original_arrived = subflow.frto
-        && (news.acked.first != u64::MAX && news.ack <= subflow.recover
-            || news.sacked.first != u64::MAX && subflow.expand_seq(news.packet.hi) <= subflow.recover);
+        && (recovery_ack.acked.first != u64::MAX && recovery_ack.ack <= subflow.recover
+            || recovery_ack.sacked.first != u64::MAX
+                && subflow.expand_seq(recovery_ack.packet.hi) <= subflow.recover);
     of_the_first_copy || original_arrived
 }
 
 /// F-RTO (RFC 5682, section 3.1): the first acknowledgement that advances makes the sender try new data instead of
 /// retransmissions (step 2b), unless it is a duplicate or tells of holes, which says that the loss was real (step 3a).
-fn frto_try_new_data(subflow: &mut SubflowSender, news: &RecoveryAck<'_>) -> bool {
+fn frto_try_new_data(subflow: &mut SubflowSender, recovery_ack: &RecoveryAck<'_>) -> bool {
     if subflow.nxt > subflow.recover {
-        subflow.frto &= news.advanced && news.sacked.delivered == 0;
+        subflow.frto &= recovery_ack.advanced && recovery_ack.sacked.delivered == 0;
         return false;
     }
-    if !news.advanced || news.ack >= subflow.recover {
+    if !recovery_ack.advanced || recovery_ack.ack >= subflow.recover {
         return false;
     }
     subflow.recover = subflow.nxt;

@@ -19,10 +19,10 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// That of a profile.
     pub fn from_profile(profile: &Profile) -> Self {
-        let [initial, least, most] = [profile.initial_rto, profile.min_rto, profile.max_rto];
+        let [initial, min, max] = [profile.initial_rto, profile.min_rto, profile.max_rto];
         Self {
-            min_rto_margin: if profile.min_rto_beyond_srtt { least.0 } else { 0 },
-            ..Self::new(initial.0, least.0, most.0)
+            min_rto_margin: if profile.min_rto_beyond_srtt { min.0 } else { 0 },
+            ..Self::new(initial.0, min.0, max.0)
         }
     }
 

@@ -9,8 +9,8 @@ use crate::engine::Context;
 
 use super::connection::ConnectionSender;
 use super::host::Host;
-use super::queues::{BURST, INELIGIBLE, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
-use super::sending::{retransmit_lost, send_new};
+use super::output::{retransmit_lost, send_new};
+use super::send_queues::{BURST, INELIGIBLE, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
 use super::subflow::{NOT_SELECTED, SubflowSender, THROTTLED};
 
 impl ConnectionSender {
@@ -32,7 +32,9 @@ impl ConnectionSender {
 
     /// Chunks that subflow `s` was given and has not sent.
     pub fn queued(&self, s: usize) -> u32 {
-        self.send_queues.as_deref().map_or(0, |it| it.subflows[s].len)
+        self.send_queues
+            .as_deref()
+            .map_or(0, |queues| queues.subflows[s].len)
     }
 
     /// Returns true if subflow `s` has no more new data to send at this time.
@@ -66,10 +68,10 @@ impl ConnectionSender {
             return None;
         }
         // The application is asked for more once a third of the connection's buffer is free (`sk_stream_is_writeable`).
-        let holds = queues.sndbuf_chunks;
+        let capacity = queues.sndbuf_chunks;
         let written = queues.written.max(self.next) - self.una;
-        if written <= holds - holds / 3 {
-            queues.written = self.una.saturating_add(holds).min(self.written);
+        if written <= capacity - capacity / 3 {
+            queues.written = self.una.saturating_add(capacity).min(self.written);
         }
         let ready = queues.written.saturating_sub(self.next);
         let ready = ready.min(self.receive_window.saturating_sub(self.next - self.una));
@@ -87,9 +89,9 @@ impl ConnectionSender {
         let fragment = burst.div_ceil(2).min(queue.sndbuf / (mss + SKB_OVERHEAD) + 1);
         let mut left = burst.min(available);
         while left > 0 && queues.subflows[s].memory(&subflows[s], mss) < queues.subflows[s].sndbuf {
-            let some = fragment.min(left);
-            left -= some;
-            for _ in 0..some {
+            let count = fragment.min(left);
+            left -= count;
+            for _ in 0..count {
                 let chunk = queues.to_reassign.pop_front().unwrap_or_else(|| {
                     self.next += 1;
                     self.next - 1
@@ -175,25 +177,25 @@ impl Host {
         let (mss, header) = (profile.mss, profile.header);
         let (first, n) = (connection.first_subflow, connection.windows.len());
         let subflows = &mut self.subflows[first as usize..][..n];
-        let mut look = if connection.check_all_subflows {
+        let mut to_send = if connection.check_all_subflows {
             full_mask(n as u32)
         } else {
             1 << (slot - first)
         };
         if let Some(queues) = &mut connection.send_queues {
-            queues.stale_keys |= look;
+            queues.stale_keys |= to_send;
             if connection.may_suppress_on_ack {
                 queues.invalidate_keys();
             }
         }
         connection.check_all_subflows = false;
         while let Some(s) = connection.schedule_burst(subflows, mss) {
-            look |= 1 << s;
+            to_send |= 1 << s;
         }
         let mut sent = Vec::new();
-        while look != 0 {
-            let s = look.trailing_zeros();
-            look &= look - 1;
+        while to_send != 0 {
+            let s = to_send.trailing_zeros();
+            to_send &= to_send - 1;
             let (subflow, slot) = (&mut subflows[s as usize], first + s);
             if subflow.segments.any_to_retransmit() {
                 retransmit_lost(&mut self.qdisc, connection, subflow, header, slot, cx);

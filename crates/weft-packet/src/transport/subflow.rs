@@ -5,13 +5,13 @@ use weft_spec::Profile;
 
 use crate::engine::route::Route;
 
+use super::path_selector::PathSelector;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::rtt::RttEstimator;
 use super::segments::Segments;
 use super::timers::{TimerPurpose, tlp_slack};
 use super::undo::Undo;
-use super::wandering::PathSelector;
 
 /// A subflow waits for its host's card, or for its pace.
 pub const THROTTLED: u8 = 1;

@@ -8,8 +8,8 @@ use crate::engine::Context;
 
 use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
+use super::output::{send_new, transmit};
 use super::recovery::detect_rack_losses;
-use super::sending::{send_new, transmit};
 use super::subflow::{State, SubflowSender};
 use super::undo::Undo;
 
@@ -190,7 +190,7 @@ impl Host {
         } else {
             None
         };
-        let given = new.filter(|_| connection.traced && connection.uses_send_queues());
+        let queued = new.filter(|_| connection.traced && connection.uses_send_queues());
         if let Some(chunk) = new {
             send_new(connection, subflow, chunk, profile.mss, profile.header, slot, cx);
         } else if let Some(segment) = subflow.segments.probe(cx.now) {
@@ -201,7 +201,7 @@ impl Host {
         subflow.tlp_high_seq = subflow.nxt;
         let deadline = cx.now + subflow.rtt.rto();
         subflow.set_deadline(deadline, slot, cx);
-        if let Some(chunk) = given {
+        if let Some(chunk) = queued {
             let flow = connection.flow;
             self.record_chunk_sent(flow, chunk, cx.now);
         }

@@ -21,10 +21,10 @@ fn every_nth_segment_is_acknowledged() {
         (2, 16, 4, &[1, 2, 3, 4]),
     ];
     for (ack_every, quick_acks, segments, expected) in table {
-        let mut wire = TestConnection::of(20.0, segments);
-        wire.profile.ack_every = ack_every;
-        wire.profile.quick_acks = quick_acks;
-        let run = wire.run(100 * MS, pass);
+        let mut test = TestConnection::of(20.0, segments);
+        test.profile.ack_every = ack_every;
+        test.profile.quick_acks = quick_acks;
+        let run = test.run(100 * MS, pass);
         assert_eq!(
             acknowledged(&run),
             expected,
@@ -40,10 +40,10 @@ fn every_nth_segment_is_acknowledged() {
 #[test]
 fn a_delayed_acknowledgement_is_sent_by_its_timer() {
     for timeout in [40 * MS, 3 * MS] {
-        let mut wire = TestConnection::of(1.0, 5);
-        wire.profile.ack_every = 2;
-        wire.profile.delayed_ack_timeout = Time(timeout);
-        let run = wire.run(1_000 * MS, pass);
+        let mut test = TestConnection::of(1.0, 5);
+        test.profile.ack_every = 2;
+        test.profile.delayed_ack_timeout = Time(timeout);
+        let run = test.run(1_000 * MS, pass);
         let between = 2 * DELAY + serialisation(1514) + serialisation(66);
         for (data, ack) in run.data().iter().zip(run.acks()).take(4) {
             assert_eq!(ack.time - data.time, between + timeout);
@@ -57,9 +57,9 @@ fn a_delayed_acknowledgement_is_sent_by_its_timer() {
 /// The second segment in time stops the timer, and the next lone one starts it anew.
 #[test]
 fn the_timer_runs_from_the_first_unacknowledged_segment() {
-    let mut wire = TestConnection::of(3.0, 300);
-    wire.profile.ack_every = 2;
-    let run = wire.run(10_000 * MS, pass);
+    let mut test = TestConnection::of(3.0, 300);
+    test.profile.ack_every = 2;
+    let run = test.run(10_000 * MS, pass);
     let between = 2 * DELAY + serialisation(1514) + serialisation(66);
     // Of three, two are acknowledged together; the third waits for the two that this lets go.
     for seen in run.acks() {
@@ -82,10 +82,10 @@ fn the_timer_runs_from_the_first_unacknowledged_segment() {
 #[test]
 fn segments_out_of_order_are_acknowledged_at_once() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
-        let mut wire = TestConnection::of(8.0, 8).recovering_by(recovery);
-        wire.profile.ack_every = 3;
-        wire.profile.dupack_threshold = 4;
-        let run = wire.run(1_000 * MS, |seen| {
+        let mut test = TestConnection::of(8.0, 8).recovering_by(recovery);
+        test.profile.ack_every = 3;
+        test.profile.dupack_threshold = 4;
+        let run = test.run(1_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
                 (Kind::Data, 1 | 4, 0) => Fate::Drop,
                 _ => Fate::Pass,
@@ -111,9 +111,9 @@ fn segments_out_of_order_are_acknowledged_at_once() {
 /// What arrives twice is acknowledged at once and counted once.
 #[test]
 fn duplicates_are_acknowledged_at_once() {
-    let mut wire = TestConnection::of(4.0, 4);
-    wire.profile.ack_every = 2;
-    let run = wire.run(1_000 * MS, |seen| match seen.kind {
+    let mut test = TestConnection::of(4.0, 4);
+    test.profile.ack_every = 2;
+    let run = test.run(1_000 * MS, |seen| match seen.kind {
         Kind::Ack if seen.nth < 2 => Fate::Drop,
         _ => Fate::Pass,
     });
@@ -165,22 +165,22 @@ proptest! {
         confirmed_joins in any::<bool>(),
     ) {
         let delays: Vec<u64> = delays.into_iter().map(|delay| delay * DELAY / 4).collect();
-        let mut wire = TestConnection {
+        let mut test = TestConnection {
             subflows: delays.len() as u32,
             delays: delays.clone(),
             ..TestConnection::of(f64::from(cwnd), segments)
         };
-        let Profile { ack_every: every, quick_acks: quick, .. } = &mut wire.profile;
+        let Profile { ack_every: every, quick_acks: quick, .. } = &mut test.profile;
         (*every, *quick) = (ack_every, quick_acks);
-        wire.profile.confirmed_joins = confirmed_joins;
-        wire.profile.tail_loss_probe = true;
-        wire.scheduler = scheduler;
+        test.profile.confirmed_joins = confirmed_joins;
+        test.profile.tail_loss_probe = true;
+        test.scheduler = scheduler;
         if let Some(stop) = stop {
-            wire.bytes = None;
-            wire.stop = Some(stop * US);
+            test.bytes = None;
+            test.stop = Some(stop * US);
         }
         // Windows of one wait for the timer of delayed acknowledgements.
-        let run = wire.run(20_000 * MS, pass);
+        let run = test.run(20_000 * MS, pass);
         let arrivals = run.data().into_iter().map(|seen| {
             seen.time + delays[seen.subflow as usize] + serialisation(seen.packet.size.into())
         });
@@ -198,12 +198,12 @@ proptest! {
 #[test]
 fn acknowledgements_are_quick_after_a_pause() {
     for (quick_acks, delayed) in [(4, false), (0, true)] {
-        let mut wire = TestConnection::of(4.0, 40);
-        wire.profile.ack_every = 2;
-        wire.profile.quick_acks = quick_acks;
-        wire.profile.recovery = Recovery::Sack;
+        let mut test = TestConnection::of(4.0, 40);
+        test.profile.ack_every = 2;
+        test.profile.quick_acks = quick_acks;
+        test.profile.recovery = Recovery::Sack;
         // A whole window is lost.
-        let run = wire.run(3_000 * MS, |seen| {
+        let run = test.run(3_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
                 (Kind::Data, 12..=15, 0) => Fate::Drop,
                 _ => Fate::Pass,

@@ -28,10 +28,10 @@ fn joins_follow_subflow_0_within_their_delay() {
     let established = round_trip(66, &Profile::linux());
     let mut joined = Vec::new();
     for seed in 1..=5 {
-        let mut wire = on_paths(&delays, Script::steady(4.0).algorithm());
-        wire.profile.join_delay = Time(49 * US);
-        wire.seed = seed;
-        let run = wire.run(3 * MS, pass);
+        let mut test = on_paths(&delays, Script::steady(4.0).algorithm());
+        test.profile.join_delay = Time(49 * US);
+        test.seed = seed;
+        let run = test.run(3 * MS, pass);
         for s in 0..5 {
             let packets: Vec<&ObservedPacket> =
                 run.all().into_iter().filter(|seen| seen.subflow == s).collect();
@@ -66,11 +66,11 @@ fn joins_follow_subflow_0_within_their_delay() {
 /// their handshake is: two round trips later than where the SYN/ACK is enough. What is lost of the handshake goes again.
 #[test]
 fn confirmed_joins_take_two_round_trips_more() {
-    let mut wire = on_paths(&[DELAY; 3], Script::steady(1.0).algorithm());
-    wire.profile.confirmed_joins = true;
-    wire.profile.min_rto = Time(500 * US);
-    let (syn, full) = (round_trip(66, &wire.profile), round_trip(1514, &wire.profile));
-    let run = wire.run(3 * MS, |seen| match (seen.kind, seen.subflow, seen.nth) {
+    let mut test = on_paths(&[DELAY; 3], Script::steady(1.0).algorithm());
+    test.profile.confirmed_joins = true;
+    test.profile.min_rto = Time(500 * US);
+    let (syn, full) = (round_trip(66, &test.profile), round_trip(1514, &test.profile));
+    let run = test.run(3 * MS, |seen| match (seen.kind, seen.subflow, seen.nth) {
         (Kind::Confirm | Kind::Confirmed, 2, 0) => Fate::Drop,
         _ => Fate::Pass,
     });
@@ -99,17 +99,17 @@ fn confirmed_joins_take_two_round_trips_more() {
 #[test]
 fn joins_wait_for_bytes() {
     for (join_after, chunks) in [(1, 1), (1448, 1), (1449, 2), (20 * 1448, 20)] {
-        let mut wire = on_paths(&[DELAY; 2], Script::steady(1.0).algorithm());
-        wire.join_after = join_after;
-        let (syn, full) = (round_trip(66, &wire.profile), round_trip(1514, &wire.profile));
-        let run = wire.run(3 * MS, pass);
+        let mut test = on_paths(&[DELAY; 2], Script::steady(1.0).algorithm());
+        test.join_after = join_after;
+        let (syn, full) = (round_trip(66, &test.profile), round_trip(1514, &test.profile));
+        let run = test.run(3 * MS, pass);
         let join = run.of(Kind::Syn)[1].time - DELAY - serialisation(66);
         assert_eq!(join, syn + chunks * full, "after {join_after} bytes");
     }
-    let mut wire = on_paths(&[DELAY; 2], Script::steady(1.0).algorithm());
-    wire.join_after = 20 * 1448;
-    wire.bytes = Some(20 * 1448);
-    let run = wire.run(100 * MS, pass);
+    let mut test = on_paths(&[DELAY; 2], Script::steady(1.0).algorithm());
+    test.join_after = 20 * 1448;
+    test.bytes = Some(20 * 1448);
+    let run = test.run(100 * MS, pass);
     assert_eq!(run.of(Kind::Syn).len(), 1);
     assert!(run.finished());
 }
@@ -117,9 +117,9 @@ fn joins_wait_for_bytes() {
 /// A join whose SYNs are lost keeps nobody waiting.
 #[test]
 fn a_join_that_fails_leaves_the_rest_alone() {
-    let mut wire = on_paths(&[DELAY; 2], Script::steady(10.0).algorithm());
-    wire.bytes = Some(1_000 * 1448);
-    let run = wire.run(10_000 * MS, |seen| {
+    let mut test = on_paths(&[DELAY; 2], Script::steady(10.0).algorithm());
+    test.bytes = Some(1_000 * 1448);
+    let run = test.run(10_000 * MS, |seen| {
         let lost = seen.subflow == 1 && seen.kind == Kind::Syn;
         if lost { Fate::Drop } else { Fate::Pass }
     });
@@ -141,9 +141,9 @@ fn round_robin_serves_subflows_in_turn() {
 #[test]
 fn lowest_rtt_fills_the_nearest_subflow_first() {
     let delays = [2 * DELAY, DELAY, 3 * DELAY];
-    let mut wire = on_paths(&delays, open_together(3, 4.0));
-    wire.scheduler = Scheduler::LowestRtt;
-    let run = wire.run(300 * US, pass);
+    let mut test = on_paths(&delays, open_together(3, 4.0));
+    test.scheduler = Scheduler::LowestRtt;
+    let run = test.run(300 * US, pass);
     let order = scheduled(&run, &delays);
     assert_eq!(order[..12], [1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 2, 2]);
 }
@@ -162,10 +162,10 @@ fn sent_by(run: &Run, subflow: u32) -> Vec<u32> {
 /// 23 segments, between which it looks at the buffer: 87,040 bytes, in which 37 segments have room.
 #[test]
 fn linux_gives_bursts_to_the_subflow_that_is_done_first() {
-    let mut wire = on_paths(&[DELAY, 2 * DELAY], open_together(2, 4.0));
-    wire.scheduler = Scheduler::Linux;
-    wire.bytes = Some(400 * 1448);
-    let run = wire.run(100 * MS, pass);
+    let mut test = on_paths(&[DELAY, 2 * DELAY], open_together(2, 4.0));
+    test.scheduler = Scheduler::Linux;
+    test.bytes = Some(400 * 1448);
+    let run = test.run(100 * MS, pass);
     assert!(run.finished() && run.delivered() == 400 * 1448);
     let (near, far) = (sent_by(&run, 0), sent_by(&run, 1));
     // The nearer one is alone at first, the other then empty.
@@ -191,10 +191,10 @@ fn linux_drains_what_a_suppressed_subflow_was_given() {
             w[1].active = false;
         }
     });
-    let mut wire = on_paths(&[DELAY; 2], script.algorithm());
-    wire.scheduler = Scheduler::Linux;
-    wire.bytes = Some(600 * 1448);
-    let run = wire.run(100 * MS, pass);
+    let mut test = on_paths(&[DELAY; 2], script.algorithm());
+    test.scheduler = Scheduler::Linux;
+    test.bytes = Some(600 * 1448);
+    let run = test.run(100 * MS, pass);
     assert!(run.finished());
     // One burst, far more than a window.
     assert_eq!(sent_by(&run, 1).len(), 45);
@@ -207,13 +207,13 @@ fn linux_drains_what_a_suppressed_subflow_was_given() {
 #[test]
 fn linux_holds_as_much_as_the_subflows_buffers_do() {
     for (bursts, allowed) in [(0, 72..=123), (1, 247..=423)] {
-        let mut wire = on_paths(
+        let mut test = on_paths(
             &[DELAY, 200 * DELAY],
             Script::steady(10.0).with_extra_bursts(bursts).algorithm(),
         );
-        wire.scheduler = Scheduler::Linux;
-        wire.bytes = Some(8_000 * 1448);
-        let run = wire.run(8_000 * MS, pass);
+        test.scheduler = Scheduler::Linux;
+        test.bytes = Some(8_000 * 1448);
+        let run = test.run(8_000 * MS, pass);
         assert!(run.finished());
         let (mut held, mut most) = (0, 0);
         for seen in run.all() {
@@ -231,10 +231,10 @@ fn linux_holds_as_much_as_the_subflows_buffers_do() {
 /// (`mptcp_subflow_get_retrans`, `__mptcp_retrans`), whatever of it was sent.
 #[test]
 fn linux_reinjects_the_oldest_fragment_by_whoever_is_idle() {
-    let mut wire = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
-    wire.scheduler = Scheduler::Linux;
-    wire.bytes = Some(100 * 1448);
-    let run = wire.run(900 * MS, |seen| {
+    let mut test = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
+    test.scheduler = Scheduler::Linux;
+    test.bytes = Some(100 * 1448);
+    let run = test.run(900 * MS, |seen| {
         let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
         if dead { Fate::Drop } else { Fate::Pass }
     });
@@ -250,10 +250,10 @@ fn linux_reinjects_the_oldest_fragment_by_whoever_is_idle() {
 /// once it is given up, the others get what it held and whatever is new.
 #[test]
 fn linux_gives_up_a_subflow_that_does_not_answer() {
-    let mut wire = on_paths(&[20 * DELAY, DELAY], Script::steady(5.0).algorithm());
-    wire.scheduler = Scheduler::Linux;
-    wire.bytes = Some(1_000 * 1448);
-    let run = wire.run(10_000 * MS, |seen| {
+    let mut test = on_paths(&[20 * DELAY, DELAY], Script::steady(5.0).algorithm());
+    test.scheduler = Scheduler::Linux;
+    test.bytes = Some(1_000 * 1448);
+    let run = test.run(10_000 * MS, |seen| {
         let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
         if dead { Fate::Drop } else { Fate::Pass }
     });
@@ -268,10 +268,10 @@ fn linux_gives_up_a_subflow_that_does_not_answer() {
 #[test]
 fn data_of_a_dead_subflow_is_reinjected() {
     for reinject in [true, false] {
-        let mut wire = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
-        wire.profile.reinject = reinject;
-        wire.bytes = Some(100 * 1448);
-        let run = wire.run(900 * MS, |seen| {
+        let mut test = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
+        test.profile.reinject = reinject;
+        test.bytes = Some(100 * 1448);
+        let run = test.run(900 * MS, |seen| {
             let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
             if dead { Fate::Drop } else { Fate::Pass }
         });
@@ -314,10 +314,10 @@ fn a_single_subflow_reinjects_nothing() {
 fn the_receive_buffer_bounds_data_in_flight() {
     for (buffer, segments) in [(5 * 1448, 5), (5 * 1448 + 700, 5), (30 * 1448, 30)] {
         // The second path is far longer, so that data waits for its holes to be filled.
-        let mut wire = on_paths(&[DELAY, 20 * DELAY], Script::steady(20.0).algorithm());
-        wire.profile.receive_buffer = buffer;
-        wire.bytes = Some(2_000 * 1448);
-        let run = wire.run(2_000 * MS, pass);
+        let mut test = on_paths(&[DELAY, 20 * DELAY], Script::steady(20.0).algorithm());
+        test.profile.receive_buffer = buffer;
+        test.bytes = Some(2_000 * 1448);
+        let run = test.run(2_000 * MS, pass);
         assert!(run.finished());
         let mut held = 0;
         let mut most = 0;
@@ -353,9 +353,9 @@ fn suppression_is_obeyed() {
             w[1].active = !(40..200).contains(&before);
         }
     });
-    let mut wire = on_paths(&[DELAY; 2], script.algorithm());
-    wire.bytes = Some(600 * 1448);
-    let mut run = wire.start(|seen| {
+    let mut test = on_paths(&[DELAY; 2], script.algorithm());
+    test.bytes = Some(600 * 1448);
+    let mut run = test.start(|seen| {
         // One of those outstanding when it is suppressed.
         let lost = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth == 18 && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
@@ -400,10 +400,10 @@ fn suppression_is_obeyed() {
 #[test]
 fn a_bulk_flow_stops() {
     let stop = 500 * US;
-    let mut wire = TestConnection::new();
-    wire.stop = Some(stop);
+    let mut test = TestConnection::new();
+    test.stop = Some(stop);
     let mut last = None;
-    let run = wire.run(1_000 * MS, move |seen| {
+    let run = test.run(1_000 * MS, move |seen| {
         // The last full window is sent some 40 us before the stop. Lose one of it.
         if seen.kind == Kind::Data && seen.again == 0 && seen.time > stop - 30 * US && last.is_none() {
             last = Some(seen.packet.chunk);
@@ -426,9 +426,9 @@ fn a_bulk_flow_stops() {
 /// Stopped before it is established, a flow is over at once: no data, no join, and a late SYN/ACK changes nothing.
 #[test]
 fn a_flow_that_stops_before_it_is_established_sends_nothing() {
-    let mut wire = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
-    wire.stop = Some(30 * US);
-    let run = wire.run(3_000 * MS, pass);
+    let mut test = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
+    test.stop = Some(30 * US);
+    let run = test.run(3_000 * MS, pass);
     assert_eq!(run.connection().finished, 30 * US);
     assert_eq!(run.connection().established, u64::MAX);
     let kinds: Vec<Kind> = run.all().iter().map(|seen| seen.kind).collect();
@@ -449,9 +449,9 @@ fn sizes_are_exact() {
     ];
     for (bytes, payloads) in table {
         for subflows in [1, 2] {
-            let mut wire = on_paths(&vec![DELAY; subflows], Script::steady(10.0).algorithm());
-            wire.bytes = Some(bytes);
-            let run = wire.run(100 * MS, pass);
+            let mut test = on_paths(&vec![DELAY; subflows], Script::steady(10.0).algorithm());
+            test.bytes = Some(bytes);
+            let run = test.run(100 * MS, pass);
             let found: Vec<u16> = run.data().iter().map(|seen| seen.packet.size - 66).collect();
             assert_eq!(found, payloads, "{bytes} bytes");
             assert_eq!(run.delivered(), bytes);
@@ -464,10 +464,10 @@ fn sizes_are_exact() {
 #[test]
 fn a_window_of_two_and_a_half_lets_two_packets_go() {
     for (cwnd, packets) in [(1.0, 1), (1.99, 1), (2.0, 2), (2.5, 2), (3.0, 3)] {
-        let mut wire = TestConnection::new();
-        wire.cc = Script::steady(cwnd).algorithm();
+        let mut test = TestConnection::new();
+        test.cc = Script::steady(cwnd).algorithm();
         // Until just before the first acknowledgement returns.
-        let run = wire.run(
+        let run = test.run(
             round_trip(66, &Profile::linux()) + round_trip(1514, &Profile::linux()),
             pass,
         );

@@ -18,9 +18,9 @@ fn acks(script: &Script) -> Vec<Ack> {
 fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
     for recovery in [Recovery::NewReno, Recovery::Rack] {
         let script = Script::steady(10.0).echoing(Echo::Dctcp);
-        let mut wire = TestConnection::of(10.0, 60).recovering_by(recovery);
-        wire.cc = script.algorithm();
-        let run = wire.run(1_000 * MS, |seen| match (seen.kind, seen.packet.chunk) {
+        let mut test = TestConnection::of(10.0, 60).recovering_by(recovery);
+        test.cc = script.algorithm();
+        let run = test.run(1_000 * MS, |seen| match (seen.kind, seen.packet.chunk) {
             _ if seen.again > 0 => Fate::Pass,
             (Kind::Data, 20) => Fate::Drop,
             (Kind::Data, 24 | 26) => Fate::Mark,
@@ -51,13 +51,13 @@ fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
 #[test]
 fn an_acknowledgement_brings_its_time_and_its_sample() {
     let script = Script::steady(1.0);
-    let mut wire = TestConnection::of(1.0, 3);
-    wire.cc = script.algorithm();
+    let mut test = TestConnection::of(1.0, 3);
+    test.cc = script.algorithm();
     let (syn, full) = (
-        round_trip(wire.profile.ack_size, &wire.profile),
-        round_trip(wire.profile.wire_size(), &wire.profile),
+        round_trip(test.profile.ack_size, &test.profile),
+        round_trip(test.profile.wire_size(), &test.profile),
     );
-    wire.run(100 * MS, pass);
+    test.run(100 * MS, pass);
     for (n, ack) in (1..).zip(acks(&script)) {
         assert_eq!(ack.now, Elapsed(syn + n * full));
         assert_eq!(ack.rtt, full as f64 * 1e-12);
@@ -68,9 +68,9 @@ fn an_acknowledgement_brings_its_time_and_its_sample() {
 #[test]
 fn an_unused_window_may_not_grow() {
     let script = Script::steady(10.0);
-    let mut wire = TestConnection::of(10.0, 4);
-    wire.cc = script.algorithm();
-    wire.run(100 * MS, pass);
+    let mut test = TestConnection::of(10.0, 4);
+    test.cc = script.algorithm();
+    test.run(100 * MS, pass);
     assert_eq!(acks(&script).len(), 4);
     assert!(acks(&script).iter().all(|ack| !ack.may_grow));
 }
@@ -87,9 +87,9 @@ fn suppression_at_an_acknowledgement_begins_and_ends_there() {
             w[1].active = !(from..to).contains(&ack.now);
         }
     });
-    let mut wire = TestConnection::new();
-    (wire.subflows, wire.delays, wire.cc) = (2, vec![DELAY; 2], script.algorithm());
-    let run = wire.run(2 * MS, pass);
+    let mut test = TestConnection::new();
+    (test.subflows, test.delays, test.cc) = (2, vec![DELAY; 2], script.algorithm());
+    let run = test.run(2 * MS, pass);
     let events = script.events();
     let first_from = |time| {
         let later = events.iter().filter_map(|event| match event {
@@ -99,7 +99,10 @@ fn suppression_at_an_acknowledgement_begins_and_ends_there() {
         Time(later.min().unwrap())
     };
     let connection = run.connection();
-    let episodes: Vec<_> = connection.episodes().map(|it| (it.start, it.end)).collect();
+    let episodes: Vec<_> = connection
+        .episodes()
+        .map(|episode| (episode.start, episode.end))
+        .collect();
     assert_eq!(episodes, [(first_from(500 * US), Some(first_from(900 * US)))]);
     assert_eq!(connection.suppressions, 1);
 }

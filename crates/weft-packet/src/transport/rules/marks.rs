@@ -22,10 +22,10 @@ fn mark(marked: impl Fn(u32) -> bool + Send) -> impl FnMut(&ObservedPacket) -> F
 /// A wire whose window may grow at every acknowledgement.
 fn echoing(echo: Echo, cwnd: f64, segments: u64) -> (TestConnection, Script) {
     let script = Script::steady(cwnd).echoing(echo);
-    let mut wire = TestConnection::of(cwnd, segments);
-    wire.cc = script.algorithm();
-    wire.profile.grow_after_mark = true;
-    (wire, script)
+    let mut test = TestConnection::of(cwnd, segments);
+    test.cc = script.algorithm();
+    test.profile.grow_after_mark = true;
+    (test, script)
 }
 
 fn acks(script: &Script) -> Vec<Ack> {
@@ -48,9 +48,9 @@ fn echoes(run: &Run) -> Vec<(u32, bool)> {
 /// new one, the segment itself: "send an immediate ACK".
 #[test]
 fn dctcp_acknowledges_at_once_where_marks_begin_and_end() {
-    let (mut wire, _) = echoing(Echo::Dctcp, 12.0, 12);
-    wire.profile.ack_every = 4;
-    let run = wire.run(100 * MS, mark(|chunk| matches!(chunk, 2..=7)));
+    let (mut test, _) = echoing(Echo::Dctcp, 12.0, 12);
+    test.profile.ack_every = 4;
+    let run = test.run(100 * MS, mark(|chunk| matches!(chunk, 2..=7)));
     let expected = [
         (2, false),
         (3, true),
@@ -68,10 +68,10 @@ proptest! {
     /// So the sender knows of each segment whether it was marked, however acknowledgements are delayed.
     #[test]
     fn dctcp_tells_exactly_which_segments_were_marked(pattern in prop::collection::vec(any::<bool>(), 1..60), ack_every in 1_u32..5) {
-        let (mut wire, script) = echoing(Echo::Dctcp, 60.0, pattern.len() as u64 + MORE);
-        wire.profile.ack_every = ack_every;
+        let (mut test, script) = echoing(Echo::Dctcp, 60.0, pattern.len() as u64 + MORE);
+        test.profile.ack_every = ack_every;
         let marked = pattern.clone();
-        wire.run(100 * MS, mark(move |chunk| marked.get(chunk as usize) == Some(&true)));
+        test.run(100 * MS, mark(move |chunk| marked.get(chunk as usize) == Some(&true)));
         let mut told = Vec::new();
         for ack in acks(&script) {
             prop_assert!(ack.marked == 0 || ack.marked == ack.acked);
@@ -83,10 +83,10 @@ proptest! {
     /// XMP's count: each acknowledgement reports up to three marks, and the next one the rest.
     #[test]
     fn xmp_counts_every_mark(pattern in prop::collection::vec(any::<bool>(), 1..60), ack_every in 1_u32..7) {
-        let (mut wire, script) = echoing(Echo::Count, 60.0, pattern.len() as u64 + MORE);
-        wire.profile.ack_every = ack_every;
+        let (mut test, script) = echoing(Echo::Count, 60.0, pattern.len() as u64 + MORE);
+        test.profile.ack_every = ack_every;
         let marked = pattern.clone();
-        let run = wire.run(100 * MS, mark(move |chunk| marked.get(chunk as usize) == Some(&true)));
+        let run = test.run(100 * MS, mark(move |chunk| marked.get(chunk as usize) == Some(&true)));
         let (mut at, mut waiting, mut told) = (0, 0, 0);
         for (seen, ack) in run.acks().iter().zip(acks(&script)) {
             let next = (seen.packet.seq / 1448) as usize;
@@ -109,8 +109,8 @@ proptest! {
 /// segment after the cut.
 #[test]
 fn classic_echoes_until_cwr() {
-    let (wire, script) = echoing(Echo::Classic, 10.0, 60);
-    let run = wire.run(100 * MS, mark(|chunk| chunk == 15));
+    let (test, script) = echoing(Echo::Classic, 10.0, 60);
+    let run = test.run(100 * MS, mark(|chunk| chunk == 15));
     let with_cwr: Vec<u32> = run
         .data()
         .iter()
@@ -128,8 +128,8 @@ fn classic_echoes_until_cwr() {
 /// A mark on the segment with CWR itself begins anew.
 #[test]
 fn a_marked_cwr_keeps_the_echo() {
-    let (wire, script) = echoing(Echo::Classic, 10.0, 60);
-    let run = wire.run(100 * MS, mark(|chunk| chunk == 15 || chunk == 25));
+    let (test, script) = echoing(Echo::Classic, 10.0, 60);
+    let run = test.run(100 * MS, mark(|chunk| chunk == 15 || chunk == 25));
     for (next, echoed) in echoes(&run) {
         assert_eq!(echoed, (16..=35).contains(&next), "acknowledgement of {next}");
     }
@@ -142,8 +142,8 @@ fn a_marked_cwr_keeps_the_echo() {
 fn a_window_is_cut_once() {
     for echo in [Echo::Dctcp, Echo::Count, Echo::Classic] {
         for cwnd in [1, 5, 10] {
-            let (wire, script) = echoing(echo, f64::from(cwnd), 200);
-            wire.run(1_000 * MS, mark(|_| true));
+            let (test, script) = echoing(echo, f64::from(cwnd), 200);
+            test.run(1_000 * MS, mark(|_| true));
             // Acknowledgements between marks.
             let (mut gaps, mut acks) = (Vec::new(), 0);
             for event in script.events() {
@@ -166,9 +166,9 @@ fn a_window_is_cut_once() {
 #[test]
 fn growth_after_a_mark_is_the_profiles_choice() {
     let [growing, waiting] = [true, false].map(|grow_after_mark| {
-        let (mut wire, script) = echoing(Echo::Dctcp, 10.0, 60);
-        wire.profile.grow_after_mark = grow_after_mark;
-        wire.run(100 * MS, mark(|chunk| chunk == 20));
+        let (mut test, script) = echoing(Echo::Dctcp, 10.0, 60);
+        test.profile.grow_after_mark = grow_after_mark;
+        test.run(100 * MS, mark(|chunk| chunk == 20));
         assert_eq!(script.count(|event| *event == Event::Mark(0)), 1);
         // The fraction of marks is reported in full either way.
         let rounds = script.events().into_iter().filter_map(|event| match event {
@@ -188,11 +188,11 @@ fn growth_after_a_mark_is_the_profiles_choice() {
 #[test]
 fn a_mark_that_is_not_heeded_changes_nothing_but_the_count() {
     let run = |deaf: bool, marked: u32| {
-        let (mut wire, script) = echoing(Echo::Dctcp, 10.0, 60);
+        let (mut test, script) = echoing(Echo::Dctcp, 10.0, 60);
         let script = if deaf { script.ignoring_marks() } else { script };
-        wire.cc = script.algorithm();
-        wire.profile.grow_after_mark = false;
-        wire.run(100 * MS, mark(move |chunk| marked > 0 && chunk == 20));
+        test.cc = script.algorithm();
+        test.profile.grow_after_mark = false;
+        test.run(100 * MS, mark(move |chunk| marked > 0 && chunk == 20));
         assert_eq!(acks(&script).iter().map(|ack| ack.marked).sum::<u32>(), marked);
         let grown = acks(&script).into_iter().filter(|ack| ack.may_grow);
         let marks = script.count(|event| *event == Event::Mark(0));
@@ -207,9 +207,9 @@ fn a_mark_that_is_not_heeded_changes_nothing_but_the_count() {
 #[test]
 fn a_round_ends_where_the_profile_says() {
     for (round_ends_beyond, expected) in [(true, 10), (false, 9)] {
-        let (mut wire, script) = echoing(Echo::Dctcp, 10.0, 200);
-        wire.profile.round_ends_beyond = round_ends_beyond;
-        wire.run(100 * MS, mark(|_| false));
+        let (mut test, script) = echoing(Echo::Dctcp, 10.0, 200);
+        test.profile.round_ends_beyond = round_ends_beyond;
+        test.run(100 * MS, mark(|_| false));
         let rounds = script.events().into_iter().filter_map(|event| match event {
             Event::Round(_, round) => Some(round.acked),
             _ => None,
@@ -226,9 +226,9 @@ fn a_round_ends_where_the_profile_says() {
 #[test]
 fn the_last_window_reacts_if_the_profile_says_so() {
     for (react_to_the_last, expected) in [(true, 1), (false, 0)] {
-        let (mut wire, script) = echoing(Echo::Dctcp, 10.0, 60);
-        wire.profile.react_to_the_last = react_to_the_last;
-        wire.run(100 * MS, mark(|chunk| chunk == 55));
+        let (mut test, script) = echoing(Echo::Dctcp, 10.0, 60);
+        test.profile.react_to_the_last = react_to_the_last;
+        test.run(100 * MS, mark(|chunk| chunk == 55));
         assert_eq!(script.count(|event| *event == Event::Mark(0)), expected);
         let marked_rounds = script.count(|event| matches!(event, Event::Round(_, round) if round.marked > 0));
         assert_eq!(marked_rounds, expected);
@@ -238,8 +238,8 @@ fn the_last_window_reacts_if_the_profile_says_so() {
 /// One acknowledgement: the end of a round, then growth, then the cut.
 #[test]
 fn events_of_one_acknowledgement_come_in_order() {
-    let (wire, script) = echoing(Echo::Dctcp, 1.0, 6);
-    wire.run(100 * MS, mark(|chunk| chunk == 3));
+    let (test, script) = echoing(Echo::Dctcp, 1.0, 6);
+    test.run(100 * MS, mark(|chunk| chunk == 3));
     let ack = |marked| {
         Event::Ack(
             0,
@@ -289,8 +289,8 @@ fn only_counts(ack: Ack) -> Ack {
 #[test]
 fn marks_in_recovery_cut_nothing() {
     for recovery in [Recovery::NewReno, Recovery::Rack] {
-        let (wire, script) = echoing(Echo::Dctcp, 10.0, 60);
-        wire.recovering_by(recovery).run(1_000 * MS, |seen| {
+        let (test, script) = echoing(Echo::Dctcp, 10.0, 60);
+        test.recovering_by(recovery).run(1_000 * MS, |seen| {
             if seen.kind != Kind::Data || seen.again > 0 {
                 Fate::Pass
             } else if seen.packet.chunk == 20 {
@@ -319,8 +319,8 @@ fn data_is_ecn_capable_where_congestion_control_asks_for_marks() {
         (Echo::Dctcp, true),
         (Echo::Count, true),
     ] {
-        let (wire, _) = echoing(echo, 4.0, 10);
-        let run = wire.run(100 * MS, pass);
+        let (test, _) = echoing(echo, 4.0, 10);
+        let run = test.run(100 * MS, pass);
         for seen in run.all() {
             let expected = capable && seen.kind == Kind::Data;
             assert_eq!(seen.packet.flags & ECT != 0, expected, "{echo:?} {:?}", seen.kind);
@@ -332,9 +332,9 @@ fn data_is_ecn_capable_where_congestion_control_asks_for_marks() {
 #[test]
 fn a_protected_handshake_is_only_the_handshake() {
     for protect_handshake in [true, false] {
-        let (mut wire, _) = echoing(Echo::Dctcp, 4.0, 10);
-        wire.profile.protect_handshake = protect_handshake;
-        let run = wire.run(100 * MS, pass);
+        let (mut test, _) = echoing(Echo::Dctcp, 4.0, 10);
+        test.profile.protect_handshake = protect_handshake;
+        let run = test.run(100 * MS, pass);
         for seen in run.all() {
             let handshake = matches!(seen.kind, Kind::Syn | Kind::SynAck);
             let expected = protect_handshake && handshake;
@@ -346,10 +346,10 @@ fn a_protected_handshake_is_only_the_handshake() {
 /// What duplicates report is counted, too.
 #[test]
 fn marks_behind_a_hole_are_counted() {
-    let mut wire = TestConnection::of(10.0, 100);
-    wire.cc = Algorithm::build("dctcp", &[]).unwrap();
+    let mut test = TestConnection::of(10.0, 100);
+    test.cc = Algorithm::build("dctcp", &[]).unwrap();
     let mut rule = mark(|chunk| (20..26).contains(&chunk));
-    let run = wire.run(1_000 * MS, move |seen| {
+    let run = test.run(1_000 * MS, move |seen| {
         let lost = seen.kind == Kind::Data && seen.packet.chunk == 19 && seen.again == 0;
         if lost { Fate::Drop } else { rule(seen) }
     });

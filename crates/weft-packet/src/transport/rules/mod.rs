@@ -34,9 +34,9 @@ use crate::paths::DownLinks;
 
 use super::connection::ConnectionSender;
 use super::host::{Host, Shared, TimerKind, timer_key};
-use super::joining::{DATA_FIN, JOIN_ACK};
+use super::join::{DATA_FIN, JOIN_ACK};
 use super::subflow::SubflowSender;
-use super::tracing::FlowProbes;
+use super::trace::FlowProbes;
 
 use script::{Event, Script};
 
@@ -313,11 +313,11 @@ impl TestConnection {
 
     /// A constant window and so many full segments.
     fn of(cwnd: f64, segments: u64) -> Self {
-        let wire = Self::new();
+        let test = Self::new();
         Self {
-            bytes: Some(segments * u64::from(wire.profile.mss)),
+            bytes: Some(segments * u64::from(test.profile.mss)),
             cc: Script::steady(cwnd).algorithm(),
-            ..wire
+            ..test
         }
     }
 

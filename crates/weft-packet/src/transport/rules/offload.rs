@@ -20,10 +20,10 @@ fn segments_in_a_row_are_acknowledged_once() {
         (0, 1, 3, &[1, 2, 3]),
     ];
     for (gro, ack_every, segments, expected) in table {
-        let mut wire = TestConnection::of(100.0, segments);
-        wire.profile.ack_every = ack_every;
-        wire.offload.gro = Time(gro);
-        let run = wire.run(100 * MS, pass);
+        let mut test = TestConnection::of(100.0, segments);
+        test.profile.ack_every = ack_every;
+        test.offload.gro = Time(gro);
+        let run = test.run(100 * MS, pass);
         assert_eq!(acknowledged(&run), expected, "{gro} ps, every {ack_every}");
         assert!(run.finished());
     }
@@ -33,10 +33,10 @@ fn segments_in_a_row_are_acknowledged_once() {
 #[test]
 fn a_gap_ends_the_row() {
     let gro = 3 * US;
-    let mut wire = TestConnection::of(100.0, 14);
-    wire.profile.ack_every = 2;
-    wire.offload.gro = Time(gro);
-    let run = wire.run(100 * MS, |seen| match (seen.kind, seen.nth) {
+    let mut test = TestConnection::of(100.0, 14);
+    test.profile.ack_every = 2;
+    test.offload.gro = Time(gro);
+    let run = test.run(100 * MS, |seen| match (seen.kind, seen.nth) {
         (Kind::Data, 8..=12) => Fate::Late(50 * US),
         (Kind::Data, 13) => Fate::Late(90 * US),
         _ => Fate::Pass,
@@ -45,21 +45,21 @@ fn a_gap_ends_the_row() {
     let (data, acks) = (run.data(), run.acks());
     let way = 2 * DELAY + serialisation(1514) + serialisation(66);
     assert_eq!(acks[0].time - data[7].time, way + gro);
-    let mut wire = TestConnection::of(1.0, 3);
-    wire.profile.ack_every = 2;
-    wire.offload.gro = Time(gro);
-    let run = wire.run(1_000 * MS, pass);
+    let mut test = TestConnection::of(1.0, 3);
+    test.profile.ack_every = 2;
+    test.offload.gro = Time(gro);
+    let run = test.run(1_000 * MS, pass);
     assert_eq!(run.acks()[0].time - run.data()[0].time, way + 40 * MS);
 }
 
 /// RFC 8257, section 3.2: what has another mark is not merged with what came before.
 #[test]
 fn a_mark_ends_the_row() {
-    let mut wire = TestConnection::of(100.0, 20);
-    wire.cc = Script::steady(100.0).echoing(Echo::Dctcp).algorithm();
-    wire.profile.ack_every = 2;
-    wire.offload.gro = Time(3 * US);
-    let run = wire.run(100 * MS, |seen| {
+    let mut test = TestConnection::of(100.0, 20);
+    test.cc = Script::steady(100.0).echoing(Echo::Dctcp).algorithm();
+    test.profile.ack_every = 2;
+    test.offload.gro = Time(3 * US);
+    let run = test.run(100 * MS, |seen| {
         if seen.kind == Kind::Data && seen.nth == 9 {
             Fate::Mark
         } else {
@@ -73,9 +73,9 @@ fn a_mark_ends_the_row() {
 #[test]
 fn data_leaves_in_bursts_of_a_third_of_the_window() {
     let bursts = |tso| {
-        let mut wire = TestConnection::of(12.0, 600);
-        wire.offload.tso = tso;
-        let run = wire.run(100 * MS, |seen| match (seen.kind, seen.nth) {
+        let mut test = TestConnection::of(12.0, 600);
+        test.offload.tso = tso;
+        let run = test.run(100 * MS, |seen| match (seen.kind, seen.nth) {
             // The first window is spread over the round trip.
             (Kind::Data, nth) if nth < 12 => Fate::Late(u64::from(nth) * 3 * US),
             _ => Fate::Pass,
@@ -102,13 +102,13 @@ fn data_leaves_in_bursts_of_a_third_of_the_window() {
 #[test]
 fn what_is_lost_is_repaired() {
     for gro in [0, 5 * US] {
-        let mut wire = TestConnection::of(20.0, 300);
-        wire.profile.ack_every = 2;
-        wire.offload = Offload {
+        let mut test = TestConnection::of(20.0, 300);
+        test.profile.ack_every = 2;
+        test.offload = Offload {
             tso: true,
             gro: Time(gro),
         };
-        let run = wire.run(2_000 * MS, |seen| {
+        let run = test.run(2_000 * MS, |seen| {
             let lost = seen.kind == Kind::Data && (40..50).contains(&seen.nth) && seen.again == 0;
             if lost { Fate::Drop } else { Fate::Pass }
         });

@@ -5,7 +5,7 @@ use super::*;
 /// Times between data packets, in order.
 fn gaps(run: &Run) -> Vec<u64> {
     let times: Vec<u64> = run.data().iter().map(|seen| seen.time).collect();
-    times.windows(2).map(|it| it[1] - it[0]).collect()
+    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
 /// `tcp_update_pacing_rate` and `tcp_update_skb_after_send`: from the eleventh packet on each leaves 1 / 2 of its share of a round trip after the
@@ -13,10 +13,10 @@ fn gaps(run: &Run) -> Vec<u64> {
 #[test]
 fn packets_leave_at_two_windows_a_round_trip_and_then_at_one_fifth_more_than_one() {
     for (ssthresh, gain) in [(f64::INFINITY, 2.0), (10.0, 1.2)] {
-        let mut wire = TestConnection::of(10.0, 200);
-        wire.profile.pacing = true;
-        wire.profile.initial_ssthresh = ssthresh;
-        let run = wire.run(100 * MS, pass);
+        let mut test = TestConnection::of(10.0, 200);
+        test.profile.pacing = true;
+        test.profile.initial_ssthresh = ssthresh;
+        let run = test.run(100 * MS, pass);
         assert!(run.finished() && run.delivered() == 200 * 1448);
         let gaps = gaps(&run);
         assert!(
@@ -40,10 +40,10 @@ fn packets_leave_at_two_windows_a_round_trip_and_then_at_one_fifth_more_than_one
 #[test]
 fn a_rate_that_is_asked_for_is_kept() {
     for pacing in [false, true] {
-        let mut wire = TestConnection::of(20.0, 200);
-        wire.cc = Script::steady(20.0).paced(100_000.0).algorithm();
-        wire.profile.pacing = pacing;
-        let run = wire.run(100 * MS, pass);
+        let mut test = TestConnection::of(20.0, 200);
+        test.cc = Script::steady(20.0).paced(100_000.0).algorithm();
+        test.profile.pacing = pacing;
+        let run = test.run(100 * MS, pass);
         assert!(run.finished());
         // Ten at once, and then 10 us a packet; 20 packets a round trip of 42 us would be far more. The eleventh waits for the link.
         let times: Vec<u64> = run.data().iter().map(|seen| seen.time).collect();
@@ -56,9 +56,9 @@ fn a_rate_that_is_asked_for_is_kept() {
 /// A loss is repaired at the same pace, and nobody waits for ever.
 #[test]
 fn what_is_lost_goes_again_at_the_same_pace() {
-    let mut wire = TestConnection::of(20.0, 200);
-    wire.cc = Script::steady(20.0).paced(100_000.0).algorithm();
-    let run = wire.run(1_000 * MS, |seen| {
+    let mut test = TestConnection::of(20.0, 200);
+    test.cc = Script::steady(20.0).paced(100_000.0).algorithm();
+    let run = test.run(1_000 * MS, |seen| {
         let lost = seen.kind == Kind::Data && (40..50).contains(&seen.nth) && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });

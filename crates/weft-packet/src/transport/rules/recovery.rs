@@ -30,9 +30,9 @@ fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
     for recovery in ALL {
         for threshold in [1, 2, 3, 5] {
             for after in [threshold - 1, threshold, threshold + 2] {
-                let mut wire = TestConnection::of(20.0, u64::from(4 + after)).recovering_by(recovery);
-                wire.profile.dupack_threshold = threshold;
-                let run = wire.run(1_000 * MS, lose(&[3]));
+                let mut test = TestConnection::of(20.0, u64::from(4 + after)).recovering_by(recovery);
+                test.profile.dupack_threshold = threshold;
+                let run = test.run(1_000 * MS, lose(&[3]));
                 let what =
                     format!("{recovery:?}, threshold {threshold}, {after} segments after the lost one");
                 // With fewer, RACK waits for the reordering window (RFC 8985, section 6.2, step 4).
@@ -60,9 +60,9 @@ fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
 fn an_episode_is_told_once_and_ends_when_all_is_acknowledged() {
     for recovery in ALL {
         let script = Script::steady(20.0);
-        let mut wire = TestConnection::of(20.0, 200).recovering_by(recovery);
-        wire.cc = script.algorithm();
-        let run = wire.run(1_000 * MS, lose(&[30, 32, 33, 37, 100]));
+        let mut test = TestConnection::of(20.0, 200).recovering_by(recovery);
+        test.cc = script.algorithm();
+        let run = test.run(1_000 * MS, lose(&[30, 32, 33, 37, 100]));
         assert_eq!(
             script.count(|e| *e == Event::FastRetransmit(0)),
             2,
@@ -110,9 +110,9 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
     for recovery in ALL {
         let off = if recovery == Recovery::NewReno { 0 } else { 2 };
         for (limited_transmit, expected) in [(true, 2), (false, off)] {
-            let mut wire = TestConnection::of(8.0, 100).recovering_by(recovery);
-            wire.profile.limited_transmit = limited_transmit;
-            let run = wire.run(1_000 * MS, lose(&[20]));
+            let mut test = TestConnection::of(8.0, 100).recovering_by(recovery);
+            test.profile.limited_transmit = limited_transmit;
+            let run = test.run(1_000 * MS, lose(&[20]));
             // New data between the last acknowledgement before the hole and the retransmission.
             let data = run.data();
             let resent = data.iter().position(|seen| seen.again > 0).unwrap();
@@ -233,15 +233,15 @@ fn periodic_losses_give_the_square_root_law() {
     for recovery in ALL {
         for ack_every in [1, 2] {
             for n in [100, 400, 1600] {
-                let mut wire = TestConnection::new().recovering_by(recovery);
-                wire.profile.ack_every = ack_every;
+                let mut test = TestConnection::new().recovering_by(recovery);
+                test.profile.ack_every = ack_every;
                 let law = (1.5 * f64::from(n)).sqrt();
-                wire.cc = reno(&mut wire.profile, law.floor());
+                test.cc = reno(&mut test.profile, law.floor());
                 // Beyond any window, so that no queue makes the RTT longer.
-                wire.delays = vec![10 * DELAY];
+                test.delays = vec![10 * DELAY];
                 let mut passed = 0;
                 let end = 300 * MS;
-                let run = wire.run(end, move |seen| {
+                let run = test.run(end, move |seen| {
                     if seen.kind != Kind::Data {
                         return Fate::Pass;
                     }
@@ -265,11 +265,11 @@ fn periodic_losses_give_the_square_root_law() {
 #[test]
 fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
     for recovery in ALL {
-        let mut wire = TestConnection::of(20.0, 60).recovering_by(recovery);
-        wire.cc = reno(&mut wire.profile, 20.0);
-        wire.profile.initial_ssthresh = f64::INFINITY;
+        let mut test = TestConnection::of(20.0, 60).recovering_by(recovery);
+        test.cc = reno(&mut test.profile, 20.0);
+        test.profile.initial_ssthresh = f64::INFINITY;
         // The retransmission is lost too, so that all else of the window is held when the timer expires.
-        let mut run = wire.start(|seen| match (seen.kind, seen.packet.chunk, seen.again) {
+        let mut run = test.start(|seen| match (seen.kind, seen.packet.chunk, seen.again) {
             (Kind::Data, 20, 0 | 1) => Fate::Drop,
             (Kind::Data, 21.., 0) if seen.packet.chunk > 45 => Fate::Drop,
             _ => Fate::Pass,
@@ -297,9 +297,9 @@ fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
 fn nothing_is_sampled_across_a_repair() {
     for recovery in ALL {
         for lost in [1, 4] {
-            let mut wire = TestConnection::of(8.0, 80).recovering_by(recovery);
-            wire.cc = reno(&mut wire.profile, 8.0);
-            let run = wire.run(3_000 * MS, move |seen| match (seen.kind, seen.packet.chunk) {
+            let mut test = TestConnection::of(8.0, 80).recovering_by(recovery);
+            test.cc = reno(&mut test.profile, 8.0);
+            let run = test.run(3_000 * MS, move |seen| match (seen.kind, seen.packet.chunk) {
                 (Kind::Data, 30) if seen.again < lost => Fate::Drop,
                 _ => Fate::Pass,
             });
@@ -315,9 +315,9 @@ fn nothing_is_sampled_across_a_repair() {
 #[test]
 fn duplicates_after_a_timeout_start_nothing() {
     for recovery in ALL {
-        let mut wire = TestConnection::of(12.0, 300).recovering_by(recovery);
-        wire.cc = reno(&mut wire.profile, 12.0);
-        let run = wire.run(3_000 * MS, |seen| {
+        let mut test = TestConnection::of(12.0, 300).recovering_by(recovery);
+        test.cc = reno(&mut test.profile, 12.0);
+        let run = test.run(3_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
                 // Every acknowledgement of a window is lost, so that all of it goes again in vain.
                 (Kind::Ack, ..) if (20..32).contains(&(seen.packet.seq / 1448)) && seen.nth < 40 => {
@@ -337,9 +337,9 @@ fn duplicates_after_a_timeout_start_nothing() {
 fn a_repeated_timeout_is_told_as_such() {
     for recovery in ALL {
         let script = Script::steady(4.0);
-        let mut wire = TestConnection::of(4.0, 40).recovering_by(recovery);
-        wire.cc = script.algorithm();
-        let run = wire.run(20_000 * MS, |seen| {
+        let mut test = TestConnection::of(4.0, 40).recovering_by(recovery);
+        test.cc = script.algorithm();
+        let run = test.run(20_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
                 (Kind::Data, 8..=11, 0..=2) | (Kind::Data, 20..=23, 0) => Fate::Drop,
                 _ => Fate::Pass,
@@ -365,10 +365,10 @@ fn the_window_is_reduced_bit_by_bit() {
             Event::FastRetransmit(_) => w[0].cwnd = 10.0,
             _ => {}
         });
-        let mut wire = TestConnection::of(20.0, 200);
-        wire.cc = script.algorithm();
-        wire.profile.proportional_rate_reduction = proportional;
-        let run = wire.run(1_000 * MS, lose(&[60]));
+        let mut test = TestConnection::of(20.0, 200);
+        test.cc = script.algorithm();
+        test.profile.proportional_rate_reduction = proportional;
+        let run = test.run(1_000 * MS, lose(&[60]));
         let stats = run.subflow(0).stats;
         assert_eq!((stats.timeouts, stats.retransmitted), (0, 1));
         // Acknowledgements that reached the sender between two of its packets after the retransmission.

@@ -21,9 +21,9 @@ fn two_subflows(chunks: u64) -> TestConnection {
 #[test]
 fn handshakes_may_be_whole() {
     for full_handshakes in [true, false] {
-        let mut wire = two_subflows(4);
-        wire.profile.full_handshakes = full_handshakes;
-        let run = wire.run(10 * MS, pass);
+        let mut test = two_subflows(4);
+        test.profile.full_handshakes = full_handshakes;
+        let run = test.run(10 * MS, pass);
         assert!(run.finished());
         for subflow in 0..2 {
             let packets = run.all().into_iter().filter(|seen| seen.subflow == subflow);
@@ -52,12 +52,12 @@ fn handshakes_may_be_whole() {
 #[test]
 fn the_turn_may_wait_for_a_join() {
     for turn_waits_for_join in [true, false] {
-        let mut wire = two_subflows(100);
-        wire.cc = Script::steady(2.0).algorithm();
-        wire.delays = vec![DELAY, 20 * DELAY];
-        wire.profile.join_delay = Time(0);
-        wire.profile.turn_waits_for_join = turn_waits_for_join;
-        let run = wire.run(10 * MS, pass);
+        let mut test = two_subflows(100);
+        test.cc = Script::steady(2.0).algorithm();
+        test.delays = vec![DELAY, 20 * DELAY];
+        test.profile.join_delay = Time(0);
+        test.profile.turn_waits_for_join = turn_waits_for_join;
+        let run = test.run(10 * MS, pass);
         let joined = run.subflow(1).stats.established;
         let before = run.data().into_iter().filter(|seen| seen.time < joined).count();
         // A window of two goes before the join's SYN, and one packet more, for there was none else to turn to.
@@ -71,12 +71,12 @@ fn the_turn_may_wait_for_a_join() {
 #[test]
 fn joins_are_numbered_as_they_start() {
     for seed in 1..=20 {
-        let mut wire = two_subflows(100);
-        wire.cc = Script::steady(2.0).algorithm();
-        wire.subflows = 4;
-        wire.delays = vec![DELAY; 4];
-        wire.seed = seed;
-        let run = wire.run(10 * MS, pass);
+        let mut test = two_subflows(100);
+        test.cc = Script::steady(2.0).algorithm();
+        test.subflows = 4;
+        test.delays = vec![DELAY; 4];
+        test.seed = seed;
+        let run = test.run(10 * MS, pass);
         let established: Vec<u64> = (0..4).map(|s| run.subflow(s).stats.established).collect();
         assert!(established.is_sorted(), "{established:?}");
         assert!(established[3] > established[1], "{established:?}");
@@ -87,10 +87,10 @@ fn joins_are_numbered_as_they_start() {
 #[test]
 fn the_end_may_need_every_subflows_acknowledgements() {
     for ends_by_data_ack in [true, false] {
-        let mut wire = two_subflows(4);
-        wire.profile.ends_by_data_ack = ends_by_data_ack;
-        wire.delays[0] = 2 * DELAY;
-        let run = wire.run(4_000 * MS, |seen| {
+        let mut test = two_subflows(4);
+        test.profile.ends_by_data_ack = ends_by_data_ack;
+        test.delays[0] = 2 * DELAY;
+        let run = test.run(4_000 * MS, |seen| {
             let lost = seen.kind == Kind::Ack && seen.subflow == 1 && seen.time < 100 * MS;
             if lost { Fate::Drop } else { Fate::Pass }
         });
@@ -106,9 +106,9 @@ fn the_end_may_need_every_subflows_acknowledgements() {
 #[test]
 fn what_the_connection_holds_may_stall_its_subflow() {
     for stall_on_held_data in [true, false] {
-        let mut wire = two_subflows(4);
-        wire.profile.stall_on_held_data = stall_on_held_data;
-        let run = wire.run(10_000 * MS, |seen| {
+        let mut test = two_subflows(4);
+        test.profile.stall_on_held_data = stall_on_held_data;
+        let run = test.run(10_000 * MS, |seen| {
             let lost = seen.kind == Kind::Data && seen.packet.chunk < 2;
             let lost = lost && seen.again < 2 - seen.packet.chunk;
             if lost { Fate::Drop } else { Fate::Pass }

@@ -28,11 +28,11 @@ fn a_spurious_timeout_is_undone() {
     ] {
         let what = format!("{recovery:?}, timestamps {timestamps}, F-RTO {forward_rto}");
         let script = halving();
-        let mut wire = TestConnection::of(10.0, 300).recovering_by(recovery);
-        wire.cc = script.algorithm();
-        wire.profile.timestamps = timestamps;
-        wire.profile.forward_rto = forward_rto;
-        let run = wire.run(3_000 * MS, stalled(300 * US, 250 * MS));
+        let mut test = TestConnection::of(10.0, 300).recovering_by(recovery);
+        test.cc = script.algorithm();
+        test.profile.timestamps = timestamps;
+        test.profile.forward_rto = forward_rto;
+        let run = test.run(3_000 * MS, stalled(300 * US, 250 * MS));
         let stats = run.subflow(0).stats;
         assert_eq!(stats.timeouts, 1, "{what}");
         assert!(
@@ -52,11 +52,11 @@ fn a_spurious_timeout_is_undone() {
 fn a_real_loss_is_not_undone() {
     for (timestamps, forward_rto) in [(true, false), (false, true), (true, true)] {
         let script = halving();
-        let mut wire = TestConnection::of(10.0, 300);
-        wire.cc = script.algorithm();
-        wire.profile.timestamps = timestamps;
-        wire.profile.forward_rto = forward_rto;
-        let run = wire.run(3_000 * MS, |seen| {
+        let mut test = TestConnection::of(10.0, 300);
+        test.cc = script.algorithm();
+        test.profile.timestamps = timestamps;
+        test.profile.forward_rto = forward_rto;
+        let run = test.run(3_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
                 (Kind::Data, 30..40, 0) => Fate::Drop,
                 _ => Fate::Pass,
@@ -76,9 +76,9 @@ fn a_real_loss_is_not_undone() {
 /// With no new data to try, the conventional recovery goes on (step 2b).
 #[test]
 fn without_new_data_retransmission_goes_on() {
-    let mut wire = TestConnection::of(10.0, 40);
-    wire.profile.forward_rto = true;
-    let run = wire.run(3_000 * MS, |seen| {
+    let mut test = TestConnection::of(10.0, 40);
+    test.profile.forward_rto = true;
+    let run = test.run(3_000 * MS, |seen| {
         match (seen.kind, seen.packet.chunk, seen.again) {
             (Kind::Data, 30..40, 0) => Fate::Drop,
             _ => Fate::Pass,
@@ -92,9 +92,9 @@ fn without_new_data_retransmission_goes_on() {
 #[test]
 fn a_fast_retransmit_in_vain_is_undone() {
     let script = halving();
-    let mut wire = TestConnection::of(10.0, 300);
-    wire.cc = script.algorithm();
-    let run = wire.run(3_000 * MS, |seen| {
+    let mut test = TestConnection::of(10.0, 300);
+    test.cc = script.algorithm();
+    let run = test.run(3_000 * MS, |seen| {
         match (seen.kind, seen.packet.chunk, seen.again) {
             (Kind::Data, 30, 0) => Fate::Late(6 * serialisation(1514)),
             _ => Fate::Pass,
@@ -113,10 +113,10 @@ fn a_fast_retransmit_in_vain_is_undone() {
 #[test]
 fn timestamps_end_a_backoff() {
     for (timestamps, second) in [(true, 200), (false, 800)] {
-        let mut wire = TestConnection::of(1.0, 4);
-        wire.profile.timestamps = timestamps;
+        let mut test = TestConnection::of(1.0, 4);
+        test.profile.timestamps = timestamps;
         // Chunk 1 is lost twice, chunk 2 once.
-        let run = wire.run(20_000 * MS, |seen| {
+        let run = test.run(20_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
                 (Kind::Data, 1, 0 | 1) | (Kind::Data, 2, 0) => Fate::Drop,
                 _ => Fate::Pass,

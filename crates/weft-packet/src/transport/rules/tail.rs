@@ -7,9 +7,9 @@ const SLACK: u64 = 2 * MS;
 
 /// A wire with probes.
 fn probing(cwnd: f64, segments: u64) -> TestConnection {
-    let mut wire = TestConnection::of(cwnd, segments);
-    wire.profile.tail_loss_probe = true;
-    wire
+    let mut test = TestConnection::of(cwnd, segments);
+    test.profile.tail_loss_probe = true;
+    test
 }
 
 /// Drops the given chunks the first time they pass.
@@ -75,11 +75,11 @@ fn a_probe_is_new_data_if_there_is_some() {
 #[test]
 fn a_loss_repaired_by_its_probe_is_told() {
     let script = Script::steady(4.0);
-    let mut wire = probing(4.0, 200);
-    wire.cc = script.algorithm();
-    wire.profile.receive_buffer = 4 * 1448;
+    let mut test = probing(4.0, 200);
+    test.cc = script.algorithm();
+    test.profile.receive_buffer = 4 * 1448;
     // The receive window keeps new data back, so that the last segment goes again; then it opens.
-    let run = wire.run(2_000 * MS, lose(23..24));
+    let run = test.run(2_000 * MS, lose(23..24));
     assert_eq!(run.subflow(0).stats.timeouts, 0);
     assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 1);
     assert!(run.finished());
@@ -89,10 +89,10 @@ fn a_loss_repaired_by_its_probe_is_told() {
 #[test]
 fn a_probe_in_vain_is_no_loss() {
     let script = Script::steady(4.0);
-    let mut wire = probing(4.0, 200);
-    wire.cc = script.algorithm();
-    wire.profile.receive_buffer = 4 * 1448;
-    let run = wire.run(2_000 * MS, stalled(300 * US, 10 * MS));
+    let mut test = probing(4.0, 200);
+    test.cc = script.algorithm();
+    test.profile.receive_buffer = 4 * 1448;
+    let run = test.run(2_000 * MS, stalled(300 * US, 10 * MS));
     assert_eq!(run.subflow(0).stats.retransmitted, 1);
     assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 0);
     assert_eq!(run.subflow(0).stats.timeouts, 0);
@@ -148,20 +148,20 @@ fn reordering_seen_once_is_not_taken_for_loss() {
 
 /// Segments that the application writes so many picoseconds apart, on a wire with probes.
 fn written_every(interval: u64, segments: u64) -> TestConnection {
-    let mut wire = probing(10.0, segments);
-    let bits = u64::from(wire.profile.mss) * 8;
-    wire.rate = Some(Rate(bits * 1_000_000_000_000 / interval));
-    wire
+    let mut test = probing(10.0, segments);
+    let bits = u64::from(test.profile.mss) * 8;
+    test.rate = Some(Rate(bits * 1_000_000_000_000 / interval));
+    test
 }
 
 /// Section 7.2: new data starts the probe's timer anew. Each first segment of two waits for the other, and has waited for longer than
 /// the PTO when the acknowledgement of both comes.
 #[test]
 fn new_data_puts_the_probe_off() {
-    let mut wire = written_every(15 * MS, 200);
-    wire.profile.ack_every = 2;
-    wire.delays = vec![2_500 * US];
-    let run = wire.run(4_000 * MS, pass);
+    let mut test = written_every(15 * MS, 200);
+    test.profile.ack_every = 2;
+    test.delays = vec![2_500 * US];
+    let run = test.run(4_000 * MS, pass);
     assert_eq!(run.subflow(0).stats.retransmitted, 0);
     assert!(run.finished());
 }
@@ -179,11 +179,11 @@ fn a_probe_that_waited_for_a_single_segment_goes_soon_after_another() {
 #[test]
 fn a_probe_in_vain_is_no_loss_when_all_is_acknowledged() {
     let script = Script::steady(10.0);
-    let mut wire = written_every(15 * MS, 20);
-    wire.cc = script.algorithm();
-    wire.profile.min_rto = Time(5 * MS);
+    let mut test = written_every(15 * MS, 20);
+    test.cc = script.algorithm();
+    test.profile.min_rto = Time(5 * MS);
     // The tenth segment, alone, and its probe 5 ms later, arrive 8 ms late.
-    let run = wire.run(1_000 * MS, stalled(9 * 15 * MS - MS, 9 * MS));
+    let run = test.run(1_000 * MS, stalled(9 * 15 * MS - MS, 9 * MS));
     let stats = run.subflow(0).stats;
     assert_eq!((stats.retransmitted, stats.timeouts), (1, 0));
     assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 0);

@@ -25,10 +25,10 @@ fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
         (false, 200 * MS, 1_000 * MS),
         (false, US, 1_000 * MS),
     ] {
-        let mut wire = TestConnection::of(1.0, 1);
-        wire.profile.sample_handshake_rtt = sampled;
-        wire.profile.min_rto = Time(min_rto);
-        let mut run = wire.start(lose_first_data(1));
+        let mut test = TestConnection::of(1.0, 1);
+        test.profile.sample_handshake_rtt = sampled;
+        test.profile.min_rto = Time(min_rto);
+        let mut run = test.start(lose_first_data(1));
         run.until(handshake + 1);
         let subflow = run.subflow(0);
         assert_eq!(subflow.stats.established, handshake);
@@ -49,9 +49,9 @@ fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
 #[test]
 fn syns_are_sent_again_at_doubling_intervals() {
     for lost in [Kind::Syn, Kind::SynAck] {
-        let mut wire = TestConnection::of(1.0, 1);
-        wire.profile.max_rto = Time(3_000 * MS);
-        let run = wire.run(20_000 * MS, move |seen| match seen.kind {
+        let mut test = TestConnection::of(1.0, 1);
+        test.profile.max_rto = Time(3_000 * MS);
+        let run = test.run(20_000 * MS, move |seen| match seen.kind {
             kind if kind == lost && seen.nth < 4 => Fate::Drop,
             _ => Fate::Pass,
         });
@@ -71,11 +71,11 @@ fn syns_are_sent_again_at_doubling_intervals() {
 /// again is no sample and leaves it so; the next sample ends it.
 #[test]
 fn timeouts_back_off_until_a_sample() {
-    let mut wire = TestConnection::of(1.0, 4);
-    wire.profile.max_rto = Time(900 * MS);
+    let mut test = TestConnection::of(1.0, 4);
+    test.profile.max_rto = Time(900 * MS);
     // Chunk 0 is lost three times, 1 once, 2 never, 3 once.
     let losses = [3, 1, 0, 1];
-    let run = wire.run(20_000 * MS, move |seen| {
+    let run = test.run(20_000 * MS, move |seen| {
         let lost = seen.kind == Kind::Data && seen.again < losses[seen.packet.chunk as usize];
         if lost { Fate::Drop } else { Fate::Pass }
     });
@@ -100,8 +100,8 @@ fn timeouts_back_off_until_a_sample() {
 #[test]
 fn a_lost_tail_times_out_an_rto_after_the_last_acknowledgement() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
-        let wire = TestConnection::of(10.0, 10).recovering_by(recovery);
-        let run = wire.run(2_000 * MS, |seen| {
+        let test = TestConnection::of(10.0, 10).recovering_by(recovery);
+        let run = test.run(2_000 * MS, |seen| {
             let tail = seen.kind == Kind::Data && seen.packet.chunk == 9 && seen.again == 0;
             if tail { Fate::Drop } else { Fate::Pass }
         });
@@ -129,10 +129,10 @@ fn a_timeout_goes_back() {
         (Recovery::NewReno, vec![0, 1, 2, 3, 4, 5]),
         (Recovery::Sack, vec![0, 1, 2, 3]),
     ] {
-        let mut wire = TestConnection::of(6.0, 6).recovering_by(recovery);
-        wire.cc = reno(&mut wire.profile, 6.0);
+        let mut test = TestConnection::of(6.0, 6).recovering_by(recovery);
+        test.cc = reno(&mut test.profile, 6.0);
         // Two duplicates are not enough for anything else.
-        let run = wire.run(2_000 * MS, |seen| {
+        let run = test.run(2_000 * MS, |seen| {
             let lost = seen.kind == Kind::Data && seen.packet.chunk < 4 && seen.again == 0;
             if lost { Fate::Drop } else { Fate::Pass }
         });
@@ -178,10 +178,10 @@ fn samples_are_those_of_segments_sent_once() {
 /// the last SYN is a sample.
 #[test]
 fn the_first_syns_are_sent_again_at_equal_intervals() {
-    let mut wire = TestConnection::of(1.0, 1);
-    wire.profile.syn_linear_timeouts = 4;
-    wire.profile.timestamps = true;
-    let mut run = wire.start(|seen| match seen.kind {
+    let mut test = TestConnection::of(1.0, 1);
+    test.profile.syn_linear_timeouts = 4;
+    test.profile.timestamps = true;
+    let mut run = test.start(|seen| match seen.kind {
         Kind::Syn if seen.nth < 6 => Fate::Drop,
         _ => Fate::Pass,
     });
@@ -197,10 +197,10 @@ fn the_first_syns_are_sent_again_at_equal_intervals() {
 /// RFC 7323, section 4: with timestamps the answer to the first SYN is a sample even after the second SYN has left.
 #[test]
 fn the_late_answer_to_a_syn_is_a_sample() {
-    let mut wire = TestConnection::of(10.0, 10);
-    wire.profile.timestamps = true;
-    wire.delays = vec![300 * MS];
-    let run = wire.run(10_000 * MS, pass);
+    let mut test = TestConnection::of(10.0, 10);
+    test.profile.timestamps = true;
+    test.delays = vec![300 * MS];
+    let run = test.run(10_000 * MS, pass);
     let stats = run.subflow(0).stats;
     assert_eq!((stats.syn_timeouts, stats.timeouts), (1, 0));
     let least = (run.connection().windows[0].min_rtt * 1e12).round() as u64;
@@ -211,11 +211,11 @@ fn the_late_answer_to_a_syn_is_a_sample() {
 #[test]
 fn lost_syns_shrink_the_initial_window() {
     for (lost, delay, expected) in [(0, DELAY, 10), (1, DELAY, 10), (2, DELAY, 1), (0, 600 * MS, 10)] {
-        let mut wire = TestConnection::of(10.0, 20);
-        wire.cc = reno(&mut wire.profile, 10.0);
-        wire.profile.timestamps = true;
-        wire.delays = vec![delay];
-        let run = wire.run(20_000 * MS, move |seen| match seen.kind {
+        let mut test = TestConnection::of(10.0, 20);
+        test.cc = reno(&mut test.profile, 10.0);
+        test.profile.timestamps = true;
+        test.delays = vec![delay];
+        let run = test.run(20_000 * MS, move |seen| match seen.kind {
             Kind::Syn if seen.nth < lost => Fate::Drop,
             _ => Fate::Pass,
         });
@@ -234,10 +234,10 @@ fn the_minimum_rto_may_come_on_top_of_the_round_trip() {
         (false, 400 * MS, 400),
         (true, 400 * MS, 600),
     ] {
-        let mut wire = TestConnection::of(1.0, 100);
-        wire.profile.min_rto_beyond_srtt = beyond;
-        wire.delays = vec![rtt / 4];
-        let run = wire.run(60_000 * MS, pass);
+        let mut test = TestConnection::of(1.0, 100);
+        test.profile.min_rto_beyond_srtt = beyond;
+        test.delays = vec![rtt / 4];
+        let run = test.run(60_000 * MS, pass);
         assert!(run.finished());
         assert_eq!(run.subflow(0).rtt.rto() / MS, expected, "{beyond}, {rtt}");
     }

@@ -12,15 +12,15 @@ use crate::engine::packet::{ACK, PROTECTED, Packet, SYN};
 use super::connection::{ConnectionSender, UNLIMITED};
 use super::handshakes::HANDSHAKE_DONE;
 use super::host::Host;
-use super::joining::join_at;
-use super::queues::SendQueues;
+use super::join::join_at;
+use super::path_selector::PathSelector;
 use super::reassembly::{Chunks, RangeSet};
 use super::receiver::{ConnectionReceiver, SubflowReceiver};
-use super::retiring::insert;
+use super::reclaim::insert;
 use super::rtt::RttEstimator;
-use super::scattering::{join_after, raise_dupack_threshold};
+use super::scatter_phase::{join_after, raise_dupack_threshold};
+use super::send_queues::SendQueues;
 use super::subflow::{State, SubflowSender};
-use super::wandering::PathSelector;
 
 impl Host {
     /// A flow starts: subflow 0's SYN is sent.
@@ -94,29 +94,31 @@ impl Host {
         );
         for s in 0..transport.subflows {
             // Whether routes fit was checked when the run was set up.
-            let way = SubflowDirection {
+            let direction = SubflowDirection {
                 flow,
                 subflow: s,
                 subflows: transport.subflows,
                 reverse: false,
             };
-            let route = shared.route(spec.transport, way, from, to).unwrap_or_default();
+            let route = shared
+                .route(spec.transport, direction, from, to)
+                .unwrap_or_default();
             let mut subflow = SubflowSender::new(index, s, route, profile);
-            subflow.path_selector = PathSelector::new(shared, spec.transport, way, from, to);
-            if let Some(wandering) = &subflow.path_selector {
-                let paths = wandering.paths();
-                raise_dupack_threshold(&mut subflow, transport, paths, way);
+            subflow.path_selector = PathSelector::new(shared, spec.transport, direction, from, to);
+            if let Some(selector) = &subflow.path_selector {
+                let paths = selector.paths();
+                raise_dupack_threshold(&mut subflow, transport, paths, direction);
             }
             match self.subflows.get_mut((first + s) as usize) {
-                Some(place) => *place = subflow,
+                Some(slot) => *slot = subflow,
                 None => self.subflows.push(subflow),
             }
         }
         self.sender_of_flow.insert(flow, index);
-        let (paced, watching) = (spec.rate.is_some(), transport.paths.path_monitor());
+        let (paced, monitor) = (spec.rate.is_some(), transport.paths.path_monitor());
         self.attach_probes(index, cx);
-        if let Some(watching) = watching {
-            self.start_path_monitor(index, &watching, cx);
+        if let Some(monitor) = monitor {
+            self.start_path_monitor(index, &monitor, cx);
         }
         self.send_syn(first, cx);
         if paced {
@@ -143,7 +145,7 @@ impl Host {
             seq: subflow
                 .path_selector
                 .as_ref()
-                .map_or(0, |it| it.switches_for_peer()),
+                .map_or(0, |selector| selector.switches_for_peer()),
             chunk: subflow.stats.syn_timeouts as u32,
             lo: connection.flow,
             hi: subflow.index,
@@ -160,10 +162,10 @@ impl Host {
         let spec = shared.flow(flow);
         let transport = &shared.transports[spec.transport as usize];
         let profile = &transport.profile;
-        let assembly = if let Some(&known) = self.receiver_of_flow.get(&flow) {
+        let connection = if let Some(&known) = self.receiver_of_flow.get(&flow) {
             known
         } else {
-            let it = ConnectionReceiver {
+            let new = ConnectionReceiver {
                 flow,
                 transport: spec.transport,
                 chunks: Chunks::default(),
@@ -173,13 +175,13 @@ impl Host {
                 notify_at: self.track_receiver(flow, shared.notify_at(flow, &spec)),
                 pushed: 0,
             };
-            let new = insert(
+            let slot = insert(
                 &mut self.connection_receivers,
                 &mut self.free_slots.connection_receivers,
-                it,
+                new,
             );
-            self.receiver_of_flow.insert(flow, new);
-            new
+            self.receiver_of_flow.insert(flow, slot);
+            slot
         };
         let (receivers, free) = (
             &mut self.subflow_receivers,
@@ -188,17 +190,19 @@ impl Host {
         let receiver = *self.subflow_receiver_of.entry((flow, index)).or_insert_with(|| {
             let nodes = &shared.fabric.hosts;
             let (here, there) = (nodes[self.index as usize], nodes[spec.from as usize]);
-            let way = SubflowDirection {
+            let direction = SubflowDirection {
                 flow,
                 subflow: index,
                 subflows: transport.subflows,
                 reverse: true,
             };
-            let mut it = SubflowReceiver {
-                connection: assembly,
+            let mut new = SubflowReceiver {
+                connection,
                 peer: packet.slot,
-                route: shared.route(spec.transport, way, here, there).unwrap_or_default(),
-                path_selector: PathSelector::new(&shared, spec.transport, way, here, there),
+                route: shared
+                    .route(spec.transport, direction, here, there)
+                    .unwrap_or_default(),
+                path_selector: PathSelector::new(&shared, spec.transport, direction, here, there),
                 next: 0,
                 out_of_order: RangeSet::default(),
                 merged_at_chunk: 0,
@@ -216,11 +220,11 @@ impl Host {
                 packets: 0,
             };
             if packet.seq != 0
-                && let Some(wandering) = &mut it.path_selector
+                && let Some(selector) = &mut new.path_selector
             {
-                it.route = wandering.switch_to(packet.seq.into()).unwrap_or(it.route);
+                new.route = selector.switch_to(packet.seq.into()).unwrap_or(new.route);
             }
-            insert(receivers, free, it)
+            insert(receivers, free, new)
         });
         cx.send(&Packet {
             route: self.subflow_receivers[receiver as usize].route,

@@ -9,7 +9,7 @@ use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, DSACK, ECE, Packet, RETRANS
 use super::connection::ConnectionSender;
 use super::host::Host;
 use super::recovery::{RecoveryAck, detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack};
-use super::scattering::close_drained;
+use super::scatter_phase::close_drained;
 use super::segments::Acked;
 use super::subflow::{DRAINING, State, SubflowSender};
 use super::timers::on_probe_acknowledged;
@@ -90,7 +90,7 @@ impl Host {
         let profile = &self.shared.transports[connection.transport as usize].profile;
         let s = subflow.index as usize;
         let used = subflow.pipe();
-        let missing = subflow.segments.lost_unsent();
+        let lost_before = subflow.segments.lost_unsent();
         let acked = subflow
             .segments
             .acknowledge(packet.seq, cx.now, subflow.rtt.min_rtt_or_zero());
@@ -115,14 +115,14 @@ impl Host {
         }
         let recovering = subflow.state;
         if recovering != State::Open {
-            let news = RecoveryAck {
+            let recovery_ack = RecoveryAck {
                 packet,
                 ack,
                 advanced: true,
                 acked: &acked,
                 sacked: &sacked,
             };
-            on_ack_in_recovery(connection, subflow, profile, &news);
+            on_ack_in_recovery(connection, subflow, profile, &recovery_ack);
         }
         let mut drained = false;
         if subflow.segments.is_empty() {
@@ -171,7 +171,7 @@ impl Host {
             } else {
                 delivered
             };
-            let progress = subflow.segments.lost_unsent() <= missing;
+            let progress = subflow.segments.lost_unsent() <= lost_before;
             subflow.on_prr_ack(delivered, progress);
         }
         if drained {
@@ -207,14 +207,14 @@ impl Host {
         let counts = profile.recovery == Recovery::NewReno || sacked.delivered > 0;
         subflow.dupacks += u32::from(counts);
         if subflow.state != State::Open {
-            let news = RecoveryAck {
+            let recovery_ack = RecoveryAck {
                 packet,
                 ack: subflow.una,
                 advanced: false,
                 acked: &Acked::default(),
                 sacked: &sacked,
             };
-            on_ack_in_recovery(connection, subflow, profile, &news);
+            on_ack_in_recovery(connection, subflow, profile, &recovery_ack);
         }
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
             detect_rack_losses(connection, subflow, profile, packet.slot, cx);
@@ -360,10 +360,10 @@ fn sample_rtt(
     let (first, last) = if acked.first != u64::MAX && !acked.retransmitted {
         (acked.first, acked.last)
     } else {
-        let Some(it) = sample_ambiguous_rtt(subflow, profile, packet, acked, sacked, now) else {
+        let Some(sent) = sample_ambiguous_rtt(subflow, profile, packet, acked, sacked, now) else {
             return 0.0;
         };
-        it
+        sent
     };
     subflow.rtt.sample(now - first);
     subflow.rtt.update_min(now - last);

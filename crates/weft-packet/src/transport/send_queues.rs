@@ -114,13 +114,19 @@ impl SendQueue {
     /// The buffer grows to two windows where it, and not the window, holds data back (`tcp_should_expand_sndbuf`,
     /// `tcp_sndbuf_expand`); or to more whole windows, with room for the segments `ahead`.
     #[inline(always)]
-    fn expanded_sndbuf(&self, window: &Window, subflow: &SubflowSender, mss: u32, ahead: f64) -> u32 {
+    fn expanded_sndbuf(
+        &self,
+        window: &Window,
+        subflow: &SubflowSender,
+        mss: u32,
+        extra_segments: f64,
+    ) -> u32 {
         if self.sndbuf == 0 || self.len == 0 && subflow.may_send(window) {
             let segment = (mss + 640).next_power_of_two() + 256;
             let cwnd = window.cwnd.max(MIN_SNDBUF_CWND);
             let mut windows = 2.0;
-            if ahead > 0.0 {
-                windows += (ahead / cwnd.floor()).ceil();
+            if extra_segments > 0.0 {
+                windows += (extra_segments / cwnd.floor()).ceil();
             }
             let wanted = windows * cwnd * f64::from(segment);
             return self.sndbuf.max(wanted.min(MAX_SNDBUF) as u32);
@@ -130,9 +136,9 @@ impl SendQueue {
 
     /// What its buffer adds to the connection's.
     #[inline(always)]
-    fn sndbuf_share(&self, window: &Window, subflow: &SubflowSender, mss: u32, ahead: f64) -> u32 {
+    fn sndbuf_share(&self, window: &Window, subflow: &SubflowSender, mss: u32, extra_segments: f64) -> u32 {
         if is_eligible(window, subflow) {
-            self.expanded_sndbuf(window, subflow, mss, ahead)
+            self.expanded_sndbuf(window, subflow, mss, extra_segments)
         } else {
             0
         }
@@ -222,10 +228,10 @@ impl SendQueues {
         }
         if self.best_grew {
             self.best_grew = false;
-            let mut least = INELIGIBLE;
-            for (s, &rank) in self.keys.iter().enumerate() {
-                if rank < least {
-                    (self.best, least) = (s, rank);
+            let mut lowest = INELIGIBLE;
+            for (s, &key) in self.keys.iter().enumerate() {
+                if key < lowest {
+                    (self.best, lowest) = (s, key);
                 }
             }
         }
@@ -236,21 +242,21 @@ impl SendQueues {
     #[inline(always)]
     fn update_key(&mut self, s: usize, window: &Window, subflow: &SubflowSender, mss: u32) {
         let queue = &mut self.subflows[s];
-        let counted = queue.sndbuf_added;
+        let before_added = queue.sndbuf_added;
         queue.sndbuf_added = queue.sndbuf_share(window, subflow, mss, self.extra_segments);
         queue.sndbuf = queue.sndbuf.max(queue.sndbuf_added);
-        if queue.sndbuf_added != counted {
-            self.sndbuf_total = self.sndbuf_total - counted + queue.sndbuf_added;
+        if queue.sndbuf_added != before_added {
+            self.sndbuf_total = self.sndbuf_total - before_added + queue.sndbuf_added;
             self.sndbuf_chunks = (self.sndbuf_total / mss).max(1);
         }
         if queue.avg_pacing_rate == 0.0 && is_eligible(window, subflow) && !queue.is_stale(subflow) {
             queue.avg_pacing_rate = pacing_rate(window, subflow, mss);
         }
-        let rank = queue.key(window, subflow, mss);
-        let before = std::mem::replace(&mut self.keys[s], rank);
+        let key = queue.key(window, subflow, mss);
+        let before = std::mem::replace(&mut self.keys[s], key);
         if s == self.best {
-            self.best_grew |= rank > before;
-        } else if (rank, s) < (self.keys[self.best], self.best) {
+            self.best_grew |= key > before;
+        } else if (key, s) < (self.keys[self.best], self.best) {
             self.best = s;
         }
     }

@@ -16,47 +16,43 @@ use super::host::{Host, Shared, TimerKind, timer_key};
 #[derive(Default)]
 pub struct FlowProbes {
     flows: HashMap<u32, Vec<Option<Time>>>,
-    programs: HashMap<u32, Vec<Option<Time>>>,
+    generators: HashMap<u32, Vec<Option<Time>>>,
     /// Flows whose latencies are on record.
     latencies: HashSet<u32>,
     /// Programs, all of whose flows' are.
-    program_latencies: HashSet<u32>,
+    generator_latencies: HashSet<u32>,
 }
 
 impl FlowProbes {
     /// Those among `probes` that are of flows.
     pub fn new(probes: &[Probe]) -> Self {
-        let mut it = Self::default();
+        let mut new = Self::default();
         for probe in probes {
             match *probe {
-                Probe::Flow {
-                    flow,
-                    interval: every,
-                } => it.flows.entry(flow).or_default().push(every),
-                Probe::Generator {
-                    generator: program,
-                    interval: every,
-                } => it.programs.entry(program).or_default().push(every),
-                Probe::Latency { flow } => {
-                    it.latencies.insert(flow);
+                Probe::Flow { flow, interval } => new.flows.entry(flow).or_default().push(interval),
+                Probe::Generator { generator, interval } => {
+                    new.generators.entry(generator).or_default().push(interval)
                 }
-                Probe::GeneratorLatency { generator: program } => {
-                    it.program_latencies.insert(program);
+                Probe::Latency { flow } => {
+                    new.latencies.insert(flow);
+                }
+                Probe::GeneratorLatency { generator } => {
+                    new.generator_latencies.insert(generator);
                 }
                 Probe::Queue { .. } | Probe::QueueTrace { .. } | Probe::Packets { .. } => {}
             }
         }
-        it
+        new
     }
 
     /// Are the latencies of a flow on record, which this program opened, if any?
-    pub fn latencies_of(&self, flow: u32, program: Option<u32>) -> bool {
-        self.latencies.contains(&flow) || program.is_some_and(|it| self.program_latencies.contains(&it))
+    pub fn latencies_of(&self, flow: u32, generator: Option<u32>) -> bool {
+        self.latencies.contains(&flow) || generator.is_some_and(|g| self.generator_latencies.contains(&g))
     }
 
     fn is_empty(&self) -> bool {
-        let windows = self.flows.is_empty() && self.programs.is_empty();
-        windows && self.latencies.is_empty() && self.program_latencies.is_empty()
+        let windows = self.flows.is_empty() && self.generators.is_empty();
+        windows && self.latencies.is_empty() && self.generator_latencies.is_empty()
     }
 }
 
@@ -99,10 +95,10 @@ fn sample(flow: u32, subflow: usize, window: &Window, now: u64) -> Sample {
 impl Shared {
     /// The probes of a flow.
     fn probes_of(&self, flow: u32) -> impl Iterator<Item = Option<Time>> {
-        let program = self.generator_of(flow).map(|(program, _)| program);
-        let of_program = program.and_then(|program| self.probes.programs.get(&program));
+        let generator = self.generator_of(flow).map(|(generator, _)| generator);
+        let of_generator = generator.and_then(|generator| self.probes.generators.get(&generator));
         let of_flow = self.probes.flows.get(&flow);
-        of_flow.into_iter().chain(of_program).flatten().copied()
+        of_flow.into_iter().chain(of_generator).flatten().copied()
     }
 }
 
@@ -114,23 +110,20 @@ impl Host {
         }
         let connection = &mut self.connections[index as usize];
         let flow = connection.flow;
-        for every in self.shared.probes_of(flow) {
-            let Some(Time(every)) = every else {
+        for interval in self.shared.probes_of(flow) {
+            let Some(Time(interval)) = interval else {
                 connection.traced = true;
                 self.tracer.last_recorded.entry(flow).or_default();
                 continue;
             };
-            let every = every.max(1);
-            let sampling = Sampler {
-                flow,
-                interval: every,
-            };
+            let interval = interval.max(1);
+            let sampling = Sampler { flow, interval };
             let slot = self.tracer.idle_samplers.pop().unwrap_or_else(|| {
                 self.tracer.samplers.push(sampling);
                 self.tracer.samplers.len() as u32 - 1
             });
             self.tracer.samplers[slot as usize] = sampling;
-            let first = (cx.now / every + 1) * every;
+            let first = (cx.now / interval + 1) * interval;
             cx.set_timer(first, timer_key(TimerKind::Sample, slot));
         }
         if self.shared.has_latencies(flow) {
@@ -144,15 +137,15 @@ impl Host {
     #[cold]
     pub(super) fn record_changes(&mut self, index: u32, now: u64) {
         let ConnectionSender { flow, windows, .. } = &self.connections[index as usize];
-        let Some(told) = self.tracer.last_recorded.get_mut(flow) else {
+        let Some(recorded) = self.tracer.last_recorded.get_mut(flow) else {
             return;
         };
         for (s, window) in windows.iter().enumerate() {
             let state = state(window);
-            match told.get_mut(s) {
+            match recorded.get_mut(s) {
                 Some(last) if *last == state => continue,
                 Some(last) => *last = state,
-                None => told.push(state),
+                None => recorded.push(state),
             }
             self.samples.push(sample(*flow, s, window, now));
         }
@@ -169,10 +162,7 @@ impl Host {
 
     /// A timer says that a flow is to be sampled, from when it opens until it ends.
     pub(super) fn sample(&mut self, slot: u32, cx: &mut Context<'_>) {
-        let Sampler {
-            flow,
-            interval: every,
-        } = self.tracer.samplers[slot as usize];
+        let Sampler { flow, interval } = self.tracer.samplers[slot as usize];
         let Some((connection, _)) = self.connection(flow).filter(|(c, _)| c.finished == u64::MAX) else {
             self.tracer.idle_samplers.push(slot);
             return;
@@ -182,6 +172,6 @@ impl Host {
             .map(|(s, window)| sample(flow, s, window, cx.now))
             .collect();
         self.samples.extend(samples);
-        cx.set_timer(cx.now + every, timer_key(TimerKind::Sample, slot));
+        cx.set_timer(cx.now + interval, timer_key(TimerKind::Sample, slot));
     }
 }

@@ -21,7 +21,7 @@ impl Host {
             connection.total = connection
                 .send_queues
                 .as_ref()
-                .map_or(connection.next, |it| it.written.max(connection.next));
+                .map_or(connection.next, |queues| queues.written.max(connection.next));
             connection.written = connection.total;
             connection.last_len = mss as u16;
             connection.begin_close(cx);
@@ -64,8 +64,8 @@ impl Host {
                 connection.cc.on_close(&mut connection.windows, s);
             }
         }
-        let (flow, watches) = (connection.flow, connection.path_monitor.is_some());
-        if watches {
+        let (flow, monitored) = (connection.flow, connection.path_monitor.is_some());
+        if monitored {
             self.stop_path_monitor(index);
         }
         self.ended.push(index);

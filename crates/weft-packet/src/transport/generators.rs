@@ -25,34 +25,34 @@ pub struct RunningJob {
 impl Shared {
     /// Program and number of a flow that a program opened.
     pub fn generator_of(&self, flow: u32) -> Option<(u32, u32)> {
-        let programs = self.generators.len() as u32;
+        let generators = self.generators.len() as u32;
         let beyond = flow.checked_sub(self.flows.len() as u32)?;
-        (programs > 0).then(|| (beyond % programs, beyond / programs))
+        (generators > 0).then(|| (beyond % generators, beyond / generators))
     }
 
     /// Index of flow `n` of a program; none if 32 bits cannot number it.
-    fn index(&self, program: u32, n: u32) -> Option<u32> {
+    fn index(&self, generator: u32, n: u32) -> Option<u32> {
         n.checked_mul(self.generators.len() as u32)?
-            .checked_add(program)?
+            .checked_add(generator)?
             .checked_add(self.flows.len() as u32)
     }
 
     /// The flow of this index.
     pub fn flow(&self, flow: u32) -> Flow {
         match self.generator_of(flow) {
-            Some((program, n)) => self.generators[program as usize].flow(n),
+            Some((generator, n)) => self.generators[generator as usize].flow(n),
             None => self.flows[flow as usize].clone(),
         }
     }
 
     /// The timer that makes a host take a step of a program.
-    pub fn action_timer_key(&self, program: u32, step: Action) -> Option<u64> {
-        Some(match step {
-            Action::OpenFlow(n) => timer_key(TimerKind::Start, self.index(program, n)?),
+    pub fn action_timer_key(&self, generator: u32, action: Action) -> Option<u64> {
+        Some(match action {
+            Action::OpenFlow(n) => timer_key(TimerKind::Start, self.index(generator, n)?),
             Action::StartJob(job) => {
                 let index = job
                     .checked_mul(self.generators.len() as u32)?
-                    .checked_add(program)?;
+                    .checked_add(generator)?;
                 timer_key(TimerKind::StartJob, index)
             }
         })
@@ -60,11 +60,11 @@ impl Shared {
 
     /// Bytes whose complete delivery means something to a program; `u64::MAX` if none do.
     pub fn notify_at(&self, flow: u32, spec: &Flow) -> u64 {
-        let means = |(program, n): (u32, u32)| {
-            self.generators[program as usize].on_delivered(n) != OnDelivered::Nothing
+        let is_notified = |(generator, n): (u32, u32)| {
+            self.generators[generator as usize].on_delivered(n) != OnDelivered::Nothing
         };
         match spec.size {
-            Some(size) if self.generator_of(flow).is_some_and(means) => size.0,
+            Some(size) if self.generator_of(flow).is_some_and(is_notified) => size.0,
             _ => u64::MAX,
         }
     }
@@ -78,12 +78,12 @@ impl Host {
             self.completions.resize(class + 1, Vec::new());
         }
         self.completions[class].push(cx.now);
-        let Some((program, n)) = self.shared.generator_of(flow) else {
+        let Some((generator, n)) = self.shared.generator_of(flow) else {
             return;
         };
-        let next = self.shared.generators[program as usize].on_acked(n, Time(cx.now));
-        if let Some((time, step)) = next
-            && let Some(key) = self.shared.action_timer_key(program, step)
+        let next = self.shared.generators[generator as usize].on_acked(n, Time(cx.now));
+        if let Some((time, action)) = next
+            && let Some(key) = self.shared.action_timer_key(generator, action)
         {
             cx.set_timer(time.0, key);
         }
@@ -91,24 +91,24 @@ impl Host {
 
     /// All data of a flow has arrived at this host.
     pub(super) fn on_delivered(&mut self, flow: u32, cx: &mut Context<'_>) {
-        let Some((program, n)) = self.shared.generator_of(flow) else {
+        let Some((generator, n)) = self.shared.generator_of(flow) else {
             return;
         };
-        match self.shared.generators[program as usize].on_delivered(n) {
+        match self.shared.generators[generator as usize].on_delivered(n) {
             OnDelivered::Nothing => {}
             OnDelivered::Reply(answer) => {
-                if let Some(index) = self.shared.index(program, answer) {
+                if let Some(index) = self.shared.index(generator, answer) {
                     self.open(index, cx);
                 }
             }
-            OnDelivered::JobBlock(job) => self.on_block(program, job, cx),
+            OnDelivered::JobBlock(job) => self.on_block(generator, job, cx),
         }
     }
 
     /// A timer says that a job begins: `index` is job * programs + program.
     pub(super) fn on_job_timer(&mut self, index: u32, cx: &mut Context<'_>) {
-        let programs = self.shared.generators.len() as u32;
-        self.start_job(index % programs, index / programs, cx);
+        let generators = self.shared.generators.len() as u32;
+        self.start_job(index % generators, index / generators, cx);
     }
 
     /// The job before this one's has ended at another host.
@@ -116,13 +116,13 @@ impl Host {
         self.start_job(packet.hi, packet.lo, cx);
     }
 
-    fn start_job(&mut self, program: u32, number: u32, cx: &mut Context<'_>) {
-        let Some(job) = self.shared.generators[program as usize].job(number) else {
+    fn start_job(&mut self, generator: u32, number: u32, cx: &mut Context<'_>) {
+        let Some(job) = self.shared.generators[generator as usize].job(number) else {
             return;
         };
         let servers = job.servers.len() as u32;
         let record = JobRecord {
-            generator: program,
+            generator,
             job: number,
             start: Time(cx.now),
             end: None,
@@ -131,16 +131,16 @@ impl Host {
             record,
             left: servers,
         };
-        self.running_jobs.insert((program, number), running);
+        self.running_jobs.insert((generator, number), running);
         for request in job.first_request..job.first_request + servers {
-            if let Some(index) = self.shared.index(program, request) {
+            if let Some(index) = self.shared.index(generator, request) {
                 self.open(index, cx);
             }
         }
     }
 
-    fn on_block(&mut self, program: u32, number: u32, cx: &mut Context<'_>) {
-        let Some(running) = self.running_jobs.get_mut(&(program, number)) else {
+    fn on_block(&mut self, generator: u32, number: u32, cx: &mut Context<'_>) {
+        let Some(running) = self.running_jobs.get_mut(&(generator, number)) else {
             return;
         };
         running.left -= 1;
@@ -148,37 +148,40 @@ impl Host {
             return;
         }
         running.record.end = Some(Time(cx.now));
-        self.jobs
-            .extend(self.running_jobs.remove(&(program, number)).map(|it| it.record));
-        let it = &self.shared.generators[program as usize];
-        let Some(next) = it.next_job(number, Time(cx.now)) else {
+        self.jobs.extend(
+            self.running_jobs
+                .remove(&(generator, number))
+                .map(|job| job.record),
+        );
+        let jobs = &self.shared.generators[generator as usize];
+        let Some(next) = jobs.next_job(number, Time(cx.now)) else {
             return;
         };
-        let Some(job) = it.job(next) else { return };
+        let Some(job) = jobs.job(next) else { return };
         if job.client == self.index {
-            self.start_job(program, next, cx);
+            self.start_job(generator, next, cx);
             return;
         }
         let shared = &self.shared;
-        let Some(flow) = shared.index(program, job.first_request) else {
+        let Some(flow) = shared.index(generator, job.first_request) else {
             return;
         };
         let nodes = &shared.fabric.hosts;
         let (here, there) = (nodes[self.index as usize], nodes[job.client as usize]);
         let number = shared.flow(flow).transport;
         let transport = &shared.transports[number as usize];
-        let way = SubflowDirection {
+        let direction = SubflowDirection {
             flow,
             subflow: 0,
             subflows: transport.subflows,
             reverse: false,
         };
         // Whether routes fit was checked when the run was set up.
-        let route = shared.route(number, way, here, there).unwrap_or_default();
+        let route = shared.route(number, direction, here, there).unwrap_or_default();
         cx.send(&Packet {
             route,
             lo: next,
-            hi: program,
+            hi: generator,
             size: transport.profile.ack_size as u16,
             flags: NEXT_JOB,
             ..Packet::default()

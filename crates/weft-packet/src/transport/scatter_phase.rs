@@ -21,10 +21,10 @@ pub fn raise_dupack_threshold(
     subflow: &mut SubflowSender,
     transport: &TransportConfig,
     paths: Paths,
-    way: SubflowDirection,
+    direction: SubflowDirection,
 ) {
     let usual = transport.profile.dupack_threshold;
-    if let Some(duplicates) = transport.paths.dupack_threshold(paths, way.subflow, usual) {
+    if let Some(duplicates) = transport.paths.dupack_threshold(paths, direction.subflow, usual) {
         subflow.dupack_threshold = duplicates;
         subflow.rack = Rack::for_scattered();
     }

@@ -121,7 +121,7 @@ impl Host {
 /// Sends lost segments again as far as the window allows. The first one of a recovery goes at once (RFC 6675, section 5,
 /// step 4.3), and so does the one that a partial acknowledgement asks for (RFC 6582).
 pub fn retransmit_lost(
-    lines: &mut HostQdisc,
+    qdisc: &mut HostQdisc,
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
     header: u32,
@@ -132,7 +132,7 @@ pub fn retransmit_lost(
         return;
     }
     while subflow.force_retransmit || subflow.may_send(&connection.windows[subflow.index as usize]) {
-        if subflow.segments.any_to_retransmit() && !lines.admit(connection, subflow, slot, cx) {
+        if subflow.segments.any_to_retransmit() && !qdisc.admit(connection, subflow, slot, cx) {
             return;
         }
         subflow.force_retransmit = false;
@@ -198,8 +198,8 @@ pub fn transmit(
     if subflow.deadline == u64::MAX || subflow.timer_purpose == TimerPurpose::DelayedAckProbe {
         subflow.arm(slot, cx);
     }
-    if let Some(wandering) = &mut subflow.path_selector {
-        subflow.route = wandering.next_route(cx.now).unwrap_or(subflow.route);
+    if let Some(selector) = &mut subflow.path_selector {
+        subflow.route = selector.next_route(cx.now).unwrap_or(subflow.route);
     }
     cx.send(&Packet {
         time: 0,

@@ -29,13 +29,13 @@ impl FreeSlots {
 }
 
 /// Puts `it` into a free place, or else a new one.
-pub fn insert<T>(places: &mut Vec<T>, free: &mut Vec<u32>, it: T) -> u32 {
-    if let Some(place) = free.pop() {
-        places[place as usize] = it;
-        return place;
+pub fn insert<T>(slots: &mut Vec<T>, free: &mut Vec<u32>, item: T) -> u32 {
+    if let Some(slot) = free.pop() {
+        slots[slot as usize] = item;
+        return slot;
     }
-    places.push(it);
-    places.len() as u32 - 1
+    slots.push(item);
+    slots.len() as u32 - 1
 }
 
 impl Host {
@@ -43,11 +43,11 @@ impl Host {
     pub fn sender_is_idle(&self, index: u32, now: u64) -> bool {
         let connection = &self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
-        let waits = self
+        let throttled = self
             .subflows_of(connection)
             .iter()
             .any(|subflow| subflow.blocked & THROTTLED != 0);
-        !waits
+        !throttled
             && now > connection.last_close_at
             && (connection.joined == u64::MAX
                 || connection.windows.len() == 1
@@ -56,9 +56,9 @@ impl Host {
 
     /// Places of the receiving halves of a flow's subflows; none if one has an acknowledgement to send still.
     pub fn idle_receivers(&self, flow: u32, subflows: u32) -> Option<Vec<u32>> {
-        let places = (0..subflows).filter_map(|s| self.subflow_receiver_of.get(&(flow, s)).copied());
-        let quiet = |&place: &u32| self.subflow_receivers[place as usize].deadline == u64::MAX;
-        places.map(|place| quiet(&place).then_some(place)).collect()
+        let slots = (0..subflows).filter_map(|s| self.subflow_receiver_of.get(&(flow, s)).copied());
+        let idle = |&slot: &u32| self.subflow_receivers[slot as usize].deadline == u64::MAX;
+        slots.map(|slot| idle(&slot).then_some(slot)).collect()
     }
 
     /// Frees the places of a sending half.
@@ -81,14 +81,14 @@ impl Host {
     /// Frees the places of a receiving half.
     pub fn free_receiver(&mut self, flow: u32, subflows: u32) {
         for s in 0..subflows {
-            if let Some(place) = self.subflow_receiver_of.remove(&(flow, s)) {
-                self.subflow_receivers[place as usize].out_of_order = RangeSet::default();
-                self.free_slots.subflow_receivers.push(place);
+            if let Some(slot) = self.subflow_receiver_of.remove(&(flow, s)) {
+                self.subflow_receivers[slot as usize].out_of_order = RangeSet::default();
+                self.free_slots.subflow_receivers.push(slot);
             }
         }
-        if let Some(place) = self.receiver_of_flow.remove(&flow) {
-            self.connection_receivers[place as usize].chunks = Chunks::default();
-            self.free_slots.connection_receivers.push(place);
+        if let Some(slot) = self.receiver_of_flow.remove(&flow) {
+            self.connection_receivers[slot as usize].chunks = Chunks::default();
+            self.free_slots.connection_receivers.push(slot);
         }
     }
 

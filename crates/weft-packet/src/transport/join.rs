@@ -73,8 +73,8 @@ impl Host {
         let Some(receiver) = self.subflow_receivers.get(packet.slot as usize) else {
             return;
         };
-        let assembly = &self.connection_receivers[receiver.connection as usize];
-        let profile = &self.shared.transports[assembly.transport as usize].profile;
+        let connection = &self.connection_receivers[receiver.connection as usize];
+        let profile = &self.shared.transports[connection.transport as usize].profile;
         cx.send(&Packet {
             route: receiver.route,
             slot: receiver.peer,
@@ -120,19 +120,19 @@ impl Host {
     /// A stopped flow announces its end: delayed acknowledgements are sent, and the one that completes the data is not delayed.
     pub(super) fn on_data_fin(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let shared = Arc::clone(&self.shared);
-        let Some(&assembly) = self.receiver_of_flow.get(&packet.lo) else {
+        let Some(&index) = self.receiver_of_flow.get(&packet.lo) else {
             return;
         };
-        let it = &mut self.connection_receivers[assembly as usize];
-        it.total = packet.chunk;
-        let transport = &shared.transports[it.transport as usize];
+        let connection = &mut self.connection_receivers[index as usize];
+        connection.total = packet.chunk;
+        let transport = &shared.transports[connection.transport as usize];
         for s in 0..transport.subflows {
             let Some(&receiver) = self.subflow_receiver_of.get(&(packet.lo, s)) else {
                 continue;
             };
             let receiver = &mut self.subflow_receivers[receiver as usize];
             if receiver.unacked > 0 {
-                cx.send(&receiver.acknowledge(&it.chunks, 0, 0, &transport.profile));
+                cx.send(&receiver.acknowledge(&connection.chunks, 0, 0, &transport.profile));
             }
         }
     }

@@ -30,13 +30,13 @@ impl PathSelector {
     pub fn new(
         shared: &Arc<Shared>,
         transport: u32,
-        way: SubflowDirection,
+        direction: SubflowDirection,
         from: NodeId,
         to: NodeId,
     ) -> Option<Box<Self>> {
         let changes = shared.transports[transport as usize]
             .paths
-            .granularity(way.subflow, way.reverse);
+            .granularity(direction.subflow, direction.reverse);
         if changes == Granularity::Subflow {
             return None;
         }
@@ -45,7 +45,7 @@ impl PathSelector {
         Some(Box::new(Self {
             shared: Arc::clone(shared),
             transport,
-            direction: way,
+            direction,
             ends: [from, to],
             paths,
             ports: Vec::with_capacity(8),

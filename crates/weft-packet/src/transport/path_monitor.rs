@@ -11,8 +11,8 @@ use weft_spec::Profile;
 use crate::engine::Context;
 
 use super::connection::ConnectionSender;
-use super::copies::ReinjectionTracker;
 use super::host::{Host, TimerKind, timer_key};
+use super::reinjections::ReinjectionTracker;
 use super::subflow::{NOT_SELECTED, State, SubflowSender};
 
 /// A path, by how many there are to the other host, and its number: where there are as many, equal numbers begin alike.
@@ -35,13 +35,13 @@ pub struct PathStats {
 
 impl PathStats {
     /// Time goes on.
-    fn advance_to(&mut self, watching: &PathMonitorConfig, now: u64) {
-        let epoch = now / watching.reset_interval.0;
+    fn advance_to(&mut self, config: &PathMonitorConfig, now: u64) {
+        let epoch = now / config.reset_interval.0;
         if epoch != self.epoch {
             self.epoch = epoch;
             self.slow.clear();
         }
-        let period = now / watching.loss_interval.0;
+        let period = now / config.loss_interval.0;
         if period != self.period {
             let measured = period == self.period + 1 && self.sent > 0;
             self.loss = if measured {
@@ -87,7 +87,7 @@ impl MonitoredSubflow {
     fn is_silent(
         &mut self,
         subflow: &SubflowSender,
-        watching: &PathMonitorConfig,
+        config: &PathMonitorConfig,
         profile: &Profile,
         now: u64,
     ) -> bool {
@@ -102,8 +102,8 @@ impl MonitoredSubflow {
         let delayed = || subflow.segments.head_sent_at() + profile.delayed_ack_timeout.0;
         let owed = subflow.segments.first_sent_at(profile.ack_every);
         let since = self.last_ack_at.max(owed.unwrap_or_else(delayed));
-        let rtts = (watching.timeout_rtts * subflow.rtt.srtt() as f64) as u64;
-        now >= since.saturating_add(watching.timeout.0.max(rtts))
+        let rtts = (config.timeout_rtts * subflow.rtt.srtt() as f64) as u64;
+        now >= since.saturating_add(config.timeout.0.max(rtts))
     }
 }
 
@@ -118,11 +118,11 @@ impl PathMonitor {
         hosts: &'a mut HashMap<u32, PathStats>,
         transport: u32,
     ) -> (&'a mut [MonitoredSubflow], &'a mut PathStats) {
-        let knowledge = match &mut self.private_stats {
+        let stats = match &mut self.private_stats {
             Some(own) => own,
             None => hosts.entry(transport).or_default(),
         };
-        (&mut self.subflows, knowledge)
+        (&mut self.subflows, stats)
     }
 
     /// Adds what was sent, and sent again, since it was last counted.
@@ -132,13 +132,16 @@ impl PathMonitor {
         hosts: &mut HashMap<u32, PathStats>,
         transport: u32,
     ) {
-        let counted = subflows.iter().fold((0, 0), |(sent, lost), it| {
-            (sent + it.stats.packets_sent, lost + it.stats.retransmitted)
+        let counted = subflows.iter().fold((0, 0), |(sent, lost), subflow| {
+            (
+                sent + subflow.stats.packets_sent,
+                lost + subflow.stats.retransmitted,
+            )
         });
         let before = std::mem::replace(&mut self.counted, counted);
-        let (_, knowledge) = self.stats(hosts, transport);
-        knowledge.sent += counted.0 - before.0;
-        knowledge.lost += counted.1 - before.1;
+        let (_, stats) = self.stats(hosts, transport);
+        stats.sent += counted.0 - before.0;
+        stats.lost += counted.1 - before.1;
     }
 }
 
@@ -148,7 +151,7 @@ impl Host {
     pub(super) fn start_path_monitor(
         &mut self,
         index: u32,
-        watching: &PathMonitorConfig,
+        config: &PathMonitorConfig,
         cx: &mut Context<'_>,
     ) {
         let connection = &mut self.connections[index as usize];
@@ -158,21 +161,25 @@ impl Host {
             connection.windows.len() as u32,
         );
         let subflows = &mut self.subflows[connection.first_subflow as usize..][..n as usize];
-        let Some(paths) = subflows[0].path_selector.as_ref().map(|it| it.paths()) else {
+        let Some(paths) = subflows[0]
+            .path_selector
+            .as_ref()
+            .map(|selector| selector.paths())
+        else {
             return;
         };
         if paths.count == 1 {
             return;
         }
-        let mut watch = Box::new(PathMonitor {
+        let mut monitor = Box::new(PathMonitor {
             next_check: 0,
             subflows: Box::default(),
             counted: (0, 0),
-            private_stats: (!watching.per_host).then(PathStats::default),
+            private_stats: (!config.per_host).then(PathStats::default),
             reinjections: ReinjectionTracker::default(),
         });
-        let (_, knowledge) = watch.stats(&mut self.path_stats, transport);
-        knowledge.advance_to(watching, cx.now);
+        let (_, stats) = monitor.stats(&mut self.path_stats, transport);
+        stats.advance_to(config, cx.now);
         let policy = &self.shared.transports[transport as usize].paths;
         let first = SubflowDirection {
             flow,
@@ -182,17 +189,17 @@ impl Host {
         };
         let slow = |turns: &u64| {
             let number = policy.nth_path(paths, self.shared.seed, first, *turns);
-            knowledge.slow.contains(&(paths.count, number))
+            stats.slow.contains(&(paths.count, number))
         };
         let turns = (0..paths.count).find(|turns| !slow(turns)).unwrap_or(0);
         for subflow in &mut *subflows {
-            if let Some(wandering) = &mut subflow.path_selector {
-                subflow.route = wandering.switch_to(turns).unwrap_or(subflow.route);
+            if let Some(selector) = &mut subflow.path_selector {
+                subflow.route = selector.switch_to(turns).unwrap_or(subflow.route);
             }
         }
-        watch.subflows = in_drawn_order(subflows, self.shared.seed, flow, paths, cx.now);
-        connection.path_monitor = Some(watch);
-        self.select_subflows(index, watching, cx);
+        monitor.subflows = in_drawn_order(subflows, self.shared.seed, flow, paths, cx.now);
+        connection.path_monitor = Some(monitor);
+        self.select_subflows(index, config, cx);
     }
 
     /// A connection's paths are looked at.
@@ -201,59 +208,60 @@ impl Host {
         let due = connection
             .path_monitor
             .as_ref()
-            .is_some_and(|it| it.next_check == cx.now);
+            .is_some_and(|monitor| monitor.next_check == cx.now);
         let transport = &self.shared.transports[connection.transport as usize];
-        let Some(watching) = transport.paths.path_monitor().filter(|_| due) else {
+        let Some(config) = transport.paths.path_monitor().filter(|_| due) else {
             return;
         };
-        self.select_subflows(index, &watching, cx);
+        self.select_subflows(index, &config, cx);
         let first = self.connections[index as usize].first_subflow;
         self.transmit_pending(index, first, cx);
     }
 
     /// Looks which paths are slow, and decides which subflows carry data until the next look.
-    fn select_subflows(&mut self, index: u32, watching: &PathMonitorConfig, cx: &mut Context<'_>) {
+    fn select_subflows(&mut self, index: u32, config: &PathMonitorConfig, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
-        let Some(mut watch) = connection.path_monitor.take() else {
+        let Some(mut monitor) = connection.path_monitor.take() else {
             return;
         };
-        watch.next_check = cx.now + watching.timeout.0;
-        cx.set_timer(watch.next_check, timer_key(TimerKind::PathMonitor, index));
+        monitor.next_check = cx.now + config.timeout.0;
+        cx.set_timer(monitor.next_check, timer_key(TimerKind::PathMonitor, index));
         let (first, transport) = (connection.first_subflow, connection.transport);
         let subflows = &mut self.subflows[first as usize..][..connection.windows.len()];
-        watch.add_counters(subflows, &mut self.path_stats, transport);
-        let mut copies = std::mem::take(&mut watch.reinjections);
-        if let Some(arrived) = copies.update(connection.una, subflows) {
+        monitor.add_counters(subflows, &mut self.path_stats, transport);
+        let mut reinjections = std::mem::take(&mut monitor.reinjections);
+        if let Some(arrived) = reinjections.update(connection.una, subflows) {
             connection.cancel_reinjections(arrived);
         }
-        let (watched, knowledge) = watch.stats(&mut self.path_stats, transport);
-        knowledge.advance_to(watching, cx.now);
+        let (monitored, stats) = monitor.stats(&mut self.path_stats, transport);
+        stats.advance_to(config, cx.now);
         let profile = &self.shared.transports[transport as usize].profile;
-        let silent: Vec<Path> = watched
+        let silent: Vec<Path> = monitored
             .iter_mut()
-            .filter_map(|it| {
-                let subflow = &subflows[it.index as usize];
-                it.is_silent(subflow, watching, profile, cx.now)
-                    .then_some(it.path)
+            .filter_map(|entry| {
+                let subflow = &subflows[entry.index as usize];
+                entry
+                    .is_silent(subflow, config, profile, cx.now)
+                    .then_some(entry.path)
             })
             .collect();
-        knowledge.slow.extend(&silent);
-        if watched.iter().all(|it| knowledge.slow.contains(&it.path)) {
+        stats.slow.extend(&silent);
+        if monitored.iter().all(|entry| stats.slow.contains(&entry.path)) {
             // What answers now is better than what does not, whatever it was before.
-            for it in &*watched {
-                knowledge.slow.remove(&it.path);
+            for entry in &*monitored {
+                stats.slow.remove(&entry.path);
             }
-            knowledge.slow.extend(&silent);
+            stats.slow.extend(&silent);
         }
-        let is_slow = |it: &MonitoredSubflow| knowledge.slow.contains(&it.path);
-        let any_fast = !watched.iter().all(is_slow);
-        let most = self.shared.transports[transport as usize]
+        let is_slow = |entry: &MonitoredSubflow| stats.slow.contains(&entry.path);
+        let any_fast = !monitored.iter().all(is_slow);
+        let max = self.shared.transports[transport as usize]
             .paths
-            .max_subflows(knowledge.loss);
-        let fast = watched.iter().filter(|it| !any_fast || !is_slow(it));
+            .max_subflows(stats.loss);
+        let fast = monitored.iter().filter(|entry| !any_fast || !is_slow(entry));
         let mut wanted = fast
-            .take(most.max(1) as usize)
-            .fold(0_u64, |all, it| all | 1 << it.index);
+            .take(max.max(1) as usize)
+            .fold(0_u64, |all, entry| all | 1 << entry.index);
         // Linux's scheduler gives data to suppressed subflows if there are no others.
         let uses = |w: &Window| w.established && (w.active || connection.uses_send_queues());
         let usable = (0..).zip(&connection.windows).filter(|(_, w)| uses(w));
@@ -264,27 +272,30 @@ impl Host {
             wanted |= usable;
         }
         let mut joins = Vec::new();
-        for it in watched.iter_mut() {
-            let subflow = &mut subflows[it.index as usize];
-            if wanted >> it.index & 1 == 1 {
+        for entry in monitored.iter_mut() {
+            let subflow = &mut subflows[entry.index as usize];
+            if wanted >> entry.index & 1 == 1 {
                 connection.check_all_subflows |= subflow.blocked & NOT_SELECTED != 0;
                 subflow.blocked &= !NOT_SELECTED;
                 if subflow.state == State::Closed && connection.joined != u64::MAX {
-                    joins.push(first + it.index);
+                    joins.push(first + entry.index);
                 }
                 continue;
             }
             subflow.blocked |= NOT_SELECTED;
-            if any_fast && answer && it.reinjected_to < subflow.nxt && knowledge.slow.contains(&it.path) {
-                connection.reinject_from(it.index, &copies.track(subflow, it.reinjected_to, connection.una));
-                it.reinjected_to = subflow.nxt;
-            } else if connection.queued(it.index as usize) > 0 {
+            if any_fast && answer && entry.reinjected_to < subflow.nxt && stats.slow.contains(&entry.path) {
+                connection.reinject_from(
+                    entry.index,
+                    &reinjections.track(subflow, entry.reinjected_to, connection.una),
+                );
+                entry.reinjected_to = subflow.nxt;
+            } else if connection.queued(entry.index as usize) > 0 {
                 // What it was given and has not sent would wait for it.
-                connection.reinject_from(it.index, &[]);
+                connection.reinject_from(entry.index, &[]);
             }
         }
-        watch.reinjections = copies;
-        connection.path_monitor = Some(watch);
+        monitor.reinjections = reinjections;
+        connection.path_monitor = Some(monitor);
         if let Some(queues) = &mut connection.send_queues {
             queues.invalidate_keys();
         }
@@ -297,9 +308,9 @@ impl Host {
     #[cold]
     pub(super) fn stop_path_monitor(&mut self, index: u32) {
         let connection = &mut self.connections[index as usize];
-        if let Some(mut watch) = connection.path_monitor.take() {
+        if let Some(mut monitor) = connection.path_monitor.take() {
             let subflows = &self.subflows[connection.first_subflow as usize..][..connection.windows.len()];
-            watch.add_counters(subflows, &mut self.path_stats, connection.transport);
+            monitor.add_counters(subflows, &mut self.path_stats, connection.transport);
         }
     }
 }
@@ -324,8 +335,13 @@ fn in_drawn_order(
     paths: Paths,
     now: u64,
 ) -> Box<[MonitoredSubflow]> {
-    let path = |subflow: &SubflowSender| subflow.path_selector.as_ref().map_or(0, |it| it.path_number());
-    let mut watched: Box<[MonitoredSubflow]> = subflows
+    let path = |subflow: &SubflowSender| {
+        subflow
+            .path_selector
+            .as_ref()
+            .map_or(0, |selector| selector.path_number())
+    };
+    let mut monitored: Box<[MonitoredSubflow]> = subflows
         .iter()
         .map(|subflow| MonitoredSubflow {
             index: subflow.index,
@@ -337,9 +353,10 @@ fn in_drawn_order(
             reinjected_to: 0,
         })
         .collect();
-    watched[1..]
-        .sort_unstable_by_key(|it| draw(&[seed, u64::from(flow) << 32 | u64::from(it.index), ORDER_DOMAIN]));
-    watched
+    monitored[1..].sort_unstable_by_key(|entry| {
+        draw(&[seed, u64::from(flow) << 32 | u64::from(entry.index), ORDER_DOMAIN])
+    });
+    monitored
 }
 
 /// Tells these draws from others for the same subflow.

@@ -12,7 +12,9 @@ use super::subflow::SubflowSender;
 impl Host {
     /// The established subflows of connections that have not ended, each with the bytes acknowledged on it, in no order.
     pub fn established_subflows(&self) -> impl Iterator<Item = (u32, u32, u64)> {
-        let open = self.connections().filter(|it| it.finished == u64::MAX);
+        let open = self
+            .connections()
+            .filter(|connection| connection.finished == u64::MAX);
         open.flat_map(|connection| {
             let established = |s: &&SubflowSender| s.stats.established != u64::MAX;
             let subflows = self.subflows_of(connection).iter().filter(established);
@@ -41,28 +43,34 @@ impl Host {
             } else {
                 [spec.from, spec.to]
             };
-            let way = SubflowDirection {
+            let direction = SubflowDirection {
                 flow,
                 subflow,
                 subflows: shared.transports[spec.transport as usize].subflows,
                 reverse,
             };
-            shared.route(spec.transport, way, node(from), node(to))
+            shared.route(spec.transport, direction, node(from), node(to))
         };
         for (&flow, &index) in &self.sender_of_flow {
             let connection = &self.connections[index as usize];
             let first = connection.first_subflow as usize;
             for (s, subflow) in (0..).zip(&mut self.subflows[first..][..connection.windows.len()]) {
-                let wandering = subflow.path_selector.as_mut().and_then(|it| it.route());
+                let switched = subflow
+                    .path_selector
+                    .as_mut()
+                    .and_then(|selector| selector.route());
                 let kept = || route(flow, s, false).unwrap_or(subflow.route);
-                subflow.route = wandering.unwrap_or_else(kept);
+                subflow.route = switched.unwrap_or_else(kept);
             }
         }
-        for (&(flow, subflow), &place) in &self.subflow_receiver_of {
-            let receiver = &mut self.subflow_receivers[place as usize];
-            let wandering = receiver.path_selector.as_mut().and_then(|it| it.route());
+        for (&(flow, subflow), &slot) in &self.subflow_receiver_of {
+            let receiver = &mut self.subflow_receivers[slot as usize];
+            let switched = receiver
+                .path_selector
+                .as_mut()
+                .and_then(|selector| selector.route());
             let kept = || route(flow, subflow, true).unwrap_or(receiver.route);
-            receiver.route = wandering.unwrap_or_else(kept);
+            receiver.route = switched.unwrap_or_else(kept);
         }
     }
 }
