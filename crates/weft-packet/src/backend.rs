@@ -47,10 +47,10 @@ impl Backend for PacketBackend {
             _ if spec.queues.host == HostQueues::default() => spec.hosts.nic.or(profile.hosts.nic),
             None | Some(weft_spec::Nic::Switch) => Some(weft_spec::Nic::Switch),
             Some(weft_spec::Nic::Fq | weft_spec::Nic::Fifo) => {
-                let given = "stated together with a hosts.nic that has no such queue";
+                let value = "stated together with a hosts.nic that has no such queue";
                 return Err(SpecError::new(
                     "queues.host",
-                    given,
+                    value,
                     "nothing, or hosts.nic = \"switch\"",
                 ));
             }

@@ -66,8 +66,8 @@ impl PacketSimulation {
     /// Turns flows of which nothing is left into records.
     pub(crate) fn reclaim_finished(&mut self) {
         let (ended, open) = self.hosts().fold((0, 0), |(ended, open), host| {
-            let here = host.ended.len();
-            (ended + here, open + host.connections().len() - here)
+            let ended_here = host.ended.len();
+            (ended + ended_here, open + host.connections().len() - ended_here)
         });
         if ended == 0 || ended < open {
             return;

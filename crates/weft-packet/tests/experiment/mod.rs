@@ -158,9 +158,9 @@ pub fn sum(flow: &FlowRecord, of: impl Fn(&SubflowRecord) -> u64) -> u64 {
 }
 
 #[track_caller]
-pub fn assert_within(what: &str, found: f64, least: f64, most: f64) {
+pub fn assert_within(what: &str, found: f64, min: f64, max: f64) {
     assert!(
-        (least..=most).contains(&found),
-        "{what}: {found} is not within {least} to {most}"
+        (min..=max).contains(&found),
+        "{what}: {found} is not within {min} to {max}"
     );
 }

@@ -24,9 +24,9 @@ fn every_algorithm_fills_a_bottleneck() {
             let bytes = delivered(Time::from_ms(40)) - delivered(Time::from_ms(20));
             let share = bytes as f64 * 8.0 / 0.02 / 10e9;
             // 1448 bytes of 1514 are the application's; AMP-FG's deep cuts leave 0.85.
-            let most = 1448.0 / 1514.0 + 1e-3;
+            let max = 1448.0 / 1514.0 + 1e-3;
             assert!(
-                (0.8..most).contains(&share),
+                (0.8..max).contains(&share),
                 "{} x {subflows}: {share}",
                 entry.name
             );

@@ -14,7 +14,7 @@ use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time, find};
 use weft_traffic::Flow;
 
 /// Header and the largest MSS below.
-const LARGEST: u64 = 9_066;
+const MAX_PACKET_BYTES: u64 = 9_066;
 
 /// A topology of the registry: its kind, and fields in TOML.
 type Shape = (&'static str, String);
@@ -67,7 +67,7 @@ fn any_rate() -> impl Strategy<Value = Rate> {
 
 fn any_queue() -> impl Strategy<Value = QueueConfig> {
     let packets = (1_u32..60, prop::option::of(0_u32..20));
-    let bytes = (LARGEST..100_000, prop::option::of(0_u64..30_000));
+    let bytes = (MAX_PACKET_BYTES..100_000, prop::option::of(0_u64..30_000));
     prop_oneof![
         packets.prop_map(|(limit, mark)| QueueConfig {
             limit: QueueSize::Packets(limit),
@@ -242,7 +242,7 @@ impl Sent {
         };
         let transport = self.transport % transports.len() as u32;
         // At most 3,000 segments, lest tiny ones make a run long.
-        let most = 3_000 * u64::from(transports[transport as usize].profile.mss);
+        let max = 3_000 * u64::from(transports[transport as usize].profile.mss);
         let start = Time::from_us(self.start);
         let rate = self.mbps.map(|mbps| Rate(mbps * 1_000_000));
         match self.bytes {
@@ -250,7 +250,7 @@ impl Sent {
                 transport,
                 start,
                 rate,
-                ..sized(from, to, bytes.min(most))
+                ..sized(from, to, bytes.min(max))
             },
             None => Flow {
                 transport,
@@ -301,18 +301,18 @@ fn any_events() -> impl Strategy<Value = Vec<LinkEvent>> {
     ];
     events.prop_map(|events| {
         let event = |(link, at, lasts, detect, change)| {
-            let it = LinkEvent {
+            let changed = LinkEvent {
                 at: Time::from_us(at),
                 link,
                 change,
                 detection_delay: Time::from_us(detect),
             };
-            let back = LinkEvent {
+            let restored = LinkEvent {
                 at: Time::from_us(at + lasts),
                 change: LinkChange::Up,
-                ..it
+                ..changed
             };
-            [it, back]
+            [changed, restored]
         };
         events.into_iter().flat_map(event).collect()
     })
@@ -320,8 +320,8 @@ fn any_events() -> impl Strategy<Value = Vec<LinkEvent>> {
 
 /// As many as the environment says, else few enough for every day.
 fn cases() -> u32 {
-    let given = std::env::var("WEFT_ANY_RUNS").ok();
-    given.map_or(150, |given| given.parse().expect("WEFT_ANY_RUNS is a number"))
+    let value = std::env::var("WEFT_ANY_RUNS").ok();
+    value.map_or(150, |value| value.parse().expect("WEFT_ANY_RUNS is a number"))
 }
 
 /// Long enough for everything above: a few megabytes at 100 Mbps at worst, with timeouts of 10 ms.
@@ -455,10 +455,10 @@ proptest! {
             // At a packet a round trip.
             round_trips = 3600.0 * (network.delay.seconds() + 12_000.0 / network.rate.0 as f64);
         }
-        let most = 3.3 * bytes as f64 * 8.0 / slowest as f64 + round_trips;
+        let max = 3.3 * bytes as f64 * 8.0 / slowest as f64 + round_trips;
         for (sent, record) in sent.iter().zip(&outcome.flows) {
             let took = record.finish.map(|at| at.seconds() - sent.start as f64 * 1e-6);
-            prop_assert!(took.is_some_and(|took| took < most), "{:?} s, at most {}: {:?}", took, most, record);
+            prop_assert!(took.is_some_and(|took| took < max), "{:?} s, at most {}: {:?}", took, max, record);
             prop_assert_eq!(sum(record, |s| s.timeouts + s.syn_timeouts), 0, "{:?}", record);
         }
     }

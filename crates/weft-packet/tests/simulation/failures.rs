@@ -121,9 +121,9 @@ fn goodput(fabric: Fabric, events: Vec<LinkEvent>, cc_name: &str, subflows: u32,
 #[test]
 fn multipath_goes_around_a_dead_core_switch() {
     let fabric = || fat_tree(8, 100);
-    let dead = links_at(&fabric(), "core0.0");
-    assert_eq!(dead.len(), 16);
-    let events = dead.iter().map(|&link| event(100_000, link, LinkChange::Down));
+    let down = links_at(&fabric(), "core0.0");
+    assert_eq!(down.len(), 16);
+    let events = down.iter().map(|&link| event(100_000, link, LinkChange::Down));
     let with = goodput(fabric(), events.collect(), "lia", 8, 150, 300);
     let without = goodput(fabric(), Vec::new(), "lia", 8, 150, 300);
     let kept = with as f64 / without as f64;
@@ -135,8 +135,8 @@ fn multipath_goes_around_a_dead_core_switch() {
 fn routing_avoids_what_it_knows_to_be_dead() {
     let lost_after = |detect_us, from_us: u64| {
         let fabric = fat_tree(4, 1_000);
-        let dead = links_at(&fabric, "core0.0");
-        let events = dead.iter().map(|&link| LinkEvent {
+        let down = links_at(&fabric, "core0.0");
+        let events = down.iter().map(|&link| LinkEvent {
             detection_delay: Time::from_us(detect_us),
             ..event(5_000, link, LinkChange::Down)
         });
@@ -148,7 +148,7 @@ fn routing_avoids_what_it_knows_to_be_dead() {
         let mut simulation = PacketSimulation::new(config).unwrap();
         let drops = |simulation: &PacketSimulation| {
             let links = simulation.outcome().links;
-            dead.iter().map(|&link| links[link as usize].drops).sum::<u64>()
+            down.iter().map(|&link| links[link as usize].drops).sum::<u64>()
         };
         simulation.run_until(Time::from_us(from_us));
         let before = drops(&simulation);

@@ -57,13 +57,13 @@ impl Contest {
     /// Bytes that each of so many senders delivers after the warm-up. They open within a millisecond.
     fn delivered(&self, senders: u32, seed: u64) -> Vec<f64> {
         let (fabric, mut flows) = (self.scene)(senders, Rate(self.gbps * GBPS), self.queue);
-        let mut random = seed;
+        let mut state = seed;
         for flow in &mut flows {
             // Knuth's generator, of which the upper half is random enough.
-            random = random
+            state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            flow.start = Time((random >> 32) % Time::from_ms(1).0);
+            flow.start = Time((state >> 32) % Time::from_ms(1).0);
         }
         let transports = vec![transport(
             cc(self.algorithm, &[]),
@@ -90,15 +90,15 @@ impl Contest {
             .collect()
     }
 
-    /// Jain's index is at least `least` in the mean over the seeds; of two senders neither is ahead more often than a coin falls
+    /// Jain's index is at least `min` in the mean over the seeds; of two senders neither is ahead more often than a coin falls
     /// on one side (5 to 15 of 20: 98.8 % of all coins).
-    fn holds(&self, senders: u32, least: f64) {
+    fn holds(&self, senders: u32, min: f64) {
         let what = format!("{senders} x {}", self.algorithm);
         let delivered: Vec<Vec<f64>> = (0..SEEDS).map(|seed| self.delivered(senders, seed)).collect();
         let index = delivered.iter().map(|bytes| jain(bytes)).sum::<f64>() / SEEDS as f64;
         let ahead = delivered.iter().filter(|bytes| bytes[0] > bytes[1]).count();
         println!("{what}: Jain's index {index:.4}, the first ahead of the second {ahead} times");
-        assert_within(&format!("{what}: Jain's index"), index, least, 1.0);
+        assert_within(&format!("{what}: Jain's index"), index, min, 1.0);
         if senders == 2 {
             assert_within(&format!("{what}: the first is ahead"), ahead as f64, 5.0, 15.0);
         }

@@ -74,8 +74,8 @@ fn a_card_is_kept_busy_and_holds_little() {
         );
         // The last packet may exceed the limit, and the six SYNs are not held back.
         let longest = after.queues[0].time_at_length.len() - 1;
-        let most = LIMIT as usize / 1514 + 1 + 6;
-        assert!(longest <= most, "{what}: {longest} packets waited");
+        let max = LIMIT as usize / 1514 + 1 + 6;
+        assert!(longest <= max, "{what}: {longest} packets waited");
     }
 }
 

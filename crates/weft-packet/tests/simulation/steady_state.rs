@@ -221,8 +221,8 @@ fn reno_follows_the_square_root_law() {
         assert!(episodes >= 10.0, "{what}: {episodes} episodes");
         if !delayed {
             // The first episode may have had its drop before.
-            let least = 1.0 - 1.0 / episodes;
-            assert_within(&what, subflow(|s| s.packets_dropped) / episodes, least, 1.1);
+            let min = 1.0 - 1.0 / episodes;
+            assert_within(&what, subflow(|s| s.packets_dropped) / episodes, min, 1.1);
         }
         let law = (1.5 * sent / episodes).sqrt();
         assert_within(&format!("{what}: cwnd over law"), mean(&cwnds) / law, 0.9, 1.05);
@@ -251,13 +251,13 @@ fn share_beside_reno(algorithm: &str, subflows: u32, us: u64, seed: u64) -> f64 
             ..flow(1, receiver)
         },
     ];
-    let mut random = seed;
+    let mut state = seed;
     let mut draw = |below: u64| {
         // Knuth's generator, of which the upper half is random enough to spread flows over time.
-        random = random
+        state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        (random >> 32) % below
+        (state >> 32) % below
     };
     let end = warm_up.0 + length.0;
     let mut bytes = 0;

@@ -28,7 +28,7 @@ fn fabric() -> Fabric {
 }
 
 /// From time 0 on spines lose whatever comes: routing never learns of it.
-fn dead(fabric: &Fabric, spines: &[u32]) -> Vec<LinkEvent> {
+fn down_spines(fabric: &Fabric, spines: &[u32]) -> Vec<LinkEvent> {
     let names: Vec<String> = spines.iter().map(|spine| format!("spine{spine}")).collect();
     let touches = |node: u32| names.contains(&fabric.nodes[node as usize].name);
     (0..)
@@ -82,7 +82,7 @@ const MERGED: Offload = Offload {
 };
 
 /// Spines fail under one flow that is large enough to use all of them.
-fn with_dead(
+fn with_down_spines(
     transport: TransportConfig,
     spines: &[u32],
     flows: Vec<Flow>,
@@ -95,7 +95,7 @@ fn with_dead(
             bql_limit: PROFILES[0].hosts.nic_limit.unwrap().0 as u32,
             fair: true,
         }),
-        events: dead(&fabric, spines),
+        events: down_spines(&fabric, spines),
         threads,
         trace_hash: true,
         ..config(fabric, vec![transport], flows)
@@ -104,7 +104,7 @@ fn with_dead(
 
 /// Spines die 2 ms after the beginning.
 fn dying(transport: TransportConfig) -> Outcome {
-    let mut config = with_dead(transport, &[1], vec![sized(0, 4, 2_000_000)], 1);
+    let mut config = with_down_spines(transport, &[1], vec![sized(0, 4, 2_000_000)], 1);
     for event in &mut config.events {
         event.at = Time::from_ms(2);
     }
@@ -232,7 +232,7 @@ fn a_host_remembers_slow_paths() {
     };
     let with = |memory| {
         let flows = (0..12).map(flow).collect();
-        let mut config = with_dead(sends(watches(memory), Scheduler::RoundRobin), &[2], flows, 1);
+        let mut config = with_down_spines(sends(watches(memory), Scheduler::RoundRobin), &[2], flows, 1);
         // A handshake is not watched: the first one is over by then.
         for event in &mut config.events {
             event.at = Time::from_us(1_500);
@@ -266,7 +266,7 @@ fn all_are_used_where_all_are_slow() {
     let policy = Opn {
         delta: Time::from_us(20),
         ..match watches(Memory::Host) {
-            Policy::Opn(it) => it,
+            Policy::Opn(opn) => opn,
             other => panic!("{other:?}"),
         }
     };
@@ -310,7 +310,7 @@ fn delayed_acknowledgements_make_no_path_slow() {
         let policy = Opn {
             delta: Time::from_ms(2),
             ..match watches(Memory::Host) {
-                Policy::Opn(it) => it,
+                Policy::Opn(opn) => opn,
                 other => panic!("{other:?}"),
             }
         };
@@ -318,7 +318,7 @@ fn delayed_acknowledgements_make_no_path_slow() {
             rate: Some(Rate(2_000_000)),
             ..sized(0, 4, 300_000)
         }];
-        let config = with_dead(sends(policy.into(), scheduler), &[], flows, 1);
+        let config = with_down_spines(sends(policy.into(), scheduler), &[], flows, 1);
         let flow = &run(config, Time::from_ms(2_000)).flows[0];
         let chunks = 300_000_u64.div_ceil(u64::from(Profile::linux().mss));
         assert_eq!(sum(flow, |s| s.packets_sent), chunks, "{scheduler:?}");
@@ -339,7 +339,7 @@ fn threads_change_nothing() {
     for memory in [Memory::Host, Memory::Connection] {
         for scheduler in [Scheduler::RoundRobin, Scheduler::Linux] {
             let of = |threads| {
-                let config = with_dead(sends(watches(memory), scheduler), &[3], flows(), threads);
+                let config = with_down_spines(sends(watches(memory), scheduler), &[3], flows(), threads);
                 run(config, END)
             };
             let one = of(1);
@@ -350,9 +350,13 @@ fn threads_change_nothing() {
                 assert_eq!(many, one, "{threads} threads");
             }
             // Nor do slices.
-            let mut simulation =
-                PacketSimulation::new(with_dead(sends(watches(memory), scheduler), &[3], flows(), 1))
-                    .unwrap();
+            let mut simulation = PacketSimulation::new(with_down_spines(
+                sends(watches(memory), scheduler),
+                &[3],
+                flows(),
+                1,
+            ))
+            .unwrap();
             for ms in [1, 5, 6] {
                 simulation.run_until(Time::from_ms(ms));
             }

@@ -135,10 +135,10 @@ fn placed_flows_avoid_what_is_known_to_be_dead() {
     let mut at = |us| {
         simulation.run_until(Time::from_us(us));
         let outcome = simulation.outcome();
-        let to_it = fabric.links.iter().zip(&outcome.links);
-        let to_it = to_it.filter(|(link, _)| link.to == core);
-        let (sent, lost) = to_it.fold((0, 0), |(sent, lost), (_, it)| {
-            (sent + it.packets, lost + it.drops)
+        let to_host = fabric.links.iter().zip(&outcome.links);
+        let to_host = to_host.filter(|(link, _)| link.to == core);
+        let (sent, lost) = to_host.fold((0, 0), |(sent, lost), (_, link)| {
+            (sent + link.packets, lost + link.drops)
         });
         (sent, lost, outcome.flows)
     };
