@@ -1,29 +1,29 @@
-//! Which rings have arrivals in which window.
+//! A calendar queue of rings: which rings have arrivals in which window.
 //!
-//! A ring with packets is filed once: under the window of its first arrival. The near future is a circle of
-//! bitmaps, one per window with one bit per ring, so filing a ring sets a bit, and a window's rings come out
-//! sorted. Later windows are in a heap.
+//! A ring with packets is scheduled once, in the window of its first arrival. The near future is a
+//! circular array of bitmaps, one per window, with one bit per ring. To schedule a ring sets a bit,
+//! and the rings of a window come out sorted. Later windows are in a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Windows in the circle.
+/// Number of windows in the circular array.
 const BUCKETS: u64 = 64;
 
 /// The calendar of one partition. Windows are numbered from 0 and only move forward.
 pub struct Calendar {
-    /// `bits[bucket * words ..][.. words]`: the rings filed under the slot's window.
+    /// `bits[bucket * words ..][.. words]`: the rings scheduled in the bucket's window.
     bits: Vec<u64>,
     words: usize,
-    /// Bit `bucket`: is anything filed there?
+    /// Bit `bucket` is set if any ring is scheduled there.
     occupied: u64,
-    /// The first window of the circle.
+    /// The first window of the circular array.
     first: u64,
     beyond: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 impl Calendar {
-    /// For this many rings.
+    /// Creates an empty calendar for `rings` rings.
     pub fn new(rings: usize) -> Self {
         let words = rings.div_ceil(64);
         Self {
@@ -35,7 +35,7 @@ impl Calendar {
         }
     }
 
-    /// Files `ring` under `window`, which is not in the past.
+    /// Schedules `ring` in `window`, which is not in the past.
     #[inline(always)]
     pub fn schedule(&mut self, window: u64, ring: u32) {
         if window - self.first < BUCKETS {
@@ -52,7 +52,7 @@ impl Calendar {
         self.bits[bucket as usize * self.words + ring as usize / 64] |= 1 << (ring % 64);
     }
 
-    /// The first window with anything filed.
+    /// The first window in which a ring is scheduled.
     pub fn next(&self) -> Option<u64> {
         if self.occupied == 0 {
             return self.beyond.peek().map(|Reverse((window, _))| *window);
@@ -64,7 +64,7 @@ impl Calendar {
         Some(self.first + u64::from(ahead))
     }
 
-    /// Moves the circle to start at `window`, which is not after [`next`](Self::next).
+    /// Moves the start of the circular array to `window`, which is not after [`next`](Self::next).
     pub fn advance(&mut self, window: u64) {
         self.first = window;
         while let Some(&Reverse((w, ring))) = self.beyond.peek() {
@@ -76,18 +76,19 @@ impl Calendar {
         }
     }
 
-    /// Words of a window's bitmap.
+    /// Number of words of a window's bitmap.
     pub fn words(&self) -> usize {
         self.words
     }
 
-    /// Takes word `word` of the first window: bit `b` is ring `word * 64 + b`.
+    /// Takes word `word` of the first window's bitmap: bit `b` is ring `word * 64 + b`.
     #[inline(always)]
     pub fn take_word(&mut self, word: usize) -> u64 {
         std::mem::take(&mut self.bits[(self.first % BUCKETS) as usize * self.words + word])
     }
 
-    /// Is anything filed under the first window? Resets the answer; a ring filed there again sets it.
+    /// Returns true if a ring is scheduled in the first window, and resets the answer until one is
+    /// scheduled there once more.
     pub fn take_occupied(&mut self) -> bool {
         let bit = 1 << (self.first % BUCKETS);
         let was = self.occupied & bit != 0;

@@ -1,23 +1,25 @@
-//! Packets on record: copies of what arrives over chosen links.
+//! Captures: copies of the packets that arrive over chosen links.
 
 use super::packet::Packet;
 
-/// The packets on record of one partition.
+/// The captured packets of one partition.
 #[derive(Default)]
 pub struct Captures {
-    /// Of each ring of the partition, its link if that is on record, else `u32::MAX`; empty if none is.
+    /// For each ring of the partition, its link if that is captured, else `u32::MAX`. Empty if no
+    /// link is captured.
     links: Vec<u32>,
     packets: Vec<(u32, Packet)>,
 }
 
 impl Captures {
-    /// Puts the link of `ring`, of so many in the partition, on record.
+    /// Captures the link of `ring`, in a partition with `rings` rings.
     pub fn add(&mut self, rings: usize, ring: u32, link: u32) {
         self.links.resize(rings, u32::MAX);
         self.links[ring as usize] = link;
     }
 
-    /// A packet, `index` in the batch of a node, arrived. `ring_starts` says where each ring's packets begin in the batch.
+    /// Records a packet with the number `index` in the batch of a node if its link is captured.
+    /// `ring_starts` are the first packet of each ring in the batch, and the ring.
     #[cold]
     pub fn record(&mut self, ring_starts: &[(u32, u32)], index: u32, packet: &Packet) {
         if self.links.is_empty() {
@@ -31,7 +33,7 @@ impl Captures {
         }
     }
 
-    /// Hands over what is on record: links and packets, in order of time on each link.
+    /// Drains the captured packets: (link, packet), in order of time on each link.
     pub fn drain(&mut self) -> Vec<(u32, Packet)> {
         std::mem::take(&mut self.packets)
     }

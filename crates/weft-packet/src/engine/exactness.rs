@@ -1,5 +1,5 @@
-//! The window engine beside the plain simulator of [`reference`](super::reference), event by event, on random networks
-//! with endpoints that reply, forward and set timers.
+//! Tests that the window engine equals the simulator of [`reference`](super::reference), event by
+//! event, on random networks with endpoints that reply, forward and set timers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use super::{Context, Endpoint, Engine, EngineConfig, MAX_ARRIVALS, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
-/// Packets that a host may send in all.
+/// Maximum number of packets that a host sends.
 const BUDGET: u32 = 300;
 
-/// One event at a host as it saw it.
+/// An event that a host observed.
 #[derive(Clone, Debug, PartialEq)]
 enum Observation {
     Packet(Packet),
     Timer { now: u64, key: u64 },
 }
 
-/// An endpoint that does something else at every event, by a hash of all it has seen.
+/// An endpoint that acts differently at every event, by a hash of all its observations.
 #[derive(Clone)]
 struct Hasher {
     routes: Arc<[Route]>,
     /// As in [`RandomNetwork`].
     uniform: bool,
-    /// About the length of a window.
+    /// About the length of a window in picoseconds.
     pace: u64,
     state: u64,
     sent: u32,
@@ -40,7 +40,7 @@ struct Hasher {
 }
 
 impl Hasher {
-    /// A number below `n`.
+    /// Returns a number below `n`.
     fn draw(&mut self, n: u64) -> u64 {
         mix(&mut self.state, n);
         (self.state >> 32) % n
@@ -155,7 +155,7 @@ pub fn trimmed(mut times: Vec<u64>) -> Vec<u64> {
     times
 }
 
-/// Counters of every link.
+/// Compares the counters of every link.
 fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> Result<(), TestCaseError> {
     for (l, (found, wire)) in engine.link_records().iter().zip(&reference.wires).enumerate() {
         let found = [
@@ -185,7 +185,8 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
     Ok(())
 }
 
-/// Runs both and compares everything that can be seen. Returns the reference's count of ties.
+/// Runs both simulators and compares all their results. Returns the number of ties in the
+/// reference.
 fn compare(case: &RandomNetwork, threads: usize) -> Result<[u64; 2], TestCaseError> {
     let fabric = case.fabric();
     let hops = HopBits::new(&fabric);
@@ -294,8 +295,9 @@ fn compare(case: &RandomNetwork, threads: usize) -> Result<[u64; 2], TestCaseErr
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// Every event at every host: the same packet, mark included, or timer, at the same picosecond in the same order;
-    /// counters of every link, samples of queues and times at each length; cut into any slices.
+    /// At every host, both simulators process the same packets, with the same marks, and timers at
+    /// the same picosecond in the same order. Their counters of links, samples of queues and times
+    /// at each length are equal for any slices.
     #[test]
     fn the_window_engine_equals_a_heap_of_events(case in any_network()) {
         compare(&case, 1)?;
@@ -303,7 +305,7 @@ proptest! {
 }
 
 proptest! {
-    // Threads wait for one another at every window, which takes long where cores are busy with other tests.
+    // Threads wait for each other at every window, which takes long if other tests use the cores.
     #![proptest_config(ProptestConfig::with_cases(30))]
 
     #[test]
@@ -312,7 +314,8 @@ proptest! {
     }
 }
 
-/// Six hosts around a switch, all links and packets alike: packets meet all the time, and then either link goes first equally often.
+/// Six hosts around a switch, with equal links and packets: many packets arrive at the same time,
+/// and then either link goes first equally often.
 #[test]
 fn ties_are_many_and_favour_nobody() {
     let queue = QueueConfig {
@@ -348,14 +351,15 @@ fn ties_are_many_and_favour_nobody() {
     let [upward, downward] = ties.fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
     let all = upward + downward;
     assert!(all > 3000, "{all} ties");
-    // Four standard deviations are 2 times the root of the number.
+    // Four standard deviations are twice the square root of the number of ties.
     assert!(
         upward.abs_diff(downward) < 2 * 2 * all.isqrt(),
         "{upward} and {downward}"
     );
 }
 
-/// Long links at a high rate would bring a node more packets in a lookahead than a sort key can number.
+/// With long links at a high rate, a node would get more packets per lookahead than a sort key can
+/// number.
 #[test]
 fn windows_are_short_enough_for_what_arrives() {
     let queue = QueueConfig {
@@ -419,7 +423,7 @@ fn windows_are_short_enough_for_what_arrives() {
         "{packets} in {window} ps"
     );
     assert!(packets > MAX_ARRIVALS / 2, "longer would do");
-    // Here it is the lookahead.
+    // In this network the window is the lookahead.
     let (window, packets) = case(21, 10, 1);
     assert_eq!((window, packets), (1_000_052_800, 21 * 18_941));
 }

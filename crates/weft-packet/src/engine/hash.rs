@@ -1,4 +1,4 @@
-//! Hashes of events, for traces, and of choices that must look random and yet depend only on the seed.
+//! Hashes of events for traces, and of choices that look random but depend only on the seed.
 
 /// Mixes a word into a running hash.
 pub fn mix(hash: &mut u64, word: u64) {
@@ -14,7 +14,8 @@ fn finish(mut hash: u64) -> u64 {
     hash ^ hash >> 31
 }
 
-/// The time from 0 to `max` that node `node` takes to process the `n`-th packet of a port.
+/// Returns the time, from 0 to `max`, that node `node` takes to process the `n`-th packet of a
+/// port.
 pub fn processing_time(seed: u64, node: u32, n: u64, max: u64) -> u64 {
     let mut hash = seed;
     mix(&mut hash, u64::from(node) << 32 | 0x7072_6F63);
@@ -22,14 +23,15 @@ pub fn processing_time(seed: u64, node: u32, n: u64, max: u64) -> u64 {
     ((u128::from(finish(hash)) * (u128::from(max) + 1)) >> 64) as u64
 }
 
-/// A link's share of [`tie_rank`]: the seed and the link's number in the fabric.
+/// The part of [`tie_rank`] that depends on the seed and on the link's number in the fabric.
 pub fn link_hash(seed: u64, link: u32) -> u64 {
     let mut hash = seed;
     mix(&mut hash, link.into());
     hash
 }
 
-/// Among packets that reach a node at the same `time` over different links, those of lower rank come first.
+/// The rank of a link at `time`. Of the packets that reach a node at the same time over different
+/// links, the one over the link of the lowest rank is processed first.
 pub fn tie_rank(link_hash: u64, time: u64) -> u64 {
     let mut hash = link_hash;
     mix(&mut hash, time);

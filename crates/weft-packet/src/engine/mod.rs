@@ -1,14 +1,15 @@
 //! The window engine: exact packet-level simulation without a global event queue.
 //!
-//! - **One event a packet-hop.** A FIFO port knows a packet's departure when it is enqueued ([`port`]), so there is no
-//!   service event.
-//! - **Windows.** No packet reaches another node sooner than the lookahead, the smallest propagation delay plus
-//!   serialisation of the smallest packet. Events at different nodes within one window of at most that length are
-//!   independent; each node sorts the few that concern it ([`partition`]). Arrivals at the same picosecond from different
-//!   links go by a hash of seed, time and link ([`hash`]), so that no link is favoured.
-//! - **A calendar of windows** ([`calendar`]) skips silence.
-//! - **Threads** ([`threads`]) each advance a range of nodes and exchange packets at a window's end. Results do not
-//!   depend on how many there are.
+//! - **One event per packet-hop.** A FIFO port computes the departure of a packet when the packet
+//!   is enqueued ([`port`]), so there is no service event.
+//! - **Lookahead windows.** The lookahead is the smallest sum of a link's propagation delay and the
+//!   serialisation time of the smallest packet. No packet reaches another node sooner. Events at
+//!   different nodes within one window of at most this length are independent, so each node sorts
+//!   only its own events ([`partition`]). Arrivals at the same picosecond over different links are
+//!   ordered by a hash of seed, time and link ([`hash`]), so that no link is favoured.
+//! - **A calendar of windows** ([`calendar`]) skips windows without events.
+//! - **Threads** ([`threads`]) process a range of nodes each and exchange packets at the end of a
+//!   window. Results do not depend on the number of threads.
 
 mod calendar;
 mod captures;
@@ -44,45 +45,49 @@ pub use partition_map::MAX_ARRIVALS;
 use partition_map::PartitionMap;
 use timers::Timer;
 
-/// Bytes of a link without packets: its port and ring, where both are, and a bit of the calendar.
+/// Bytes of a link without packets: its port, its ring, their indices and its bits in the calendar.
 pub const LINK_BYTES: usize =
     size_of::<port::Port>() + size_of::<ring::Ring>() + size_of::<[(u32, u32); 2]>() + size_of::<u32>();
 
-/// Bytes of a timer.
+/// Bytes of one timer.
 pub const TIMER_BYTES: usize = size_of::<Timer>();
 
-/// What the engine must know beside the fabric.
+/// Configuration of an engine, in addition to the fabric.
 pub struct EngineConfig {
-    /// Bytes on the wire of the smallest packet: part of the lookahead.
+    /// Size of the smallest packet on the wire in bytes; determines the lookahead.
     pub min_packet: u32,
-    /// Bytes on the wire of the largest packet.
+    /// Size of the largest packet on the wire in bytes.
     pub max_packet: u32,
-    /// Seed of what orders arrivals at the same time, and of processing times.
+    /// Seed of tie ranks and of processing times.
     pub seed: u64,
-    /// A packet that finds its host's port idle leaves it late by a random time up to this, in picoseconds.
+    /// Maximum processing time in picoseconds: a packet that finds its host's port idle is delayed
+    /// by a random time up to this.
     pub jitter: u64,
-    /// Packets that a node may get in one window, at most [`MAX_ARRIVALS`]: windows are made short enough.
+    /// Maximum number of packets that a node gets in one window, at most [`MAX_ARRIVALS`]. Windows
+    /// are short enough for it.
     pub arrivals: u64,
-    /// Threads, at least 1.
+    /// Number of threads, at least 1.
     pub threads: usize,
-    /// Hash every node's events?
+    /// True if the events of every node are hashed.
     pub trace: bool,
-    /// Links whose queue's distribution is kept.
+    /// Links for which the distribution of the queue length is recorded.
     pub distributions: Vec<u32>,
-    /// Links whose queue is sampled: (link, picoseconds).
+    /// Links whose queue is sampled: (link, interval in picoseconds).
     pub samples: Vec<(u32, u64)>,
-    /// Links whose packets are on record.
+    /// Links whose packets are captured.
     pub captures: Vec<u32>,
-    /// All changes that links will undergo, since the fastest links bound a window.
+    /// All changes that links will undergo. The highest rate and the shortest delay of each link
+    /// bound the window.
     pub changes: Vec<(u32, LinkChange)>,
 }
 
 /// The engine, with an endpoint at every host.
 pub struct Engine<E> {
     partitions: Vec<Partition<E>>,
-    /// Of each link of the fabric: (partition, port) of its sender, (partition, ring) at its receiver.
+    /// For each link of the fabric: (partition, port) at its sender and (partition, ring) at its
+    /// receiver.
     links: Vec<[(u32, u32); 2]>,
-    /// Of each host of the fabric: (partition, endpoint).
+    /// For each host of the fabric: (partition, endpoint).
     hosts: Vec<(u32, u32)>,
     now: u64,
     windows: u64,
@@ -91,7 +96,7 @@ pub struct Engine<E> {
 }
 
 impl<E: Endpoint> Engine<E> {
-    /// Builds the network; `endpoint(i)` makes the endpoint of the fabric's host `i`.
+    /// Creates the network; `endpoint(i)` creates the endpoint of the fabric's host `i`.
     pub fn new(fabric: &Fabric, config: &EngineConfig, mut endpoint: impl FnMut(u32) -> E) -> Self {
         let map = PartitionMap::new(fabric, config);
         let mut partitions = Vec::new();
@@ -141,7 +146,8 @@ impl<E: Endpoint> Engine<E> {
         }
     }
 
-    /// Sets a timer at host `host` before the run or between two calls of [`run_until`](Self::run_until).
+    /// Sets a timer at host `host`, before the run or between two calls of
+    /// [`run_until`](Self::run_until).
     pub fn set_timer(&mut self, host: u32, node: u32, time: u64, key: u64) {
         let (partition, _) = self.hosts[host as usize];
         self.partitions[partition as usize]
@@ -150,7 +156,8 @@ impl<E: Endpoint> Engine<E> {
             .push(Timer { time, node, key });
     }
 
-    /// Changes a link as of [`now`](Self::now), before anything else that happens then. A packet whose last bit leaves then has left.
+    /// Changes a link at [`now`](Self::now), before any other event at this time. A packet whose
+    /// last bit leaves the port at this time has left.
     pub fn change(&mut self, link: u32, change: LinkChange) {
         let now = self.now;
         let [(from, port), (to, local)] = self.links[link as usize];
@@ -190,23 +197,23 @@ impl<E: Endpoint> Engine<E> {
         self.now = self.now.max(end);
     }
 
-    /// Simulated picoseconds so far.
+    /// Simulated time so far in picoseconds.
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// When the first window begins in which anything will happen; `u64::MAX` if nothing will.
+    /// Start of the first window with an event; `u64::MAX` if there are no more events.
     pub fn next_window_start(&self) -> u64 {
         let windows = self.partitions.iter().map(|p| p.network.next_window());
         windows.min().unwrap_or(u64::MAX).saturating_mul(self.window())
     }
 
-    /// Length of a window in picoseconds; windows begin at its multiples.
+    /// Length of a window in picoseconds. Windows begin at multiples of it.
     pub fn window(&self) -> u64 {
         self.partitions.first().map_or(1, |p| p.network.lookahead)
     }
 
-    /// Windows that held events; a window cut by the end of a run counts twice.
+    /// Number of windows with events. A window that is cut by the end of a run counts twice.
     pub fn windows(&self) -> u64 {
         self.windows
     }
@@ -217,26 +224,27 @@ impl<E: Endpoint> Engine<E> {
         &self.partitions[partition as usize].endpoints[endpoint as usize]
     }
 
-    /// The same, to change it between two calls of [`run_until`](Self::run_until).
+    /// Mutable access to the endpoint of host `host`, between two calls of
+    /// [`run_until`](Self::run_until).
     pub fn endpoint_mut(&mut self, host: u32) -> &mut E {
         let (partition, endpoint) = self.hosts[host as usize];
         &mut self.partitions[partition as usize].endpoints[endpoint as usize]
     }
 
-    /// Packets that reached a node, and timers that fired.
+    /// Number of packets that reached a node, and of timers that fired.
     pub fn events(&self) -> (u64, u64) {
         self.partitions
             .iter()
             .fold((0, 0), |(a, t), p| (a + p.arrivals, t + p.timers_fired))
     }
 
-    /// Packets dropped and packets marked.
+    /// Number of packets dropped, and of packets marked.
     pub fn drops_and_marks(&self) -> (u64, u64) {
         let admission = self.partitions.iter().flat_map(|p| &p.network.admissions);
         admission.fold((0, 0), |(d, m), r| (d + r.drops, m + r.marks))
     }
 
-    /// Counters of every link of the fabric.
+    /// Counters of every link, in the order of the fabric.
     pub fn link_records(&self) -> Vec<LinkRecord> {
         let record = |&[(from, port), (to, ring)]: &[(u32, u32); 2]| {
             let sender = &self.partitions[from as usize].network;
@@ -255,38 +263,38 @@ impl<E: Endpoint> Engine<E> {
         self.links.iter().map(record).collect()
     }
 
-    /// Picoseconds spent at each queue length of a probed link.
+    /// Time in picoseconds spent at each queue length of a probed link.
     pub fn distribution(&self, link: u32) -> Option<Vec<u64>> {
         let (partition, port) = self.links[link as usize][0];
         let network = &self.partitions[partition as usize].network;
         network.ports[port as usize].distribution(&network.admissions[port as usize], self.now)
     }
 
-    /// Samples of all sampled queues, in no order.
+    /// Samples of all sampled queues, in no particular order.
     pub fn queue_samples(&self) -> impl Iterator<Item = &QueueSample> {
         self.partitions.iter().flat_map(|p| &p.queue_samples)
     }
 
-    /// Forgets them.
+    /// Discards the samples of queues so far.
     pub fn drop_queue_samples(&mut self) {
         for partition in &mut self.partitions {
             partition.queue_samples = Vec::new();
         }
     }
 
-    /// Hands over what arrived over links on record: link and packet, in order of time.
+    /// Drains the packets that arrived over captured links: (link, packet), in order of time.
     pub fn take_captured(&mut self) -> Vec<(u32, Packet)> {
         if !self.captures {
             return Vec::new();
         }
         let taken = self.partitions.iter_mut().flat_map(|p| p.captures.drain());
         let mut taken: Vec<_> = taken.collect();
-        // Of one link all are of one partition, in order.
+        // All packets of one link are in one partition, in order, and the sort is stable.
         taken.sort_by_key(|(link, packet)| (packet.time, *link));
         taken
     }
 
-    /// The packets in the network, each with the node that it reaches next.
+    /// The packets in the network, each with the next node on its route.
     pub fn in_flight(&self) -> impl Iterator<Item = (u32, &Packet)> {
         self.partitions.iter().flat_map(|p| {
             let rings = p.ring_node.iter().zip(&p.network.rings);
@@ -294,7 +302,7 @@ impl<E: Endpoint> Engine<E> {
         })
     }
 
-    /// Data packets dropped, by (flow, subflow).
+    /// Number of data packets dropped, by (flow, subflow).
     #[cfg(test)]
     pub fn drops(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
         self.partitions
@@ -302,13 +310,13 @@ impl<E: Endpoint> Engine<E> {
             .flat_map(|p| p.network.drops.iter().map(|(&k, &v)| (k, v)))
     }
 
-    /// Data packets dropped of a (flow, subflow).
+    /// Number of data packets of a (flow, subflow) that were dropped.
     pub fn drops_of(&self, subflow: (u32, u32)) -> u64 {
         let drops = self.partitions.iter().map(|p| &p.network.drops);
         drops.filter_map(|drops| drops.get(&subflow)).sum()
     }
 
-    /// Hash of every node's events in order, if traced.
+    /// Hash of the events of every node in order, if they are traced.
     pub fn trace_hash(&self) -> Option<u64> {
         self.trace.then(|| {
             let mut hash = 0;

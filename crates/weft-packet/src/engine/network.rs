@@ -1,4 +1,4 @@
-//! One partition's share of the network: ports of its nodes, links into its nodes, timers.
+//! The network of one partition: the ports of its nodes, the links into its nodes, and timers.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -12,46 +12,48 @@ use super::ring::Ring;
 use super::route::{HopBits, Route};
 use super::timers::{Timer, Timers};
 
-/// Everything of a partition but its endpoints.
+/// The state of a partition without its endpoints.
 pub struct PartitionNetwork {
     /// Output ports of the partition's nodes.
     pub ports: Vec<Port>,
-    /// Their rules, by the same index.
+    /// Drop and mark state of the ports, by the same index.
     pub admissions: Vec<Admission>,
-    /// Links into the partition's nodes, sorted by node.
+    /// Rings of the links into the partition's nodes, sorted by node.
     pub rings: Vec<Ring>,
-    /// The number of `rings[0]` over all partitions.
+    /// The number of `rings[0]` among the rings of all partitions.
     pub first_ring: u32,
-    /// Which rings have arrivals when.
+    /// Windows in which rings have arrivals.
     pub calendar: Calendar,
-    /// Timers beyond the current window.
+    /// Timers after the current window.
     pub timers: Timers,
-    /// Timers of the node in progress that are due in this window.
+    /// Timers of the current node that are due in the current window.
     pub due: BinaryHeap<Reverse<Timer>>,
-    /// Packets for other partitions' rings, by partition.
+    /// For each partition, the packets for its rings.
     pub outboxes: Vec<Vec<(u32, Packet)>>,
-    /// Length of a window in picoseconds: at most the smallest time in which a packet reaches another node.
+    /// Length of a window in picoseconds, at most the lookahead: the smallest time in which a
+    /// packet reaches another node.
     pub lookahead: u64,
-    /// End of what is being processed.
+    /// End of the part of the window that is being processed, in picoseconds.
     pub end: u64,
     /// Seed of processing times at hosts.
     pub seed: u64,
-    /// The longest of them, in picoseconds; 0 if there are none.
+    /// Maximum processing time at a host in picoseconds; 0 for none.
     pub jitter: u64,
-    /// How routes are packed.
+    /// Encoding of routes.
     pub hops: HopBits,
-    /// Data packets dropped, by (flow, subflow).
+    /// Number of data packets dropped, by (flow, subflow).
     pub drops: HashMap<(u32, u32), u64>,
 }
 
 impl PartitionNetwork {
-    /// Forwards `packet`, with what is left of its route, over port `port` (in the partition) at `now`.
+    /// Forwards `packet` with the remaining `route` over port `port` of the partition at `now`.
     #[inline(always)]
     pub fn forward(&mut self, port: usize, now: u64, packet: &Packet, route: Route) {
         self.transmit(port, now, now, packet, route);
     }
 
-    /// Sends a packet of host `node`'s own.
+    /// Sends a packet that host `node` creates, after the host's processing time if the port is
+    /// idle.
     #[inline(always)]
     pub fn send(&mut self, node: u32, port: usize, now: u64, packet: &Packet, route: Route) {
         let mut ready = now;
@@ -85,13 +87,13 @@ impl PartitionNetwork {
         }
     }
 
-    /// Reads ahead what [`forward`](Self::forward) will touch of the port itself.
+    /// Prefetches the port that [`forward`](Self::forward) will use.
     #[inline(always)]
     pub fn prefetch_port(&self, port: usize) {
         prefetch(&self.ports[port]);
     }
 
-    /// Reads ahead where a packet over `port` will be written.
+    /// Prefetches the slot of the ring to which the next packet over `port` will be written.
     #[inline(always)]
     pub fn prefetch_push(&self, port: usize) {
         let local = self.ports[port].ring.wrapping_sub(self.first_ring) as usize;
@@ -100,7 +102,7 @@ impl PartitionNetwork {
         }
     }
 
-    /// Puts a packet on one of the partition's own links.
+    /// Appends a packet to one of the partition's own rings.
     #[inline(always)]
     pub fn receive(&mut self, local: usize, packet: &Packet, time: u64, route: Route, flags: u16) {
         if self.rings[local].push(packet, time, route, flags) {
@@ -115,7 +117,8 @@ impl PartitionNetwork {
         }
     }
 
-    /// Sets a timer at a node of the partition, the one in progress if it is due in this window.
+    /// Sets a timer at a node of the partition. A timer that is due in the current window belongs
+    /// to the current node.
     pub fn set_timer(&mut self, timer: Timer) {
         if timer.time < self.end {
             self.due.push(Reverse(timer));
@@ -124,7 +127,7 @@ impl PartitionNetwork {
         }
     }
 
-    /// The first window in which anything happens here.
+    /// The first window with an event in this partition; `u64::MAX` if there is none.
     pub fn next_window(&self) -> u64 {
         let timer = self.timers.next().unwrap_or(u64::MAX);
         self.calendar.next().unwrap_or(u64::MAX).min(timer)

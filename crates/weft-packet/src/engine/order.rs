@@ -1,20 +1,20 @@
-//! Sorting a node's arrivals.
+//! The sort of a node's arrivals: a bucket sort for nearly uniform keys.
 
-/// Below this many keys the library's sort is used.
+/// Number of keys below which the standard library's sort is used.
 const FEW: usize = 24;
 
-/// At most this many buckets.
+/// Maximum number of buckets.
 const BUCKETS: usize = 512;
 
-/// Memory that sorting uses.
+/// Memory of the sort, kept between calls.
 pub struct Scratch {
     sorted: Vec<u64>,
-    /// Where each bucket starts.
+    /// The first position of each bucket.
     starts: Box<[u32; BUCKETS]>,
 }
 
 impl Scratch {
-    /// Of no meaning between two calls.
+    /// Creates scratch memory. Its content has no meaning between two calls.
     pub fn new() -> Self {
         Self {
             sorted: Vec::new(),
@@ -23,8 +23,8 @@ impl Scratch {
     }
 }
 
-/// Sorts keys of at most `bits` bits that are spread about evenly, as times of arrival within a window are: a bucket for
-/// each slice of the window leaves little to do.
+/// Sorts keys of at most `bits` bits that are nearly uniformly distributed, as arrival times within
+/// a window are. Each bucket is a slice of the window, so few keys remain to be exchanged.
 pub fn sort_uniform_keys(
     keys: &mut Vec<u64>,
     Scratch {

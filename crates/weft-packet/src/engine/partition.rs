@@ -1,4 +1,4 @@
-//! A partition: a range of nodes that one thread advances, window by window.
+//! A partition: a range of nodes that one thread processes, window by window.
 
 use std::cmp::Reverse;
 
@@ -10,29 +10,30 @@ use super::packet::Packet;
 use super::route::Route;
 use super::timers::Timer;
 
-/// What sits at a host: a transport.
+/// The endpoint at a host: a transport.
 pub trait Endpoint: Send {
-    /// A packet arrived for this host.
+    /// Processes a packet that arrived for this host.
     fn on_packet(&mut self, packet: &Packet, cx: &mut Context<'_>);
-    /// A packet will arrive soon: what it touches first is worth reading ahead.
+    /// First prefetch stage: `packet` arrives soon; prefetches what it touches first.
     fn prefetch(&self, packet: &Packet) {
         let _ = packet;
     }
-    /// After [`prefetch`](Self::prefetch): so is what that leads to.
+    /// Second prefetch stage: called after [`prefetch`](Self::prefetch), for what the lines loaded
+    /// there point to.
     fn prefetch_indirect(&self, packet: &Packet) {
         let _ = packet;
     }
-    /// A timer set by this host is due.
+    /// Processes a timer that this host set and that is due.
     fn on_timer(&mut self, key: u64, cx: &mut Context<'_>);
 }
 
-/// Where and when an endpoint acts.
+/// The access of an endpoint to its node during a callback: time, packets and timers.
 pub struct Context<'a> {
     network: &'a mut PartitionNetwork,
-    /// The node, numbered over all partitions.
+    /// The node of the endpoint, numbered over all partitions.
     node: u32,
     first_port: u32,
-    /// Picoseconds.
+    /// Simulated time in picoseconds.
     pub now: u64,
 }
 
@@ -45,18 +46,19 @@ impl Context<'_> {
         self.network.send(self.node, port, self.now, packet, rest);
     }
 
-    /// The port of this node that a route takes first.
+    /// Returns the port of this node that `route` takes first.
     pub fn port_of(&self, route: Route) -> u32 {
         route.next(self.network.hops).0
     }
 
-    /// When the port that a route takes first will hold no more than `bytes`, what it is sending included; perhaps in the past.
+    /// Returns when the first port of `route` will hold at most `bytes`, the packet being sent
+    /// included. May be in the past.
     pub fn drain_time(&self, route: Route, bytes: u32) -> u64 {
         let port = &self.network.ports[(self.first_port + self.port_of(route)) as usize];
         port.busy_until.saturating_sub(port.serialisation(bytes))
     }
 
-    /// Has [`Endpoint::on_timer`] called with `key` at `time`, not before now.
+    /// Sets a timer: [`Endpoint::on_timer`] is called with `key` at `time`, but not before now.
     pub fn set_timer(&mut self, time: u64, key: u64) {
         self.network.set_timer(Timer {
             time: time.max(self.now),
@@ -66,99 +68,100 @@ impl Context<'_> {
     }
 }
 
-/// Where a node's ports and endpoint are.
+/// Indices of a node's ports and endpoint.
 #[derive(Clone, Copy)]
 pub struct NodeSlots {
-    /// Its first port in the partition.
+    /// First port of the node in the partition.
     pub first_port: u32,
-    /// Its endpoint in the partition; `u32::MAX` at a switch.
+    /// Endpoint of the node in the partition; `u32::MAX` at a switch.
     pub endpoint: u32,
 }
 
-/// Bits of a sort key that number a packet in its batch. The rest is time within the window: up to 17 s.
+/// Bits of a sort key that number a packet in its batch. The other bits are the time within the
+/// window: up to 17 s.
 pub const INDEX_BITS: u32 = 20;
 
-/// Partitions with at least this many links read ahead. A busy link has about a KiB in use, and the nearer caches hold
-/// some 2 MiB; in a smaller network reading ahead only costs.
+/// Minimum number of links of a partition that prefetches. A busy link has about 1 KiB in use, and
+/// the nearer caches hold some 2 MiB. In a smaller network, prefetching only costs time.
 const MIN_PREFETCH_LINKS: usize = if cfg!(test) { 8 } else { 2048 };
 
-/// Packets of a batch between reading a port ahead and using it.
+/// Number of packets of a batch between the prefetch of a port and its use.
 const PORT_PREFETCH: usize = 12;
 
-/// Packets of a batch between reading ahead where one will be written and writing it.
+/// Number of packets of a batch between the prefetch of the slot for a packet and the write to it.
 const PUSH_PREFETCH: usize = 6;
 
-/// Packets of a host's batch that are read ahead.
+/// Number of packets of a host's batch for which the host prefetches.
 const HOST_PREFETCH: usize = 16;
 
-/// Engine timers: the sampling of a queue. Endpoints' keys leave this bit clear.
+/// Bit of the keys of engine timers, which sample a queue. Keys of endpoints leave it clear.
 pub const SAMPLE: u64 = 1 << 63;
 
 /// One sample of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueSample {
-    /// Picoseconds.
+    /// Simulated time in picoseconds.
     pub time: u64,
     /// Index of the probe.
     pub probe: u32,
-    /// Packets waiting.
+    /// Number of packets waiting.
     pub length: u32,
-    /// Packets marked so far.
+    /// Number of packets marked so far.
     pub marks: u64,
-    /// Packets dropped so far.
+    /// Number of packets dropped so far.
     pub drops: u64,
 }
 
-/// A queue sampled at an interval.
+/// A queue that is sampled at an interval.
 #[derive(Clone, Copy)]
 pub struct QueueProbe {
     /// Port in the partition.
     pub port: u32,
     /// Index of the probe in the configuration.
     pub probe: u32,
-    /// Picoseconds.
+    /// Interval in picoseconds.
     pub interval: u64,
 }
 
-/// A range of nodes.
+/// A range of nodes with their endpoints and their part of the network.
 pub struct Partition<E> {
     /// Number of the first node.
     pub first_node: u32,
-    /// Its nodes.
+    /// Indices of each node.
     pub node_slots: Vec<NodeSlots>,
-    /// Its endpoints.
+    /// Endpoints of the hosts among the nodes.
     pub endpoints: Vec<E>,
-    /// Its ports, links and timers.
+    /// Ports, links and timers of the nodes.
     pub network: PartitionNetwork,
-    /// Receiving node (in the partition) of each ring.
+    /// Receiving node of each ring, numbered in the partition.
     pub ring_node: Vec<u32>,
     /// [`link_hash`](super::hash::link_hash) of each ring's link.
     link_hashes: Vec<u64>,
-    /// Queues sampled here.
+    /// Queues that are sampled in this partition.
     pub queue_probes: Vec<QueueProbe>,
-    /// Their samples.
+    /// Samples of these queues.
     pub queue_samples: Vec<QueueSample>,
-    /// Packets that reached a node.
+    /// Number of packets that reached a node.
     pub arrivals: u64,
-    /// Timers that fired.
+    /// Number of timers that fired.
     pub timers_fired: u64,
-    /// Running hash of each node's events, if traced.
+    /// Running hash of the events of each node, if they are traced.
     pub trace: Vec<u64>,
-    /// Packets on record.
+    /// Captured packets.
     pub captures: Captures,
     batch: Vec<Packet>,
-    /// Where each ring's packets begin in the batch, and which ring: as many as the batch has rings.
+    /// For each ring in the batch, its first packet in the batch and the ring.
     ring_starts: Box<[(u32, u32)]>,
     keys: Vec<u64>,
     scratch: Scratch,
-    /// Bits of a key that may be set.
+    /// Number of bits of a key that may be set.
     key_bits: u32,
     due: Vec<Timer>,
     prefetches: bool,
 }
 
 impl<E: Endpoint> Partition<E> {
-    /// An idle partition.
+    /// Creates an idle partition.
     pub fn new(
         first_node: u32,
         node_slots: Vec<NodeSlots>,
@@ -196,14 +199,14 @@ impl<E: Endpoint> Partition<E> {
         }
     }
 
-    /// Puts what arrives over the link of `ring` on record.
+    /// Captures the packets that arrive over `link`, the link of `ring`.
     pub fn capture(&mut self, ring: u32, link: u32) {
         self.captures.add(self.ring_node.len(), ring, link);
     }
 
-    /// Processes all events of `window` before `end`. Nodes are independent within a window, so their order is free;
-    /// at each node events go by (time, rank of the link at that time, order on the link), and packets before timers at
-    /// equal times.
+    /// Processes all events of `window` before `end`. Nodes are independent within a window, so
+    /// their order is free. The events of a node are ordered by time, by the link's rank at this
+    /// time, and by the order on the link. At equal times, packets come before timers.
     pub fn process<const TRACE: bool>(&mut self, window: u64, end: u64) {
         if self.prefetches {
             self.process_window::<TRACE, true>(window, end);
@@ -257,7 +260,7 @@ impl<E: Endpoint> Partition<E> {
         }
     }
 
-    /// Reads ahead what arrives at the node of link `ring`, whose other links are among `bits`.
+    /// Prefetches what arrives at the node of ring `ring`, whose other rings are among `bits`.
     #[inline(always)]
     fn prefetch_node(&self, word: usize, ring: usize, mut bits: u64) {
         let node = self.ring_node[ring];
@@ -315,7 +318,7 @@ impl<E: Endpoint> Partition<E> {
         );
         if ring_count > 1 {
             sort_uniform_keys(&mut self.keys, &mut self.scratch, self.key_bits);
-            // Without a way out of the loop it is a few vector instructions.
+            // Without an early exit, the loop compiles to a few vector instructions.
             let pairs = self.keys.windows(2);
             if pairs.fold(false, |any, pair| any | same_time(pair[0], pair[1])) {
                 self.break_ties(start, ring_count);
@@ -323,7 +326,7 @@ impl<E: Endpoint> Partition<E> {
         }
     }
 
-    /// Orders what arrives at the same time by the links' ranks at that time.
+    /// Orders simultaneous arrivals by the ranks of the links at that time.
     #[cold]
     #[inline(never)]
     fn break_ties(&mut self, start: u64, ring_count: usize) {
@@ -331,7 +334,7 @@ impl<E: Endpoint> Partition<E> {
         for tied in self.keys.chunk_by_mut(|&a, &b| same_time(a, b)) {
             if tied.len() > 1 {
                 let time = start + (tied[0] >> INDEX_BITS);
-                // Of one link's packets, and of links of the same rank, the first in the batch goes first.
+                // Packets of one link, and of links of equal rank, keep their order in the batch.
                 tied.sort_unstable_by_key(|&key| {
                     let index = (key & ((1 << INDEX_BITS) - 1)) as u32;
                     let position = ring_starts.partition_point(|&(start, _)| start <= index) - 1;
@@ -342,7 +345,7 @@ impl<E: Endpoint> Partition<E> {
         }
     }
 
-    /// A switch without timers.
+    /// Processes the batch at a switch without due timers.
     #[inline(always)]
     fn process_switch<const TRACE: bool, const PREFETCH: bool>(
         &mut self,
@@ -374,7 +377,7 @@ impl<E: Endpoint> Partition<E> {
         }
     }
 
-    /// The port that the `i`-th packet of the sorted batch takes at a switch.
+    /// Returns the port that the `i`-th packet of the sorted batch takes at a switch.
     #[inline(always)]
     fn port_of(&self, slots: NodeSlots, i: usize) -> Option<usize> {
         let packet = &self.batch[(self.keys.get(i)? & ((1 << INDEX_BITS) - 1)) as usize];
@@ -382,7 +385,7 @@ impl<E: Endpoint> Partition<E> {
         Some((slots.first_port + hop) as usize)
     }
 
-    /// A node with an endpoint or with timers.
+    /// Processes the batch at a node with an endpoint or with due timers.
     fn process_with_timers<const TRACE: bool, const PREFETCH: bool>(
         &mut self,
         node: u32,
@@ -432,7 +435,7 @@ impl<E: Endpoint> Partition<E> {
         }
     }
 
-    /// Reads ahead what the batch will touch at a host.
+    /// Prefetches what the first packets of the batch touch at a host.
     #[inline(always)]
     fn prefetch_packets(&self, node: u32) {
         let Some(host) = self
@@ -482,7 +485,7 @@ impl<E: Endpoint> Partition<E> {
     }
 }
 
-/// Are two sort keys of the same time?
+/// Returns true if two sort keys have the same time.
 fn same_time(a: u64, b: u64) -> bool {
     a ^ b < 1 << INDEX_BITS
 }

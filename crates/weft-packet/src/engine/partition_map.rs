@@ -1,4 +1,4 @@
-//! How a fabric is laid out in partitions: which nodes, ports and rings go where.
+//! The map from a fabric to partitions: which nodes, ports and rings belong to which partition.
 
 use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap};
@@ -16,10 +16,11 @@ use super::route::HopBits;
 use super::timers::{Timer, Timers};
 use super::{EngineConfig, LinkChange};
 
-/// Packets that a node can get in one window: as many as a sort key can number.
+/// Maximum number of packets that a node gets in one window: as many as a sort key can number.
 pub const MAX_ARRIVALS: u64 = 1 << INDEX_BITS;
 
-/// Where everything of a fabric goes. Ports are numbered as links are, by sending node; rings by receiving node.
+/// The partitions of a fabric. Ports are numbered as links are, by sending node; rings are numbered
+/// by receiving node.
 pub struct PartitionMap<'a> {
     fabric: &'a Fabric,
     /// Partition `p` has the nodes `bounds[p]..bounds[p + 1]`.
@@ -34,7 +35,7 @@ pub struct PartitionMap<'a> {
 }
 
 impl<'a> PartitionMap<'a> {
-    /// Lays `fabric` out for at most `plan.threads` partitions.
+    /// Divides `fabric` into at most `config.threads` partitions.
     pub fn new(fabric: &'a Fabric, config: &EngineConfig) -> Self {
         let mut link_of: Vec<u32> = (0..fabric.links.len() as u32).collect();
         link_of.sort_by_key(|&l| fabric.links[l as usize].to);
@@ -69,7 +70,7 @@ impl<'a> PartitionMap<'a> {
         }
     }
 
-    /// The nodes of each partition.
+    /// The range of nodes of each partition.
     pub fn ranges(&self) -> impl Iterator<Item = Range<NodeId>> {
         self.bounds.windows(2).map(|b| b[0]..b[1])
     }
@@ -91,7 +92,7 @@ impl<'a> PartitionMap<'a> {
         point(nodes.start)..point(nodes.end)
     }
 
-    /// The host at `node`.
+    /// The host at `node`; `None` at a switch.
     pub fn host(&self, node: NodeId) -> Option<u32> {
         let host = self.host_at[node as usize];
         (host != u32::MAX).then_some(host)
@@ -103,14 +104,15 @@ impl<'a> PartitionMap<'a> {
         (self.links_from(&(first..node)).len()) as u32
     }
 
-    /// Of each ring of a partition: its receiving node (in the partition), and its link's hash.
+    /// For each ring of a partition: its receiving node, numbered in the partition, and the hash of
+    /// its link.
     pub fn rings(&self, nodes: &Range<NodeId>, seed: u64) -> impl Iterator<Item = (u32, u64)> {
         let links = &self.link_of[self.rings_to(nodes)];
         let ring = move |&l: &u32| (self.fabric.links[l as usize].to - nodes.start, link_hash(seed, l));
         links.iter().map(ring)
     }
 
-    /// Of each link: (partition, port) of its sender, (partition, ring) at its receiver.
+    /// For each link: (partition, port) at its sender and (partition, ring) at its receiver.
     pub fn link_ends(&self) -> Vec<[(u32, u32); 2]> {
         let first = |p: u32| self.bounds[p as usize]..self.bounds[p as usize + 1];
         let starts: Vec<(usize, usize)> = (0..self.bounds.len() as u32 - 1)
@@ -126,7 +128,7 @@ impl<'a> PartitionMap<'a> {
         self.fabric.links.iter().enumerate().map(ends).collect()
     }
 
-    /// The queues sampled in a partition, and their first timers.
+    /// The queue probes of a partition, and their first timers.
     pub fn queue_probes(
         &self,
         nodes: &Range<NodeId>,
@@ -152,7 +154,7 @@ impl<'a> PartitionMap<'a> {
         (probes, timers)
     }
 
-    /// The ports, rings and timers of a partition.
+    /// The network of a partition, with the timers `first`.
     pub fn network(
         &self,
         nodes: &Range<NodeId>,
@@ -200,24 +202,25 @@ impl<'a> PartitionMap<'a> {
     }
 }
 
-/// The longest window, in picoseconds, in which no node gets more than `plan.arrivals` packets, were all of them the smallest
-/// and all links into it busy.
+/// Returns the longest window in picoseconds in which no node gets more than `config.arrivals`
+/// packets if all packets are the smallest and all links into the node are busy.
 fn max_window(links: &[Link], nodes: usize, config: &EngineConfig) -> u64 {
-    // Of each node: links into it, and packets that they bring in a picosecond.
+    // For each node: number of links into it, and packets per picosecond that they bring.
     let mut load = vec![(0_u64, 0.0); nodes];
     for link in links {
         let (links, packets) = &mut load[link.to as usize];
         *links += 1;
         *packets += link.rate.0 as f64 / (8e12 * f64::from(config.min_packet));
     }
-    // In any time a link brings one packet more than fit into it.
+    // In any interval a link brings one packet more than fits into it.
     let longest = |&(links, packets): &(u64, f64)| config.arrivals.saturating_sub(links) as f64 / packets;
     let longest = load.iter().map(longest).fold(f64::INFINITY, f64::min);
-    // A ten-thousandth for what a byte's time is cut by. In a picosecond no link brings two packets.
+    // The ten-thousandth covers the rounding of a byte's time. No link brings two packets in a
+    // picosecond.
     ((longest * 0.9999) as u64).max(1)
 }
 
-/// The links with the highest rate and the shortest delay that each ever has.
+/// Returns the links, each with the highest rate and the shortest delay that it ever has.
 fn best_case_links<'a>(fabric: &'a Fabric, config: &EngineConfig) -> Cow<'a, [Link]> {
     let mut links = Cow::Borrowed(fabric.links.as_slice());
     for &(link, change) in &config.changes {
@@ -236,9 +239,9 @@ fn best_case_links<'a>(fabric: &'a Fabric, config: &EngineConfig) -> Cow<'a, [Li
     links
 }
 
-/// Splits the nodes into ranges of about equal work, at most `threads`.
+/// Divides the nodes into at most `threads` ranges of about equal work.
 fn bounds(fabric: &Fabric, threads: usize) -> Vec<NodeId> {
-    // A host's packets cost a transport's work beside the link's.
+    // Weight of a host's packets in the work of a transport, compared with 1 for a link.
     const HOST: u64 = 4;
     let nodes = fabric.nodes.len();
     let mut weight: Vec<u64> = fabric

@@ -1,66 +1,70 @@
-//! An output port: a FIFO whose departures are known at enqueue.
+//! An output port: a FIFO that computes the departure of a packet when the packet is enqueued.
 
 use weft_fabric::QueueConfig;
 use weft_spec::{QueueSize, Rate, Time};
 
 use super::packet::{CE, ECT, PROTECTED};
 
-/// Binary digits after the point in [`Port::ps_per_byte`].
+/// Number of fractional bits of [`Port::ps_per_byte`].
 const FRACTION: u32 = 16;
 
-/// What every packet over a port touches.
+/// The part of a port that every packet touches.
 ///
-/// The queue itself is only the sizes of the packets not known to have left, `len` of them from `head` in `sizes`: while
-/// a queue lasts, each leaves when the one before it has left and its own serialisation is over. They are forgotten
-/// lazily, when `len` reaches `check_at` and a threshold could matter.
+/// The queue is lazy: it holds only the sizes of the `len` packets from `head` in `sizes`. Each of
+/// these packets leaves when the packet before it has left and its own serialisation is over. `len`
+/// is an upper bound of the number of packets that have not left. [`advance`](Self::advance) makes
+/// it exact, but only once `len` reaches `check_at`, so that a threshold could matter.
 #[derive(Clone)]
 pub struct Port {
-    /// When the last accepted packet will have left.
+    /// Departure of the last accepted packet in picoseconds.
     pub busy_until: u64,
-    /// Picoseconds a byte takes, in 2^-16 ps.
+    /// Serialisation time of a byte in 2^-16 ps.
     ps_per_byte: u64,
-    /// Propagation delay.
+    /// Propagation delay in picoseconds.
     delay: u64,
-    /// When the packet at `head` leaves.
+    /// Departure of the packet at `head` in picoseconds.
     head_departure: u64,
     head: u32,
     len: u32,
-    /// A smaller stale length needs no decision; 0 on a port that is probed or marks everything.
+    /// The value of `len` from which [`admit`](Self::admit) decides. 0, that is always, if the
+    /// queue is probed or marks every packet, or if the link is down.
     check_at: u32,
     /// The receiving ring, numbered over all partitions.
     pub ring: u32,
-    /// The partition it is in.
+    /// The partition of the receiving ring.
     pub partition: u32,
-    /// Packets accepted.
+    /// Number of packets accepted.
     pub packets: u64,
-    /// Bytes accepted.
+    /// Number of bytes accepted.
     pub bytes: u64,
     sizes: Box<[u16]>,
 }
 
-/// What only a port's decisions touch.
+/// The drop and mark state of a port, which only decisions touch.
 #[derive(Clone)]
 pub struct Admission {
     limit: QueueSize,
     mark: Option<QueueSize>,
-    /// The shortest stale length at which a packet might be marked or dropped, or is probed.
+    /// The smallest `len` at which a packet might be marked or dropped; 0 if the queue is probed or
+    /// marks every packet.
     decide_at: u32,
-    /// Packets dropped.
+    /// Number of packets dropped.
     pub drops: u64,
-    /// Packets marked.
+    /// Number of packets marked.
     pub marks: u64,
-    /// The probed distribution of the length.
+    /// Distribution of the queue length, if it is probed.
     distribution: Option<Distribution>,
-    /// Is the link dead?
+    /// True if the link is down.
     down: bool,
 }
 
 impl Admission {
-    /// `max_packet` is the largest packet's size on the wire, in bytes.
+    /// Creates the state of a port with this queue. `max_packet` is the size of the largest packet
+    /// on the wire in bytes.
     pub fn new(queue: QueueConfig, max_packet: u32, probed: bool) -> Self {
         let packets = |amount: QueueSize| match amount {
             QueueSize::Packets(n) => n,
-            // Fewer packets than this cannot hold that many bytes, even with the arriving one.
+            // Fewer packets than this cannot hold `b` bytes, even with the arriving packet.
             QueueSize::Bytes(b) => u32::try_from(b / u64::from(max_packet))
                 .unwrap_or(u32::MAX)
                 .saturating_sub(1),
@@ -83,11 +87,11 @@ impl Admission {
     }
 }
 
-/// How long each queue length lasted.
+/// The time spent at each queue length.
 #[derive(Clone, Default)]
 struct Distribution {
     since: u64,
-    /// `time_at[n]`: picoseconds during which `n` packets waited.
+    /// `time_at[n]`: time in picoseconds during which `n` packets waited.
     time_at: Vec<u64>,
 }
 
@@ -101,18 +105,18 @@ impl Distribution {
     }
 }
 
-/// Picoseconds that a byte takes, in 2^-16 ps.
+/// Returns the serialisation time of a byte in 2^-16 ps.
 fn ps_per_byte(rate: Rate) -> u64 {
     ((8_000_000_000_000_u128 << FRACTION) / u128::from(rate.0)) as u64
 }
 
-/// The packets that wait when `present` have not left: all but the one being sent.
+/// Returns how many packets wait if `present` have not left: all but the packet being sent.
 fn waiting(present: u32) -> u32 {
     present.saturating_sub(1)
 }
 
 impl Port {
-    /// A port into ring `ring` of partition `partition`.
+    /// Creates an idle port that sends into ring `ring` of partition `partition`.
     pub fn new(rate: Rate, delay: Time, admission: &Admission, ring: u32, partition: u32) -> Self {
         const RING: u32 = 32;
         Self {
@@ -131,7 +135,7 @@ impl Port {
         }
     }
 
-    /// Time to send `bytes`, in picoseconds.
+    /// Returns the serialisation time of `bytes` in picoseconds.
     pub fn serialisation(&self, bytes: u32) -> u64 {
         (u64::from(bytes) * self.ps_per_byte) >> FRACTION
     }
@@ -141,15 +145,16 @@ impl Port {
         self.delay
     }
 
-    /// Has everything left by `now`?
+    /// Returns true if all packets have left by `now`.
     #[inline(always)]
     pub fn is_idle(&self, now: u64) -> bool {
         now >= self.busy_until
     }
 
-    /// Enqueues a packet of `size` bytes at `now`, and perhaps marks it. Its serialisation begins at `ready` or when the queue
-    /// before it has left; `ready` is after `now` only where the port [is idle](Self::is_idle). Returns its arrival at the far
-    /// end, or `None` if it is dropped.
+    /// Enqueues a packet of `size` bytes at `now`, and may mark it. Its serialisation begins at
+    /// `ready`, or later when the packets before it have left. `ready` is after `now` only if the
+    /// port [is idle](Self::is_idle). Returns the time of arrival at the far end, or `None` if the
+    /// packet is dropped.
     #[inline(always)]
     pub fn enqueue(
         &mut self,
@@ -161,7 +166,7 @@ impl Port {
         flags: &mut u16,
     ) -> Option<u64> {
         if self.is_idle(now) && self.check_at != 0 {
-            // Idle: what is recorded has left. Starting over keeps short queues in one cache line.
+            // All recorded packets have left. Starting over keeps short queues in one cache line.
             self.head = 0;
             self.len = 0;
         }
@@ -181,7 +186,7 @@ impl Port {
         Some(departure + self.delay)
     }
 
-    /// Decides with the exact length at `now`.
+    /// Decides with the exact length at `now`. Returns false if the packet is dropped.
     #[cold]
     #[inline(never)]
     fn admit(&mut self, admission: &mut Admission, now: u64, size: u16, flags: &mut u16) -> bool {
@@ -204,7 +209,7 @@ impl Port {
             admission.drops += 1;
             return false;
         }
-        // A byte threshold is reached when that many bytes wait, hence the 1.
+        // A threshold in bytes is reached once that many bytes wait, hence the 1.
         if *flags & ECT != 0 && admission.mark.is_some_and(|k| exceeds(k, 1)) {
             *flags |= CE;
             admission.marks += 1;
@@ -212,7 +217,7 @@ impl Port {
         true
     }
 
-    /// Forgets the packets that have left by `now`.
+    /// Removes the packets that have left by `now`.
     fn advance(&mut self, admission: &mut Admission, now: u64) {
         while self.len > 0 && self.head_departure <= now {
             if let Some(d) = &mut admission.distribution {
@@ -225,7 +230,7 @@ impl Port {
         }
     }
 
-    /// Forgets the first packet.
+    /// Removes the first packet.
     fn pop_head(&mut self) {
         let mask = self.sizes.len() as u32 - 1;
         self.head = (self.head + 1) & mask;
@@ -235,7 +240,7 @@ impl Port {
         }
     }
 
-    /// Doubles the ring of sizes.
+    /// Doubles the capacity of `sizes`.
     fn grow(&mut self, admission: &Admission) {
         let old = self.sizes.len();
         let mut ring = vec![0; old * 2].into_boxed_slice();
@@ -247,8 +252,8 @@ impl Port {
         self.check_at = admission.decide_at.min(old as u32 * 2);
     }
 
-    /// The link dies: what has not left by `now` is lost and counts as dropped, and so is what comes. Returns how many have
-    /// not left.
+    /// Takes the link down: packets that have not left by `now`, and those that come later, are
+    /// lost and count as dropped. Returns how many have not left.
     pub fn fail(&mut self, admission: &mut Admission, now: u64) -> u32 {
         self.advance(admission, now);
         let lost = self.len;
@@ -261,32 +266,33 @@ impl Port {
         admission.down = true;
         self.len = 0;
         self.busy_until = self.busy_until.min(now);
-        self.check_at = 0; // Every packet is to be decided on.
+        self.check_at = 0; // Every packet needs a decision.
         lost
     }
 
-    /// The link lives again.
+    /// Takes the link up.
     pub fn recover(&mut self, admission: &mut Admission) {
         admission.down = false;
         self.check_at = admission.decide_at.min(self.sizes.len() as u32);
     }
 
-    /// The rate changes: the packet being sent leaves as it would have, those after it at the new rate. Returns when those
-    /// that have not left by `now` arrive.
+    /// Changes the rate: the packet being sent leaves as before, those after it at the new rate.
+    /// Returns the arrival times of the packets that have not left by `now`.
     pub fn set_rate(&mut self, admission: &mut Admission, now: u64, rate: Rate) -> Vec<u64> {
         self.advance(admission, now);
         self.ps_per_byte = ps_per_byte(rate);
         self.arrivals()
     }
 
-    /// The propagation delay changes for what leaves after `now`. Returns when that of it which is queued arrives.
+    /// Changes the propagation delay of packets that leave after `now`. Returns their arrival
+    /// times.
     pub fn set_delay(&mut self, admission: &mut Admission, now: u64, delay: Time) -> Vec<u64> {
         self.advance(admission, now);
         self.delay = delay.0;
         self.arrivals()
     }
 
-    /// When each of the packets that have not left arrives at the far end.
+    /// Returns the arrival time at the far end of each packet that has not left.
     fn arrivals(&mut self) -> Vec<u64> {
         let mask = self.sizes.len() - 1;
         let mut departure = self.head_departure;
@@ -302,7 +308,7 @@ impl Port {
         arrivals
     }
 
-    /// Packets waiting at `now`, which is not before the last enqueue.
+    /// Returns how many packets wait at `now`, which is not before the last enqueue.
     pub fn length(&self, now: u64) -> u32 {
         let mut port = self.clone();
         while port.len > 0 && port.head_departure <= now {
@@ -311,7 +317,7 @@ impl Port {
         waiting(port.len)
     }
 
-    /// Picoseconds spent at each length up to `end`, if the port is probed.
+    /// Returns the time in picoseconds spent at each length up to `end`, if the queue is probed.
     pub fn distribution(&self, admission: &Admission, end: u64) -> Option<Vec<u64>> {
         let mut admission = admission.clone();
         admission.distribution.as_ref()?;
@@ -319,7 +325,8 @@ impl Port {
         admission.distribution.map(|d| d.time_at)
     }
 
-    /// Bytes waiting. At the usual rates a byte takes whole picoseconds, so they follow from the time until all have left.
+    /// Returns how many bytes wait. If a byte takes a whole number of picoseconds, as at the usual
+    /// rates, this follows from the time until all have left.
     fn waiting_bytes(&self) -> u64 {
         if self.len == 0 {
             return 0;

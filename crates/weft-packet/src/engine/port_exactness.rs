@@ -1,4 +1,5 @@
-//! A port, which knows departures when packets arrive, beside a queue that is served packet by packet.
+//! Tests that a port, which computes departures when packets arrive, equals a queue that is served
+//! packet by packet.
 
 use proptest::prelude::*;
 use weft_fabric::QueueConfig;
@@ -13,8 +14,8 @@ use super::reference::{Fifo, serialisation};
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// Arrivals at the far end, marks, drops, the length at any time and the times at each length of a port that knows
-    /// departures in advance, beside those of a queue that learns of each as it happens.
+    /// The port and the queue agree in arrivals at the far end, marks, drops, the length at any
+    /// time and the time at each length.
     #[test]
     fn a_port_equals_a_queue_served_packet_by_packet(
         queue in any_queue(),
@@ -28,16 +29,17 @@ proptest! {
     }
 }
 
-/// A packet some time after the last one.
+/// The arrival of a packet, relative to the arrival before it.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
-    /// In units of the time that the smallest packet takes, and picoseconds.
+    /// Time since the arrival before: a number of serialisation times of the smallest packet, plus
+    /// picoseconds.
     gap: (u64, u64),
     size: u16,
     flags: u16,
-    /// What the host takes to process it, in picoseconds, if the port is idle.
+    /// Processing time at the host in picoseconds, if the port is idle.
     processing: u64,
-    /// Is the length looked at, so long after?
+    /// Time in picoseconds after which the length is compared, if it is.
     query: Option<u64>,
 }
 
@@ -63,16 +65,16 @@ fn any_arrival() -> impl Strategy<Value = Arrival> {
         })
 }
 
-/// The port and the queue.
+/// The port and the queue under test.
 struct Ports {
     rate: Rate,
     delay: Time,
     port: Port,
     admission: [Admission; 1],
     fifo: Fifo,
-    /// When the packet in service leaves.
+    /// Departure of the packet in service.
     served: Option<u64>,
-    /// Arrivals at the far end, as the port foretold and as the queue had it.
+    /// Arrivals at the far end: predicted by the port, and observed at the queue.
     predicted: Vec<u64>,
     observed: Vec<u64>,
 }
@@ -92,7 +94,7 @@ impl Ports {
         }
     }
 
-    /// Serves the queue until `now`, that moment included.
+    /// Serves the queue up to and including `now`.
     fn serve(&mut self, now: u64) {
         while let Some(time) = self.served.filter(|&time| time <= now) {
             let (_, next) = self.fifo.served(time);
@@ -167,7 +169,8 @@ impl Ports {
     }
 }
 
-/// A limit in bytes is exact to the byte, though hundreds of packets' times were each cut by half a picosecond.
+/// A limit in bytes is exact to the byte, although the times of hundreds of packets were each cut
+/// by half a picosecond.
 #[test]
 fn bytes_are_counted_not_derived_from_times() {
     let queue = QueueConfig {
@@ -181,12 +184,13 @@ fn bytes_are_counted_not_derived_from_times() {
         port.enqueue(&mut admission, 0, 0, 0, 41, &mut flags)
     };
     let accepted = (0..400).filter_map(|_| enqueue()).count();
-    // One in service, 300 waiting; the last 49 of them found more than 250 waiting.
+    // One is in service and 300 wait; the last 49 of them found more than 250 waiting.
     assert_eq!(accepted, 301);
     assert_eq!((admission[0].drops, admission[0].marks), (99, 49));
 }
 
-/// The time of a byte is cut at 2^-16 ps, which makes a packet at most 1 ps too early, and none at the usual rates.
+/// The time of a byte is cut at 2^-16 ps. A packet is therefore at most 1 ps early, and exact at
+/// the usual rates.
 #[test]
 fn serialisation_is_exact_at_usual_rates_and_a_picosecond_off_at_most() {
     let admission = Admission::new(

@@ -1,11 +1,11 @@
-//! Reading ahead. In a large network nearly everything that a packet touches has left the nearer caches since
-//! the previous window. If it is prefetched, it arrives while other packets are processed
-//! (`docs/decisions/0002` has the measurements).
+//! Software prefetch. In a large network nearly everything that a packet touches has left the
+//! nearer caches since the previous window. If it is prefetched, it arrives while other packets are
+//! processed (measurements: `docs/decisions/0002`).
 
-/// Bytes of a cache line.
+/// Size of a cache line in bytes.
 const LINE: usize = 64;
 
-/// Asks the processor for the cache lines that hold `target`, without waiting for them.
+/// Prefetches the cache lines that hold `target`.
 #[inline(always)]
 #[allow(
     unsafe_code,

@@ -1,4 +1,4 @@
-//! Random networks, what begins in them, and what happens to their links.
+//! Random networks with initial timers and changes of links.
 
 use std::sync::Arc;
 
@@ -9,29 +9,32 @@ use weft_spec::{QueueSize, Rate, Time};
 use super::route::{HopBits, Route};
 use super::{LinkChange, MAX_ARRIVALS, mix};
 
-/// What divides all times where packets and links are alike: 40 bytes at 10 Gbps take 32 ns, and delays are 1, 5 or 40 us.
+/// Common divisor in picoseconds of all times in a uniform network: 40 bytes at 10 Gbps take 32 ns,
+/// and delays are 1, 5 or 40 us.
 const TIME_DIVISOR: u64 = 8_000;
 
-/// A random network and what begins in it.
+/// A random network and its initial events.
 #[derive(Clone, Debug)]
 pub struct RandomNetwork {
     pub nodes: u32,
     pub links: Vec<Link>,
     pub hosts: Vec<NodeId>,
-    /// (host, time, key); some at once.
+    /// Initial timers: (host, time, key). Some have the same time.
     pub timers: Vec<(u32, u64, u64)>,
     pub probes: Vec<u32>,
-    /// Links whose queue is sampled, and every how many eighths of the lookahead.
+    /// Links whose queue is sampled, and the interval in eighths of the lookahead.
     pub samples: Vec<(u32, u64)>,
-    /// Are packets, links and intervals all alike, so that most packets meet others at the same picosecond?
+    /// True if packets, links and intervals are all equal, so that most packets arrive at the same
+    /// picosecond as others.
     pub uniform: bool,
-    /// Packets that a node may get in a window.
+    /// Maximum number of packets that a node gets in a window.
     pub arrivals: u64,
-    /// The longest processing time at a host.
+    /// Maximum processing time at a host in picoseconds.
     pub jitter: u64,
-    /// Lengths of slices in units of 1/16 of the lookahead, and odd picoseconds where packets are not alike.
+    /// Lengths of slices in units of 1/16 of the lookahead, plus single picoseconds if the network
+    /// is not uniform.
     pub slices: Vec<u64>,
-    /// What happens to links at the beginnings of slices: (slice, link, change).
+    /// Changes of links at the start of slices: (slice, link, change).
     pub changes: Vec<(usize, u32, LinkChange)>,
     pub seed: u64,
 }
@@ -59,12 +62,12 @@ impl RandomNetwork {
         }
     }
 
-    /// Lengths of slices: of some events each, and two long ones.
+    /// Lengths of slices in picoseconds: short ones with a few events each, and two long ones.
     pub fn lengths(&self, lookahead: u64) -> impl Iterator<Item = u64> {
         let some = self.slices.iter().map(move |slice| {
             let length = slice * lookahead / 16;
             if self.uniform {
-                // Links change just when packets leave and arrive.
+                // Links change exactly when packets leave and arrive.
                 length / TIME_DIVISOR * TIME_DIVISOR
             } else {
                 length + slice % 3
@@ -73,7 +76,8 @@ impl RandomNetwork {
         some.chain([300 * lookahead, 3_000 * lookahead])
     }
 
-    /// Random walks of one to five links from `node` that end at a host. Other hosts on the way forward.
+    /// Returns random walks of one to five links from `node` that end at a host. Other hosts on the
+    /// path forward.
     pub fn routes(&self, node: NodeId, hops: HopBits) -> Arc<[Route]> {
         let mut hash = self.seed;
         let mut routes = Vec::new();
@@ -114,7 +118,7 @@ pub fn any_queue() -> impl Strategy<Value = QueueConfig> {
     (limit, prop::option::of(any_amount(8))).prop_map(|(limit, mark)| QueueConfig { limit, mark })
 }
 
-/// Few different delays and rates, so that packets often meet at the same picosecond.
+/// Few different delays and rates, so that packets often arrive at the same picosecond.
 fn any_link(from: impl Strategy<Value = u32>, to: impl Strategy<Value = u32>) -> impl Strategy<Value = Link> {
     let delays = prop::sample::select(vec![0, 1, 800_000, 1_000_000, 1_000_000, 1_000_001, 40_000_000]);
     let gbps = prop::sample::select(vec![1, 7, 10, 10, 25, 40, 100]);
@@ -128,8 +132,9 @@ fn any_link(from: impl Strategy<Value = u32>, to: impl Strategy<Value = u32>) ->
     })
 }
 
-/// A tree of cables, so that all nodes are connected, and more links, some of them parallel. In half of the cases all links
-/// are equally long, so that windows are long beside the packets and hold many of them; `uniform` they are equally fast too.
+/// A tree of cables, so that all nodes are connected, and additional links, some of them parallel.
+/// In half of the cases all links are equally long, so that windows are long compared with the
+/// packets and hold many of them. In a `uniform` network the links are also equally fast.
 fn any_links(nodes: u32, uniform: bool) -> impl Strategy<Value = Vec<Link>> {
     let tree: Vec<_> = (1..nodes)
         .map(|n| (any_link(0..n, Just(n)), any_link(Just(0), Just(0))))
@@ -161,7 +166,7 @@ fn any_links(nodes: u32, uniform: bool) -> impl Strategy<Value = Vec<Link>> {
     })
 }
 
-/// Nothing in half of the cases.
+/// Changes of links; none in half of the cases.
 fn any_changes(links: u32) -> impl Strategy<Value = Vec<(usize, u32, LinkChange)>> {
     let delays = prop::sample::select(vec![0, 1, 1_000_000, 1_000_001, 40_000_000]);
     let change = prop_oneof![

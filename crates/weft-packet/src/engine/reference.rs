@@ -1,5 +1,6 @@
-//! A plain simulator with which the window engine is compared: one heap of all events, one event at a time,
-//! and queues that are served event by event. It is slow, and too simple to have the same faults.
+//! A plain simulator as the reference for the window engine: one heap of all events, one event at a
+//! time, and queues that are served event by event. It is slow, and too simple to have the same
+//! faults.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -12,36 +13,38 @@ use super::partition::trace_packet;
 use super::route::HopBits;
 use super::{EngineConfig, LinkChange, mix};
 
-/// What an endpoint does at an event, in this order.
+/// An action of an endpoint at an event. Actions are performed in order.
 pub enum TestAction {
     /// Sends a packet along its route.
     Send(Packet),
-    /// Sets a timer: when, and its key.
+    /// Sets a timer: time and key.
     Timer(u64, u64),
 }
 
-/// An endpoint that both simulators can drive.
+/// An endpoint that both simulators can run.
 pub trait TestEndpoint {
-    /// A packet arrived.
+    /// Processes a packet that arrived.
     fn packet(&mut self, packet: &Packet, now: u64) -> Vec<TestAction>;
-    /// A timer is due.
+    /// Processes a timer that is due.
     fn timer(&mut self, key: u64, now: u64) -> Vec<TestAction>;
 }
 
-/// Time to send `bytes` in picoseconds: a byte's time is cut at 2^-16 ps, and then the whole at 1 ps.
+/// Returns the serialisation time of `bytes` in picoseconds: a byte's time is cut at 2^-16 ps, and
+/// then the sum at 1 ps.
 pub fn serialisation(rate: Rate, bytes: u16) -> u64 {
     let byte = (8_000_000_000_000_u128 << 16) / u128::from(rate.0);
     ((u128::from(bytes) * byte) >> 16) as u64
 }
 
-/// A FIFO with one server. Whoever owns it calls [`served`](Self::served) when the packet in service has left.
+/// A FIFO with one server. Its owner calls [`served`](Self::served) when the packet in service has
+/// left.
 pub struct Fifo {
     queue: QueueConfig,
     serving: Option<Packet>,
     waiting: VecDeque<Packet>,
-    /// Until when `time_at` is filled in.
+    /// Time up to which `time_at` is filled in.
     since: u64,
-    /// `time_at[n]`: picoseconds during which `n` packets waited.
+    /// `time_at[n]`: time in picoseconds during which `n` packets waited.
     time_at: Vec<u64>,
     pub packets: u64,
     pub bytes: u64,
@@ -64,7 +67,8 @@ impl Fifo {
         }
     }
 
-    /// A packet arrives. `Err` gives it back dropped; `Ok` returns its flags and whether its service begins.
+    /// Offers a packet. `Err` returns the packet, which is dropped; `Ok` returns its flags and
+    /// whether its service begins.
     pub fn offer(&mut self, mut packet: Packet, now: u64) -> Result<(u16, bool), Packet> {
         self.add_time(now);
         if packet.flags & PROTECTED == 0 {
@@ -98,7 +102,8 @@ impl Fifo {
         Ok((packet.flags, idle))
     }
 
-    /// The packet in service has left: it, and the size of the one whose service begins.
+    /// Ends the service of a packet. Returns the packet, and the size of the packet whose service
+    /// begins.
     pub fn served(&mut self, now: u64) -> (Packet, Option<u16>) {
         self.add_time(now);
         let left = self.serving.take().expect("a packet in service");
@@ -106,7 +111,7 @@ impl Fifo {
         (left, self.serving.map(|next| next.size))
     }
 
-    /// All packets, which are lost.
+    /// Removes and returns all packets, which are lost.
     pub fn clear(&mut self, now: u64) -> Vec<Packet> {
         self.add_time(now);
         let lost: Vec<Packet> = self
@@ -130,12 +135,12 @@ impl Fifo {
         self.since = now;
     }
 
-    /// Packets waiting.
+    /// Number of packets waiting.
     pub fn length(&self) -> u32 {
         self.waiting.len() as u32
     }
 
-    /// Packets waiting or in service.
+    /// Number of packets waiting or in service.
     pub fn held(&self) -> u64 {
         self.waiting.len() as u64 + u64::from(self.serving.is_some())
     }
@@ -147,8 +152,9 @@ impl Fifo {
     }
 }
 
-/// What happens, in the order in which it does at equal times: what leaves makes room for what arrives, packets come
-/// before timers, arrivals go by lot and only then by link, timers by key, and a sample sees all of that.
+/// An event. Simultaneous events are processed in the order of the variants: a departure makes
+/// space for an arrival, and packets come before timers. Arrivals are ordered by rank and only then
+/// by link, timers by key. A sample sees all earlier events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Served { link: u32 },
@@ -157,20 +163,20 @@ enum Event {
     Sample { probe: u32 },
 }
 
-/// The lot that decides which of several links goes first at `time`.
+/// Returns the rank that decides which of several links goes first at `time`.
 fn tie_rank(seed: u64, link: u32, time: u64) -> u64 {
     random(seed, [link.into(), time])
 }
 
-/// What host `node` takes to process packet `n` of a port, at most `max`.
+/// Returns the time, at most `max`, that host `node` takes to process packet `n` of a port.
 fn processing(seed: u64, node: u32, n: u64, max: u64) -> u64 {
     let tag = u64::from(u32::from_be_bytes(*b"proc"));
     let drawn = u128::from(random(seed, [(u64::from(node) << 32) + tag, n]));
     (drawn * u128::from(max + 1) / (1 << 64)) as u64
 }
 
-/// Seed and words stirred into one another, and the 64 bits mixed by the finaliser of Steele, Lea and Flood's `SplitMix64`
-/// (OOPSLA 2014).
+/// Returns a hash of the seed and the words, with the finaliser of Steele, Lea and Flood's
+/// `SplitMix64` (OOPSLA 2014).
 fn random(seed: u64, words: [u64; 2]) -> u64 {
     let product = |a: u64, b: u64| (u128::from(a) * u128::from(b) % (1 << 64)) as u64;
     let folded = |bits: u64, by: u32| bits ^ (bits / (1 << by));
@@ -188,7 +194,7 @@ pub struct Wire {
     rate: Rate,
     delay: u64,
     up: bool,
-    /// Packets on their way, first to arrive first.
+    /// Propagating packets in order of arrival.
     flying: VecDeque<Packet>,
     pub delivered: u64,
 }
@@ -199,12 +205,12 @@ impl Wire {
     }
 }
 
-/// The network with a toy at every host.
+/// The network with a test endpoint at every host.
 pub struct Reference<'a, T> {
     fabric: &'a Fabric,
     hops: HopBits,
     seed: u64,
-    /// The longest processing time at a host.
+    /// Maximum processing time at a host in picoseconds.
     jitter: u64,
     events: BinaryHeap<Reverse<(u64, Event)>>,
     /// The first link of each node.
@@ -213,15 +219,16 @@ pub struct Reference<'a, T> {
     pub endpoints: Vec<T>,
     /// Sampled queues: (link, interval).
     samples: Vec<(u32, u64)>,
-    /// What was found: (time, probe, length, marks so far, drops so far).
+    /// Samples of queues: (time, probe, length, marks so far, drops so far).
     pub sampled: Vec<(u64, u32, u32, u64, u64)>,
-    /// Data packets dropped, by (`lo`, `hi`).
+    /// Number of data packets dropped, by (`lo`, `hi`).
     pub drops: HashMap<(u32, u32), u64>,
-    /// Packets that reached a node, and timers that fired.
+    /// Number of packets that reached a node, and of timers that fired.
     pub events_so_far: (u64, u64),
-    /// Of each node: when a packet last reached it, and over which link.
+    /// For each node: time of its last packet, and the link over which the packet came.
     last: Vec<(u64, u32)>,
-    /// Times that a packet reached a node together with the one before it, which came over a link of a lower or a higher number.
+    /// Number of packets that reached a node together with the packet before them, if that came
+    /// over a link with a lower number, and with a higher number.
     pub ties: [u64; 2],
     /// Hash of the events of each node.
     pub trace: Vec<u64>,
@@ -305,7 +312,7 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         }
     }
 
-    /// The packet that `link` is sending has left.
+    /// Ends the transmission of a packet over `link`.
     fn leave(&mut self, link: u32, now: u64) {
         let wire = &mut self.wires[link as usize];
         let (packet, next) = wire.fifo.served(now);
@@ -320,7 +327,8 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         }
     }
 
-    /// Changes a link before anything else that happens at `now`, but for a packet whose last bit leaves then: it has left.
+    /// Changes a link before any other event at `now`. A packet whose last bit leaves at `now` has
+    /// left.
     pub fn change(&mut self, link: u32, change: LinkChange, now: u64) {
         let leaves = (now, Event::Served { link });
         if self.events.iter().any(|&Reverse(event)| event == leaves) {
@@ -385,7 +393,8 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         }
     }
 
-    /// Takes the next port of the packet's route. If that is idle, processing takes up to `jitter` first.
+    /// Sends a packet over the next port of its route. If the port is idle, processing first takes
+    /// up to `jitter`.
     fn send(&mut self, node: u32, mut packet: Packet, now: u64, jitter: u64) {
         let (port, rest) = packet.route.next(self.hops);
         packet.route = rest;

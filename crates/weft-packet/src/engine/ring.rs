@@ -1,13 +1,14 @@
-//! The packets on a link, queued or propagating, in order of arrival.
+//! A ring: the packets on a link, queued or propagating, in order of arrival.
 
 use super::packet::Packet;
 use super::prefetch::prefetch;
 use super::route::Route;
 
-/// Packets read ahead of a link: what arrives in a window of many networks.
+/// Maximum number of packets of a link that are prefetched: in many networks, the packets that
+/// arrive in a window.
 const MAX_PREFETCH: u32 = 8;
 
-/// A growing ring buffer. Everything in it is sorted by [`Packet::time`], because a link is a FIFO.
+/// A growing ring buffer. Its packets are sorted by [`Packet::time`], because a link is a FIFO.
 pub struct Ring {
     packets: Box<[Packet]>,
     head: u32,
@@ -16,7 +17,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// An empty ring.
+    /// Creates an empty ring.
     pub fn new() -> Self {
         Self {
             packets: Box::default(),
@@ -26,8 +27,9 @@ impl Ring {
         }
     }
 
-    /// Appends a packet, the given parts replaced; `true` if the ring was empty. (Changing the packet first and copying it
-    /// then would read wide what was just written narrow, which stalls.)
+    /// Appends `packet` with another time, route and flags. Returns true if the ring was empty. (To
+    /// change the packet before the copy would load wide what was just stored narrow, which
+    /// stalls.)
     #[inline(always)]
     pub fn push(&mut self, packet: &Packet, time: u64, route: Route, flags: u16) -> bool {
         if self.len as usize == self.packets.len() {
@@ -44,7 +46,8 @@ impl Ring {
         self.len == 1
     }
 
-    /// Moves the packets that arrive before `end` to the back of `batch`, and returns when the next one arrives.
+    /// Moves the packets that arrive before `end` to the end of `batch`. Returns the arrival time
+    /// of the next packet.
     #[inline(always)]
     pub fn drain_before(&mut self, end: u64, batch: &mut Vec<Packet>) -> Option<u64> {
         let mask = self.packets.len().wrapping_sub(1);
@@ -73,29 +76,31 @@ impl Ring {
         next
     }
 
-    /// Reads ahead what [`drain_before`](Self::drain_before) will take.
+    /// Prefetches what [`drain_before`](Self::drain_before) will move.
     #[inline(always)]
     pub fn prefetch_take(&self) {
-        // Three packets fill two lines, so that every other one would do but for those that straddle.
+        // Three packets fill two lines, so every second packet is enough, except where one
+        // straddles two lines.
         for i in (0..self.len.min(MAX_PREFETCH)).step_by(2) {
             self.prefetch(i);
         }
     }
 
-    /// Reads ahead where [`push`](Self::push) will write.
+    /// Prefetches the slot that [`push`](Self::push) will write.
     #[inline(always)]
     pub fn prefetch_push(&self) {
         self.prefetch(self.len);
     }
 
-    /// Takes back the last `n` packets.
+    /// Removes and returns the last `n` packets.
     pub fn pop_last(&mut self, n: u32) -> Vec<Packet> {
         let lost = self.iter().skip((self.len - n) as usize).copied().collect();
         self.len -= n;
         lost
     }
 
-    /// The last packets arrive at `times` instead, and those before them not after `latest`. Returns when the first one does.
+    /// Sets the arrival times of the last packets to `times`, and those of the packets before them
+    /// to at most `latest`. Returns the first arrival time.
     pub fn reschedule(&mut self, times: &[u64], latest: u64) -> Option<u64> {
         let mask = self.packets.len().wrapping_sub(1);
         let before = self.len - times.len() as u32;
@@ -117,12 +122,12 @@ impl Ring {
         }
     }
 
-    /// Packets ever taken.
+    /// Number of packets delivered so far.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// The packets, first to arrive first.
+    /// The packets in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = &Packet> {
         (0..self.len).map(|i| &self.packets[(self.head + i) as usize & (self.packets.len() - 1)])
     }

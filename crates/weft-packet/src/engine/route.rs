@@ -1,8 +1,9 @@
-//! A packet's route: the ports that it still has to take, in one word.
+//! The route of a packet: the ports that it still has to take, packed into one word.
 
 use weft_fabric::Fabric;
 
-/// How a network's routes are packed: each hop takes as many bits as the largest port number plus one needs.
+/// The encoding of a network's routes. Each hop takes as many bits as the largest number of ports
+/// at a node needs.
 #[derive(Clone, Copy, Debug)]
 pub struct HopBits {
     bits: u32,
@@ -10,7 +11,7 @@ pub struct HopBits {
 }
 
 impl HopBits {
-    /// For the ports of this network.
+    /// Creates the encoding for the ports of `fabric`.
     pub fn new(fabric: &Fabric) -> Self {
         let mut ports = vec![0_u32; fabric.nodes.len()];
         for link in &fabric.links {
@@ -24,18 +25,19 @@ impl HopBits {
         }
     }
 
-    /// Of each hop.
+    /// Number of bits of each hop.
     pub fn bits(self) -> u32 {
         self.bits
     }
 }
 
-/// The ports still to take, the next one lowest. Each is stored as port + 1, so that nothing left means "here".
+/// The ports that a packet still has to take, the next one in the lowest bits. A hop is stored as
+/// port + 1, so that 0 means that the packet is at its destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Route(u64);
 
 impl Route {
-    /// The route through these ports; none if it takes more than 64 bits.
+    /// Creates the route over these ports; `None` if it takes more than 64 bits.
     pub fn from_ports(ports: &[u16], hops: HopBits) -> Option<Self> {
         ports
             .iter()
@@ -43,26 +45,27 @@ impl Route {
             .try_fold(Self::default(), |route, &port| route.with_hop(port, hops))
     }
 
-    /// This route after a hop over `port`; none if that takes more than 64 bits.
+    /// Returns this route with a hop over `port` before it; `None` if that takes more than 64 bits.
     pub fn with_hop(self, port: u16, hops: HopBits) -> Option<Self> {
         let fits = (self.len(hops) + 1) * hops.bits <= u64::BITS;
         fits.then(|| Self(self.0 << hops.bits | (u64::from(port) + 1)))
     }
 
-    /// The next port, and the route from there on. Not to be asked of a route that is [`here`](Self::is_at_destination).
+    /// Returns the next port and the route after it. The route must not be [at its
+    /// destination](Self::is_at_destination).
     #[inline(always)]
     pub fn next(self, hops: HopBits) -> (u32, Self) {
         let hop = self.0 & hops.mask;
         ((hop as u32).wrapping_sub(1), Self(self.0 >> hops.bits))
     }
 
-    /// Is there nothing left to take?
+    /// Returns true if no hop is left.
     #[inline(always)]
     pub fn is_at_destination(self) -> bool {
         self.0 == 0
     }
 
-    /// Hops left.
+    /// Number of hops left.
     pub fn len(self, hops: HopBits) -> u32 {
         (u64::BITS - self.0.leading_zeros()).div_ceil(hops.bits)
     }

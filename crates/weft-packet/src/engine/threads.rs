@@ -1,8 +1,8 @@
-//! Partitions on threads: one barrier per window, and mail between partitions at its end.
+//! Partitions on threads: one barrier per window, and an exchange of packets (mail) at its end.
 //!
-//! A round of the loop is: agree on the next window, take the mail, process, hand over mail, report the next
-//! event, wait for the others. Mail written in one round is read in the next, while the mail boxes of the
-//! other parity are written. So one barrier per window is enough.
+//! A round of the loop is: agree on the next window, deliver the mail, process, post mail, report
+//! the next event, wait for the other threads. Mail posted in one round is delivered in the next,
+//! while the mailboxes of the other parity are written. One barrier per window is therefore enough.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use super::packet::Packet;
 use super::partition::{Endpoint, Partition};
 
-/// Rounds of spinning before a waiting thread gives its core away.
+/// Number of spins before a waiting thread yields its core.
 const SPINS: u32 = 2_000;
 
-/// A barrier for windows of some microseconds: spins first, yields later.
+/// A barrier for windows of a few microseconds: spins first, then yields.
 struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
@@ -31,7 +31,7 @@ impl Barrier {
         }
     }
 
-    /// Waits for all threads; `false` if one of them panicked.
+    /// Waits for all threads. Returns false if one of them panicked.
     fn wait(&self) -> bool {
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
@@ -56,7 +56,8 @@ impl Barrier {
     }
 }
 
-/// Breaks the barrier if its thread panics, so that the others stop and the scope passes the panic on.
+/// Breaks the barrier if its thread panics, so that the other threads stop and the scope propagates
+/// the panic.
 struct BreakOnPanic<'a>(&'a Barrier);
 
 impl Drop for BreakOnPanic<'_> {
@@ -70,11 +71,11 @@ impl Drop for BreakOnPanic<'_> {
 /// Packets from one partition to another: (ring, packet).
 type Mail = Mutex<Vec<(u32, Packet)>>;
 
-/// What one round leaves for the next.
+/// The state that one round leaves for the next.
 struct Exchange {
     /// `mail[from * partitions + to]`.
     mail: Vec<Mail>,
-    /// Each partition's next window, the arrivals in its mail included.
+    /// The next window of each partition, including the arrivals in the mail that it posted.
     next: Vec<AtomicU64>,
 }
 
@@ -95,7 +96,7 @@ impl Exchange {
             .unwrap_or(u64::MAX)
     }
 
-    /// Puts the mail for partition `me` on its links.
+    /// Appends the mail for partition `me` to its rings.
     fn deliver<E>(&self, me: usize, partition: &mut Partition<E>) {
         for from in 0..self.next.len() {
             for (ring, packet) in lock(&self.mail[from * self.next.len() + me]).drain(..) {
@@ -107,7 +108,7 @@ impl Exchange {
         }
     }
 
-    /// Hands over the mail of partition `me` and says what comes next.
+    /// Posts the mail of partition `me` and reports its next window.
     fn post<E>(&self, me: usize, partition: &mut Partition<E>) {
         let network = &mut partition.network;
         let mut next = network.next_window();
@@ -121,10 +122,11 @@ impl Exchange {
     }
 }
 
-/// Processes all windows that begin before `end`, the last one up to `end`. Returns how many.
+/// Processes all windows that begin before `end`, the last one up to `end`. Returns the number of
+/// windows.
 ///
-/// There are as many threads as partitions, or as cores if those are fewer: a spinning thread without a core of its
-/// own holds up the others.
+/// The number of threads is the number of partitions, or of cores if there are fewer: a spinning
+/// thread without its own core delays the others.
 pub fn run<E: Endpoint, const TRACE: bool>(partitions: &mut [Partition<E>], end: u64) -> u64 {
     if let [only] = partitions {
         return run_single::<E, TRACE>(only, end);
@@ -149,7 +151,7 @@ pub fn run<E: Endpoint, const TRACE: bool>(partitions: &mut [Partition<E>], end:
             }
             let window = before.next_window();
             let start = window.saturating_mul(lookahead);
-            // A window cut by `end` comes up again with what is left of it.
+            // A window that `end` cuts is processed later for the rest of its events.
             if start >= end || processed == Some(window) {
                 break;
             }
@@ -176,7 +178,7 @@ pub fn run<E: Endpoint, const TRACE: bool>(partitions: &mut [Partition<E>], end:
     })
 }
 
-/// One partition needs no barrier.
+/// Processes the windows of a single partition, which needs no barrier.
 fn run_single<E: Endpoint, const TRACE: bool>(partition: &mut Partition<E>, end: u64) -> u64 {
     let lookahead = partition.network.lookahead;
     let mut windows = 0;
@@ -194,6 +196,7 @@ fn run_single<E: Endpoint, const TRACE: bool>(partition: &mut Partition<E>, end:
 }
 
 fn lock(mail: &Mail) -> std::sync::MutexGuard<'_, Vec<(u32, Packet)>> {
-    // A poisoned lock means that another partition's thread panicked; the scope passes that panic on.
+    // A poisoned lock means that the thread of another partition panicked; the scope propagates
+    // that panic.
     mail.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

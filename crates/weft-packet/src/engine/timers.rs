@@ -1,40 +1,41 @@
-//! Timers beyond what is being processed.
+//! Timers after the current window.
 //!
-//! Those of the near future, such as a card's, are filed under their windows, unsorted: a window's few are sorted when it comes. Later
-//! ones, such as those of retransmissions, are in a heap.
+//! Timers of the near future, such as those of a NIC, are in a timer wheel by their windows,
+//! unsorted: the few of a window are sorted when the window is processed. Later timers, such as
+//! retransmission timeouts, are in a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A timer: when, at which node (numbered over all partitions), and what the endpoint or the engine makes of it.
+/// A timer. The endpoint or the engine gives the key a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timer {
-    /// Picoseconds.
+    /// Time in picoseconds.
     pub time: u64,
-    /// Node.
+    /// Node, numbered over all partitions.
     pub node: u32,
-    /// Meaning.
+    /// Key.
     pub key: u64,
 }
 
-/// Windows in the circle.
+/// Number of windows in the wheel.
 const WHEEL_SLOTS: u64 = 64;
 
 /// The timers of one partition. Windows only move forward.
 pub struct Timers {
     /// Length of a window in picoseconds.
     window: u64,
-    /// `wheel[w % WHEEL_SLOTS]`: those of window `w`.
+    /// `wheel[w % WHEEL_SLOTS]`: the timers of window `w`.
     wheel: Vec<Vec<Timer>>,
-    /// Bit `slot`: is there any?
+    /// Bit `slot` is set if that slot has a timer.
     occupied: u64,
-    /// The first window of the circle.
+    /// The first window of the wheel.
     first: u64,
     beyond: BinaryHeap<Reverse<Timer>>,
 }
 
 impl Timers {
-    /// None yet.
+    /// Creates an empty wheel for windows of this length.
     pub fn new(window: u64) -> Self {
         Self {
             window,
@@ -45,7 +46,7 @@ impl Timers {
         }
     }
 
-    /// Sets a timer. One of the past is due at once.
+    /// Sets a timer. If its time is in the past, it is due in the first window.
     pub fn push(&mut self, timer: Timer) {
         let window = (timer.time / self.window).max(self.first);
         if window - self.first < WHEEL_SLOTS {
@@ -73,8 +74,8 @@ impl Timers {
         Some(self.first + u64::from(ahead))
     }
 
-    /// Moves the circle to start at `window`, which is not after [`next`](Self::next), and moves those of that window which are due before
-    /// `end` to `due`, in no order.
+    /// Moves the start of the wheel to `window`, which is not after [`next`](Self::next). Moves the
+    /// timers of this window that are due before `end` to `due`, in no particular order.
     pub fn take(&mut self, window: u64, end: u64, due: &mut Vec<Timer>) {
         self.first = window;
         while let Some(&Reverse(timer)) = self.beyond.peek() {
@@ -108,7 +109,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever is set when, each window has its timers, and one that is cut short those before the cut.
+        /// Whenever timers are set, each window has its own, and a window that is cut short has
+        /// those before the cut.
         #[test]
         fn they_come_in_their_windows(
             window in 1_u64..40,
