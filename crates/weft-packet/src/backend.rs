@@ -35,7 +35,8 @@ impl Backend for PacketBackend {
         true
     }
 
-    /// What hosts do: as stated, else as in the profile of all transports, else as in the default profile.
+    /// Fills in the behaviour of hosts: as the spec says, else as the profile of all transports,
+    /// else as the default profile.
     fn fill_defaults(&self, spec: &mut Spec) -> Result<(), SpecError> {
         let is_profile_of_all = |profile: &&NamedProfile| {
             spec.transports
@@ -96,7 +97,7 @@ impl Backend for PacketBackend {
 }
 
 impl SimulationConfig {
-    /// As a plan says.
+    /// Creates the configuration of a plan.
     pub fn from_plan(plan: Plan, options: Options) -> Self {
         let Options { threads, trace_hash } = options;
         Self {
@@ -120,7 +121,7 @@ impl SimulationConfig {
     }
 }
 
-/// What sockets know of their host's card.
+/// Returns the NIC of the hosts; `None` if a host's port is that of a switch.
 fn nic(hosts: &Hosts) -> Option<NicConfig> {
     let fair = match hosts.nic? {
         weft_spec::Nic::Switch => return None,
@@ -145,9 +146,9 @@ impl ActiveRun for PacketSimulation {
         self.counters()
     }
 
-    /// Threads meet at a barrier after every window of simulated time. In a small network a window holds a few events, and
-    /// waiting for each other takes longer than the events. How many packet-hops a window holds depends on the traffic as much
-    /// as on the network.
+    /// Threads wait for each other at a barrier after every window of simulated time. In a small
+    /// network a window holds a few events, and waiting takes longer than the events. The number of
+    /// packet-hops per window depends on the traffic as much as on the network.
     fn useful_threads(&self) -> usize {
         let counters = self.counters();
         (counters.packet_hops / counters.windows.max(1) / MIN_HOPS_PER_THREAD) as usize
@@ -190,8 +191,8 @@ impl ActiveRun for PacketSimulation {
     }
 }
 
-/// Packet-hops of a window that are worth a thread of their own: some 10 us of work beside the microsecond or so of a
-/// barrier.
+/// Packet-hops per window that are worth an additional thread: some 10 us of work, compared with
+/// about a microsecond for a barrier.
 const MIN_HOPS_PER_THREAD: u64 = 200;
 
 /// Share of the time of flows above which a standstill on delayed acknowledgements is reported.

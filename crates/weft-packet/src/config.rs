@@ -8,25 +8,27 @@ use weft_run::{LinkEvent, Probe, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
 
-/// A host's card that pushes back on its sockets instead of marking and dropping.
+/// The NIC of a host, which makes sockets wait instead of marking and dropping their packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NicConfig {
-    /// Bytes that a port takes before sockets wait.
+    /// Number of bytes that a port queues before sockets wait (BQL limit).
     pub bql_limit: u32,
-    /// Do those that wait take turns, or does each send all that it has first?
+    /// True if waiting sockets take turns (fq); false if each sends all its data first (FIFO).
     pub fair: bool,
 }
 
-/// What hosts leave to their cards.
+/// Segmentation and receive offload of hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
-    /// Does data leave in bursts of up to 64 KB?
+    /// True if data leaves in bursts of up to 64 KB (TSO).
     pub tso: bool,
-    /// Segments that arrive within this of each other are acknowledged together; 0: none are.
+    /// Segments that arrive within this time of each other are acknowledged together (GRO); 0 for
+    /// none.
     pub gro: Time,
 }
 
-/// A packet-level experiment. A run is a pure function of it; `threads` changes nothing but the time it takes.
+/// A packet-level experiment. A run is a pure function of it; `threads` changes only the time that
+/// the run takes.
 pub struct SimulationConfig {
     /// The network.
     pub fabric: Fabric,
@@ -34,24 +36,26 @@ pub struct SimulationConfig {
     pub transports: Vec<TransportConfig>,
     /// Flows, in any order.
     pub flows: Vec<Flow>,
-    /// Traffic that reacts. Flow `n` of program `p` has the index `flows.len() + n * generators.len() + p`.
+    /// Flow generators. The index of flow `n` of generator `g` is
+    /// `flows.len() + n * generators.len() + g`.
     pub generators: Vec<Arc<dyn FlowGenerator>>,
     /// Probes.
     pub probes: Vec<Probe>,
-    /// A packet that finds its host's port idle leaves it late by a random time up to this.
+    /// Maximum processing time: a packet that finds its host's port idle is delayed by a random
+    /// time up to this.
     pub jitter: Time,
-    /// What sockets know of their host's card; without, its queue takes what they send.
+    /// The NIC of hosts; without one, a host's port queues all packets that sockets send.
     pub nic: Option<NicConfig>,
-    /// What they leave to it.
+    /// Offload of hosts.
     pub offload: Offload,
-    /// Changes of links, in any order; at one time they happen in the order given.
+    /// Link events, in any order. Simultaneous events are applied in the order given.
     pub events: Vec<LinkEvent>,
-    /// The controller, which sees the whole network and gives subflows their paths.
+    /// The controller, which observes the whole network and assigns paths to subflows.
     pub controller: Option<Arc<dyn Controller>>,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Worker threads, at least 1.
+    /// Number of worker threads, at least 1.
     pub threads: usize,
-    /// Hash every event in order at each node (costs a little).
+    /// True if the events at each node are hashed in order, which costs a little time.
     pub trace_hash: bool,
 }

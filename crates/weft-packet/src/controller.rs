@@ -1,5 +1,5 @@
-//! Calls a controller, which gives subflows their paths, at fixed simulated times. What the controller sees
-//! and does therefore depends neither on threads nor on where a run is cut.
+//! Calls a controller, which assigns paths to subflows, at fixed simulated times. Its observations
+//! and actions therefore depend neither on threads nor on the ends of slices.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use weft_paths::{Controller, SubflowObservation};
 
 use crate::simulation::PacketSimulation;
 
-/// A flow and which of its subflows.
+/// A flow, and the number of its subflow.
 type Subflow = (u32, u32);
 
-/// A controller at work.
+/// The controller of a run and its state.
 pub(crate) struct ControllerState {
     controller: Arc<dyn Controller>,
     interval: u64,
-    /// When it acts next.
+    /// Time of the next call in picoseconds.
     pub next: u64,
-    /// What was acknowledged when it last acted, in bytes.
+    /// Bytes acknowledged at the last call.
     last_acked: HashMap<Subflow, u64>,
-    /// The paths that it has given.
+    /// Paths that the controller assigned.
     assigned: HashMap<Subflow, u64>,
 }
 
@@ -37,12 +37,12 @@ impl ControllerState {
 }
 
 impl PacketSimulation {
-    /// When the controller acts next; `u64::MAX` if there is none.
+    /// Time of the controller's next call; `u64::MAX` if there is no controller.
     pub(crate) fn next_control_time(&self) -> u64 {
         self.controller.as_ref().map_or(u64::MAX, |state| state.next)
     }
 
-    /// Lets the controller act.
+    /// Calls the controller and sets the routes that it assigns.
     pub(crate) fn run_controller(&mut self) {
         let Some(mut state) = self.controller.take() else {
             return;
@@ -67,7 +67,7 @@ impl PacketSimulation {
                 observations.push((id, observation));
             }
         }
-        // Silence needs no controller.
+        // Without active subflows, the controller is not needed before the next event.
         let busy = if observations.is_empty() {
             self.engine.next_window_start()
         } else {
@@ -91,7 +91,8 @@ impl PacketSimulation {
         self.controller = Some(state);
     }
 
-    /// Puts subflows back on the controller's paths after all hosts have chosen new ones, unless their path is dead.
+    /// Sets the assigned paths once more after all hosts have chosen new ones. An assignment ends
+    /// if its path is down.
     pub(crate) fn reapply_assignments(&mut self) {
         let Some(mut state) = self.controller.take() else {
             return;
@@ -100,7 +101,8 @@ impl PacketSimulation {
         self.controller = Some(state);
     }
 
-    /// Leads a subflow along a path from its next packet on, if it sends still and no link of it is known to be dead.
+    /// Sets the path of a subflow from its next packet on. Returns false if the subflow no longer
+    /// sends or a link of the path is known to be down.
     fn set_route(&mut self, (flow, subflow): Subflow, path: u64) -> bool {
         let spec = self.shared.flow(flow);
         let [from, to] = [spec.from, spec.to].map(|host| self.shared.fabric.hosts[host as usize]);

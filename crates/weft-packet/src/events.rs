@@ -1,18 +1,18 @@
-//! Changes of links at exact times, and their detection by routing.
+//! Link events at exact times, and their detection by routing.
 
 use weft_run::{LinkChange, LinkEvent, detection_times};
 
 use crate::simulation::PacketSimulation;
 
-/// What is done between two calls of the engine.
+/// An action between two calls of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LinkAction {
     Change(u32, LinkChange),
-    /// Routing learns that a link is dead, or not.
+    /// Routing detects that a link is down (true) or up (false).
     RoutingUpdate(u32, bool),
 }
 
-/// All steps, in the order of their times and, at one time, of the events.
+/// All actions in order of time. Simultaneous actions are in the order of their events.
 pub(crate) struct LinkSchedule {
     actions: Vec<(u64, LinkAction)>,
     next: usize,
@@ -34,14 +34,15 @@ impl LinkSchedule {
         Self { actions, next: 0 }
     }
 
-    /// When the next step is due; `u64::MAX` if none is.
+    /// Time of the next action; `u64::MAX` if there is none.
     pub fn next_time(&self) -> u64 {
         self.actions.get(self.next).map_or(u64::MAX, |&(time, _)| time)
     }
 }
 
 impl PacketSimulation {
-    /// Takes all steps that are due at `now`. When routing learns of a change, all hosts choose new paths.
+    /// Applies all actions that are due at `now`. If routing detects a change, all hosts choose new
+    /// paths.
     pub(crate) fn apply_due(&mut self, now: u64) {
         let mut updated = false;
         while let Some(&(time, action)) = self.link_schedule.actions.get(self.link_schedule.next) {

@@ -1,9 +1,9 @@
-//! How much memory a run takes, estimated before anything is built.
+//! Estimates the memory of a run before anything is built.
 //!
-//! The memory of a run follows from its spec, except for the number of flows that are open at once, which
-//! depends on the congestion that the run is to determine. The estimate assumes that every link is busy only
-//! with its own flows: a flow lasts at least until its sender's and its receiver's links have carried it and
-//! everything before it.
+//! The memory of a run follows from its spec, except for the number of flows that are open at the
+//! same time. That depends on the congestion that the run is to determine. The estimate assumes
+//! that every link carries only its own flows: a flow lasts at least until the links of its sender
+//! and its receiver have carried it and everything before it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,20 +19,20 @@ use weft_traffic::{Flow, FlowGenerator};
 use crate::engine;
 use crate::transport::{self, Host};
 
-/// Bytes of heap that the allocator and the name of a node take.
+/// Bytes of heap for a node's name, with the allocator's overhead.
 const NAME_BYTES: usize = 32;
 
-/// Bytes of a network with this many nodes and links, whose hosts are idle.
+/// Returns the bytes of a network with this many nodes and links, and idle hosts.
 pub fn network_bytes(nodes: u64, hosts: u64, links: u64) -> u64 {
     nodes * (size_of::<Node>() + NAME_BYTES) as u64
         + hosts * size_of::<Host>() as u64
         + links * (size_of::<Link>() + engine::LINK_BYTES) as u64
 }
 
-/// Bytes of a flow in the list of flows, which the tables keep a copy of, with its timer.
+/// Bytes of a flow in the list of flows, of its copy for the tables, and of its timer.
 pub const FLOW_BYTES: u64 = (2 * size_of::<Flow>() + engine::TIMER_BYTES) as u64;
 
-/// Bytes of an open flow: a connection and its subflows, at both ends.
+/// Returns the bytes of an open flow: a connection and its subflows, at both ends.
 pub fn open_flow_bytes(transport: &TransportConfig) -> u64 {
     let subflow = size_of::<Window>() + transport::SUBFLOW_BYTES;
     let queues = if transport.uses_send_queues() {
@@ -48,13 +48,14 @@ pub fn open_flow_bytes(transport: &TransportConfig) -> u64 {
     (size_of::<Algorithm>() + transport::CONNECTION_BYTES + subflows + queues + watch) as u64
 }
 
-/// Bytes of the rows of a flow that has ended, until they are written.
+/// Returns the bytes of the rows of a finished flow, until they are written.
 pub fn row_bytes(transport: &TransportConfig) -> u64 {
     (size_of::<FlowRecord>() + transport.subflows as usize * size_of::<SubflowRecord>()) as u64
 }
 
-/// Bytes of a run, about. `room` is what there is: a run that fits even if all its flows are open at once is not looked at
-/// more closely. Without `streaming`, rows stay in memory until the end.
+/// Estimates the bytes of a run. `available_bytes` is the free memory: the estimate is coarse if
+/// the run fits even with all its flows open. Without `streaming`, rows stay in memory until the
+/// end.
 pub fn run_bytes(
     fabric: &Fabric,
     transports: &[TransportConfig],
@@ -83,7 +84,8 @@ pub fn run_bytes(
     certain + peak_open_bytes(fabric, flows, &open, duration)
 }
 
-/// The most bytes that open flows take at a time, if links carry nothing but the flows' bytes, one flow after the other.
+/// Returns the maximum bytes of open flows at a time, if links carry only the flows' bytes, one
+/// flow after the other.
 fn peak_open_bytes(fabric: &Fabric, flows: &[Flow], bytes: &[u64], duration: Time) -> u64 {
     let mut rates = vec![0_u64; fabric.nodes.len()];
     for link in &fabric.links {
@@ -92,7 +94,7 @@ fn peak_open_bytes(fabric: &Fabric, flows: &[Flow], bytes: &[u64], duration: Tim
     let rate = |host: u32| rates[fabric.hosts[host as usize] as usize].max(1);
     let mut order: Vec<u32> = (0..flows.len() as u32).collect();
     order.sort_unstable_by_key(|&flow| flows[flow as usize].start);
-    // When each host's links out and in are free again.
+    // For each host, the times at which its links out and in are free.
     let mut free = vec![[Time(0); 2]; fabric.hosts.len()];
     let mut open = BinaryHeap::new();
     let (mut now, mut peak) = (0, 0);
@@ -181,7 +183,8 @@ mod tests {
             .map(|from| flow(from, Time::from_ms(0), Size(125_000)))
             .collect();
         assert_eq!(peak(&at_once), 4);
-        // One each half millisecond, and a millisecond for each: in the end half of them wait.
+        // A flow begins each half millisecond and takes a millisecond, so half of them wait at the
+        // end.
         let flows: Vec<Flow> = (0..40)
             .map(|i| flow(i % 4, Time::from_us(500 * u64::from(i)), Size(125_000)))
             .collect();

@@ -1,6 +1,6 @@
-//! The exact packet-level simulator: a window engine, a transport, path policies.
+//! The exact packet-level simulator: a window engine, a transport and path policies.
 
-// The path of a packet is one long function on purpose: calls within it cost a tenth of the speed.
+// A packet is processed in one long function on purpose: calls in it cost a tenth of the speed.
 #![allow(clippy::inline_always)]
 
 mod backend;

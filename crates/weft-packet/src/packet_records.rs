@@ -1,4 +1,4 @@
-//! Packets on record: from what crosses a link to which flow it belongs to and what it is.
+//! Turns captured packets into records: the flow of a packet, and its kind.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use crate::simulation::PacketSimulation;
 use crate::transport::{DATA_FIN, JOIN_ACK, NEXT_JOB};
 
 impl PacketSimulation {
-    /// Takes what arrived over links on record. To be called before flows leave their places to others, for an acknowledgement
-    /// names nothing but the place that it is for.
+    /// Collects the packets captured so far. Must run before slots of finished flows are reclaimed,
+    /// because an ACK carries only the slot that it is for.
     pub(crate) fn collect_captures(&mut self) {
         let captured = self.engine.take_captured();
         if captured.is_empty() {
@@ -27,7 +27,8 @@ impl PacketSimulation {
         self.finished.packets.extend(records);
     }
 
-    /// A packet that has crossed a link; none if it has no counterpart in TCP. `hosts` are those at nodes.
+    /// Returns the record of a packet that crossed a link; `None` if it has no counterpart in TCP.
+    /// `hosts` maps nodes to hosts.
     fn packet_record(&self, link: u32, packet: &Packet, hosts: &HashMap<u32, u32>) -> Option<PacketRecord> {
         let kind = packet_kind(packet.flags)?;
         let mut record = PacketRecord {
@@ -60,10 +61,10 @@ impl PacketSimulation {
                 (record.flow, record.subflow) = host.subflow_at(packet.slot)?;
                 record.sack = (packet.lo != packet.hi).then_some((packet.lo, packet.hi));
                 record.ece = packet.flags & ECE != 0;
-                // Of what it acknowledges, not of itself.
+                // In an ACK, the flag describes the acknowledged packet.
                 record.retransmission = false;
             }
-            // What else is in these fields is not TCP's.
+            // The other fields have no counterpart in TCP.
             _ => {
                 record.seq = 0;
                 if kind != PacketKind::DataFin {
@@ -75,7 +76,7 @@ impl PacketSimulation {
     }
 }
 
-/// What a packet is, by its flags.
+/// Returns the kind of a packet by its flags; `None` if it has no counterpart in TCP.
 fn packet_kind(flags: u16) -> Option<PacketKind> {
     const FIN: u16 = SYN | CONTROL_ONLY | LAST;
     const FIN_ACK: u16 = FIN | ACK;

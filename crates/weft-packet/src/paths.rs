@@ -1,4 +1,4 @@
-//! From a path's number to a packet's route, around links that are known to be dead.
+//! From the number of a path to the route of a packet, around links that are known to be down.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -8,13 +8,13 @@ use weft_paths::{PathPolicy, Paths, SubflowDirection, draw};
 use crate::engine::route::Route;
 use crate::transport::Shared;
 
-/// How many paths are drawn before all are looked at in order.
+/// Number of paths that are drawn at random before paths are tried in order.
 const DRAWS: u64 = 64;
 
-/// How many paths are tried in order, so that a search among millions of dead paths ends.
+/// Maximum number of paths that are tried in order, so that a search among millions of paths ends.
 const MAX_TRIED: u64 = 4096;
 
-/// Links that routing knows to be dead. It changes only while nothing is simulated.
+/// Links that routing knows to be down. They change only between two calls of the engine.
 #[derive(Default)]
 pub struct DownLinks {
     count: AtomicU32,
@@ -22,7 +22,8 @@ pub struct DownLinks {
 }
 
 impl DownLinks {
-    /// No dead link among this many. A run in which no link fails needs room for none.
+    /// Creates the set for a network with this many links, all up. 0 is enough for a run without
+    /// link failures.
     pub fn new(links: usize) -> Self {
         Self {
             count: AtomicU32::new(0),
@@ -30,7 +31,7 @@ impl DownLinks {
         }
     }
 
-    /// Takes notice of a link's death or return.
+    /// Records that a link is down or up.
     pub fn set(&self, link: u32, down: bool) {
         if self.links[link as usize].swap(down, Ordering::Relaxed) != down {
             let change = if down { 1 } else { u32::MAX };
@@ -38,7 +39,7 @@ impl DownLinks {
         }
     }
 
-    /// Is this link of the fabric known to be dead?
+    /// Returns true if this link of the fabric is known to be down.
     pub fn contains(&self, link: usize) -> bool {
         self.any() && self.has(link)
     }
@@ -53,10 +54,11 @@ impl DownLinks {
 }
 
 impl Shared {
-    /// The route, chosen by the transport's policy, of one direction of a subflow when it opens.
+    /// Returns the route that the transport's policy chooses for one direction of a subflow when it
+    /// opens.
     ///
     /// # Errors
-    /// In words: no path leads there, or one has more hops than a route can hold.
+    /// Returns an error if no path exists, or if the path has more hops than a route can hold.
     pub fn route(
         &self,
         transport: u32,
@@ -71,11 +73,12 @@ impl Shared {
         self.route_along_path(number, paths, way, 0, [from, to], &mut Vec::with_capacity(8))
     }
 
-    /// The route along the path of this number, after this many changes of the path. Where it would take a link that is known to be
-    /// dead, other paths are drawn until one does not; if all do, it stays. `ports` is room to work in.
+    /// Returns the route along the path of this number, after this many changes of the path. If a
+    /// link of the path is known to be down, other paths are drawn until all links of one are up.
+    /// If every path has a failed link, the original path is kept. `ports` is scratch memory.
     ///
     /// # Errors
-    /// In words: the path has more hops than a route can hold.
+    /// Returns an error if the path has more hops than a route can hold.
     pub fn route_along_path(
         &self,
         number: u64,
@@ -108,7 +111,7 @@ impl Shared {
         self.pack_route(ports)
     }
 
-    /// The route along the path of this number, unless a link of it is known to be dead.
+    /// Returns the route along the path of this number; `None` if a link of it is known to be down.
     pub fn live_route(&self, number: u64, from: NodeId, to: NodeId) -> Option<Route> {
         let mut ports = Vec::with_capacity(8);
         self.fabric.routing.append_ports(from, to, number, &mut ports);
@@ -116,8 +119,8 @@ impl Shared {
         is_up.then(|| self.pack_route(&ports).ok()).flatten()
     }
 
-    /// Refuses hosts that no path connects, or some of whose paths do not fit into a route. Of many paths some are looked at:
-    /// topologies with paths of different lengths have few.
+    /// Refuses hosts that no path connects, and hosts with a path that does not fit into a route.
+    /// Of many paths only some are checked: topologies with paths of different lengths have few.
     pub fn check_routes(&self, from: NodeId, to: NodeId) -> Result<(), String> {
         const SOME: u64 = 16;
         let paths = self.paths_between(from, to)?;
@@ -130,7 +133,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The paths that lead there, at least one.
+    /// Returns the paths between two nodes, at least one.
     pub fn paths_between(&self, from: NodeId, to: NodeId) -> Result<Paths, String> {
         Paths::between(&self.fabric, from, to).ok_or_else(|| {
             let [from, to] = [from, to].map(|node| &self.fabric.nodes[node as usize].name);
@@ -148,7 +151,7 @@ impl Shared {
         })
     }
 
-    /// Is no link of the way from `from` through these ports known to be dead?
+    /// Returns true if no link of the path from `from` through these ports is known to be down.
     fn is_up(&self, from: NodeId, ports: &[u16]) -> bool {
         let links = &self.fabric.links;
         let mut at = from;

@@ -1,8 +1,8 @@
-//! Flows that have ended leave a record, and their memory is used again.
+//! Turns finished flows into records and reclaims their slots.
 //!
-//! The places of a connection's halves may be used again once no packet is on its way to either end and no
-//! acknowledgement or join is due. The network is searched for such packets at fixed simulated times, so that
-//! the place of a later flow depends neither on threads nor on where a run is cut.
+//! The slots of a connection can be reused once no packet is on its way to either end and no
+//! acknowledgement or join is due. The network is searched for such packets at fixed simulated
+//! times, so that the slot of a later flow depends neither on threads nor on the ends of slices.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,31 +14,32 @@ use crate::engine::route::Route;
 use crate::simulation::PacketSimulation;
 use crate::transport::NEXT_JOB;
 
-/// How often it is looked for, if at least as many flows have ended as are open.
+/// Interval between searches for reclaimable flows. A search is skipped while more flows are open
+/// than have finished.
 const RECLAIM_INTERVAL: Time = Time::from_ms(1);
 
-/// What flows leave.
+/// Records of finished flows, and of captured packets.
 #[derive(Clone, Default)]
 pub(crate) struct FinishedRecords {
-    /// Records, with the time at which the flow opened.
+    /// Records of flows, with the time at which each flow opened.
     pub flows: Vec<(FlowRecord, Time)>,
     pub suppressions: Vec<SuppressionRecord>,
-    /// Packets on record, though what they belong to may go on.
+    /// Captured packets, also those of unfinished flows.
     pub packets: Vec<PacketRecord>,
 }
 
-/// The ends that packets in the network are on their way to.
+/// Destinations of the packets in the network.
 #[derive(Default)]
 struct InFlightTargets {
-    /// Receiving halves: (node, place).
+    /// Receivers of subflows: (node, slot).
     receivers: HashSet<(u32, u32)>,
-    /// Sending halves, likewise.
+    /// Senders of subflows: (node, slot).
     senders: HashSet<(u32, u32)>,
-    /// Flows with a SYN.
+    /// Flows with a SYN in the network.
     opening: HashSet<u32>,
 }
 
-/// When the next search is due.
+/// The schedule of searches for reclaimable flows.
 #[derive(Clone, Copy)]
 pub(crate) struct ReclaimSchedule {
     interval: u64,
@@ -46,7 +47,8 @@ pub(crate) struct ReclaimSchedule {
 }
 
 impl ReclaimSchedule {
-    /// `window` is what the engine processes at a time, so that no search cuts one; `busy` is when it first has something to do.
+    /// `window` is the length of the engine's window, so that no search cuts a window; `busy` is
+    /// the time of the first event.
     pub fn new(window: u64, busy: u64) -> Self {
         let interval = RECLAIM_INTERVAL.0.next_multiple_of(window.max(1));
         let mut schedule = Self { interval, next: 0 };
@@ -54,7 +56,8 @@ impl ReclaimSchedule {
         schedule
     }
 
-    /// The next search follows `busy`, when the engine next has something to do: silence is not searched.
+    /// Schedules the next search after `busy`, the time of the engine's next event: times without
+    /// events need no search.
     pub fn advance_past(&mut self, busy: u64) {
         self.next = (busy / self.interval)
             .saturating_add(1)
@@ -63,7 +66,7 @@ impl ReclaimSchedule {
 }
 
 impl PacketSimulation {
-    /// Turns flows of which nothing is left into records.
+    /// Turns finished flows into records if nothing refers to them any more.
     pub(crate) fn reclaim_finished(&mut self) {
         let (ended, open) = self.hosts().fold((0, 0), |(ended, open), host| {
             let ended_here = host.ended.len();
@@ -103,7 +106,7 @@ impl PacketSimulation {
         targets
     }
 
-    /// Where a route leads from a node.
+    /// Returns the node at which a route from `node` ends.
     pub(crate) fn destination(&self, mut node: u32, mut route: Route) -> u32 {
         let links = &self.shared.fabric.links;
         while !route.is_at_destination() {
@@ -115,7 +118,8 @@ impl PacketSimulation {
         node
     }
 
-    /// Turns a flow into a record if nothing of it is left.
+    /// Turns a flow into a record and frees its slots. Returns false if something still refers to
+    /// them.
     fn try_reclaim(&mut self, host: u32, index: u32, targets: &InFlightTargets) -> bool {
         let sender = self.engine.endpoint(host);
         let connection = &sender.connections[index as usize];
@@ -210,7 +214,7 @@ mod tests {
             transports: [("dctcp", 1), ("amp", 3)].map(transport).to_vec(),
             flows: (0..FLOWS).map(flow).collect(),
             generators: Vec::new(),
-            // Every other flow has its latencies on record.
+            // The latencies of every other flow are recorded.
             probes: (0..FLOWS)
                 .step_by(2)
                 .map(|flow| Probe::Latency { flow })
@@ -232,7 +236,7 @@ mod tests {
         slots.sum()
     }
 
-    /// How the engine worked, and who had which place.
+    /// The outcome without the number of windows and the trace hash, which contains slots.
     fn without_ways(outcome: Outcome) -> Outcome {
         Outcome {
             trace_hash: None,

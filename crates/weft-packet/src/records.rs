@@ -1,4 +1,4 @@
-//! What a run has come to: the records of its flows, links, samples and jobs.
+//! The outcome of a run: the records of its flows, links, samples and jobs.
 
 use std::collections::HashMap;
 
@@ -12,25 +12,26 @@ use crate::simulation::PacketSimulation;
 use crate::transport::{ConnectionSender, Host};
 
 impl PacketSimulation {
-    /// The tables as they stand, without what was taken before.
+    /// The records so far, without those already taken.
     pub fn outcome(&self) -> Outcome {
         self.outcome_of(self.finished.clone())
     }
 
-    /// The tables at the end, without what was taken before.
+    /// The records at the end, without those already taken.
     pub fn into_outcome(mut self) -> Outcome {
         let finished = std::mem::take(&mut self.finished);
         self.outcome_of(finished)
     }
 
-    /// How many rows [`take_finished`](Self::take_finished) would return, without those of subflows.
+    /// Number of rows that [`take_finished`](Self::take_finished) would return, without those of
+    /// subflows.
     pub fn finished_rows(&self) -> usize {
         let jobs: usize = self.hosts().map(|host| host.jobs.len()).sum();
         self.finished.flows.len() + self.finished.suppressions.len() + jobs + self.sample_rows()
     }
 
-    /// Hands over, and forgets, the flows of which nothing is left and the jobs that have ended, and the samples so far. Links
-    /// and queues are not told of.
+    /// Returns and discards the records of reclaimed flows, of finished jobs, and the samples so
+    /// far. Those of links and queues are not included.
     pub fn take_finished(&mut self) -> Outcome {
         let finished = std::mem::take(&mut self.finished);
         let (flows, opened) = self.sorted(finished.flows);
@@ -106,7 +107,8 @@ impl PacketSimulation {
         }
     }
 
-    /// Records in the order of their flows, and those among the flows that programs opened.
+    /// Returns the records in the order of their flows, and the flows among them that generators
+    /// opened.
     fn sorted(&self, mut flows: Vec<(FlowRecord, Time)>) -> (Vec<FlowRecord>, Vec<Flow>) {
         flows.sort_by_key(|(record, _)| record.flow);
         let static_flows = self.shared.flows.len() as u32;
@@ -172,7 +174,7 @@ impl PacketSimulation {
         in_flight
     }
 
-    /// A flow's record as it stands.
+    /// Returns the record of a flow at this time.
     pub(crate) fn record(
         &self,
         sender: &Host,
@@ -201,7 +203,7 @@ impl PacketSimulation {
             });
         let assembly = receiver.connection_receiver(flow);
         let finish = match assembly {
-            // stopped before it had sent a byte: over when the sender says so
+            // A flow that was stopped before it had sent a byte is over when the sender says so.
             _ if connection.total == 0 => time(connection.finished),
             Some(assembly) if assembly.chunks.next() == connection.total => Some(Time(assembly.last_data_at)),
             _ => None,

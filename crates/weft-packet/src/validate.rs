@@ -1,4 +1,4 @@
-//! What cannot be simulated is refused before a run begins.
+//! Validation: refuses what cannot be simulated before a run begins.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use weft_traffic::Flow;
 use crate::engine::MAX_ARRIVALS;
 use crate::transport::Shared;
 
-/// Refuses links that [`check_link`] refuses, and nodes with more links than can be numbered.
+/// Refuses links that [`check_link`] refuses, and nodes with more links than a sort key can number.
 pub fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
     let mut links_into = vec![0_u64; fabric.nodes.len()];
     for link in &fabric.links {
@@ -26,14 +26,14 @@ pub fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a link onto which the smallest packet goes in no time, which leaves no order of cause and effect, or which it crosses
-/// in more than a window can be long.
+/// Refuses a link that the smallest packet enters in no time, which would leave cause and effect
+/// without an order, and a link that takes longer to cross than a window can be long.
 fn check_link(fabric: &Fabric, link: &Link, min_packet: u32) -> Result<(), String> {
     const MAX_DELAY: Time = Time::from_ms(10_000);
     let [from, to] = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
     let sending = u128::from(min_packet) * 8_000_000_000_000 / u128::from(link.rate.0);
     let crossing = Time(link.delay.0.saturating_add(sending as u64));
-    // Of what is simulated up to a picosecond is cut off.
+    // Simulated times are cut to a picosecond.
     if sending < 2 {
         return Err(format!(
             "link from {from} to {to}: a packet of {min_packet}B is sent in {}; allowed: at least 2ps",
@@ -48,8 +48,9 @@ fn check_link(fabric: &Fabric, link: &Link, min_packet: u32) -> Result<(), Strin
     Ok(())
 }
 
-/// Refuses events of links that do not exist or that no link could be after. A job's end is told to the next client by a packet that
-/// must not be lost, so that jobs do without dead links.
+/// Refuses events of links that do not exist, and events after which a link would be refused. A
+/// finished job notifies the next client with a packet that must not be lost, so links cannot go
+/// down if there are jobs.
 pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> Result<(), String> {
     let links = &shared.fabric.links;
     for event in events {
@@ -82,15 +83,15 @@ pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> R
     Ok(())
 }
 
-/// The most packets that a node gets at once because the delay of links to it is cut: those that were under way for longer than they
-/// are from then on.
+/// Returns the maximum number of packets that a node gets at the same time because the delay of
+/// links to it is cut: those that have propagated for longer than the new delay.
 pub fn max_burst_after_delay_cut(
     fabric: &Fabric,
     events: &[LinkEvent],
     min_packet: u32,
 ) -> Result<u64, String> {
     const MAX_BURST: u64 = MAX_ARRIVALS / 2;
-    // Of each link whose delay changes: the shortest and the longest that it ever has, and the highest rate.
+    // For each link whose delay changes: its shortest and longest delay, and its highest rate.
     let mut changing: HashMap<u32, (Time, Time, Rate)> = HashMap::new();
     for event in events {
         let link = &fabric.links[event.link as usize];
@@ -128,7 +129,8 @@ pub fn max_burst_after_delay_cut(
     }
 }
 
-/// Refuses what cannot be simulated. Of a program's flows the first stands for all, whose sizes have a bound.
+/// Refuses flows that cannot be simulated. The first flow of a generator stands for all, because
+/// their sizes have a bound.
 pub fn check(shared: &Shared) -> Result<(), String> {
     let hosts = &shared.fabric.hosts;
     let firsts: Vec<Flow> = shared
