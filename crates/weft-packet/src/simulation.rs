@@ -1,4 +1,4 @@
-//! A packet-level run: hosts with transports over the window engine.
+//! A packet-level run: hosts with transports on the window engine.
 
 use std::sync::Arc;
 
@@ -20,28 +20,29 @@ use crate::validate::{check, check_events, check_links, max_burst_after_delay_cu
 pub struct PacketSimulation {
     pub(crate) engine: Engine<Host>,
     pub(crate) shared: Arc<Shared>,
-    /// What flows that have ended left.
+    /// Records of finished flows.
     pub(crate) finished: FinishedRecords,
-    /// What is still to happen to links.
+    /// Link events to come, and their detection.
     pub(crate) link_schedule: LinkSchedule,
-    /// When more of them are looked for.
+    /// When to search next for finished flows whose memory can be reclaimed.
     pub(crate) reclaim_schedule: ReclaimSchedule,
-    /// Who gives subflows their paths, if anyone does.
+    /// The controller that assigns paths to subflows, if the spec configures one.
     pub(crate) controller: Option<ControllerState>,
-    /// Links whose distribution is kept.
+    /// Links for which the distribution of the queue length is recorded.
     distributions: Vec<u32>,
-    /// Links that are sampled, by probe of the engine.
+    /// Sampled links, by the engine's number of the probe.
     pub(crate) sampled: Vec<u32>,
-    /// The part of the run that is measured; none: all of it.
+    /// The measurement window; `None` if the whole run is measured.
     pub(crate) measurement: Option<MeasurementWindow>,
 }
 
 impl PacketSimulation {
-    /// Prepares a run.
+    /// Creates a run.
     ///
     /// # Errors
-    /// What cannot be simulated, in words: a path longer than a packet's route field, a flow between hosts that do not
-    /// exist, a size beyond what a connection can number.
+    /// Returns an error if the run cannot be simulated: for a path longer than a packet's route
+    /// field, a flow between hosts that do not exist, or a size beyond what a connection can
+    /// number.
     pub fn new(config: SimulationConfig) -> Result<Self, String> {
         let SimulationConfig {
             fabric,
@@ -62,7 +63,7 @@ impl PacketSimulation {
             transport.profile = transport.profile.clone().with_framing_in_headers();
         }
         let mut engine_config = EngineConfig {
-            // The last segment of a flow may be a byte.
+            // The last segment of a flow may carry a single byte.
             min_packet: transports
                 .iter()
                 .map(|t| t.profile.ack_size.min(t.profile.header + 1))
@@ -108,7 +109,7 @@ impl PacketSimulation {
                     interval: every,
                 } => engine_config.samples.push((link, every.0.max(1))),
                 Probe::Packets { link } => engine_config.captures.push(link),
-                // placed when the flows open
+                // These are attached when the flows open.
                 Probe::Flow { .. }
                 | Probe::Generator { .. }
                 | Probe::Latency { .. }
@@ -118,26 +119,7 @@ impl PacketSimulation {
         let mut engine = Engine::new(&shared.fabric, &engine_config, |host| {
             Host::new(Arc::clone(&shared), host)
         });
-        for (flow, spec) in shared.flows.iter().enumerate() {
-            let node = shared.fabric.hosts[spec.from as usize];
-            engine.set_timer(
-                spec.from,
-                node,
-                spec.start.0,
-                timer_key(TimerKind::Start, flow as u32),
-            );
-            if let Some(stop) = spec.stop {
-                engine.set_timer(spec.from, node, stop.0, timer_key(TimerKind::Stop, flow as u32));
-            }
-        }
-        for (index, generator) in (0_u32..).zip(&shared.generators) {
-            for (time, host, step) in generator.timed_actions() {
-                let node = shared.fabric.hosts[host as usize];
-                if let Some(key) = shared.action_timer_key(index, step) {
-                    engine.set_timer(host, node, time.0, key);
-                }
-            }
-        }
+        set_first_timers(&mut engine, &shared);
         let sampled = engine_config.samples.iter().map(|&(link, _)| link).collect();
         Ok(Self {
             link_schedule: LinkSchedule::new(&events),
@@ -152,18 +134,19 @@ impl PacketSimulation {
         })
     }
 
-    /// Restricts the records of links, queues and goodput to events from `from` on and before `to`. Call it before the run begins.
+    /// Restricts the records of links, queues and goodput to events from `from` on and before `to`.
+    /// Must be called before the run begins.
     pub fn measure(&mut self, from: Time, to: Time) {
         self.measurement = Some(MeasurementWindow::new(from, to));
     }
 
-    /// What is simulated at a time: slices that end at its multiples cut no window in two.
+    /// Length of the engine's window. Slices that end at multiples of it cut no window.
     pub fn slice_granularity(&self) -> Time {
         Time(self.engine.window())
     }
 
-    /// Simulates up to `end` (all events before it). May be called again with a later end; the results do not depend on
-    /// where a run was cut.
+    /// Simulates all events before `end`. Can be called once more with a later end; the results do
+    /// not depend on the ends of slices.
     pub fn run_until(&mut self, end: Time) {
         while let Some(cut) = self
             .measurement
@@ -228,8 +211,8 @@ impl PacketSimulation {
         self.distributions.iter().map(record).collect()
     }
 
-    /// The totals so far; cheap, so that progress can be reported after every slice. Marks, drops and timeouts are
-    /// those of links and senders so far.
+    /// The totals so far. They are cheap, so that progress can be reported after every slice.
+    /// Marks, drops and timeouts are those of links and senders so far.
     pub fn counters(&self) -> Counters {
         let (packet_hops, timers) = self.engine.events();
         let (drops, marks) = self.engine.drops_and_marks();
@@ -252,13 +235,13 @@ impl PacketSimulation {
         stall as f64 / open.max(1) as f64
     }
 
-    /// Rows of traces, of latencies of flows and of packets so far.
+    /// Number of rows of traces, of latencies of flows and of packets so far.
     pub fn sample_rows(&self) -> usize {
         let of_hosts = self.hosts().map(|host| host.samples.len() + host.latencies());
         self.finished.packets.len() + of_hosts.sum::<usize>()
     }
 
-    /// Flows of this class whose data is all acknowledged.
+    /// Number of flows of this class whose data is all acknowledged.
     pub fn completed_flows(&self, class: u32) -> u64 {
         let completions = self
             .hosts()
@@ -266,7 +249,8 @@ impl PacketSimulation {
         completions.map(|times| times.len() as u64).sum()
     }
 
-    /// When the `n`-th flow of this class (from 1) had all its data acknowledged, if that many have.
+    /// Time at which the `n`-th flow of this class (from 1) had all its data acknowledged; `None`
+    /// if fewer flows have completed.
     pub fn nth_completion(&self, class: u32, n: u64) -> Option<Time> {
         let completions = self
             .hosts()
@@ -285,5 +269,29 @@ impl PacketSimulation {
     /// The flows of the configuration.
     pub fn flows(&self) -> &[Flow] {
         &self.shared.flows
+    }
+}
+
+/// Sets the timers at which flows start and stop and generators act.
+fn set_first_timers(engine: &mut Engine<Host>, shared: &Shared) {
+    for (flow, spec) in shared.flows.iter().enumerate() {
+        let node = shared.fabric.hosts[spec.from as usize];
+        engine.set_timer(
+            spec.from,
+            node,
+            spec.start.0,
+            timer_key(TimerKind::Start, flow as u32),
+        );
+        if let Some(stop) = spec.stop {
+            engine.set_timer(spec.from, node, stop.0, timer_key(TimerKind::Stop, flow as u32));
+        }
+    }
+    for (index, generator) in (0_u32..).zip(&shared.generators) {
+        for (time, host, step) in generator.timed_actions() {
+            let node = shared.fabric.hosts[host as usize];
+            if let Some(key) = shared.action_timer_key(index, step) {
+                engine.set_timer(host, node, time.0, key);
+            }
+        }
     }
 }

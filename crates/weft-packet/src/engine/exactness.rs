@@ -185,6 +185,29 @@ fn compare_links(engine: &Engine<Hasher>, reference: &Reference<'_, Hasher>) -> 
     Ok(())
 }
 
+/// Compares the samples and the times at each length of the probed queues at `end`.
+fn compare_queues(
+    case: &RandomNetwork,
+    engine: &Engine<Hasher>,
+    reference: &mut Reference<'_, Hasher>,
+    end: u64,
+) -> Result<(), TestCaseError> {
+    for &link in &case.probes {
+        let found = engine.distribution(link).expect("a probed queue");
+        let expected = reference.wires[link as usize].fifo.distribution(end);
+        prop_assert_eq!(trimmed(found), trimmed(expected), "distribution of link {}", link);
+    }
+    let mut queues: Vec<_> = engine
+        .queue_samples()
+        .map(|s| (s.time, s.probe, s.length, s.marks, s.drops))
+        .collect();
+    let mut expected = reference.sampled.clone();
+    queues.sort_unstable();
+    expected.sort_unstable();
+    prop_assert_eq!(queues, expected, "samples");
+    Ok(())
+}
+
 /// Runs both simulators and compares all their results. Returns the number of ties in the
 /// reference.
 fn compare(case: &RandomNetwork, threads: usize) -> Result<[u64; 2], TestCaseError> {
@@ -275,19 +298,7 @@ fn compare(case: &RandomNetwork, threads: usize) -> Result<[u64; 2], TestCaseErr
             sum
         });
         prop_assert_eq!(&dropped, &reference.drops);
-        for &link in &case.probes {
-            let found = engine.distribution(link).expect("a probed queue");
-            let expected = reference.wires[link as usize].fifo.distribution(end);
-            prop_assert_eq!(trimmed(found), trimmed(expected), "distribution of link {}", link);
-        }
-        let mut queues: Vec<_> = engine
-            .queue_samples()
-            .map(|s| (s.time, s.probe, s.length, s.marks, s.drops))
-            .collect();
-        let mut expected = reference.sampled.clone();
-        queues.sort_unstable();
-        expected.sort_unstable();
-        prop_assert_eq!(queues, expected, "samples");
+        compare_queues(case, &engine, &mut reference, end)?;
     }
     Ok(reference.ties)
 }
