@@ -1,4 +1,4 @@
-//! The flow level as a home of experiments.
+//! The backend of the flow level.
 
 use std::mem::size_of;
 

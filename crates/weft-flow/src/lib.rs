@@ -3,7 +3,7 @@
 //!
 //! An [`Instance`] says which links every subflow crosses, by hand or, by [`place_connections`], on a fabric. [`max_min`] solves it for one
 //! path each, [`coupled_max_min`] for several, both checked by a certificate, and [`equilibrium`] for a congestion control. [`IncrementalMaxMin`] keeps max-min fair rates while flows come and go, and [`Fluid`] serves flows of a
-//! size at them. [`FlowBackend`] is a backend of experiments: all of that in time. Nothing is hashed, and the number of threads changes no bit of the result.
+//! size at them. [`FlowBackend`] runs experiments: all of that in time. Nothing is hashed, and the number of threads changes no bit of the result.
 
 mod backend;
 mod certificate;
