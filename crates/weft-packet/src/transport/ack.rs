@@ -11,7 +11,7 @@ use super::host::Host;
 use super::recovery::{RecoveryAck, detect_rack_losses, enter_if_lost, on_ack_in_recovery, on_dsack};
 use super::scatter_phase::close_drained;
 use super::segments::Acked;
-use super::subflow::{DRAINING, State, SubflowSender};
+use super::subflow::{BlockReasons, State, SubflowSender};
 use super::timers::on_probe_acknowledged;
 
 /// Packets that an acknowledgement reports as marked, of `acked` that it acknowledges.
@@ -102,8 +102,8 @@ impl Host {
         };
         let rtt = sample_rtt(connection, subflow, profile, packet, &acked, &sacked, cx.now);
         subflow.dupacks = 0;
-        let departed = subflow.reno_sacked;
-        subflow.reno_sacked = departed
+        let reno_sacked = subflow.reno_sacked;
+        subflow.reno_sacked = reno_sacked
             .saturating_sub(acked.packets - 1)
             .min(subflow.segments.len());
         if subflow.tlp_high_seq != 0 {
@@ -127,7 +127,7 @@ impl Host {
         let mut drained = false;
         if subflow.segments.is_empty() {
             subflow.deadline = u64::MAX;
-            drained = subflow.blocked & DRAINING != 0 && connection.queued(s) == 0;
+            drained = subflow.blocked.contains_any(BlockReasons::DRAINING) && connection.queued(s) == 0;
         } else {
             subflow.arm(packet.slot, cx);
         }
@@ -167,7 +167,7 @@ impl Host {
         enter_if_lost(connection, subflow, profile, packet.slot, cx);
         if subflow.prr_active {
             let delivered = if profile.recovery == Recovery::NewReno {
-                acked.packets.saturating_sub(departed).max(1)
+                acked.packets.saturating_sub(reno_sacked).max(1)
             } else {
                 delivered
             };

@@ -105,7 +105,7 @@ impl ConnectionSender {
         let w = &self.windows[s];
         w.active
             && w.established
-            && subflow.blocked == 0
+            && subflow.blocked.is_empty()
             && subflow.may_send(w)
             && (!subflow.segments.any_to_retransmit() || subflow.frto_waiting)
     }

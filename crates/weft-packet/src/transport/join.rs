@@ -6,7 +6,7 @@ use crate::engine::Context;
 use crate::engine::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
 
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::{NOT_SELECTED, State};
+use super::subflow::{BlockReasons, State};
 
 /// Flags of the third packet of a join's handshake. Its acknowledgement has [`ACK`] too.
 pub const JOIN_ACK: u16 = SYN | CWR;
@@ -44,7 +44,7 @@ impl Host {
     /// A join is due, unless its subflow is set aside: it then joins when it is wanted.
     pub(super) fn join(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &self.subflows[slot as usize];
-        if subflow.blocked & NOT_SELECTED == 0 && subflow.state == State::Closed {
+        if !subflow.blocked.contains_any(BlockReasons::NOT_SELECTED) && subflow.state == State::Closed {
             self.send_syn(slot, cx);
         }
     }

@@ -13,7 +13,7 @@ use crate::engine::Context;
 
 use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::{SubflowSender, THROTTLED, TSO_DEFERRED};
+use super::subflow::{BlockReasons, SubflowSender};
 
 /// Packets that a subflow sends when it is its turn (fq's quantum).
 const QUANTUM: u32 = 2;
@@ -86,7 +86,7 @@ impl HostQdisc {
             Some(1)
         };
         let Some(burst) = burst else {
-            subflow.blocked |= TSO_DEFERRED;
+            subflow.blocked.insert(BlockReasons::TSO_DEFERRED);
             return false;
         };
         if self.paces && !subflow.pacing_allows(slot, cx) {
@@ -106,7 +106,7 @@ impl HostQdisc {
     #[inline(always)]
     pub fn on_ack(&self, subflow: &mut SubflowSender) {
         if self.tso {
-            subflow.blocked &= !TSO_DEFERRED;
+            subflow.blocked.remove(BlockReasons::TSO_DEFERRED);
             subflow.burst_left = 0;
         }
     }
@@ -118,7 +118,7 @@ impl HostQdisc {
         slot: u32,
         cx: &mut Context<'_>,
     ) -> bool {
-        if subflow.blocked & THROTTLED != 0 {
+        if subflow.blocked.contains_any(BlockReasons::THROTTLED) {
             return false;
         }
         let port = cx.port_of(subflow.route);
@@ -142,7 +142,7 @@ impl HostQdisc {
             _ if !full && queue.waiting.is_empty() => return true,
             _ => queue.waiting.push_back(slot),
         }
-        subflow.blocked |= THROTTLED;
+        subflow.blocked.insert(BlockReasons::THROTTLED);
         if !queue.wake_pending {
             queue.wake_pending = true;
             // Woken for half of what fits, not for each packet, as a card reports completions together.
@@ -166,7 +166,7 @@ impl Host {
                 cx.set_timer(half, timer_key(TimerKind::NicReady, port as u32));
                 return;
             }
-            subflow.blocked &= !THROTTLED;
+            subflow.blocked.remove(BlockReasons::THROTTLED);
             let connection = subflow.connection;
             let queue = &mut self.qdisc.ports[port];
             queue.waiting.pop_front();

@@ -6,7 +6,7 @@ use crate::engine::Context;
 
 use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
-use super::subflow::{SubflowSender, THROTTLED};
+use super::subflow::{BlockReasons, SubflowSender};
 
 /// "Original `sch_fq` does not pace first 10 MSS", and so TCP does not (`tcp_update_skb_after_send`).
 const UNPACED_PACKETS: u64 = 10;
@@ -51,13 +51,13 @@ impl ConnectionSender {
 impl SubflowSender {
     /// Does its pace let a packet leave? If not, it waits for the time when it does.
     pub fn pacing_allows(&mut self, slot: u32, cx: &mut Context<'_>) -> bool {
-        if self.blocked & THROTTLED != 0 {
+        if self.blocked.contains_any(BlockReasons::THROTTLED) {
             return false;
         }
         if self.earliest_departure <= cx.now {
             return true;
         }
-        self.blocked |= THROTTLED;
+        self.blocked.insert(BlockReasons::THROTTLED);
         cx.set_timer(self.earliest_departure, timer_key(TimerKind::Pace, slot));
         false
     }
@@ -67,8 +67,8 @@ impl Host {
     /// The next packet of a paced subflow may leave.
     pub(super) fn on_pacing_timer(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
-        if subflow.blocked & THROTTLED != 0 && subflow.earliest_departure == cx.now {
-            subflow.blocked &= !THROTTLED;
+        if subflow.blocked.contains_any(BlockReasons::THROTTLED) && subflow.earliest_departure == cx.now {
+            subflow.blocked.remove(BlockReasons::THROTTLED);
             let connection = subflow.connection;
             self.transmit_pending(connection, slot, cx);
         }

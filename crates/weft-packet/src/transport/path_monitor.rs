@@ -13,7 +13,7 @@ use crate::engine::Context;
 use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
 use super::reinjections::ReinjectionTracker;
-use super::subflow::{NOT_SELECTED, State, SubflowSender};
+use super::subflow::{BlockReasons, State, SubflowSender};
 
 /// A path, by how many there are to the other host, and its number: where there are as many, equal numbers begin alike.
 type Path = (u64, u64);
@@ -187,14 +187,14 @@ impl Host {
             subflows: n,
             reverse: false,
         };
-        let slow = |turns: &u64| {
-            let number = policy.nth_path(paths, self.shared.seed, first, *turns);
+        let slow = |switches: &u64| {
+            let number = policy.nth_path(paths, self.shared.seed, first, *switches);
             stats.slow.contains(&(paths.count, number))
         };
-        let turns = (0..paths.count).find(|turns| !slow(turns)).unwrap_or(0);
+        let switches = (0..paths.count).find(|switches| !slow(switches)).unwrap_or(0);
         for subflow in &mut *subflows {
             if let Some(selector) = &mut subflow.path_selector {
-                subflow.route = selector.switch_to(turns).unwrap_or(subflow.route);
+                subflow.route = selector.switch_to(switches).unwrap_or(subflow.route);
             }
         }
         monitor.subflows = in_drawn_order(subflows, self.shared.seed, flow, paths, cx.now);
@@ -275,14 +275,14 @@ impl Host {
         for entry in monitored.iter_mut() {
             let subflow = &mut subflows[entry.index as usize];
             if wanted >> entry.index & 1 == 1 {
-                connection.check_all_subflows |= subflow.blocked & NOT_SELECTED != 0;
-                subflow.blocked &= !NOT_SELECTED;
+                connection.check_all_subflows |= subflow.blocked.contains_any(BlockReasons::NOT_SELECTED);
+                subflow.blocked.remove(BlockReasons::NOT_SELECTED);
                 if subflow.state == State::Closed && connection.joined != u64::MAX {
                     joins.push(first + entry.index);
                 }
                 continue;
             }
-            subflow.blocked |= NOT_SELECTED;
+            subflow.blocked.insert(BlockReasons::NOT_SELECTED);
             if any_fast && answer && entry.reinjected_to < subflow.nxt && stats.slow.contains(&entry.path) {
                 connection.reinject_from(
                     entry.index,

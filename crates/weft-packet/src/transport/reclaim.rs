@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::host::Host;
 use super::reassembly::{Chunks, RangeSet};
 use super::segments::Segments;
-use super::subflow::{Stats, THROTTLED};
+use super::subflow::{BlockReasons, Stats};
 
 /// Places at one host that are free.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Host {
         let throttled = self
             .subflows_of(connection)
             .iter()
-            .any(|subflow| subflow.blocked & THROTTLED != 0);
+            .any(|subflow| subflow.blocked.contains_any(BlockReasons::THROTTLED));
         !throttled
             && now > connection.last_close_at
             && (connection.joined == u64::MAX

@@ -9,7 +9,7 @@ use weft_run::TransportConfig;
 use super::connection::ConnectionSender;
 use super::host::Host;
 use super::rack::Rack;
-use super::subflow::{DRAINING, State, SubflowSender};
+use super::subflow::{BlockReasons, State, SubflowSender};
 
 /// Bytes that have to be acknowledged before the further subflows join.
 pub fn join_after(transport: &TransportConfig) -> Size {
@@ -39,7 +39,7 @@ impl Host {
             return;
         }
         let subflow = &mut self.subflows[connection.first_subflow as usize];
-        subflow.blocked |= DRAINING;
+        subflow.blocked.insert(BlockReasons::DRAINING);
         if subflow.segments.is_empty() && subflow.state == State::Open && connection.queued(0) == 0 {
             close_drained(connection, subflow, now);
         }

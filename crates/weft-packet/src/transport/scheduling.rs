@@ -11,7 +11,7 @@ use super::connection::ConnectionSender;
 use super::host::Host;
 use super::output::{retransmit_lost, send_new};
 use super::send_queues::{BURST, INELIGIBLE, SKB_OVERHEAD, STALE_LOSS_COUNT, full_mask, pacing_rate};
-use super::subflow::{NOT_SELECTED, SubflowSender, THROTTLED};
+use super::subflow::{BlockReasons, SubflowSender};
 
 impl ConnectionSender {
     /// Is data given to subflows before they can send it?
@@ -25,7 +25,9 @@ impl ConnectionSender {
         let window = &self.windows[s as usize];
         self.queued(s as usize) > 0
             && window.established
-            && subflow.blocked & (THROTTLED | NOT_SELECTED) == 0
+            && !subflow
+                .blocked
+                .contains_any(BlockReasons::THROTTLED.or(BlockReasons::NOT_SELECTED))
             && subflow.may_send(window)
             && (!subflow.segments.any_to_retransmit() || subflow.frto_waiting)
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use weft_cc::Window;
 
 use super::pacing::rate;
-use super::subflow::{DRAINING, NOT_SELECTED, State, SubflowSender};
+use super::subflow::{BlockReasons, State, SubflowSender};
 
 /// Bytes given to one subflow at a time (`MPTCP_SEND_BURST_SIZE`), in two fragments, between which its memory is looked at
 /// (`__subflow_push_pending`).
@@ -159,7 +159,10 @@ impl SendQueue {
 /// Might the subflow be given data?
 #[inline(always)]
 fn is_eligible(window: &Window, subflow: &SubflowSender) -> bool {
-    window.established && subflow.blocked & (DRAINING | NOT_SELECTED) == 0
+    window.established
+        && !subflow
+            .blocked
+            .contains_any(BlockReasons::DRAINING.or(BlockReasons::NOT_SELECTED))
 }
 
 /// What the scheduler reads whether the socket is paced or not, in bytes per second.

@@ -13,14 +13,49 @@ use super::segments::Segments;
 use super::timers::{TimerPurpose, tlp_slack};
 use super::undo::Undo;
 
-/// A subflow waits for its host's card, or for its pace.
-pub const THROTTLED: u8 = 1;
-/// Others have taken over from a subflow, which closes when all it has sent is acknowledged.
-pub const DRAINING: u8 = 2;
-/// A subflow waits until its window has room for a longer burst.
-pub const TSO_DEFERRED: u8 = 4;
-/// The path of a subflow is slow, or others are enough.
-pub const NOT_SELECTED: u8 = 8;
+/// The reasons for which a subflow may send no new data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockReasons(u8);
+
+impl BlockReasons {
+    /// The subflow waits for the card of its host or for its pace, as a flow that Linux calls throttled.
+    pub const THROTTLED: Self = Self(1);
+    /// Other subflows have replaced this one, which closes when all that it has sent is acknowledged.
+    pub const DRAINING: Self = Self(2);
+    /// The subflow waits until its window allows a longer burst (`tcp_tso_should_defer`).
+    pub const TSO_DEFERRED: Self = Self(4);
+    /// The path monitor has not selected the subflow, because its path is slow or other subflows suffice.
+    pub const NOT_SELECTED: Self = Self(8);
+
+    /// Whether there is no reason.
+    #[inline(always)]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The union of both sets.
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether any of the reasons `other` holds.
+    #[inline(always)]
+    pub const fn contains_any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Adds the reasons `other`.
+    #[inline(always)]
+    pub const fn insert(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// Removes the reasons `other`.
+    #[inline(always)]
+    pub const fn remove(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+}
 
 /// Where a subflow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +100,7 @@ pub struct SubflowSender {
     /// What the timer is for.
     pub timer_purpose: TimerPurpose,
     /// Why it takes no new data: [`WAITS`], [`DRAINS`], [`DEFERS`], [`ASIDE`].
-    pub blocked: u8,
+    pub blocked: BlockReasons,
     /// Packets of the burst that its card was handed which have not left yet.
     pub burst_left: u32,
     /// When its pace lets the next packet leave; 0 if it is not paced.
@@ -152,7 +187,7 @@ impl SubflowSender {
             frto: false,
             tlp_retrans: false,
             timer_purpose: TimerPurpose::Retransmit,
-            blocked: 0,
+            blocked: BlockReasons::default(),
             burst_left: 0,
             earliest_departure: 0,
             route,

@@ -187,9 +187,13 @@ fn growth_after_a_mark_is_the_profiles_choice() {
 /// A mark that the algorithm does not heed begins no window in which growth would wait. It is counted all the same.
 #[test]
 fn a_mark_that_is_not_heeded_changes_nothing_but_the_count() {
-    let run = |deaf: bool, marked: u32| {
+    let run = |ignores_marks: bool, marked: u32| {
         let (mut test, script) = echoing(Echo::Dctcp, 10.0, 60);
-        let script = if deaf { script.ignoring_marks() } else { script };
+        let script = if ignores_marks {
+            script.ignoring_marks()
+        } else {
+            script
+        };
         test.cc = script.algorithm();
         test.profile.grow_after_mark = false;
         test.run(100 * MS, mark(move |chunk| marked > 0 && chunk == 20));

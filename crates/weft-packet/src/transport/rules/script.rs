@@ -26,8 +26,8 @@ pub struct Script {
     events: Arc<Mutex<Vec<Event>>>,
     act: Act,
     pace: Option<f64>,
-    deaf: bool,
-    ahead: u32,
+    ignores_marks: bool,
+    extra_bursts: u32,
 }
 
 impl std::fmt::Debug for Script {
@@ -43,8 +43,8 @@ impl Script {
             events: Arc::default(),
             act: Arc::new(act),
             pace: None,
-            deaf: false,
-            ahead: 0,
+            ignores_marks: false,
+            extra_bursts: 0,
         }
     }
 
@@ -64,13 +64,13 @@ impl Script {
 
     /// Heeds no mark.
     pub fn ignoring_marks(mut self) -> Self {
-        self.deaf = true;
+        self.ignores_marks = true;
         self
     }
 
     /// Has room for so many bursts beyond two windows.
     pub fn with_extra_bursts(mut self, bursts: u32) -> Self {
-        self.ahead = bursts;
+        self.extra_bursts = bursts;
         self
     }
 
@@ -113,10 +113,10 @@ impl CongestionControl for Script {
         self.echo
     }
     fn reacts_to_mark(&self, _: usize) -> bool {
-        !self.deaf
+        !self.ignores_marks
     }
     fn extra_sndbuf_bursts(&self) -> u32 {
-        self.ahead
+        self.extra_bursts
     }
     fn pacing_rate(&self, _: &[Window], _: usize) -> Option<f64> {
         self.pace
