@@ -1,4 +1,4 @@
-//! What a sender does on acknowledgements.
+//! A sender's handling of acknowledgements.
 
 use weft_cc::{Ack, CongestionControl, Echo, Elapsed};
 use weft_spec::{Profile, Recovery};
@@ -14,7 +14,8 @@ use super::segments::Acked;
 use super::subflow::{BlockReasons, State, SubflowSender};
 use super::timers::on_probe_acknowledged;
 
-/// Packets that an acknowledgement reports as marked, of `acked` that it acknowledges.
+/// Returns the number of packets that an acknowledgement reports as marked, of the `acked` packets
+/// that it covers.
 #[inline(always)]
 fn marked(echo: Echo, flags: u16, acked: u32) -> u32 {
     match echo {
@@ -25,7 +26,8 @@ fn marked(echo: Echo, flags: u16, acked: u32) -> u32 {
     }
 }
 
-/// Packets that a duplicate reports as marked: the one that made the receiver send it, or as many as it counts.
+/// Returns the number of packets that a duplicate acknowledgement reports as marked: one, or the
+/// number that it counts.
 #[inline(always)]
 fn marked_by_duplicate(echo: Echo, flags: u16) -> u32 {
     marked(
@@ -36,7 +38,7 @@ fn marked_by_duplicate(echo: Echo, flags: u16) -> u32 {
 }
 
 impl Host {
-    /// An acknowledgement arrived.
+    /// Handles an acknowledgement.
     #[inline(always)]
     pub(super) fn on_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let slot = packet.slot;
@@ -52,7 +54,7 @@ impl Host {
         self.qdisc.on_ack(subflow);
         let mut joins = false;
         if packet.chunk > connection.una {
-            // A full receive window may have held back any subflow.
+            // A full receive window may have blocked any subflow.
             connection.check_all_subflows |= connection.next - connection.una >= connection.receive_window;
             connection.una = packet.chunk;
             joins = connection.una >= connection.join_at;
@@ -75,7 +77,8 @@ impl Host {
             self.transmit_pending(index, slot, cx);
             let subflow = &mut self.subflows[slot as usize];
             if subflow.frto_waiting && subflow.nxt == subflow.recover {
-                // There was no new data to try: the conventional recovery goes on (RFC 5682, section 3.1, step 2b).
+                // There was no new data to send: the conventional recovery continues (RFC 5682,
+                // section 3.1, step 2b).
                 subflow.frto_waiting = false;
                 subflow.frto = false;
                 self.transmit_pending(index, slot, cx);
@@ -134,8 +137,9 @@ impl Host {
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
             detect_rack_losses(connection, subflow, profile, packet.slot, cx);
         }
-        // What was sacked before has been counted (RFC 6675 has it leave the pipe then). Without selective acknowledgements one that
-        // fills a hole counts as one segment (RFC 5681, equation 2; RFC 3465, section 2.3).
+        // Segments that were sacked before have been counted: RFC 6675 removes them from the pipe
+        // then. Without selective acknowledgements, an acknowledgement that fills a hole counts as
+        // one segment (RFC 5681, equation 2; RFC 3465, section 2.3).
         let delivered = acked.delivered + sacked.delivered;
         let counted = if profile.recovery == Recovery::NewReno && recovering != State::Open {
             1
@@ -150,7 +154,7 @@ impl Host {
         if ack >= subflow.round_end + u64::from(profile.round_ends_beyond) {
             end_round(connection, subflow, reacts, cx.now);
         }
-        // A window far from used is not grown (RFC 7661).
+        // A window that is used only in part is not grown (RFC 7661).
         let limited = f64::from(used * 2) >= connection.windows[s].cwnd;
         let after_cut = profile.grow_after_mark || ack > subflow.cut_end;
         let report = Ack {
@@ -188,7 +192,8 @@ impl Host {
         let mut sacked = Acked::default();
         if packet.lo != packet.hi {
             sacked = apply_sack(subflow, packet, profile, now);
-            // Sent before the first segment was sent last, so that the timer runs for that.
+            // The sacked segment was sent before the last transmission of the first segment, for
+            // which the timer therefore runs.
             if sacked.first < subflow.segments.head_sent_at() && profile.recovery == Recovery::Rack {
                 sample_rtt(
                     connection,
@@ -254,7 +259,8 @@ impl Host {
         }
     }
 
-    /// An acknowledgement with nothing new although nothing is outstanding: it says that what was sent again had arrived.
+    /// Handles an acknowledgement without new information that arrives while nothing is
+    /// outstanding: it reports that retransmitted data had arrived before.
     #[cold]
     fn on_late_duplicate(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
@@ -264,8 +270,8 @@ impl Host {
     }
 }
 
-/// What an acknowledgement that does not advance says of what was sent again. With `nothing_new`, both copies of a probe have arrived (RFC
-/// 8985, section 7.4.2).
+/// Handles what an acknowledgement that does not advance reports about retransmissions. With
+/// `nothing_new`, both copies of a probe have arrived (RFC 8985, section 7.4.2).
 #[inline(always)]
 fn on_copies(
     connection: &mut ConnectionSender,
@@ -283,7 +289,8 @@ fn on_copies(
     }
 }
 
-/// A round ended: congestion control may suppress or release, unless nobody `reacts` any more.
+/// Ends a round, at which congestion control may suppress or release subflows, unless `reacts` is
+/// false.
 fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, reacts: bool, now: u64) {
     let round = std::mem::take(&mut subflow.round);
     subflow.round_end = subflow.nxt;
@@ -295,8 +302,9 @@ fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, rea
     connection.check_all_subflows = true;
 }
 
-/// The first mark of what was sent after the last cut makes the algorithm cut. What was sent before saw the queue as it was
-/// before, to the last segment (RFC 8257, section 3.3, step 3), and RFC 3168's echo lasts until CWR has arrived.
+/// Makes the algorithm cut at the first mark of data that was sent after the last cut. Data sent
+/// before it, to the last segment, saw the queue as it was before the cut (RFC 8257, section 3.3,
+/// step 3), and RFC 3168's echo lasts until CWR has arrived.
 #[inline(always)]
 fn cut_if_marked(
     connection: &mut ConnectionSender,
@@ -315,8 +323,9 @@ fn cut_if_marked(
     }
 }
 
-/// A duplicate without selective acknowledgements. The third one starts fast retransmit, but not where the acknowledgement covers
-/// no more than what was sent when the last recovery began: it may answer what was sent again (RFC 6582, section 3.2, step 1).
+/// Handles a duplicate acknowledgement without SACK. The third one starts fast retransmit, unless
+/// the acknowledgement covers only data that was sent before the last recovery began: it may then
+/// answer a retransmission (RFC 6582, section 3.2, step 1).
 fn on_reno_dupack(subflow: &mut SubflowSender, profile: &Profile) {
     let beyond = subflow.recover == 0 || subflow.una > subflow.recover;
     if subflow.state == State::Open && subflow.dupacks >= subflow.dupack_threshold && beyond {
@@ -330,7 +339,7 @@ fn on_reno_dupack(subflow: &mut SubflowSender, profile: &Profile) {
     }
 }
 
-/// Notes what an acknowledgement reports beyond a hole.
+/// Records the range beyond a hole that an acknowledgement reports.
 #[cold]
 fn apply_sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, now: u64) -> Acked {
     let sacked = subflow
@@ -342,11 +351,12 @@ fn apply_sack(subflow: &mut SubflowSender, packet: &Packet, profile: &Profile, n
     sacked
 }
 
-/// Takes an RTT sample if the acknowledgement allows one, and returns it in seconds, else 0. The estimator's is that of the first
-/// segment newly acknowledged (RFC 7323, section 4.3), the minimum's and congestion control's that of the last.
+/// Takes an RTT sample if the acknowledgement allows one, and returns it in seconds, else 0. The
+/// estimator's sample is that of the first segment newly acknowledged (RFC 7323, section 4.3); the
+/// sample for the minimum and for congestion control is that of the last one.
 ///
-/// Where something acknowledged was sent again it gives none (Karn), because what follows may have waited behind it, unless
-/// timestamps show which copy it was.
+/// An acknowledgement of retransmitted data gives no sample (Karn), because data behind it may have
+/// waited for it, unless timestamps show which copy was acknowledged.
 #[inline(always)]
 fn sample_rtt(
     connection: &mut ConnectionSender,
@@ -373,7 +383,8 @@ fn sample_rtt(
     (now - last) as f64 * 1e-12
 }
 
-/// When what an acknowledgement covers was sent first and last, although some of it was sent again.
+/// Returns when the first and the last segment that an acknowledgement covers were sent, although
+/// some of it was retransmitted.
 #[cold]
 fn sample_ambiguous_rtt(
     subflow: &SubflowSender,
@@ -391,7 +402,8 @@ fn sample_ambiguous_rtt(
     }
     let undo = &subflow.undo;
     let sent = if packet.flags & RETRANSMIT != 0 {
-        // Of several copies it may be an earlier one; sooner than ever it cannot be the last.
+        // Of several retransmissions, an earlier one may have arrived; if the time since the last
+        // one is shorter than any RTT, the last one cannot have.
         let last = acked.head_retransmitted_at;
         (last != u64::MAX && now - last >= subflow.rtt.min_rtt_or_zero()).then_some(last)
     } else {

@@ -1,4 +1,4 @@
-//! Applications that write their data at a rate.
+//! Applications that write their data at a given rate.
 
 use weft_spec::Rate;
 
@@ -6,22 +6,23 @@ use crate::engine::Context;
 
 use super::host::{Host, TimerKind, timer_key};
 
-/// Bits of a second's worth, times picoseconds of a second.
+/// Bits per byte times picoseconds per second.
 const BITS_PER_BYTE_PS: u128 = 8 * 1_000_000_000_000;
 
-/// Chunks of `mss` bytes that an application with this rate has written after this many picoseconds.
+/// Returns the number of chunks of `mss` bytes that an application with this rate has written after
+/// `elapsed` picoseconds.
 fn chunks_written_by(elapsed: u64, rate: Rate, mss: u32) -> u64 {
     (u128::from(elapsed) * u128::from(rate.0) / (BITS_PER_BYTE_PS * u128::from(mss))) as u64
 }
 
-/// Picoseconds that it takes to write this many chunks.
+/// Returns the picoseconds that it takes to write this many chunks.
 fn write_time(chunks: u64, rate: Rate, mss: u32) -> u64 {
     let bits = u128::from(chunks) * u128::from(mss) * BITS_PER_BYTE_PS;
     u64::try_from(bits.div_ceil(u128::from(rate.0))).unwrap_or(u64::MAX)
 }
 
 impl Host {
-    /// The application of a flow has written another chunk, which may be sent.
+    /// Handles the timer of an application that has written another chunk, which may be sent.
     #[cold]
     pub(super) fn on_application_write(&mut self, flow: u32, cx: &mut Context<'_>) {
         let Some(&index) = self.sender_of_flow.get(&flow) else {

@@ -1,4 +1,4 @@
-//! How a connection ends: its application stops, or all of its data is acknowledged.
+//! The end of a connection: its application stops, or all of its data is acknowledged.
 
 use weft_cc::CongestionControl;
 
@@ -9,7 +9,7 @@ use super::host::Host;
 use super::subflow::{State, SubflowSender};
 
 impl Host {
-    /// The application has no more data.
+    /// Stops a flow: its application has no more data.
     pub(super) fn stop(&mut self, flow: u32, cx: &mut Context<'_>) {
         let Some(&index) = self.sender_of_flow.get(&flow) else {
             return;
@@ -17,7 +17,7 @@ impl Host {
         let connection = &mut self.connections[index as usize];
         if connection.next < connection.total {
             let mss = self.shared.transports[connection.transport as usize].profile.mss;
-            // What it has handed over goes still.
+            // Chunks that the application has handed over are still sent.
             connection.total = connection
                 .send_queues
                 .as_ref()
@@ -30,7 +30,8 @@ impl Host {
         self.finish_if_done(index, cx);
     }
 
-    /// Closes a connection whose data is all acknowledged. Is it over?
+    /// Closes a connection whose data is all acknowledged. Returns true if the connection has
+    /// finished.
     pub(super) fn finish_if_done(&mut self, index: u32, cx: &mut Context<'_>) -> bool {
         let connection = &self.connections[index as usize];
         if connection.una != connection.total || connection.total == UNLIMITED {

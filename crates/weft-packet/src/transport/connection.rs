@@ -1,4 +1,5 @@
-//! The sending half of a connection: its data, its windows, and which subflow gets what.
+//! The sender of a connection: its data, its windows, and the choice of the subflow that gets the
+//! next chunk.
 
 use std::collections::VecDeque;
 
@@ -10,96 +11,101 @@ use super::path_monitor::PathMonitor;
 use super::send_queues::SendQueues;
 use super::subflow::{State, SubflowSender};
 
-/// Chunks of a connection that sends until it is stopped.
+/// Number of chunks of a connection that sends until it is stopped.
 pub const UNLIMITED: u32 = u32::MAX;
 
-/// The sending half of a connection. Its data is numbered in chunks of one MSS, the last of which may be shorter; a
-/// chunk travels whole.
-// Each switch says another thing; none excludes another.
+/// The sender of a connection. Its data is numbered in chunks of one MSS, the last of which may be
+/// shorter. A chunk is sent whole.
+// The flags are independent of each other.
 #[allow(clippy::struct_excessive_bools)]
 pub struct ConnectionSender {
     /// Index of the flow in the configuration.
     pub flow: u32,
     /// Index of the transport in the configuration.
     pub transport: u32,
-    /// Its subflows are `first .. first + windows.len()` at this host.
+    /// Slot of subflow 0. The subflows occupy the slots `first_subflow .. first_subflow +
+    /// windows.len()` of this host.
     pub first_subflow: u32,
     /// Congestion control of all subflows.
     pub cc: Algorithm,
-    /// Does congestion control suppress and release at acknowledgements, too?
+    /// True if congestion control also suppresses and releases subflows at acknowledgements, not
+    /// only at the ends of rounds.
     pub may_suppress_on_ack: bool,
     /// The subflows' windows.
     pub windows: Vec<Window>,
-    /// The echo that congestion control asked for.
+    /// The ECN echo that congestion control asks for.
     pub echo: Echo,
-    /// Chunks to send in all, or [`UNLIMITED`].
+    /// Total number of chunks, or [`UNLIMITED`].
     pub total: u32,
-    /// Chunks that the application has written so far: those that there are to send.
+    /// Chunks that the application has written so far, which may be sent.
     pub written: u32,
     /// Payload bytes of a chunk.
     pub mss: u32,
     /// Payload bytes of the last chunk.
     pub last_len: u16,
-    /// Next chunk never sent.
+    /// Next chunk that was never sent.
     pub next: u32,
-    /// First chunk not acknowledged.
+    /// First chunk that is not acknowledged.
     pub una: u32,
-    /// The further subflows join once this many chunks are acknowledged; `u32::MAX` when they have.
+    /// Number of acknowledged chunks from which on the additional subflows join; `u32::MAX` once
+    /// they have started to join.
     pub join_at: u32,
-    /// When they did; `u64::MAX` if they did not.
+    /// When the additional subflows started to join; `u64::MAX` if they did not.
     pub joined: u64,
     /// Chunks that may be outstanding: the shared receive buffer.
     pub receive_window: u32,
-    /// Chunks to give to another subflow, with the one that timed out on them.
+    /// Chunks to reinject, each with the subflow that timed out on it, which does not send the
+    /// chunk again.
     pub reinject: VecDeque<(u32, u32)>,
-    /// What subflows were given ahead of their windows, where the scheduler does so.
+    /// Chunks assigned to subflows ahead of their windows, if the scheduler uses send queues.
     pub send_queues: Option<Box<SendQueues>>,
-    /// How it watches its subflows' paths, if its policy has it do so.
+    /// The monitor of the subflows' paths, if the path policy has one.
     pub path_monitor: Option<Box<PathMonitor>>,
-    /// The subflow whose turn it is.
+    /// The subflow with which round robin continues.
     pub next_subflow: u32,
-    /// Might another subflow than the one just acknowledged send?
+    /// True if subflows other than the one just acknowledged may be able to send.
     pub check_all_subflows: bool,
-    /// May a join under way hold back new data (`turn_waits_for_join`)?
+    /// True if a join in progress may hold back new data (`turn_waits_for_join`).
     pub awaits_join: bool,
-    /// When the last subflow will have closed (`full_handshakes`); 0 if none does, `u64::MAX` while there is data for them.
+    /// When the last subflow closes (`full_handshakes`); 0 if none closes, `u64::MAX` while data is
+    /// left to send.
     pub last_close_at: u64,
-    /// Are its packets paced, unless congestion control asks for a rate of its own?
+    /// True if packets are paced even if congestion control asks for no rate.
     pub paced: bool,
     /// Whether the last segment that a subflow has to send carries PSH.
     pub sets_push: bool,
-    /// Is every change of a window on record, or when data was sent?
+    /// True if every change of a window is recorded, or the times at which data is sent.
     pub traced: bool,
-    /// When the connection was opened.
+    /// Time at which the connection was opened.
     pub opened: u64,
-    /// When subflow 0 was established; `u64::MAX` if it was not.
+    /// Time at which subflow 0 was established; `u64::MAX` if it was not.
     pub established: u64,
-    /// When the last chunk was acknowledged; `u64::MAX` if it was not.
+    /// Time at which the last chunk was acknowledged; `u64::MAX` if it was not.
     pub finished: u64,
-    /// Chunks reinjected.
+    /// Number of reinjected chunks.
     pub reinjected: u64,
-    /// Times that subflows were suppressed.
+    /// Number of times that subflows were suppressed.
     pub suppressions: u64,
-    /// Since when a subflow has been suppressed; `u64::MAX` if none is.
+    /// Time since which a subflow has been suppressed; `u64::MAX` if none is.
     pub suppressed_since: u64,
     /// Beginnings and ends of earlier suppressions.
     pub episodes: Vec<(u64, u64)>,
 }
 
 impl ConnectionSender {
-    /// Is there anything left that may be sent?
+    /// Returns true if there is data that may be sent.
     #[inline(always)]
     pub fn has_sendable(&self) -> bool {
         !self.reinject.is_empty() || (self.next < self.written && self.next - self.una < self.receive_window)
     }
 
-    /// Is there data that no subflow was given yet?
+    /// Returns true if there is data that no subflow was assigned yet.
     #[inline(always)]
     pub fn has_unsent(&self) -> bool {
         self.next < self.total
     }
 
-    /// Can subflow `s` take a packet of new data?
+    /// Returns true if subflow `s` may send a packet of new data.
     #[inline(always)]
     pub fn can_send_new(&self, s: usize, subflow: &SubflowSender) -> bool {
         let w = &self.windows[s];
@@ -110,7 +116,7 @@ impl ConnectionSender {
             && (!subflow.segments.any_to_retransmit() || subflow.frto_waiting)
     }
 
-    /// The subflow that gets the next packet, if any has room.
+    /// Returns the subflow that gets the next packet, or `None` if no subflow may send new data.
     pub fn select_subflow(&mut self, scheduler: Scheduler, subflows: &[SubflowSender]) -> Option<usize> {
         let n = self.windows.len();
         match scheduler {
@@ -124,7 +130,7 @@ impl ConnectionSender {
                     self.next_subflow = s as u32;
                     return None;
                 }
-                // The turn goes round those that have been opened.
+                // Round robin skips subflows that have not been opened.
                 let unopened = |s: usize| self.awaits_join && subflows[s].state == State::Closed;
                 let next = s + 1;
                 self.next_subflow = if next == n || unopened(next) {
@@ -134,14 +140,16 @@ impl ConnectionSender {
                 };
                 Some(s)
             }
-            // Of a single subflow: several are given data before they have room.
+            // Only for a single subflow. With several, these schedulers assign data before windows
+            // allow it.
             Scheduler::Linux | Scheduler::LowestRtt => (0..n)
                 .filter(|&s| self.can_send_new(s, &subflows[s]))
                 .min_by(|&a, &b| self.windows[a].srtt.total_cmp(&self.windows[b].srtt)),
         }
     }
 
-    /// The chunk that subflow `s` sends next: one to reinject that it did not time out on itself, else new data.
+    /// Takes the chunk that subflow `s` sends next: one to reinject on which `s` did not time out
+    /// itself, else new data.
     pub fn take_chunk(&mut self, s: u32) -> Option<u32> {
         if let Some(chunk) = self.next_reinjection(s) {
             return Some(chunk);
@@ -152,7 +160,8 @@ impl ConnectionSender {
         })
     }
 
-    /// A chunk that another subflow than `s` timed out on.
+    /// Takes the next chunk to reinject on subflow `s`. Chunks on which `s` itself timed out stay
+    /// in the queue.
     pub fn next_reinjection(&mut self, s: u32) -> Option<u32> {
         while let Some(&(chunk, from)) = self.reinject.front() {
             if chunk < self.una {
@@ -168,7 +177,8 @@ impl ConnectionSender {
         None
     }
 
-    /// Gives the others, too, what subflow `s` has `sent` and is outstanding.
+    /// Queues the chunks `sent` by subflow `s` that are not acknowledged yet for reinjection on
+    /// other subflows.
     pub fn queue_reinjection(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
         let una = self.una;
         let waiting = &mut self.reinject;
@@ -179,7 +189,7 @@ impl ConnectionSender {
         }
     }
 
-    /// Payload bytes of chunk `chunk`.
+    /// Returns the payload bytes of chunk `chunk`.
     #[inline(always)]
     pub fn chunk_len(&self, chunk: u32, mss: u32) -> u16 {
         if chunk + 1 == self.total {
@@ -189,7 +199,8 @@ impl ConnectionSender {
         }
     }
 
-    /// Tells congestion control of an acknowledgement, a mark or a fast retransmit, at which hardly any suppresses.
+    /// Notifies congestion control of an acknowledgement, a mark or a fast retransmit, at which
+    /// only few algorithms suppress subflows.
     #[inline(always)]
     pub fn notify_cc(&mut self, now: u64, event: impl FnOnce(&mut Algorithm, &mut [Window])) {
         if self.may_suppress_on_ack {
@@ -199,7 +210,7 @@ impl ConnectionSender {
         }
     }
 
-    /// Tells congestion control of an event and notes what it suppressed or released.
+    /// Notifies congestion control of an event and records what it suppressed or released.
     pub fn notify_cc_and_check_suppression(
         &mut self,
         now: u64,
@@ -213,13 +224,15 @@ impl ConnectionSender {
         self.record_suppression(now);
     }
 
-    /// Notes the beginning or end of a suppression after an event at which congestion control may have changed it.
+    /// Records the beginning or end of a suppression after an event at which congestion control may
+    /// have changed it.
     pub fn record_suppression(&mut self, now: u64) {
         let suppressed = self.finished == u64::MAX && self.windows.iter().any(|w| !w.active);
         if suppressed && self.suppressed_since == u64::MAX {
             self.suppressed_since = now;
         } else if !suppressed && self.suppressed_since != u64::MAX {
-            // One that ends where it begins, as when the connection ends with the round, has kept nothing back.
+            // A suppression that ends when it begins, as when the connection ends with the round,
+            // has kept no data back.
             if self.suppressed_since < now {
                 self.episodes.push((self.suppressed_since, now));
             }
@@ -227,7 +240,7 @@ impl ConnectionSender {
         }
     }
 
-    /// The episodes of suppression so far, in order.
+    /// Returns the episodes of suppression so far, in order.
     pub fn episodes(&self) -> impl Iterator<Item = SuppressionRecord> {
         let flow = self.flow;
         let lasting = (self.suppressed_since != u64::MAX).then_some((self.suppressed_since, None));
@@ -239,7 +252,7 @@ impl ConnectionSender {
         })
     }
 
-    /// How many subflows may send new data.
+    /// Returns the number of subflows that congestion control has not suppressed.
     pub fn active_count(&self) -> usize {
         self.windows.iter().filter(|w| w.active).count()
     }

@@ -1,5 +1,4 @@
-//! What a host does for traffic that reacts: it opens flows when others end, and keeps the jobs whose client
-//! it is.
+//! Generators at a host: flows that open when others finish, and the jobs whose client the host is.
 
 use weft_paths::SubflowDirection;
 use weft_run::JobRecord;
@@ -14,30 +13,30 @@ use super::host::{Host, Shared, TimerKind, timer_key};
 /// Flags of the packet that notifies a job's client that the previous job in its slot has ended.
 pub const NEXT_JOB: u16 = SYN | LAST | PROTECTED;
 
-/// A job at its client that has not ended.
+/// A job that has not finished, at its client.
 pub struct RunningJob {
-    /// What is known of it.
+    /// The record of the job so far.
     pub record: JobRecord,
-    /// Blocks still to come.
+    /// Blocks that have not arrived.
     left: u32,
 }
 
 impl Shared {
-    /// Program and number of a flow that a program opened.
+    /// Returns the generator that opened a flow, and the flow's number in it.
     pub fn generator_of(&self, flow: u32) -> Option<(u32, u32)> {
         let generators = self.generators.len() as u32;
         let beyond = flow.checked_sub(self.flows.len() as u32)?;
         (generators > 0).then(|| (beyond % generators, beyond / generators))
     }
 
-    /// Index of flow `n` of a program; none if 32 bits cannot number it.
+    /// Returns the index of flow `n` of a generator, or `None` if 32 bits cannot number it.
     fn index(&self, generator: u32, n: u32) -> Option<u32> {
         n.checked_mul(self.generators.len() as u32)?
             .checked_add(generator)?
             .checked_add(self.flows.len() as u32)
     }
 
-    /// The flow of this index.
+    /// Returns the flow with this index.
     pub fn flow(&self, flow: u32) -> Flow {
         match self.generator_of(flow) {
             Some((generator, n)) => self.generators[generator as usize].flow(n),
@@ -45,7 +44,7 @@ impl Shared {
         }
     }
 
-    /// The timer that makes a host take a step of a program.
+    /// Returns the key of the timer that makes a host execute an action of a generator.
     pub fn action_timer_key(&self, generator: u32, action: Action) -> Option<u64> {
         Some(match action {
             Action::OpenFlow(n) => timer_key(TimerKind::Start, self.index(generator, n)?),
@@ -58,7 +57,8 @@ impl Shared {
         })
     }
 
-    /// Bytes whose complete delivery means something to a program; `u64::MAX` if none do.
+    /// Returns the number of delivered bytes at which the generator of a flow is notified;
+    /// `u64::MAX` if it is not.
     pub fn notify_at(&self, flow: u32, spec: &Flow) -> u64 {
         let is_notified = |(generator, n): (u32, u32)| {
             self.generators[generator as usize].on_delivered(n) != OnDelivered::Nothing
@@ -71,7 +71,7 @@ impl Shared {
 }
 
 impl Host {
-    /// All data of a flow that this host sends is acknowledged.
+    /// Handles the acknowledgement of all data of a flow that this host sends.
     pub(super) fn on_acked(&mut self, flow: u32, cx: &mut Context<'_>) {
         let class = self.shared.flow(flow).class as usize;
         if self.completions.len() <= class {
@@ -89,7 +89,7 @@ impl Host {
         }
     }
 
-    /// All data of a flow has arrived at this host.
+    /// Handles the arrival of all data of a flow at this host.
     pub(super) fn on_delivered(&mut self, flow: u32, cx: &mut Context<'_>) {
         let Some((generator, n)) = self.shared.generator_of(flow) else {
             return;
@@ -105,13 +105,13 @@ impl Host {
         }
     }
 
-    /// A timer says that a job begins: `index` is job * programs + program.
+    /// Starts a job whose timer fired: `index` is `job * generators + generator`.
     pub(super) fn on_job_timer(&mut self, index: u32, cx: &mut Context<'_>) {
         let generators = self.shared.generators.len() as u32;
         self.start_job(index % generators, index / generators, cx);
     }
 
-    /// The job before this one's has ended at another host.
+    /// Starts a job whose predecessor has finished at another host.
     pub(super) fn on_next_job(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         self.start_job(packet.hi, packet.lo, cx);
     }

@@ -1,5 +1,5 @@
-//! The packets of handshakes that have no effect at either end (`full_handshakes`): the last one of opening a
-//! subflow and those of closing it. The halves of a connection do not know them, so they can outlive the
+//! Handshake packets that have no effect at either end (`full_handshakes`): the last one of opening
+//! a subflow and those of closing it. They refer to no sender or receiver, so they can outlive the
 //! connection.
 
 use weft_paths::SubflowDirection;
@@ -10,15 +10,16 @@ use crate::engine::packet::{ACK, CONTROL_ONLY, LAST, PROTECTED, Packet, SYN};
 use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
 
-/// The last acknowledgement of a handshake, or of a close.
+/// Flags of the last acknowledgement of a handshake, or of a close.
 pub const HANDSHAKE_DONE: u16 = SYN | CONTROL_ONLY;
-/// A FIN.
+/// Flags of a FIN.
 const FIN: u16 = HANDSHAKE_DONE | LAST;
-/// What answers it.
+/// Flags of the answer to a FIN.
 const FIN_ACK: u16 = FIN | ACK;
 
 impl ConnectionSender {
-    /// No new data is left: subflows close, if the profile has them do so and they have not begun.
+    /// Begins to close the subflows when no new data is left, if the profile closes them and this
+    /// has not begun.
     pub fn begin_close(&mut self, cx: &mut Context<'_>) {
         if self.last_close_at == u64::MAX {
             self.last_close_at = cx.now;
@@ -28,7 +29,8 @@ impl ConnectionSender {
 }
 
 impl Host {
-    /// All data has been handed out: subflow 0 closes now, the others within the time in which they joined.
+    /// Closes a subflow once all data has been sent: subflow 0 immediately, the others within the
+    /// time in which they joined.
     pub(super) fn close(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &self.subflows[slot as usize];
         let (index, connection) = (subflow.index, &mut self.connections[subflow.connection as usize]);
@@ -48,7 +50,7 @@ impl Host {
         }
     }
 
-    /// Answers what asks for an answer.
+    /// Answers a control packet that needs an answer.
     pub(super) fn on_control(&self, packet: &Packet, cx: &mut Context<'_>) {
         match packet.flags & !PROTECTED {
             FIN => self.send_control(packet.lo, packet.hi, FIN_ACK, cx),
@@ -57,7 +59,7 @@ impl Host {
         }
     }
 
-    /// Sends a packet of this kind to the other end of a flow's subflow.
+    /// Sends a control packet of this kind to the other end of a flow's subflow.
     pub(super) fn send_control(&self, flow: u32, subflow: u32, kind: u16, cx: &mut Context<'_>) {
         let shared = &self.shared;
         let spec = shared.flow(flow);
@@ -70,7 +72,7 @@ impl Host {
         };
         let there = if direction.reverse { spec.from } else { spec.to };
         let [here, there] = [self.index, there].map(|host| shared.fabric.hosts[host as usize]);
-        // Whether routes fit was checked when the run was set up.
+        // That routes fit was checked when the run was set up.
         let route = shared
             .route(spec.transport, direction, here, there)
             .unwrap_or_default();

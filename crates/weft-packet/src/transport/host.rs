@@ -1,4 +1,4 @@
-//! A host's transport: hands packets and timers to the halves of its connections.
+//! The transport of a host: passes packets and timers to senders and receivers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::reclaim::FreeSlots;
 use super::subflow::SubflowSender;
 use super::trace::{FlowProbes, FlowTracer};
 
-/// What all hosts know.
+/// State that all hosts share.
 pub struct Shared {
     /// The network.
     pub fabric: Fabric,
@@ -34,52 +34,52 @@ pub struct Shared {
     pub transports: Vec<TransportConfig>,
     /// Flows.
     pub flows: Vec<Flow>,
-    /// Traffic that reacts.
+    /// Generators of flows and jobs.
     pub generators: Vec<Arc<dyn FlowGenerator>>,
-    /// Flows on record.
+    /// The flows that are recorded.
     pub probes: FlowProbes,
     /// How routes are packed.
     pub hops: HopBits,
-    /// The hosts' cards.
+    /// The network cards of the hosts.
     pub nic: Option<NicConfig>,
-    /// What is left to them.
+    /// The work that is offloaded to the network cards.
     pub offload: Offload,
-    /// Links that routing avoids.
+    /// Links that routing avoids because they are down.
     pub down_links: DownLinks,
     /// Seed of all random streams.
     pub seed: u64,
 }
 
-/// Kinds of timers; a key is the kind in the upper half and an index in the lower.
+/// Kinds of timers. A key has the kind in its upper half and an index in its lower half.
 #[derive(Clone, Copy)]
 pub enum TimerKind {
-    /// Open a flow: index of the flow.
+    /// Opens a flow. Index: flow.
     Start = 0,
-    /// The application stops: index of the flow.
+    /// The application stops. Index: flow.
     Stop = 1,
-    /// A join: subflow.
+    /// A subflow joins. Index: subflow.
     Join = 2,
-    /// Retransmission, probe or end of a reordering window: subflow.
+    /// Retransmission, loss probe or end of a reordering window. Index: subflow.
     Subflow = 3,
-    /// Delayed acknowledgement: receiver.
+    /// Delayed acknowledgement. Index: receiver of the subflow.
     DelayedAck = 4,
-    /// A sample of a flow: its number among those sampled at this host.
+    /// A sample of a flow. Index: sampler of this host.
     Sample = 5,
-    /// A job begins: job * programs + program.
+    /// A job starts. Index: `job * generators + generator`.
     StartJob = 6,
-    /// A subflow closes: subflow.
+    /// A subflow closes. Index: subflow.
     Close = 7,
-    /// A port has room: port.
+    /// A port has drained. Index: port.
     NicReady = 8,
-    /// A paced packet may leave: subflow.
+    /// Pacing allows the next packet. Index: subflow.
     Pace = 9,
-    /// An application has written a chunk: index of the flow.
+    /// An application has written a chunk. Index: flow.
     Write = 10,
-    /// Paths are looked at: connection.
+    /// The path monitor checks the paths. Index: connection.
     PathMonitor = 11,
 }
 
-/// The key of a timer.
+/// Returns the key of a timer.
 pub fn timer_key(kind: TimerKind, index: u32) -> u64 {
     (kind as u64) << 32 | u64::from(index)
 }
@@ -95,35 +95,35 @@ pub struct Host {
     pub(super) qdisc: HostQdisc,
     pub(super) connection_receivers: Vec<ConnectionReceiver>,
     pub(super) subflow_receivers: Vec<SubflowReceiver>,
-    /// Connection of each flow that this host sends.
+    /// Slot of the connection of each flow that this host sends.
     pub(super) sender_of_flow: HashMap<u32, u32>,
-    /// Assembly of each flow that this host receives.
+    /// Slot of the connection's receiver of each flow that this host receives.
     pub(super) receiver_of_flow: HashMap<u32, u32>,
-    /// Receiver of each (flow, subflow) that this host receives.
+    /// Slot of the subflow's receiver of each (flow, subflow) that this host receives.
     pub(super) subflow_receiver_of: HashMap<(u32, u32), u32>,
-    /// Places of what has ended, to be used again.
+    /// Slots that were reclaimed and may be reused.
     pub(super) free_slots: FreeSlots,
-    /// Connections that have ended and keep their places.
+    /// Connections that have finished and were not reclaimed yet.
     pub ended: Vec<u32>,
-    /// Timeouts of those that do not.
+    /// Timeouts of connections that were reclaimed.
     pub(super) reclaimed_timeouts: u64,
     /// Time for which reclaimed connections were open, in picoseconds.
     pub(super) reclaimed_open_time: u64,
     /// Time for which connections to this host received nothing until a delayed acknowledgement was sent, in picoseconds.
     pub delayed_ack_stall: u64,
-    /// What connections that watch their paths have learnt for all, by transport.
+    /// What path monitors have learnt for all connections of this host, by transport.
     pub(super) path_stats: HashMap<u32, PathStats>,
-    /// Flows on record.
+    /// The recorder of flows.
     pub(super) tracer: FlowTracer,
-    /// Latencies on record.
+    /// The recorded latencies.
     pub(super) latencies: Latencies,
-    /// Their samples and changes.
+    /// Samples and changes of recorded flows.
     pub samples: Vec<Sample>,
-    /// When flows sent from here had all their data acknowledged, by class.
+    /// Times at which flows sent from this host had all their data acknowledged, by class.
     pub completions: Vec<Vec<u64>>,
-    /// Jobs whose client this host is, once they have ended.
+    /// Finished jobs whose client this host is.
     pub jobs: Vec<JobRecord>,
-    /// Those that have not, by (program, job).
+    /// Running jobs whose client this host is, by (generator, job).
     pub running_jobs: HashMap<(u32, u32), RunningJob>,
 }
 
@@ -200,7 +200,7 @@ impl Endpoint for Host {
 }
 
 impl Host {
-    /// An idle host.
+    /// Creates an idle host.
     pub fn new(shared: Arc<Shared>, index: u32) -> Self {
         Self {
             qdisc: HostQdisc::new(
@@ -235,7 +235,7 @@ impl Host {
         }
     }
 
-    /// Timeouts so far, of SYNs too.
+    /// Returns the number of timeouts so far, including those of SYNs.
     pub fn timeouts(&self) -> u64 {
         let timeouts = |s: &SubflowSender| s.stats.timeouts + s.stats.syn_timeouts;
         self.reclaimed_timeouts + self.subflows.iter().map(timeouts).sum::<u64>()
@@ -247,53 +247,53 @@ impl Host {
         self.reclaimed_open_time + self.connections().map(open).sum::<u64>()
     }
 
-    /// The flow and the number of the subflow whose sending half has this place.
+    /// Returns the flow and the number of the subflow whose sender is in this slot.
     pub fn subflow_at(&self, slot: u32) -> Option<(u32, u32)> {
         let subflow = self.subflows.get(slot as usize)?;
         let connection = self.connections.get(subflow.connection as usize)?;
         Some((connection.flow, subflow.index))
     }
 
-    /// The sending halves of flows that have started and keep their places, in no order.
+    /// Returns the senders of flows that have started and were not reclaimed, in no order.
     pub fn connections(&self) -> impl ExactSizeIterator<Item = &ConnectionSender> {
         self.sender_of_flow
             .values()
             .map(|&index| &self.connections[index as usize])
     }
 
-    /// The sending half of a flow, once it has started.
+    /// Returns the sender of a flow and its subflows, if the flow has started.
     pub fn connection(&self, flow: u32) -> Option<(&ConnectionSender, &[SubflowSender])> {
         let connection = &self.connections[*self.sender_of_flow.get(&flow)? as usize];
         Some((connection, self.subflows_of(connection)))
     }
 
-    /// The subflows of a connection of this host.
+    /// Returns the subflows of a connection of this host.
     pub fn subflows_of(&self, connection: &ConnectionSender) -> &[SubflowSender] {
         &self.subflows[connection.first_subflow as usize..][..connection.windows.len()]
     }
 
-    /// The receiving halves that keep their places, in no order.
+    /// Returns the receivers of connections that were not reclaimed, in no order.
     pub fn connection_receivers(&self) -> impl Iterator<Item = &ConnectionReceiver> {
         self.receiver_of_flow
             .values()
             .map(|&index| &self.connection_receivers[index as usize])
     }
 
-    /// The receiving half of a flow.
+    /// Returns the receiver of a flow's connection.
     pub fn connection_receiver(&self, flow: u32) -> Option<&ConnectionReceiver> {
         self.receiver_of_flow
             .get(&flow)
             .map(|&a| &self.connection_receivers[a as usize])
     }
 
-    /// The receiving half of a subflow.
+    /// Returns the receiver of a flow's subflow.
     pub fn subflow_receiver(&self, flow: u32, subflow: u32) -> Option<&SubflowReceiver> {
         self.subflow_receiver_of
             .get(&(flow, subflow))
             .map(|&r| &self.subflow_receivers[r as usize])
     }
 
-    /// Data arrived.
+    /// Handles a data packet.
     #[inline(always)]
     fn on_data(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let receiver = &mut self.subflow_receivers[packet.slot as usize];

@@ -1,4 +1,5 @@
-//! How further subflows join a connection (RFC 8684, section 3.2), and how a stopped flow announces its end.
+//! Additional subflows that join a connection (RFC 8684, section 3.2), and the `DATA_FIN` of a
+//! stopped flow.
 
 use std::sync::Arc;
 
@@ -8,20 +9,22 @@ use crate::engine::packet::{ACK, CWR, ECE, PROTECTED, Packet, SYN};
 use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{BlockReasons, State};
 
-/// Flags of the third packet of a join's handshake. Its acknowledgement has [`ACK`] too.
+/// Flags of the third packet of a join's handshake. The fourth packet, its acknowledgement, also
+/// has [`ACK`].
 pub const JOIN_ACK: u16 = SYN | CWR;
 /// Flags of the packet that announces how much data a stopped flow has: a `DATA_FIN` without data.
 pub const DATA_FIN: u16 = SYN | ECE;
 
-/// Acknowledged chunks from which on the further subflows join: those of `after` bytes, but at least the first one if a connection
-/// has to be fully established, for which a `DATA_ACK` is needed (RFC 8684, section 3.1). 0 is at once.
+/// Returns the number of acknowledged chunks from which on the additional subflows join: those of
+/// `after` bytes, but at least one if a connection has to be fully established, for which a
+/// `DATA_ACK` is needed (RFC 8684, section 3.1). With 0 they join immediately.
 pub fn join_at(after: u64, mss: u32, confirmed: bool) -> u32 {
     let chunks = after.div_ceil(mss.into()).max(confirmed.into());
     chunks.min(u64::from(u32::MAX) - 1) as u32
 }
 
 impl Host {
-    /// The further subflows of a connection join, each after a time of its own.
+    /// Starts the joins of a connection's additional subflows, each after a delay of its own.
     #[cold]
     pub(super) fn open_joins(&mut self, index: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
@@ -32,7 +35,7 @@ impl Host {
             connection.first_subflow,
             connection.windows.len() as u32,
         );
-        // Numbered in the order in which they start, which is that of turns.
+        // Subflows are numbered in the order in which they start, which is that of round robin.
         let delays = (1..subflows).map(|other| self.join_delay(flow, other, 0x6A6F_696E));
         let mut delays: Vec<u64> = delays.collect();
         delays.sort_unstable();
@@ -41,7 +44,8 @@ impl Host {
         }
     }
 
-    /// A join is due, unless its subflow is set aside: it then joins when it is wanted.
+    /// Starts a join that is due, unless its subflow is not selected: it then joins when it is
+    /// selected.
     pub(super) fn join(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &self.subflows[slot as usize];
         if !subflow.blocked.contains_any(BlockReasons::NOT_SELECTED) && subflow.state == State::Closed {
@@ -49,8 +53,9 @@ impl Host {
         }
     }
 
-    /// A join's SYN/ACK arrived, or its confirmation timed out: it is confirmed, and carries no data before the other end has
-    /// acknowledged that ("Host A ... MUST NOT send data ... until it receives an ACK", RFC 8684, section 3.2).
+    /// Sends the third packet of a join, when its SYN/ACK arrived or the third packet timed out.
+    /// The subflow carries no data before the other end has acknowledged that packet ("Host A ...
+    /// MUST NOT send data ... until it receives an ACK", RFC 8684, section 3.2).
     pub(super) fn send_join_ack(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection as usize];
@@ -68,7 +73,7 @@ impl Host {
         });
     }
 
-    /// The other end confirms a join.
+    /// Handles the third packet of a join, which the other end sends.
     pub(super) fn on_join_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let Some(receiver) = self.subflow_receivers.get(packet.slot as usize) else {
             return;
@@ -86,14 +91,14 @@ impl Host {
         });
     }
 
-    /// A join's confirmation was acknowledged: it may carry data.
+    /// Handles the fourth packet of a join: the subflow may carry data.
     pub(super) fn on_join_confirmed(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         if self.subflows[packet.slot as usize].state == State::PreEstablished {
             self.establish(packet.slot, cx);
         }
     }
 
-    /// Tells the other end that a stopped flow has no more than what was sent.
+    /// Announces to the other end that a stopped flow has no more data than was sent.
     pub(super) fn send_data_fin(&mut self, index: u32, cx: &mut Context<'_>) {
         let connection = &self.connections[index as usize];
         let subflow = &self.subflows[connection.first_subflow as usize];
@@ -102,7 +107,7 @@ impl Host {
         }
         let profile = &self.shared.transports[connection.transport as usize].profile;
         if profile.ack_every == 1 {
-            // No acknowledgement waits.
+            // No acknowledgement is delayed.
             return;
         }
         cx.send(&Packet {
@@ -117,7 +122,8 @@ impl Host {
         });
     }
 
-    /// A stopped flow announces its end: delayed acknowledgements are sent, and the one that completes the data is not delayed.
+    /// Handles the announcement that a flow has stopped: delayed acknowledgements are sent, and the
+    /// one that completes the data is not delayed.
     pub(super) fn on_data_fin(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let shared = Arc::clone(&self.shared);
         let Some(&index) = self.receiver_of_flow.get(&packet.lo) else {

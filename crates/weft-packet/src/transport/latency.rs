@@ -1,7 +1,7 @@
-//! Records of one-way latency: from a chunk's first transmission until the receiving application has it in
-//! order.
+//! Records of one-way latency: from the first transmission of a chunk until the receiving
+//! application has it in order.
 //!
-//! Hosts share only the network, so each end records the times that it knows. The simulation combines them
+//! Hosts share only the network, so each end records its own times. The simulation combines them
 //! between slices.
 
 use std::collections::{HashMap, VecDeque};
@@ -13,21 +13,22 @@ use crate::engine::Context;
 
 use super::host::{Host, Shared};
 
-/// When something happened to the chunks of a connection, in picoseconds, in their order.
+/// Times at which the chunks of a connection were sent or delivered, in picoseconds, in the order
+/// of the chunks.
 #[derive(Clone, Debug, Default)]
 struct ChunkTimes {
-    /// The chunk whose time is at the front.
+    /// The chunk to which the first time belongs.
     first: u32,
     times: VecDeque<u64>,
 }
 
 impl ChunkTimes {
-    /// It happened now to all chunks before `next` to which it had not.
+    /// Sets the time of all chunks before `next` that have none yet to `now`.
     fn record_until(&mut self, next: u32, now: u64) {
         self.times.resize((next - self.first) as usize, now);
     }
 
-    /// It happened now to one chunk, unless it had.
+    /// Sets the time of one chunk to `now`, unless the chunk has a time.
     fn record_one(&mut self, chunk: u32, now: u64) {
         let Some(position) = chunk.checked_sub(self.first) else {
             return;
@@ -39,53 +40,55 @@ impl ChunkTimes {
         self.times[position] = self.times[position].min(now);
     }
 
-    /// Forgets the first `chunks`.
+    /// Drops the times of the first `chunks`.
     fn drop_first(&mut self, chunks: usize) {
         self.times.drain(..chunks);
         self.first += chunks as u32;
     }
 }
 
-/// The receiving half of a flow on record.
+/// The delivery times of a flow whose latencies are recorded.
 #[derive(Debug)]
 struct DeliveryTimes {
-    /// When the application had each chunk.
+    /// Times at which the application had each chunk.
     times: ChunkTimes,
-    /// Bytes at which the flow's program is notified, as it would be without a record; `u64::MAX` if it is not, or was.
+    /// Bytes at which the flow's generator is notified, as it would be without a record; `u64::MAX`
+    /// if it is not notified, or was.
     notify_at: u64,
 }
 
-/// What one host has on record.
+/// The latencies that one host records.
 #[derive(Debug, Default)]
 pub struct Latencies {
-    /// First transmissions, by flow that this host sends.
+    /// Times of first transmissions, by flow that this host sends.
     sent: HashMap<u32, ChunkTimes>,
-    /// By flow that this host receives.
+    /// Times of deliveries, by flow that this host receives.
     delivered: HashMap<u32, DeliveryTimes>,
 }
 
 impl Host {
-    /// Puts the sending half of a flow on record.
+    /// Starts to record the first transmissions of a flow.
     pub(super) fn track_sender(&mut self, flow: u32) {
         self.latencies.sent.insert(flow, ChunkTimes::default());
     }
 
-    /// All chunks of a flow before `next` have been sent.
+    /// Records that all chunks of a flow before `next` have been sent.
     pub(super) fn record_sent_until(&mut self, flow: u32, next: u32, now: u64) {
         if let Some(times) = self.latencies.sent.get_mut(&flow) {
             times.record_until(next, now);
         }
     }
 
-    /// A chunk of a flow has been sent, by whichever subflow.
+    /// Records that a chunk of a flow has been sent, on any subflow.
     pub(super) fn record_chunk_sent(&mut self, flow: u32, chunk: u32, now: u64) {
         if let Some(times) = self.latencies.sent.get_mut(&flow) {
             times.record_one(chunk, now);
         }
     }
 
-    /// Puts the receiving half of a flow on record, if it is to be. Returns the bytes from which on
-    /// [`at_due`](Self::at_due) looks at its data packets: all of them, if so.
+    /// Starts to record the deliveries of a flow, if a probe asks for its latencies. Returns the
+    /// bytes from which on [`on_tracked_data`](Self::on_tracked_data) handles its data packets: 0
+    /// if latencies are recorded.
     pub(super) fn track_receiver(&mut self, flow: u32, notify_at: u64) -> u64 {
         if !self.shared.has_latencies(flow) {
             return notify_at;
@@ -97,7 +100,7 @@ impl Host {
         0
     }
 
-    /// A data packet arrived at a receiving half that has the bytes that were due.
+    /// Handles a data packet of a flow that has received `notify_at` bytes or more.
     #[cold]
     pub(super) fn on_tracked_data(&mut self, index: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connection_receivers[index as usize];
@@ -115,19 +118,20 @@ impl Host {
         }
     }
 
-    /// How many chunks have been delivered to this host whose latencies nobody took.
+    /// Returns the number of chunks that were delivered to this host and whose latencies were not
+    /// taken yet.
     pub fn latencies(&self) -> usize {
         let delivered = self.latencies.delivered.values();
         delivered.map(|delivered| delivered.times.times.len()).sum()
     }
 
-    /// Flows on record that this host receives.
+    /// Returns the flows whose latencies this host records as receiver.
     pub fn flows_with_latencies(&self) -> impl Iterator<Item = u32> {
         self.latencies.delivered.keys().copied()
     }
 
-    /// The latencies of a flow that `sender` sends and this host receives, as far as it has been delivered and nobody
-    /// took them, in order.
+    /// Returns the latencies, in order, of the chunks of a flow that `sender` sends and this host
+    /// has received, except those that were taken before.
     pub fn latencies_of(&self, flow: u32, sender: &Host) -> impl Iterator<Item = LatencyRecord> {
         let delivered = self
             .latencies
@@ -149,8 +153,8 @@ impl Host {
         })
     }
 
-    /// Forgets the latencies of flows that this host receives, and the flows of which nothing is left. Returns how many chunks
-    /// of which flow the sender is to [forget](Self::forget_sent).
+    /// Drops the recorded latencies of flows that this host receives, and the flows that have been
+    /// reclaimed. Returns for each flow how many chunks the sender has to [drop](Self::drop_sent).
     pub fn drop_delivered(&mut self) -> Vec<(u32, usize)> {
         let mut forgotten = Vec::new();
         let received = &self.receiver_of_flow;
@@ -163,7 +167,7 @@ impl Host {
         forgotten
     }
 
-    /// Forgets chunks of a flow that this host sends.
+    /// Drops the times of chunks of a flow that this host sends.
     pub fn drop_sent(&mut self, flow: u32, chunks: usize) {
         if let Some(times) = self.latencies.sent.get_mut(&flow) {
             times.drop_first(chunks);
@@ -175,7 +179,7 @@ impl Host {
 }
 
 impl Shared {
-    /// Are the latencies of a flow on record?
+    /// Returns true if the latencies of a flow are recorded.
     pub(super) fn has_latencies(&self, flow: u32) -> bool {
         let program = self.generator_of(flow).map(|(program, _)| program);
         self.probes.latencies_of(flow, program)

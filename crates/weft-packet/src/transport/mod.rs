@@ -1,8 +1,9 @@
-//! TCP and multipath TCP between two hosts. Single path is a connection with one subflow.
+//! TCP and multipath TCP between two hosts. A single-path transport is a connection with one
+//! subflow.
 //!
-//! Not modelled: SYN cookies, address advertisement, checksums, receive-buffer auto-tuning. The third packet of a
-//! handshake is the first data packet, but for joins that are confirmed, and nothing is torn down, unless a profile has
-//! `full_handshakes`.
+//! Not modelled: SYN cookies, address advertisement, checksums, receive-buffer auto-tuning. Unless
+//! a profile has `full_handshakes`, no connection is torn down and the third packet of a handshake
+//! is the first data packet, except for joins that are confirmed.
 
 mod ack;
 mod application;
@@ -40,20 +41,21 @@ mod timers;
 mod trace;
 mod undo;
 
-/// Bytes of an entry of a hash table: key and value, a control byte, and a quarter of all places empty.
+/// Bytes of a hash-table entry: key and value, a control byte, and a share of the quarter of slots
+/// that is empty.
 const ENTRY_BYTES: usize = 16;
 
-/// Bytes of a connection at both of its hosts, without its congestion control and subflows.
+/// Bytes of a connection at both of its hosts, without its congestion control and its subflows.
 pub const CONNECTION_BYTES: usize =
     size_of::<ConnectionSender>() + size_of::<receiver::ConnectionReceiver>() + 2 * ENTRY_BYTES;
 
-/// Bytes of a subflow at both of its hosts, with the room for the first segments that it sends.
+/// Bytes of a subflow at both of its hosts, with memory for the first segments that it sends.
 pub const SUBFLOW_BYTES: usize = size_of::<subflow::SubflowSender>()
     + size_of::<receiver::SubflowReceiver>()
     + ENTRY_BYTES
     + FIRST_SEGMENTS * size_of::<segments::Segment>();
 
-/// Segments that a new subflow has room for.
+/// Segments for which a new subflow has memory.
 const FIRST_SEGMENTS: usize = 16;
 
 pub use connection::ConnectionSender;

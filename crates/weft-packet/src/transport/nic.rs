@@ -1,10 +1,10 @@
-//! A host's network card that pushes back: while a port holds more than a limit, subflows that want to send
-//! wait in a line, and nothing is marked or dropped.
+//! Back pressure of a host's network card: while a port holds more than a limit, subflows that want
+//! to send wait in a queue, and nothing is marked or dropped.
 //!
-//! Linux does so with TCP small queues (which limit a socket's packets below TCP), byte queue limits (which
-//! limit the card's) and fq (which serves waiting sockets in turns). Here the card's limit stands for both
-//! limits. A waiting packet has not been sent yet, so no RTT sample contains the wait. Packets without data
-//! are not held back.
+//! In Linux, TCP small queues limit a socket's packets below TCP, byte queue limits limit those of
+//! the card, and fq serves waiting sockets in turn. Here the limit of the card stands for both
+//! limits. A waiting packet has not been sent yet, so no RTT sample contains the wait. Packets
+//! without data are not held back.
 
 use std::collections::VecDeque;
 
@@ -15,34 +15,34 @@ use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{BlockReasons, SubflowSender};
 
-/// Packets that a subflow sends when it is its turn (fq's quantum).
+/// Packets that a subflow sends at a time (fq's quantum).
 const QUANTUM: u32 = 2;
 
 /// The subflows of a host that wait for its ports.
 pub struct HostQdisc {
     nic: Option<NicConfig>,
-    /// Might any subflow be paced?
+    /// True if any subflow may be paced.
     paces: bool,
-    /// Does data leave in bursts?
+    /// True if data is sent in bursts.
     tso: bool,
-    /// Does any of the three hold packets back?
+    /// True if any of the three can hold packets back.
     enabled: bool,
-    /// By port.
+    /// Wait queues by port.
     ports: Vec<PortWaitQueue>,
 }
 
-/// Those that wait for one port.
+/// The subflows that wait for one port.
 #[derive(Default)]
 struct PortWaitQueue {
     waiting: VecDeque<u32>,
-    /// Is a timer set, or the line being served?
+    /// True if a timer is set or the queue is being served.
     wake_pending: bool,
-    /// Whose turn it is, and how many packets it may send still.
+    /// The subflow that is being served, and the number of packets that it may still send.
     current: Option<(u32, u32)>,
 }
 
 impl HostQdisc {
-    /// Nobody waits.
+    /// Creates a qdisc without waiting subflows.
     pub fn new(nic: Option<NicConfig>, tso: bool, paces: bool) -> Self {
         Self {
             nic,
@@ -53,7 +53,8 @@ impl HostQdisc {
         }
     }
 
-    /// May `subflow`, which is `slot`, hand its port another packet now? If not, it waits, and is asked when it may.
+    /// Returns true if `subflow`, in slot `slot`, may hand a packet to its port now. Otherwise the
+    /// subflow waits and is served when it may.
     #[inline(always)]
     pub fn admit(
         &mut self,
@@ -73,7 +74,7 @@ impl HostQdisc {
         cx: &mut Context<'_>,
     ) -> bool {
         if subflow.burst_left > 0 {
-            // It was handed over whole.
+            // The burst was handed over whole.
             subflow.burst_left -= 1;
             if self.paces {
                 connection.on_paced_send(subflow, cx.now);
@@ -102,7 +103,7 @@ impl HostQdisc {
         passes
     }
 
-    /// An acknowledgement of `subflow`: whether it has room for a burst is looked at anew.
+    /// Handles an acknowledgement of `subflow`: whether its window allows a burst is checked again.
     #[inline(always)]
     pub fn on_ack(&self, subflow: &mut SubflowSender) {
         if self.tso {
@@ -145,7 +146,8 @@ impl HostQdisc {
         subflow.blocked.insert(BlockReasons::THROTTLED);
         if !queue.wake_pending {
             queue.wake_pending = true;
-            // Woken for half of what fits, not for each packet, as a card reports completions together.
+            // The timer fires when half of the limit is free, not for each packet, because a card
+            // reports completions together.
             let half = cx.drain_time(subflow.route, nic.bql_limit / 2);
             cx.set_timer(half, timer_key(TimerKind::NicReady, port));
         }
@@ -154,7 +156,7 @@ impl HostQdisc {
 }
 
 impl Host {
-    /// Port `port` has room again: waiting subflows send in turn until it is full.
+    /// Serves the subflows that wait for port `port`, in turn, until the port is full.
     pub(super) fn on_port_ready(&mut self, port: u32, cx: &mut Context<'_>) {
         let (port, Some(nic)) = (port as usize, self.qdisc.nic) else {
             return;

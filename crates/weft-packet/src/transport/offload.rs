@@ -1,8 +1,11 @@
-//! Segmentation and receive offload: data leaves in bursts, and what arrives in a row is acknowledged once.
+//! Segmentation and receive offload: data is sent in bursts, and packets that arrive back to back
+//! are acknowledged once.
 //!
-//! Linux hands its card up to 64 KB of a socket at once (TSO) and waits a little for that much (`tcp_tso_autosize`,
-//! `tcp_tso_should_defer`, `net/ipv4/tcp_output.c`); its receivers merge what a card's interrupt finds (GRO), which TCP answers with
-//! one acknowledgement. Here an interrupt comes a stated time after the last packet. Packets on links stay packets.
+//! Linux hands its card up to 64 KB of a socket at a time (TSO) and waits a short time to fill such
+//! a burst (`tcp_tso_autosize`, `tcp_tso_should_defer`, `net/ipv4/tcp_output.c`). Its receivers
+//! merge the packets that an interrupt of the card finds (GRO), which TCP answers with one
+//! acknowledgement. Here an interrupt comes a configured time after the last packet. Packets on
+//! links stay packets.
 
 use weft_spec::Time;
 
@@ -14,17 +17,20 @@ use super::pacing;
 use super::receiver::SubflowReceiver;
 use super::subflow::{State, SubflowSender};
 
-/// Bytes that a card takes of a socket at once (`GSO_LEGACY_MAX_SIZE`), and that a receiver merges at most.
+/// Bytes that a card takes of a socket at a time (`GSO_LEGACY_MAX_SIZE`), and that a receiver
+/// merges at most.
 const GSO_MAX_SIZE: u32 = 65_536;
-/// A window that has room for this part of itself waits no longer (`tcp_tso_win_divisor`).
+/// Divisor of the window: a sender that may send this part of its window does not wait
+/// (`tcp_tso_win_divisor`).
 const TSO_WIN_DIVISOR: u32 = 3;
-/// A socket that has been silent so long waits no longer: 1 ms.
+/// Time since the last transmission after which a socket does not wait: 1 ms.
 const TSO_MAX_IDLE: u64 = 1_000_000_000;
 
 impl ConnectionSender {
-    /// Packets that `subflow`, whose window has room, hands its card now; none: it waits for more room.
+    /// Returns the number of packets that `subflow`, whose window allows one, hands to its card
+    /// now, or `None` if it waits until its window allows a longer burst.
     pub fn burst(&self, subflow: &SubflowSender, now: u64) -> Option<u32> {
-        // What is repaired goes at once, packet by packet.
+        // Retransmissions are sent packet by packet, without waiting.
         if subflow.state != State::Open || subflow.prr_active {
             return Some(1);
         }
@@ -36,19 +42,19 @@ impl ConnectionSender {
         let sent = subflow.segments.head_sent_at().min(now);
         let defer = free < max
             && f64::from(free * TSO_WIN_DIVISOR) < window.cwnd
-            // Nobody waits for an acknowledgement that will not come, or not for long.
+            // No wait for an acknowledgement that will not come, and no long wait.
             && !subflow.segments.is_empty()
             && now - subflow.segments.tail_sent_at() < TSO_MAX_IDLE
             && (now - sent) as f64 * 1e-12 >= window.srtt / 2.0;
         (!defer).then_some(free.min(max).max(1))
     }
 
-    /// Packets for which the window has room.
+    /// Returns the number of packets that the window still allows.
     fn free_window(&self, subflow: &SubflowSender) -> u32 {
         (self.windows[subflow.index as usize].cwnd as u32).saturating_sub(subflow.pipe())
     }
 
-    /// Packets that subflow `s` could be sending.
+    /// Returns the number of packets that subflow `s` could send.
     fn sendable_packets(&self, s: usize) -> u32 {
         if self.send_queues.is_some() {
             return self.queued(s);
@@ -57,7 +63,8 @@ impl ConnectionSender {
         (self.written - self.next).min(window) + self.reinject.len() as u32
     }
 
-    /// The longest burst (`tcp_tso_autosize`): what the pacing rate sends in a millisecond, and more on short ways.
+    /// Returns the longest burst (`tcp_tso_autosize`): what the pacing rate sends in a millisecond,
+    /// and more on paths with a small RTT.
     fn tso_autosize(&self, subflow: &SubflowSender) -> u32 {
         let window = &self.windows[subflow.index as usize];
         let mss = f64::from(self.mss);
@@ -71,13 +78,14 @@ impl ConnectionSender {
 }
 
 impl SubflowReceiver {
-    /// May what has arrived be acknowledged with what comes right behind it?
+    /// Returns true if the data that has arrived may be acknowledged together with data that
+    /// arrives `within` this time.
     #[inline(always)]
     pub fn merges(&self, within: Time, mss: u32) -> bool {
         within.0 > 0 && self.unacked < GSO_MAX_SIZE / mss
     }
 
-    /// An acknowledgement is due by then.
+    /// Sets the time by which an acknowledgement is due.
     #[inline(always)]
     pub fn acknowledge_by(&mut self, deadline: u64, slot: u32, cx: &mut Context<'_>) {
         self.deadline = deadline;

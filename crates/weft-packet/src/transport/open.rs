@@ -1,4 +1,5 @@
-//! How a connection and its subflows open: SYNs, their answers, and what is known from then on.
+//! Opening of a connection and its subflows: SYNs, their answers, and the state that they
+//! establish.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use super::send_queues::SendQueues;
 use super::subflow::{State, SubflowSender};
 
 impl Host {
-    /// A flow starts: subflow 0's SYN is sent.
+    /// Opens the connection of a flow: sends the SYN of subflow 0.
     pub(super) fn open(&mut self, flow: u32, cx: &mut Context<'_>) {
         let shared = &self.shared;
         let spec = shared.flow(flow);
@@ -31,7 +32,7 @@ impl Host {
         let profile = &transport.profile;
         let mss = u64::from(profile.mss);
         let (total, last_len) = match spec.size {
-            // A size beyond what chunks can number was refused when the run was set up.
+            // A size beyond what chunks can number was rejected when the run was set up.
             Some(size) => (size.0.div_ceil(mss) as u32, ((size.0 + mss - 1) % mss + 1) as u16),
             None => (UNLIMITED, profile.mss as u16),
         };
@@ -126,7 +127,7 @@ impl Host {
         }
     }
 
-    /// Sends a subflow's SYN, the first time or again.
+    /// Sends or retransmits a subflow's SYN.
     pub(super) fn send_syn(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let connection = &self.connections[subflow.connection as usize];
@@ -155,7 +156,7 @@ impl Host {
         });
     }
 
-    /// A subflow is opened, or its SYN/ACK was late or lost.
+    /// Handles a SYN: a subflow is opened, or its SYN/ACK was late or lost.
     pub(super) fn on_syn(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let (flow, index) = (packet.lo, packet.hi);
         let shared = Arc::clone(&self.shared);
@@ -239,9 +240,11 @@ impl Host {
         });
     }
 
-    /// A SYN/ACK arrived. Which SYN it answers its number tells, as a timestamp would; without those, an answer to a SYN sent twice
-    /// gives no sample (Karn). "If the SYN or SYN/ACK is lost, the initial window [...] MUST be one segment" (RFC 5681, section 3.1);
-    /// Linux allows for one loss, and for a late answer to the first SYN (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
+    /// Handles a SYN/ACK. Its number shows which SYN it answers, as a timestamp would; without
+    /// timestamps, an answer to a retransmitted SYN gives no RTT sample (Karn). "If the SYN or
+    /// SYN/ACK is lost, the initial window [...] MUST be one segment" (RFC 5681, section 3.1);
+    /// Linux allows for one loss, and for a late answer to the first SYN (`tcp_init_transfer`,
+    /// `tcp_try_undo_spurious_syn`).
     pub(super) fn on_syn_ack(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[packet.slot as usize];
         if subflow.state != State::SynSent {
@@ -270,7 +273,7 @@ impl Host {
         }
     }
 
-    /// A subflow may carry data; after subflow 0 the others join.
+    /// Marks a subflow as established: it may carry data. After subflow 0, the others join.
     pub(super) fn establish(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
@@ -302,8 +305,8 @@ impl Host {
         self.transmit_pending(index, slot, cx);
     }
 
-    /// A SYN, or the confirmation of a join, was not answered. The first SYNs are sent again at equal intervals if the profile says
-    /// so, as by Linux since 6.5.
+    /// Handles the timeout of a SYN, or of the third packet of a join. If the profile says so, the
+    /// first SYNs are retransmitted at equal intervals, as by Linux since 6.5.
     pub(super) fn syn_timed_out(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         if subflow.state == State::PreEstablished {
@@ -320,7 +323,7 @@ impl Host {
         self.send_syn(slot, cx);
     }
 
-    /// A uniformly random time up to `join_delay`, of a stream for each purpose.
+    /// Returns a uniformly random time up to `join_delay`, from a random stream for each `purpose`.
     pub(super) fn join_delay(&self, flow: u32, subflow: u32, purpose: u64) -> u64 {
         let spec = self.shared.flow(flow);
         let profile = &self.shared.transports[spec.transport as usize].profile;
@@ -331,7 +334,8 @@ impl Host {
     }
 }
 
-/// When a subflow's `nth` SYN was sent: each after the first at the end of the time-out of the one before.
+/// Returns when a subflow's `nth` SYN was sent: each one after the first at the end of the timeout
+/// of the previous one.
 fn syn_sent_at(subflow: &SubflowSender, nth: u64, profile: &Profile) -> u64 {
     let mut rtt = RttEstimator::from_profile(profile);
     let mut sent = subflow.syn_sent;

@@ -1,4 +1,5 @@
-//! What a sender puts on the wire: what was lost again, then new data, as windows allow.
+//! Transmission: a sender first retransmits lost segments and then sends new data, as windows
+//! allow.
 
 use weft_cc::Echo;
 
@@ -13,10 +14,12 @@ use super::subflow::SubflowSender;
 use super::timers::TimerPurpose;
 
 impl Host {
-    /// Sends what windows allow: subflow `slot`'s lost segments, then new data by the scheduler.
+    /// Sends what windows allow: the lost segments of subflow `slot`, then new data, which the
+    /// scheduler distributes.
     ///
-    /// Only `slot` can have gained room, unless `look_at_all` says otherwise: at the end of a round, when algorithms
-    /// change other subflows' windows, when a subflow opens or times out, and when the receive window was full.
+    /// Only `slot` can have become able to send, unless `check_all_subflows` is set: at the end of
+    /// a round, when algorithms change the windows of other subflows, when a subflow opens or times
+    /// out, and when the receive window was full.
     #[inline(always)]
     pub(super) fn transmit_pending(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         if self.connections[index as usize].traced {
@@ -118,8 +121,9 @@ impl Host {
     }
 }
 
-/// Sends lost segments again as far as the window allows. The first one of a recovery goes at once (RFC 6675, section 5,
-/// step 4.3), and so does the one that a partial acknowledgement asks for (RFC 6582).
+/// Retransmits lost segments as the window allows. The first retransmission of a recovery is sent
+/// immediately (RFC 6675, section 5, step 4.3), and so is the one that a partial acknowledgement
+/// asks for (RFC 6582).
 pub fn retransmit_lost(
     qdisc: &mut HostQdisc,
     connection: &mut ConnectionSender,
@@ -162,7 +166,7 @@ pub fn send_new(
     transmit(connection, subflow, &segment, header, slot, cx);
 }
 
-/// Puts a segment on the wire.
+/// Transmits a segment.
 #[inline(always)]
 pub fn transmit(
     connection: &mut ConnectionSender,

@@ -8,10 +8,12 @@ use super::connection::ConnectionSender;
 use super::host::{Host, TimerKind, timer_key};
 use super::subflow::{BlockReasons, SubflowSender};
 
-/// "Original `sch_fq` does not pace first 10 MSS", and so TCP does not (`tcp_update_skb_after_send`).
+/// Number of packets that are not paced: "Original `sch_fq` does not pace first 10 MSS", and
+/// neither does TCP (`tcp_update_skb_after_send`).
 const UNPACED_PACKETS: u64 = 10;
 
-/// `sk_pacing_rate` in packets per second (`tcp_update_pacing_rate`): window over smoothed RTT, doubled in slow start, else by 1.2.
+/// Returns `sk_pacing_rate` in packets per second (`tcp_update_pacing_rate`): the window over the
+/// smoothed RTT, doubled in slow start, else multiplied by 1.2.
 pub fn rate(window: &Window, outstanding: u32) -> f64 {
     let gain = if window.cwnd < window.ssthresh / 2.0 {
         2.0
@@ -21,13 +23,15 @@ pub fn rate(window: &Window, outstanding: u32) -> f64 {
     gain * window.cwnd.max(outstanding.into()) / window.srtt.max(125e-9)
 }
 
-/// Might a subflow of such a connection be paced? Of the algorithms only a user's own may ask for it.
+/// Returns true if a subflow of such a connection may be paced. Of the algorithms, only a
+/// user-defined one can ask for it.
 pub fn may_pace(pacing: bool, cc: &Algorithm) -> bool {
     pacing || matches!(cc, Algorithm::Custom(_))
 }
 
 impl ConnectionSender {
-    /// A packet of `subflow` leaves now: when the next one may. Half of what a packet comes too late is made up for
+    /// Updates the departure time of the next packet when a packet of `subflow` is sent at `now`.
+    /// Half of a packet's delay beyond its departure time is made up for
     /// (`tcp_update_skb_after_send`).
     pub fn on_paced_send(&self, subflow: &mut SubflowSender, now: u64) {
         let s = subflow.index as usize;
@@ -36,7 +40,7 @@ impl ConnectionSender {
         let Some(rate) = asked.or_else(|| self.paced.then(own)) else {
             return;
         };
-        // This one counts, too.
+        // The packet that is being sent counts, too.
         if subflow.stats.packets_sent + 1 < UNPACED_PACKETS || rate.is_nan() || rate <= 0.0 {
             subflow.earliest_departure = now;
             return;
@@ -49,7 +53,7 @@ impl ConnectionSender {
 }
 
 impl SubflowSender {
-    /// Does its pace let a packet leave? If not, it waits for the time when it does.
+    /// Returns true if pacing allows a packet now. Otherwise the subflow waits until it does.
     pub fn pacing_allows(&mut self, slot: u32, cx: &mut Context<'_>) -> bool {
         if self.blocked.contains_any(BlockReasons::THROTTLED) {
             return false;
@@ -64,7 +68,7 @@ impl SubflowSender {
 }
 
 impl Host {
-    /// The next packet of a paced subflow may leave.
+    /// Handles the timer of a paced subflow: its next packet may be sent.
     pub(super) fn on_pacing_timer(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         if subflow.blocked.contains_any(BlockReasons::THROTTLED) && subflow.earliest_departure == cx.now {

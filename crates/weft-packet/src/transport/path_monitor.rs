@@ -1,6 +1,8 @@
-//! Connections that watch the paths of their subflows: nothing new goes to slow ones, and what is outstanding there goes to fast ones, too.
+//! Monitoring of the paths of a connection (OPN): no new data is sent on slow paths, and data
+//! outstanding on them is also sent on fast ones.
 //!
-//! An acknowledgement costs nothing beside its usual work: what came is seen when a path is looked at, by a timer of each connection.
+//! Acknowledgements cause no additional work: a timer of each connection checks what they have
+//! changed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,26 +17,28 @@ use super::host::{Host, TimerKind, timer_key};
 use super::reinjections::ReinjectionTracker;
 use super::subflow::{BlockReasons, State, SubflowSender};
 
-/// A path, by how many there are to the other host, and its number: where there are as many, equal numbers begin alike.
+/// A path: the number of paths to the other host, and the path's number. Among equal numbers of
+/// paths, equal path numbers begin alike.
 type Path = (u64, u64);
 
-/// What is known of paths and losses, by one connection or by all of a host's of one transport.
+/// Observations of paths and losses, by one connection or by all connections of a host that use one
+/// transport.
 #[derive(Default)]
 pub struct PathStats {
     slow: HashSet<Path>,
-    /// When `slow` was last emptied, in multiples of [`PathMonitorConfig::reset_interval`].
+    /// Time at which `slow` was last cleared, in multiples of the configured reset interval.
     epoch: u64,
-    /// Data packets, and those of them that were sent again, in the period.
+    /// Data packets of the current period, and retransmissions among them.
     sent: u64,
     lost: u64,
-    /// Which period that is, in multiples of [`PathMonitorConfig::loss_interval`].
+    /// Number of the period, in multiples of the configured loss interval.
     period: u64,
-    /// Loss rate of the one before.
+    /// Loss rate of the previous period.
     loss: f64,
 }
 
 impl PathStats {
-    /// Time goes on.
+    /// Advances to time `now`: clears old observations and starts new periods.
     fn advance_to(&mut self, config: &PathMonitorConfig, now: u64) {
         let epoch = now / config.reset_interval.0;
         if epoch != self.epoch {
@@ -54,36 +58,37 @@ impl PathStats {
     }
 }
 
-/// A connection that watches its paths.
+/// The path monitor of a connection.
 pub struct PathMonitor {
-    /// When they are looked at next.
+    /// Time of the next check.
     next_check: u64,
-    /// Its subflows in the order in which they are wanted, the first one first.
+    /// The subflows in the order of preference.
     subflows: Box<[MonitoredSubflow]>,
-    /// Data packets, and those of them that were sent again, that have been counted.
+    /// Data packets, and retransmissions among them, that have been counted.
     counted: (u64, u64),
-    /// What it knows, if its host's others do not.
+    /// The connection's own observations, if they are not shared by the host.
     private_stats: Option<PathStats>,
-    /// What slow paths held, and others were given.
+    /// Chunks outstanding on slow paths that were reinjected.
     reinjections: ReinjectionTracker,
 }
 
-/// A subflow as it was when it was last looked at.
+/// The state of a subflow at the last check.
 struct MonitoredSubflow {
     index: u32,
     path: Path,
     una: u64,
     dupacks: u32,
     sacked: u32,
-    /// When acknowledgements were last seen to have come.
+    /// Time of the last check that found new acknowledgements.
     last_ack_at: u64,
-    /// What was sent before this byte was given to the others, too.
+    /// Data sent before this byte was reinjected on other subflows.
     reinjected_to: u64,
 }
 
 impl MonitoredSubflow {
-    /// Has what is outstanding been without an acknowledgement for too long? A receiver that acknowledges every other segment owes
-    /// none before the second, and may delay that of a single one (RFC 8985, section 7.2, allows for the same).
+    /// Returns true if outstanding data has not been acknowledged for too long. A receiver that
+    /// acknowledges every other segment need not acknowledge the first one, and may delay the
+    /// acknowledgement of a single one (RFC 8985, section 7.2, allows for the same).
     fn is_silent(
         &mut self,
         subflow: &SubflowSender,
@@ -107,7 +112,7 @@ impl MonitoredSubflow {
     }
 }
 
-/// Bytes of a connection's watch.
+/// Returns the bytes of the path monitor of a connection with `subflows` subflows.
 pub fn bytes(subflows: u32) -> usize {
     size_of::<PathMonitor>() + subflows as usize * size_of::<MonitoredSubflow>()
 }
@@ -125,7 +130,7 @@ impl PathMonitor {
         (&mut self.subflows, stats)
     }
 
-    /// Adds what was sent, and sent again, since it was last counted.
+    /// Adds the packets and retransmissions since the last call to the observations.
     fn add_counters(
         &mut self,
         subflows: &[SubflowSender],
@@ -146,7 +151,8 @@ impl PathMonitor {
 }
 
 impl Host {
-    /// A connection opens: its first subflow takes a fast path, if there is one, the others those that follow.
+    /// Starts the path monitor of a connection that opens: its first subflow takes a fast path, if
+    /// there is one, the others take the paths after it.
     #[cold]
     pub(super) fn start_path_monitor(
         &mut self,
@@ -202,7 +208,7 @@ impl Host {
         self.select_subflows(index, config, cx);
     }
 
-    /// A connection's paths are looked at.
+    /// Handles the timer of a connection's path monitor.
     pub(super) fn on_path_monitor_timer(&mut self, index: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         let due = connection
@@ -218,7 +224,8 @@ impl Host {
         self.transmit_pending(index, first, cx);
     }
 
-    /// Looks which paths are slow, and decides which subflows carry data until the next look.
+    /// Determines which paths are slow, and selects the subflows that carry data until the next
+    /// check.
     fn select_subflows(&mut self, index: u32, config: &PathMonitorConfig, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         let Some(mut monitor) = connection.path_monitor.take() else {
@@ -247,7 +254,7 @@ impl Host {
             .collect();
         stats.slow.extend(&silent);
         if monitored.iter().all(|entry| stats.slow.contains(&entry.path)) {
-            // What answers now is better than what does not, whatever it was before.
+            // A path that answers now is better than one that does not, whatever its earlier state.
             for entry in &*monitored {
                 stats.slow.remove(&entry.path);
             }
@@ -262,13 +269,13 @@ impl Host {
         let mut wanted = fast
             .take(max.max(1) as usize)
             .fold(0_u64, |all, entry| all | 1 << entry.index);
-        // Linux's scheduler gives data to suppressed subflows if there are no others.
+        // Linux's scheduler assigns data to suppressed subflows if there are no others.
         let uses = |w: &Window| w.established && (w.active || connection.uses_send_queues());
         let usable = (0..).zip(&connection.windows).filter(|(_, w)| uses(w));
         let usable = usable.fold(0_u64, |all, (s, _)| all | 1 << s);
         let answer = wanted & usable != 0;
         if !answer {
-            // Until one of them has joined, or is released.
+            // Until one of the wanted subflows has joined or is released.
             wanted |= usable;
         }
         let mut joins = Vec::new();
@@ -290,7 +297,7 @@ impl Host {
                 );
                 entry.reinjected_to = subflow.nxt;
             } else if connection.queued(entry.index as usize) > 0 {
-                // What it was given and has not sent would wait for it.
+                // Chunks that are queued on the subflow would wait for it.
                 connection.reinject_from(entry.index, &[]);
             }
         }
@@ -304,7 +311,7 @@ impl Host {
         }
     }
 
-    /// A connection has ended.
+    /// Stops the path monitor of a connection that finishes.
     #[cold]
     pub(super) fn stop_path_monitor(&mut self, index: u32) {
         let connection = &mut self.connections[index as usize];
@@ -316,7 +323,7 @@ impl Host {
 }
 
 impl ConnectionSender {
-    /// Gives the others, too, what a subflow has `sent` and is outstanding, and what it holds.
+    /// Queues what subflow `s` has `sent`, and what is queued on it, for other subflows.
     fn reinject_from(&mut self, s: u32, sent: &[u32]) {
         if self.uses_send_queues() {
             self.requeue(s, sent);
@@ -327,7 +334,8 @@ impl ConnectionSender {
     }
 }
 
-/// The subflows of a connection that opens: the first one, which opens it, and the others in an order drawn for it.
+/// Returns the subflows of a connection that opens: the first one, which opens it, and the others
+/// in random order.
 fn in_drawn_order(
     subflows: &[SubflowSender],
     seed: u64,
@@ -359,5 +367,5 @@ fn in_drawn_order(
     monitored
 }
 
-/// Tells these draws from others for the same subflow.
+/// Domain of these random draws, which differ from others for the same subflow.
 const ORDER_DOMAIN: u64 = 0x6F72_6465;

@@ -1,4 +1,4 @@
-//! Subflows whose packets change their path.
+//! Choice of the route of each packet of a subflow.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use crate::engine::route::Route;
 
 use super::host::Shared;
 
-/// One direction of a subflow on its way from path to path.
+/// Selects the routes of the packets of one direction of a subflow.
 pub struct PathSelector {
     shared: Arc<Shared>,
     transport: u32,
     direction: SubflowDirection,
     ends: [NodeId; 2],
     paths: Paths,
-    /// Room for the ports of a path.
+    /// Buffer for the ports of a path.
     ports: Vec<u16>,
     granularity: Granularity,
-    /// Changes so far.
+    /// Number of switches to another path so far.
     switches: u64,
-    /// When the last packet was sent.
+    /// Time at which the last packet was sent.
     last: u64,
 }
 
 impl PathSelector {
-    /// None with a policy by which each direction of a subflow keeps its path.
+    /// Returns `None` if the policy never changes the path of this direction.
     pub fn new(
         shared: &Arc<Shared>,
         transport: u32,
@@ -40,7 +40,7 @@ impl PathSelector {
         if changes == Granularity::Subflow {
             return None;
         }
-        // Whether paths lead there was checked when the run was set up.
+        // That paths lead there was checked when the run was set up.
         let paths = shared.paths_between(from, to).ok()?;
         Some(Box::new(Self {
             shared: Arc::clone(shared),
@@ -55,13 +55,15 @@ impl PathSelector {
         }))
     }
 
-    /// Turns to the path after `n` changes in all, by a policy that has it told. Returns its route.
+    /// Switches to the policy's path after `switches` changes and returns its route. For
+    /// [`Granularity::OnRequest`] only.
     pub fn switch_to(&mut self, n: u64) -> Option<Route> {
         self.switches = n;
         self.route()
     }
 
-    /// What the other end needs to turn as well: 0 if its policy tells.
+    /// Returns the number of switches that the other end needs to select the same path; 0 unless
+    /// the policy switches on request.
     pub fn switches_for_peer(&self) -> u32 {
         if self.granularity == Granularity::OnRequest {
             self.switches as u32
@@ -70,18 +72,18 @@ impl PathSelector {
         }
     }
 
-    /// The number of the path, as the policy has it.
+    /// Returns the number of the path, as the policy has it.
     pub fn path_number(&self) -> u64 {
         let policy = &self.shared.transports[self.transport as usize].paths;
         policy.nth_path(self.paths, self.shared.seed, self.direction, self.switches)
     }
 
-    /// The paths that there are.
+    /// Returns the paths between the two hosts.
     pub fn paths(&self) -> Paths {
         self.paths
     }
 
-    /// The route of a packet sent at `now`, if it is another than that of the one before.
+    /// Returns the route of a packet sent at `now`, if it differs from that of the previous packet.
     pub fn next_route(&mut self, now: u64) -> Option<Route> {
         let last = std::mem::replace(&mut self.last, now);
         let change = match self.granularity {
@@ -96,7 +98,7 @@ impl PathSelector {
         self.route()
     }
 
-    /// The route as it stands.
+    /// Returns the current route.
     #[cold]
     pub fn route(&mut self) -> Option<Route> {
         let number = self.path_number();

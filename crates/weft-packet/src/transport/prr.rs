@@ -1,23 +1,23 @@
-//! Proportional rate reduction (RFC 6937): how much a recovery sends, so that its window falls gradually to
-//! the target.
+//! Proportional rate reduction (RFC 6937): limits what a recovery sends, so that the window falls
+//! gradually to the target.
 
 /// The state of one recovery, in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prr {
-    /// Where the window is to be at the end (`ssthresh`).
+    /// Window at the end of the recovery (`ssthresh`).
     ssthresh: u32,
-    /// What was outstanding at the beginning (`RecoverFS`), at least 1.
+    /// Packets outstanding at the beginning (`RecoverFS`), at least 1.
     recover_fs: u32,
-    /// Delivered since (`prr_delivered`).
+    /// Packets delivered since then (`prr_delivered`).
     delivered: u32,
-    /// Packets sent in all when it began.
+    /// Packets sent in total when the recovery began.
     sent_before: u64,
-    /// What may be in the network now.
+    /// Packets that may be in the network now.
     pub cwnd: u32,
 }
 
 impl Prr {
-    /// A recovery begins. `sent` counts all packets ever sent.
+    /// Starts a recovery. `sent` counts all packets ever sent.
     pub fn new(target: f64, outstanding: u32, sent: u64) -> Self {
         Self {
             ssthresh: target as u32,
@@ -28,11 +28,14 @@ impl Prr {
         }
     }
 
-    /// An acknowledgement reported that `delivered` more packets have arrived; `pipe` are believed to be in the network.
+    /// Handles an acknowledgement by which `delivered` more packets have arrived; `pipe` packets
+    /// are believed to be in the network.
     ///
-    /// While `pipe > ssthresh`, `sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out`; else slow start up to the target:
-    /// by as many as were delivered, and one more if the acknowledgement made `progress`, that is, it advanced and told of no
-    /// further loss (section 3.1, with Linux's rule for when to use its slow-start part).
+    /// While `pipe > ssthresh`, `sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out`.
+    /// Otherwise the window grows in slow start up to `ssthresh`: by as many packets as were
+    /// delivered, and one more if the acknowledgement made `progress`, that is, it advanced and
+    /// reported no additional loss (section 3.1, with Linux's rule for when to use its slow-start
+    /// part).
     pub fn on_ack(&mut self, delivered: u32, pipe: u32, progress: bool, sent: u64) {
         if delivered == 0 {
             return;
@@ -49,7 +52,7 @@ impl Prr {
                 .max(u64::from(delivered));
             (owed + u64::from(progress)).min(room)
         };
-        // The first retransmission goes whatever the window (RFC 6675, section 5, step 4.3).
+        // The first retransmission is sent whatever the window (RFC 6675, section 5, step 4.3).
         self.cwnd = pipe + (may as u32).max(u32::from(out == 0));
     }
 }

@@ -1,22 +1,22 @@
-//! RACK's reordering window (RFC 8985, section 6.2, steps 3 and 4): for how long an overtaken segment counts
-//! as late and not as lost.
+//! RACK's reordering window (RFC 8985, section 6.2, steps 3 and 4): the time for which an overtaken
+//! segment counts as late and not as lost.
 
-/// Recoveries without a reported duplicate, after which the window is as at the start.
+/// Number of recoveries without a reported duplicate after which the window is reset.
 const REO_WND_PERSIST: u32 = 16;
 
-/// The most quarters of the minimum RTT.
+/// Maximum of the window, in quarters of the minimum RTT.
 const MAX_REO_WND_MULT: u32 = 255;
 
-/// What one subflow knows of the reordering on its path.
+/// The reordering that one subflow has observed on its path.
 #[derive(Clone, Copy, Debug)]
 pub struct Rack {
     /// The window in quarters of the minimum RTT (`RACK.reo_wnd_mult`).
     reo_wnd_mult: u32,
-    /// What it is at first.
+    /// Value of `reo_wnd_mult` at the beginning.
     min_mult: u32,
-    /// Recoveries for which it stays so wide (`RACK.reo_wnd_persist`).
+    /// Number of recoveries for which the window stays this wide (`RACK.reo_wnd_persist`).
     reo_wnd_persist: u32,
-    /// It grows no more until this is acknowledged (`RACK.dsack_round`).
+    /// The window does not grow until this byte is acknowledged (`RACK.dsack_round`).
     dsack_round: u64,
 }
 
@@ -32,7 +32,8 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Of packets that overtake each other from the first on: always as long as it may be.
+    /// Returns the state of a subflow whose packets overtake each other from the beginning: the
+    /// window always has its maximum.
     pub fn for_scattered() -> Self {
         Self {
             reo_wnd_mult: MAX_REO_WND_MULT,
@@ -41,13 +42,14 @@ impl Rack {
         }
     }
 
-    /// Is nothing lost before as many packets as the threshold of duplicates says have overtaken it?
+    /// Returns true if a segment is lost only after as many packets have overtaken it as the
+    /// duplicate threshold says.
     pub fn is_scattered(&self) -> bool {
         self.min_mult == MAX_REO_WND_MULT
     }
 
-    /// The receiver reported a duplicate: something was retransmitted needlessly. "Grow the reordering window per round that sees
-    /// DSACK."
+    /// Handles a D-SACK: a segment was retransmitted needlessly. "Grow the reordering window per
+    /// round that sees DSACK."
     pub fn on_dsack(&mut self, una: u64, nxt: u64) {
         if una >= self.dsack_round {
             self.dsack_round = nxt;
@@ -56,7 +58,7 @@ impl Rack {
         }
     }
 
-    /// A recovery has ended. "Reset the window after 16 DSACK-free recoveries."
+    /// Handles the end of a recovery. "Reset the window after 16 DSACK-free recoveries."
     pub fn on_recovered(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
@@ -64,8 +66,8 @@ impl Rack {
         }
     }
 
-    /// The window, in the unit of the RTTs; `certain` if a recovery is under way or as many segments are sacked as the
-    /// threshold of duplicates says.
+    /// Returns the window, in the unit of the RTTs. `certain` is true during a recovery, or if as
+    /// many segments are sacked as the duplicate threshold says.
     pub fn window(&self, reordered: bool, certain: bool, min_rtt: u64, srtt: u64) -> u64 {
         if !reordered && certain && !self.is_scattered() {
             return 0;

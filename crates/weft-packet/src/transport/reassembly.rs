@@ -1,4 +1,4 @@
-//! What a receiver holds out of order: bytes of a subflow, chunks of a connection.
+//! Data that a receiver holds out of order: bytes of a subflow, chunks of a connection.
 
 use crate::engine::prefetch::prefetch;
 
@@ -7,29 +7,29 @@ use crate::engine::prefetch::prefetch;
 pub struct RangeSet(Vec<(u64, u64)>);
 
 impl RangeSet {
-    /// Reads ahead what is out of order.
+    /// Prefetches the first range.
     #[inline(always)]
     pub fn prefetch(&self) {
         self.0.first().into_iter().for_each(prefetch);
     }
 
-    /// Is nothing out of order?
+    /// Returns true if no byte is out of order.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Does the first begin at `next`, so that nothing is missing before it?
+    /// Returns true if the first range begins at `next`, so that nothing is missing before it.
     pub fn starts_at(&self, next: u64) -> bool {
         self.0.first().is_some_and(|&(start, _)| start == next)
     }
 
-    /// Is all of `lo..hi` held?
+    /// Returns true if all of `lo..hi` is held.
     pub fn contains(&self, lo: u64, hi: u64) -> bool {
         let first = self.0.partition_point(|&(_, end)| end < hi);
         self.0.get(first).is_some_and(|&(start, _)| start <= lo)
     }
 
-    /// Adds `lo..hi`; returns the island that now contains it.
+    /// Adds `lo..hi` and returns the range that now contains it.
     pub fn insert(&mut self, mut lo: u64, mut hi: u64) -> (u64, u64) {
         let first = self.0.partition_point(|&(_, end)| end < lo);
         let last = self.0.partition_point(|&(start, _)| start <= hi);
@@ -41,7 +41,8 @@ impl RangeSet {
         (lo, hi)
     }
 
-    /// The next byte expected once everything before `next` has arrived; removes what it covers.
+    /// Returns the next byte expected once everything before `next` has arrived, and removes the
+    /// ranges before it.
     pub fn advance(&mut self, mut next: u64) -> u64 {
         let covered = self.0.iter().take_while(|&&(start, _)| start <= next).count();
         if covered > 0 {
@@ -52,7 +53,7 @@ impl RangeSet {
     }
 }
 
-/// Chunks received beyond the next expected one: one bit each in a growing circle.
+/// Chunks received beyond the next expected one: one bit each in a growing ring.
 #[derive(Clone, Debug, Default)]
 pub struct Chunks {
     next: u32,
@@ -62,7 +63,7 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Reads ahead what noting `chunk` will touch.
+    /// Prefetches the memory that inserting `chunk` accesses.
     #[inline(always)]
     pub fn prefetch(&self, chunk: u32) {
         let mask = self.bits.len().wrapping_sub(1);
@@ -72,7 +73,7 @@ impl Chunks {
             .for_each(prefetch);
     }
 
-    /// The next chunk expected.
+    /// Returns the next chunk expected.
     pub fn next(&self) -> u32 {
         self.next
     }
@@ -82,7 +83,7 @@ impl Chunks {
         self.next >= self.end
     }
 
-    /// Notes chunk `chunk`; `false` if it was held already.
+    /// Inserts chunk `chunk`. Returns `false` if it was held already.
     #[inline(always)]
     pub fn insert(&mut self, chunk: u32) -> bool {
         if chunk < self.next {

@@ -1,4 +1,4 @@
-//! The receiving half of a subflow and of a connection.
+//! The receivers of a subflow and of a connection.
 
 use weft_cc::Echo;
 use weft_spec::{Profile, Recovery};
@@ -11,89 +11,94 @@ use crate::engine::route::Route;
 use super::path_selector::PathSelector;
 use super::reassembly::{Chunks, RangeSet};
 
-/// The receiving half of a connection.
+/// The receiver of a connection.
 pub struct ConnectionReceiver {
     /// Index of the flow.
     pub flow: u32,
     /// Index of the transport in the configuration.
     pub transport: u32,
-    /// Chunks held.
+    /// The chunks that have arrived.
     pub chunks: Chunks,
-    /// Number of chunks; `u32::MAX` until the last one or the end of a stopped flow shows it.
+    /// Total number of chunks; `u32::MAX` until the last chunk or the end of a stopped flow shows
+    /// it.
     pub total: u32,
-    /// Payload bytes held, each counted once.
+    /// Payload bytes that have arrived, each counted once.
     pub bytes: u64,
-    /// When the newest of them arrived.
+    /// Time at which the newest of them arrived.
     pub last_data_at: u64,
-    /// Bytes at which the flow's program is notified; `u64::MAX` if it is not, or was; 0 while latencies are recorded.
+    /// Bytes at which the flow's generator is notified; `u64::MAX` if it is not notified, or was; 0
+    /// while latencies are recorded.
     pub notify_at: u64,
     /// Bit `s` is set if subflow `s` delays the acknowledgement of a segment with PSH.
     pub pushed: u64,
 }
 
-/// The receiving half of a subflow.
+/// The receiver of a subflow.
 pub struct SubflowReceiver {
-    /// Connection at this host.
+    /// Slot of the connection's receiver at this host.
     pub connection: u32,
-    /// The sending half at the other host.
+    /// Slot of the subflow's sender at the other host.
     pub peer: u32,
-    /// Ports to the other host.
+    /// Route to the other host.
     pub route: Route,
-    /// What changes them from packet to packet, if anything does.
+    /// Chooses the route of each packet, if the policy changes it.
     pub path_selector: Option<Box<PathSelector>>,
     /// Next byte expected.
     pub next: u64,
-    /// Bytes beyond it.
+    /// Bytes received beyond the next byte expected.
     pub out_of_order: RangeSet,
-    /// The chunk that the connection expected when they were last joined to what is in order (`stall_on_held_data`).
+    /// The chunk that the connection expected when out-of-order bytes were last merged with those
+    /// in order (`stall_on_held_data`).
     pub merged_at_chunk: u32,
-    /// Segments in order not acknowledged yet.
+    /// Segments received in order that are not acknowledged yet.
     pub unacked: u32,
-    /// Segments still acknowledged at once.
+    /// Number of segments that are still acknowledged immediately.
     pub quick_acks_left: u32,
-    /// The echo that the sender's congestion control asked for.
+    /// The ECN echo that the sender's congestion control asks for.
     pub echo: Echo,
-    /// DCTCP: was the last segment marked? Classic: is ECE latched?
+    /// DCTCP: true if the last segment was marked. Classic ECN: true if ECE is latched.
     pub ce: bool,
     /// Whether a segment with PSH has arrived since the last acknowledgement.
     pub pushed: bool,
     /// Marks not echoed yet.
     pub marks: u32,
-    /// [`RETRANSMIT`] and [`DSACK`] as the next acknowledgement has them.
+    /// [`RETRANSMIT`] and [`DSACK`] as the next acknowledgement carries them.
     pub ack_flags: u16,
-    /// When the last data packet arrived.
+    /// Time at which the last data packet arrived.
     pub last_packet_at: u64,
-    /// When a delayed acknowledgement is due; `u64::MAX` if none is.
+    /// Time at which a delayed acknowledgement is due; `u64::MAX` if none is.
     pub deadline: u64,
-    /// The earliest timer set with the engine that has not fired; `u64::MAX` if there is none.
+    /// Time of the earliest engine timer that has not fired; `u64::MAX` if there is none.
     pub timer: u64,
-    /// The one after it; `u64::MAX` if there is none.
+    /// Time of the engine timer after that; `u64::MAX` if there is none.
     pub second_timer: u64,
-    /// Data packets that arrived.
+    /// Number of data packets that arrived.
     pub packets: u64,
 }
 
-/// What a segment makes a receiver do.
+/// Whether a segment is acknowledged, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckDecision {
-    /// Wait for more.
+    /// Delay the acknowledgement.
     Delay,
-    /// Acknowledge, now or together with what arrives right behind it.
+    /// Acknowledge now, or together with data that arrives immediately afterwards.
     Soon,
-    /// Acknowledge now; the range is the island to report, empty if there is none.
+    /// Acknowledge now and report this range of out-of-order bytes, which is empty if there is
+    /// none.
     Now(u64, u64),
 }
 
 impl SubflowReceiver {
-    /// DCTCP's rule for delayed acknowledgements (RFC 8257, section 3.2): a segment whose mark differs from the last
-    /// one's makes the receiver first acknowledge what it has with the old echo, and then the segment itself at once, as
-    /// Linux does since 4.18. Must come before [`on_data`](Self::on_data).
+    /// Returns true if DCTCP's rule for delayed acknowledgements (RFC 8257, section 3.2) applies: a
+    /// segment whose mark differs from that of the last one makes the receiver first acknowledge
+    /// earlier segments with the old echo, and then the segment itself immediately, as Linux does
+    /// since 4.18. Must be called before [`on_data`](Self::on_data).
     #[inline(always)]
     pub fn needs_ack_before_ce_change(&self, packet: &Packet) -> bool {
         self.echo == Echo::Dctcp && (packet.flags & CE != 0) != self.ce && self.unacked > 0
     }
 
-    /// A segment of `len` bytes arrived at `now`.
+    /// Handles a segment of `len` bytes that arrives at `now`.
     #[inline(always)]
     pub fn on_data(
         &mut self,
@@ -104,7 +109,8 @@ impl SubflowReceiver {
         profile: &Profile,
     ) -> AckDecision {
         self.packets += 1;
-        // The sender's window may be small after a pause, and a retransmission by the timer ends one.
+        // After a pause the sender's window may be small. A pause may also end with a
+        // retransmission by the timer.
         if now - self.last_packet_at > profile.min_rto.0 {
             self.quick_acks_left = profile.quick_acks;
         }
@@ -118,7 +124,7 @@ impl SubflowReceiver {
                 self.ce = marked;
             }
             Echo::Classic => {
-                // Linux: the window will be, or is, small.
+                // Linux: the window is small, or will be.
                 at_once = packet.flags & CWR != 0;
                 if marked && !self.ce {
                     self.quick_acks_left = self.quick_acks_left.max(profile.quick_acks.min(2));
@@ -136,7 +142,8 @@ impl SubflowReceiver {
             connection.total = packet.chunk + 1;
             at_once = true;
         }
-        // Linux answers a DATA_FIN at once, whichever subflow brought the last data (RFC 8684, section 3.3.3).
+        // Linux acknowledges a DATA_FIN immediately, regardless of the subflow on which the last
+        // data arrived (RFC 8684, section 3.3.3).
         at_once |= connection.chunks.next() == connection.total;
         let ahead = packet.seq.wrapping_sub(self.next as u32).cast_signed();
         if ahead == 0 {
@@ -170,7 +177,8 @@ impl SubflowReceiver {
             self.advance_with_connection(packet, len, (expected, connection.chunks.next()));
             return AckDecision::Now(0, 0);
         }
-        // Out of order, duplicate, or filling a hole: acknowledged at once (RFC 5681, section 4.2).
+        // Out of order, duplicate, or filling a hole: acknowledged immediately (RFC 5681, section
+        // 4.2).
         let start = self.next.wrapping_add_signed(i64::from(ahead));
         if ahead < 0 && start + len <= self.next {
             self.ack_flags |= packet.flags & RETRANSMIT | DSACK;
@@ -189,9 +197,10 @@ impl SubflowReceiver {
         }
     }
 
-    /// The fault of `stall_on_held_data`: a segment arrived out of order, or while others wait. What waits is joined to what is in
-    /// order only when the chunk that the connection expects has moved on, be it since the last segment, by other subflows'.
-    /// A segment that waits already, and is sent again, advances nothing.
+    /// The fault of `stall_on_held_data`: handles a segment that arrives out of order, or while
+    /// out-of-order bytes are held. Held bytes are merged with those in order only if the chunk
+    /// that the connection expects has advanced, which data of other subflows since the last
+    /// segment may have caused. A retransmission of a held segment advances nothing.
     #[cold]
     fn advance_with_connection(&mut self, segment: &Packet, len: u64, expected: (u32, u32)) {
         let (before, after) = expected;
@@ -205,14 +214,14 @@ impl SubflowReceiver {
         } else if ahead > 0 {
             self.out_of_order.insert(start, start + len);
         }
-        // Data that other subflows brought that simulator cannot meet: it does not reinject.
+        // That simulator has no data that other subflows delivered before: it does not reinject.
         if after != before || segment.chunk < before {
             self.next = self.out_of_order.advance(self.next);
         }
         self.merged_at_chunk = after;
     }
 
-    /// The acknowledgement of everything so far, reporting the island `lo..hi`.
+    /// Returns the acknowledgement of everything received so far, which reports the range `lo..hi`.
     #[inline(always)]
     pub fn acknowledge(&mut self, chunks: &Chunks, lo: u64, hi: u64, profile: &Profile) -> Packet {
         self.unacked = 0;

@@ -1,8 +1,8 @@
-//! Reuse of the places of connections that have ended.
+//! Reuse of the slots of connections that have finished.
 //!
-//! Only the simulation, which sees both ends and the network, knows when nothing can reach a place any more
-//! ([`crate::reclaim`]). A timer of the old connection may still fire; its time then differs from the
-//! deadline of the connection that has the place.
+//! Only the simulation, which sees both ends and the network, can determine that no packet refers
+//! to a slot any more ([`crate::reclaim`]). A timer of the old connection may still fire; its time
+//! then differs from the deadline of the connection that uses the slot.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,24 @@ use super::reassembly::{Chunks, RangeSet};
 use super::segments::Segments;
 use super::subflow::{BlockReasons, Stats};
 
-/// Places at one host that are free.
+/// Free slots of one host.
 #[derive(Default)]
 pub struct FreeSlots {
     pub connections: Vec<u32>,
-    /// First places of runs of subflows, by how many there are.
+    /// First slots of runs of subflows, by the length of the run.
     runs: HashMap<u32, Vec<u32>>,
     pub connection_receivers: Vec<u32>,
     pub subflow_receivers: Vec<u32>,
 }
 
 impl FreeSlots {
-    /// The first of `n` places for subflows side by side, if some are free.
+    /// Takes the first of `n` adjacent free slots for subflows, if there are any.
     pub fn take_run(&mut self, n: u32) -> Option<u32> {
         self.runs.get_mut(&n)?.pop()
     }
 }
 
-/// Puts `it` into a free place, or else a new one.
+/// Inserts `item` into a free slot, or else a new one. Returns the slot.
 pub fn insert<T>(slots: &mut Vec<T>, free: &mut Vec<u32>, item: T) -> u32 {
     if let Some(slot) = free.pop() {
         slots[slot as usize] = item;
@@ -39,7 +39,8 @@ pub fn insert<T>(slots: &mut Vec<T>, free: &mut Vec<u32>, item: T) -> u32 {
 }
 
 impl Host {
-    /// Will a connection that has ended do nothing more by itself? Joins and closes may still be due.
+    /// Returns true if a connection that has finished does nothing more by itself. Joins and closes
+    /// may still be due.
     pub fn sender_is_idle(&self, index: u32, now: u64) -> bool {
         let connection = &self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;
@@ -54,14 +55,15 @@ impl Host {
                 || now > connection.joined + profile.join_delay.0)
     }
 
-    /// Places of the receiving halves of a flow's subflows; none if one has an acknowledgement to send still.
+    /// Returns the slots of the receivers of a flow's subflows, or `None` if one of them still has
+    /// an acknowledgement to send.
     pub fn idle_receivers(&self, flow: u32, subflows: u32) -> Option<Vec<u32>> {
         let slots = (0..subflows).filter_map(|s| self.subflow_receiver_of.get(&(flow, s)).copied());
         let idle = |&slot: &u32| self.subflow_receivers[slot as usize].deadline == u64::MAX;
         slots.map(|slot| idle(&slot).then_some(slot)).collect()
     }
 
-    /// Frees the places of a sending half.
+    /// Frees the slots of a connection's sender and its subflows.
     pub fn free_sender(&mut self, index: u32) {
         let connection = &mut self.connections[index as usize];
         let subflows = std::mem::take(&mut connection.windows).len() as u32;
@@ -78,7 +80,7 @@ impl Host {
         self.free_slots.runs.entry(subflows).or_default().push(first);
     }
 
-    /// Frees the places of a receiving half.
+    /// Frees the slots of a connection's receiver and its subflows.
     pub fn free_receiver(&mut self, flow: u32, subflows: u32) {
         for s in 0..subflows {
             if let Some(slot) = self.subflow_receiver_of.remove(&(flow, s)) {
@@ -92,7 +94,7 @@ impl Host {
         }
     }
 
-    /// Places of connections and subflows, of either half, that there are.
+    /// Returns the number of slots of connections and subflows, of senders and receivers.
     #[cfg(test)]
     pub fn slot_count(&self) -> usize {
         self.connections.len()

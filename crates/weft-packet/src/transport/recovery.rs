@@ -1,5 +1,5 @@
-//! How a loss is found and repaired: fast recovery (RFC 5681, RFC 6582, RFC 6675, RFC 8985), recovery after a
-//! timeout (RFC 5682), and undoing.
+//! Loss detection and recovery: fast recovery (RFC 5681, RFC 6582, RFC 6675, RFC 8985), recovery
+//! after a timeout (RFC 5682), and undo.
 
 use weft_cc::CongestionControl;
 use weft_spec::{Profile, Recovery};
@@ -14,19 +14,19 @@ use super::subflow::{State, SubflowSender};
 use super::timers::TimerPurpose;
 use super::undo::Undo;
 
-/// An acknowledgement of everything up to `ack`, as a recovery sees it.
+/// An acknowledgement of all bytes before `ack` during a recovery.
 pub struct RecoveryAck<'a> {
     pub packet: &'a Packet,
     pub ack: u64,
-    /// Did it advance?
+    /// True if the acknowledgement advanced.
     pub advanced: bool,
-    /// What it covers cumulatively and selectively for the first time.
+    /// Segments covered cumulatively for the first time, and selectively.
     pub acked: &'a Acked,
     pub sacked: &'a Acked,
 }
 
-/// Takes for lost what RACK says, waits for the end of the reordering window if something may yet be only late, and enters fast
-/// recovery if it is the first loss.
+/// Marks the segments as lost that RACK considers lost, waits for the end of the reordering window
+/// if a segment may still be only late, and enters fast recovery at the first loss.
 pub fn detect_rack_losses(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
@@ -51,7 +51,7 @@ pub fn detect_rack_losses(
     }
 }
 
-/// Fast retransmit, if something is lost that was not known to be.
+/// Enters fast recovery if a segment is lost and no recovery is in progress.
 #[inline(always)]
 pub fn enter_if_lost(
     connection: &mut ConnectionSender,
@@ -92,7 +92,7 @@ fn enter_recovery(
     }
 }
 
-/// A recovery ends: all that was outstanding when it began is acknowledged.
+/// Ends a recovery: all data that was outstanding when it began is acknowledged.
 fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
     subflow.state = State::Open;
     subflow.reno_sacked = 0;
@@ -103,7 +103,7 @@ fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender)
     connection.windows[subflow.index as usize].in_recovery = false;
 }
 
-/// Nothing was lost after all.
+/// Undoes a recovery, because nothing was lost.
 fn undo_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
     let window = &mut connection.windows[subflow.index as usize];
     subflow.undo.restore(window);
@@ -113,7 +113,7 @@ fn undo_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender)
     }
 }
 
-/// An acknowledgement came while a recovery is under way.
+/// Handles an acknowledgement during a recovery.
 #[cold]
 pub fn on_ack_in_recovery(
     connection: &mut ConnectionSender,
@@ -125,7 +125,7 @@ pub fn on_ack_in_recovery(
     if subflow.state == State::Loss && was_spurious(subflow, profile, recovery_ack) {
         undo_recovery(connection, subflow);
     } else if subflow.state == State::Loss && subflow.frto && frto_try_new_data(subflow, recovery_ack) {
-        // The window has still to grow; whether there is new data is seen then.
+        // The window grows first; whether there is new data is checked after that.
         subflow.frto_waiting = true;
     } else if recovery_ack.ack >= subflow.recover {
         exit_recovery(connection, subflow);
@@ -139,8 +139,9 @@ pub fn on_ack_in_recovery(
     }
 }
 
-/// Was the timeout spurious? So it was if the first acknowledgement after it echoes what was sent before it (RFC 3522, section
-/// 3.2), or covers what was never sent again (RFC 5682, section 3.1, step 3b).
+/// Returns true if the timeout was spurious: the first acknowledgement after it echoes a segment
+/// that was sent before it (RFC 3522, section 3.2), or covers data that was never retransmitted
+/// (RFC 5682, section 3.1, step 3b).
 fn was_spurious(subflow: &SubflowSender, profile: &Profile, recovery_ack: &RecoveryAck<'_>) -> bool {
     let undo = &subflow.undo;
     if !undo.armed {
@@ -157,8 +158,9 @@ fn was_spurious(subflow: &SubflowSender, profile: &Profile, recovery_ack: &Recov
     of_the_first_copy || original_arrived
 }
 
-/// F-RTO (RFC 5682, section 3.1): the first acknowledgement that advances makes the sender try new data instead of
-/// retransmissions (step 2b), unless it is a duplicate or tells of holes, which says that the loss was real (step 3a).
+/// Applies F-RTO (RFC 5682, section 3.1): the first acknowledgement that advances makes the sender
+/// send new data instead of retransmissions (step 2b), unless it is a duplicate or reports holes,
+/// which shows that the loss was real (step 3a).
 fn frto_try_new_data(subflow: &mut SubflowSender, recovery_ack: &RecoveryAck<'_>) -> bool {
     if subflow.nxt > subflow.recover {
         subflow.frto &= recovery_ack.advanced && recovery_ack.sacked.delivered == 0;
@@ -171,7 +173,7 @@ fn frto_try_new_data(subflow: &mut SubflowSender, recovery_ack: &RecoveryAck<'_>
     true
 }
 
-/// The receiver reported a duplicate (RFC 2883).
+/// Handles a D-SACK (RFC 2883).
 #[cold]
 pub fn on_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet) {
     debug_assert!(packet.flags & DSACK != 0);

@@ -1,24 +1,26 @@
-//! What slow paths' subflows have outstanding and other subflows were given, too: once an acknowledgement covers it, a subflow's or the
-//! connection's own, no copy of it is sent any more.
+//! Chunks that are outstanding on a slow subflow and were also reinjected on others. When either
+//! copy is acknowledged, on the subflow or by a `DATA_ACK`, the reinjection is cancelled.
 //!
-//! The connection's own, `DATA_ACK`, does not tell enough, as it stops at the first chunk that is missing. If copies were sent
-//! until then, paths whose RTT is longer than what counts as slow would hand each other the same few chunks for ever, and the one that is
-//! missing would not get its turn.
+//! The `DATA_ACK` alone does not suffice, because it stops at the first chunk that is missing. If
+//! chunks were reinjected until it covers them, paths whose RTT is longer than the limit for a slow
+//! path would pass each other the same few chunks forever, and the missing chunk would not be sent.
 
 use super::subflow::SubflowSender;
 
-/// The copies of a connection's chunks.
+/// The reinjected chunks of a connection.
 #[derive(Default)]
 pub struct ReinjectionTracker {
-    /// The subflow on which a chunk was outstanding when others were given it, and the chunk.
+    /// The subflow on which a chunk was outstanding when it was reinjected on others, and the
+    /// chunk.
     outstanding: Vec<(u32, u32)>,
-    /// Those that a subflow's acknowledgement has covered since, in order.
+    /// Chunks that an acknowledgement of a subflow has covered since they were reinjected, sorted.
     arrived: Vec<u32>,
 }
 
 impl ReinjectionTracker {
-    /// Looks what has arrived since the last look; `una` is the first chunk that the connection's own acknowledgement does not cover.
-    /// If there is anything new, returns the chunks from `una` on, in order, of which no copy is needed; none of the earlier ones is.
+    /// Determines which chunks have arrived since the last call; `una` is the first chunk that the
+    /// `DATA_ACK` does not cover. If there are any, returns the chunks from `una` on that need no
+    /// reinjection, sorted; no chunk before `una` needs one.
     pub fn update(&mut self, una: u32, subflows: &[SubflowSender]) -> Option<&[u32]> {
         let before = self.outstanding.len();
         self.outstanding.retain(|&(_, chunk)| chunk >= una);
@@ -43,7 +45,8 @@ impl ReinjectionTracker {
         (self.outstanding.len() < before).then_some(&*self.arrived)
     }
 
-    /// What `subflow` has sent from byte `from` on, is outstanding, and is not known to have arrived: it is given to others.
+    /// Returns the chunks that `subflow` has sent from byte `from` on, which are outstanding and
+    /// not known to have arrived, and tracks them as reinjected.
     pub fn track(&mut self, subflow: &SubflowSender, from: u64, una: u32) -> Vec<u32> {
         let sent = subflow
             .segments

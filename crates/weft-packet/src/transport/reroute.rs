@@ -1,4 +1,5 @@
-//! New paths of a host's subflows: when routing has learnt of a change, and when a controller gives one.
+//! New routes of a host's subflows: after routing has detected a link event, and when a controller
+//! assigns one.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use super::host::Host;
 use super::subflow::SubflowSender;
 
 impl Host {
-    /// The established subflows of connections that have not ended, each with the bytes acknowledged on it, in no order.
+    /// Returns the established subflows of connections that have not finished, each with the bytes
+    /// acknowledged on it, in no order.
     pub fn established_subflows(&self) -> impl Iterator<Item = (u32, u32, u64)> {
         let open = self
             .connections()
@@ -22,7 +24,8 @@ impl Host {
         })
     }
 
-    /// Leads a subflow along a route from its next packet on. Does the connection exist still?
+    /// Sets the route of a subflow from its next packet on. Returns false if the connection does
+    /// not exist any more.
     pub fn set_route(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
         let Some(&index) = self.sender_of_flow.get(&flow) else {
             return false;
@@ -32,7 +35,7 @@ impl Host {
         true
     }
 
-    /// Chooses new paths after routing has learnt of a change.
+    /// Chooses new routes after routing has detected a link event.
     pub fn reroute(&mut self) {
         let shared = Arc::clone(&self.shared);
         let node = |host: u32| shared.fabric.hosts[host as usize];

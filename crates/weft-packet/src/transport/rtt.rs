@@ -8,16 +8,16 @@ pub struct RttEstimator {
     srtt: u64,
     rttvar: u64,
     rto: u64,
-    /// The smallest sample; `u64::MAX` before there is one.
+    /// The smallest sample; `u64::MAX` before the first one.
     min_rtt: u64,
     min_rto: u64,
-    /// The least by which it exceeds `srtt`.
+    /// Minimum by which the RTO exceeds `srtt`.
     min_rto_margin: u64,
     max_rto: u64,
 }
 
 impl RttEstimator {
-    /// That of a profile.
+    /// Creates the estimator of a profile.
     pub fn from_profile(profile: &Profile) -> Self {
         let [initial, min, max] = [profile.initial_rto, profile.min_rto, profile.max_rto];
         Self {
@@ -26,7 +26,7 @@ impl RttEstimator {
         }
     }
 
-    /// Before the first sample the RTO is `initial_rto` (rule 2.1).
+    /// Creates an estimator without samples, whose RTO is `initial_rto` (rule 2.1).
     pub fn new(initial_rto: u64, min_rto: u64, max_rto: u64) -> Self {
         Self {
             srtt: 0,
@@ -39,8 +39,10 @@ impl RttEstimator {
         }
     }
 
-    /// A sample (rules 2.2 and 2.3; alpha = 1/8, beta = 1/4, K = 4; the clock's granularity is negligible). Linux bounds the
-    /// variance's part alone (`tcp_rtt_estimator`, `__tcp_set_rto`): without variance the RTO is still longer than the RTT.
+    /// Takes a sample (rules 2.2 and 2.3; alpha = 1/8, beta = 1/4, K = 4; the clock's granularity
+    /// is negligible). As in Linux, the lower bound applies only to the variance's part
+    /// (`tcp_rtt_estimator`, `__tcp_set_rto`): without variance the RTO is still longer than the
+    /// RTT.
     #[inline(always)]
     pub fn sample(&mut self, rtt: u64) {
         self.update_min(rtt);
@@ -54,7 +56,8 @@ impl RttEstimator {
         self.rto = (self.srtt + (4 * self.rttvar).max(self.min_rto_margin)).clamp(self.min_rto, self.max_rto);
     }
 
-    /// A round trip that may be shorter than any sample: that of the last segment that an acknowledgement covers.
+    /// Updates the minimum with an RTT that may be smaller than any sample: that of the last
+    /// segment that an acknowledgement covers.
     #[inline(always)]
     pub fn update_min(&mut self, rtt: u64) {
         self.min_rtt = self.min_rtt.min(rtt);
@@ -65,22 +68,22 @@ impl RttEstimator {
         self.rto = (self.rto * 2).min(self.max_rto);
     }
 
-    /// Smoothed round-trip time; 0 before the first sample.
+    /// Returns the smoothed round-trip time; 0 before the first sample.
     pub fn srtt(&self) -> u64 {
         self.srtt
     }
 
-    /// The shortest round trip seen; `u64::MAX` before the first.
+    /// Returns the smallest sample; `u64::MAX` before the first one.
     pub fn min_rtt(&self) -> u64 {
         self.min_rtt
     }
 
-    /// The same, 0 before the first: nothing is shorter.
+    /// Returns the smallest sample; 0 before the first one, so that no RTT is smaller.
     pub fn min_rtt_or_zero(&self) -> u64 {
         if self.min_rtt == u64::MAX { 0 } else { self.min_rtt }
     }
 
-    /// Retransmission timeout.
+    /// Returns the retransmission timeout.
     pub fn rto(&self) -> u64 {
         self.rto
     }

@@ -1,4 +1,5 @@
-//! Connections whose first subflow scatters its packets over all paths until others take over.
+//! MMPTCP's first phase: the first subflow of a connection scatters its packets over all paths
+//! until other subflows replace it.
 
 use weft_cc::CongestionControl;
 use weft_paths::{PathPolicy, Paths, SubflowDirection};
@@ -11,12 +12,13 @@ use super::host::Host;
 use super::rack::Rack;
 use super::subflow::{BlockReasons, State, SubflowSender};
 
-/// Bytes that have to be acknowledged before the further subflows join.
+/// Returns the bytes that have to be acknowledged before the additional subflows join.
 pub fn join_after(transport: &TransportConfig) -> Size {
     transport.paths.scatter_bytes().unwrap_or(transport.join_after)
 }
 
-/// Where packets overtake each other by policy, a subflow waits longer before it takes one for lost.
+/// Raises the duplicate threshold of a subflow whose packets overtake each other by policy, so that
+/// segments are considered lost later.
 pub fn raise_dupack_threshold(
     subflow: &mut SubflowSender,
     transport: &TransportConfig,
@@ -31,7 +33,8 @@ pub fn raise_dupack_threshold(
 }
 
 impl Host {
-    /// A further subflow was established: where the policy says so, the first one takes no new data any more.
+    /// Ends the scatter phase when another subflow is established: if the policy has such a phase,
+    /// the first subflow gets no more new data.
     pub(super) fn end_scatter_phase(&mut self, index: u32, now: u64) {
         let connection = &mut self.connections[index as usize];
         let transport = &self.shared.transports[connection.transport as usize];
@@ -46,7 +49,7 @@ impl Host {
     }
 }
 
-/// Closes a subflow all of whose data is acknowledged, so that congestion control counts it no more.
+/// Closes a subflow whose data is all acknowledged, so that congestion control stops counting it.
 #[cold]
 pub fn close_drained(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
     let s = subflow.index as usize;

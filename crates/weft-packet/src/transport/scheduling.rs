@@ -1,9 +1,9 @@
-//! Linux's MPTCP packet scheduler (`mptcp_subflow_get_send` in net/mptcp/protocol.c, kernel 6.x). The other
-//! schedulers hand out a packet when a window has room.
+//! Linux's MPTCP packet scheduler (`mptcp_subflow_get_send` in net/mptcp/protocol.c, kernel 6.x).
+//! The other schedulers assign a packet when a window allows it.
 //!
-//! This one gives data to subflows' send queues before their windows have room for it, and data stays with
-//! its subflow. Short flows are therefore spread before suppression can act, and data of other subflows may
-//! wait for a slow one.
+//! This scheduler assigns data to subflows' send queues before their windows allow it, and data
+//! stays with its subflow. Short flows are therefore spread before suppression can act, and data of
+//! other subflows may wait for a slow one.
 
 use crate::engine::Context;
 
@@ -14,13 +14,13 @@ use super::send_queues::{BURST, INELIGIBLE, SKB_OVERHEAD, STALE_LOSS_COUNT, full
 use super::subflow::{BlockReasons, SubflowSender};
 
 impl ConnectionSender {
-    /// Is data given to subflows before they can send it?
+    /// Returns true if data is assigned to subflows before they can send it.
     #[inline(always)]
     pub fn uses_send_queues(&self) -> bool {
         self.send_queues.is_some()
     }
 
-    /// Was subflow `s` given something that its window has room for?
+    /// Returns true if a chunk is queued on subflow `s` and its window allows it.
     fn can_send_queued(&self, s: u32, subflow: &SubflowSender) -> bool {
         let window = &self.windows[s as usize];
         self.queued(s as usize) > 0
@@ -32,7 +32,7 @@ impl ConnectionSender {
             && (!subflow.segments.any_to_retransmit() || subflow.frto_waiting)
     }
 
-    /// Chunks that subflow `s` was given and has not sent.
+    /// Returns the number of chunks that are queued on subflow `s`.
     pub fn queued(&self, s: usize) -> u32 {
         self.send_queues
             .as_deref()
@@ -48,13 +48,15 @@ impl ConnectionSender {
         }
     }
 
-    /// The next chunk that subflow `s` was given.
+    /// Takes the next chunk that is queued on subflow `s`.
     pub fn dequeue(&mut self, s: u32) -> Option<u32> {
         self.send_queues.as_deref_mut()?.pop(s as usize)
     }
 
-    /// Gives a burst to the subflow that would have sent all it holds first; suppressed ones, which the kernel calls backup, only if no
-    /// other is there. Returns which; none if there is no data, or that subflow's send buffer is full, whatever room others have.
+    /// Assigns a burst to the subflow that would first have sent all that it holds. Suppressed
+    /// subflows, which the kernel calls backup, get one only if there are no others. Returns the
+    /// subflow, or `None` if there is no data or the send buffer of that subflow is full, even if
+    /// other buffers have space.
     fn schedule_burst(&mut self, subflows: &[SubflowSender], mss: u32) -> Option<usize> {
         let queues = self.send_queues.as_deref_mut()?;
         if !queues.to_reassign.is_empty() {
@@ -69,7 +71,8 @@ impl ConnectionSender {
         if queues.keys[s] == INELIGIBLE {
             return None;
         }
-        // The application is asked for more once a third of the connection's buffer is free (`sk_stream_is_writeable`).
+        // The application is asked for more data once a third of the connection's buffer is free
+        // (`sk_stream_is_writeable`).
         let capacity = queues.sndbuf_chunks;
         let written = queues.written.max(self.next) - self.una;
         if written <= capacity - capacity / 3 {
@@ -87,7 +90,7 @@ impl ConnectionSender {
         let pace = pacing_rate(&self.windows[s], &subflows[s], mss);
         queue.avg_pacing_rate = (queue.avg_pacing_rate * old + pace * new) / (old + new);
         let burst = (BURST / mss).max(1);
-        // A fragment is given whole, but no more than a buffer of tiny segments.
+        // A fragment is assigned whole, but at most a buffer of tiny segments.
         let fragment = burst.div_ceil(2).min(queue.sndbuf / (mss + SKB_OVERHEAD) + 1);
         let mut left = burst.min(available);
         while left > 0 && queues.subflows[s].memory(&subflows[s], mss) < queues.subflows[s].sndbuf {
@@ -105,8 +108,10 @@ impl ConnectionSender {
         Some(s)
     }
 
-    /// Subflow `s` timed out. What is missing of the connection's oldest fragment is for whoever has nothing else to do
-    /// (`mptcp_subflow_get_retrans`, `__mptcp_retrans`); all it holds for the others, where it does not answer any more.
+    /// Handles a timeout of subflow `s`. The missing chunks of the connection's oldest fragment are
+    /// queued for reinjection on a subflow that has nothing else to send
+    /// (`mptcp_subflow_get_retrans`, `__mptcp_retrans`). If the subflow is stale, all that it holds
+    /// is assigned to the others.
     pub fn reinject_on_timeout(&mut self, s: u32, subflows: &[SubflowSender], repeated: bool, mss: u32) {
         let Some(queues) = self.send_queues.as_deref_mut() else {
             return;
@@ -134,7 +139,8 @@ impl ConnectionSender {
         }
     }
 
-    /// What subflow `s` was given is to be given anew: what it has `sent`, and all that it has not.
+    /// Queues for another assignment what subflow `s` has `sent` and all chunks that are queued on
+    /// it.
     pub fn requeue(&mut self, s: u32, sent: &[u32]) {
         let Some(queues) = self.send_queues.as_deref_mut() else {
             return;
@@ -143,7 +149,8 @@ impl ConnectionSender {
         queues.requeue(s, sent.iter().copied().filter(|&chunk| chunk >= una));
     }
 
-    /// No copy is sent any more of what is acknowledged, nor of what has `arrived`, in order, after that.
+    /// Cancels the reinjections of chunks that are acknowledged or that have `arrived` (sorted)
+    /// after the first missing one.
     pub fn cancel_reinjections(&mut self, arrived: &[u32]) {
         let una = self.una;
         self.reinject
@@ -153,7 +160,8 @@ impl ConnectionSender {
         }
     }
 
-    /// A subflow that holds nothing takes what another timed out on; a suppressed one only if all are.
+    /// Assigns the chunks on which other subflows timed out to subflow `s` if it holds nothing. A
+    /// suppressed subflow gets them only if all are suppressed.
     fn take_reinjections(&mut self, s: usize, subflow: &SubflowSender) {
         let Some(queues) = self.send_queues.as_deref() else {
             return;
@@ -171,8 +179,9 @@ impl ConnectionSender {
 }
 
 impl Host {
-    /// Gives out what subflows' send buffers take, and sends what windows allow: of `slot`, of those that got something, and of all
-    /// where any may have gained room.
+    /// Assigns bursts as far as send buffers have space, and sends what windows allow on `slot`, on
+    /// the subflows that got a burst, and on all subflows if any of them may have become able to
+    /// send.
     pub(super) fn schedule_and_send(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;

@@ -1,5 +1,5 @@
-//! A sender's outstanding segments and what is known of each (RFC 6675's scoreboard), and which of them RACK
-//! considers lost (RFC 8985).
+//! A sender's outstanding segments and the state of each (RFC 6675's scoreboard), and which of them
+//! RACK considers lost (RFC 8985).
 
 mod losses;
 
@@ -10,9 +10,10 @@ use crate::engine::prefetch::prefetch;
 /// One outstanding segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
-    /// When it was last sent, in picoseconds. Once it is sacked: a position up to which all after it are sacked too.
+    /// Time of the last transmission, in picoseconds. Once the segment is sacked: a position up to
+    /// which all segments after it are sacked, too.
     pub sent_at: u64,
-    /// Low 32 bits of its first byte's sequence number.
+    /// Low 32 bits of the sequence number of its first byte.
     pub seq: u32,
     /// Its chunk of the connection's data.
     pub chunk: u32,
@@ -22,36 +23,38 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Is this not the first time that it is sent?
+    /// Returns true if this transmission is not the first one.
     #[inline(always)]
     pub fn was_sent_before(&self) -> bool {
         self.flags & EVER_RETRANSMITTED != 0
     }
 }
 
-/// The receiver holds it.
+/// The receiver holds the segment.
 const SACKED: u8 = 1;
-/// Taken for lost; excludes `SACKED`.
+/// Considered lost; excludes `SACKED`.
 const LOST: u8 = 2;
-/// Lost and sent again; implies `LOST`.
+/// Lost and retransmitted; implies `LOST`.
 const RETRANSMITTED: u8 = 4;
-/// Ever sent again: gives no RTT sample (Karn).
+/// Ever retransmitted; gives no RTT sample (Karn).
 const EVER_RETRANSMITTED: u8 = 8;
 
-/// What an acknowledgement covers for the first time, cumulatively or selectively.
+/// Segments that an acknowledgement covers for the first time, cumulatively or selectively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
-    /// Segments that it removed.
+    /// Number of segments that it removed.
     pub packets: u32,
-    /// Segments that the receiver was not known to hold.
+    /// Number of segments that the receiver was not known to hold.
     pub delivered: u32,
-    /// When the first of those was sent that was sent only once; `u64::MAX` if there is none.
+    /// Time at which the first of those was sent that was sent only once; `u64::MAX` if there is
+    /// none.
     pub first: u64,
-    /// When the last of them was sent.
+    /// Time at which the last of those was sent that was sent only once.
     pub last: u64,
-    /// Was one that it removed ever sent again?
+    /// True if one of the covered segments was ever retransmitted.
     pub retransmitted: bool,
-    /// When the segment that was first in order was last sent, if it was sent again; else `u64::MAX`.
+    /// Time of the last transmission of the segment that was first in order, if it was
+    /// retransmitted; else `u64::MAX`.
     pub head_retransmitted_at: u64,
 }
 
@@ -71,9 +74,10 @@ impl Default for Acked {
 /// The delivered segment that was sent last (RFC 8985, section 6.2, step 2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Newest {
-    /// When, and where: what was sent at one time was sent in the order of positions.
+    /// Time of the transmission, and position: segments sent at the same time were sent in the
+    /// order of positions.
     sent: (u64, u64),
-    /// How long it took from there until its acknowledgement.
+    /// Time from the transmission to the acknowledgement.
     rtt: u64,
 }
 
@@ -95,62 +99,64 @@ pub struct Segments {
     /// Position after the highest sacked segment.
     sacked_end: u64,
     newest: Newest,
-    /// Has a segment sent once arrived after one beyond it?
+    /// True if a segment that was sent once arrived after one beyond it.
     reordered: bool,
-    /// When and which segments were sent again, in the order of sending; those acknowledged or sent again since count no more.
+    /// Times and positions of retransmitted segments, in the order of transmission. Entries of
+    /// segments that were acknowledged or retransmitted since are stale.
     retransmit_queue: VecDeque<(u64, u64)>,
 }
 
 impl Segments {
-    /// How many are outstanding.
+    /// Returns the number of outstanding segments.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Are none outstanding?
+    /// Returns true if no segment is outstanding.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Segments believed to be in the network: RFC 6675's pipe, in packets.
+    /// Returns the number of segments believed to be in the network: RFC 6675's pipe, in packets.
     #[inline(always)]
     pub fn pipe(&self) -> u32 {
         self.len - self.sacked - self.lost + self.retransmitted
     }
 
-    /// Is any segment lost and not sent again?
+    /// Returns true if a segment is lost and not retransmitted.
     pub fn any_to_retransmit(&self) -> bool {
         self.lost > self.retransmitted
     }
 
-    /// How many are lost and not sent again?
+    /// Returns the number of segments that are lost and not retransmitted.
     pub fn lost_unsent(&self) -> u32 {
         self.lost - self.retransmitted
     }
 
-    /// Is any segment taken for lost?
+    /// Returns true if any segment is considered lost.
     pub fn any_lost(&self) -> bool {
         self.lost > 0
     }
 
-    /// Is anything held out of order, lost or sent again?
+    /// Returns true if any segment is sacked, lost or retransmitted.
     #[inline(always)]
     pub fn any_out_of_order(&self) -> bool {
         self.sacked | self.lost != 0
     }
 
-    /// How many the receiver holds out of order.
+    /// Returns the number of segments that the receiver holds out of order.
     #[inline(always)]
     pub fn sacked(&self) -> u32 {
         self.sacked
     }
 
-    /// Has a segment sent once arrived after one beyond it (RFC 8985, section 6.2, step 3)?
+    /// Returns true if a segment that was sent once arrived after one beyond it (RFC 8985, section
+    /// 6.2, step 3).
     pub fn reordered(&self) -> bool {
         self.reordered
     }
 
-    /// When the first segment was sent, if it was sent once.
+    /// Returns when the first segment was sent, if it was sent only once.
     pub fn head_sent_once(&self) -> Option<u64> {
         let mask = self.ring.len().wrapping_sub(1);
         let head = self.ring.get(self.head as usize & mask);
@@ -158,7 +164,7 @@ impl Segments {
         once.map(|head| head.sent_at)
     }
 
-    /// When the first segment was last sent; `u64::MAX` if none is outstanding.
+    /// Returns when the first segment was last sent; `u64::MAX` if none is outstanding.
     pub fn head_sent_at(&self) -> u64 {
         let mask = self.ring.len().wrapping_sub(1);
         let head = self.ring.get(self.head as usize & mask);
@@ -166,13 +172,14 @@ impl Segments {
             .map_or(u64::MAX, |head| head.sent_at)
     }
 
-    /// When the last of the first `n` segments was sent; none if fewer are outstanding.
+    /// Returns the time of the latest transmission among the first `n` segments, or `None` if fewer
+    /// are outstanding.
     pub fn first_sent_at(&self, n: u32) -> Option<u64> {
         let sent = self.iter().take(n as usize).map(|segment| segment.sent_at);
         sent.max().filter(|_| self.len >= n)
     }
 
-    /// When the last segment was last sent; 0 if none is outstanding.
+    /// Returns when the last segment was last sent; 0 if none is outstanding.
     pub fn tail_sent_at(&self) -> u64 {
         let mask = self.ring.len().wrapping_sub(1);
         let last = self.head.wrapping_add(self.len).wrapping_sub(1);
@@ -180,7 +187,7 @@ impl Segments {
         tail.filter(|_| self.len > 0).map_or(0, |tail| tail.sent_at)
     }
 
-    /// Reads ahead what an acknowledgement and sending a segment will touch.
+    /// Prefetches the memory that an acknowledgement and the transmission of a segment access.
     #[inline(always)]
     pub fn prefetch(&self) {
         let mask = self.ring.len().wrapping_sub(1);
@@ -226,24 +233,26 @@ impl Segments {
         self.head = 0;
     }
 
-    /// The outstanding segments.
+    /// Returns the outstanding segments.
     fn iter(&self) -> impl Iterator<Item = &Segment> {
         (0..self.len).map(|i| &self.ring[(self.head + i) as usize & (self.ring.len() - 1)])
     }
 
-    /// Chunks outstanding that the receiver is not known to hold.
+    /// Returns the outstanding chunks that the receiver is not known to hold.
     pub fn unsacked_chunks(&self) -> impl Iterator<Item = u32> {
         self.iter().filter(|s| s.flags & SACKED == 0).map(|s| s.chunk)
     }
 
-    /// Those of them from a sequence number on.
+    /// Returns the outstanding chunks from sequence number `seq` on that the receiver is not known
+    /// to hold.
     pub fn unsacked_chunks_from(&self, seq: u32) -> impl Iterator<Item = u32> {
         let unsacked = self.iter().filter(|s| s.flags & SACKED == 0);
         unsacked.filter(move |s| !before(s.seq, seq)).map(|s| s.chunk)
     }
 
-    /// Removes what the cumulative acknowledgement `ack` (low 32 bits) covers, which arrived at `now`. `min_rtt` tells an
-    /// acknowledgement of what was sent again from one of the first copy.
+    /// Removes the segments that the cumulative acknowledgement `ack` (low 32 bits), which arrives
+    /// at `now`, covers. `min_rtt` distinguishes the acknowledgement of a retransmission from that
+    /// of the original.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: u32, now: u64, min_rtt: u64) -> Acked {
         let mut acked = Acked::default();
@@ -267,7 +276,7 @@ impl Segments {
             self.len -= 1;
         }
         if self.sacked_end > self.base {
-            // Has what was sent once filled a hole? Then it was late, not lost.
+            // A segment that was sent once and fills a hole was late, not lost.
             let below = u64::from(acked.packets).min(self.sacked_end - self.base);
             self.reordered |= u64::from(marked) < below;
         }
@@ -275,7 +284,7 @@ impl Segments {
         acked
     }
 
-    /// A segment that is sacked, lost or sent again is removed.
+    /// Removes a segment that is sacked, lost or retransmitted.
     fn acknowledge_marked(&mut self, segment: &Segment, acked: &mut Acked, now: u64, min_rtt: u64) {
         self.uncount(segment.flags);
         let again = segment.flags & EVER_RETRANSMITTED != 0;
@@ -296,8 +305,8 @@ impl Segments {
         }
     }
 
-    /// A segment was delivered: is it the newest? Sent again and acknowledged sooner than any, it is the first copy that
-    /// arrived (RFC 8985, section 6.2, step 2).
+    /// Updates RACK's newest delivered segment. If a retransmitted segment is acknowledged sooner
+    /// than the minimum RTT allows, the original has arrived (RFC 8985, section 6.2, step 2).
     #[inline(always)]
     fn rack_update(&mut self, sent_at: u64, position: u64, again: bool, now: u64, min_rtt: u64) {
         let rtt = now.saturating_sub(sent_at);
@@ -315,7 +324,8 @@ impl Segments {
         self.retransmitted -= u32::from(flags & RETRANSMITTED != 0);
     }
 
-    /// Notes at `now` that the receiver holds `lo..hi`. Returns what is newly known to be held.
+    /// Records at `now` that the receiver holds `lo..hi`. Returns the segments that are newly known
+    /// to be held.
     pub fn sack(&mut self, lo: u32, hi: u32, now: u64, min_rtt: u64) -> Acked {
         let mut acked = Acked::default();
         let start = self.position_of(lo);
@@ -346,14 +356,14 @@ impl Segments {
             position += 1;
         }
         if acked.delivered > 0 {
-            // The same island is reported again and again while it grows.
+            // The same range is reported repeatedly while it grows.
             self.at(start).sent_at = position;
             self.sacked_end = self.sacked_end.max(position);
         }
         acked
     }
 
-    /// Position of the first segment that begins at or after `seq`.
+    /// Returns the position of the first segment that begins at or after `seq`.
     fn position_of(&mut self, seq: u32) -> u64 {
         let (mut low, mut high) = (0, self.len);
         while low < high {
@@ -367,7 +377,8 @@ impl Segments {
         self.base + u64::from(low)
     }
 
-    /// The last segment, to be sent at `now` once more as a probe (RFC 8985, section 7.3), unless the receiver holds it.
+    /// Returns the last segment, which is retransmitted at `now` as a loss probe (RFC 8985, section
+    /// 7.3), unless the receiver holds it.
     pub fn probe(&mut self, now: u64) -> Option<Segment> {
         if self.len == 0 {
             return None;
@@ -382,7 +393,7 @@ impl Segments {
         Some(*segment)
     }
 
-    /// The next segment to send again; it counts as sent at `now`.
+    /// Returns the next segment to retransmit, which counts as sent at `now`.
     pub fn retransmit(&mut self, now: u64) -> Option<Segment> {
         let mut position = self.next_lost.max(self.base);
         while position != self.end() {
@@ -409,13 +420,13 @@ impl Segments {
         None
     }
 
-    /// Drops everything and gives the memory back.
+    /// Drops all segments and frees the memory.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-/// Sequence order modulo 2^32 (RFC 9293, section 3.4).
+/// Returns true if `a` is before `b` in sequence order modulo 2^32 (RFC 9293, section 3.4).
 #[inline(always)]
 pub fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0

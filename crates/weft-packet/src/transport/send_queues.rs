@@ -1,5 +1,6 @@
-//! What Linux's MPTCP packet scheduler has given to subflows, in send queues that their buffers bound, and whose turn is next
-//! (`mptcp_subflow_get_send` in net/mptcp/protocol.c, buffers as in `net/ipv4/tcp_input.c`, kernel 6.x).
+//! Chunks that Linux's MPTCP packet scheduler has assigned to subflows, in send queues bounded by
+//! their buffers, and the scheduling keys that determine the next subflow (`mptcp_subflow_get_send`
+//! in net/mptcp/protocol.c, buffers as in `net/ipv4/tcp_input.c`, kernel 6.x).
 
 use std::collections::VecDeque;
 
@@ -8,70 +9,79 @@ use weft_cc::Window;
 use super::pacing::rate;
 use super::subflow::{BlockReasons, State, SubflowSender};
 
-/// Bytes given to one subflow at a time (`MPTCP_SEND_BURST_SIZE`), in two fragments, between which its memory is looked at
-/// (`__subflow_push_pending`).
+/// Bytes assigned to one subflow at a time (`MPTCP_SEND_BURST_SIZE`), in two fragments; the
+/// subflow's memory is checked between them (`__subflow_push_pending`).
 pub const BURST: u32 = 65_428;
 
-/// Memory that a segment takes in a queue beside its payload: `truesize` of a buffer for headers alone.
+/// Memory that a segment takes in a queue besides its payload: the `truesize` of a buffer that
+/// holds only headers.
 pub const SKB_OVERHEAD: u32 = 896;
 
-/// The window for which autotuning provides at least (`TCP_INIT_CWND`).
+/// Smallest window, in packets, for which autotuning provides a buffer (`TCP_INIT_CWND`).
 const MIN_SNDBUF_CWND: f64 = 10.0;
 
-/// The largest send buffer (`tcp_wmem`, third value), and what a connection has beside its subflows' (the first).
+/// Largest send buffer (`tcp_wmem`, third value), and the connection's own buffer, in addition to
+/// those of its subflows (the first value).
 const MAX_SNDBUF: f64 = 4_194_304.0;
 const MIN_SNDBUF: u32 = 4096;
 
-/// After this many timeouts in a row another subflow gets the data that this one holds. Linux counts periods of the connection's own timer, of some
-/// 200 ms each, and does so at the fifth without an answer (`mptcp_pm_subflow_chk_stale`).
+/// Number of consecutive timeouts after which another subflow gets the data that is queued on this
+/// one. Linux counts periods of the connection's own timer, of about 200 ms each, and reassigns the
+/// data at the fifth period without an answer (`mptcp_pm_subflow_chk_stale`).
 pub const STALE_LOSS_COUNT: u32 = 3;
 
-/// The rank of a subflow that is given nothing.
+/// Key of a subflow to which no data may be assigned.
 pub const INELIGIBLE: u64 = u64::MAX;
 
-/// What a connection's subflows were given and have not sent yet.
+/// Chunks that were assigned to a connection's subflows and not sent yet.
 ///
-/// Who is given the next burst is looked for at every acknowledgement, which changes the answer for one subflow. So each one's rank is
-/// kept, and computed anew only when it may have changed.
+/// The subflow that gets the next burst is determined at every acknowledgement, which changes the
+/// key of one subflow. The key of each subflow is therefore kept, and recomputed only if it may
+/// have changed.
 pub struct SendQueues {
-    /// Chunks before this are in the connection's own send buffer, or were: the application has handed them over.
+    /// Chunks before this one are in the connection's own send buffer, or were: the application has
+    /// handed them over.
     pub written: u32,
     /// Bytes of all send buffers.
     sndbuf_total: u32,
-    /// Chunks that the connection's own send buffer takes.
+    /// Chunks that fit into the connection's own send buffer.
     pub sndbuf_chunks: u32,
-    /// Segments of bursts that a subflow's send buffer has room for beyond two windows.
+    /// Segments for which a subflow's send buffer has space beyond two windows.
     extra_segments: f64,
-    /// Bit `s`: has subflow `s`, or its window, changed since its rank was computed?
+    /// Bit `s` is set if subflow `s`, or its window, has changed since its key was computed.
     pub stale_keys: u64,
-    /// Bit `s`: is subflow `s` without anything to send? Its buffer grows with its window.
+    /// Bit `s` is set if subflow `s` has nothing to send. Its buffer grows with its window.
     empty: u64,
-    /// The subflow of the lowest rank is given the next burst: by when it would have sent all it holds, suppressed ones last;
-    /// [`NOBODY`] if it is given nothing.
+    /// Keys by subflow; the subflow with the lowest key gets the next burst. A key is the time
+    /// after which the subflow would have sent all that it holds, larger for suppressed subflows
+    /// than for others, and [`INELIGIBLE`] if no data may be assigned.
     pub keys: Box<[u64]>,
-    /// The first subflow of the lowest rank.
+    /// The first subflow with the lowest key.
     pub best: usize,
-    /// Has its rank risen, so that it is to be looked for?
+    /// True if the key of `best` has grown since it was chosen, so that the minimum must be
+    /// searched for again.
     best_grew: bool,
-    /// A subflow's each.
+    /// One send queue per subflow, indexed by subflow number.
     pub subflows: Box<[SendQueue]>,
-    /// Chunks to be given again, because the subflow that held them does not answer (`__mptcp_retransmit_pending_data`).
+    /// Chunks to assign again, because the subflow that held them does not answer
+    /// (`__mptcp_retransmit_pending_data`).
     pub to_reassign: VecDeque<u32>,
 }
 
-/// What a subflow was given and has not sent yet.
+/// Chunks that were assigned to a subflow and not sent yet.
 #[derive(Clone, Default)]
 pub struct SendQueue {
-    /// Chunks, from and to.
+    /// Ranges of chunks: the first one and the one after the last.
     runs: VecDeque<(u32, u32)>,
     pub len: u32,
-    /// Mean of its pacing rates at the bursts that it was given, in bytes per second (`avg_pacing_rate`); 0 before the first look.
+    /// Mean of the subflow's pacing rates at the bursts that were assigned to it, in bytes per
+    /// second (`avg_pacing_rate`); 0 before the first one.
     pub avg_pacing_rate: f64,
-    /// Its send buffer in bytes of memory (`sk_sndbuf`); it never shrinks.
+    /// The subflow's send buffer in bytes of memory (`sk_sndbuf`), which never shrinks.
     pub sndbuf: u32,
-    /// As much of it as [`Queues::buffers`] contains.
+    /// The part of the send buffer that [`SendQueues::sndbuf_total`] contains.
     sndbuf_added: u32,
-    /// Timeouts in a row.
+    /// Number of consecutive timeouts.
     pub timeouts: u32,
 }
 
@@ -95,7 +105,7 @@ impl SendQueue {
         Some(chunk)
     }
 
-    /// Has it not answered for long, so that it is to get nothing?
+    /// Returns true if the subflow has not answered for so many timeouts that it gets no data.
     pub fn is_stale(&self, subflow: &SubflowSender) -> bool {
         self.timeouts >= STALE_LOSS_COUNT
             && subflow.state == State::Loss
@@ -106,13 +116,15 @@ impl SendQueue {
         self.runs.iter().flat_map(|&(from, to)| from..to)
     }
 
-    /// Memory that it takes (`sk_wmem_queued`): of what is not acknowledged, too.
+    /// Returns the memory that the queue takes (`sk_wmem_queued`), including sent segments that are
+    /// not acknowledged.
     pub fn memory(&self, subflow: &SubflowSender, mss: u32) -> u32 {
         (self.len + subflow.segments.len()) * (mss + SKB_OVERHEAD)
     }
 
-    /// The buffer grows to two windows where it, and not the window, holds data back (`tcp_should_expand_sndbuf`,
-    /// `tcp_sndbuf_expand`); or to more whole windows, with room for the segments `ahead`.
+    /// Returns the size to which the buffer grows. It grows to two windows if the buffer, and not
+    /// the window, holds data back (`tcp_should_expand_sndbuf`, `tcp_sndbuf_expand`), or to more
+    /// whole windows if they are needed for `extra_segments`.
     #[inline(always)]
     fn expanded_sndbuf(
         &self,
@@ -134,7 +146,7 @@ impl SendQueue {
         self.sndbuf
     }
 
-    /// What its buffer adds to the connection's.
+    /// Returns the bytes that the subflow's buffer adds to the connection's.
     #[inline(always)]
     fn sndbuf_share(&self, window: &Window, subflow: &SubflowSender, mss: u32, extra_segments: f64) -> u32 {
         if is_eligible(window, subflow) {
@@ -144,7 +156,7 @@ impl SendQueue {
         }
     }
 
-    /// See [`Queues::ranks`].
+    /// Returns the subflow's entry of [`SendQueues::keys`].
     #[inline(always)]
     fn key(&self, window: &Window, subflow: &SubflowSender, mss: u32) -> u64 {
         if !is_eligible(window, subflow) || self.is_stale(subflow) {
@@ -156,7 +168,7 @@ impl SendQueue {
     }
 }
 
-/// Might the subflow be given data?
+/// Returns true if data may be assigned to the subflow.
 #[inline(always)]
 fn is_eligible(window: &Window, subflow: &SubflowSender) -> bool {
     window.established
@@ -165,19 +177,22 @@ fn is_eligible(window: &Window, subflow: &SubflowSender) -> bool {
             .contains_any(BlockReasons::DRAINING.or(BlockReasons::NOT_SELECTED))
 }
 
-/// What the scheduler reads whether the socket is paced or not, in bytes per second.
+/// Returns the pacing rate that the scheduler reads, whether the socket is paced or not, in bytes
+/// per second.
 pub fn pacing_rate(window: &Window, subflow: &SubflowSender, mss: u32) -> f64 {
     rate(window, subflow.segments.len()) * f64::from(mss)
 }
 
-/// Bytes of a connection's queues, with `subflows`, a run of chunks each.
+/// Returns the bytes of the send queues of a connection with `subflows` subflows, one range of
+/// chunks each.
 pub fn bytes(subflows: u32) -> usize {
     let each = size_of::<SendQueue>() + size_of::<u64>() + 4 * size_of::<(u32, u32)>();
     size_of::<SendQueues>() + subflows as usize * each
 }
 
 impl SendQueues {
-    /// Nothing given yet; of [`extra_sndbuf_bursts`](weft_cc::CongestionControl::extra_sndbuf_bursts).
+    /// Creates empty send queues; for `bursts_ahead`, see
+    /// [`bursts_ahead`](weft_cc::CongestionControl::bursts_ahead).
     pub fn new(subflows: u32, extra_sndbuf_bursts: u32, mss: u32) -> Self {
         Self {
             written: 0,
@@ -194,7 +209,7 @@ impl SendQueues {
         }
     }
 
-    /// Any of the subflows may have changed.
+    /// Marks the keys of all subflows as stale.
     pub fn invalidate_keys(&mut self) {
         self.stale_keys = full_mask(self.subflows.len() as u32);
     }
@@ -211,7 +226,7 @@ impl SendQueues {
         chunk
     }
 
-    /// Computes the ranks of those that may have changed, and of those whose buffers grow.
+    /// Updates stale keys, the keys of subflows whose buffers grow, and the best subflow.
     #[inline(always)]
     pub fn update_keys(&mut self, windows: &[Window], subflows: &[SubflowSender], mss: u32) {
         let mut idle = self.empty & !self.stale_keys;
@@ -241,7 +256,7 @@ impl SendQueues {
         debug_assert!(self.is_current(windows, subflows, mss));
     }
 
-    /// Computes the rank of subflow `s`.
+    /// Updates the key of subflow `s`.
     #[inline(always)]
     fn update_key(&mut self, s: usize, window: &Window, subflow: &SubflowSender, mss: u32) {
         let queue = &mut self.subflows[s];
@@ -264,7 +279,7 @@ impl SendQueues {
         }
     }
 
-    /// Would computing anything anew change it?
+    /// Returns true if recomputing the keys would change nothing.
     fn is_current(&self, windows: &[Window], subflows: &[SubflowSender], mss: u32) -> bool {
         let lowest = self.keys[self.best];
         (0..subflows.len()).all(|s| {
@@ -276,13 +291,14 @@ impl SendQueues {
         })
     }
 
-    /// Is a chunk to be given, or was it given and not sent?
+    /// Returns true if a chunk waits to be assigned, or was assigned and not sent.
     fn contains(&self, chunk: u32) -> bool {
         let runs = self.subflows.iter().flat_map(|queue| &queue.runs);
         self.to_reassign.contains(&chunk) || runs.into_iter().any(|&(from, to)| (from..to).contains(&chunk))
     }
 
-    /// What subflow `s` holds is to be given anew, and what it has sent, unless a copy of that waits already.
+    /// Moves the chunks queued on subflow `s` to `to_reassign`, and also the chunks that it has
+    /// `sent`, unless a chunk is queued already.
     pub fn requeue(&mut self, s: u32, sent: impl Iterator<Item = u32>) {
         for chunk in sent {
             if !self.contains(chunk) {
@@ -295,7 +311,7 @@ impl SendQueues {
         self.invalidate_keys();
     }
 
-    /// Nothing before `una` and nothing of `arrived`, which is in order, is given or sent any more.
+    /// Drops the chunks before `una` and the chunks in `arrived`, which is sorted, from all queues.
     pub fn drop_acked(&mut self, una: u32, arrived: &[u32]) {
         let waits = |chunk: &u32| *chunk >= una && arrived.binary_search(chunk).is_err();
         self.to_reassign.retain(waits);
@@ -312,7 +328,7 @@ impl SendQueues {
     }
 }
 
-/// A bit for each of `subflows`.
+/// Returns a mask with a bit set for each of `subflows` subflows.
 pub fn full_mask(subflows: u32) -> u64 {
     u64::MAX >> (64 - subflows)
 }

@@ -1,4 +1,4 @@
-//! The sending half of a subflow.
+//! The sender of a subflow.
 
 use weft_cc::{Round, Window};
 use weft_spec::Profile;
@@ -57,14 +57,14 @@ impl BlockReasons {
     }
 }
 
-/// Where a subflow is.
+/// The state of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not opened yet, or closed.
     Closed,
     /// SYN sent.
     SynSent,
-    /// A join whose third packet of the handshake is not acknowledged yet.
+    /// A join whose third handshake packet is not acknowledged yet (RFC 8684, figure 8).
     PreEstablished,
     /// Established, nothing lost.
     Open,
@@ -74,97 +74,100 @@ pub enum State {
     Loss,
 }
 
-/// The sending half of a subflow. Its window is the connection's, beside those of its siblings.
+/// The sender of a subflow. Its window is kept by the connection, together with those of the other
+/// subflows.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct SubflowSender {
-    /// Connection at this host.
+    /// Slot of the connection at this host.
     pub connection: u32,
     /// Number of the subflow in its connection.
     pub index: u32,
-    /// The receiving half at the other host.
+    /// Slot of the subflow's receiver at the other host.
     pub peer: u32,
-    /// Where it is.
+    /// State of the subflow.
     pub state: State,
-    /// Is the next data packet to carry CWR (RFC 3168)?
+    /// True if the next data packet carries CWR (RFC 3168).
     pub send_cwr: bool,
-    /// Is the next retransmission to go whatever the window?
+    /// True if the next retransmission is sent even if the window does not allow it.
     pub force_retransmit: bool,
-    /// Do retransmissions wait for the acknowledgements of new data (F-RTO)?
+    /// True if retransmissions wait for the acknowledgements of new data (F-RTO).
     pub frto_waiting: bool,
-    /// Is the window reduced bit by bit?
+    /// True if proportional rate reduction is active.
     pub prr_active: bool,
-    /// Is a timeout still to be held for spurious or not?
+    /// True while a timeout may still prove spurious (F-RTO).
     pub frto: bool,
-    /// Did the probe send something again?
+    /// True if the tail loss probe was a retransmission.
     pub tlp_retrans: bool,
-    /// What the timer is for.
+    /// Purpose of the timer.
     pub timer_purpose: TimerPurpose,
-    /// Why it takes no new data: [`WAITS`], [`DRAINS`], [`DEFERS`], [`ASIDE`].
+    /// The reasons for which the subflow takes no new data.
     pub blocked: BlockReasons,
-    /// Packets of the burst that its card was handed which have not left yet.
+    /// Packets that are left of the burst which was handed to the host's card.
     pub burst_left: u32,
-    /// When its pace lets the next packet leave; 0 if it is not paced.
+    /// Time from which on pacing allows the next packet; 0 if the subflow is not paced.
     pub earliest_departure: u64,
-    /// Ports to the other host.
+    /// Route to the other host.
     pub route: Route,
-    /// What changes them from packet to packet, if anything does.
+    /// Chooses the route of each packet, if the policy changes it.
     pub path_selector: Option<Box<PathSelector>>,
-    /// First byte not acknowledged.
+    /// First byte that is not acknowledged.
     pub una: u64,
     /// Next byte to send.
     pub nxt: u64,
-    /// The round ends when this is acknowledged.
+    /// The round ends when this byte is acknowledged.
     pub round_end: u64,
-    /// No further cut for a mark until something beyond this is acknowledged.
+    /// Marks cause no other cut until a byte beyond this one is acknowledged.
     pub cut_end: u64,
-    /// Recovery ends when this is acknowledged.
+    /// Recovery ends when this byte is acknowledged.
     pub recover: u64,
     /// The round so far.
     pub round: Round,
-    /// Duplicate acknowledgements in a row.
+    /// Number of consecutive duplicate acknowledgements.
     pub dupacks: u32,
-    /// How many of them indicate a loss.
+    /// Number of duplicate acknowledgements that indicates a loss.
     pub dupack_threshold: u32,
-    /// Segments that have left the network according to duplicate acknowledgements (no SACK).
+    /// Segments that have left the network according to duplicate acknowledgements, without SACK
+    /// (Linux's `tcp_add_reno_sack`).
     pub reno_sacked: u32,
-    /// What is outstanding.
+    /// Outstanding segments.
     pub segments: Segments,
     /// RTT and RTO.
     pub rtt: RttEstimator,
-    /// What a probe waits beside two RTTs; `u64::MAX` if there are none.
+    /// Time that a tail loss probe waits in addition to two RTTs; `u64::MAX` if the profile has no
+    /// probes.
     pub tlp_slack: u64,
-    /// A probe is out, and this was the next byte to send after it; 0 if none is.
+    /// The next byte to send after the outstanding tail loss probe; 0 if no probe is outstanding.
     pub tlp_high_seq: u64,
-    /// First byte not acknowledged at the last timeout.
+    /// First byte that was not acknowledged at the last timeout.
     pub una_at_timeout: u64,
-    /// The reordering window.
+    /// RACK's reordering window.
     pub rack: Rack,
-    /// The reduction under way.
+    /// State of the current rate reduction.
     pub prr: Prr,
-    /// What to take back if nothing was lost.
+    /// State to restore if nothing was lost.
     pub undo: Undo,
-    /// When the timer expires; `u64::MAX` if it is off.
+    /// Time at which the timer expires; `u64::MAX` if it is off.
     pub deadline: u64,
-    /// The earliest timer set with the engine that has not fired; `u64::MAX` if there is none.
+    /// Time of the earliest engine timer that has not fired; `u64::MAX` if there is none.
     pub timer: u64,
-    /// When the first SYN was sent.
+    /// Time at which the first SYN was sent.
     pub syn_sent: u64,
     /// Counters.
     pub stats: Stats,
 }
 
-/// What a sender counts.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
-    /// When the handshake completed; `u64::MAX` if it did not.
+    /// Time at which the handshake completed; `u64::MAX` if it did not.
     pub established: u64,
-    /// Data packets, retransmissions included.
+    /// Data packets sent, including retransmissions.
     pub packets_sent: u64,
     /// Retransmissions.
     pub retransmitted: u64,
     /// Packets acknowledged with a mark.
     pub marked: u64,
-    /// Recovery episodes.
+    /// Number of fast recoveries.
     pub fast_retransmits: u64,
     /// Timeouts with data outstanding.
     pub timeouts: u64,
@@ -173,7 +176,7 @@ pub struct Stats {
 }
 
 impl SubflowSender {
-    /// Not opened yet.
+    /// Creates a subflow that is not opened yet.
     pub fn new(connection: u32, index: u32, route: Route, profile: &Profile) -> Self {
         Self {
             connection,
@@ -219,13 +222,13 @@ impl SubflowSender {
         }
     }
 
-    /// Packets in the network as far as the sender can tell.
+    /// Returns the packets in the network as far as the sender can tell.
     #[inline(always)]
     pub fn pipe(&self) -> u32 {
         self.segments.pipe().saturating_sub(self.reno_sacked)
     }
 
-    /// Does the window let another packet go?
+    /// Returns true if the window allows another packet.
     #[inline(always)]
     pub fn may_send(&self, window: &Window) -> bool {
         if self.prr_active {
@@ -234,14 +237,14 @@ impl SubflowSender {
         f64::from(self.pipe()) + 1.0 <= window.cwnd
     }
 
-    /// An acknowledgement during a recovery that reduces the window bit by bit.
+    /// Handles an acknowledgement during a recovery with proportional rate reduction.
     pub fn on_prr_ack(&mut self, delivered: u32, progress: bool) {
         let pipe = self.pipe();
         self.prr
             .on_ack(delivered, pipe, progress, self.stats.packets_sent);
     }
 
-    /// The 64-bit sequence number that `low` abbreviates: the one nearest to `una`.
+    /// Expands the low 32 bits of a sequence number to the 64-bit number that is nearest to `una`.
     #[inline(always)]
     pub fn expand_seq(&self, low: u32) -> u64 {
         let ahead = low.wrapping_sub(self.una as u32).cast_signed();

@@ -1,5 +1,5 @@
-//! A sender's timer, which has one of several meanings: retransmission (RFC 6298), probe (RFC 8985, section 7), or the end of a
-//! reordering window (RFC 8985, section 6.2, step 5).
+//! A sender's timer, which has one of several purposes: retransmission (RFC 6298), tail loss probe
+//! (RFC 8985, section 7), or the end of a reordering window (RFC 8985, section 6.2, step 5).
 
 use weft_cc::CongestionControl;
 use weft_spec::{Profile, Recovery};
@@ -13,21 +13,22 @@ use super::recovery::detect_rack_losses;
 use super::subflow::{State, SubflowSender};
 use super::undo::Undo;
 
-/// What a subflow's timer is for.
+/// The purpose of a subflow's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerPurpose {
-    /// Retransmission, of a SYN or a join's confirmation too.
+    /// Retransmission, also of a SYN or of the third packet of a join.
     Retransmit,
     /// A tail loss probe.
     LossProbe,
-    /// A tail loss probe that waited for a delayed acknowledgement, too.
+    /// A tail loss probe that has also waited for a delayed acknowledgement.
     DelayedAckProbe,
     /// The end of a reordering window.
     ReorderTimeout,
 }
 
 impl SubflowSender {
-    /// Restarts the timer: for a probe while nothing is missing, if the profile has probes, else for the RTO.
+    /// Restarts the timer: for a loss probe while no segment is missing, if the profile has probes,
+    /// else for the RTO.
     #[inline(always)]
     pub fn arm(&mut self, slot: u32, cx: &mut Context<'_>) {
         let mut wait = self.rtt.rto();
@@ -47,16 +48,17 @@ impl SubflowSender {
         self.set_deadline(cx.now + wait, slot, cx);
     }
 
-    /// When a probe is due by what was sent last: new data restarts its timer, but not beyond the RTO of the first segment (RFC 8985,
-    /// section 7.2). It is looked at when the timer fires, so that sending costs nothing.
+    /// Returns when a probe is due according to the last transmission: new data restarts its timer,
+    /// but not beyond the RTO of the first segment (RFC 8985, section 7.2). This is computed when
+    /// the timer fires, so that sending costs nothing.
     fn loss_probe_due(&self) -> u64 {
         let wait = 2 * self.rtt.srtt() + self.tlp_slack;
         let rto = self.segments.head_sent_at().saturating_add(self.rtt.rto());
         self.segments.tail_sent_at().saturating_add(wait).min(rto)
     }
 
-    /// Moves the deadline. The engine's timer is moved only when it would come too late: an earlier one finds on firing that
-    /// the deadline has moved on.
+    /// Moves the deadline. The engine's timer is moved only if it would fire too late: an earlier
+    /// one fires, finds that the deadline is later, and is set again.
     #[inline(always)]
     pub fn set_deadline(&mut self, deadline: u64, slot: u32, cx: &mut Context<'_>) {
         self.deadline = deadline;
@@ -66,7 +68,8 @@ impl SubflowSender {
         }
     }
 
-    /// The retransmission timer as it would run without a probe: from when the first segment was last sent.
+    /// Restarts the retransmission timer as it would run without a probe: from the last
+    /// transmission of the first segment (`tcp_rearm_rto`).
     fn rearm_rto(&mut self, slot: u32, cx: &mut Context<'_>) {
         self.timer_purpose = TimerPurpose::Retransmit;
         let deadline = self.segments.head_sent_at().saturating_add(self.rtt.rto());
@@ -75,7 +78,7 @@ impl SubflowSender {
 }
 
 impl Host {
-    /// A subflow's timer fired.
+    /// Handles a subflow's timer.
     pub(super) fn subflow_timer(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         if cx.now != subflow.timer {
@@ -101,7 +104,7 @@ impl Host {
         }
     }
 
-    /// The retransmission timer expired (RFC 6298, section 5; RFC 5681, section 3.1).
+    /// Handles the expiry of the retransmission timer (RFC 6298, section 5; RFC 5681, section 3.1).
     fn on_timeout(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
@@ -110,8 +113,8 @@ impl Host {
         let s = subflow.index;
         subflow.stats.timeouts += 1;
         let repeated = subflow.state == State::Loss && subflow.una_at_timeout == subflow.una;
-        // "the value of ssthresh is held constant" where the segment timed out before (RFC 5681, section 3.1); Linux holds it also
-        // where this window has been reduced for a loss already.
+        // "the value of ssthresh is held constant" if the segment timed out before (RFC 5681,
+        // section 3.1). Linux also holds it if this window has been reduced for a loss already.
         let reduced = subflow.state == State::Recovery && profile.recovery != Recovery::NewReno;
         if !repeated && !reduced {
             subflow.undo = Undo::arm(&connection.windows[s as usize], subflow.nxt);
@@ -121,7 +124,7 @@ impl Host {
             && profile.recovery != Recovery::NewReno
             && (repeated || subflow.state == State::Open);
         subflow.una_at_timeout = subflow.una;
-        // With RACK what was sent just now may still arrive (RFC 8985, section 6.3).
+        // With RACK, segments sent just before may still arrive (RFC 8985, section 6.3).
         let recent = match profile.recovery {
             Recovery::Rack => subflow.rtt.srtt(),
             Recovery::NewReno | Recovery::Sack => 0,
@@ -152,8 +155,8 @@ impl Host {
         self.transmit_pending(index, slot, cx);
     }
 
-    /// A tail loss probe is due: one segment of new data, whatever the window, or else the last one once more (RFC 8985, section
-    /// 7.3). Then the RTO runs.
+    /// Sends a tail loss probe: one segment of new data, whatever the window, or else the last
+    /// segment again (RFC 8985, section 7.3). The RTO runs from then on.
     fn send_loss_probe(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
@@ -208,7 +211,7 @@ impl Host {
         self.transmit_pending(index, slot, cx);
     }
 
-    /// A reordering window is over: what is still missing is lost.
+    /// Handles the end of a reordering window: segments that are still missing are lost.
     fn on_reorder_timeout(&mut self, slot: u32, cx: &mut Context<'_>) {
         let subflow = &mut self.subflows[slot as usize];
         let index = subflow.connection;
@@ -220,7 +223,7 @@ impl Host {
     }
 }
 
-/// The slack of a profile's probes; `u64::MAX` if it has none.
+/// Returns the slack of a profile's loss probes; `u64::MAX` if it has none.
 pub fn tlp_slack(profile: &Profile) -> u64 {
     if profile.tail_loss_probe && profile.recovery == Recovery::Rack {
         profile.timer_slack.0.min(u64::MAX / 4)
@@ -229,7 +232,8 @@ pub fn tlp_slack(profile: &Profile) -> u64 {
     }
 }
 
-/// An acknowledgement of everything up to `ack` came while a probe was out (RFC 8985, section 7.4).
+/// Handles an acknowledgement of all bytes before `ack` while a loss probe is outstanding (RFC
+/// 8985, section 7.4).
 pub fn on_probe_acknowledged(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
@@ -242,10 +246,10 @@ pub fn on_probe_acknowledged(
     }
     if subflow.tlp_retrans && !duplicate {
         if ack == subflow.tlp_high_seq {
-            // Of which copy is not known yet.
+            // Which copy was acknowledged is not known yet.
             return;
         }
-        // The probe repaired a loss, which counts as one.
+        // The probe repaired a loss, which counts as one loss.
         let s = subflow.index as usize;
         subflow.stats.fast_retransmits += 1;
         connection.notify_cc(now, |cc, windows| cc.on_fast_retransmit(windows, s));

@@ -1,5 +1,5 @@
-//! Recorded flows: the windows of chosen flows at intervals or at every change, and which flows have
-//! latencies.
+//! Recorded flows: the windows of selected flows, at intervals or at every change, and the flows
+//! whose latencies are recorded.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,26 +12,26 @@ use crate::engine::Context;
 use super::connection::ConnectionSender;
 use super::host::{Host, Shared, TimerKind, timer_key};
 
-/// Which flows are on record: at what interval, or at every change (`None`).
+/// The flows that are recorded: at an interval, or at every change (`None`).
 #[derive(Default)]
 pub struct FlowProbes {
     flows: HashMap<u32, Vec<Option<Time>>>,
     generators: HashMap<u32, Vec<Option<Time>>>,
-    /// Flows whose latencies are on record.
+    /// Flows whose latencies are recorded.
     latencies: HashSet<u32>,
-    /// Programs, all of whose flows' are.
+    /// Generators for which the latencies of all flows are recorded.
     generator_latencies: HashSet<u32>,
 }
 
 impl FlowProbes {
-    /// Those among `probes` that are of flows.
+    /// Selects those of `probes` that record flows.
     pub fn new(probes: &[Probe]) -> Self {
         let mut new = Self::default();
         for probe in probes {
             match *probe {
                 Probe::Flow { flow, interval } => new.flows.entry(flow).or_default().push(interval),
                 Probe::Generator { generator, interval } => {
-                    new.generators.entry(generator).or_default().push(interval)
+                    new.generators.entry(generator).or_default().push(interval);
                 }
                 Probe::Latency { flow } => {
                     new.latencies.insert(flow);
@@ -45,7 +45,8 @@ impl FlowProbes {
         new
     }
 
-    /// Are the latencies of a flow on record, which this program opened, if any?
+    /// Returns true if the latencies of `flow` are recorded, because a probe names the flow or the
+    /// generator that opened it.
     pub fn latencies_of(&self, flow: u32, generator: Option<u32>) -> bool {
         self.latencies.contains(&flow) || generator.is_some_and(|g| self.generator_latencies.contains(&g))
     }
@@ -56,14 +57,14 @@ impl FlowProbes {
     }
 }
 
-/// What one host has on record.
+/// The recorder of flows at one host.
 #[derive(Default)]
 pub struct FlowTracer {
-    /// Flows sampled here; a timer has the index.
+    /// Samplers of flows that this host sends; a timer has their index.
     samplers: Vec<Sampler>,
-    /// Those whose flows have ended.
+    /// Samplers whose flows have finished.
     idle_samplers: Vec<u32>,
-    /// What was last recorded of each subflow of a flow whose every change is recorded.
+    /// The last recorded state of each subflow, by flow whose every change is recorded.
     last_recorded: HashMap<u32, Vec<State>>,
 }
 
@@ -93,7 +94,7 @@ fn sample(flow: u32, subflow: usize, window: &Window, now: u64) -> Sample {
 }
 
 impl Shared {
-    /// The probes of a flow.
+    /// Returns the probes of a flow.
     fn probes_of(&self, flow: u32) -> impl Iterator<Item = Option<Time>> {
         let generator = self.generator_of(flow).map(|(generator, _)| generator);
         let of_generator = generator.and_then(|generator| self.probes.generators.get(&generator));
@@ -103,7 +104,7 @@ impl Shared {
 }
 
 impl Host {
-    /// Puts a connection just opened on record, if it is to be.
+    /// Attaches the probes of a flow to its connection, which has just been opened.
     pub(super) fn attach_probes(&mut self, index: u32, cx: &mut Context<'_>) {
         if self.shared.probes.is_empty() {
             return;
@@ -133,7 +134,7 @@ impl Host {
         self.record_changes(index, cx.now);
     }
 
-    /// Returns the windows of a connection that differ from what was last recorded.
+    /// Records the windows of a connection that differ from what was last recorded.
     #[cold]
     pub(super) fn record_changes(&mut self, index: u32, now: u64) {
         let ConnectionSender { flow, windows, .. } = &self.connections[index as usize];
@@ -151,7 +152,7 @@ impl Host {
         }
     }
 
-    /// Notes the last changes of a connection that ends.
+    /// Records the last changes of a connection that finishes.
     pub(super) fn finish_trace(&mut self, index: u32, now: u64) {
         self.record_changes(index, now);
         self.tracer
@@ -160,7 +161,7 @@ impl Host {
         self.connections[index as usize].traced = false;
     }
 
-    /// A timer says that a flow is to be sampled, from when it opens until it ends.
+    /// Samples a flow, by a timer that runs from when it opens until it finishes.
     pub(super) fn sample(&mut self, slot: u32, cx: &mut Context<'_>) {
         let Sampler { flow, interval } = self.tracer.samplers[slot as usize];
         let Some((connection, _)) = self.connection(flow).filter(|(c, _)| c.finished == u64::MAX) else {

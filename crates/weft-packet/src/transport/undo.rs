@@ -2,25 +2,27 @@
 
 use weft_cc::Window;
 
-/// The window before a recovery, and what was sent again since.
+/// The window before a recovery, and the retransmissions since.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Undo {
-    /// Is there anything to take back?
+    /// True if there is a reduction to undo.
     pub armed: bool,
     cwnd: f64,
     ssthresh: f64,
-    /// Next byte to send when it began: what was sent by then was sent before anything was sent again.
+    /// Next byte to send when the recovery began: segments sent before that were sent before any
+    /// retransmission.
     pub end: u64,
-    /// When the first segment, which timed out, was sent first; `u64::MAX` if it had been sent again before.
+    /// Time of the first transmission of the first segment, which timed out; `u64::MAX` if it had
+    /// been retransmitted before.
     pub head_sent_at: u64,
-    /// Copies sent that the receiver has not reported as duplicates.
-    pub undo_retrans: u32,
-    /// Has one been sent?
+    /// Retransmissions that the receiver has not reported as duplicates (`undo_retrans`).
+    pub retrans: u32,
+    /// True if there was a retransmission.
     pub sent: bool,
 }
 
 impl Undo {
-    /// A recovery begins. The window is as before it.
+    /// Prepares the undo of a recovery that begins; `window` is the window before it.
     pub fn arm(window: &Window, end: u64) -> Self {
         Self {
             armed: true,
@@ -28,24 +30,24 @@ impl Undo {
             ssthresh: window.ssthresh,
             end,
             head_sent_at: u64::MAX,
-            undo_retrans: 0,
+            retrans: 0,
             sent: false,
         }
     }
 
-    /// A segment is sent again.
+    /// Counts a retransmission.
     pub fn on_retransmit(&mut self) {
-        self.undo_retrans += 1;
+        self.retrans += 1;
         self.sent = true;
     }
 
-    /// The receiver reported a duplicate. Returns whether all retransmissions were needless.
+    /// Handles a D-SACK. Returns whether all retransmissions were needless.
     pub fn on_dsack(&mut self) -> bool {
-        self.undo_retrans = self.undo_retrans.saturating_sub(1);
-        self.armed && self.sent && self.undo_retrans == 0
+        self.retrans = self.retrans.saturating_sub(1);
+        self.armed && self.sent && self.retrans == 0
     }
 
-    /// Takes the reduction back.
+    /// Undoes the reduction.
     pub fn restore(&mut self, window: &mut Window) {
         window.cwnd = window.cwnd.max(self.cwnd);
         window.ssthresh = window.ssthresh.max(self.ssthresh);

@@ -1,13 +1,14 @@
-//! Which of the outstanding segments are taken for lost.
+//! Marking of outstanding segments as lost.
 
 use super::{EVER_RETRANSMITTED, LOST, Newest, RETRANSMITTED, SACKED, Segments};
 
 impl Segments {
-    /// Takes for lost what was sent before the newest delivered segment and has been under way for longer than its RTT and
-    /// `window` (RFC 8985, section 6.2, step 5). Returns when the next one will have been; `u64::MAX` if there is none.
+    /// Marks segments as lost that were sent before the newest delivered segment and are
+    /// outstanding for longer than its RTT plus `window` (RFC 8985, section 6.2, step 5). Returns
+    /// when the next segment will be, or `u64::MAX` if there is none.
     ///
-    /// Segments sent once were sent in the order of their positions, and those sent again in that of a queue, so that nothing
-    /// is looked at twice.
+    /// Segments sent once were sent in the order of their positions, and retransmitted ones in the
+    /// order of a queue, so that no segment is checked twice.
     pub fn rack_mark_lost(&mut self, window: u64, now: u64) -> u64 {
         let Newest { sent: newest, rtt } = self.newest;
         let patience = rtt.saturating_add(window);
@@ -33,7 +34,8 @@ impl Segments {
                     if segment.flags & EVER_RETRANSMITTED == 0 {
                         break;
                     }
-                    // A probe, or sent again before an undo: what follows may have been sent before it.
+                    // A probe, or a segment retransmitted before an undo: segments after it may
+                    // have been sent before it.
                     undecided = undecided.min(position);
                 }
             }
@@ -61,7 +63,8 @@ impl Segments {
         due
     }
 
-    /// Takes for lost every segment that `threshold` sacked segments have overtaken (RFC 6675, `IsLost`).
+    /// Marks every segment as lost that `threshold` sacked segments have overtaken (RFC 6675,
+    /// `IsLost`).
     pub fn mark_lost_by_dupthresh(&mut self, threshold: u32) {
         let mut bound = self.sacked_end.max(self.base);
         let mut above = 0;
@@ -90,15 +93,15 @@ impl Segments {
         }
     }
 
-    /// Takes the first segment for lost (third duplicate acknowledgement, partial acknowledgement).
+    /// Marks the first segment as lost (third duplicate acknowledgement, partial acknowledgement).
     pub fn mark_head_lost(&mut self) {
         if self.len > 0 && self.at(self.base).flags & SACKED == 0 {
             self.mark_lost(self.base);
         }
     }
 
-    /// Takes for lost what is not sacked, what was sent again too (timeout): the first segment, and all that were sent until
-    /// `since`.
+    /// Marks segments as lost after a timeout, including retransmitted ones, unless they are
+    /// sacked: the first segment, and all that were sent until `since`.
     pub fn mark_all_lost(&mut self, since: u64) {
         self.scanned_to = self.end();
         let mut position = self.base;
@@ -118,7 +121,7 @@ impl Segments {
         self.next_lost = self.base;
     }
 
-    /// Takes nothing for lost any more: it was only late.
+    /// Considers no segment lost any more: they were only late.
     pub fn unmark_lost(&mut self) {
         for i in 0..self.len {
             let mask = self.ring.len() - 1;
