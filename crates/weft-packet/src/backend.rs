@@ -3,9 +3,9 @@
 use weft_fabric::NetworkSize;
 use weft_paths::draw_seed;
 use weft_run::{ActiveRun, Backend, Counters, Error, Options, Outcome, Plan, RunOutput, TransportConfig};
-use weft_spec::{HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
+use weft_spec::{HostJitter, HostQueues, Hosts, NamedProfile, PROFILES, Spec, SpecError, Time};
 
-use crate::{NicConfig, Offload, PacketSimulation, SimulationConfig, footprint};
+use crate::{Jitter, NicConfig, Offload, PacketSimulation, SimulationConfig, footprint};
 
 /// The packet level.
 pub struct PacketBackend;
@@ -58,6 +58,7 @@ impl Backend for PacketBackend {
         };
         spec.hosts = Hosts {
             jitter: spec.hosts.jitter.or(profile.hosts.jitter),
+            clock_ppm: spec.hosts.clock_ppm.or(profile.hosts.clock_ppm),
             nic,
             nic_limit: spec.hosts.nic_limit.or(profile.hosts.nic_limit),
             ..spec.hosts
@@ -96,17 +97,41 @@ impl Backend for PacketBackend {
     }
 }
 
+/// The shortest random time of a host that is long enough to matter: what a network card takes to fetch a packet over PCIe
+/// (Neugebauer et al., SIGCOMM 2018).
+const MIN_JITTER: Time = Time::from_ns(500);
+
+fn jitter(spec: Option<HostJitter>, transports: &[TransportConfig]) -> Jitter {
+    match spec {
+        None => Jitter::default(),
+        Some(HostJitter::Time(time)) => Jitter {
+            time: time.0,
+            packet: 0,
+        },
+        Some(HostJitter::Packet) => Jitter {
+            time: MIN_JITTER.0,
+            packet: transports
+                .iter()
+                .map(|t| t.profile.wire_size())
+                .max()
+                .unwrap_or(0) as u16,
+        },
+    }
+}
+
 impl SimulationConfig {
     /// Creates the configuration of a plan.
     pub fn from_plan(plan: Plan, options: Options) -> Self {
         let Options { threads, trace_hash } = options;
+        let jitter = jitter(plan.spec.hosts.jitter, &plan.transports);
         Self {
             fabric: plan.fabric,
             transports: plan.transports,
             flows: plan.flows,
             generators: plan.generators,
             probes: plan.probes,
-            jitter: plan.spec.hosts.jitter.unwrap_or_default(),
+            jitter,
+            clock_ppm: plan.spec.hosts.clock_ppm.unwrap_or(0),
             nic: nic(&plan.spec.hosts),
             offload: Offload {
                 tso: plan.spec.hosts.tso,

@@ -8,6 +8,8 @@ use weft_run::{LinkEvent, Probe, TransportConfig};
 use weft_spec::Time;
 use weft_traffic::{Flow, FlowGenerator};
 
+use crate::engine::Jitter;
+
 /// The NIC of a host, which makes sockets wait instead of marking and dropping their packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NicConfig {
@@ -43,7 +45,9 @@ pub struct SimulationConfig {
     pub probes: Vec<Probe>,
     /// Maximum processing time: a packet that finds its host's port idle is delayed by a random
     /// time up to this.
-    pub jitter: Time,
+    pub jitter: Jitter,
+    /// Bound of the offsets of host clocks, in parts per million.
+    pub clock_ppm: u32,
     /// The NIC of hosts; without one, a host's port queues all packets that sockets send.
     pub nic: Option<NicConfig>,
     /// Offload of hosts.

@@ -4,6 +4,7 @@
 #![allow(clippy::inline_always)]
 
 mod backend;
+mod clocks;
 mod config;
 mod controller;
 mod engine;
@@ -19,6 +20,7 @@ mod validate;
 
 pub use backend::PacketBackend;
 pub use config::{NicConfig, Offload, SimulationConfig};
+pub use engine::Jitter;
 pub use simulation::PacketSimulation;
 pub use weft_run::{
     Counters, FlowRecord, LinkChange, LinkEvent, Outcome, Probe, Sample, Scheduler, SubflowRecord,

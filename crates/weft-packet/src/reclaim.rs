@@ -153,6 +153,7 @@ impl PacketSimulation {
 
 #[cfg(test)]
 mod tests {
+    use crate::Jitter;
     use weft_cc::Algorithm;
     use weft_fabric::{ManyToOne, PortQueues, QueueConfig, Topology};
     use weft_paths::Ecmp;
@@ -219,7 +220,8 @@ mod tests {
                 .step_by(2)
                 .map(|flow| Probe::Latency { flow })
                 .collect(),
-            jitter: Time(0),
+            jitter: Jitter::default(),
+            clock_ppm: 0,
             nic: None,
             offload: Offload::default(),
             events: Vec::new(),

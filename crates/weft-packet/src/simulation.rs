@@ -6,6 +6,7 @@ use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord}
 use weft_spec::Time;
 use weft_traffic::Flow;
 
+use crate::clocks;
 use crate::config::SimulationConfig;
 use crate::controller::ControllerState;
 use crate::engine::route::HopBits;
@@ -45,20 +46,22 @@ impl PacketSimulation {
     /// number.
     pub fn new(config: SimulationConfig) -> Result<Self, String> {
         let SimulationConfig {
-            fabric,
+            mut fabric,
             mut transports,
             flows,
             generators,
             probes,
             jitter,
+            clock_ppm,
             nic,
             offload,
-            events,
+            mut events,
             controller,
             seed,
             threads,
             trace_hash,
         } = config;
+        clocks::apply(&mut fabric, &mut events, clock_ppm, seed);
         for transport in &mut transports {
             transport.profile = transport.profile.clone().with_framing_in_headers();
         }
@@ -76,7 +79,7 @@ impl PacketSimulation {
                 .unwrap_or(1),
             seed,
             arrivals: MAX_ARRIVALS,
-            jitter: jitter.0,
+            jitter,
             threads,
             trace: trace_hash,
             distributions: Vec::new(),

@@ -1,8 +1,14 @@
 //! Hosts: what all transports of a host share.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::quantity::QuantityVisitor;
+use crate::units::TIME;
 use crate::{Size, SpecError, Time};
 
 /// Bytes that a card may hold.
@@ -10,6 +16,9 @@ const NIC_LIMITS: std::ops::RangeInclusive<u64> = 1..=1 << 30;
 
 /// Longer than any host takes to send a packet.
 const MAX_JITTER: Time = Time::from_ms(1);
+
+/// More than any clock differs, in parts per million.
+const MAX_CLOCK_PPM: u32 = 1_000;
 
 /// Longer than any card delays an interrupt.
 const MAX_GRO: Time = Time::from_ms(1);
@@ -20,9 +29,15 @@ const MAX_GRO: Time = Time::from_ms(1);
 #[serde(deny_unknown_fields)]
 pub struct Hosts {
     /// A packet that finds its host's port idle is sent after a random time, uniform up to this, because a
-    /// host's processing time varies. Packets keep their order. Profile `linux`: 500ns; `amp-2019`: none.
+    /// host's processing time varies. Packets keep their order. `packet` is the time in which the host's link
+    /// sends a full packet, but at least 500 ns. Profile `linux`: `packet`; `amp-2019`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Time>,
+    pub jitter: Option<HostJitter>,
+    /// Each host's clock, and so the rate of its links, differs from the network's by a random share, uniform
+    /// up to this many parts per million. Profile `linux`: 100, the tolerance of IEEE 802.3; `amp-2019`: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 1000))]
+    pub clock_ppm: Option<u32>,
     /// How a host's sockets share its port. `switch`: they send into a queue like a switch's, which marks and
     /// drops. `fq`: nothing is marked or dropped, and sockets wait while the port is full; waiting sockets
     /// send two packets each in turn. `fifo`: likewise, but the socket that has waited longest sends all its
@@ -41,6 +56,57 @@ pub struct Hosts {
     /// time of the one before, and acknowledges them once. `0s` in all profiles: none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gro: Time,
+}
+
+/// Upper bound of the random time that a host takes to send a packet; in a spec a time, or "packet".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostJitter {
+    /// The time in which the host's own link sends a full packet.
+    Packet,
+    /// The same time at every host.
+    Time(Time),
+}
+
+impl HostJitter {
+    const PACKET: &str = "packet";
+}
+
+impl Serialize for HostJitter {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Packet => to.serialize_str(Self::PACKET),
+            Self::Time(time) => time.serialize(to),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for HostJitter {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(QuantityVisitor(&TIME, PhantomData))
+    }
+}
+
+impl FromStr for HostJitter {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        if text == Self::PACKET {
+            return Ok(Self::Packet);
+        }
+        text.parse().map(Self::Time)
+    }
+}
+
+impl JsonSchema for HostJitter {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "HostJitter".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [Time::json_schema(generator), { "const": Self::PACKET }] })
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -67,9 +133,15 @@ impl Hosts {
     /// # Errors
     /// The first field out of its range.
     pub fn check(&self) -> Result<(), SpecError> {
-        if let Some(jitter) = self.jitter.filter(|&jitter| jitter > MAX_JITTER) {
-            let allowed = format!("0s to {MAX_JITTER}");
+        if let Some(HostJitter::Time(jitter)) = self.jitter
+            && jitter > MAX_JITTER
+        {
+            let allowed = format!("0s to {MAX_JITTER}, or \"packet\"");
             return Err(SpecError::new("jitter", jitter.to_string(), allowed));
+        }
+        if let Some(ppm) = self.clock_ppm.filter(|&ppm| ppm > MAX_CLOCK_PPM) {
+            let allowed = format!("0 to {MAX_CLOCK_PPM}");
+            return Err(SpecError::new("clock_ppm", ppm.to_string(), allowed));
         }
         if self.gro > MAX_GRO {
             let allowed = format!("0s to {MAX_GRO}");

@@ -22,7 +22,7 @@ pub use experiment::{
     RateSharing, SizeClass, Spec, Stop, Sweep, Traffic, TransportSpec, check_queue,
 };
 pub use file::read_text;
-pub use hosts::{Hosts, Nic};
+pub use hosts::{HostJitter, Hosts, Nic};
 pub use layer::Layer;
 pub use overrides::apply_override;
 pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery};

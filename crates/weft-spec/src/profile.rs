@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use crate::{Hosts, Nic, Size, SpecError, Time, from_table, to_table};
+use crate::{HostJitter, Hosts, Nic, Size, SpecError, Time, from_table, to_table};
 
 /// The largest packet on the wire, data or ACK: what IPv4's and IPv6's length fields allow.
 const MAX_WIRE_SIZE: u32 = 65_535;
@@ -178,7 +178,8 @@ pub const PROFILES: &[NamedProfile] = &[
         scheduler: "linux",
         build: Profile::linux,
         hosts: Hosts {
-            jitter: Some(Time::from_ns(500)),
+            jitter: Some(HostJitter::Packet),
+            clock_ppm: Some(100),
             nic: Some(Nic::Fq),
             nic_limit: Some(NIC_LIMIT),
             tso: false,
@@ -191,7 +192,8 @@ pub const PROFILES: &[NamedProfile] = &[
         scheduler: "round-robin",
         build: Profile::amp_2019,
         hosts: Hosts {
-            jitter: Some(Time(0)),
+            jitter: Some(HostJitter::Time(Time(0))),
+            clock_ppm: Some(0),
             nic: Some(Nic::Switch),
             nic_limit: Some(NIC_LIMIT),
             tso: false,

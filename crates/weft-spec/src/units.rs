@@ -48,7 +48,7 @@ pub enum QueueSize {
     Bytes(u64),
 }
 
-const TIME: Dimension = Dimension {
+pub(crate) const TIME: Dimension = Dimension {
     name: "a time",
     // Largest first: Display takes the first that divides. "min" is understood, but "90s" reads better than "1.5min".
     units: &[

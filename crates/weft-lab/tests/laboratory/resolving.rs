@@ -209,7 +209,14 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         &["queues.host={limit = \"1KB\", mark = \"off\"}"],
         "queues.host.limit: 1KB is less than a packet of transports.amp",
     ),
-    (&["hosts.jitter=2ms"], "hosts.jitter: 2ms; allowed: 0s to 1ms"),
+    (
+        &["hosts.jitter=2ms"],
+        "hosts.jitter: 2ms; allowed: 0s to 1ms, or \"packet\"",
+    ),
+    (
+        &["hosts.clock_ppm=1001"],
+        "hosts.clock_ppm: 1001; allowed: 0 to 1000",
+    ),
     (&["hosts.nic_limit=0B"], "hosts.nic_limit: 0B; allowed: 1B to "),
     (
         &["hosts.nic=fq", "queues.host.limit=70 packets"],
@@ -217,7 +224,7 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["hosts.jiter=1us"],
-        "hosts.jiter: unknown field; allowed: jitter, nic, nic_limit, tso, gro",
+        "hosts.jiter: unknown field; allowed: jitter, clock_ppm, nic, nic_limit, tso, gro",
     ),
     (
         &["transports.amp.cc=amq"],
@@ -360,7 +367,7 @@ fn everything_left_out_is_filled_in() {
     assert_eq!(spec["queues"]["host"], serde_json::json!({}));
     assert_eq!(
         spec["hosts"],
-        serde_json::json!({ "jitter": "500ns", "nic": "fq", "nic_limit": "16KB" })
+        serde_json::json!({ "jitter": "packet", "clock_ppm": 100, "nic": "fq", "nic_limit": "16KB" })
     );
     let queue = serde_json::json!({ "limit": "100 packets", "mark": "10 packets" });
     for (switch_like, limit) in [
@@ -417,12 +424,12 @@ fn hosts_are_as_in_the_profile_of_all_transports() {
         experiment.spec()["hosts"]["jitter"].as_str().map(str::to_owned)
     };
     let both = |profile: &str| ["amp", "dctcp"].map(|name| format!("transports.{name}.profile={profile}"));
-    for (profile, expected) in [("linux", "500ns"), ("amp-2019", "0s")] {
+    for (profile, expected) in [("linux", "packet"), ("amp-2019", "0s")] {
         let both = both(profile);
         let overrides: Vec<&str> = both.iter().map(String::as_str).collect();
         assert_eq!(jitter(&overrides).as_deref(), Some(expected), "{profile}");
     }
-    assert_eq!(jitter(&[]).as_deref(), Some("500ns"), "of different ones, linux");
+    assert_eq!(jitter(&[]).as_deref(), Some("packet"), "of different ones, linux");
     assert_eq!(jitter(&["hosts.jitter=2us"]).as_deref(), Some("2us"));
     assert_eq!(jitter(&["level=linux"]), None, "the kernel has its own");
 }

@@ -12,7 +12,7 @@ use super::packet::{DATA, ECT, PROTECTED, Packet};
 use super::random_networks::{NoRouting, RandomNetwork, any_network};
 use super::reference::{Reference, TestAction, TestEndpoint, serialisation};
 use super::route::{HopBits, Route};
-use super::{Context, Endpoint, Engine, EngineConfig, MAX_ARRIVALS, mix};
+use super::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, mix};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
@@ -353,7 +353,7 @@ fn ties_are_many_and_favour_nobody() {
         samples: Vec::new(),
         uniform: true,
         arrivals: MAX_ARRIVALS,
-        jitter: 0,
+        jitter: Jitter::default(),
         slices: vec![100],
         changes: Vec::new(),
         seed,
@@ -405,7 +405,7 @@ fn windows_are_short_enough_for_what_arrives() {
             max_packet: 1514,
             seed: 0,
             arrivals: MAX_ARRIVALS,
-            jitter: 0,
+            jitter: Jitter::default(),
             threads: 1,
             trace: false,
             distributions: Vec::new(),

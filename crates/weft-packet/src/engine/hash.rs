@@ -23,6 +23,14 @@ pub fn processing_time(seed: u64, node: u32, n: u64, max: u64) -> u64 {
     ((u128::from(finish(hash)) * (u128::from(max) + 1)) >> 64) as u64
 }
 
+/// Returns the offset of host `node`'s clock, uniform from `-max` to `max`.
+pub fn clock_offset(seed: u64, node: u32, max: u32) -> i64 {
+    let mut hash = seed;
+    mix(&mut hash, u64::from(node) << 32 | 0x636C_636B);
+    let range = 2 * u128::from(max) + 1;
+    ((u128::from(finish(hash)) * range) >> 64) as i64 - i64::from(max)
+}
+
 /// The part of [`tie_rank`] that depends on the seed and on the link's number in the fabric.
 pub fn link_hash(seed: u64, link: u32) -> u64 {
     let mut hash = seed;

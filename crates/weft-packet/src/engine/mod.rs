@@ -37,6 +37,7 @@ mod timers;
 use weft_fabric::Fabric;
 use weft_run::{LinkChange, LinkRecord};
 
+pub use hash::clock_offset;
 use hash::mix;
 use packet::Packet;
 pub use partition::{Context, Endpoint, QueueSample};
@@ -52,6 +53,15 @@ pub const LINK_BYTES: usize =
 /// Bytes of one timer.
 pub const TIMER_BYTES: usize = size_of::<Timer>();
 
+/// Maximum of the random time that a host takes to send a packet: the larger of two bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Jitter {
+    /// A time in picoseconds, the same at every port.
+    pub time: u64,
+    /// Number of bytes whose serialisation time at the port is the bound; 0 for none.
+    pub packet: u16,
+}
+
 /// Configuration of an engine, in addition to the fabric.
 pub struct EngineConfig {
     /// Size of the smallest packet on the wire in bytes; determines the lookahead.
@@ -60,9 +70,9 @@ pub struct EngineConfig {
     pub max_packet: u32,
     /// Seed of tie ranks and of processing times.
     pub seed: u64,
-    /// Maximum processing time in picoseconds: a packet that finds its host's port idle is delayed
-    /// by a random time up to this.
-    pub jitter: u64,
+    /// Maximum processing time: a packet that finds its host's port idle is delayed by a random
+    /// time up to this.
+    pub jitter: Jitter,
     /// Maximum number of packets that a node gets in one window, at most [`MAX_ARRIVALS`]. Windows
     /// are short enough for it.
     pub arrivals: u64,

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use super::Jitter;
 use super::calendar::Calendar;
 use super::hash::processing_time;
 use super::packet::{DATA, Packet};
@@ -37,8 +38,8 @@ pub struct PartitionNetwork {
     pub end: u64,
     /// Seed of processing times at hosts.
     pub seed: u64,
-    /// Maximum processing time at a host in picoseconds; 0 for none.
-    pub jitter: u64,
+    /// Maximum processing time at a host.
+    pub jitter: Jitter,
     /// Encoding of routes.
     pub hops: HopBits,
     /// Number of data packets dropped, by (flow, subflow).
@@ -57,8 +58,12 @@ impl PartitionNetwork {
     #[inline(always)]
     pub fn send(&mut self, node: u32, port: usize, now: u64, packet: &Packet, route: Route) {
         let mut ready = now;
-        if self.jitter != 0 && self.ports[port].is_idle(now) {
-            ready += processing_time(self.seed, node, self.ports[port].packets, self.jitter);
+        if self.jitter != Jitter::default() && self.ports[port].is_idle(now) {
+            let max = self
+                .jitter
+                .time
+                .max(self.ports[port].serialisation(u32::from(self.jitter.packet)));
+            ready += processing_time(self.seed, node, self.ports[port].packets, max);
         }
         self.transmit(port, now, ready, packet, route);
     }

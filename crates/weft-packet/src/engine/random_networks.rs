@@ -7,7 +7,7 @@ use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
 use weft_spec::{QueueSize, Rate, Time};
 
 use super::route::{HopBits, Route};
-use super::{LinkChange, MAX_ARRIVALS, mix};
+use super::{Jitter, LinkChange, MAX_ARRIVALS, mix};
 
 /// Common divisor in picoseconds of all times in a uniform network: 40 bytes at 10 Gbps take 32 ns,
 /// and delays are 1, 5 or 40 us.
@@ -29,8 +29,8 @@ pub struct RandomNetwork {
     pub uniform: bool,
     /// Maximum number of packets that a node gets in a window.
     pub arrivals: u64,
-    /// Maximum processing time at a host in picoseconds.
-    pub jitter: u64,
+    /// Maximum processing time at a host.
+    pub jitter: Jitter,
     /// Lengths of slices in units of 1/16 of the lookahead, plus single picoseconds if the network
     /// is not uniform.
     pub slices: Vec<u64>,
@@ -191,7 +191,17 @@ pub fn any_network() -> impl Strategy<Value = RandomNetwork> {
             let l = links.len() as u32;
             let times = prop::sample::select(vec![0, 1, 1_000_000, 1_000_000, 5_000_000, 77_777_777]);
             let arrivals = prop::sample::select(vec![MAX_ARRIVALS, MAX_ARRIVALS, 30]);
-            let jitter = prop::sample::select(vec![0, 0, 1, 3_000, 700_000, 5_000_000]);
+            let bounds = [
+                (0, 0),
+                (0, 0),
+                (1, 0),
+                (3_000, 0),
+                (700_000, 0),
+                (5_000_000, 0),
+                (0, 1500),
+                (500_000, 1500),
+            ];
+            let jitter = prop::sample::select(bounds.map(|(time, packet)| Jitter { time, packet }).to_vec());
             (
                 Just((links, hosts)),
                 prop::collection::vec((0..n, times, 0_u64..4), 1..6),

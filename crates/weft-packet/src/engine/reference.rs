@@ -11,7 +11,7 @@ use weft_spec::{QueueSize, Rate};
 use super::packet::{CE, DATA, ECT, PROTECTED, Packet};
 use super::partition::trace_packet;
 use super::route::HopBits;
-use super::{EngineConfig, LinkChange, mix};
+use super::{EngineConfig, Jitter, LinkChange, mix};
 
 /// An action of an endpoint at an event. Actions are performed in order.
 pub enum TestAction {
@@ -210,8 +210,8 @@ pub struct Reference<'a, T> {
     fabric: &'a Fabric,
     hops: HopBits,
     seed: u64,
-    /// Maximum processing time at a host in picoseconds.
-    jitter: u64,
+    /// Maximum processing time at a host.
+    jitter: Jitter,
     events: BinaryHeap<Reverse<(u64, Event)>>,
     /// The first link of each node.
     first: Vec<u32>,
@@ -380,14 +380,14 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
             let actions = self.endpoint(node).packet(&packet, packet.time);
             self.perform(node, actions, packet.time);
         } else {
-            self.send(node, packet, packet.time, 0);
+            self.send(node, packet, packet.time, None);
         }
     }
 
     fn perform(&mut self, node: u32, actions: Vec<TestAction>, now: u64) {
         for action in actions {
             match action {
-                TestAction::Send(packet) => self.send(node, packet, now, self.jitter),
+                TestAction::Send(packet) => self.send(node, packet, now, Some(self.jitter)),
                 TestAction::Timer(time, key) => self.set_timer(node, time.max(now), key),
             }
         }
@@ -395,7 +395,7 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
 
     /// Sends a packet over the next port of its route. If the port is idle, processing first takes
     /// up to `jitter`.
-    fn send(&mut self, node: u32, mut packet: Packet, now: u64, jitter: u64) {
+    fn send(&mut self, node: u32, mut packet: Packet, now: u64, jitter: Option<Jitter>) {
         let (port, rest) = packet.route.next(self.hops);
         packet.route = rest;
         let link = self.first[node as usize] + port;
@@ -409,7 +409,10 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         match offered {
             Ok((_, true)) => {
                 let n = wire.fifo.packets - 1;
-                let begins = now + processing(self.seed, node, n, jitter);
+                let max = jitter.map_or(0, |jitter| {
+                    jitter.time.max(serialisation(wire.rate, jitter.packet))
+                });
+                let begins = now + processing(self.seed, node, n, max);
                 let served = begins + serialisation(wire.rate, packet.size);
                 self.events.push(Reverse((served, Event::Served { link })));
             }

@@ -6,7 +6,7 @@
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, FatTree, ManyToOne, PortQueues, QueueConfig, Topology};
 use weft_packet::{
-    FlowRecord, Offload, Outcome, PacketSimulation, Scheduler, SimulationConfig, SubflowRecord,
+    FlowRecord, Jitter, Offload, Outcome, PacketSimulation, Scheduler, SimulationConfig, SubflowRecord,
     TransportConfig,
 };
 use weft_paths::Ecmp;
@@ -109,7 +109,8 @@ pub fn config(fabric: Fabric, transports: Vec<TransportConfig>, flows: Vec<Flow>
         flows,
         generators: Vec::new(),
         probes: Vec::new(),
-        jitter: Time(0),
+        jitter: Jitter::default(),
+        clock_ppm: 0,
         nic: None,
         offload: Offload::default(),
         events: Vec::new(),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use weft_cc::Algorithm;
 use weft_fabric::{Fabric, PortQueues, QueueConfig, SAMPLES, TOPOLOGIES};
 use weft_packet::{
-    LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
+    Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
 };
 use weft_paths::{Controller, FirstFit, POLICIES, PathPolicy, Policy};
 use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time, find};
@@ -353,7 +353,8 @@ proptest! {
         let flows: Vec<Flow> = sent.iter().map(|sent| sent.flow(&network, hosts, &transports)).collect();
         let experiment = |threads| SimulationConfig {
             probes: vec![Probe::Queue { link: 1 }],
-            jitter: Time(jitter),
+            jitter: Jitter { time: jitter, packet: if jitter == 1 { 1_500 } else { 0 } },
+            clock_ppm: if jitter == 0 { 0 } else { 100 },
             nic,
             offload,
             events: events.clone(),
@@ -440,7 +441,8 @@ proptest! {
         let slowest = fabric.links.iter().map(|link| link.rate.0).min().unwrap();
         let flows: Vec<Flow> = sent.iter().map(|sent| sent.flow(&network, hosts, &transports)).collect();
         let experiment = SimulationConfig {
-            jitter: Time(jitter),
+            jitter: Jitter { time: jitter, packet: if jitter == 1 { 1_500 } else { 0 } },
+            clock_ppm: if jitter == 0 { 0 } else { 100 },
             nic: fair.map(|fair| NicConfig { bql_limit: 16_000, fair }),
             offload: Offload { tso, gro: Time(gro) },
             seed,

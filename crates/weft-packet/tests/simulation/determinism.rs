@@ -2,7 +2,7 @@
 
 use crate::experiment::{GBPS, cc, config, everywhere, fat_tree, flow, queue, sized, transport};
 use weft_fabric::{PortQueues, QueueConfig};
-use weft_packet::{Outcome, PacketSimulation, Probe, Scheduler, SimulationConfig, TransportConfig};
+use weft_packet::{Jitter, Outcome, PacketSimulation, Probe, Scheduler, SimulationConfig, TransportConfig};
 use weft_spec::{Profile, QueueSize, Rate, Time, find};
 use weft_traffic::{Flow, PatternContext, TRAFFIC};
 
@@ -94,7 +94,10 @@ fn mixed(seed: u64) -> SimulationConfig {
             Probe::Latency { flow: 1 },
             Probe::Latency { flow: 2 },
         ],
-        jitter: Time(500_001),
+        jitter: Jitter {
+            time: 500_001,
+            packet: 0,
+        },
         seed,
         trace_hash: true,
         ..config(fabric, transports, flows)

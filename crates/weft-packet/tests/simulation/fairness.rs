@@ -3,7 +3,7 @@
 
 use crate::experiment::{self, GBPS, assert_within, cc, config, flow, queue, transport};
 use weft_fabric::{Fabric, ManyToOne, PortQueues, QueueConfig, Topology};
-use weft_packet::{NicConfig, Outcome, PacketSimulation, SimulationConfig};
+use weft_packet::{Jitter, NicConfig, Outcome, PacketSimulation, SimulationConfig};
 use weft_spec::{PROFILES, Profile, Rate, Time};
 use weft_traffic::Flow;
 
@@ -71,7 +71,11 @@ impl Contest {
             Profile::linux(),
         )];
         let mut simulation = PacketSimulation::new(SimulationConfig {
-            jitter: PROFILES[0].hosts.jitter.unwrap(),
+            jitter: Jitter {
+                time: 500_000,
+                packet: 1_514,
+            },
+            clock_ppm: PROFILES[0].hosts.clock_ppm.unwrap(),
             nic: Some(NicConfig {
                 bql_limit: PROFILES[0].hosts.nic_limit.unwrap().0 as u32,
                 fair: true,

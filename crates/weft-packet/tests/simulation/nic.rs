@@ -4,7 +4,7 @@ use crate::experiment::{
     GBPS, assert_conserved, assert_within, cc, config, flow, many_to_one, queue, transport,
 };
 use weft_fabric::{Fabric, QueueConfig};
-use weft_packet::{NicConfig, Outcome, PacketSimulation, Probe, SimulationConfig};
+use weft_packet::{Jitter, NicConfig, Outcome, PacketSimulation, Probe, SimulationConfig};
 use weft_spec::{Profile, QueueSize, Rate, Time};
 use weft_traffic::Flow;
 
@@ -41,7 +41,10 @@ fn outcomes(nic: NicConfig, algorithm: &str, receivers: u32) -> ([Outcome; 2], u
     let transports = [1, 4].map(|subflows| transport(cc(algorithm, &[]), subflows, Profile::linux()));
     let config = SimulationConfig {
         nic: Some(nic),
-        jitter: Time::from_ns(500),
+        jitter: Jitter {
+            time: 500_000,
+            packet: 0,
+        },
         probes: vec![Probe::Queue { link: port as u32 }],
         ..config(fabric, transports.to_vec(), flows.collect())
     };

@@ -3,7 +3,7 @@
 use crate::experiment::{GBPS, cc, config, everywhere, fat_tree, queue, run, sized, sum, transport};
 use weft_fabric::{Fabric, LeafSpine, Topology, TwoBottlenecks};
 use weft_packet::{
-    FlowRecord, LinkChange, LinkEvent, NicConfig, Offload, Outcome, PacketSimulation, Scheduler,
+    FlowRecord, Jitter, LinkChange, LinkEvent, NicConfig, Offload, Outcome, PacketSimulation, Scheduler,
     SimulationConfig, TransportConfig,
 };
 use weft_paths::{Consecutive, Memory, Opn, Policy};
@@ -207,7 +207,10 @@ fn the_only_active_subflow_is_not_set_aside() {
             });
             let config = SimulationConfig {
                 seed,
-                jitter: Time(500_000),
+                jitter: Jitter {
+                    time: 500_000,
+                    packet: 0,
+                },
                 offload: MERGED,
                 ..config(
                     fabric.build(&everywhere(queue(256, None))).unwrap(),

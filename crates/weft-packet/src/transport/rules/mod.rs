@@ -29,7 +29,7 @@ use weft_traffic::Flow;
 use crate::config::Offload;
 use crate::engine::packet::{ACK, CE, CONTROL_ONLY, DATA, Packet, SYN};
 use crate::engine::route::{HopBits, Route};
-use crate::engine::{Context, Endpoint, Engine, EngineConfig, MAX_ARRIVALS};
+use crate::engine::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS};
 use crate::paths::DownLinks;
 
 use super::connection::ConnectionSender;
@@ -341,7 +341,7 @@ impl TestConnection {
             max_packet: profile.wire_size(),
             seed: self.seed,
             arrivals: MAX_ARRIVALS,
-            jitter: 0,
+            jitter: Jitter::default(),
             threads: 1,
             trace: false,
             distributions: Vec::new(),
