@@ -1,15 +1,16 @@
-//! What a receiver acknowledges and when (RFC 5681, section 4.2; RFC 2018).
+//! Which segments a receiver acknowledges, and when (RFC 5681, section 4.2; RFC 2018).
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Segments acknowledged by each acknowledgement so far.
+/// Returns the number of segments that each acknowledgement so far has covered.
 fn acknowledged(run: &Run) -> Vec<u32> {
     run.acks().iter().map(|seen| seen.packet.seq / 1448).collect()
 }
 
-/// Every n-th segment, after those that are acknowledged at once when a subflow starts; the connection's last at once.
+/// Every n-th segment is acknowledged, after those that are acknowledged immediately when a subflow
+/// starts. The last segment of the connection is acknowledged immediately.
 #[test]
 fn every_nth_segment_is_acknowledged() {
     let table: [(u32, u32, u64, &[u32]); 6] = [
@@ -21,7 +22,7 @@ fn every_nth_segment_is_acknowledged() {
         (2, 16, 4, &[1, 2, 3, 4]),
     ];
     for (ack_every, quick_acks, segments, expected) in table {
-        let mut test = TestConnection::of(20.0, segments);
+        let mut test = TestConnection::with_window(20.0, segments);
         test.profile.ack_every = ack_every;
         test.profile.quick_acks = quick_acks;
         let run = test.run(100 * MS, pass);
@@ -31,16 +32,17 @@ fn every_nth_segment_is_acknowledged() {
             "every {ack_every}, quick {quick_acks}"
         );
         assert!(run.finished());
-        // Nothing comes later: the timer of a delayed acknowledgement is off once it was sent.
+        // No acknowledgement comes later: the timer of a delayed acknowledgement is off once it was
+        // sent.
         assert!(run.all().last().unwrap().time < MS);
     }
 }
 
-/// A segment that no second one follows is acknowledged when the timer of 40 ms says so.
+/// A segment that is not followed by a second one is acknowledged when the timer of 40 ms expires.
 #[test]
 fn a_delayed_acknowledgement_is_sent_by_its_timer() {
     for timeout in [40 * MS, 3 * MS] {
-        let mut test = TestConnection::of(1.0, 5);
+        let mut test = TestConnection::with_window(1.0, 5);
         test.profile.ack_every = 2;
         test.profile.delayed_ack_timeout = Time(timeout);
         let run = test.run(1_000 * MS, pass);
@@ -48,20 +50,21 @@ fn a_delayed_acknowledgement_is_sent_by_its_timer() {
         for (data, ack) in run.data().iter().zip(run.acks()).take(4) {
             assert_eq!(ack.time - data.time, between + timeout);
         }
-        // The last is not delayed.
+        // The last segment is not delayed.
         assert_eq!(run.acks()[4].time - run.data()[4].time, between);
         assert_eq!(run.subflow(0).stats.timeouts, 0);
     }
 }
 
-/// The second segment in time stops the timer, and the next lone one starts it anew.
+/// A second segment before the timeout stops the timer, and the next single segment restarts it.
 #[test]
 fn the_timer_runs_from_the_first_unacknowledged_segment() {
-    let mut test = TestConnection::of(3.0, 300);
+    let mut test = TestConnection::with_window(3.0, 300);
     test.profile.ack_every = 2;
     let run = test.run(10_000 * MS, pass);
     let between = 2 * DELAY + serialisation(1514) + serialisation(66);
-    // Of three, two are acknowledged together; the third waits for the two that this lets go.
+    // Of three segments, two are acknowledged together. The third waits for the two that this
+    // acknowledgement allows.
     for seen in run.acks() {
         let data = run.data();
         let newest = data
@@ -78,11 +81,12 @@ fn the_timer_runs_from_the_first_unacknowledged_segment() {
     assert!(run.finished() && run.all().last().unwrap().time < 10 * MS);
 }
 
-/// Out of order, or filling a hole: at once, with the island that the segment is part of, if the sender recovers by it.
+/// A segment that is out of order or fills a hole is acknowledged immediately. The acknowledgement
+/// reports the range that the segment is part of, if the sender uses SACK for recovery.
 #[test]
 fn segments_out_of_order_are_acknowledged_at_once() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
-        let mut test = TestConnection::of(8.0, 8).recovering_by(recovery);
+        let mut test = TestConnection::with_window(8.0, 8).recovering_by(recovery);
         test.profile.ack_every = 3;
         test.profile.dupack_threshold = 4;
         let run = test.run(1_000 * MS, |seen| {
@@ -102,32 +106,32 @@ fn segments_out_of_order_are_acknowledged_at_once() {
             _ => island,
         });
         assert_eq!(found[..5], expected, "{recovery:?}");
-        // Then the retransmissions, each of which fills a hole.
+        // The retransmissions follow, each of which fills a hole.
         assert_eq!(found.last().unwrap()[0], 8);
         assert!(run.finished());
     }
 }
 
-/// What arrives twice is acknowledged at once and counted once.
+/// Data that arrives twice is acknowledged immediately and counted once.
 #[test]
 fn duplicates_are_acknowledged_at_once() {
-    let mut test = TestConnection::of(4.0, 4);
+    let mut test = TestConnection::with_window(4.0, 4);
     test.profile.ack_every = 2;
     let run = test.run(1_000 * MS, |seen| match seen.kind {
         Kind::Ack if seen.nth < 2 => Fate::Drop,
         _ => Fate::Pass,
     });
-    // Both acknowledgements are lost, so the timer sends a segment again which the receiver holds.
+    // Both acknowledgements are lost, so the timer retransmits a segment that the receiver holds.
     assert_eq!(acknowledged(&run)[..3], [2, 4, 4]);
     assert_eq!(run.subflow(0).stats.timeouts, 1);
     assert_eq!(run.delivered(), 4 * 1448);
     assert!(run.finished());
 }
 
-/// A segment that is only late times out too; its copy and itself count as one.
+/// A segment that is only late also times out. The segment and its retransmission count as one.
 #[test]
 fn a_late_segment_counts_once() {
-    let run = TestConnection::of(4.0, 20).run(3_000 * MS, |seen| {
+    let run = TestConnection::with_window(4.0, 20).run(3_000 * MS, |seen| {
         let late = seen.kind == Kind::Data && seen.packet.chunk == 19 && seen.again == 0;
         if late { Fate::Late(250 * MS) } else { Fate::Pass }
     });
@@ -137,10 +141,10 @@ fn a_late_segment_counts_once() {
     assert!(run.finished() && run.connection().finished < 202 * MS);
 }
 
-/// A later acknowledgement makes up for lost ones.
+/// A later acknowledgement replaces lost ones.
 #[test]
 fn acknowledgements_are_cumulative() {
-    let run = TestConnection::of(10.0, 500).run(1_000 * MS, |seen| match seen.kind {
+    let run = TestConnection::with_window(10.0, 500).run(1_000 * MS, |seen| match seen.kind {
         Kind::Ack if seen.nth % 3 != 2 && seen.nth < 490 => Fate::Drop,
         _ => Fate::Pass,
     });
@@ -152,9 +156,10 @@ fn acknowledgements_are_cumulative() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// The segment that completes a connection's data is acknowledged at once, whichever subflow brings it, as Linux answers a
-    /// `DATA_FIN` (RFC 8684, section 3.3.3), and so is the end of a stopped flow. So no flow without loss ends later than the
-    /// receiver has its last byte plus one RTT.
+    /// The segment that completes a connection's data is acknowledged immediately, regardless of
+    /// its subflow, as Linux answers a `DATA_FIN` (RFC 8684, section 3.3.3), and so is the end of a
+    /// stopped flow. A flow without loss therefore finishes at most one RTT after the receiver has
+    /// its last byte.
     #[test]
     fn a_flow_ends_an_rtt_after_its_last_byte(
         delays in prop::collection::vec(1..20_u64, 1..5),
@@ -168,7 +173,7 @@ proptest! {
         let mut test = TestConnection {
             subflows: delays.len() as u32,
             delays: delays.clone(),
-            ..TestConnection::of(f64::from(cwnd), segments)
+            ..TestConnection::with_window(f64::from(cwnd), segments)
         };
         let Profile { ack_every: every, quick_acks: quick, .. } = &mut test.profile;
         (*every, *quick) = (ack_every, quick_acks);
@@ -179,26 +184,26 @@ proptest! {
             test.bytes = None;
             test.stop = Some(stop * US);
         }
-        // Windows of one wait for the timer of delayed acknowledgements.
+        // Windows of one packet wait for the timer of delayed acknowledgements.
         let run = test.run(20_000 * MS, pass);
         let arrivals = run.data().into_iter().map(|seen| {
             seen.time + delays[seen.subflow as usize] + serialisation(seen.packet.size.into())
         });
         let slowest = delays.iter().max().unwrap();
         let rtt = 4 * slowest + 2 * serialisation(1514) + 2 * serialisation(66);
-        // A stopped flow ends when its sender stops, if nothing is under way.
+        // A stopped flow finishes when its sender stops, if nothing is outstanding.
         let last = arrivals.max().unwrap_or(0).max(stop.unwrap_or(0) * US);
         let finished = run.connection().finished;
         prop_assert!(finished <= last + rtt, "{} after {}, RTT {}", finished, last, rtt);
     }
 }
 
-/// Quick acknowledgements begin anew after a pause longer than the minimum RTO, so that a retransmission in order by the timer does
-/// not wait for the delayed acknowledgement's.
+/// Quick acknowledgements restart after a pause longer than the minimum RTO. A retransmission in
+/// order by the timer therefore does not wait for a delayed acknowledgement.
 #[test]
 fn acknowledgements_are_quick_after_a_pause() {
     for (quick_acks, delayed) in [(4, false), (0, true)] {
-        let mut test = TestConnection::of(4.0, 40);
+        let mut test = TestConnection::with_window(4.0, 40);
         test.profile.ack_every = 2;
         test.profile.quick_acks = quick_acks;
         test.profile.recovery = Recovery::Sack;
@@ -212,7 +217,8 @@ fn acknowledgements_are_quick_after_a_pause() {
         assert_eq!(run.subflow(0).stats.timeouts, 1);
         let again = run.times_of(12)[1];
         let answer = run.acks().into_iter().find(|seen| seen.time > again).unwrap();
-        // The steady window lets all four go at once, so that only the first one's answer tells.
+        // The constant window allows all four segments at the same time, so that only the
+        // acknowledgement of the first one shows the effect.
         let first = answer.packet.seq / 1448;
         assert_eq!(first == 14, delayed, "quick {quick_acks}: {first}");
     }
@@ -223,13 +229,13 @@ fn acknowledgements_are_quick_after_a_pause() {
 #[test]
 fn the_last_segment_to_send_is_acknowledged_when_it_has_been_read() {
     for (ack_pushed, wait) in [(true, 0), (false, 3 * MS)] {
-        let mut wire = TestConnection::of(10.0, 6);
-        wire.profile.ack_every = 2;
-        wire.profile.ack_pushed = ack_pushed;
-        wire.profile.delayed_ack_timeout = Time(3 * MS);
+        let mut test = TestConnection::with_window(10.0, 6);
+        test.profile.ack_every = 2;
+        test.profile.ack_pushed = ack_pushed;
+        test.profile.delayed_ack_timeout = Time(3 * MS);
         // The application writes a segment every 5 ms.
-        wire.rate = Some(Rate(u64::from(wire.profile.mss) * 8 * 200));
-        let run = wire.run(100 * MS, pass);
+        test.rate = Some(Rate(u64::from(test.profile.mss) * 8 * 200));
+        let run = test.run(100 * MS, pass);
         let between = 2 * DELAY + serialisation(1514) + serialisation(66);
         let (data, acks) = (run.data(), run.acks());
         assert_eq!((data.len(), acks.len()), (6, 6));
@@ -239,18 +245,19 @@ fn the_last_segment_to_send_is_acknowledged_when_it_has_been_read() {
     }
 }
 
-/// While data of another subflow is missing, the application cannot read everything (`mptcp_cleanup_rbuf` looks at the memory of the
-/// whole connection). The acknowledgement is sent when the missing data arrives.
+/// While data of another subflow is missing, the application cannot read everything
+/// (`mptcp_cleanup_rbuf` checks the memory of the whole connection). The acknowledgement is sent
+/// when the missing data arrives.
 #[test]
 fn a_pushed_segment_waits_for_missing_data_of_other_subflows() {
-    let mut wire = TestConnection::of(10.0, 20);
-    wire.subflows = 2;
-    wire.delays = vec![4 * MS, DELAY];
-    wire.profile.ack_every = 100;
-    wire.profile.delayed_ack_timeout = Time(1_000 * MS);
-    // A segment every 5 ms, on the slow and the fast path in turn.
-    wire.rate = Some(Rate(u64::from(wire.profile.mss) * 8 * 200));
-    let run = wire.run(200 * MS, pass);
+    let mut test = TestConnection::with_window(10.0, 20);
+    test.subflows = 2;
+    test.delays = vec![4 * MS, DELAY];
+    test.profile.ack_every = 100;
+    test.profile.delayed_ack_timeout = Time(1_000 * MS);
+    // A segment every 5 ms, alternating between the slow and the fast path.
+    test.rate = Some(Rate(u64::from(test.profile.mss) * 8 * 200));
+    let run = test.run(200 * MS, pass);
     let data = run.data();
     let on_fast_path = data
         .iter()

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A wire with paths of these delays and a subflow on each.
+/// Creates a test connection with paths of these delays and a subflow on each.
 fn on_paths(delays: &[u64], cc: Algorithm) -> TestConnection {
     TestConnection {
         subflows: delays.len() as u32,
@@ -12,7 +12,7 @@ fn on_paths(delays: &[u64], cc: Algorithm) -> TestConnection {
     }
 }
 
-/// New data by subflow, in the order in which the sender sent it.
+/// Returns the subflows of new data, in the order in which the sender sent it.
 fn scheduled(run: &Run, delays: &[u64]) -> Vec<u32> {
     let mut data: Vec<&ObservedPacket> = run.data().into_iter().filter(|seen| seen.again == 0).collect();
     data.sort_by_key(|seen| seen.time - delays[seen.subflow as usize]);
@@ -20,8 +20,8 @@ fn scheduled(run: &Run, delays: &[u64]) -> Vec<u32> {
     data.iter().map(|seen| seen.subflow).collect()
 }
 
-/// Joins start when subflow 0 is established, each after a random time of its own up to the profile's; each has its own
-/// handshake and carries no data before.
+/// Joins start when subflow 0 is established, each after a random time of its own up to the
+/// profile's limit. Each has its own handshake and carries no data before it.
 #[test]
 fn joins_follow_subflow_0_within_their_delay() {
     let delays = [DELAY; 5];
@@ -55,15 +55,16 @@ fn joins_follow_subflow_0_within_their_delay() {
     joined.dedup();
     assert_eq!(joined.len(), 20);
     assert!(joined[4] < 25 * US && joined[15] > 25 * US, "{joined:?}");
-    // Without a delay they start at once.
+    // Without a delay they start immediately.
     let run = on_paths(&delays, Script::steady(4.0).algorithm()).run(MS, pass);
-    let syns = run.of(Kind::Syn);
+    let syns = run.of_kind(Kind::Syn);
     let rest = syns[1..].iter().map(|seen| seen.time - DELAY - serialisation(66));
     assert!(rest.eq([established; 4]));
 }
 
-/// RFC 8684, sections 3.1 and 3.2: joins leave once data of subflow 0 is acknowledged, and carry data once the third packet of
-/// their handshake is: two round trips later than where the SYN/ACK is enough. What is lost of the handshake goes again.
+/// RFC 8684, sections 3.1 and 3.2: joins start once data of subflow 0 is acknowledged, and carry
+/// data once the third packet of their handshake is acknowledged, two round trips later than if the
+/// SYN/ACK sufficed. Lost packets of the handshake are retransmitted.
 #[test]
 fn confirmed_joins_take_two_round_trips_more() {
     let mut test = on_paths(&[DELAY; 3], Script::steady(1.0).algorithm());
@@ -76,7 +77,7 @@ fn confirmed_joins_take_two_round_trips_more() {
     });
     let opened = |s| {
         let syns = run
-            .of(Kind::Syn)
+            .of_kind(Kind::Syn)
             .into_iter()
             .filter(move |seen| seen.subflow == s);
         syns.map(|seen| seen.time - DELAY - serialisation(66))
@@ -87,7 +88,7 @@ fn confirmed_joins_take_two_round_trips_more() {
     assert_eq!(run.subflow(1).stats.established, syn + full + 2 * syn);
     let first = run.data().into_iter().find(|seen| seen.subflow == 1).unwrap();
     assert_eq!(first.time, syn + full + 2 * syn + DELAY + serialisation(1514));
-    // Of the other one's two packets one after the other is lost: two timeouts of the confirmation.
+    // Each of the other join's two packets is lost once: two timeouts of the third packet.
     let second = run.subflow(2).stats.established;
     assert!(
         (syn + full + 2 * syn + 1_500 * US..2_900 * US).contains(&second),
@@ -95,7 +96,7 @@ fn confirmed_joins_take_two_round_trips_more() {
     );
 }
 
-/// Joins wait until so many bytes of subflow 0 are acknowledged; a shorter flow keeps to one.
+/// Joins wait until this many bytes of subflow 0 are acknowledged; a shorter flow uses one subflow.
 #[test]
 fn joins_wait_for_bytes() {
     for (join_after, chunks) in [(1, 1), (1448, 1), (1449, 2), (20 * 1448, 20)] {
@@ -103,18 +104,18 @@ fn joins_wait_for_bytes() {
         test.join_after = join_after;
         let (syn, full) = (round_trip(66, &test.profile), round_trip(1514, &test.profile));
         let run = test.run(3 * MS, pass);
-        let join = run.of(Kind::Syn)[1].time - DELAY - serialisation(66);
+        let join = run.of_kind(Kind::Syn)[1].time - DELAY - serialisation(66);
         assert_eq!(join, syn + chunks * full, "after {join_after} bytes");
     }
     let mut test = on_paths(&[DELAY; 2], Script::steady(1.0).algorithm());
     test.join_after = 20 * 1448;
     test.bytes = Some(20 * 1448);
     let run = test.run(100 * MS, pass);
-    assert_eq!(run.of(Kind::Syn).len(), 1);
+    assert_eq!(run.of_kind(Kind::Syn).len(), 1);
     assert!(run.finished());
 }
 
-/// A join whose SYNs are lost keeps nobody waiting.
+/// A join whose SYNs are lost does not delay the connection.
 #[test]
 fn a_join_that_fails_leaves_the_rest_alone() {
     let mut test = on_paths(&[DELAY; 2], Script::steady(10.0).algorithm());
@@ -124,8 +125,8 @@ fn a_join_that_fails_leaves_the_rest_alone() {
         if lost { Fate::Drop } else { Fate::Pass }
     });
     assert!(run.finished() && run.connection().finished < 10 * MS);
-    // Nor does it try again once the connection is over.
-    assert_eq!(run.of(Kind::Syn).len(), 2);
+    // The join does not retry once the connection has finished.
+    assert_eq!(run.of_kind(Kind::Syn).len(), 2);
 }
 
 /// Subflows with window space are served in turn.
@@ -137,7 +138,7 @@ fn round_robin_serves_subflows_in_turn() {
     assert_eq!(order[..12], [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
 }
 
-/// The subflow of the lowest smoothed round-trip time is filled first, then the next.
+/// The subflow with the lowest smoothed round-trip time is filled first, then the next one.
 #[test]
 fn lowest_rtt_fills_the_nearest_subflow_first() {
     let delays = [2 * DELAY, DELAY, 3 * DELAY];
@@ -148,7 +149,7 @@ fn lowest_rtt_fills_the_nearest_subflow_first() {
     assert_eq!(order[..12], [1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 2, 2]);
 }
 
-/// Chunks that a subflow sent, each once, in order.
+/// Returns the chunks that a subflow sent, each once, in order.
 fn sent_by(run: &Run, subflow: u32) -> Vec<u32> {
     let of = run.data().into_iter().filter(|seen| seen.subflow == subflow);
     let mut chunks: Vec<u32> = of.map(|seen| seen.packet.chunk).collect();
@@ -157,9 +158,10 @@ fn sent_by(run: &Run, subflow: u32) -> Vec<u32> {
     chunks
 }
 
-/// `mptcp_subflow_get_send`: a burst of 64 KB, 45 segments, goes ahead of the window to the subflow that would have sent all it holds
-/// first, until that one's send buffer is full, whatever room another has. `__subflow_push_pending` gives it in fragments of 32 KB,
-/// 23 segments, between which it looks at the buffer: 87,040 bytes, in which 37 segments have room.
+/// `mptcp_subflow_get_send`: a burst of 64 KB, 45 segments, is assigned ahead of the window to the
+/// subflow that would have sent all it holds first, until that subflow's send buffer is full, even
+/// if other buffers have space. `__subflow_push_pending` assigns it in fragments of 32 KB, 23
+/// segments, and checks the buffer between them: 87,040 bytes, in which 37 segments fit.
 #[test]
 fn linux_gives_bursts_to_the_subflow_that_is_done_first() {
     let mut test = on_paths(&[DELAY, 2 * DELAY], open_together(2, 4.0));
@@ -168,17 +170,19 @@ fn linux_gives_bursts_to_the_subflow_that_is_done_first() {
     let run = test.run(100 * MS, pass);
     assert!(run.finished() && run.delivered() == 400 * 1448);
     let (near, far) = (sent_by(&run, 0), sent_by(&run, 1));
-    // The nearer one is alone at first, the other then empty.
+    // At first only the subflow with the shorter RTT is established; the other one is empty then.
     assert_eq!(near[..45], (0..45).collect::<Vec<_>>()[..]);
     assert_eq!(far[..45], (45..90).collect::<Vec<_>>()[..]);
-    // From then on the nearer one is done first, and gets a fragment at a time, when fewer than 37 are left.
+    // From then on the subflow with the shorter RTT is done first, and gets a fragment at a time,
+    // whenever fewer than 37 segments are left.
     assert_eq!(near[45..68], (90..113).collect::<Vec<_>>()[..]);
-    // About in the proportion of the rates.
+    // Approximately in proportion to the rates.
     let share = near.len() as f64 / far.len() as f64;
     assert!((1.3..3.0).contains(&share), "{share}");
 }
 
-/// A suppressed subflow, which the kernel calls backup, finishes what it was given and gets no more unless no other is there.
+/// A suppressed subflow, which the kernel calls backup, sends what was assigned to it and gets no
+/// more data unless there are no other subflows.
 #[test]
 fn linux_drains_what_a_suppressed_subflow_was_given() {
     let script = Script::new(|w, event, _| {
@@ -200,10 +204,12 @@ fn linux_drains_what_a_suppressed_subflow_was_given() {
     assert_eq!(sent_by(&run, 1).len(), 45);
 }
 
-/// The application fills a connection's own send buffer, which is as large as its subflows' together and 4 KB (`__mptcp_sync_sndbuf`):
-/// 123 segments here, so far may the rest get ahead of a path that is slow. It is asked for more when two thirds, 82, are left
-/// (`sk_stream_is_writeable`); a window's acknowledgements are under way. With room for a burst of 46 segments beyond two windows of ten a
-/// subflow's buffer has that of seven (`sndbuf_expand`), and the connection's 423 segments.
+/// The application fills a connection's own send buffer, which is as large as those of its subflows
+/// together plus 4 KB (`__mptcp_sync_sndbuf`): 123 segments here, by which other subflows may get
+/// ahead of a slow path. The application is asked for more data when two thirds, 82 segments, are
+/// left (`sk_stream_is_writeable`); the acknowledgements of a window are in flight then. With space
+/// for a burst of 46 segments beyond two windows of ten, a subflow's buffer holds seven windows
+/// (`sndbuf_expand`), and the connection's buffer 423 segments.
 #[test]
 fn linux_holds_as_much_as_the_subflows_buffers_do() {
     for (bursts, allowed) in [(0, 72..=123), (1, 247..=423)] {
@@ -227,8 +233,9 @@ fn linux_holds_as_much_as_the_subflows_buffers_do() {
     }
 }
 
-/// When a subflow times out, one that holds nothing sends what is missing of the oldest fragment, 23 segments
-/// (`mptcp_subflow_get_retrans`, `__mptcp_retrans`), whatever of it was sent.
+/// When a subflow times out, a subflow that holds nothing sends what is missing of the oldest
+/// fragment, 23 segments (`mptcp_subflow_get_retrans`, `__mptcp_retrans`), whether it was sent or
+/// not.
 #[test]
 fn linux_reinjects_the_oldest_fragment_by_whoever_is_idle() {
     let mut test = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
@@ -238,7 +245,8 @@ fn linux_reinjects_the_oldest_fragment_by_whoever_is_idle() {
         let dead = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth >= 10;
         if dead { Fate::Drop } else { Fate::Pass }
     });
-    // Of the 45 that it was given 10 arrived; a timeout for 23 of the others, and one for the last 12.
+    // Of the 45 assigned segments, 10 arrived; there is a timeout for 23 of the others, and one for
+    // the last 12.
     assert!(run.finished());
     assert_eq!(
         (run.subflow(1).stats.timeouts, run.connection().reinjected),
@@ -246,8 +254,9 @@ fn linux_reinjects_the_oldest_fragment_by_whoever_is_idle() {
     );
 }
 
-/// `mptcp_pm_subflow_chk_stale`: a subflow that does not answer keeps all data from the others while it is taken for the faster one;
-/// once it is given up, the others get what it held and whatever is new.
+/// `mptcp_pm_subflow_chk_stale`: a subflow that does not answer keeps all data while it is
+/// considered the faster one. Once it is stale, the other subflows get what it held and all new
+/// data.
 #[test]
 fn linux_gives_up_a_subflow_that_does_not_answer() {
     let mut test = on_paths(&[20 * DELAY, DELAY], Script::steady(5.0).algorithm());
@@ -263,8 +272,8 @@ fn linux_gives_up_a_subflow_that_does_not_answer() {
     assert_eq!(run.subflow(1).stats.timeouts, 3);
 }
 
-/// What is outstanding on a subflow that timed out is given to the others too, once, if the profile says so; else it waits for
-/// its own subflow, which here is dead.
+/// Data outstanding on a subflow that timed out is reinjected on the others, once, if the profile
+/// says so. Otherwise it waits for its own subflow, which is down here.
 #[test]
 fn data_of_a_dead_subflow_is_reinjected() {
     for reinject in [true, false] {
@@ -298,10 +307,10 @@ fn data_of_a_dead_subflow_is_reinjected() {
     }
 }
 
-/// A connection of one subflow has nobody to give its data to.
+/// A connection with one subflow has no subflow on which to reinject data.
 #[test]
 fn a_single_subflow_reinjects_nothing() {
-    let run = TestConnection::of(5.0, 20).run(3_000 * MS, |seen| {
+    let run = TestConnection::with_window(5.0, 20).run(3_000 * MS, |seen| {
         let lost = seen.kind == Kind::Data && seen.packet.chunk >= 15 && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });
@@ -313,7 +322,7 @@ fn a_single_subflow_reinjects_nothing() {
 #[test]
 fn the_receive_buffer_bounds_data_in_flight() {
     for (buffer, segments) in [(5 * 1448, 5), (5 * 1448 + 700, 5), (30 * 1448, 30)] {
-        // The second path is far longer, so that data waits for its holes to be filled.
+        // The second path is much longer, so that data waits until holes are filled.
         let mut test = on_paths(&[DELAY, 20 * DELAY], Script::steady(20.0).algorithm());
         test.profile.receive_buffer = buffer;
         test.bytes = Some(2_000 * 1448);
@@ -321,7 +330,7 @@ fn the_receive_buffer_bounds_data_in_flight() {
         assert!(run.finished());
         let mut held = 0;
         let mut most = 0;
-        // As the middle boxes see it, which learn of acknowledgements before the sender does.
+        // As the middleboxes observe it, which receive acknowledgements before the sender does.
         for seen in run.all() {
             match seen.kind {
                 Kind::Ack => held = held.max(seen.packet.chunk),
@@ -341,7 +350,8 @@ fn the_receive_buffer_bounds_data_in_flight() {
     }
 }
 
-/// A suppressed subflow gets no new data, finishes what is outstanding, a loss included, and is used again once released.
+/// A suppressed subflow gets no new data, finishes what is outstanding, including a loss, and is
+/// used again once it is released.
 #[test]
 fn suppression_is_obeyed() {
     let script = Script::new(|w, event, before| {
@@ -356,7 +366,7 @@ fn suppression_is_obeyed() {
     let mut test = on_paths(&[DELAY; 2], script.algorithm());
     test.bytes = Some(600 * 1448);
     let mut run = test.start(|seen| {
-        // One of those outstanding when it is suppressed.
+        // One of the chunks that are outstanding when the subflow is suppressed.
         let lost = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth == 18 && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });
@@ -396,7 +406,8 @@ fn suppression_is_obeyed() {
     );
 }
 
-/// An application that stops sends nothing new; the flow ends when all that was sent is acknowledged, losses repaired.
+/// An application that stops sends nothing new. The flow finishes when all data that was sent is
+/// acknowledged and losses are repaired.
 #[test]
 fn a_bulk_flow_stops() {
     let stop = 500 * US;
@@ -404,7 +415,7 @@ fn a_bulk_flow_stops() {
     test.stop = Some(stop);
     let mut last = None;
     let run = test.run(1_000 * MS, move |seen| {
-        // The last full window is sent some 40 us before the stop. Lose one of it.
+        // The last full window is sent about 40 us before the stop. One of its segments is lost.
         if seen.kind == Kind::Data && seen.again == 0 && seen.time > stop - 30 * US && last.is_none() {
             last = Some(seen.packet.chunk);
             return Fate::Drop;
@@ -423,7 +434,8 @@ fn a_bulk_flow_stops() {
     assert_eq!(run.delivered(), u64::from(newest.packet.chunk + 1) * 1448);
 }
 
-/// Stopped before it is established, a flow is over at once: no data, no join, and a late SYN/ACK changes nothing.
+/// A flow that is stopped before it is established finishes immediately: no data, no join, and a
+/// late SYN/ACK changes nothing.
 #[test]
 fn a_flow_that_stops_before_it_is_established_sends_nothing() {
     let mut test = on_paths(&[DELAY; 2], Script::steady(5.0).algorithm());
@@ -436,7 +448,7 @@ fn a_flow_that_stops_before_it_is_established_sends_nothing() {
     assert_eq!(run.delivered(), 0);
 }
 
-/// Whatever the size, it arrives to the byte, in as few segments as hold it.
+/// Data of any size arrives completely, in the minimum number of segments.
 #[test]
 fn sizes_are_exact() {
     let table: [(u64, &[u16]); 6] = [
@@ -460,7 +472,7 @@ fn sizes_are_exact() {
     }
 }
 
-/// A window that is not whole lets its whole part go.
+/// Of a window that is not an integer, the integer part is used.
 #[test]
 fn a_window_of_two_and_a_half_lets_two_packets_go() {
     for (cwnd, packets) in [(1.0, 1), (1.99, 1), (2.0, 2), (2.5, 2), (3.0, 3)] {

@@ -1,4 +1,4 @@
-//! What is reported to congestion control, and when its changes take effect.
+//! What congestion control is notified of, and when its changes take effect.
 
 use weft_cc::Elapsed;
 
@@ -13,12 +13,13 @@ fn acks(script: &Script) -> Vec<Ack> {
     acks.collect()
 }
 
-/// It hears of every acknowledgement, of duplicates with the mark that each brings, and whether the window may grow.
+/// Congestion control is notified of every acknowledgement, of duplicates with the mark that each
+/// brings, and of whether the window may grow.
 #[test]
 fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
     for recovery in [Recovery::NewReno, Recovery::Rack] {
         let script = Script::steady(10.0).echoing(Echo::Dctcp);
-        let mut test = TestConnection::of(10.0, 60).recovering_by(recovery);
+        let mut test = TestConnection::with_window(10.0, 60).recovering_by(recovery);
         test.cc = script.algorithm();
         let run = test.run(1_000 * MS, |seen| match (seen.kind, seen.packet.chunk) {
             _ if seen.again > 0 => Fate::Pass,
@@ -29,7 +30,8 @@ fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
         assert!(run.finished());
         let told = acks(&script);
         assert_eq!(told.len(), run.acks().len(), "{recovery:?}");
-        // NewReno's acknowledgement of the repair counts as one (RFC 3465, section 2.3); what it covers else, duplicates told of.
+        // NewReno's acknowledgement of the repair counts as one segment (RFC 3465, section 2.3):
+        // the other segments that it covers were reported by duplicates.
         let acked = told.iter().map(|ack| ack.acked).sum::<u32>();
         let expected = if recovery == Recovery::NewReno { 49 } else { 60 };
         assert_eq!(acked, expected, "{recovery:?}");
@@ -47,11 +49,12 @@ fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
     }
 }
 
-/// The time is that since the connection opened, the sample that of the acknowledgement itself.
+/// The reported time is that since the connection opened, and the sample is that of the
+/// acknowledgement itself.
 #[test]
 fn an_acknowledgement_brings_its_time_and_its_sample() {
     let script = Script::steady(1.0);
-    let mut test = TestConnection::of(1.0, 3);
+    let mut test = TestConnection::with_window(1.0, 3);
     test.cc = script.algorithm();
     let (syn, full) = (
         round_trip(test.profile.ack_size, &test.profile),
@@ -64,18 +67,18 @@ fn an_acknowledgement_brings_its_time_and_its_sample() {
     }
 }
 
-/// Where most of the window is not used, it may not grow (RFC 7661).
+/// If most of the window is not used, it may not grow (RFC 7661).
 #[test]
 fn an_unused_window_may_not_grow() {
     let script = Script::steady(10.0);
-    let mut test = TestConnection::of(10.0, 4);
+    let mut test = TestConnection::with_window(10.0, 4);
     test.cc = script.algorithm();
     test.run(100 * MS, pass);
     assert_eq!(acks(&script).len(), 4);
     assert!(acks(&script).iter().all(|ack| !ack.may_grow));
 }
 
-/// Suppression may be set at any event: it counts, and its episode begins, then.
+/// Suppression may be set at any event; it counts, and its episode begins, at that event.
 #[test]
 fn suppression_at_an_acknowledgement_begins_and_ends_there() {
     let script = Script::new(|w, event, _| {

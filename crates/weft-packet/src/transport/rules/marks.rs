@@ -1,14 +1,16 @@
-//! ECN: the three echoes (RFC 3168; RFC 8257, section 3.2; XMP's count), and when congestion control hears of marks.
+//! ECN: the three echoes (RFC 3168; RFC 8257, section 3.2; XMP's count), and when congestion
+//! control is notified of marks.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, CWR, ECE, ECT, PROTECTED};
 
-/// Segments after those of interest, so that the window is in use while these are acknowledged.
+/// Number of segments after those under test, so that the window is in use while these are
+/// acknowledged.
 const MORE: u64 = 200;
 
-/// A rule that marks the segments that `marked` says, by number.
+/// Returns a rule that marks the segments for whose number `marked` is true.
 fn mark(marked: impl Fn(u32) -> bool + Send) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     move |seen| {
         if seen.kind == Kind::Data && seen.again == 0 && marked(seen.packet.chunk) {
@@ -19,10 +21,10 @@ fn mark(marked: impl Fn(u32) -> bool + Send) -> impl FnMut(&ObservedPacket) -> F
     }
 }
 
-/// A wire whose window may grow at every acknowledgement.
+/// Creates a test connection whose window may grow at every acknowledgement.
 fn echoing(echo: Echo, cwnd: f64, segments: u64) -> (TestConnection, Script) {
     let script = Script::steady(cwnd).echoing(echo);
-    let mut test = TestConnection::of(cwnd, segments);
+    let mut test = TestConnection::with_window(cwnd, segments);
     test.cc = script.algorithm();
     test.profile.grow_after_mark = true;
     (test, script)
@@ -44,8 +46,8 @@ fn echoes(run: &Run) -> Vec<(u32, bool)> {
         .collect()
 }
 
-/// RFC 8257, section 3.2: where the mark changes, what came before is acknowledged at once with the old echo, and so is, with the
-/// new one, the segment itself: "send an immediate ACK".
+/// RFC 8257, section 3.2: where the mark changes, earlier segments are acknowledged immediately
+/// with the old echo, and the segment itself with the new one: "send an immediate ACK".
 #[test]
 fn dctcp_acknowledges_at_once_where_marks_begin_and_end() {
     let (mut test, _) = echoing(Echo::Dctcp, 12.0, 12);
@@ -65,7 +67,8 @@ fn dctcp_acknowledges_at_once_where_marks_begin_and_end() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// So the sender knows of each segment whether it was marked, however acknowledgements are delayed.
+    /// The sender therefore learns of each segment whether it was marked, however acknowledgements
+    /// are delayed.
     #[test]
     fn dctcp_tells_exactly_which_segments_were_marked(pattern in prop::collection::vec(any::<bool>(), 1..60), ack_every in 1_u32..5) {
         let (mut test, script) = echoing(Echo::Dctcp, 60.0, pattern.len() as u64 + MORE);
@@ -117,7 +120,7 @@ fn classic_echoes_until_cwr() {
         .filter(|seen| seen.packet.flags & CWR != 0)
         .map(|seen| seen.packet.chunk)
         .collect();
-    // The acknowledgement of 15 lets 25 go.
+    // The acknowledgement of segment 15 allows segment 25.
     assert_eq!(with_cwr, [25]);
     for (next, echoed) in echoes(&run) {
         assert_eq!(echoed, (16..=25).contains(&next), "acknowledgement of {next}");
@@ -125,7 +128,7 @@ fn classic_echoes_until_cwr() {
     assert_eq!(script.count(|event| *event == Event::Mark(0)), 1);
 }
 
-/// A mark on the segment with CWR itself begins anew.
+/// A mark on the segment with CWR starts a new echo.
 #[test]
 fn a_marked_cwr_keeps_the_echo() {
     let (test, script) = echoing(Echo::Classic, 10.0, 60);
@@ -136,8 +139,8 @@ fn a_marked_cwr_keeps_the_echo() {
     assert_eq!(script.count(|event| *event == Event::Mark(0)), 2);
 }
 
-/// Where every segment is marked, congestion control hears of one mark a window: not again until all that was in flight at the
-/// last one is acknowledged.
+/// If every segment is marked, congestion control is notified of one mark per window: the next one
+/// follows when all that was in flight at the last one is acknowledged.
 #[test]
 fn a_window_is_cut_once() {
     for echo in [Echo::Dctcp, Echo::Count, Echo::Classic] {
@@ -162,7 +165,7 @@ fn a_window_is_cut_once() {
     }
 }
 
-/// Between a cut and the end of its window the window grows or not, as the profile says.
+/// Between a cut and the end of its window, the window grows or not, as the profile says.
 #[test]
 fn growth_after_a_mark_is_the_profiles_choice() {
     let [growing, waiting] = [true, false].map(|grow_after_mark| {
@@ -180,11 +183,13 @@ fn growth_after_a_mark_is_the_profiles_choice() {
         let growing = acks(&script).into_iter().filter(|ack| ack.may_grow);
         growing.map(|ack| ack.acked).sum::<u32>()
     });
-    // The marked segment's own acknowledgement grows before it cuts; then come those of the nine in flight at the cut.
+    // The acknowledgement of the marked segment grows the window before the cut; those of the nine
+    // segments in flight at the cut follow.
     assert_eq!(growing - waiting, 9);
 }
 
-/// A mark that the algorithm does not heed begins no window in which growth would wait. It is counted all the same.
+/// A mark that the algorithm ignores starts no window in which growth would wait. It is counted
+/// nevertheless.
 #[test]
 fn a_mark_that_is_not_heeded_changes_nothing_but_the_count() {
     let run = |ignores_marks: bool, marked: u32| {
@@ -207,7 +212,7 @@ fn a_mark_that_is_not_heeded_changes_nothing_but_the_count() {
     assert_eq!(run(true, 1), (0, unmarked));
 }
 
-/// At a steady window a round is that many acknowledgements (RFC 8257), or one fewer (Linux).
+/// At a constant window, a round has this many acknowledgements (RFC 8257), or one fewer (Linux).
 #[test]
 fn a_round_ends_where_the_profile_says() {
     for (round_ends_beyond, expected) in [(true, 10), (false, 9)] {
@@ -219,14 +224,15 @@ fn a_round_ends_where_the_profile_says() {
             _ => None,
         });
         let rounds: Vec<_> = rounds.collect();
-        // The handshake's packet and the last window make others.
+        // The handshake's packet and the last window cause additional rounds.
         let whole = &rounds[2..rounds.len() - 2];
         assert!(whole.len() > 15, "{rounds:?}");
         assert!(whole.iter().all(|&acked| acked == expected), "{rounds:?}");
     }
 }
 
-/// With all data handed to subflows, marks and rounds count on or do not, as the profile says.
+/// Once all data is assigned to subflows, marks and rounds are still reported or not, as the
+/// profile says.
 #[test]
 fn the_last_window_reacts_if_the_profile_says_so() {
     for (react_to_the_last, expected) in [(true, 1), (false, 0)] {
@@ -239,7 +245,7 @@ fn the_last_window_reacts_if_the_profile_says_so() {
     }
 }
 
-/// One acknowledgement: the end of a round, then growth, then the cut.
+/// The order at one acknowledgement: the end of a round, then growth, then the cut.
 #[test]
 fn events_of_one_acknowledgement_come_in_order() {
     let (test, script) = echoing(Echo::Dctcp, 1.0, 6);
@@ -279,7 +285,7 @@ fn events_of_one_acknowledgement_come_in_order() {
     assert_eq!(events.collect::<Vec<_>>(), expected);
 }
 
-/// Without what is said beside the counts.
+/// Returns a report that has only the counts of `ack`.
 fn only_counts(ack: Ack) -> Ack {
     let Ack { acked, marked, .. } = ack;
     Ack {
@@ -289,7 +295,7 @@ fn only_counts(ack: Ack) -> Ack {
     }
 }
 
-/// Loss speaks louder: no cut for a mark while a loss is repaired.
+/// Loss takes precedence: a mark causes no cut while a loss is repaired.
 #[test]
 fn marks_in_recovery_cut_nothing() {
     for recovery in [Recovery::NewReno, Recovery::Rack] {
@@ -314,7 +320,8 @@ fn marks_in_recovery_cut_nothing() {
     }
 }
 
-/// Without an echo nothing is ECN-capable; with one, data is, but no SYN and no acknowledgement (RFC 3168, section 6.1.1).
+/// Without an echo no packet is ECN-capable. With one, data is, but no SYN and no acknowledgement
+/// (RFC 3168, section 6.1.1).
 #[test]
 fn data_is_ecn_capable_where_congestion_control_asks_for_marks() {
     for (echo, capable) in [
@@ -332,7 +339,7 @@ fn data_is_ecn_capable_where_congestion_control_asks_for_marks() {
     }
 }
 
-/// SYN and SYN/ACK are exempt from drops and marks if the profile says so, and nothing else ever is.
+/// SYN and SYN/ACK, and no other packets, are exempt from drops and marks if the profile says so.
 #[test]
 fn a_protected_handshake_is_only_the_handshake() {
     for protect_handshake in [true, false] {
@@ -347,10 +354,10 @@ fn a_protected_handshake_is_only_the_handshake() {
     }
 }
 
-/// What duplicates report is counted, too.
+/// Marks that duplicates report are counted, too.
 #[test]
 fn marks_behind_a_hole_are_counted() {
-    let mut test = TestConnection::of(10.0, 100);
+    let mut test = TestConnection::with_window(10.0, 100);
     test.cc = Algorithm::build("dctcp", &[]).unwrap();
     let mut rule = mark(|chunk| (20..26).contains(&chunk));
     let run = test.run(1_000 * MS, move |seen| {

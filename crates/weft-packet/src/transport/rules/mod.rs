@@ -1,7 +1,8 @@
-//! The transport's rules, each on a wire where chosen packets are lost, marked or late.
+//! Tests of the transport's rules, each on a test connection on which selected packets are lost,
+//! marked or delayed.
 //!
-//! Two hosts have a middle box on each of the paths between them. It records every packet that passes and does with it
-//! what the test's rule says.
+//! Two hosts have a middlebox on each of the paths between them. It records every packet that
+//! passes, and the rule of the test decides what it does with the packet.
 
 mod acknowledgements;
 mod connections;
@@ -40,10 +41,10 @@ use super::trace::FlowProbes;
 
 use script::{Event, Script};
 
-/// All links' rate.
+/// Rate of all links.
 const RATE: Rate = Rate(10_000_000_000);
 
-/// Each link's delay, unless a test says otherwise: 10 us.
+/// Delay of each link, unless a test says otherwise: 10 us.
 const DELAY: u64 = 10_000_000;
 
 const US: u64 = 1_000_000;
@@ -55,50 +56,51 @@ enum Kind {
     SynAck,
     Data,
     Ack,
-    /// Part of a handshake, without effect.
+    /// A control packet of a handshake, without effect.
     Bare,
     /// The third packet of a join's handshake.
     Confirm,
-    /// Its acknowledgement.
+    /// The fourth packet of a join's handshake.
     Confirmed,
-    /// A stopped flow's end.
+    /// The `DATA_FIN` of a stopped flow.
     End,
 }
 
-/// A packet that passed a middle box.
+/// A packet that passed a middlebox.
 #[derive(Clone, Debug)]
 struct ObservedPacket {
-    /// When it arrived there, in picoseconds.
+    /// Time at which the packet arrived at the middlebox, in picoseconds.
     time: u64,
     kind: Kind,
     subflow: u32,
-    /// How many of its kind came before it on the subflow; retransmissions do not count.
+    /// Number of earlier packets of this kind on the subflow, without retransmissions.
     nth: u32,
-    /// How often the same data came before.
+    /// Number of earlier packets with the same data.
     again: u32,
     packet: Packet,
 }
 
-/// What becomes of a packet.
+/// What a middlebox does with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Pass,
     Drop,
     /// Sets CE.
     Mark,
-    /// Goes on so many picoseconds later.
+    /// Forwards the packet this many picoseconds later.
     Late(u64),
 }
 
-/// What a test does to packets.
+/// The rule by which a test treats packets.
 type Rule = Arc<Mutex<dyn FnMut(&ObservedPacket) -> Fate + Send>>;
 
-/// A rule that touches nothing.
+/// A rule that passes every packet.
 fn pass(_: &ObservedPacket) -> Fate {
     Fate::Pass
 }
 
-/// A rule that holds all data that passes from a time on for so long, and then lets it go in order.
+/// Returns a rule that holds all data that passes from time `from` on for `by` picoseconds, and
+/// then forwards it in order.
 fn stalled(from: u64, by: u64) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     move |seen| {
         if seen.kind == Kind::Data && (from..from + by).contains(&seen.time) {
@@ -111,10 +113,10 @@ fn stalled(from: u64, by: u64) -> impl FnMut(&ObservedPacket) -> Fate + Send {
 
 struct Middlebox {
     rule: Rule,
-    /// To the sender, to the receiver.
+    /// Routes to the sender and to the receiver.
     ways: [Route; 2],
     seen: Vec<ObservedPacket>,
-    /// Packets that are late.
+    /// Packets that are delayed.
     held: VecDeque<(u64, Packet)>,
     counts: HashMap<(Kind, u32), u32>,
     copies: HashMap<(u32, u32), u32>,
@@ -164,7 +166,7 @@ impl Middlebox {
         rule(&seen)
     }
 
-    /// Sends a packet to the other side.
+    /// Forwards a packet to the other side.
     fn forward(&self, packet: &Packet, cx: &mut Context<'_>) {
         let to_receiver = packet.flags & DATA != 0 || packet.flags & (SYN | ACK) == SYN;
         cx.send(&Packet {
@@ -174,7 +176,7 @@ impl Middlebox {
     }
 }
 
-/// A host, or a middle box.
+/// A host or a middlebox.
 enum TestNode {
     Host(Box<Host>),
     Middlebox(Middlebox),
@@ -215,7 +217,7 @@ impl Endpoint for TestNode {
     }
 }
 
-/// Hosts are nodes 0 and 1; subflow s goes over middle box s, node 2 + s, and back.
+/// Hosts are nodes 0 and 1. Subflow s passes middlebox s, which is node 2 + s, in both directions.
 struct Parallel {
     paths: u32,
 }
@@ -229,7 +231,7 @@ impl Routing for Parallel {
     }
 }
 
-/// Delays of each path's links.
+/// Returns a fabric with a path for each of the delays, which are those of the path's links.
 fn parallel(delays: &[u64]) -> Fabric {
     let paths = delays.len() as u32;
     let node = |n: u32| Node {
@@ -264,27 +266,28 @@ fn parallel(delays: &[u64]) -> Fabric {
     }
 }
 
-/// One connection over the wire, from time 0.
+/// The configuration of a connection that starts at time 0 and passes middleboxes.
 struct TestConnection {
     profile: Profile,
     cc: Algorithm,
     subflows: u32,
     join_after: u64,
     scheduler: Scheduler,
-    /// Application bytes; `None` is bulk.
+    /// Bytes that the application sends; `None` for a bulk flow.
     bytes: Option<u64>,
-    /// What the application writes; `None` is all at once.
+    /// Rate at which the application writes; `None` if it writes everything at the start.
     rate: Option<Rate>,
     stop: Option<u64>,
-    /// Delay of the four links of each path.
+    /// Delays of the four links of each path.
     delays: Vec<u64>,
     seed: u64,
     offload: Offload,
 }
 
 impl TestConnection {
-    /// One subflow with a constant window of ten packets, each packet acknowledged at once, bulk. What RFCs leave to the sender's
-    /// choice is off: a test of it switches it on.
+    /// Creates a bulk connection of one subflow with a constant window of ten packets, each of
+    /// which is acknowledged immediately. Everything that RFCs leave to the sender's choice is off;
+    /// a test of such a feature switches it on.
     fn new() -> Self {
         Self {
             profile: Profile {
@@ -311,8 +314,8 @@ impl TestConnection {
         }
     }
 
-    /// A constant window and so many full segments.
-    fn of(cwnd: f64, segments: u64) -> Self {
+    /// Creates a connection with a constant window and this many full segments.
+    fn with_window(cwnd: f64, segments: u64) -> Self {
         let test = Self::new();
         Self {
             bytes: Some(segments * u64::from(test.profile.mss)),
@@ -326,7 +329,7 @@ impl TestConnection {
         self
     }
 
-    /// Runs with a rule until a time.
+    /// Runs the connection with a rule until a time.
     fn run(self, until: u64, rule: impl FnMut(&ObservedPacket) -> Fate + Send + 'static) -> Run {
         let mut run = self.start(rule);
         run.until(until);
@@ -396,7 +399,7 @@ impl TestConnection {
     }
 }
 
-/// A run of a [`Wire`].
+/// A run of a [`TestConnection`].
 struct Run {
     engine: Engine<TestNode>,
     profile: Profile,
@@ -423,7 +426,7 @@ impl Run {
         &self.host(0).connection(0).unwrap().1[s]
     }
 
-    /// Bytes that the receiver's application has.
+    /// Returns the bytes that the receiver's application has.
     fn delivered(&self) -> u64 {
         self.host(1)
             .connection_receiver(0)
@@ -434,7 +437,7 @@ impl Run {
         self.connection().finished != u64::MAX
     }
 
-    /// All packets of all paths in order of time.
+    /// Returns all packets of all paths in order of time.
     fn all(&self) -> Vec<&ObservedPacket> {
         let mut all: Vec<&ObservedPacket> = (0..self.paths)
             .flat_map(|path| match self.engine.endpoint(2 + path) {
@@ -446,53 +449,55 @@ impl Run {
         all
     }
 
-    fn of(&self, kind: Kind) -> Vec<&ObservedPacket> {
+    fn of_kind(&self, kind: Kind) -> Vec<&ObservedPacket> {
         self.all().into_iter().filter(|seen| seen.kind == kind).collect()
     }
 
     fn data(&self) -> Vec<&ObservedPacket> {
-        self.of(Kind::Data)
+        self.of_kind(Kind::Data)
     }
 
     fn acks(&self) -> Vec<&ObservedPacket> {
-        self.of(Kind::Ack)
+        self.of_kind(Kind::Ack)
     }
 
-    /// When a chunk passed, each time.
+    /// Returns the times at which a chunk passed.
     fn times_of(&self, chunk: u32) -> Vec<u64> {
         let data = self.data().into_iter().filter(|seen| seen.packet.chunk == chunk);
         data.map(|seen| seen.time).collect()
     }
 
-    /// The chunks that passed, in order.
+    /// Returns the chunks that passed, in order.
     fn chunks(&self) -> Vec<u32> {
         self.data().iter().map(|seen| seen.packet.chunk).collect()
     }
 
-    /// Times between packets.
+    /// Returns the times between packets.
     fn gaps(times: &[u64]) -> Vec<u64> {
         times.windows(2).map(|pair| pair[1] - pair[0]).collect()
     }
 }
 
-/// Picoseconds that so many bytes take on a link of the wire.
+/// Returns the picoseconds that `bytes` take on a link.
 fn serialisation(bytes: u32) -> u64 {
     u64::from(bytes) * 800
 }
 
-/// Round-trip time of a packet of `bytes` and its acknowledgement on an idle wire with links of [`DELAY`].
+/// Returns the round-trip time of a packet of `bytes` and its acknowledgement on idle links with
+/// delay [`DELAY`].
 fn round_trip(bytes: u32, profile: &Profile) -> u64 {
     4 * DELAY + 2 * serialisation(bytes) + 2 * serialisation(profile.ack_size)
 }
 
-/// Reno, from a window of so many packets in congestion avoidance.
+/// Returns Reno, which starts with a window of `cwnd` packets in congestion avoidance.
 fn reno(profile: &mut Profile, cwnd: f64) -> Algorithm {
     profile.initial_cwnd = cwnd;
     profile.initial_ssthresh = cwnd;
     Algorithm::build("reno", &[]).unwrap()
 }
 
-/// Keeps all windows shut until all subflows are established, then opens them to so many packets.
+/// Returns an algorithm that keeps all windows at 0 until all subflows are established, and then
+/// sets them to `cwnd` packets.
 fn open_together(subflows: usize, cwnd: f64) -> Algorithm {
     let script = Script::new(move |w, _, _| {
         let all = w.iter().filter(|w| w.established).count() == subflows;

@@ -6,7 +6,8 @@ fn acknowledged(run: &Run) -> Vec<u32> {
     run.acks().iter().map(|seen| seen.packet.seq / 1448).collect()
 }
 
-/// What arrives in a row is acknowledged once, up to 64 KB; the connection's last segment at once.
+/// Packets that arrive back to back are acknowledged once, up to 64 KB; the last segment of the
+/// connection is acknowledged immediately.
 #[test]
 fn segments_in_a_row_are_acknowledged_once() {
     let apart = serialisation(1514);
@@ -14,13 +15,13 @@ fn segments_in_a_row_are_acknowledged_once() {
         (2 * apart, 2, 20, &[20]),
         (2 * apart, 2, 60, &[45, 60]),
         (2 * apart, 1, 20, &[20]),
-        // Nothing comes so soon.
+        // No packet arrives this soon.
         (apart / 2, 2, 6, &[2, 4, 6]),
         (0, 2, 6, &[2, 4, 6]),
         (0, 1, 3, &[1, 2, 3]),
     ];
     for (gro, ack_every, segments, expected) in table {
-        let mut test = TestConnection::of(100.0, segments);
+        let mut test = TestConnection::with_window(100.0, segments);
         test.profile.ack_every = ack_every;
         test.offload.gro = Time(gro);
         let run = test.run(100 * MS, pass);
@@ -29,11 +30,12 @@ fn segments_in_a_row_are_acknowledged_once() {
     }
 }
 
-/// A gap ends the row, and the acknowledgement comes when it is over. A lone segment waits for the timer, as without offload.
+/// A gap ends the sequence, and the acknowledgement is sent when the merge time is over. A single
+/// segment waits for the timer, as without offload.
 #[test]
 fn a_gap_ends_the_row() {
     let gro = 3 * US;
-    let mut test = TestConnection::of(100.0, 14);
+    let mut test = TestConnection::with_window(100.0, 14);
     test.profile.ack_every = 2;
     test.offload.gro = Time(gro);
     let run = test.run(100 * MS, |seen| match (seen.kind, seen.nth) {
@@ -45,17 +47,17 @@ fn a_gap_ends_the_row() {
     let (data, acks) = (run.data(), run.acks());
     let way = 2 * DELAY + serialisation(1514) + serialisation(66);
     assert_eq!(acks[0].time - data[7].time, way + gro);
-    let mut test = TestConnection::of(1.0, 3);
+    let mut test = TestConnection::with_window(1.0, 3);
     test.profile.ack_every = 2;
     test.offload.gro = Time(gro);
     let run = test.run(1_000 * MS, pass);
     assert_eq!(run.acks()[0].time - run.data()[0].time, way + 40 * MS);
 }
 
-/// RFC 8257, section 3.2: what has another mark is not merged with what came before.
+/// RFC 8257, section 3.2: segments with another mark are not merged with earlier ones.
 #[test]
 fn a_mark_ends_the_row() {
-    let mut test = TestConnection::of(100.0, 20);
+    let mut test = TestConnection::with_window(100.0, 20);
     test.cc = Script::steady(100.0).echoing(Echo::Dctcp).algorithm();
     test.profile.ack_every = 2;
     test.offload.gro = Time(3 * US);
@@ -69,11 +71,11 @@ fn a_mark_ends_the_row() {
     assert_eq!(acknowledged(&run), [9, 10, 11, 20]);
 }
 
-/// `tcp_tso_should_defer`: data waits until a third of the window has room.
+/// `tcp_tso_should_defer`: data waits until a third of the window is free.
 #[test]
 fn data_leaves_in_bursts_of_a_third_of_the_window() {
     let bursts = |tso| {
-        let mut test = TestConnection::of(12.0, 600);
+        let mut test = TestConnection::with_window(12.0, 600);
         test.offload.tso = tso;
         let run = test.run(100 * MS, |seen| match (seen.kind, seen.nth) {
             // The first window is spread over the round trip.
@@ -98,11 +100,11 @@ fn data_leaves_in_bursts_of_a_third_of_the_window() {
     assert!(whole.iter().all(|&length| length >= 4), "{with:?}");
 }
 
-/// A lost burst is repaired and nobody waits for ever, with and without merging.
+/// A lost burst is repaired and no subflow waits forever, with and without merging.
 #[test]
 fn what_is_lost_is_repaired() {
     for gro in [0, 5 * US] {
-        let mut test = TestConnection::of(20.0, 300);
+        let mut test = TestConnection::with_window(20.0, 300);
         test.profile.ack_every = 2;
         test.offload = Offload {
             tso: true,

@@ -13,24 +13,27 @@ fn lose(chunks: &'static [u32]) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     }
 }
 
-/// Duplicate acknowledgements (of `seq`) that the sender had when it sent `chunk` again.
+/// Returns the number of duplicate acknowledgements (of `seq`) that the sender had when it
+/// retransmitted `chunk`.
 fn duplicates_before_resending(run: &Run, chunk: u32) -> usize {
     let seq = chunk * 1448;
     let resent = run.times_of(chunk)[1] - DELAY - serialisation(1514);
     let reached = |seen: &&ObservedPacket| seen.time + DELAY + serialisation(66) <= resent;
     let acks = run.acks().into_iter().filter(|seen| seen.packet.seq == seq);
-    // The first of them is no duplicate: it acknowledged the segment before.
+    // The first of them is not a duplicate: it acknowledged the previous segment.
     acks.filter(reached).count() - 1
 }
 
-/// A segment is sent again at exactly as many duplicates as the threshold says, however the loss is found, and if there
-/// are fewer, by the timer; by RACK's, if there is one at all.
+/// A segment is retransmitted at exactly as many duplicates as the threshold says, for all loss
+/// detections. With fewer duplicates it is retransmitted by the timer, or by RACK's timer if there
+/// is at least one.
 #[test]
 fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
     for recovery in ALL {
         for threshold in [1, 2, 3, 5] {
             for after in [threshold - 1, threshold, threshold + 2] {
-                let mut test = TestConnection::of(20.0, u64::from(4 + after)).recovering_by(recovery);
+                let mut test =
+                    TestConnection::with_window(20.0, u64::from(4 + after)).recovering_by(recovery);
                 test.profile.dupack_threshold = threshold;
                 let run = test.run(1_000 * MS, lose(&[3]));
                 let what =
@@ -45,7 +48,7 @@ fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
                 );
                 let expected = threshold.min(after);
                 assert_eq!(duplicates_before_resending(&run, 3), expected as usize, "{what}");
-                // After a timeout NewReno goes back to the hole and sends all again.
+                // After a timeout, NewReno goes back to the hole and retransmits everything.
                 let goes_back = recovery == Recovery::NewReno && fast == 0;
                 let again = if goes_back { 1 + after } else { 1 };
                 assert_eq!(stats.retransmitted, u64::from(again), "{what}");
@@ -55,12 +58,12 @@ fn fast_retransmit_takes_exactly_the_threshold_of_duplicates() {
     }
 }
 
-/// Congestion control hears of one episode, however many segments of the window are lost.
+/// Congestion control is notified of one episode, however many segments of the window are lost.
 #[test]
 fn an_episode_is_told_once_and_ends_when_all_is_acknowledged() {
     for recovery in ALL {
         let script = Script::steady(20.0);
-        let mut test = TestConnection::of(20.0, 200).recovering_by(recovery);
+        let mut test = TestConnection::with_window(20.0, 200).recovering_by(recovery);
         test.cc = script.algorithm();
         let run = test.run(1_000 * MS, lose(&[30, 32, 33, 37, 100]));
         assert_eq!(
@@ -78,11 +81,12 @@ fn an_episode_is_told_once_and_ends_when_all_is_acknowledged() {
     }
 }
 
-/// `NewReno` finds a hole each round trip, by partial acknowledgements; selective acknowledgements report all at once.
+/// `NewReno` detects one hole per round trip, by partial acknowledgements; selective
+/// acknowledgements report all holes.
 #[test]
 fn newreno_repairs_a_hole_a_round_trip_and_sack_all_at_once() {
     for recovery in ALL {
-        let run = TestConnection::of(20.0, 60)
+        let run = TestConnection::with_window(20.0, 60)
             .recovering_by(recovery)
             .run(1_000 * MS, lose(&[20, 23, 26, 29]));
         let resent: Vec<u64> = [20, 23, 26, 29].map(|chunk| run.times_of(chunk)[1]).to_vec();
@@ -103,14 +107,15 @@ fn newreno_repairs_a_hole_a_round_trip_and_sack_all_at_once() {
     }
 }
 
-/// RFC 3042: the first two duplicates each let one new segment go although the window is full. With selective
-/// acknowledgements the pipe does so by itself (RFC 6675, section 5, step 3), whatever the profile says.
+/// RFC 3042: each of the first two duplicates allows one new segment although the window is full.
+/// With selective acknowledgements the pipe allows it anyway (RFC 6675, section 5, step 3),
+/// whatever the profile says.
 #[test]
 fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
     for recovery in ALL {
         let off = if recovery == Recovery::NewReno { 0 } else { 2 };
         for (limited_transmit, expected) in [(true, 2), (false, off)] {
-            let mut test = TestConnection::of(8.0, 100).recovering_by(recovery);
+            let mut test = TestConnection::with_window(8.0, 100).recovering_by(recovery);
             test.profile.limited_transmit = limited_transmit;
             let run = test.run(1_000 * MS, lose(&[20]));
             // New data between the last acknowledgement before the hole and the retransmission.
@@ -128,22 +133,23 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
     }
 }
 
-/// In `NewReno`'s recovery each further duplicate lets one new segment go (RFC 6582, section 3.2, step 4), no more: what is in
-/// the network never exceeds the window.
+/// In `NewReno`'s recovery each additional duplicate allows one new segment (RFC 6582, section 3.2,
+/// step 4) and no more: the data in the network never exceeds the window.
 #[test]
 fn recovery_keeps_to_the_window() {
     for recovery in ALL {
         let window = 20;
-        let run = TestConnection::of(f64::from(window), 400)
+        let run = TestConnection::with_window(f64::from(window), 400)
             .recovering_by(recovery)
             .run(1_000 * MS, lose(&[100, 103, 104, 200]));
-        // Sent minus delivered or lost, as the wire sees it: events in order of time at the sender.
+        // Sent minus delivered or lost, as the middlebox observes it: events in order of time at
+        // the sender.
         let mut events: Vec<(u64, i32)> = Vec::new();
         for seen in run.data() {
             events.push((seen.time - DELAY - serialisation(1514), 1));
             let lost = seen.again == 0 && [100, 103, 104, 200].contains(&seen.packet.chunk);
             if lost {
-                // It takes the threshold of duplicates to know.
+                // The sender learns of the loss only at the threshold of duplicates.
                 events.push((
                     seen.time + round_trip(1514, &run.profile) / 2 + 4 * serialisation(1514),
                     -1,
@@ -166,11 +172,12 @@ fn recovery_keeps_to_the_window() {
     }
 }
 
-/// A retransmission that is lost too: found by what was sent after it and arrived (rack), else by the timer.
+/// A retransmission that is also lost is detected by RACK because of segments that were sent after
+/// it and arrived, else by the timer.
 #[test]
 fn a_lost_retransmission_times_out_but_with_rack() {
     for (recovery, timeouts) in [(Recovery::NewReno, 1), (Recovery::Sack, 1), (Recovery::Rack, 0)] {
-        let run = TestConnection::of(20.0, 200)
+        let run = TestConnection::with_window(20.0, 200)
             .recovering_by(recovery)
             .run(1_000 * MS, |seen| {
                 let lost = seen.kind == Kind::Data && seen.packet.chunk == 40 && seen.again < 2;
@@ -191,17 +198,17 @@ fn a_lost_retransmission_times_out_but_with_rack() {
     }
 }
 
-/// Segments that arrived are never sent again by SACK's recovery, and by `NewReno`'s only after a timeout.
+/// SACK's recovery never retransmits segments that arrived, and `NewReno`'s only after a timeout.
 #[test]
 fn only_what_was_lost_is_sent_again() {
     for recovery in ALL {
         let mut losses = 0;
-        let run = TestConnection::of(15.0, 3_000)
+        let run = TestConnection::with_window(15.0, 3_000)
             .recovering_by(recovery)
             .run(5_000 * MS, |_| Fate::Pass);
         losses += run.subflow(0).stats.retransmitted;
         assert_eq!(losses, 0);
-        let run = TestConnection::of(15.0, 3_000)
+        let run = TestConnection::with_window(15.0, 3_000)
             .recovering_by(recovery)
             .run(5_000 * MS, |seen| {
                 // About one in forty, and never twice.
@@ -224,10 +231,12 @@ fn only_what_was_lost_is_sent_again() {
     }
 }
 
-/// Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997, section 2: where every n-th packet
-/// is lost, a window of Reno's is `W = sqrt(3 n / 2)` in the mean, delayed acknowledgements or not (growth counts packets).
-/// Band: W up to 1 % above and 2.5 packets below, because nothing grows from the lost packet's round until the recovery's end, two
-/// rounds of each cycle, and `NewReno` counts the acknowledgement that ends it as one.
+/// Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997,
+/// section 2: if every n-th packet is lost, the mean window of Reno is `W = sqrt(3 n / 2)`, with or
+/// without delayed acknowledgements (growth counts packets). Band: W up to 1 % above and 2.5
+/// packets below, because the window does not grow from the lost packet's round until the
+/// recovery's end, two rounds of each cycle, and `NewReno` counts the acknowledgement that ends it
+/// as one.
 #[test]
 fn periodic_losses_give_the_square_root_law() {
     for recovery in ALL {
@@ -237,7 +246,7 @@ fn periodic_losses_give_the_square_root_law() {
                 test.profile.ack_every = ack_every;
                 let law = (1.5 * f64::from(n)).sqrt();
                 test.cc = reno(&mut test.profile, law.floor());
-                // Beyond any window, so that no queue makes the RTT longer.
+                // More than any window, so that no queue makes the RTT longer.
                 test.delays = vec![10 * DELAY];
                 let mut passed = 0;
                 let end = 300 * MS;
@@ -259,16 +268,18 @@ fn periodic_losses_give_the_square_root_law() {
     }
 }
 
-/// What was sacked before a timeout was counted then: the acknowledgement that fills the hole grows a window in slow start by the
-/// one segment that it tells of (RFC 5681, section 3.1: "the number of previously unacknowledged bytes"; RFC 6675 takes what is
-/// sacked out of the pipe).
+/// Segments that were sacked before a timeout were counted then. The acknowledgement that fills the
+/// hole grows a window in slow start by the one segment that it newly reports (RFC 5681, section
+/// 3.1: "the number of previously unacknowledged bytes"; RFC 6675 removes sacked segments from the
+/// pipe).
 #[test]
 fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
     for recovery in ALL {
-        let mut test = TestConnection::of(20.0, 60).recovering_by(recovery);
+        let mut test = TestConnection::with_window(20.0, 60).recovering_by(recovery);
         test.cc = reno(&mut test.profile, 20.0);
         test.profile.initial_ssthresh = f64::INFINITY;
-        // The retransmission is lost too, so that all else of the window is held when the timer expires.
+        // The retransmission is also lost, so that the receiver holds the rest of the window when
+        // the timer expires.
         let mut run = test.start(|seen| match (seen.kind, seen.packet.chunk, seen.again) {
             (Kind::Data, 20, 0 | 1) => Fate::Drop,
             (Kind::Data, 21.., 0) if seen.packet.chunk > 45 => Fate::Drop,
@@ -297,7 +308,7 @@ fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
 fn nothing_is_sampled_across_a_repair() {
     for recovery in ALL {
         for lost in [1, 4] {
-            let mut test = TestConnection::of(8.0, 80).recovering_by(recovery);
+            let mut test = TestConnection::with_window(8.0, 80).recovering_by(recovery);
             test.cc = reno(&mut test.profile, 8.0);
             let run = test.run(3_000 * MS, move |seen| match (seen.kind, seen.packet.chunk) {
                 (Kind::Data, 30) if seen.again < lost => Fate::Drop,
@@ -311,15 +322,17 @@ fn nothing_is_sampled_across_a_repair() {
     }
 }
 
-/// RFC 6582, section 3.2, step 1: duplicates that answer what go-back-N sends again start no fast retransmit.
+/// RFC 6582, section 3.2, step 1: duplicates that answer retransmissions of go-back-N start no fast
+/// retransmit.
 #[test]
 fn duplicates_after_a_timeout_start_nothing() {
     for recovery in ALL {
-        let mut test = TestConnection::of(12.0, 300).recovering_by(recovery);
+        let mut test = TestConnection::with_window(12.0, 300).recovering_by(recovery);
         test.cc = reno(&mut test.profile, 12.0);
         let run = test.run(3_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
-                // Every acknowledgement of a window is lost, so that all of it goes again in vain.
+                // Every acknowledgement of a window is lost, so that the whole window is
+                // retransmitted needlessly.
                 (Kind::Ack, ..) if (20..32).contains(&(seen.packet.seq / 1448)) && seen.nth < 40 => {
                     Fate::Drop
                 }
@@ -337,7 +350,7 @@ fn duplicates_after_a_timeout_start_nothing() {
 fn a_repeated_timeout_is_told_as_such() {
     for recovery in ALL {
         let script = Script::steady(4.0);
-        let mut test = TestConnection::of(4.0, 40).recovering_by(recovery);
+        let mut test = TestConnection::with_window(4.0, 40).recovering_by(recovery);
         test.cc = script.algorithm();
         let run = test.run(20_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
@@ -355,8 +368,9 @@ fn a_repeated_timeout_is_told_as_such() {
     }
 }
 
-/// RFC 6937, section 3.1: from a window of 20 to one of 10, one packet goes for every two delivered, from the first
-/// acknowledgement on; without it the first half of the round is silent.
+/// RFC 6937, section 3.1: when a window of 20 is reduced to 10, one packet is sent for every two
+/// delivered, from the first acknowledgement on. Without PRR no packet is sent in the first half of
+/// the round.
 #[test]
 fn the_window_is_reduced_bit_by_bit() {
     for (proportional, most_silent) in [(true, 3), (false, 9)] {
@@ -365,7 +379,7 @@ fn the_window_is_reduced_bit_by_bit() {
             Event::FastRetransmit(_) => w[0].cwnd = 10.0,
             _ => {}
         });
-        let mut test = TestConnection::of(20.0, 200);
+        let mut test = TestConnection::with_window(20.0, 200);
         test.cc = script.algorithm();
         test.profile.proportional_rate_reduction = proportional;
         let run = test.run(1_000 * MS, lose(&[60]));

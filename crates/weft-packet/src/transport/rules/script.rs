@@ -1,10 +1,10 @@
-//! A congestion control for tests of everything else.
+//! A congestion control for tests of other parts.
 
 use std::sync::{Arc, Mutex};
 
 use weft_cc::{Ack, Algorithm, AlgorithmFactory, CongestionControl, Echo, Round, Window};
 
-/// What was reported to congestion control.
+/// An event that was reported to congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
     Open(usize),
@@ -16,10 +16,10 @@ pub enum Event {
     Close(usize),
 }
 
-/// What a script does to the windows at an event, of which `n` came before.
+/// The action of a script on the windows at an event that `n` others preceded.
 type Act = Arc<dyn Fn(&mut [Window], Event, usize) + Send + Sync>;
 
-/// A congestion control that records its events and does what a test says.
+/// A congestion control that records its events and runs the action of a test.
 #[derive(Clone)]
 pub struct Script {
     echo: Echo,
@@ -48,7 +48,7 @@ impl Script {
         }
     }
 
-    /// The same window whatever happens.
+    /// Creates a script that keeps all windows at `cwnd`.
     pub fn steady(cwnd: f64) -> Self {
         Self::new(move |w, _, _| {
             for w in w {
@@ -62,19 +62,19 @@ impl Script {
         self
     }
 
-    /// Heeds no mark.
+    /// Makes the script ignore marks.
     pub fn ignoring_marks(mut self) -> Self {
         self.ignores_marks = true;
         self
     }
 
-    /// Has room for so many bursts beyond two windows.
+    /// Lets send buffers hold this many bursts beyond two windows.
     pub fn with_extra_bursts(mut self, bursts: u32) -> Self {
         self.extra_bursts = bursts;
         self
     }
 
-    /// Asks for so many packets per second.
+    /// Makes the script ask for a pacing rate of `rate` packets per second.
     pub fn paced(mut self, rate: f64) -> Self {
         self.pace = Some(rate);
         self

@@ -1,9 +1,11 @@
-//! What the simulator of AMP's authors does besides (`amp-2019`): it sends the packets of handshakes that carry nothing, waits
-//! for joins, and has no acknowledgement of data at connection level. And its fault, which no profile has.
+//! Additional behaviour of the simulator of AMP's authors (`amp-2019`): it sends the handshake
+//! packets without data, waits for joins, and has no acknowledgement of data at connection level.
+//! Also its fault, which no profile has.
 
 use super::*;
 
-/// Two subflows of that profile, their windows shut until both are established, then of two packets: chunks go 0, 1, 0, 1.
+/// Creates a connection of two subflows with that profile, whose windows are 0 until both are
+/// established and two packets afterwards: chunks are sent in the order 0, 1, 0, 1.
 fn two_subflows(chunks: u64) -> TestConnection {
     let profile = Profile::amp_2019();
     TestConnection {
@@ -16,8 +18,9 @@ fn two_subflows(chunks: u64) -> TestConnection {
     }
 }
 
-/// The handshake's last acknowledgement leaves when the SYN/ACK has arrived; a FIN when the last data has been handed out, on
-/// subflow 0 at once, on others within the time in which they joined; a FIN/ACK and the last acknowledgement answer it.
+/// The last acknowledgement of the handshake is sent when the SYN/ACK has arrived. A FIN is sent
+/// when the last data has been sent, on subflow 0 immediately, on others within the time in which
+/// they joined. A FIN/ACK and the last acknowledgement answer it.
 #[test]
 fn handshakes_may_be_whole() {
     for full_handshakes in [true, false] {
@@ -48,7 +51,8 @@ fn handshakes_may_be_whole() {
     }
 }
 
-/// Once its turn has come to a subflow that is being opened, a connection hands out nothing until the SYN/ACK is there.
+/// When round robin reaches a subflow that is being opened, a connection sends no new data until
+/// the SYN/ACK has arrived.
 #[test]
 fn the_turn_may_wait_for_a_join() {
     for turn_waits_for_join in [true, false] {
@@ -60,14 +64,16 @@ fn the_turn_may_wait_for_a_join() {
         let run = test.run(10 * MS, pass);
         let joined = run.subflow(1).stats.established;
         let before = run.data().into_iter().filter(|seen| seen.time < joined).count();
-        // A window of two goes before the join's SYN, and one packet more, for there was none else to turn to.
+        // A window of two packets is sent before the join's SYN, and one packet more, because there
+        // was no other subflow.
         assert_eq!(before > 3, !turn_waits_for_join, "{before} packets");
         assert!(before >= 3, "{before} packets");
         assert!(run.finished());
     }
 }
 
-/// Subflows are numbered in the order in which they are opened, so that the turn comes first to the one that answers first.
+/// Subflows are numbered in the order in which they are opened, so that round robin reaches the one
+/// that answers first before the others.
 #[test]
 fn joins_are_numbered_as_they_start() {
     for seed in 1..=20 {
@@ -83,7 +89,8 @@ fn joins_are_numbered_as_they_start() {
     }
 }
 
-/// If acknowledgements do not cover the connection's data, it ends when all data of each subflow is acknowledged.
+/// If acknowledgements do not cover the connection's data, the connection finishes when all data of
+/// each subflow is acknowledged.
 #[test]
 fn the_end_may_need_every_subflows_acknowledgements() {
     for ends_by_data_ack in [true, false] {
@@ -100,9 +107,10 @@ fn the_end_may_need_every_subflows_acknowledgements() {
     }
 }
 
-/// Chunks 0 and 1 are lost, each the first of its subflow, and 0 again. When 1 has been sent again, 3 waits behind it, and the
-/// fault is that it goes on waiting, for the connection expects 0: sent again it advances nothing, and subflow 1 has to time
-/// out once more after 0 has arrived.
+/// Chunks 0 and 1, each the first of its subflow, are lost, and the retransmission of 0 is lost,
+/// too. After the retransmission of 1, chunk 3 is held behind it. The fault is that it stays held,
+/// because the connection expects 0: its retransmission advances nothing, and subflow 1 times out
+/// again after 0 has arrived.
 #[test]
 fn what_the_connection_holds_may_stall_its_subflow() {
     for stall_on_held_data in [true, false] {

@@ -1,8 +1,10 @@
-//! What is taken back because nothing was lost: by timestamps (RFC 3522), F-RTO (RFC 5682) and reported duplicates (RFC 2883, RFC 3708).
+//! Recoveries that are undone because nothing was lost: by timestamps (RFC 3522), F-RTO (RFC 5682)
+//! and D-SACK (RFC 2883, RFC 3708).
 
 use super::*;
 
-/// Halves at losses, collapses at timeouts, and grows by none.
+/// Returns an algorithm that halves windows at losses, reduces them to one packet at timeouts, and
+/// never grows them.
 fn halving() -> Script {
     Script::new(|w, event, _| match event {
         Event::Open(_) => w[0].cwnd = 10.0,
@@ -12,11 +14,12 @@ fn halving() -> Script {
     })
 }
 
-/// A timeout that was spurious sends one segment in vain, and the window is as before, by either means; with none, all that was
-/// late goes again.
+/// With either means, a spurious timeout causes one needless retransmission, and the window is
+/// restored. With none, all data that was late is retransmitted.
 #[test]
 fn a_spurious_timeout_is_undone() {
-    // timestamps, F-RTO, most that is sent again, is the window restored? RACK also uses reported duplicates.
+    // Timestamps, F-RTO, maximum of retransmissions, whether the window is restored. RACK also uses
+    // D-SACK.
     for (recovery, timestamps, forward_rto, most, restored) in [
         (Recovery::Rack, true, false, 1, true),
         (Recovery::Rack, false, true, 1, true),
@@ -28,7 +31,7 @@ fn a_spurious_timeout_is_undone() {
     ] {
         let what = format!("{recovery:?}, timestamps {timestamps}, F-RTO {forward_rto}");
         let script = halving();
-        let mut test = TestConnection::of(10.0, 300).recovering_by(recovery);
+        let mut test = TestConnection::with_window(10.0, 300).recovering_by(recovery);
         test.cc = script.algorithm();
         test.profile.timestamps = timestamps;
         test.profile.forward_rto = forward_rto;
@@ -47,12 +50,13 @@ fn a_spurious_timeout_is_undone() {
     }
 }
 
-/// RFC 5682, section 3.1, step 3a: where the loss was real, the new data's answers are duplicates, and retransmission goes on.
+/// RFC 5682, section 3.1, step 3a: if the loss was real, the new data is answered by duplicates,
+/// and retransmission continues.
 #[test]
 fn a_real_loss_is_not_undone() {
     for (timestamps, forward_rto) in [(true, false), (false, true), (true, true)] {
         let script = halving();
-        let mut test = TestConnection::of(10.0, 300);
+        let mut test = TestConnection::with_window(10.0, 300);
         test.cc = script.algorithm();
         test.profile.timestamps = timestamps;
         test.profile.forward_rto = forward_rto;
@@ -73,10 +77,10 @@ fn a_real_loss_is_not_undone() {
     }
 }
 
-/// With no new data to try, the conventional recovery goes on (step 2b).
+/// If there is no new data to send, the conventional recovery continues (step 2b).
 #[test]
 fn without_new_data_retransmission_goes_on() {
-    let mut test = TestConnection::of(10.0, 40);
+    let mut test = TestConnection::with_window(10.0, 40);
     test.profile.forward_rto = true;
     let run = test.run(3_000 * MS, |seen| {
         match (seen.kind, seen.packet.chunk, seen.again) {
@@ -88,11 +92,12 @@ fn without_new_data_retransmission_goes_on() {
     assert!(run.finished() && run.connection().finished < 230 * MS);
 }
 
-/// A fast retransmit in vain: the segment was only late. The receiver says that it had it already, and the window is restored.
+/// A needless fast retransmit of a segment that was only late: the receiver reports a duplicate,
+/// and the window is restored.
 #[test]
 fn a_fast_retransmit_in_vain_is_undone() {
     let script = halving();
-    let mut test = TestConnection::of(10.0, 300);
+    let mut test = TestConnection::with_window(10.0, 300);
     test.cc = script.algorithm();
     let run = test.run(3_000 * MS, |seen| {
         match (seen.kind, seen.packet.chunk, seen.again) {
@@ -108,12 +113,12 @@ fn a_fast_retransmit_in_vain_is_undone() {
     assert_eq!(run.connection().windows[0].cwnd, 10.0);
 }
 
-/// RFC 7323: the acknowledgement of what was sent again is a sample, so that it ends the backoff; without timestamps it does not
-/// (Karn).
+/// RFC 7323: the acknowledgement of a retransmission is a sample and ends the backoff; without
+/// timestamps it is not (Karn).
 #[test]
 fn timestamps_end_a_backoff() {
     for (timestamps, second) in [(true, 200), (false, 800)] {
-        let mut test = TestConnection::of(1.0, 4);
+        let mut test = TestConnection::with_window(1.0, 4);
         test.profile.timestamps = timestamps;
         // Chunk 1 is lost twice, chunk 2 once.
         let run = test.run(20_000 * MS, |seen| {

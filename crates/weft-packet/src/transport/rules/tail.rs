@@ -1,13 +1,13 @@
-//! The tail of a flight: RACK's reordering window and the tail loss probe (RFC 8985), where there are too few duplicates for
-//! anything else.
+//! The tail of a flight: RACK's reordering window and the tail loss probe (RFC 8985), where there
+//! are too few duplicates for other loss detection.
 
 use super::*;
 
 const SLACK: u64 = 2 * MS;
 
-/// A wire with probes.
+/// Creates a test connection with loss probes.
 fn probing(cwnd: f64, segments: u64) -> TestConnection {
-    let mut test = TestConnection::of(cwnd, segments);
+    let mut test = TestConnection::with_window(cwnd, segments);
     test.profile.tail_loss_probe = true;
     test
 }
@@ -20,7 +20,7 @@ fn lose(chunks: std::ops::Range<u32>) -> impl FnMut(&ObservedPacket) -> Fate + S
     }
 }
 
-/// When the last acknowledgement before `time` reached the sender.
+/// Returns when the last acknowledgement before `time` reached the sender.
 fn last_acknowledgement(run: &Run, time: u64) -> u64 {
     let reached = run
         .acks()
@@ -29,12 +29,14 @@ fn last_acknowledgement(run: &Run, time: u64) -> u64 {
     reached.filter(|&reached| reached < time).max().unwrap()
 }
 
-/// Section 7.2: "PTO = 2 * SRTT", here with Linux's slack of two ticks, from the last acknowledgement; with one segment out the
-/// receiver may delay its acknowledgement, for which Linux allows the minimum RTO, but no more than the RTO.
+/// Section 7.2: "PTO = 2 * SRTT", here with Linux's slack of two ticks, from the last
+/// acknowledgement. With one segment outstanding the receiver may delay its acknowledgement, for
+/// which Linux allows the minimum RTO, but no more than the RTO.
 #[test]
 fn a_lost_tail_is_found_by_a_probe() {
     for (lost, probe, again, lone) in [
-        // The whole last window: its last segment is the probe, and reveals the loss of the others.
+        // The whole last window is lost: its last segment is the probe, and reveals the loss of the
+        // others.
         (6..10, 9, 4, false),
         (8..10, 9, 2, false),
         (9..10, 9, 1, true),
@@ -55,7 +57,7 @@ fn a_lost_tail_is_found_by_a_probe() {
     }
 }
 
-/// Section 7.3: new data goes first, whatever the window.
+/// Section 7.3: new data is sent first, whatever the window.
 #[test]
 fn a_probe_is_new_data_if_there_is_some() {
     let run = probing(4.0, 100).run(2_000 * MS, lose(20..24));
@@ -78,14 +80,15 @@ fn a_loss_repaired_by_its_probe_is_told() {
     let mut test = probing(4.0, 200);
     test.cc = script.algorithm();
     test.profile.receive_buffer = 4 * 1448;
-    // The receive window keeps new data back, so that the last segment goes again; then it opens.
+    // The receive window keeps new data back, so that the last segment is retransmitted; then it
+    // opens.
     let run = test.run(2_000 * MS, lose(23..24));
     assert_eq!(run.subflow(0).stats.timeouts, 0);
     assert_eq!(script.count(|event| *event == Event::FastRetransmit(0)), 1);
     assert!(run.finished());
 }
 
-/// A probe whose first copy arrived, only late, is answered as a duplicate (RFC 2883): no loss.
+/// A probe whose original arrived late is answered by a D-SACK (RFC 2883): no loss.
 #[test]
 fn a_probe_in_vain_is_no_loss() {
     let script = Script::steady(4.0);
@@ -99,11 +102,11 @@ fn a_probe_in_vain_is_no_loss() {
     assert!(run.finished());
 }
 
-/// Section 6.2, steps 4 and 5: with fewer duplicates than the threshold, what is overtaken is lost after a quarter of the
-/// minimum RTT, and not before.
+/// Section 6.2, steps 4 and 5: with fewer duplicates than the threshold, an overtaken segment is
+/// lost after a quarter of the minimum RTT, and not before.
 #[test]
 fn one_duplicate_is_enough_after_the_reordering_window() {
-    let run = TestConnection::of(4.0, 10).run(2_000 * MS, lose(8..9));
+    let run = TestConnection::with_window(4.0, 10).run(2_000 * MS, lose(8..9));
     let stats = run.subflow(0).stats;
     assert_eq!(
         (stats.timeouts, stats.fast_retransmits, stats.retransmitted),
@@ -112,7 +115,7 @@ fn one_duplicate_is_enough_after_the_reordering_window() {
     let sent = run.times_of(8)[1] - DELAY - serialisation(1514);
     let waited = sent - last_acknowledgement(&run, sent);
     let quarter = round_trip(66, &run.profile) / 4;
-    // The segment itself left a little before the one that overtook it.
+    // The segment itself was sent shortly before the one that overtook it.
     let before = serialisation(1514);
     assert!(
         (SLACK + quarter - before..=SLACK + quarter).contains(&waited),
@@ -120,8 +123,9 @@ fn one_duplicate_is_enough_after_the_reordering_window() {
     );
 }
 
-/// Section 6.2, step 3: once reordering was seen, by what was late but not sent again, the window is kept even where there are
-/// three duplicates, and what is late by less is not sent again.
+/// Section 6.2, step 3: once reordering was detected, by a segment that was late but not
+/// retransmitted, the window is kept even with three duplicates, and a segment that is late by less
+/// is not retransmitted.
 #[test]
 fn reordering_seen_once_is_not_taken_for_loss() {
     let late = |by: u64| {
@@ -133,7 +137,7 @@ fn reordering_seen_once_is_not_taken_for_loss() {
     for (first, fast_retransmits) in [(2, 0), (8, 10)] {
         // Chunk 20, then 60, 100, ...: those overtaken by eight.
         let [first, then] = [first, 8].map(|segments| late(segments * serialisation(1514)));
-        let run = TestConnection::of(12.0, 400).run(2_000 * MS, move |seen| {
+        let run = TestConnection::with_window(12.0, 400).run(2_000 * MS, move |seen| {
             if seen.packet.chunk < 40 {
                 first(seen)
             } else {
@@ -146,7 +150,8 @@ fn reordering_seen_once_is_not_taken_for_loss() {
     }
 }
 
-/// Segments that the application writes so many picoseconds apart, on a wire with probes.
+/// Creates a test connection with probes whose application writes segments this many picoseconds
+/// apart.
 fn written_every(interval: u64, segments: u64) -> TestConnection {
     let mut test = probing(10.0, segments);
     let bits = u64::from(test.profile.mss) * 8;
@@ -154,8 +159,8 @@ fn written_every(interval: u64, segments: u64) -> TestConnection {
     test
 }
 
-/// Section 7.2: new data starts the probe's timer anew. Each first segment of two waits for the other, and has waited for longer than
-/// the PTO when the acknowledgement of both comes.
+/// Section 7.2: new data restarts the probe's timer. The first segment of each pair waits for the
+/// second one, and has waited for longer than the PTO when the acknowledgement of both arrives.
 #[test]
 fn new_data_puts_the_probe_off() {
     let mut test = written_every(15 * MS, 200);
@@ -166,7 +171,8 @@ fn new_data_puts_the_probe_off() {
     assert!(run.finished());
 }
 
-/// New data also ends the longer wait that a single segment is allowed: with two out, the probe is due soon.
+/// New data also ends the longer wait that a single segment is allowed: with two outstanding, the
+/// probe is due earlier.
 #[test]
 fn a_probe_that_waited_for_a_single_segment_goes_soon_after_another() {
     let run = written_every(12 * MS, 30).run(2_000 * MS, lose(10..12));
@@ -175,7 +181,8 @@ fn a_probe_that_waited_for_a_single_segment_goes_soon_after_another() {
     assert!((2 * MS..3 * MS).contains(&(times[1] - times[0])), "{times:?}");
 }
 
-/// Section 7.4.2: the duplicate of a probe in vain may be reported when nothing is outstanding any more, and is no loss then, either.
+/// Section 7.4.2: the D-SACK of a needless probe may arrive when nothing is outstanding any more;
+/// it does not indicate a loss then, either.
 #[test]
 fn a_probe_in_vain_is_no_loss_when_all_is_acknowledged() {
     let script = Script::steady(10.0);
@@ -190,7 +197,8 @@ fn a_probe_in_vain_is_no_loss_when_all_is_acknowledged() {
     assert!(run.finished());
 }
 
-/// Section 6.2, step 5: a probe may be lost, too, and is when what was sent after it has arrived.
+/// Section 6.2, step 5: a probe may also be lost, and is considered lost when segments sent after
+/// it have arrived.
 #[test]
 fn a_lost_probe_is_overtaken_like_any_segment() {
     let run = written_every(12 * MS, 30).run(2_000 * MS, |seen| {

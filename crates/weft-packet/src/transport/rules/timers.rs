@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Drops data `n` times, whatever it is.
+/// Returns a rule that drops data `n` times.
 fn lose_first_data(n: u32) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     let mut left = n;
     move |seen| {
@@ -14,8 +14,8 @@ fn lose_first_data(n: u32) -> impl FnMut(&ObservedPacket) -> Fate + Send {
     }
 }
 
-/// Rules 2.1 and 2.2: before a sample the RTO is the initial one; after the handshake's, which is one if the profile says
-/// so, it is SRTT + 4 RTTVAR = 3 RTT, no less than the minimum.
+/// Rules 2.1 and 2.2: before a sample the RTO is the initial one. After the handshake, which gives
+/// a sample if the profile says so, it is SRTT + 4 RTTVAR = 3 RTT, no less than the minimum.
 #[test]
 fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
     let handshake = round_trip(66, &Profile::linux());
@@ -25,7 +25,7 @@ fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
         (false, 200 * MS, 1_000 * MS),
         (false, US, 1_000 * MS),
     ] {
-        let mut test = TestConnection::of(1.0, 1);
+        let mut test = TestConnection::with_window(1.0, 1);
         test.profile.sample_handshake_rtt = sampled;
         test.profile.min_rto = Time(min_rto);
         let mut run = test.start(lose_first_data(1));
@@ -44,34 +44,36 @@ fn the_first_rto_is_that_of_the_handshake_or_the_initial_one() {
     }
 }
 
-/// A SYN is sent again after the initial RTO, then after twice as long each time, up to the maximum; likewise when the SYN/ACK
-/// is lost. What was sent twice gives no sample (Karn), and the receiver accepts a subflow once.
+/// A SYN is retransmitted after the initial RTO, then after twice as long each time, up to the
+/// maximum; also if the SYN/ACK is lost. A retransmitted SYN gives no sample (Karn), and the
+/// receiver accepts a subflow once.
 #[test]
 fn syns_are_sent_again_at_doubling_intervals() {
     for lost in [Kind::Syn, Kind::SynAck] {
-        let mut test = TestConnection::of(1.0, 1);
+        let mut test = TestConnection::with_window(1.0, 1);
         test.profile.max_rto = Time(3_000 * MS);
         let run = test.run(20_000 * MS, move |seen| match seen.kind {
             kind if kind == lost && seen.nth < 4 => Fate::Drop,
             _ => Fate::Pass,
         });
-        let times: Vec<u64> = run.of(Kind::Syn).iter().map(|seen| seen.time).collect();
+        let times: Vec<u64> = run.of_kind(Kind::Syn).iter().map(|seen| seen.time).collect();
         let gaps: Vec<u64> = Run::gaps(&times).iter().map(|gap| gap / MS).collect();
         assert_eq!(gaps, [1_000, 2_000, 3_000, 3_000], "{lost:?}");
         assert_eq!(run.subflow(0).stats.syn_timeouts, 4);
         assert_eq!(run.subflow(0).stats.timeouts, 0);
         assert!(run.finished());
         assert_eq!(run.delivered(), 1448);
-        // The only sample is the data's.
+        // The only sample is that of the data.
         assert_eq!(run.subflow(0).rtt.srtt(), round_trip(1514, &run.profile));
     }
 }
 
-/// Rules 5.4 to 5.7 with Karn's algorithm: each timeout doubles the RTO, up to the maximum; the acknowledgement of what was sent
-/// again is no sample and leaves it so; the next sample ends it.
+/// Rules 5.4 to 5.7 with Karn's algorithm: each timeout doubles the RTO, up to the maximum. The
+/// acknowledgement of a retransmission gives no sample and leaves the RTO doubled; the next sample
+/// ends the backoff.
 #[test]
 fn timeouts_back_off_until_a_sample() {
-    let mut test = TestConnection::of(1.0, 4);
+    let mut test = TestConnection::with_window(1.0, 4);
     test.profile.max_rto = Time(900 * MS);
     // Chunk 0 is lost three times, 1 once, 2 never, 3 once.
     let losses = [3, 1, 0, 1];
@@ -96,17 +98,18 @@ fn timeouts_back_off_until_a_sample() {
     assert_eq!(run.subflow(0).rtt.srtt(), (7 * first + second) / 8);
 }
 
-/// Rule 5.3: an acknowledgement of new data starts the timer anew. Only the timer detects a loss at the tail.
+/// Rule 5.3: an acknowledgement of new data restarts the timer. Only the timer detects a loss at
+/// the tail.
 #[test]
 fn a_lost_tail_times_out_an_rto_after_the_last_acknowledgement() {
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
-        let test = TestConnection::of(10.0, 10).recovering_by(recovery);
+        let test = TestConnection::with_window(10.0, 10).recovering_by(recovery);
         let run = test.run(2_000 * MS, |seen| {
             let tail = seen.kind == Kind::Data && seen.packet.chunk == 9 && seen.again == 0;
             if tail { Fate::Drop } else { Fate::Pass }
         });
         let acks = run.acks();
-        // From the box to the sender, and from the sender to the box.
+        // From the middlebox to the sender, and from the sender to the middlebox.
         let returned = acks[8].time + DELAY + serialisation(66);
         let sent_again = run.times_of(9)[1] - DELAY - serialisation(1514);
         assert_eq!(sent_again - returned, 200 * MS, "{recovery:?}");
@@ -121,17 +124,17 @@ fn a_lost_tail_times_out_an_rto_after_the_last_acknowledgement() {
     }
 }
 
-/// A timeout sends what is not known to be held again, from a window of one packet (RFC 5681, section 3.1): with selective
-/// acknowledgements only the holes, without them everything.
+/// A timeout retransmits what is not known to be held, from a window of one packet (RFC 5681,
+/// section 3.1): with selective acknowledgements only the holes, without them everything.
 #[test]
 fn a_timeout_goes_back() {
     for (recovery, again) in [
         (Recovery::NewReno, vec![0, 1, 2, 3, 4, 5]),
         (Recovery::Sack, vec![0, 1, 2, 3]),
     ] {
-        let mut test = TestConnection::of(6.0, 6).recovering_by(recovery);
+        let mut test = TestConnection::with_window(6.0, 6).recovering_by(recovery);
         test.cc = reno(&mut test.profile, 6.0);
-        // Two duplicates are not enough for anything else.
+        // Two duplicates are not enough for another loss detection.
         let run = test.run(2_000 * MS, |seen| {
             let lost = seen.kind == Kind::Data && seen.packet.chunk < 4 && seen.again == 0;
             if lost { Fate::Drop } else { Fate::Pass }
@@ -139,12 +142,13 @@ fn a_timeout_goes_back() {
         let resent = run.data().into_iter().filter(|seen| seen.again > 0);
         let resent: Vec<(u32, u64)> = resent.map(|seen| (seen.packet.chunk, seen.time)).collect();
         let chunks: Vec<u32> = resent.iter().map(|&(chunk, _)| chunk).collect();
-        // The receiver's answer to chunk 3 says that it holds 4 and 5 already, so NewReno may not need to send both.
+        // The acknowledgement of chunk 3 shows that the receiver already holds 4 and 5, so NewReno
+        // may not need to retransmit both.
         assert!(
             again.starts_with(&chunks) && chunks.len() >= 4,
             "{recovery:?}: {chunks:?}"
         );
-        // One, then two by slow start.
+        // One packet, then two by slow start.
         let rtt = round_trip(1514, &run.profile);
         assert!(resent[1].1 - resent[0].1 >= rtt && resent[2].1 - resent[1].1 < rtt);
         assert_eq!(
@@ -158,10 +162,11 @@ fn a_timeout_goes_back() {
     }
 }
 
-/// The RTT of a segment is the wire's, to the picosecond, and one that was sent again never lowers or raises it.
+/// The RTT of a segment is that of the links, to the picosecond, and a retransmitted segment never
+/// changes it.
 #[test]
 fn samples_are_those_of_segments_sent_once() {
-    let run = TestConnection::of(1.0, 200).run(3_000 * MS, |seen| {
+    let run = TestConnection::with_window(1.0, 200).run(3_000 * MS, |seen| {
         let lost = seen.kind == Kind::Data && seen.packet.chunk % 50 == 49 && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });
@@ -174,11 +179,11 @@ fn samples_are_those_of_segments_sent_once() {
     assert_eq!((seconds * 1e12).round() as u64, round_trip(66, &run.profile));
 }
 
-/// Linux since 6.5: the first four SYNs are sent again a second apart, then at doubling intervals. With timestamps, the answer to
-/// the last SYN is a sample.
+/// Linux since 6.5: the first four SYNs are retransmitted one second apart, then at doubling
+/// intervals. With timestamps, the answer to the last SYN is a sample.
 #[test]
 fn the_first_syns_are_sent_again_at_equal_intervals() {
-    let mut test = TestConnection::of(1.0, 1);
+    let mut test = TestConnection::with_window(1.0, 1);
     test.profile.syn_linear_timeouts = 4;
     test.profile.timestamps = true;
     let mut run = test.start(|seen| match seen.kind {
@@ -186,7 +191,7 @@ fn the_first_syns_are_sent_again_at_equal_intervals() {
         _ => Fate::Pass,
     });
     run.until(7_000 * MS + round_trip(66, &run.profile) + 1);
-    let times: Vec<u64> = run.of(Kind::Syn).iter().map(|seen| seen.time).collect();
+    let times: Vec<u64> = run.of_kind(Kind::Syn).iter().map(|seen| seen.time).collect();
     let gaps: Vec<u64> = Run::gaps(&times).iter().map(|gap| gap / MS).collect();
     assert_eq!(gaps, [1_000, 1_000, 1_000, 1_000, 1_000, 2_000]);
     let subflow = run.subflow(0);
@@ -194,10 +199,11 @@ fn the_first_syns_are_sent_again_at_equal_intervals() {
     assert_eq!(subflow.rtt.rto(), 200 * MS);
 }
 
-/// RFC 7323, section 4: with timestamps the answer to the first SYN is a sample even after the second SYN has left.
+/// RFC 7323, section 4: with timestamps, the answer to the first SYN is a sample even after the
+/// second SYN was sent.
 #[test]
 fn the_late_answer_to_a_syn_is_a_sample() {
-    let mut test = TestConnection::of(10.0, 10);
+    let mut test = TestConnection::with_window(10.0, 10);
     test.profile.timestamps = true;
     test.delays = vec![300 * MS];
     let run = test.run(10_000 * MS, pass);
@@ -207,11 +213,12 @@ fn the_late_answer_to_a_syn_is_a_sample() {
     assert_eq!(least, 4 * 300 * MS + 4 * serialisation(66));
 }
 
-/// RFC 5681, section 3.1: the initial window is one segment where SYNs were lost. Linux allows for one, and for a late answer.
+/// RFC 5681, section 3.1: the initial window is one segment if SYNs were lost. Linux allows for one
+/// lost SYN, and for a late answer.
 #[test]
 fn lost_syns_shrink_the_initial_window() {
     for (lost, delay, expected) in [(0, DELAY, 10), (1, DELAY, 10), (2, DELAY, 1), (0, 600 * MS, 10)] {
-        let mut test = TestConnection::of(10.0, 20);
+        let mut test = TestConnection::with_window(10.0, 20);
         test.cc = reno(&mut test.profile, 10.0);
         test.profile.timestamps = true;
         test.delays = vec![delay];
@@ -234,7 +241,7 @@ fn the_minimum_rto_may_come_on_top_of_the_round_trip() {
         (false, 400 * MS, 400),
         (true, 400 * MS, 600),
     ] {
-        let mut test = TestConnection::of(1.0, 100);
+        let mut test = TestConnection::with_window(1.0, 100);
         test.profile.min_rto_beyond_srtt = beyond;
         test.delays = vec![rtt / 4];
         let run = test.run(60_000 * MS, pass);
