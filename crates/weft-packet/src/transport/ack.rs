@@ -77,8 +77,8 @@ impl Host {
             self.transmit_pending(index, slot, cx);
             let subflow = &mut self.subflows[slot as usize];
             if subflow.frto_waiting && subflow.nxt == subflow.recover {
-                // There was no new data to send: the conventional recovery continues (RFC 5682,
-                // section 3.1, step 2b).
+                // Without new data to send, the conventional recovery continues (RFC 5682, section
+                // 3.1, step 2b).
                 subflow.frto_waiting = false;
                 subflow.frto = false;
                 self.transmit_pending(index, slot, cx);
@@ -302,9 +302,9 @@ fn end_round(connection: &mut ConnectionSender, subflow: &mut SubflowSender, rea
     connection.check_all_subflows = true;
 }
 
-/// Makes the algorithm cut at the first mark of data that was sent after the last cut. Data sent
-/// before it, to the last segment, saw the queue as it was before the cut (RFC 8257, section 3.3,
-/// step 3), and RFC 3168's echo lasts until CWR has arrived.
+/// Makes the algorithm cut at the first mark of data that was sent after the last cut. Earlier
+/// data, to the last segment, saw the queue as it was before the cut (RFC 8257, section 3.3, step
+/// 3). RFC 3168's echo lasts until CWR has arrived.
 #[inline(always)]
 fn cut_if_marked(
     connection: &mut ConnectionSender,
@@ -324,7 +324,7 @@ fn cut_if_marked(
 }
 
 /// Handles a duplicate acknowledgement without SACK. The third one starts fast retransmit, unless
-/// the acknowledgement covers only data that was sent before the last recovery began: it may then
+/// the acknowledgement covers only data that was sent before the last recovery began. It may then
 /// answer a retransmission (RFC 6582, section 3.2, step 1).
 fn on_reno_dupack(subflow: &mut SubflowSender, profile: &Profile) {
     let beyond = subflow.recover == 0 || subflow.una > subflow.recover;

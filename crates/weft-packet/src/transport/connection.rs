@@ -50,7 +50,7 @@ pub struct ConnectionSender {
     /// Number of acknowledged chunks from which on the additional subflows join; `u32::MAX` once
     /// they have started to join.
     pub join_at: u32,
-    /// When the additional subflows started to join; `u64::MAX` if they did not.
+    /// Time at which the additional subflows started to join; `u64::MAX` if they did not.
     pub joined: u64,
     /// Chunks that may be outstanding: the shared receive buffer.
     pub receive_window: u32,
@@ -67,8 +67,8 @@ pub struct ConnectionSender {
     pub check_all_subflows: bool,
     /// True if a join in progress may hold back new data (`turn_waits_for_join`).
     pub awaits_join: bool,
-    /// When the last subflow closes (`full_handshakes`); 0 if none closes, `u64::MAX` while data is
-    /// left to send.
+    /// Time at which the last subflow closes (`full_handshakes`); 0 if none closes, `u64::MAX`
+    /// while data is left to send.
     pub last_close_at: u64,
     /// True if packets are paced even if congestion control asks for no rate.
     pub paced: bool,

@@ -111,7 +111,7 @@ pub struct Host {
     pub(super) reclaimed_open_time: u64,
     /// Time for which connections to this host received nothing until a delayed acknowledgement was sent, in picoseconds.
     pub delayed_ack_stall: u64,
-    /// What path monitors have learnt for all connections of this host, by transport.
+    /// Observations that path monitors share, by transport.
     pub(super) path_stats: HashMap<u32, PathStats>,
     /// The recorder of flows.
     pub(super) tracer: FlowTracer,
@@ -335,9 +335,11 @@ impl Host {
         }
     }
 
-    /// The application has read everything that has arrived on the connection of `slot`: each subflow on which a segment with PSH
-    /// waits for a delayed acknowledgement sends it (Linux's `mptcp_cleanup_rbuf` and `tcp_cleanup_rbuf`; since 6.6
-    /// `tcp_measure_rcv_mss` sets `ICSK_ACK_PUSHED` for full segments, too).
+    /// Sends the delayed acknowledgements of pushed segments. It is called once the application has
+    /// read everything that has arrived on the connection of `slot`. Each subflow on which a
+    /// segment with PSH waits for a delayed acknowledgement sends it (Linux's `mptcp_cleanup_rbuf`
+    /// and `tcp_cleanup_rbuf`; since 6.6 `tcp_measure_rcv_mss` sets `ICSK_ACK_PUSHED` for full
+    /// segments, too).
     fn acknowledge_pushed(&mut self, slot: u32, cx: &mut Context<'_>) {
         let connection = self.subflow_receivers[slot as usize].connection;
         let connection = &mut self.connection_receivers[connection as usize];

@@ -16,7 +16,7 @@ pub const JOIN_ACK: u16 = SYN | CWR;
 pub const DATA_FIN: u16 = SYN | ECE;
 
 /// Returns the number of acknowledged chunks from which on the additional subflows join: those of
-/// `after` bytes, but at least one if a connection has to be fully established, for which a
+/// `after` bytes. It is at least one if a connection has to be fully established, for which a
 /// `DATA_ACK` is needed (RFC 8684, section 3.1). With 0 they join immediately.
 pub fn join_at(after: u64, mss: u32, confirmed: bool) -> u32 {
     let chunks = after.div_ceil(mss.into()).max(confirmed.into());

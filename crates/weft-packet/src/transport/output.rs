@@ -17,9 +17,9 @@ impl Host {
     /// Sends what windows allow: the lost segments of subflow `slot`, then new data, which the
     /// scheduler distributes.
     ///
-    /// Only `slot` can have become able to send, unless `check_all_subflows` is set: at the end of
-    /// a round, when algorithms change the windows of other subflows, when a subflow opens or times
-    /// out, and when the receive window was full.
+    /// Only `slot` can have become able to send, unless `check_all_subflows` is set. It is set at
+    /// the end of a round, when algorithms change the windows of other subflows, and when the
+    /// receive window was full. It is also set when a subflow opens or times out.
     #[inline(always)]
     pub(super) fn transmit_pending(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         if self.connections[index as usize].traced {

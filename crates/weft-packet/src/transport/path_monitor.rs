@@ -269,7 +269,7 @@ impl Host {
         let mut wanted = fast
             .take(max.max(1) as usize)
             .fold(0_u64, |all, entry| all | 1 << entry.index);
-        // Linux's scheduler assigns data to suppressed subflows if there are no others.
+        // Linux's scheduler assigns data to suppressed subflows if all subflows are suppressed.
         let uses = |w: &Window| w.established && (w.active || connection.uses_send_queues());
         let usable = (0..).zip(&connection.windows).filter(|(_, w)| uses(w));
         let usable = usable.fold(0_u64, |all, (s, _)| all | 1 << s);

@@ -32,10 +32,10 @@ impl Prr {
     /// are believed to be in the network.
     ///
     /// While `pipe > ssthresh`, `sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out`.
-    /// Otherwise the window grows in slow start up to `ssthresh`: by as many packets as were
-    /// delivered, and one more if the acknowledgement made `progress`, that is, it advanced and
-    /// reported no additional loss (section 3.1, with Linux's rule for when to use its slow-start
-    /// part).
+    /// Otherwise the window grows in slow start up to `ssthresh`, by as many packets as were
+    /// delivered. It grows by one more if the acknowledgement made `progress`, that is, it advanced
+    /// and reported no additional loss. See section 3.1; Linux's rule says when to use its
+    /// slow-start part.
     pub fn on_ack(&mut self, delivered: u32, pipe: u32, progress: bool, sent: u64) {
         if delivered == 0 {
             return;
@@ -61,8 +61,9 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// RFC 6937, section 4, first example: 20 packets are out, the first is lost, the target is 10. "each ACK ... sends one for
-    /// every other": 19 duplicates let ten packets go, the retransmission among them, and the pipe ends at the target.
+    /// RFC 6937, section 4, first example: 20 packets are out, the first is lost, and `ssthresh` is
+    /// 10. "each ACK ... sends one for every other": 19 duplicates allow ten packets, including the
+    /// retransmission, and the pipe ends at `ssthresh`.
     #[test]
     fn one_loss_sends_a_packet_for_every_second_delivered() {
         let mut prr = Prr::new(10.0, 20, 100);
@@ -80,8 +81,9 @@ mod tests {
         assert_eq!((sent - 100, pipe), (10, 10));
     }
 
-    /// The same section's second example: the first 15 of 20 are lost. Five packets are delivered; no more go than were
-    /// delivered and one for progress, because the pipe is below the target.
+    /// RFC 6937, section 4, second example: the first 15 of 20 packets are lost and five are
+    /// delivered. As many packets are sent as were delivered, and one for progress, because the
+    /// pipe is below `ssthresh`.
     #[test]
     fn many_losses_send_what_was_delivered() {
         let mut prr = Prr::new(10.0, 20, 0);

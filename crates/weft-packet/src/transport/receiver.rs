@@ -89,10 +89,11 @@ pub enum AckDecision {
 }
 
 impl SubflowReceiver {
-    /// Returns true if DCTCP's rule for delayed acknowledgements (RFC 8257, section 3.2) applies: a
-    /// segment whose mark differs from that of the last one makes the receiver first acknowledge
-    /// earlier segments with the old echo, and then the segment itself immediately, as Linux does
-    /// since 4.18. Must be called before [`on_data`](Self::on_data).
+    /// Returns true if DCTCP's rule for delayed acknowledgements applies (RFC 8257, section 3.2).
+    /// By this rule, a segment whose mark differs from that of the last one makes the receiver
+    /// first acknowledge earlier segments with the old echo. It then acknowledges the segment
+    /// itself immediately, as Linux does since 4.18. Must be called before
+    /// [`on_data`](Self::on_data).
     #[inline(always)]
     pub fn needs_ack_before_ce_change(&self, packet: &Packet) -> bool {
         self.echo == Echo::Dctcp && (packet.flags & CE != 0) != self.ce && self.unacked > 0

@@ -25,8 +25,8 @@ pub struct RecoveryAck<'a> {
     pub sacked: &'a Acked,
 }
 
-/// Marks the segments as lost that RACK considers lost, waits for the end of the reordering window
-/// if a segment may still be only late, and enters fast recovery at the first loss.
+/// Marks the segments as lost that RACK considers lost, and enters fast recovery at the first loss.
+/// If a segment may still be only late, sets the timer to the end of the reordering window.
 pub fn detect_rack_losses(
     connection: &mut ConnectionSender,
     subflow: &mut SubflowSender,
@@ -139,9 +139,9 @@ pub fn on_ack_in_recovery(
     }
 }
 
-/// Returns true if the timeout was spurious: the first acknowledgement after it echoes a segment
-/// that was sent before it (RFC 3522, section 3.2), or covers data that was never retransmitted
-/// (RFC 5682, section 3.1, step 3b).
+/// Returns true if the timeout was spurious. The first acknowledgement after it then echoes an
+/// earlier segment (RFC 3522, section 3.2) or covers data that was never retransmitted (RFC 5682,
+/// section 3.1, step 3b).
 fn was_spurious(subflow: &SubflowSender, profile: &Profile, recovery_ack: &RecoveryAck<'_>) -> bool {
     let undo = &subflow.undo;
     if !undo.armed {
@@ -159,8 +159,8 @@ fn was_spurious(subflow: &SubflowSender, profile: &Profile, recovery_ack: &Recov
 }
 
 /// Applies F-RTO (RFC 5682, section 3.1): the first acknowledgement that advances makes the sender
-/// send new data instead of retransmissions (step 2b), unless it is a duplicate or reports holes,
-/// which shows that the loss was real (step 3a).
+/// send new data instead of retransmissions (step 2b). A duplicate, or an acknowledgement that
+/// reports holes, shows that the loss was real (step 3a).
 fn frto_try_new_data(subflow: &mut SubflowSender, recovery_ack: &RecoveryAck<'_>) -> bool {
     if subflow.nxt > subflow.recover {
         subflow.frto &= recovery_ack.advanced && recovery_ack.sacked.delivered == 0;

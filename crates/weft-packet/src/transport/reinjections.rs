@@ -1,9 +1,9 @@
 //! Chunks that are outstanding on a slow subflow and were also reinjected on others. When either
 //! copy is acknowledged, on the subflow or by a `DATA_ACK`, the reinjection is cancelled.
 //!
-//! The `DATA_ACK` alone does not suffice, because it stops at the first chunk that is missing. If
-//! chunks were reinjected until it covers them, paths whose RTT is longer than the limit for a slow
-//! path would pass each other the same few chunks forever, and the missing chunk would not be sent.
+//! The `DATA_ACK` alone does not suffice, because it stops at the first missing chunk. With
+//! reinjections until then, paths whose RTT is longer than the limit for a slow path would pass
+//! each other the first few chunks forever. The missing chunk would not be sent.
 
 use super::subflow::SubflowSender;
 

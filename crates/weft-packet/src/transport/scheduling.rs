@@ -54,8 +54,8 @@ impl ConnectionSender {
     }
 
     /// Assigns a burst to the subflow that would first have sent all that it holds. Suppressed
-    /// subflows, which the kernel calls backup, get one only if there are no others. Returns the
-    /// subflow, or `None` if there is no data or the send buffer of that subflow is full, even if
+    /// subflows, which the kernel calls backup, get one only if all are suppressed. Returns the
+    /// subflow. Returns `None` without data, or if the send buffer of that subflow is full, even if
     /// other buffers have space.
     fn schedule_burst(&mut self, subflows: &[SubflowSender], mss: u32) -> Option<usize> {
         let queues = self.send_queues.as_deref_mut()?;
@@ -179,9 +179,9 @@ impl ConnectionSender {
 }
 
 impl Host {
-    /// Assigns bursts as far as send buffers have space, and sends what windows allow on `slot`, on
-    /// the subflows that got a burst, and on all subflows if any of them may have become able to
-    /// send.
+    /// Assigns bursts as far as send buffers have space, and sends what windows allow. It sends on
+    /// `slot`, on the subflows that got a burst, and on all subflows if any of them may have become
+    /// able to send.
     pub(super) fn schedule_and_send(&mut self, index: u32, slot: u32, cx: &mut Context<'_>) {
         let connection = &mut self.connections[index as usize];
         let profile = &self.shared.transports[connection.transport as usize].profile;

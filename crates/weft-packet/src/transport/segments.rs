@@ -356,7 +356,7 @@ impl Segments {
             position += 1;
         }
         if acked.delivered > 0 {
-            // The same range is reported repeatedly while it grows.
+            // A range is reported repeatedly while it grows.
             self.at(start).sent_at = position;
             self.sacked_end = self.sacked_end.max(position);
         }

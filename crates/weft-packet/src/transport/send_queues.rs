@@ -1,6 +1,6 @@
 //! Chunks that Linux's MPTCP packet scheduler has assigned to subflows, in send queues bounded by
-//! their buffers, and the scheduling keys that determine the next subflow (`mptcp_subflow_get_send`
-//! in net/mptcp/protocol.c, buffers as in `net/ipv4/tcp_input.c`, kernel 6.x).
+//! their buffers. Scheduling keys determine the next subflow (`mptcp_subflow_get_send` in
+//! net/mptcp/protocol.c, buffers as in `net/ipv4/tcp_input.c`, kernel 6.x).
 
 use std::collections::VecDeque;
 
@@ -53,8 +53,8 @@ pub struct SendQueues {
     /// Bit `s` is set if subflow `s` has nothing to send. Its buffer grows with its window.
     empty: u64,
     /// Keys by subflow; the subflow with the lowest key gets the next burst. A key is the time
-    /// after which the subflow would have sent all that it holds, larger for suppressed subflows
-    /// than for others, and [`INELIGIBLE`] if no data may be assigned.
+    /// after which the subflow would have sent all that it holds. It is larger for suppressed
+    /// subflows than for others, and [`INELIGIBLE`] if no data may be assigned.
     pub keys: Box<[u64]>,
     /// The first subflow with the lowest key.
     pub best: usize,
@@ -191,8 +191,8 @@ pub fn bytes(subflows: u32) -> usize {
 }
 
 impl SendQueues {
-    /// Creates empty send queues; for `bursts_ahead`, see
-    /// [`bursts_ahead`](weft_cc::CongestionControl::bursts_ahead).
+    /// Creates empty send queues; for `extra_sndbuf_bursts`, see
+    /// [`CongestionControl`](weft_cc::CongestionControl::extra_sndbuf_bursts).
     pub fn new(subflows: u32, extra_sndbuf_bursts: u32, mss: u32) -> Self {
         Self {
             written: 0,

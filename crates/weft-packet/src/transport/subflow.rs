@@ -27,7 +27,7 @@ impl BlockReasons {
     /// The path monitor has not selected the subflow, because its path is slow or other subflows suffice.
     pub const NOT_SELECTED: Self = Self(8);
 
-    /// Whether there is no reason.
+    /// Whether the set is empty.
     #[inline(always)]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -60,7 +60,7 @@ impl BlockReasons {
 /// The state of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Not opened yet, or closed.
+    /// Closed, or not opened yet.
     Closed,
     /// SYN sent.
     SynSent,

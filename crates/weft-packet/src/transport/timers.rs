@@ -1,4 +1,4 @@
-//! A sender's timer, which has one of several purposes: retransmission (RFC 6298), tail loss probe
+//! A sender's timer. It has one of several purposes: retransmission (RFC 6298), tail loss probe
 //! (RFC 8985, section 7), or the end of a reordering window (RFC 8985, section 6.2, step 5).
 
 use weft_cc::CongestionControl;

@@ -1,4 +1,5 @@
-//! Which segments a receiver acknowledges, and when (RFC 5681, section 4.2; RFC 2018).
+//! Tests of the segments that a receiver acknowledges, and of the time at which it does (RFC 5681,
+//! section 4.2; RFC 2018).
 
 use proptest::prelude::*;
 
@@ -157,9 +158,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// The segment that completes a connection's data is acknowledged immediately, regardless of
-    /// its subflow, as Linux answers a `DATA_FIN` (RFC 8684, section 3.3.3), and so is the end of a
-    /// stopped flow. A flow without loss therefore finishes at most one RTT after the receiver has
-    /// its last byte.
+    /// its subflow, as Linux answers a `DATA_FIN` (RFC 8684, section 3.3.3). The end of a stopped
+    /// flow is acknowledged immediately, too. A flow without loss therefore finishes at most one
+    /// RTT after the receiver has its last byte.
     #[test]
     fn a_flow_ends_an_rtt_after_its_last_byte(
         delays in prop::collection::vec(1..20_u64, 1..5),

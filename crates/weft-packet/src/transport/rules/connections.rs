@@ -62,7 +62,7 @@ fn joins_follow_subflow_0_within_their_delay() {
     assert!(rest.eq([established; 4]));
 }
 
-/// RFC 8684, sections 3.1 and 3.2: joins start once data of subflow 0 is acknowledged, and carry
+/// RFC 8684, sections 3.1 and 3.2: joins start once data of subflow 0 is acknowledged. They carry
 /// data once the third packet of their handshake is acknowledged, two round trips later than if the
 /// SYN/ACK sufficed. Lost packets of the handshake are retransmitted.
 #[test]
@@ -159,9 +159,10 @@ fn sent_by(run: &Run, subflow: u32) -> Vec<u32> {
 }
 
 /// `mptcp_subflow_get_send`: a burst of 64 KB, 45 segments, is assigned ahead of the window to the
-/// subflow that would have sent all it holds first, until that subflow's send buffer is full, even
-/// if other buffers have space. `__subflow_push_pending` assigns it in fragments of 32 KB, 23
-/// segments, and checks the buffer between them: 87,040 bytes, in which 37 segments fit.
+/// subflow that would have sent all it holds first. The scheduler continues until that subflow's
+/// send buffer is full, even if other buffers have space. `__subflow_push_pending` assigns it in
+/// fragments of 32 KB, 23 segments, and checks the buffer between them: 87,040 bytes, in which 37
+/// segments fit.
 #[test]
 fn linux_gives_bursts_to_the_subflow_that_is_done_first() {
     let mut test = on_paths(&[DELAY, 2 * DELAY], open_together(2, 4.0));
@@ -182,7 +183,7 @@ fn linux_gives_bursts_to_the_subflow_that_is_done_first() {
 }
 
 /// A suppressed subflow, which the kernel calls backup, sends what was assigned to it and gets no
-/// more data unless there are no other subflows.
+/// more data unless all subflows are suppressed.
 #[test]
 fn linux_drains_what_a_suppressed_subflow_was_given() {
     let script = Script::new(|w, event, _| {
@@ -205,11 +206,11 @@ fn linux_drains_what_a_suppressed_subflow_was_given() {
 }
 
 /// The application fills a connection's own send buffer, which is as large as those of its subflows
-/// together plus 4 KB (`__mptcp_sync_sndbuf`): 123 segments here, by which other subflows may get
-/// ahead of a slow path. The application is asked for more data when two thirds, 82 segments, are
-/// left (`sk_stream_is_writeable`); the acknowledgements of a window are in flight then. With space
-/// for a burst of 46 segments beyond two windows of ten, a subflow's buffer holds seven windows
-/// (`sndbuf_expand`), and the connection's buffer 423 segments.
+/// together plus 4 KB (`__mptcp_sync_sndbuf`). It holds 123 segments here, by which other subflows
+/// may get ahead of a slow path. The application is asked for more data when two thirds, 82
+/// segments, are left (`sk_stream_is_writeable`); the acknowledgements of a window are in flight
+/// then. With space for a burst of 46 segments beyond two windows of ten, a subflow's buffer holds
+/// seven windows (`sndbuf_expand`), and the connection's buffer 423 segments.
 #[test]
 fn linux_holds_as_much_as_the_subflows_buffers_do() {
     for (bursts, allowed) in [(0, 72..=123), (1, 247..=423)] {
@@ -370,7 +371,7 @@ fn suppression_is_obeyed() {
         let lost = seen.subflow == 1 && seen.kind == Kind::Data && seen.nth == 18 && seen.again == 0;
         if lost { Fate::Drop } else { Fate::Pass }
     });
-    // Step by step: what is sent while it is inactive, and what is outstanding.
+    // The steps: chunks sent while the subflow is inactive, and chunks outstanding.
     let (mut suppressed, mut released, mut quiet) = (None, None, 0);
     for step in 1..40_000 {
         run.until(step * US / 4);
@@ -390,7 +391,7 @@ fn suppression_is_obeyed() {
     }
     assert!(run.finished() && run.delivered() == 600 * 1448);
     assert!(suppressed.is_some() && released.is_some());
-    assert!(quiet > 100, "what was outstanding was never finished");
+    assert!(quiet > 100, "outstanding data was never finished");
     assert_eq!(run.connection().suppressions, 1);
     let stats = run.subflow(1).stats;
     assert_eq!(

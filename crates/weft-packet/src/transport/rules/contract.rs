@@ -1,4 +1,4 @@
-//! What congestion control is notified of, and when its changes take effect.
+//! Notifications of congestion control, and the time at which its changes take effect.
 
 use weft_cc::Elapsed;
 

@@ -320,7 +320,7 @@ fn marks_in_recovery_cut_nothing() {
     }
 }
 
-/// Without an echo no packet is ECN-capable. With one, data is, but no SYN and no acknowledgement
+/// No packet is ECN-capable without an echo. With one, data is, but no SYN and no acknowledgement
 /// (RFC 3168, section 6.1.1).
 #[test]
 fn data_is_ecn_capable_where_congestion_control_asks_for_marks() {

@@ -80,7 +80,7 @@ struct ObservedPacket {
     packet: Packet,
 }
 
-/// What a middlebox does with a packet.
+/// The action of a middlebox on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Pass,

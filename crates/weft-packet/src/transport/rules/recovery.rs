@@ -232,11 +232,10 @@ fn only_what_was_lost_is_sent_again() {
 }
 
 /// Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997,
-/// section 2: if every n-th packet is lost, the mean window of Reno is `W = sqrt(3 n / 2)`, with or
-/// without delayed acknowledgements (growth counts packets). Band: W up to 1 % above and 2.5
-/// packets below, because the window does not grow from the lost packet's round until the
-/// recovery's end, two rounds of each cycle, and `NewReno` counts the acknowledgement that ends it
-/// as one.
+/// section 2. If every n-th packet is lost, the mean window of Reno is `W = sqrt(3 n / 2)`, with or
+/// without delayed acknowledgements (growth counts packets). The band is W up to 1 % above and 2.5
+/// packets below. The window does not grow from the lost packet's round until the recovery's end,
+/// two rounds of each cycle, and `NewReno` counts the acknowledgement that ends it as one.
 #[test]
 fn periodic_losses_give_the_square_root_law() {
     for recovery in ALL {
@@ -269,9 +268,9 @@ fn periodic_losses_give_the_square_root_law() {
 }
 
 /// Segments that were sacked before a timeout were counted then. The acknowledgement that fills the
-/// hole grows a window in slow start by the one segment that it newly reports (RFC 5681, section
-/// 3.1: "the number of previously unacknowledged bytes"; RFC 6675 removes sacked segments from the
-/// pipe).
+/// hole grows a window in slow start by the one segment that it newly reports. RFC 5681, section
+/// 3.1, counts "the number of previously unacknowledged bytes", and RFC 6675 removes sacked
+/// segments from the pipe.
 #[test]
 fn one_acknowledgement_after_a_timeout_does_not_restore_the_window() {
     for recovery in ALL {

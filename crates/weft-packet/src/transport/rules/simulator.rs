@@ -4,7 +4,7 @@
 
 use super::*;
 
-/// Creates a connection of two subflows with that profile, whose windows are 0 until both are
+/// Creates a connection of two subflows with that profile. Their windows are 0 until both are
 /// established and two packets afterwards: chunks are sent in the order 0, 1, 0, 1.
 fn two_subflows(chunks: u64) -> TestConnection {
     let profile = Profile::amp_2019();
@@ -64,8 +64,8 @@ fn the_turn_may_wait_for_a_join() {
         let run = test.run(10 * MS, pass);
         let joined = run.subflow(1).stats.established;
         let before = run.data().into_iter().filter(|seen| seen.time < joined).count();
-        // A window of two packets is sent before the join's SYN, and one packet more, because there
-        // was no other subflow.
+        // A window of two packets is sent before the join's SYN, and one packet more, because
+        // subflow 0 was the only one.
         assert_eq!(before > 3, !turn_waits_for_join, "{before} packets");
         assert!(before >= 3, "{before} packets");
         assert!(run.finished());

@@ -77,7 +77,7 @@ fn a_real_loss_is_not_undone() {
     }
 }
 
-/// If there is no new data to send, the conventional recovery continues (step 2b).
+/// Without new data to send, the conventional recovery continues (step 2b).
 #[test]
 fn without_new_data_retransmission_goes_on() {
     let mut test = TestConnection::with_window(10.0, 40);

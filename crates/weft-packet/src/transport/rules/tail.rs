@@ -124,8 +124,8 @@ fn one_duplicate_is_enough_after_the_reordering_window() {
 }
 
 /// Section 6.2, step 3: once reordering was detected, by a segment that was late but not
-/// retransmitted, the window is kept even with three duplicates, and a segment that is late by less
-/// is not retransmitted.
+/// retransmitted, the window is kept even with three duplicates. A segment that is late by less is
+/// not retransmitted.
 #[test]
 fn reordering_seen_once_is_not_taken_for_loss() {
     let late = |by: u64| {

@@ -41,7 +41,8 @@ fn three_segments_above_a_hole_make_it_lost() {
     assert_eq!(q.retransmit(50).map(|s| s.chunk), Some(0));
     assert_eq!(q.pipe(), 3);
     assert!(q.retransmit(50).is_none());
-    // The retransmission gives no sample, and segments that were sacked before count no more.
+    // The retransmission gives no sample, and segments that were sacked before are not counted
+    // again.
     assert_eq!(
         q.acknowledge(4 * MSS, 60, 0),
         Acked {
@@ -70,8 +71,9 @@ fn two_holes_are_both_found() {
     assert_eq!(q.retransmit(0).map(|s| s.chunk), Some(2));
 }
 
-/// RFC 8985, section 6.2, step 5: lost is what was sent before the newest delivered segment and is out for longer than its
-/// RTT and the window. Segments are sent at 0, 1, 2, ...
+/// RFC 8985, section 6.2, step 5: a segment is lost if it was sent before the newest delivered
+/// segment and is outstanding for longer than its RTT plus the window. Segments are sent at 0, 1,
+/// 2, ...
 #[test]
 fn what_is_overtaken_is_lost_after_the_window() {
     let mut q = queue(6);
@@ -79,7 +81,7 @@ fn what_is_overtaken_is_lost_after_the_window() {
     q.sack(2 * MSS, 3 * MSS, 102, 0);
     assert_eq!(q.rack_mark_lost(25, 102), 125);
     assert!(!q.any_lost());
-    // Segment 0 is due, 1 a little later; 3 was sent later than what was delivered.
+    // Segment 0 is due, segment 1 a little later; segment 3 was sent later than the delivered one.
     assert_eq!(q.rack_mark_lost(25, 125), 126);
     assert_eq!(q.retransmit(125).map(|s| s.chunk), Some(0));
     assert_eq!(q.rack_mark_lost(0, 125), u64::MAX);
@@ -88,7 +90,8 @@ fn what_is_overtaken_is_lost_after_the_window() {
     assert!(!q.reordered());
 }
 
-/// A retransmission lost again hides nothing: those sent after it are found in the order of sending, not of sequence.
+/// A lost retransmission hides no other: segments sent after it are found in the order of
+/// transmission, not of sequence.
 #[test]
 fn retransmissions_are_overtaken_in_the_order_of_sending() {
     let mut q = queue(8);
@@ -97,11 +100,11 @@ fn retransmissions_are_overtaken_in_the_order_of_sending() {
     for (now, chunk) in [(100, 0), (110, 1), (120, 2), (130, 3)] {
         assert_eq!(q.retransmit(now).map(|s| s.chunk), Some(chunk));
     }
-    // 1 arrives: 0 is lost again, and sent last.
+    // Segment 1 arrives: 0 is lost again, and is retransmitted last.
     q.sack(MSS, 2 * MSS, 210, 0);
     q.rack_mark_lost(0, 210);
     assert_eq!(q.retransmit(210).map(|s| s.chunk), Some(0));
-    // 3 arrives: 2 is lost again, although 0, before it in sequence, was sent later.
+    // Segment 3 arrives: 2 is lost again, although 0, before it in sequence, was sent later.
     q.sack(3 * MSS, 4 * MSS, 230, 0);
     assert_eq!(q.rack_mark_lost(0, 230), u64::MAX);
     assert_eq!(q.retransmit(230).map(|s| s.chunk), Some(2));
@@ -133,7 +136,8 @@ fn a_timeout_takes_everything_unsacked_for_lost() {
     assert_eq!(q.retransmit(10).map(|s| s.chunk), Some(0));
 }
 
-/// RFC 8985, section 6.3: what was sent just now is not taken for lost, but for the first segment.
+/// RFC 8985, section 6.3: segments sent just before a timeout are not considered lost, except the
+/// first one.
 #[test]
 fn a_timeout_spares_what_was_sent_just_now() {
     let mut q = queue(5);
