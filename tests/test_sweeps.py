@@ -1,4 +1,4 @@
-"""`weft sweep`: a grid of runs on Dask, with real processes that are killed."""
+"""`weft sweep`: a grid of runs in local processes and on Dask, some of which are killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.command import INCAST, WEFT, Ended, weft
 from weft import api, cli
 from weft.errors import OutputError, RequirementError, SpecError, UsageError
 from weft.exit_codes import run_command
-from weft.sweeps import cluster, store
+from weft.sweeps import cluster, local, store, worker
 from weft.sweeps.axes import Axis, label_names
 from weft.sweeps.command import Outcome, run_sweep
 from weft.sweeps.executor import Executor
@@ -223,16 +223,16 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_failed_runs_are_listed_with_their_command(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = cluster.run_on_worker
+    whole = worker.run_on_worker
 
-    def refuse_the_second(text: str, place: str, wanted: str, *, force: bool) -> cluster.WorkerError | None:
+    def refuse_the_second(text: str, place: str, wanted: str, *, force: bool) -> worker.WorkerError | None:
         if json.loads(text)["seed"] == 2:
-            return cluster.WorkerError("needs more memory", 2)
+            return worker.WorkerError("needs more memory", 2)
         return whole(text, place, wanted, force=force)
 
     monkeypatch.setattr(cluster, "run_on_worker", refuse_the_second)
     sweep = planned(spec, ["traffic[0].flows=2,4"], 2, ("queues.mark=20 packets",))
-    outcome = run_here(sweep, spec.parent / "out")
+    outcome = run_on_dask(sweep, spec.parent / "out")
     assert outcome.exit_code == 2
     failed = outcome.failed()
     assert [it["run"] for it in failed] == ["traffic[0].flows=2 seed=2", "traffic[0].flows=4 seed=2"]
@@ -257,7 +257,7 @@ def test_tables_are_read_as_one(place: Path, unbroken: Ended) -> None:
 
 
 def test_killed_and_resumed_is_as_unbroken(place: Path, unbroken: Ended) -> None:
-    """Kills a worker, then the client with its scheduler, in the midst of a sweep; then asks for it again."""
+    """Kills a worker, then the command, in the midst of a sweep; then asks for it again."""
     whole = Path(unbroken.document["out"])
     process = subprocess.Popen([WEFT, *sweep("broken")], cwd=place, stdout=subprocess.DEVNULL)
     runs = place / "broken" / "runs"
@@ -267,7 +267,7 @@ def test_killed_and_resumed_is_as_unbroken(place: Path, unbroken: Ended) -> None
 
     wait_for(process, ended(2))
     children = psutil.Process(process.pid).children(recursive=True)
-    workers = [it for it in children if any("spawn_main" in word for word in it.cmdline())]
+    workers = [child for child in children if any("weft.sweeps.worker" in word for word in child.cmdline())]
     assert len(workers) == 2
     workers[0].send_signal(signal.SIGKILL)
     wait_for(process, ended(5))
@@ -351,6 +351,11 @@ def test_more_seeds_reuse_what_is_there(spec: Path) -> None:
 
 
 def run_here(sweep: Sweep, folder: Path) -> Outcome:
+    return run_sweep(sweep, folder, where=Executor(workers=1), force=False, show=lambda _done, _note: None)
+
+
+def run_on_dask(sweep: Sweep, folder: Path) -> Outcome:
+    """Workers are threads of this process."""
     with LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None, silence_logs=50
     ) as it:
@@ -409,7 +414,7 @@ def test_only_one_sweep_is_at_work_in_a_folder(tmp_path: Path) -> None:
 
 def test_worker_of_another_build_is_refused(spec: Path) -> None:
     run = planned(spec, []).runs[0]
-    complaint = cluster.run_on_worker(run.spec, str(spec.parent / "run"), "0.0.1", force=False)
+    complaint = worker.run_on_worker(run.spec, str(spec.parent / "run"), "0.0.1", force=False)
     assert complaint is not None
     assert complaint.missing
     assert "0.0.1" in complaint.line
@@ -419,7 +424,11 @@ def test_results_that_cannot_be_written_end_the_sweep(spec: Path, monkeypatch: p
     (spec.parent / "full").write_text("")
     monkeypatch.setattr(cluster, "place_of", lambda _, key: spec.parent / "full" / key)
     with pytest.raises(OutputError, match="full"):
-        run_here(planned(spec, [], 3), spec.parent / "out")
+        run_on_dask(planned(spec, [], 3), spec.parent / "out")
+    monkeypatch.undo()
+    monkeypatch.setattr(local, "place_of", lambda _, key: spec.parent / "full" / key)
+    with pytest.raises(OutputError, match="full"):
+        run_here(planned(spec, [], 3), spec.parent / "here")
 
 
 def test_scheduler_that_goes_ends_the_sweep(spec: Path) -> None:
@@ -430,8 +439,8 @@ def test_scheduler_that_goes_ends_the_sweep(spec: Path) -> None:
         cluster._outcome(Gone(), planned(spec, []).runs[0], spec.parent)  # type: ignore[arg-type]  # noqa: SLF001
 
 
-def test_dask_is_imported_only_for_a_sweep() -> None:
-    program = "import sys, weft, weft.cli; sys.exit('distributed' in sys.modules or 'dask' in sys.modules)"
+def test_dask_is_imported_only_for_a_cluster() -> None:
+    program = "import sys, weft.cli, weft.sweeps.runner; sys.exit(bool({'distributed', 'dask'} & set(sys.modules)))"
     python = shutil.which("python", path=str(Path(WEFT).parent))
     assert python is not None
     assert subprocess.run([python, "-c", program], check=False).returncode == 0

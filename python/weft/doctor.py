@@ -56,6 +56,7 @@ def examine() -> Iterator[Finding]:
     yield _place(Path.cwd())
     yield _program("weftd", 'level "linux"', "make build-linux", os.environ.get("WEFTD"))
     yield _program("tshark", "reading what weft trace writes", "sudo apt-get install tshark")
+    yield _optional("distributed", "--cluster", also="dask")
     yield _optional("pandas", "result.flows.to_pandas()", also="pyarrow")
 
 

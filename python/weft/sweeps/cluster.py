@@ -1,4 +1,4 @@
-"""The runs of a sweep on a Dask cluster: one on this machine's cores, one of Slurm's jobs, or any by its address.
+"""The runs of a sweep on a Dask cluster: one of Slurm's jobs, or one that is named by its address.
 
 Only specs and errors go over the network: a worker writes a run's results to the sweep's folder.
 """
@@ -6,32 +6,31 @@ Only specs and errors go over the network: a worker writes a run's results to th
 from __future__ import annotations
 
 import logging
-import os
 import shlex
 import shutil
 import subprocess
 import tempfile
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from weft import _weft
-from weft.errors import OutputError, RequirementError, UsageError
+from weft.errors import RequirementError, UsageError
 from weft.sweeps.plan import build
-from weft.sweeps.store import is_complete, place_of
+from weft.sweeps.store import place_of
+from weft.sweeps.worker import WorkerError, failure_of, run_on_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
     from types import TracebackType
 
     from dask_jobqueue.slurm import SLURMCluster
-    from distributed import Client, Future, LocalCluster, Security
+    from distributed import Client, Future, Security
 
     from weft.sweeps.executor import Executor
     from weft.sweeps.plan import Planned
+    from weft.sweeps.worker import Failure
 
 MAX_SUBMITTED = 1000
 """Runs that a scheduler knows of at a time."""
@@ -43,29 +42,7 @@ SLURM_JOB = {"cores": "1", "memory": "2GB"}
 """What a job has of these unless somebody says otherwise."""
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A run that did not end well."""
-
-    run: Planned
-    line: str
-    code: int
-    """The exit code of a command that fails so."""
-
-
-@dataclass(frozen=True)
-class WorkerError:
-    """What a worker says of a run without results."""
-
-    line: str
-    code: int
-    missing: bool = False
-    """The machine lacks something, so that other runs would fail as well."""
-    output: bool = False
-    """Likewise: results cannot be written."""
-
-
-class Runner:
+class ClusterRunner:
     """Runs specs on a cluster, which begins with the first that has no results and ends with the runner.
 
     Raises:
@@ -83,7 +60,7 @@ class Runner:
             force: Run what needs more memory than a machine has free.
         """
         self._folder = folder.absolute()
-        self._where = replace(where, workers=min(where.workers or _cores(), most))
+        self._where = replace(where, workers=min(where.workers or most, most))
         self._force = force
         self._stack = ExitStack()
         self._client: Client | None = None
@@ -127,27 +104,6 @@ class Runner:
                 under_way.add(submit(following))
 
 
-def run_on_worker(spec: str, place: str, wanted: str, *, force: bool) -> WorkerError | None:
-    """One run, as a worker does it: afterwards its results are at `place`, or an error is returned."""
-    from weft.exit_codes import describe
-
-    _record_panics()
-    folder = Path(place)
-    try:
-        if build() != wanted:
-            raise RequirementError(f"a worker has weft {build()}; allowed: {wanted}, as here")  # noqa: TRY301
-        if not is_complete(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-            experiment = _weft.Experiment.parse(spec, [], None, force)
-            experiment.run(1, False, None, folder)  # noqa: FBT003
-    except BaseException as error:  # noqa: BLE001 - a panic is no Exception, and must not end the worker
-        if is_complete(folder):
-            return None  # another was quicker: one that was taken for dead
-        line, code = describe(error)
-        return WorkerError(line, code, isinstance(error, RequirementError), isinstance(error, OutputError))
-    return None
-
-
 def _outcome(future: Future[WorkerError | None], run: Planned, folder: Path) -> Failure | None:
     from distributed import KilledWorker
 
@@ -157,28 +113,23 @@ def _outcome(future: Future[WorkerError | None], run: Planned, folder: Path) -> 
         case "finished":
             complaint = future.result()
         case "error" if isinstance(future.exception(), KilledWorker):
-            complaint = WorkerError("the worker was killed each time it was tried: is there enough memory?", MISSING)
+            complaint = WorkerError("the worker was killed on every attempt, probably for lack of memory", MISSING)
         case "error":
             error = future.exception()
             raise RequirementError(f"a worker cannot run weft: {type(error).__name__}: {error}")
         case status:
             raise RequirementError(f"the scheduler is gone ({status}); finished runs are kept")
-    if complaint is None:
-        if not is_complete(place_of(folder, run.key)):
-            raise OutputError(
-                f"{folder}: the results of a worker are missing; allowed: a folder that all machines share"
-            )
-        return None
-    if complaint.output or complaint.missing:
-        raise (OutputError if complaint.output else RequirementError)(complaint.line)
-    return Failure(run, complaint.line, complaint.code)
+    return failure_of(run, complaint, folder)
 
 
 @contextmanager
 def _connected(where: Executor, folder: Path) -> Iterator[Client]:
     """A client of the cluster. Dask says nothing by itself; what goes wrong is said in one line."""
-    import dask
-    from distributed import Client
+    try:
+        import dask
+        from distributed import Client
+    except ModuleNotFoundError as error:
+        raise RequirementError(f"--cluster: needs {error.name}; run: pip install distributed") from None
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if where.address is not None:
@@ -196,7 +147,7 @@ def _connected(where: Executor, folder: Path) -> Iterator[Client]:
     quiet = {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10s"}
     with (
         dask.config.set(quiet),
-        _on_slurm(where, folder) if where.slurm is not None else _here(where, folder) as cluster,
+        _on_slurm(where, folder) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
@@ -223,27 +174,6 @@ def _certificates(address: str) -> Security | None:
     if context is None:
         raise RequirementError(f"--cluster {address}: needs certificates; {allowed}")
     return security
-
-
-@contextmanager
-def _here(where: Executor, folder: Path) -> Iterator[LocalCluster]:
-    """A cluster of processes on this machine."""
-    from distributed import LocalCluster
-
-    from weft.output import locked_folder
-
-    with (
-        locked_folder(folder) as scratch,
-        LocalCluster(
-            n_workers=where.workers,
-            threads_per_worker=1,
-            memory_limit=0,  # the simulator knows what it needs, and refuses what the machine has not got
-            dashboard_address=":0",  # any port: the usual one may be taken, which Dask would report
-            silence_logs=logging.CRITICAL,
-            local_directory=str(scratch),
-        ) as cluster,
-    ):
-        yield cluster
 
 
 @contextmanager
@@ -337,13 +267,3 @@ def _check_job(script: str) -> None:
 def _terse(error: BaseException) -> str:
     """The first line of an error."""
     return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-def _cores() -> int:
-    """What this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
-@cache
-def _record_panics() -> None:
-    _weft.record_panics()

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from weft.sweeps.cluster import Failure
     from weft.sweeps.executor import Executor
     from weft.sweeps.plan import Sweep
+    from weft.sweeps.worker import Failure
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ def run_sweep(
             show(done / len(missing), f"{there + done} of {len(distinct)} runs{bad}")
 
         if missing:
-            from weft.sweeps.cluster import Runner
+            from weft.sweeps.runner import make_runner
 
             show(0, f"{there} of {len(distinct)} runs")
             try:
-                with Runner(folder, where, most=len(missing), force=force) as runner:
+                with make_runner(folder, where, most=len(missing), force=force) as runner:
                     runner.run_all(list(missing.values()), on_done)
             except KeyboardInterrupt:
                 # More than were reported: some ended while others were being stopped.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import OutputError, RunError, SpecError, StoppedError
 from weft.sweeps import store
 from weft.sweeps.axes import Axis, label_names
-from weft.sweeps.cluster import Runner
 from weft.sweeps.command import check_exclusive
 from weft.sweeps.plan import build, plan_points
+from weft.sweeps.runner import Runner, make_runner
 from weft.tune.study import JOURNAL, Trial, Trials, has_trials
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from weft.sweeps.cluster import Failure
     from weft.sweeps.executor import Executor
     from weft.sweeps.plan import Planned, Sweep
+    from weft.sweeps.worker import Failure
     from weft.tune.objective import Objective
     from weft.tune.space import Parameter
 
@@ -171,7 +171,7 @@ def run_tuning(
     with store.opened(folder, "tune"):
         _check_config(folder, tuning)
         journal = Trials(folder, tuning.parameters, tuning.objective.direction)
-        with Runner(folder, where, most=max(tuning.batch_size, 2) * tuning.seeds, force=tuning.force) as runner:
+        with make_runner(folder, where, most=max(tuning.batch_size, 2) * tuning.seeds, force=tuning.force) as runner:
             measure = _Measure(tuning, folder, runner, trials, show)
             try:
                 while len(journal.ended) < trials:

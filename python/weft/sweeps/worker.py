@@ -1,0 +1,123 @@
+"""A run of a sweep, as a worker does it: a process of the local pool, or one of a Dask cluster.
+
+A process of the local pool reads jobs from standard input and writes one answer per job to standard output, as lines of
+JSON. It ends when its standard input does, also in the midst of a run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from weft import _weft
+from weft.errors import OutputError, RequirementError
+from weft.sweeps.plan import build
+from weft.sweeps.store import is_complete, place_of
+
+if TYPE_CHECKING:
+    from weft.sweeps.plan import Planned
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run without results."""
+
+    run: Planned
+    line: str
+    """The reason."""
+    code: int
+    """The exit code of a command that fails for this reason."""
+
+
+@dataclass(frozen=True)
+class WorkerError:
+    """The reason for which a worker has no results of a run."""
+
+    line: str
+    code: int
+    missing: bool = False
+    """Whether the machine lacks a requirement, so that other runs would fail as well."""
+    output: bool = False
+    """Whether results cannot be written, so that other runs would fail as well."""
+
+
+def run_on_worker(spec: str, place: str, wanted: str, *, force: bool) -> WorkerError | None:
+    """Runs a spec. Its results are in the folder `place` afterwards, unless an error is returned.
+
+    Args:
+        spec: The resolved spec as JSON.
+        place: The folder of the results.
+        wanted: The build of Weft that the results are of.
+        force: Run it even if it needs more memory than is free.
+    """
+    _record_panics()
+    folder = Path(place)
+    try:
+        if build() != wanted:
+            raise RequirementError(f"a worker has weft {build()}; allowed: {wanted}, as here")  # noqa: TRY301
+        if not is_complete(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            experiment = _weft.Experiment.parse(spec, [], None, force)
+            experiment.run(1, False, None, folder)  # noqa: FBT003
+    except BaseException as error:  # noqa: BLE001 - a panic is no Exception, and must not end the worker
+        if is_complete(folder):
+            return None  # another worker, which the scheduler had given up, was quicker
+        from weft.exit_codes import describe
+
+        line, code = describe(error)
+        return WorkerError(line, code, isinstance(error, RequirementError), isinstance(error, OutputError))
+    return None
+
+
+def failure_of(run: Planned, error: WorkerError | None, folder: Path) -> Failure | None:
+    """Returns the failure of a run, or None if its results are in the sweep's folder.
+
+    Raises:
+        RequirementError: A machine lacks a requirement, so that other runs would fail as well.
+        OutputError: Results are missing or cannot be written.
+    """
+    if error is None:
+        if not is_complete(place_of(folder, run.key)):
+            raise OutputError(
+                f"{folder}: the results of a worker are missing; allowed: a folder that all machines share"
+            )
+        return None
+    if error.output or error.missing:
+        raise (OutputError if error.output else RequirementError)(error.line)
+    return Failure(run, error.line, error.code)
+
+
+@cache
+def _record_panics() -> None:
+    _weft.record_panics()
+
+
+def main() -> None:
+    """Runs jobs until standard input ends."""
+    # Ctrl-C and a hang-up reach all processes of a terminal. The command decides when its workers end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # Only answers go to standard output.
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    while True:
+        job = json.loads(jobs.get())
+        error = run_on_worker(job["spec"], job["place"], job["build"], force=job["force"])
+        answers.write(json.dumps(None if error is None else asdict(error)).encode() + b"\n")
+
+
+def _read(stream: BinaryIO, jobs: queue.SimpleQueue[bytes]) -> None:
+    for line in stream:
+        jobs.put(line)
+    os._exit(0)
