@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -186,6 +186,20 @@ impl Metrics {
         self.last.retain(|(token, _), _| lives(*token));
     }
 
+    /// Removes the counters of a namespace that has gone.
+    pub fn forget_namespace(&mut self, namespace: &str) {
+        for (family, algorithm) in self.packets.iter().flat_map(|family| {
+            KernelAlgorithm::ALL
+                .iter()
+                .map(move |algorithm| (family, algorithm))
+        }) {
+            family.remove(&Labels {
+                namespace: namespace.to_owned(),
+                algorithm: algorithm.kernel(),
+            });
+        }
+    }
+
     /// What the programs have counted, since weftd runs.
     pub fn total(&mut self, totals: &Totals) {
         let now = [
@@ -229,22 +243,37 @@ impl Metrics {
     }
 }
 
-/// Serves the metrics at `http://LISTEN/metrics` from a thread of its own; returns the address, whose port is the kernel's choice
-/// where it was 0.
+/// Serves the metrics at `http://LISTEN/metrics` from a thread of its own. If the address is taken, the thread tries again until it
+/// is free, so that another user's listener cannot stop the caller. Returns the address, whose port is the kernel's choice where
+/// it was 0, or none while the address is taken.
 ///
 /// # Errors
-/// The address is taken, or not on loopback.
-pub fn serve(listen: SocketAddr, registry: Registry) -> io::Result<SocketAddr> {
+/// Returns an error if the address is not on loopback or there can be no thread.
+pub fn serve(listen: SocketAddr, registry: Registry) -> io::Result<Option<SocketAddr>> {
     if !listen.ip().is_loopback() {
         return Err(io::Error::other("metrics are served on loopback only"));
     }
-    let listener = TcpListener::bind(listen)?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
+    let bound = bind(listen);
+    let address = match &bound {
+        Ok(listener) => Some(listener.local_addr()?),
+        Err(error) => {
+            tracing::warn!(%error, "no metrics at {listen} until the address is free");
+            None
+        }
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let serving = move || {
+        let listener = bound.unwrap_or_else(|_| {
+            loop {
+                thread::sleep(BIND_INTERVAL);
+                if let Ok(listener) = bind(listen) {
+                    tracing::info!("metrics are served at {listen}");
+                    return listener;
+                }
+            }
+        });
         runtime.block_on(async {
             match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => answer(listener, Arc::new(registry)).await,
@@ -258,10 +287,22 @@ pub fn serve(listen: SocketAddr, registry: Registry) -> io::Result<SocketAddr> {
         .map(|_| address)
 }
 
-/// Answers clients for good. Of more than [`MAX_CLIENTS`] at once the one that came first has to go, so that nobody keeps others
-/// out by staying.
+fn bind(listen: SocketAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(listen)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// A connected client, and whether it has sent a request.
+struct Client {
+    task: AbortHandle,
+    has_asked: Arc<AtomicBool>,
+}
+
+/// Answers clients for good. At [`MAX_CLIENTS`] the first one that has not sent a request has to go, so that none keeps others
+/// out by staying; if all have, the newest is refused.
 async fn answer(listener: tokio::net::TcpListener, registry: Arc<Registry>) {
-    let mut clients: VecDeque<AbortHandle> = VecDeque::with_capacity(MAX_CLIENTS);
+    let mut clients: VecDeque<Client> = VecDeque::with_capacity(MAX_CLIENTS);
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -271,14 +312,21 @@ async fn answer(listener: tokio::net::TcpListener, registry: Arc<Registry>) {
                 continue;
             }
         };
-        clients.retain(|client| !client.is_finished());
-        if clients.len() >= MAX_CLIENTS
-            && let Some(first) = clients.pop_front()
-        {
-            first.abort();
+        clients.retain(|client| !client.task.is_finished());
+        if clients.len() >= MAX_CLIENTS {
+            let silent = clients
+                .iter()
+                .position(|client| !client.has_asked.load(Ordering::Relaxed));
+            let Some(silent) = silent.and_then(|silent| clients.remove(silent)) else {
+                continue;
+            };
+            silent.task.abort();
         }
         let registry = Arc::clone(&registry);
+        let has_asked = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&has_asked);
         let service = service_fn(move |request| {
+            asked.store(true, Ordering::Relaxed);
             let response = page(&request, &registry);
             async move { Ok::<_, Infallible>(response) }
         });
@@ -286,12 +334,16 @@ async fn answer(listener: tokio::net::TcpListener, registry: Arc<Registry>) {
             .timer(TokioTimer::new())
             .header_read_timeout(CLIENT_TIMEOUT)
             .serve_connection(TokioIo::new(stream), service);
-        let client = tokio::spawn(async move {
-            if let Err(error) = connection.await {
+        let task = tokio::spawn(async move {
+            // A client that does not read is not waited for either.
+            if let Ok(Err(error)) = tokio::time::timeout(MAX_CONNECTION, connection).await {
                 tracing::debug!(%error, "metrics");
             }
         });
-        clients.push_back(client.abort_handle());
+        clients.push_back(Client {
+            task: task.abort_handle(),
+            has_asked,
+        });
     }
 }
 
@@ -318,6 +370,10 @@ const MAX_CLIENTS: usize = 32;
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// After the kernel could not take a client, such as for want of descriptors.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
+/// Time between two tries to bind an address that is taken.
+const BIND_INTERVAL: Duration = Duration::from_secs(1);
+/// The longest that one connection of a client is kept.
+const MAX_CONNECTION: Duration = Duration::from_secs(300);
 /// Decisions whose latency is kept for percentiles.
 const RECENT: usize = 1000;
 
@@ -350,6 +406,7 @@ mod tests {
     fn callers_that_stay_keep_nobody_out() {
         let (_, registry) = Metrics::new();
         let address = serve(SocketAddr::from(([127, 0, 0, 1], 0)), registry).unwrap();
+        let address = address.expect("a free port");
         let connect = || {
             let stream = TcpStream::connect(address).unwrap();
             stream.set_read_timeout(Some(Duration::from_secs(4))).unwrap();
@@ -402,6 +459,45 @@ mod tests {
                 assert!(served.contains(&format!("# HELP {known} ")), "{name}");
             }
         }
+    }
+
+    #[test]
+    fn an_address_that_is_taken_is_served_when_it_is_free() {
+        let (_, registry) = Metrics::new();
+        let other = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = other.local_addr().unwrap();
+        assert_eq!(serve(address, registry).unwrap(), None);
+        drop(other);
+        let began = std::time::Instant::now();
+        let mut client = loop {
+            match TcpStream::connect(address) {
+                Ok(client) => break client,
+                Err(error) => assert!(began.elapsed() < Duration::from_secs(20), "{error}"),
+            }
+            thread::sleep(Duration::from_millis(50));
+        };
+        client.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("weft_connections 0"), "{answer}");
+    }
+
+    #[test]
+    fn the_counters_of_a_namespace_go_with_it() {
+        let (mut metrics, registry) = Metrics::new();
+        for family in &metrics.packets {
+            for namespace in ["/run/netns/red", "/run/netns/blue"] {
+                let labels = Labels {
+                    namespace: namespace.to_owned(),
+                    algorithm: KernelAlgorithm::Amp.kernel(),
+                };
+                family.get_or_create(&labels).inc();
+            }
+        }
+        metrics.forget_namespace("/run/netns/red");
+        let mut served = String::new();
+        encode(&mut served, &registry).unwrap();
+        assert!(!served.contains("red") && served.contains("blue"), "{served}");
     }
 
     #[test]
