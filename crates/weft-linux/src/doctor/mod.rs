@@ -102,11 +102,35 @@ impl fmt::Display for Report {
                 State::Warning => "warn",
                 State::Failure => "FAIL",
             };
+            let detail = printable(detail);
             writeln!(f, "{state}  {check:<24} {detail}")?;
             if let Some(fix) = fix {
-                writeln!(f, "      {:<24} fix: {fix}", "")?;
+                writeln!(f, "      {:<24} fix: {}", "", printable(fix))?;
             }
         }
         Ok(())
+    }
+}
+
+/// A text without control characters, which a namespace's device names may contain.
+fn printable(text: &str) -> String {
+    text.replace(char::is_control, "?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_names_do_not_reach_the_terminal_as_they_are() {
+        let finding = Finding::warning("offloads", "\u{1b}[2Jeth0: tso", "ethtool -K \u{7}eth0 tso off");
+        let report = Report {
+            findings: vec![finding],
+        };
+        let text = report.to_string();
+        assert!(
+            text.contains("?[2Jeth0: tso") && text.contains("-K ?eth0"),
+            "{text}"
+        );
     }
 }
