@@ -41,8 +41,10 @@ pub use registration::HANDOVER;
 use registration::Registrar;
 pub use stats::{ConnectionStats, Subflow, Totals};
 
-/// The maps that all programs share.
+/// The maps that all programs share, and that are pinned.
 const SHARED: [&str; 3] = ["connections", "events", "totals"];
+/// The map that all programs share and that is not pinned: the limit of a user's events is one for all algorithms.
+const USERS: &str = "users";
 
 macro_rules! names {
     ($($variant:ident = $number:literal, $name:literal, $kernel:literal;)+) => {
@@ -227,7 +229,7 @@ impl Programs {
             })
             .collect::<Result<Vec<_>, Error>>()?;
         registrar.finish(loaded.iter_mut().map(|loaded| (loaded.name, &mut loaded.link)));
-        let [connections, events, totals] = shared.try_into().map_err(|_| Error::Kernel {
+        let [connections, events, totals, _users] = shared.try_into().map_err(|_| Error::Kernel {
             what: "the programs".to_owned(),
             why: "none was named".to_owned(),
         })?;
@@ -440,6 +442,10 @@ fn open(
             } else if let Some(folder) = &options.pin {
                 map.set_pin_path(folder.join(&map_name)).map_err(wrong)?;
             }
+        } else if map_name == USERS
+            && let Some(handle) = shared.get(SHARED.len())
+        {
+            map.reuse_fd(handle.as_fd()).map_err(wrong)?;
         }
     }
     Ok(object)
@@ -480,6 +486,7 @@ fn parameters(name: KernelAlgorithm, options: &Options) -> Result<abi::Parameter
 fn handles(object: &Object) -> Result<Vec<MapHandle>, Error> {
     SHARED
         .iter()
+        .chain([&USERS])
         .map(|name| {
             object
                 .maps()
