@@ -68,6 +68,9 @@ say first $(systemctl is-active weftd)
 journalctl -u weftd --no-pager -o cat
 say confined $(cat /proc/$(systemctl show -P MainPID weftd)/attr/current)
 say capabilities $(grep CapEff /proc/$(systemctl show -P MainPID weftd)/status)
+inside() { nsenter -t $(systemctl show -P MainPID weftd) -m "$@"; }
+writable() { inside sh -c "echo \"\$(cat $1)\" > $1" 2>/dev/null && echo yes || echo no; }
+say writable $(writable /proc/sys/kernel/core_pattern) $(writable /proc/sys/vm/overcommit_memory) $(writable /proc/sys/net/mptcp/pm_type) $(inside mkdir /sys/fs/bpf/check && rmdir /sys/fs/bpf/check && echo yes)
 say default $(cat /proc/sys/net/ipv4/tcp_congestion_control) $(cat /proc/sys/net/mptcp/pm_type)
 ip link set lo up
 mptcpize run iperf3 -s -D
@@ -91,7 +94,8 @@ wait_for $((before + 2))
 say reloaded $(systemctl is-active weftd) $(($(systemctl show -P MainPID weftd) - main)) $(($(runs) - before))
 cp /usr/bin/weftd /usr/bin/weftd.new
 mv /usr/bin/weftd.new /usr/bin/weftd
-sed -i 's/^listen = .*/listen = "127.0.0.1:5201"/' /etc/weft/weftd.toml
+ip netns add red
+sed -i 's/^namespaces = .*/namespaces = ["red"]/' /etc/weft/weftd.toml
 before=$(runs)
 systemctl reload weftd
 wait_for $((before + 1))
@@ -177,6 +181,7 @@ fn the_package_installs_and_goes_without_a_trace() {
         "usr/lib/systemd/system/weftd.service",
         "usr/share/weftd/grafana.json",
         "usr/share/weftd/alerts.yml",
+        "usr/share/weftd/namespaces.conf",
         "etc/apparmor.d/weftd",
     ] {
         assert!(added.contains(expected), "{expected}");
@@ -290,6 +295,8 @@ fn the_unit_runs_under_systemd() {
     assert!(said("kernel").starts_with("6.1."));
     assert_eq!(said("first"), "active");
     assert_eq!(said("confined"), "weftd (enforce)");
+    // The kernel's settings are read-only, those of the network and the BPF file system are not.
+    assert_eq!(said("writable"), "no no yes yes");
     assert_eq!(said("default"), "weft_amp 1");
     let status: serde_json::Value = serde_json::from_str(&said("status")).expect("a status");
     let connections = status["connections"].as_array().expect("connections");
@@ -305,7 +312,7 @@ fn the_unit_runs_under_systemd() {
     assert_eq!(said("iperf"), "1");
     // The same process, after a start on trial and another one.
     assert_eq!(said("reloaded"), "active 0 2");
-    // The port of the metrics is taken.
+    // It may not enter other namespaces, which only its start finds out.
     assert_eq!(said("back"), "active 0 /usr/bin/weftd (deleted)");
     assert_eq!(said("denied"), "0");
     assert_eq!(said("stopped"), "inactive");
