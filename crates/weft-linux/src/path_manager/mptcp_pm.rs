@@ -1,6 +1,6 @@
 //! The messages of the kernel's generic netlink family `mptcp_pm` (`include/uapi/linux/mptcp_pm.h`).
 //!
-//! What the kernel sends is taken apart by netlink-packet-core, which checks every length against its buffer.
+//! The crate netlink-packet-core parses messages of the kernel and checks every length against its buffer.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -20,7 +20,7 @@ pub const EVENTS_GROUP: &str = "mptcp_pm_events";
 pub struct Limits {
     /// Announced addresses it accepts.
     pub announced_addresses: u32,
-    /// Further subflows it opens or accepts.
+    /// Additional subflows that it opens or accepts.
     pub subflows: u32,
 }
 
@@ -194,7 +194,7 @@ impl Message {
         }
     }
 
-    /// The answer: how many announced addresses it accepts and how many further subflows it opens.
+    /// The answer: the numbers of announced addresses that it accepts and of additional subflows that it opens.
     ///
     /// # Errors
     /// An attribute has the wrong length.
@@ -210,7 +210,7 @@ impl Message {
         Ok(limits)
     }
 
-    /// What happened, or `None` for an event that is of no interest here.
+    /// The event, or `None` for one that does not matter here.
     ///
     /// # Errors
     /// An attribute is missing or has the wrong length.
@@ -482,7 +482,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever arrives is read or refused, never a panic.
+        /// Any message is read or refused without a panic.
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), command in 0_u8..20) {
             let header = GenlHeader { cmd: command, version: 1 };

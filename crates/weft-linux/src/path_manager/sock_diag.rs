@@ -1,5 +1,5 @@
-//! Which subflows there are, from the kernel's socket diagnosis (`ss` uses the same): for connections older than the
-//! daemon, after lost events, and for bytes carried under a congestion control that does not report them.
+//! MPTCP subflows from the kernel's socket diagnosis, which `ss` uses as well. They are read for connections older than the daemon,
+//! after lost events, and for the bytes of connections whose congestion control does not report them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,24 +25,24 @@ pub struct DiagSubflow {
     pub token: Token,
     /// The subflow.
     pub subflow: Subflow,
-    /// Does it stand? Else its SYN has no answer yet.
+    /// Whether the handshake is complete; otherwise the SYN has no answer yet.
     pub established: bool,
-    /// Is it the first one?
+    /// Whether it is the first subflow of its connection.
     pub initial: bool,
-    /// Was the connection accepted here? Known of the first subflow only.
+    /// Whether the connection was accepted here; known of the first subflow only.
     pub server: bool,
     /// Its congestion control.
     pub congestion: String,
     /// Bytes acknowledged to it and received on it.
     pub bytes: u64,
-    /// Do both ends speak ECN?
+    /// Whether both ends use ECN.
     pub ecn: bool,
 }
 
 /// A TCP socket that listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// Where.
+    /// Local address and port.
     pub local: SocketAddr,
     /// Its congestion control: what connections accepted on it get.
     pub congestion: String,
@@ -61,7 +61,7 @@ pub fn mptcp_subflows(namespace: &Namespace) -> io::Result<Vec<DiagSubflow>> {
     Ok(all)
 }
 
-/// The ends of every TCP socket of a namespace that may still send or hear something.
+/// The ends of every TCP socket of a namespace that may still send or receive.
 ///
 /// # Errors
 /// The namespace cannot be entered, or the kernel refuses.

@@ -1,4 +1,4 @@
-//! Plays the traffic: opens, feeds and drains all connections on one thread, and samples what is probed.
+//! Drives the traffic: opens, feeds and drains all connections on one thread, and takes the samples of probes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -42,17 +42,17 @@ enum ScheduledAction {
     End,
 }
 
-/// A flow that is played.
+/// A flow of the run.
 pub struct FlowRun {
     /// Its index in tables.
     pub index: u32,
-    /// What was asked for, with the time of opening.
+    /// The flow as requested, with the time of opening.
     pub flow: Flow,
-    /// What became of it.
+    /// Its connection.
     pub connection: Connection,
 }
 
-/// What is played.
+/// The traffic of a run and its surroundings.
 pub struct TrafficDriver<'a> {
     /// Flows: at first those of the spec in order, then those of programs as they open.
     pub flow_runs: Vec<FlowRun>,
@@ -64,40 +64,40 @@ pub struct TrafficDriver<'a> {
     pub listeners: Vec<Socket>,
     /// Hosts of which it is seen what leaves them, with flows that they send.
     pub taps: Vec<(Tap, Vec<u32>)>,
-    /// What samples in time.
+    /// The probes that sample over time.
     pub probes: &'a [Probe],
-    /// What counts packets.
+    /// The switch, which counts packets.
     pub switch: &'a Switch,
     /// The part of the run that is measured; none: all of it.
     pub measuring: Option<MeasurementWindow>,
-    /// What the switch has counted by a time.
+    /// Returns the counters of the switch at a time.
     pub counted: &'a dyn Fn(Time) -> io::Result<CounterSnapshot>,
-    /// When it ends.
+    /// Duration of the run.
     pub duration: Time,
-    /// Is a subflow of this connection suppressed now: by token and subflow?
+    /// Returns whether a subflow is active, by token and index of the subflow.
     pub active: &'a dyn Fn(u32, u32) -> bool,
 }
 
-/// What was played.
+/// The report of a run.
 pub struct DriverReport {
-    /// When it ended.
+    /// End of the run.
     pub end: Time,
-    /// When it began.
+    /// Start of the run.
     pub began: Instant,
-    /// The same, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Start of the run in nanoseconds of `CLOCK_MONOTONIC`.
     pub began_ns: u64,
     /// By how much something that was due was done too late, at most: then the processor, not the network, set the pace.
     pub max_lateness: Time,
     /// The part of the run that is measured, with what had been counted.
     pub measuring: Option<MeasurementWindow>,
-    /// In order of time.
+    /// Samples in the order of time.
     pub samples: Vec<Sample>,
     /// Flows that failed, by index in tables, with the reason.
     pub failures: Vec<(u32, io::Error)>,
 }
 
 impl TrafficDriver<'_> {
-    /// Plays until the end, or until `stop` is set. `tell` hears some ten times a second how far it is, from 0 to 1.
+    /// Plays until the end, or until `stop` is set. `report_progress` is called about ten times per second with the progress from 0 to 1.
     ///
     /// # Errors
     /// The kernel's event queue or timer fails, or the switch's counters cannot be read.
@@ -141,7 +141,7 @@ impl TrafficDriver<'_> {
                 state.report.end = end;
                 break;
             }
-            // What failed will be refused as a whole: there is no point in going on.
+            // A run with a failed flow has no result.
             if stop.load(Ordering::Relaxed) || !state.report.failures.is_empty() {
                 state.report.end = state.now();
                 break;
@@ -164,7 +164,7 @@ impl TrafficDriver<'_> {
     }
 }
 
-/// What an event is about, in 64 bits: what it is above, which one below.
+/// The source of an event, in 64 bits: its type in the upper half, its index in the lower half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Timer,
@@ -201,7 +201,7 @@ fn event(source: Source, flags: EpollFlags) -> EpollEvent {
     EpollEvent::new(flags, source.into())
 }
 
-/// A play under way.
+/// The state of a run.
 struct DriverState<'a, 'b> {
     driver: &'a mut TrafficDriver<'b>,
     epoll: Epoll,
@@ -265,7 +265,7 @@ impl DriverState<'_, '_> {
                 ScheduledAction::Begin(next) => self.begin(next, now),
                 ScheduledAction::Sample(probe) => {
                     let interval = self.sample(probe, now);
-                    // What was missed is not made up for.
+                    // Missed samples are not repeated.
                     let interval = interval.0.max(1);
                     let next = due
                         .0
@@ -395,7 +395,7 @@ impl DriverState<'_, '_> {
                     self.arrived(flow, now);
                 }
                 if self.driver.flow_runs[flow as usize].connection.records.is_some() {
-                    // What has been read was seen to be sent before.
+                    // The tap has captured all data that was read.
                     let at = Instant::now();
                     self.look_at_taps();
                     self.driver.flow_runs[flow as usize].connection.record_read(at);
@@ -421,7 +421,7 @@ impl DriverState<'_, '_> {
     }
 
     fn accept(&mut self, listener: u32) {
-        // What cannot be accepted now is not there any more, or comes again.
+        // A connection that cannot be accepted now has closed or is reported again.
         while let Ok((socket, from)) = self.driver.listeners[listener as usize].accept() {
             let Some(flow) = from.as_socket().and_then(|from| self.opened.remove(&from)) else {
                 continue;
