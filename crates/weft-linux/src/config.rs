@@ -89,13 +89,17 @@ impl Default for Congestion {
 pub struct Subflows {
     /// Subflows of a connection, the first one included: 1 to 8.
     pub count: u8,
-    /// Further subflows are opened once so much has been acknowledged or received; `"0B"`: at once.
+    /// Maximum number of subflows of an accepted connection, the first one included: 1 to 64. More are closed.
+    pub max_accepted: u8,
+    /// Additional subflows are opened once this much has been acknowledged or received; `"0B"`: at once.
     pub join_after: Size,
     /// Between which addresses: `"ndiffports"` or `"fullmesh"`.
     pub policy: JoinPolicyName,
     /// This host's addresses for `policy = "fullmesh"`, of which each namespace uses those that it has: clients join from them,
     /// servers announce them. None: the namespace's `ip mptcp endpoint`s, or if there are none all its addresses.
     pub addresses: Vec<IpAddr>,
+    /// Whether, with `policy = "fullmesh"`, subflows may go to announced ports other than the connection's.
+    pub announced_ports: bool,
 }
 
 /// Between which addresses subflows are opened.
@@ -112,9 +116,11 @@ impl Default for Subflows {
     fn default() -> Self {
         Self {
             count: 4,
+            max_accepted: 8,
             join_after: Size(256_000),
             policy: JoinPolicyName::Ndiffports,
             addresses: Vec::new(),
+            announced_ports: false,
         }
     }
 }
@@ -224,16 +230,7 @@ impl Config {
             return Err(refuse("not a regular file; allowed: a TOML file".to_owned()));
         }
         writable_by_others(&metadata).map_err(refuse)?;
-        // Whoever may write the folder may put another file in its place.
-        let folder = match at.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let folder_metadata = fs::metadata(folder).map_err(|error| refuse(error.to_string()))?;
-        if folder_metadata.mode() & STICKY == 0 {
-            writable_by_others(&folder_metadata)
-                .map_err(|why| refuse(format!("its folder {}: {why}", folder.display())))?;
-        }
+        check_folder(at).map_err(refuse)?;
         let mut text = String::new();
         file.read_to_string(&mut text)
             .map_err(|error| refuse(error.to_string()))?;
@@ -318,6 +315,10 @@ impl Config {
         }
         if !(1..=8).contains(&config.subflows.count) {
             return given("subflows.count", config.subflows.count.to_string(), "1 to 8");
+        }
+        if !(1..=64).contains(&config.subflows.max_accepted) {
+            let accepted = config.subflows.max_accepted.to_string();
+            return given("subflows.max_accepted", accepted, "1 to 64");
         }
         for address in &config.subflows.addresses {
             if address.is_loopback() || address.is_multicast() || address.is_unspecified() {
@@ -417,6 +418,8 @@ impl Config {
             },
             addresses: self.subflows.addresses.clone(),
             max_probes: MAX_PROBES,
+            max_accepted: self.subflows.max_accepted.into(),
+            announced_ports: self.subflows.announced_ports,
         }
     }
 
@@ -440,6 +443,29 @@ fn check_name(name: &str) -> Result<KernelAlgorithm, SpecError> {
             let known: Vec<_> = KernelAlgorithm::ALL.iter().map(|name| name.kernel()).collect();
             SpecError::new("", format!("{name:?}"), known.join(", "))
         })
+}
+
+/// Returns an error if other users can write to a program or put another one in its place.
+///
+/// # Errors
+/// The reason in words.
+pub(crate) fn refuse_if_others_write(program: &Path) -> Result<(), String> {
+    let metadata = fs::metadata(program).map_err(|error| error.to_string())?;
+    writable_by_others(&metadata)?;
+    check_folder(program)
+}
+
+/// Who may write the folder of a file may put another file in its place.
+fn check_folder(file: &Path) -> Result<(), String> {
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let metadata = fs::metadata(folder).map_err(|error| error.to_string())?;
+    if metadata.mode() & STICKY != 0 {
+        return Ok(());
+    }
+    writable_by_others(&metadata).map_err(|why| format!("its folder {}: {why}", folder.display()))
 }
 
 /// Says who else may write.

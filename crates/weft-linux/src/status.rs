@@ -141,6 +141,11 @@ pub fn ask(path: &Path) -> Result<Status, Failure> {
         .set_read_timeout(Some(CLIENT_TIMEOUT))
         .and_then(|()| stream.read_to_string(&mut text))
         .map_err(Failure::about(path.display()))?;
+    if text.is_empty() {
+        return Err(Failure::Failed(
+            "weftd answers other callers; try again".to_owned(),
+        ));
+    }
     serde_json::from_str(&text).map_err(Failure::about("weftd's answer"))
 }
 

@@ -3,7 +3,10 @@
 //! It waits for the ring of the programs' events, the kernel's path-manager events, signals and callers of `weftd status`,
 //! and sleeps otherwise. All decisions are [`Connections`]'s.
 
+mod check;
+mod events;
 mod lock;
+mod memory;
 mod namespaces;
 mod report;
 mod served_namespace;
@@ -11,11 +14,13 @@ pub mod settings;
 mod socket_scan;
 mod successor;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use mio::unix::SourceFd;
@@ -30,22 +35,26 @@ use tracing::{debug, info, warn};
 
 use crate::Failure;
 use crate::config::{Config, Log};
-use crate::events::{EventKind, Events};
+use crate::events::Events;
 use crate::metrics::{self, Metrics};
-use crate::path_manager::{Command, CommandBatch, Connections, Decision, Refusal, UncoupledReason};
+use crate::path_manager::Connections;
 use crate::programs::Programs;
 use crate::programs::scope::Scope;
 use crate::status;
 
+use check::Check;
 pub use lock::Lock;
-use namespaces::{addresses_of, events_of, names_of_namespaces};
+use namespaces::names_of_namespaces;
 use served_namespace::ServedNamespace;
 use settings::Settings;
 use successor::{Stage, Trial};
 
 /// Where the daemon keeps its lock, its socket and what settings were; systemd says it in `RUNTIME_DIRECTORY`.
 pub fn folder() -> PathBuf {
-    std::env::var_os("RUNTIME_DIRECTORY").map_or_else(|| PathBuf::from("/run/weft"), PathBuf::from)
+    let folders = std::env::var_os("RUNTIME_DIRECTORY");
+    // systemd separates several by colons.
+    let first = folders.as_ref().and_then(|all| std::env::split_paths(all).next());
+    first.unwrap_or_else(|| PathBuf::from("/run/weft"))
 }
 
 /// Where `weftd status` asks.
@@ -138,6 +147,10 @@ struct Daemon {
     settings: Settings,
     metrics: Metrics,
     listener: UnixListener,
+    /// Callers of `weftd status` that are being answered.
+    answering: Arc<AtomicUsize>,
+    /// The check of the program that is to follow at a reload.
+    check: Option<Check>,
     algorithms: Vec<String>,
     started: u64,
     /// When the programs' totals are read next.
@@ -150,7 +163,17 @@ struct Daemon {
     reported_without_slot: u64,
     /// Events that the programs could not report, as far as they have been made up for.
     handled_lost_events: u64,
-    /// When connections that nobody watches are looked at next.
+    /// Descriptors that may still be readable, by their place among what is waited for: an edge is reported once.
+    unread: HashSet<usize>,
+    /// Namespaces whose connections have to be read again, and when that may happen.
+    to_resync: BTreeSet<usize>,
+    next_resync: u64,
+    /// Namespaces whose addresses have changed, and when they may be read.
+    changed_addresses: BTreeSet<usize>,
+    next_addresses: u64,
+    /// Connections that were not recorded, as far as that was reported.
+    reported_omitted: u64,
+    /// When connections without BPF events are polled next.
     next_poll: u64,
     /// When connections that are gone are looked for next.
     next_reap: u64,
@@ -175,11 +198,12 @@ impl Daemon {
         }
         let (metrics, counts) = Metrics::new();
         if config.metrics.enabled {
-            metrics::serve(config.metrics.listen, counts).map_err(Failure::about(format_args!(
-                "metrics at {}",
-                config.metrics.listen
-            )))?;
+            // Connections need the daemon more than it needs metrics.
+            if let Err(error) = metrics::serve(config.metrics.listen, counts) {
+                warn!(%error, "no metrics at {}", config.metrics.listen);
+            }
         }
+        memory::check(config);
         let listener = status::listen(&socket(folder)).map_err(Failure::about(socket(folder).display()))?;
         // After what else may fail, for it takes the place of the last one's.
         let programs = crate::attach::load(config)?;
@@ -208,6 +232,14 @@ impl Daemon {
             settings,
             metrics,
             listener,
+            answering: Arc::default(),
+            check: None,
+            unread: HashSet::new(),
+            to_resync: BTreeSet::new(),
+            next_resync: 0,
+            changed_addresses: BTreeSet::new(),
+            next_addresses: 0,
+            reported_omitted: 0,
             started: now(),
             next_totals: 0,
             next_gauges: 0,
@@ -263,7 +295,16 @@ impl Daemon {
                     info!(signal, "stopping");
                     return Ok(ExitReason::Stop);
                 }
-                match successor::check(path, folder) {
+                // The program and the configuration may have changed since the last check began.
+                self.check = None;
+                match Check::start(path, folder) {
+                    Ok(check) => self.check = Some(check),
+                    Err(failure) => warn!("not reloaded: {failure}"),
+                }
+            }
+            if let Some(passed) = self.check.as_mut().and_then(Check::poll) {
+                self.check = None;
+                match passed {
                     Ok(()) => return Ok(ExitReason::Reload),
                     Err(failure) => warn!("not reloaded: {failure}"),
                 }
@@ -272,12 +313,9 @@ impl Daemon {
             // First the kernel's, so that the programs' find their connection.
             let ready = |i| events.iter().any(|event| event.token() == Token(i));
             self.handle_pm_events(ready, &mut batches);
-            for namespace in 0..self.namespaces.len() {
-                if ready(addresses_of(namespace)) {
-                    self.learn_addresses(namespace, &mut batches);
-                }
-            }
+            self.handle_address_changes(ready, &mut batches);
             self.handle_bpf_events(&mut batches)?;
+            self.resync_if_due(&mut batches);
             self.connections.on_deadlines(now(), &mut batches);
             self.send_commands(batches);
             self.answer_status();
@@ -321,6 +359,10 @@ impl Daemon {
             .deadline()
             .into_iter()
             .chain([self.next_totals, self.next_gauges, self.next_poll, self.next_sync])
+            .chain((!self.unread.is_empty()).then_some(0))
+            .chain((!self.to_resync.is_empty()).then_some(self.next_resync))
+            .chain((!self.changed_addresses.is_empty()).then_some(self.next_addresses))
+            .chain(self.check.as_ref().map(|_| now() + CHECK_INTERVAL))
             .min()
             .unwrap_or(self.next_totals);
         let timeout = Duration::from_nanos(next.saturating_sub(now()));
@@ -329,142 +371,6 @@ impl Daemon {
                 Err(Failure::Failed(format!("poll: {error}")))
             }
             _ => Ok(()),
-        }
-    }
-
-    fn handle_pm_events(&mut self, ready: impl Fn(usize) -> bool, batches: &mut Vec<CommandBatch>) {
-        for namespace in 0..self.namespaces.len() {
-            let Some(events) = self.namespaces[namespace]
-                .events()
-                .filter(|_| ready(events_of(namespace)))
-            else {
-                continue;
-            };
-            let now = now();
-            let connections = &mut self.connections;
-            let received = events.receive(|event| {
-                debug!(?event, "kernel");
-                connections.on_event(namespace, &event, now, batches);
-            });
-            if let Err(error) = received {
-                warn!(namespace = %self.namespaces[namespace].name(), %error, "events were lost; looking up what there is");
-                self.metrics.overruns.inc();
-                self.resync(namespace, batches);
-            }
-        }
-    }
-
-    fn handle_bpf_events(&mut self, batches: &mut Vec<CommandBatch>) -> Result<(), Failure> {
-        let events = self
-            .bpf_events
-            .read()
-            .map_err(|error| Failure::Failed(error.to_string()))?;
-        let mut decided = Vec::new();
-        for event in events {
-            debug!(?event, "programs");
-            let suppress = match event.kind {
-                EventKind::Suppress => true,
-                EventKind::Release => false,
-                EventKind::BulkThreshold => {
-                    self.connections.on_bulk(event.token, event.ktime_ns, batches);
-                    continue;
-                }
-                EventKind::Deactivate | EventKind::Activate => {
-                    let four_tuple = (event.local, event.remote);
-                    let active = event.kind == EventKind::Activate;
-                    if !active {
-                        self.read_direction(&event, batches);
-                    }
-                    self.connections
-                        .on_active_changed(event.token, four_tuple, active, batches);
-                    continue;
-                }
-                EventKind::NoEcn | EventKind::NoSlot => {
-                    let four_tuple = (event.local, event.remote);
-                    let why = match event.kind {
-                        EventKind::NoEcn => UncoupledReason::NoEcn,
-                        _ => UncoupledReason::NoSlot,
-                    };
-                    self.connections
-                        .on_uncoupled(event.token, four_tuple, why, event.ktime_ns, batches);
-                    continue;
-                }
-                EventKind::Joined | EventKind::Left => {
-                    self.connections
-                        .set_has_bpf_events(event.token, event.kind == EventKind::Joined);
-                    continue;
-                }
-            };
-            if decided.last() != Some(&event.token) {
-                if suppress {
-                    self.read_direction(&event, batches);
-                }
-                decided.push(event.token);
-            }
-            self.connections
-                .on_request(event.token, (event.local, event.remote), suppress, event.ktime_ns);
-        }
-        self.connections.apply_requests(decided, now(), batches);
-        Ok(())
-    }
-
-    /// Sends commands, and keeps account of them.
-    fn send_commands(&mut self, batches: Vec<CommandBatch>) {
-        for CommandBatch {
-            namespace,
-            commands,
-            suppression,
-        } in batches
-        {
-            let sent = self.namespaces[namespace].send(&commands);
-            let after = now();
-            match sent {
-                Ok(refusals) => {
-                    self.metrics.refusals.inc_by(refusals.len() as u64);
-                    for Refusal { command, error } in refusals {
-                        if let Command::SetBackup {
-                            token,
-                            local,
-                            remote,
-                            backup,
-                        } = command
-                        {
-                            // As every subflow of a connection that is closing, for some seconds.
-                            debug!(?command, %error, "refused by the kernel");
-                            self.connections
-                                .on_flag_refused(token, (local, remote), backup, after);
-                            continue;
-                        }
-                        info!(?command, %error, "refused by the kernel");
-                        let Command::CreateSubflow {
-                            token, local, remote, ..
-                        } = command
-                        else {
-                            continue;
-                        };
-                        if error.raw_os_error() == Some(EINVAL) {
-                            self.connections.on_unmanaged(token);
-                        } else {
-                            self.connections.on_refused(token, (local, remote), after);
-                        }
-                    }
-                }
-                Err(error) => warn!(%error, "commands were not sent"),
-            }
-            let joins = commands
-                .iter()
-                .filter(|command| matches!(command, Command::CreateSubflow { .. }));
-            self.metrics.joins.inc_by(joins.count() as u64);
-            if let Some(Decision { suppress, due }) = suppression {
-                let seconds = after.saturating_sub(due) as f64 * 1e-9;
-                debug!(suppress, us = seconds * 1e6, "notified");
-                self.metrics.observe_decision(seconds);
-                if suppress {
-                    self.metrics.suppressions.inc();
-                } else {
-                    self.metrics.releases.inc();
-                }
-            }
         }
     }
 
@@ -528,7 +434,11 @@ const FIRST: usize = 4;
 /// From a namespace's name to the namespace.
 const NETNS_SETTLE: u64 = 20 * MILLISECOND;
 const SECOND: u64 = 1_000 * MILLISECOND;
-/// Between two looks at connections that nobody watches.
+/// How often the check of a successor is looked at.
+const CHECK_INTERVAL: u64 = 50 * MILLISECOND;
+/// The shortest pause between two readings of addresses.
+const ADDRESS_INTERVAL: u64 = 5 * MILLISECOND;
+/// Time between two polls of connections without BPF events.
 const POLL_INTERVAL: u64 = 50 * MILLISECOND;
 /// Between two looks for connections that are gone.
 const REAP_INTERVAL: u64 = 10 * SECOND;

@@ -14,7 +14,7 @@ use crate::path_manager::{CommandBatch, JoinPolicy, NAMED, Namespace, eligible, 
 use crate::programs::scope::Scope;
 
 impl Daemon {
-    /// Serves namespaces that have come, and lets go of those that have gone. What cannot be served is an error at the start, and
+    /// Serves namespaces that have come, and lets go of those that have gone. A namespace that cannot be served is an error at the start, and
     /// tried again later.
     pub(super) fn sync_namespaces(&mut self, start: bool) -> Result<(), Failure> {
         self.next_sync = now() + SECOND;
@@ -30,15 +30,22 @@ impl Daemon {
                 Ok(NamespaceChange::Unchanged) => {}
                 Ok(NamespaceChange::Removed) => {
                     info!(namespace = %self.namespaces[namespace].name(), "the namespace has gone");
+                    self.metrics
+                        .forget_namespace(&self.namespaces[namespace].name().to_string());
                     self.connections.forget_namespace(namespace);
                 }
                 Ok(NamespaceChange::Added) => {
                     self.connections.forget_namespace(namespace);
-                    if let Err(failure) = self.adopt_namespace(namespace) {
-                        if start {
-                            return Err(failure);
+                    match self.adopt_namespace(namespace) {
+                        Ok(()) => {
+                            self.to_resync.insert(namespace);
                         }
-                        warn!("{failure}");
+                        Err(failure) if start => return Err(failure),
+                        Err(failure) => {
+                            warn!(namespace = %self.namespaces[namespace].name(), "not served yet: {failure}");
+                            // Otherwise the kernel would accept joins without a limit. The next sync tries again.
+                            self.namespaces[namespace].close();
+                        }
                     }
                 }
                 Err(error) if start && error.kind() == io::ErrorKind::PermissionDenied => {
@@ -55,16 +62,20 @@ impl Daemon {
                 warn!(namespace = %self.namespaces[namespace].name(), "there is no such namespace yet; it is served when it comes");
             }
         }
+        if start {
+            let mut batches = Vec::new();
+            self.resync(&mut batches);
+            self.send_commands(batches);
+        }
         Ok(())
     }
 
     /// Looks up the addresses of a namespace, if they matter.
     pub(super) fn learn_addresses(&mut self, namespace: usize, batches: &mut Vec<CommandBatch>) {
         let served = &self.namespaces[namespace];
-        let Some(changes) = served.addresses() else {
+        if served.addresses().is_none() {
             return;
-        };
-        changes.forget();
+        }
         let there =
             present(&served.namespace).and_then(|present| Ok((present, endpoints(&served.namespace)?)));
         match there {
@@ -131,7 +142,6 @@ impl Daemon {
         }
         let mut batches = Vec::new();
         self.learn_addresses(namespace, &mut batches);
-        self.resync(namespace, &mut batches);
         self.send_commands(batches);
         Ok(())
     }

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use sd_notify::NotifyState;
 use tracing::{debug, warn};
 
 use super::{Daemon, SECOND, next_poll_time, notify, now, served_namespace};
-use crate::path_manager::DiagSubflow;
+use crate::path_manager::{DiagSubflow, MAX_CONNECTIONS};
 use crate::status::{self, Status};
 
 impl Daemon {
@@ -58,6 +60,12 @@ impl Daemon {
             }
             Err(error) => warn!(%error, "cannot read totals"),
         }
+        let omitted = self.connections.omitted();
+        if omitted > self.reported_omitted {
+            let count = omitted - self.reported_omitted;
+            self.reported_omitted = omitted;
+            warn!(count, "connections stay single-path: {MAX_CONNECTIONS} are open");
+        }
         notify(&[NotifyState::Watchdog]);
         self.next_totals = now() + SECOND;
     }
@@ -70,12 +78,21 @@ impl Daemon {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => return warn!(%error, "status"),
             };
+            if self.answering.load(Ordering::Relaxed) >= MAX_CALLERS {
+                debug!("too many callers of the status");
+                continue;
+            }
             let status = self.status();
-            thread::spawn(move || {
+            let caller = Caller::new(&self.answering);
+            let answering = thread::Builder::new().name("status".to_owned()).spawn(move || {
                 if let Err(error) = status::answer(&stream, &status) {
                     debug!(%error, "status");
                 }
+                drop(caller);
             });
+            if let Err(error) = answering {
+                warn!(%error, "status");
+            }
         }
     }
 
@@ -119,3 +136,22 @@ impl Daemon {
         }
     }
 }
+
+/// A caller that is being answered.
+struct Caller(Arc<AtomicUsize>);
+
+impl Caller {
+    fn new(all: &Arc<AtomicUsize>) -> Self {
+        all.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(all))
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Callers of the status that are answered at one time, each by a thread.
+const MAX_CALLERS: usize = 8;

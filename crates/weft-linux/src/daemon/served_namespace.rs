@@ -24,7 +24,7 @@ struct OpenSockets {
     addresses: Option<AddressChanges>,
 }
 
-/// What has become of a namespace.
+/// The change of a namespace since the last sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NamespaceChange {
     Unchanged,
@@ -65,6 +65,11 @@ impl ServedNamespace {
             addresses,
         });
         Ok(NamespaceChange::Added)
+    }
+
+    /// Closes its sockets, so that the next sync opens them again.
+    pub fn close(&mut self) {
+        self.open = None;
     }
 
     pub fn is_open(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What there is, looked up: after a start, after lost events, and where nothing is reported.
+//! Scans of all sockets: after a start, after lost events, and for connections that no program reports.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -6,42 +6,61 @@ use std::net::SocketAddr;
 
 use tracing::{debug, info, warn};
 
-use super::{Daemon, MIN_IDLE_US, POLL_INTERVAL, REAP_INTERVAL, next_poll_time, now};
+use super::{Daemon, MIN_IDLE_US, POLL_INTERVAL, REAP_INTERVAL, SECOND, next_poll_time, now};
 use crate::Failure;
 use crate::events::Event;
 use crate::path_manager::{CommandBatch, FourTuple};
 use crate::programs::{ConnectionStats, KernelAlgorithm};
 
 impl Daemon {
-    /// Takes over what there is in a namespace.
-    pub(super) fn resync(&mut self, namespace: usize, batches: &mut Vec<CommandBatch>) {
-        let seen = match self.namespaces[namespace].mptcp_subflows() {
-            Ok(seen) => seen,
-            Err(error) => {
-                warn!(namespace = %self.namespaces[namespace].name(), %error, "cannot look up connections");
-                return;
+    /// Reads all connections of the namespaces for which that was requested. A pause follows that is long compared with the time that
+    /// reading takes.
+    pub(super) fn resync_if_due(&mut self, batches: &mut Vec<CommandBatch>) {
+        let started = now();
+        if self.to_resync.is_empty() || started < self.next_resync {
+            return;
+        }
+        self.resync(batches);
+        self.next_resync = next_poll_time(started, SECOND);
+    }
+
+    /// Takes over the connections of the namespaces to resync.
+    pub(super) fn resync(&mut self, batches: &mut Vec<CommandBatch>) {
+        let namespaces = std::mem::take(&mut self.to_resync);
+        let started = now();
+        for &namespace in &namespaces {
+            let Some(served) = self.namespaces.get(namespace) else {
+                continue;
+            };
+            match served.mptcp_subflows() {
+                Ok(subflows) => self.connections.resync(namespace, &subflows, started, batches),
+                Err(error) => warn!(namespace = %served.name(), %error, "cannot read connections"),
             }
-        };
+        }
         let now = now();
-        self.connections.resync(namespace, &seen, now, batches);
         let mut tokens = Vec::new();
         for connection in self.windows().into_values() {
-            self.connections.set_has_bpf_events(connection.token, true);
+            let token = connection.token;
+            let known = self.connections.get(token);
+            if known.is_none_or(|known| !namespaces.contains(&known.namespace)) {
+                continue;
+            }
+            self.connections.set_has_bpf_events(token, true);
             self.connections
-                .on_traffic(connection.token, traffic(&connection), now, batches);
+                .on_traffic(token, traffic(&connection), now, batches);
             if connection.algorithm == KernelAlgorithm::Warp {
                 let inactive = connection.subflows.iter().filter(|subflow| !subflow.active);
                 let inactive = inactive.map(|subflow| (subflow.local, subflow.remote)).collect();
-                self.connections.set_inactive(connection.token, inactive, batches);
+                self.connections.set_inactive(token, inactive, batches);
             }
             for subflow in &connection.subflows {
                 let four_tuple = (subflow.local, subflow.remote);
                 if !connection.suppressed || !subflow.active {
                     self.connections
-                        .on_request(connection.token, four_tuple, connection.suppressed, now);
+                        .on_request(token, four_tuple, connection.suppressed, now);
                 }
             }
-            tokens.push(connection.token);
+            tokens.push(token);
         }
         self.connections.apply_requests(tokens, now, batches);
     }
@@ -67,8 +86,8 @@ impl Daemon {
         let known = |token| self.connections.get(token).is_some();
         match self.programs.reap(now() / 1000, MIN_IDLE_US, known) {
             Ok(0) => {}
-            Ok(reaped) => info!(reaped, "entries that nobody used were removed"),
-            Err(error) => warn!(%error, "cannot look for entries that nobody uses"),
+            Ok(reaped) => info!(reaped, "unused entries were removed"),
+            Err(error) => warn!(%error, "cannot look for unused entries"),
         }
         self.next_reap = next_poll_time(began, REAP_INTERVAL);
     }
@@ -196,14 +215,10 @@ impl Daemon {
         }
     }
 
-    /// Looks up what the programs could not report.
+    /// Requests that everything is read that the programs could not report.
     pub(super) fn recover_lost_events(&mut self) {
-        debug!("events of the programs were lost; looking up what there is");
-        let mut batches = Vec::new();
-        for namespace in 0..self.namespaces.len() {
-            self.resync(namespace, &mut batches);
-        }
-        self.send_commands(batches);
+        debug!("events of the programs were lost; reading all connections");
+        self.to_resync.extend(0..self.namespaces.len());
     }
 }
 

@@ -1,6 +1,6 @@
 //! A reload: what is installed under this program's name by then takes over in the same process, after a trial.
 //!
-//! 1. The program that runs asks the next one whether it accepts the configuration and the kernel its BPF programs ([`check`]).
+//! 1. The program that runs asks the next one whether it accepts the configuration and the kernel its BPF programs ([`Check`](super::check::Check)).
 //! 2. It hands over and becomes itself once more, without threads or maps, only to run the next one as a child: the trial
 //!    ([`try_out`]). The child takes over everything, says that it is ready, and has to live for some seconds.
 //! 3. If it fails, crashes or hangs, the old program starts again, with the configuration that it had. The kernel's
@@ -109,7 +109,7 @@ pub(super) fn keep(config: &Config, folder: &Path) {
     }
 }
 
-fn kept(folder: &Path) -> Result<Config, Failure> {
+pub(super) fn kept(folder: &Path) -> Result<Config, Failure> {
     let file = file(folder);
     let text = fs::read(&file).map_err(Failure::about(file.display()))?;
     serde_json::from_slice(&text).map_err(Failure::about(file.display()))
@@ -117,29 +117,6 @@ fn kept(folder: &Path) -> Result<Config, Failure> {
 
 fn file(folder: &Path) -> PathBuf {
     folder.join("running.json")
-}
-
-/// Does the next program understand the configuration, and does this kernel take its programs?
-pub(super) fn check(config: Option<&Path>, folder: &Path) -> Result<(), Failure> {
-    // What a rollback needs.
-    kept(folder)?;
-    let program = installed();
-    let mut check = Command::new(&program);
-    check.args(["run", "--check", "--load"]).stdin(Stdio::null());
-    if let Some(config) = config {
-        check.arg("--config").arg(config);
-    }
-    let output = check.output().map_err(Failure::about(program.display()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().last().unwrap_or("it says nothing");
-    Err(Failure::Failed(format!(
-        "{}: {}: {said}",
-        program.display(),
-        output.status
-    )))
 }
 
 /// Becomes this program once more, to try out the next one; returns only if that fails.
@@ -289,7 +266,7 @@ fn again(program: &Path, stage: Stage) -> Command {
 }
 
 /// By the path that this one was started with, for the file may be another by now.
-fn installed() -> PathBuf {
+pub(super) fn installed() -> PathBuf {
     let started = env::args_os().next().map(PathBuf::from);
     let started = started.filter(|path| path.is_absolute());
     started

@@ -13,7 +13,7 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 
 use super::Namespace;
-use super::channel::{append, connected, receive};
+use super::channel::{KERNEL, MAX_DATAGRAMS, append, connected, receive};
 use super::mptcp_pm::Endpoint;
 
 /// An address that subflows may have.
@@ -60,17 +60,21 @@ impl AddressChanges {
         })
     }
 
-    /// Forgets what was reported until now: everything is looked up.
-    pub fn forget(&self) {
+    /// Discards the kernel's reports of changes, at most [`MAX_DATAGRAMS`] of them. Returns whether there was one, so that all addresses
+    /// have to be read, and whether there may be more.
+    pub fn discard(&self) -> (bool, bool) {
         const OVERRUN: i32 = Errno::ENOBUFS as i32;
         let mut datagram = Vec::with_capacity(1 << 16);
-        loop {
+        let mut changed = false;
+        for _ in 0..MAX_DATAGRAMS {
             datagram.clear();
-            match self.socket.recv(&mut datagram, 0) {
-                Err(error) if error.raw_os_error() != Some(OVERRUN) => return,
-                _ => {}
+            match self.socket.recv_from(&mut datagram, 0) {
+                Ok((_, sender)) => changed |= sender.port_number() == KERNEL,
+                Err(error) if error.raw_os_error() == Some(OVERRUN) => changed = true,
+                Err(_) => return (changed, false),
             }
         }
+        (changed, true)
     }
 }
 

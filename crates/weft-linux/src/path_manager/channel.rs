@@ -170,12 +170,12 @@ pub fn endpoints(namespace: &Namespace) -> io::Result<Vec<Endpoint>> {
 }
 
 impl Events {
-    /// Hands over what has happened; returns at once when nothing has.
+    /// Hands over events without waiting, from at most [`MAX_DATAGRAMS`] datagrams. Returns true if there may be more.
     ///
     /// # Errors
     /// `ENOBUFS`: some events are lost. Anything else: the socket fails, or what comes from it makes no sense.
-    pub fn receive(&self, mut handle: impl FnMut(Event)) -> io::Result<()> {
-        loop {
+    pub fn receive(&self, mut handle: impl FnMut(Event)) -> io::Result<bool> {
+        for _ in 0..MAX_DATAGRAMS {
             let received = receive::<GenlMessage<Message>>(&self.socket, |_, payload| {
                 if let NetlinkPayload::InnerMessage(message) = payload
                     && let Some(event) = message.payload.event().map_err(io::Error::other)?
@@ -185,10 +185,11 @@ impl Events {
                 Ok(())
             });
             match received {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 received => received?,
             }
         }
+        Ok(true)
     }
 }
 
@@ -219,16 +220,22 @@ pub(super) fn append<I: NetlinkSerializable>(
     message.finalize();
     let start = buffer.len();
     buffer.resize(start + message.buffer_len().next_multiple_of(ALIGNMENT), 0);
-    message.serialize(&mut buffer[start..]);
+    if let Some(space) = buffer.get_mut(start..) {
+        message.serialize(space);
+    }
 }
 
-/// Receives one datagram and hands over the messages in it with their sequence numbers.
+/// Receives one datagram and hands over the messages in it with their sequence numbers. A datagram from another sender than the
+/// kernel is dropped: the kernel delivers those of everybody who has `CAP_NET_ADMIN` in the namespace.
 pub(super) fn receive<I: NetlinkDeserializable>(
     socket: &Socket,
     mut handle: impl FnMut(u32, NetlinkPayload<I>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut datagram = Vec::with_capacity(DATAGRAM);
-    let length = socket.recv(&mut datagram, MsgFlags::MSG_TRUNC.bits())?;
+    let (length, sender) = socket.recv_from(&mut datagram, MsgFlags::MSG_TRUNC.bits())?;
+    if sender.port_number() != KERNEL {
+        return Ok(());
+    }
     if length > datagram.len() {
         return Err(io::Error::other(
             "a netlink message is longer than the kernel makes them",
@@ -293,6 +300,10 @@ fn events_group(groups: &[Group]) -> Option<u32> {
     })
 }
 
+/// The kernel's netlink port.
+pub(super) const KERNEL: u32 = 0;
+/// Datagrams that are received at a time, so that a flood of events does not keep the caller from its other work.
+pub(super) const MAX_DATAGRAMS: usize = 1000;
 const ALIGNMENT: usize = 4;
 /// More than the kernel puts into one (`NLMSG_GOODSIZE`, and 32 KB of a dump).
 const DATAGRAM: usize = 1 << 16;
@@ -300,3 +311,83 @@ const DATAGRAM: usize = 1 << 16;
 const EVENTS_BUFFER: usize = 16 << 20;
 /// So that the answers to one message fit the socket.
 const COMMANDS_AT_ONCE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use netlink_sys::protocols::NETLINK_USERSOCK;
+
+    use super::*;
+
+    fn events() -> (Events, SocketAddr) {
+        let mut socket = Socket::new(NETLINK_USERSOCK).unwrap();
+        let address = socket.bind_auto().unwrap();
+        socket.set_non_blocking(true).unwrap();
+        (Events { socket }, address)
+    }
+
+    /// An event that says a connection is established, as the kernel writes it.
+    fn established(token: u32) -> Vec<u8> {
+        let attribute = |kind: u16, value: &[u8]| {
+            let length = 4 + value.len();
+            let mut bytes = (length as u16).to_ne_bytes().to_vec();
+            bytes.extend(kind.to_ne_bytes());
+            bytes.extend(value);
+            bytes.resize(length.next_multiple_of(4), 0);
+            bytes
+        };
+        let attributes = [
+            attribute(1, &token.to_ne_bytes()),
+            attribute(2, &2_u16.to_ne_bytes()),
+            attribute(5, &[10, 0, 0, 1]),
+            attribute(7, &[10, 0, 0, 2]),
+            attribute(9, &1000_u16.to_be_bytes()),
+            attribute(10, &80_u16.to_be_bytes()),
+        ]
+        .concat();
+        let mut bytes = (20 + attributes.len() as u32).to_ne_bytes().to_vec();
+        bytes.extend(0x20_u16.to_ne_bytes());
+        bytes.extend([0; 10]);
+        bytes.extend([2, 1, 0, 0]);
+        bytes.extend(attributes);
+        bytes
+    }
+
+    #[test]
+    fn events_of_another_sender_than_the_kernel_are_dropped() {
+        let message = NetlinkMessage::<GenlMessage<Message>>::deserialize(&established(9)).unwrap();
+        let NetlinkPayload::InnerMessage(message) = message.payload else {
+            panic!("not an event");
+        };
+        assert_eq!(
+            message.payload.event().unwrap().map(|event| event.token()),
+            Some(9)
+        );
+        let (events, address) = events();
+        let mut sender = Socket::new(NETLINK_USERSOCK).unwrap();
+        sender.bind_auto().unwrap();
+        sender.send_to(&established(9), &address, 0).unwrap();
+        sender.send_to(b"malformed", &address, 0).unwrap();
+        let mut received = Vec::new();
+        assert!(!events.receive(|event| received.push(event)).unwrap());
+        assert!(received.is_empty(), "{received:?}");
+    }
+
+    #[test]
+    fn a_flood_is_received_in_parts() {
+        let (events, address) = events();
+        let sender = std::thread::spawn(move || {
+            let mut socket = Socket::new(NETLINK_USERSOCK).unwrap();
+            socket.bind_auto().unwrap();
+            let mut sent = 0;
+            while sent < 2 * MAX_DATAGRAMS {
+                sent += usize::from(socket.send_to(b"flood", &address, 0).is_ok());
+            }
+        });
+        let mut parts = 0;
+        while !sender.is_finished() || events.receive(|_| {}).unwrap() {
+            parts += usize::from(events.receive(|_| {}).unwrap());
+        }
+        sender.join().unwrap();
+        assert!(parts <= 2, "{parts}");
+    }
+}

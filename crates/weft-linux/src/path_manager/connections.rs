@@ -8,13 +8,12 @@ use std::net::{IpAddr, SocketAddr};
 mod addresses;
 mod connection;
 mod joins;
+mod resync;
 mod suppression;
-
-use connection::requested_pair;
 
 use super::hysteresis::{Hysteresis, SuppressionHistory};
 use super::peers::Peers;
-use super::{Address, Command, DiagSubflow, Event, Subflow, Token};
+use super::{Address, Command, Event, Subflow, Token};
 
 /// Parameters of additional subflows: when they are opened, how many, and between which addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +27,11 @@ pub struct JoinConfig {
     /// This host's further addresses: a client joins from them, a server announces them. For namespaces of which nothing else is
     /// given to [`on_addresses`](Connections::on_addresses).
     pub addresses: Vec<IpAddr>,
+    /// Maximum number of subflows of an accepted connection, including the first. A userspace path manager's kernel accepts
+    /// every join (`mptcp_pm_allow_new_subflow`), so the surplus is closed here.
+    pub max_accepted: usize,
+    /// Whether subflows may go to announced ports other than the connection's.
+    pub announced_ports: bool,
     /// Maximum number of connections that find out at one time how many subflows a peer accepts.
     pub max_probes: usize,
 }
@@ -73,7 +77,7 @@ pub struct Connection {
     /// Joined as Reno, as the programs reported before the kernel did.
     early_uncoupled: Vec<FourTuple>,
     /// Subflows that were closed here, until the kernel reports that they have gone.
-    closed: Vec<FourTuple>,
+    closed: HashSet<FourTuple>,
     /// Subflows that stay backups whatever the algorithm requests.
     forced_backups: Vec<FourTuple>,
     /// Subflows that the algorithm has deactivated one by one.
@@ -98,6 +102,10 @@ pub struct Connection {
     traffic: Option<TrafficSample>,
     /// Whether the connection receives more than it sends.
     net_receiver: Since<bool>,
+    /// Subflows that the kernel has refused to destroy, and when the command is repeated.
+    refused_destroys: HashSet<FourTuple>,
+    destroy_at: Option<u64>,
+    destroy_refusals: u32,
     /// How often the kernel has refused a flag since the last change, and when it is tried again.
     refusals: u32,
     flag_at: Option<u64>,
@@ -168,6 +176,10 @@ pub struct Connections {
     peers: Peers,
     /// What subflows of each namespace may have, and all that the namespace has.
     addresses: HashMap<usize, (Vec<Address>, Vec<IpAddr>)>,
+    /// Number of connections that were not recorded because of [`MAX_CONNECTIONS`].
+    omitted: u64,
+    /// When BPF events that wait for the kernel's are next too old.
+    next_prune: u64,
     /// When to look at which connection again.
     deadlines: BTreeSet<(u64, Token)>,
 }
@@ -189,6 +201,8 @@ impl Connections {
             addresses: HashMap::new(),
             all: HashMap::new(),
             pending_events: HashMap::new(),
+            omitted: 0,
+            next_prune: u64::MAX,
             deadlines: BTreeSet::new(),
         }
     }
@@ -223,8 +237,20 @@ impl Connections {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// The kernel reported something in one of the namespaces.
+    /// Number of connections that were not recorded because there are too many.
+    pub fn omitted(&self) -> u64 {
+        self.omitted
+    }
+
+    /// Handles an event of the kernel in one of the namespaces. A token belongs to the namespace of its `Established`, so events
+    /// of other namespaces are ignored.
     pub fn on_event(&mut self, namespace: usize, event: &Event, now: u64, batches: &mut Vec<CommandBatch>) {
+        let is_elsewhere = |connection: &Connection| connection.namespace != namespace;
+        if !matches!(event, Event::Established { .. })
+            && self.all.get(&event.token()).is_some_and(is_elsewhere)
+        {
+            return;
+        }
         match *event {
             Event::Established {
                 token,
@@ -251,10 +277,10 @@ impl Connections {
                 address,
                 port,
             } => {
-                if let Some(connection) = self.all.get_mut(&token) {
-                    let port = if port == 0 { connection.remote_port() } else { port };
-                    connection.announced.retain(|(known, _)| *known != id);
-                    connection.announced.push((id, SocketAddr::new(address, port)));
+                let announced_ports = self.joins.announced_ports;
+                if let Some(connection) = self.all.get_mut(&token)
+                    && connection.on_announced(id, address, port, announced_ports)
+                {
                     self.join(token, now, batches);
                 }
             }
@@ -275,92 +301,41 @@ impl Connections {
         }
     }
 
-    /// Takes over what was seen in a namespace: connections older than the daemon, or all after events were lost.
-    /// Suppressed is what has a subflow flagged backup.
-    pub fn resync(
-        &mut self,
-        namespace: usize,
-        seen: &[DiagSubflow],
-        now: u64,
-        batches: &mut Vec<CommandBatch>,
-    ) {
-        let there: HashSet<Token> = seen.iter().map(|seen| seen.token).collect();
-        self.all
-            .retain(|token, c| c.namespace != namespace || there.contains(token));
-        for token in there {
-            let mut of: Vec<&DiagSubflow> = seen.iter().filter(|seen| seen.token == token).collect();
-            of.sort_by_key(|seen| !seen.initial);
-            // Without its first subflow it is unknown who opened a connection; opening none is the safe guess.
-            let server = !of[0].initial || of[0].server;
-            // What is on its way is no subflow yet.
-            let (of, pending): (Vec<_>, Vec<_>) = of.into_iter().partition(|seen| seen.established);
-            if of.is_empty() {
-                continue;
-            }
-            let joined = of.iter().filter(|seen| !seen.initial);
-            let aside = joined.filter(|seen| self.is_backup(namespace, seen.subflow.local.ip()));
-            let forced_backups: Vec<FourTuple> = aside.map(|seen| seen.subflow.four_tuple()).collect();
-            let connection = self
-                .all
-                .entry(token)
-                .or_insert_with(|| Connection::new(namespace, of[0].subflow, server, now));
-            connection.forced_backups.extend(forced_backups);
-            connection.subflows = of.iter().map(|seen| seen.subflow).collect();
-            connection.pending = pending.iter().map(|seen| requested_pair(&seen.subflow)).collect();
-            let aside = |seen: &&DiagSubflow| connection.forced_backups.contains(&seen.subflow.four_tuple());
-            connection.suppressed = of.iter().any(|seen| seen.subflow.backup && !aside(seen));
-            if server && connection.announced_here.is_empty() {
-                let joined = of.iter().filter(|seen| seen.subflow.local_id != 0);
-                let ids = joined.map(|seen| (requested_pair(&seen.subflow).0, seen.subflow.local_id));
-                connection.announced_here = ids.collect();
-                connection.announced_here.dedup();
-            }
-            // What the programs do where there is no ECN.
-            if of.iter().all(|seen| seen.congestion == FALLBACK && !seen.ecn) {
-                connection.uncoupled = Some(UncoupledReason::NoEcn);
-            }
-            if let Some(kept_subflow) = of.iter().find(|seen| !seen.subflow.backup) {
-                connection.kept_subflow = kept_subflow.subflow.four_tuple();
-            }
-            self.on_bytes(token, of.iter().map(|seen| seen.bytes).sum(), now, batches);
+    /// Maximum number of subflows of a connection.
+    fn limit(&self, server: bool) -> usize {
+        if server {
+            self.joins.max_accepted
+        } else {
+            self.joins.subflows
         }
     }
 
-    /// Forgets a namespace's connections: it is gone.
-    pub fn forget_namespace(&mut self, namespace: usize) {
-        self.all.retain(|_, connection| connection.namespace != namespace);
-        self.addresses.remove(&namespace);
-    }
-
-    /// Forgets connections that are not among those seen in a namespace, this time and the time before, and joins that the
-    /// kernel is no longer at. It sometimes reports that a connection is established after it has reported that it is closed.
-    pub fn forget_absent(&mut self, namespace: usize, seen: &[DiagSubflow], now: u64) {
-        let mut there: HashMap<Token, Vec<&DiagSubflow>> = HashMap::new();
-        for seen in seen {
-            there.entry(seen.token).or_default().push(seen);
-        }
-        self.all.retain(|token, connection| {
-            if connection.namespace != namespace {
-                return true;
-            }
-            let found = there.get(token);
-            if let Some(found) = found {
-                let on_its_way = |pending: &(IpAddr, SocketAddr)| {
-                    let mut all = found.iter().filter(|seen| !seen.established);
-                    all.any(|seen| requested_pair(&seen.subflow) == *pending)
-                };
-                connection.pending.retain(on_its_way);
-            }
-            let before = std::mem::replace(&mut connection.missed_once, found.is_none());
-            !(before && connection.missed_once)
-        });
-        self.peers.forget(now);
-    }
-
+    /// Records a connection, unless it is known. The kernel's tokens are unique on the machine, so that a connection of another
+    /// namespace with this token has ended.
     fn open(&mut self, namespace: usize, token: Token, initial: Subflow, server: bool, now: u64) {
+        let known = self.all.get(&token).map(|connection| connection.namespace);
+        if known == Some(namespace) {
+            return;
+        }
+        if known.is_none() && self.all.len() >= MAX_CONNECTIONS {
+            self.omitted += 1;
+            return;
+        }
         self.all
-            .entry(token)
-            .or_insert_with(|| Connection::new(namespace, initial, server, now));
+            .insert(token, Connection::new(namespace, initial, server, now));
+    }
+
+    /// BPF events of a connection that the kernel has not reported yet.
+    fn pending_events_of(&mut self, token: Token, now: u64) -> Option<&mut PendingEvents> {
+        if self.pending_events.len() >= MAX_PENDING && !self.pending_events.contains_key(&token) {
+            return None;
+        }
+        self.next_prune = self.next_prune.min(now + MAX_PENDING_AGE);
+        Some(
+            self.pending_events
+                .entry(token)
+                .or_insert(PendingEvents::new(now)),
+        )
     }
 
     /// Do programs report the connection? They report a subflow no longer that has got another congestion control, or that has
@@ -379,6 +354,7 @@ impl Connections {
             self.deadlines.pop_first();
             self.apply_request(token, now, batches);
             self.retry_flags(token, now, batches);
+            self.retry_destroys(token, now, batches);
             self.learn_peer_limit(token, now);
             self.end_probation(token, now);
             if let Some(connection) = self.all.get_mut(&token)
@@ -403,10 +379,12 @@ impl PendingEvents {
     }
 }
 
-/// What the programs make of a socket without ECN.
-const FALLBACK: &str = "reno";
 /// How long reports of a connection that the kernel has not reported are kept: it may live in another namespace.
 const MAX_PENDING_AGE: u64 = 10_000_000_000;
+/// Connections with BPF events that the kernel has not reported.
+const MAX_PENDING: usize = 1 << 17;
+/// Connections that are recorded: at less than 1 KB each, less than half of the unit's `MemoryMax`.
+pub const MAX_CONNECTIONS: usize = 1 << 18;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,8 @@
 //! It is the kernel's userspace path manager (`net.mptcp.pm_type=1`), spoken to in generic netlink. `connections` decides
 //! and knows neither sockets nor clocks; `channel` and `sock_diag` speak with the kernel.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod addresses;
 mod channel;
 mod connections;
@@ -17,7 +19,8 @@ use std::net::{IpAddr, SocketAddr};
 pub use addresses::{Address, AddressChanges, eligible, present};
 pub use channel::{Commands, Events, Refusal, endpoints, limits, open, request};
 pub use connections::{
-    CommandBatch, Connection, Connections, Decision, FourTuple, JoinConfig, JoinPolicy, UncoupledReason,
+    CommandBatch, Connection, Connections, Decision, FourTuple, JoinConfig, JoinPolicy, MAX_CONNECTIONS,
+    UncoupledReason,
 };
 pub use hysteresis::Hysteresis;
 pub use mptcp_pm::{Endpoint, Limits};
@@ -103,6 +106,20 @@ pub enum Event {
         /// The subflow.
         subflow: Subflow,
     },
+}
+
+impl Event {
+    /// The connection.
+    pub fn token(&self) -> Token {
+        match *self {
+            Self::Established { token, .. }
+            | Self::Closed { token }
+            | Self::Announced { token, .. }
+            | Self::Removed { token, .. }
+            | Self::SubflowEstablished { token, .. }
+            | Self::SubflowClosed { token, .. } => token,
+        }
+    }
 }
 
 /// A command to the kernel.

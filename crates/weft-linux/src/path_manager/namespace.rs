@@ -69,10 +69,10 @@ impl Namespace {
         };
         let file = File::open(path).map_err(entered)?;
         thread::scope(|scope| {
-            let worker = scope.spawn(|| {
+            let worker = thread::Builder::new().spawn_scoped(scope, || {
                 setns(&file, CloneFlags::CLONE_NEWNET).map_err(|errno| entered(errno.into()))?;
                 work()
-            });
+            })?;
             worker
                 .join()
                 .unwrap_or_else(|_| Err(io::Error::other("the work in a namespace panicked")))

@@ -32,26 +32,26 @@ use crate::programs::Programs;
 pub struct Episode {
     /// The connection.
     pub token: u32,
-    /// When the kernel was notified of the suppression.
+    /// Time at which the kernel was notified of the suppression.
     pub start: u64,
-    /// When the kernel was notified of the release.
+    /// Time at which the kernel was notified of the release.
     pub end: Option<u64>,
 }
 
-/// What the thread has to report.
+/// The report of the thread.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// In order of their start.
+    /// Episodes in the order of their start.
     pub episodes: Vec<Episode>,
     /// From each decision to the kernel's answer, in us.
     pub notify_latency_us: Vec<f64>,
-    /// What the kernel refused, other than for connections just gone.
+    /// Number of commands that the kernel refused.
     pub refused: u64,
     /// Subflows that fell back to Reno because the other end had no ECN or no slot was free.
     pub uncoupled: u64,
 }
 
-/// What the thread shares with the one that plays the traffic.
+/// State that the thread shares with the traffic driver.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// Set when the experiment is over.
@@ -60,7 +60,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// May subflow `subflow` of a connection carry new data? The first one always may.
+    /// Returns whether subflow `subflow` of a connection may carry new data, which the first one always may.
     pub fn active(&self, token: u32, subflow: u32) -> bool {
         let suppressed = self.suppressed.lock().unwrap_or_else(PoisonError::into_inner);
         subflow == 0 || !suppressed.contains(&token)
@@ -70,7 +70,7 @@ impl Shared {
 /// A host's connections by one multipath transport to receivers on as many paths.
 struct Group {
     connections: Connections,
-    /// Further subflows are opened as soon as the receiver's addresses are known.
+    /// Whether additional subflows are opened as soon as the receiver's addresses are known.
     join_immediately: bool,
     host: usize,
     port: u16,
@@ -87,7 +87,7 @@ struct Host {
 struct ReceiverAddresses {
     /// Its addresses by other paths.
     other_paths: Vec<SocketAddr>,
-    /// Whose connections those with it are.
+    /// Index of the group of its connections.
     group: usize,
 }
 
@@ -100,7 +100,7 @@ struct Manager<'a> {
     report: Report,
 }
 
-/// Manages paths until `shared.over`. `ready` hears when the programs are registered, or why not.
+/// Manages paths until `shared.over`. `ready` receives a message when the programs are registered, or the error.
 pub fn manage(
     plan: &Plan,
     layout: &AddressPlan,
@@ -174,6 +174,8 @@ impl<'a> Manager<'a> {
                     },
                     addresses: addresses.clone(),
                     max_probes: usize::MAX,
+                    max_accepted: usize::MAX,
+                    announced_ports: true,
                 };
                 groups.push(Group {
                     connections: Connections::new(joins, HYSTERESIS),

@@ -4,6 +4,7 @@
 
 mod addresses;
 mod entries;
+mod hostile;
 mod joins;
 mod others;
 mod restart;

@@ -135,7 +135,7 @@ impl Scene {
     /// How many sockets of the server listen.
     pub fn listeners(&self) -> usize {
         weft_linux::path_manager::listeners(&self.server)
-            .expect("a mptcp_subflows")
+            .expect("subflows")
             .len()
     }
 
@@ -241,7 +241,7 @@ impl Scene {
 
     /// The client's subflows, as the kernel has them.
     pub fn subflows(&self) -> Vec<DiagSubflow> {
-        let mut seen = mptcp_subflows(&self.client).expect("a mptcp_subflows");
+        let mut seen = mptcp_subflows(&self.client).expect("subflows");
         seen.retain(|seen| seen.established);
         seen
     }

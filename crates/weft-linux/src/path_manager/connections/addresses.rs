@@ -82,8 +82,12 @@ impl Connections {
         if !connection.server || self.joins.policy == JoinPolicy::Ndiffports {
             return;
         }
+        // A connection stays for some time after its last subflow.
+        let Some(first) = connection.subflows.first() else {
+            return;
+        };
         // A listener of both families has IPv4 addresses in the form of IPv6.
-        let initial = connection.subflows[0].local.ip().to_canonical();
+        let initial = first.local.ip().to_canonical();
         let announced = |address: &&Address| {
             address.announced && address.ip != initial && address.ip.is_ipv4() == initial.is_ipv4()
         };

@@ -1,9 +1,10 @@
 //! The commands for one connection, and between which addresses it lacks subflows.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 
 use super::super::peers::Peer;
-use super::super::{Address, Command, Subflow, Token};
+use super::super::{Address, Command, DiagSubflow, Subflow, Token};
 use super::{
     CommandBatch, Connection, Decision, FourTuple, JoinConfig, JoinPolicy, Request, Since, SuppressionHistory,
 };
@@ -33,7 +34,7 @@ impl Connection {
             pending: Vec::new(),
             on_probation: Vec::new(),
             early_uncoupled: Vec::new(),
-            closed: Vec::new(),
+            closed: HashSet::new(),
             forced_backups: Vec::new(),
             inactive: Vec::new(),
             rejected_at: None,
@@ -51,14 +52,41 @@ impl Connection {
                 value: false,
                 since: now,
             },
+            refused_destroys: HashSet::new(),
+            destroy_at: None,
+            destroy_refusals: 0,
             refusals: 0,
             flag_at: None,
             history: SuppressionHistory::default(),
         }
     }
 
-    pub(super) fn remote_port(&self) -> u16 {
-        self.subflows.first().map_or(0, |initial| initial.remote.port())
+    /// Records an address that the peer announced, if subflows may go to it. A peer must not choose hosts that this one attacks
+    /// or its own services, so only unicast addresses and, unless `any_port`, only the connection's port are accepted.
+    pub(super) fn on_announced(&mut self, id: u8, address: IpAddr, port: u16, any_port: bool) -> bool {
+        let Some(initial) = self.subflows.first() else {
+            return false;
+        };
+        let own = canonical(initial.remote);
+        let port = if port == 0 { own.port() } else { port };
+        let is_loopback = address.is_loopback() && !own.ip().is_loopback();
+        let is_broadcast = matches!(address, IpAddr::V4(ip) if ip.is_broadcast() || ip.is_link_local());
+        let is_link_local = matches!(address, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        if is_loopback
+            || is_broadcast
+            || is_link_local
+            || address.is_multicast()
+            || address.is_unspecified()
+            || (port != own.port() && !any_port)
+        {
+            return false;
+        }
+        self.announced.retain(|(known, _)| *known != id);
+        if self.announced.len() >= MAX_ANNOUNCED {
+            return false;
+        }
+        self.announced.push((id, SocketAddr::new(address, port)));
+        true
     }
 
     /// Who is at the other end.
@@ -89,7 +117,7 @@ impl Connection {
             .iter()
             .position(|other| other.four_tuple() == subflow)?;
         let closed = self.subflows.remove(known);
-        self.closed.push(subflow);
+        self.closed.insert(subflow);
         if self.kept_subflow == subflow
             && let Some(oldest) = self.subflows.first()
         {
@@ -104,6 +132,41 @@ impl Connection {
             }],
             suppression: None,
         })
+    }
+
+    /// Closes a subflow that the connection does not take.
+    pub(super) fn reject_subflow(&mut self, token: Token, subflow: &Subflow) -> CommandBatch {
+        self.closed.insert(subflow.four_tuple());
+        CommandBatch {
+            namespace: self.namespace,
+            commands: vec![Command::DestroySubflow {
+                token,
+                local: subflow.local,
+                remote: subflow.remote,
+            }],
+            suppression: None,
+        }
+    }
+
+    /// Divides subflows that were scanned into those that the connection takes, at most `limit`, and the surplus. Known subflows
+    /// come before those that the peer has opened since.
+    pub(super) fn split<'a>(
+        &self,
+        mut subflows: Vec<&'a DiagSubflow>,
+        limit: usize,
+    ) -> (Vec<&'a DiagSubflow>, Vec<&'a DiagSubflow>) {
+        let known: HashSet<FourTuple> = self.subflows.iter().map(Subflow::four_tuple).collect();
+        subflows.sort_by_key(|subflow| (!subflow.initial, !known.contains(&subflow.subflow.four_tuple())));
+        let surplus = subflows.split_off(limit.min(subflows.len()));
+        (subflows, surplus)
+    }
+
+    /// Returns true if a scan shows a subflow that the kernel should have closed.
+    pub(super) fn is_still_there(&self, subflow: &DiagSubflow) -> bool {
+        let four_tuple = subflow.subflow.four_tuple();
+        subflow.established
+            && self.closed.contains(&four_tuple)
+            && !self.refused_destroys.contains(&four_tuple)
     }
 
     /// Makes a subflow a backup, whatever the algorithm asks for.
@@ -197,9 +260,14 @@ impl Connection {
                 let locals = with_first(initial.0, from.map(|address| address.ip));
                 let remotes = with_first(initial.1, self.announced.iter().map(|(_, remote)| *remote));
                 // Diagonals first: pairs that share no address with one another.
+                let diagonal = |d: usize| {
+                    locals
+                        .iter()
+                        .copied()
+                        .zip(remotes.iter().copied().cycle().skip(d))
+                };
                 (0..remotes.len())
-                    .flat_map(|d| (0..locals.len()).map(move |i| (i, d)))
-                    .map(|(i, d)| (locals[i], remotes[(i + d) % remotes.len()]))
+                    .flat_map(diagonal)
                     .filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4())
                     .filter(|pair| {
                         let there = self
@@ -232,6 +300,9 @@ impl Connection {
         ids
     }
 }
+
+/// Addresses that a peer may announce; the kernel's own path manager accepts as many.
+const MAX_ANNOUNCED: usize = 8;
 
 fn with_first<T: PartialEq + Copy>(first: T, others: impl Iterator<Item = T>) -> Vec<T> {
     let mut all = vec![first];

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::super::peers::PROBATION;
 use super::super::{Command, Subflow, Token};
 use super::connection::requested_pair;
-use super::{CommandBatch, Connections, FourTuple, PendingEvents, UncoupledReason};
+use super::{CommandBatch, Connections, FourTuple, UncoupledReason};
 
 impl Connections {
     /// The kernel refused a join as such: the connection was opened before its path manager was ours.
@@ -34,11 +34,9 @@ impl Connections {
         batches: &mut Vec<CommandBatch>,
     ) {
         let Some(connection) = self.all.get_mut(&token) else {
-            let early = self
-                .pending_events
-                .entry(token)
-                .or_insert(PendingEvents::new(now));
-            early.uncoupled = Some(why);
+            if let Some(pending) = self.pending_events_of(token, now) {
+                pending.uncoupled = Some(why);
+            }
             return;
         };
         match connection
@@ -46,12 +44,18 @@ impl Connections {
             .iter()
             .position(|known| known.four_tuple() == subflow)
         {
-            Some(0) if connection.subflows[0].local_id == 0 => {
+            Some(0)
+                if connection
+                    .subflows
+                    .first()
+                    .is_some_and(|first| first.local_id == 0) =>
+            {
                 connection.uncoupled = Some(why);
                 self.apply_request(token, now, batches);
             }
             Some(_) => self.on_joined_uncoupled(token, subflow, now, batches),
-            None => connection.early_uncoupled.push(subflow),
+            None if connection.early_uncoupled.len() < MAX_EARLY => connection.early_uncoupled.push(subflow),
+            None => {}
         }
     }
 
@@ -63,10 +67,9 @@ impl Connections {
                 self.join(token, now, batches);
             }
             None => {
-                self.pending_events
-                    .entry(token)
-                    .or_insert(PendingEvents::new(now))
-                    .bulk = true;
+                if let Some(pending) = self.pending_events_of(token, now) {
+                    pending.bulk = true;
+                }
             }
         }
     }
@@ -87,6 +90,10 @@ impl Connections {
     ) {
         let namespace = self.all.get(&token).map(|connection| connection.namespace);
         let is_backup = namespace.is_some_and(|namespace| self.is_backup(namespace, subflow.local.ip()));
+        let limit = self
+            .all
+            .get(&token)
+            .map_or(0, |connection| self.limit(connection.server));
         let Some(connection) = self.all.get_mut(&token) else {
             return;
         };
@@ -94,9 +101,14 @@ impl Connections {
             return;
         }
         connection.take_pending(requested_pair(&subflow));
-        connection
-            .closed
-            .retain(|four_tuple| *four_tuple != subflow.four_tuple());
+        if connection.subflows.len() >= limit {
+            connection
+                .early_uncoupled
+                .retain(|known| *known != subflow.four_tuple());
+            batches.push(connection.reject_subflow(token, &subflow));
+            return;
+        }
+        connection.closed.remove(&subflow.four_tuple());
         // What the event says of backup is the peer's flag, not ours.
         connection.subflows.push(Subflow {
             backup: false,
@@ -114,8 +126,6 @@ impl Connections {
         if let Some(i) = uncoupled {
             connection.early_uncoupled.remove(i);
             self.on_joined_uncoupled(token, subflow.four_tuple(), now, batches);
-        } else if !connection.server && connection.subflows.len() > self.joins.subflows {
-            batches.extend(connection.destroy_subflow(token, subflow.four_tuple()));
         } else if connection.suppressed {
             batches.push(connection.suppress_commands(token, true, now));
         } else if connection.uncoupled.is_some() {
@@ -153,9 +163,10 @@ impl Connections {
         connection.early_uncoupled.retain(|other| *other != four_tuple);
         connection.forced_backups.retain(|other| *other != four_tuple);
         connection.inactive.retain(|other| *other != four_tuple);
-        if let Some(i) = connection.closed.iter().position(|other| *other == four_tuple) {
+        connection.refused_destroys.remove(&four_tuple);
+        if connection.closed.remove(&four_tuple) {
             // Its end says nothing of joins that are still on their way between the same addresses.
-            connection.closed.swap_remove(i);
+            connection.destroy_refusals = 0;
             return;
         }
         let known = connection.subflows.len();
@@ -278,6 +289,45 @@ impl Connections {
         });
     }
 
+    /// The kernel refused to destroy a subflow. It reports a join some time before it finds the subflow.
+    pub fn on_destroy_refused(&mut self, token: Token, subflow: FourTuple, now: u64) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        if !connection.closed.contains(&subflow) || connection.destroy_refusals >= MAX_DESTROY_REFUSALS {
+            return;
+        }
+        connection.refused_destroys.insert(subflow);
+        if connection.destroy_at.is_none() {
+            let at = now + (DESTROY_RETRY_DELAY << connection.destroy_refusals);
+            connection.destroy_refusals += 1;
+            connection.destroy_at = Some(at);
+            self.deadlines.insert((at, token));
+        }
+    }
+
+    /// Repeats the commands to destroy subflows that the kernel has refused, if it is time.
+    pub(super) fn retry_destroys(&mut self, token: Token, now: u64, batches: &mut Vec<CommandBatch>) {
+        let Some(connection) = self.all.get_mut(&token) else {
+            return;
+        };
+        if connection.destroy_at.is_none_or(|at| at > now) {
+            return;
+        }
+        connection.destroy_at = None;
+        let subflows = std::mem::take(&mut connection.refused_destroys);
+        if subflows.is_empty() {
+            connection.destroy_refusals = 0;
+            return;
+        }
+        let destroy = |(local, remote)| Command::DestroySubflow { token, local, remote };
+        batches.push(CommandBatch {
+            namespace: connection.namespace,
+            commands: subflows.into_iter().map(destroy).collect(),
+            suppression: None,
+        });
+    }
+
     /// Looks again later whether subflows are missing, each time after twice as long, up to a minute.
     pub(super) fn schedule_join(&mut self, token: Token, now: u64) {
         let Some(connection) = self.all.get_mut(&token) else {
@@ -301,3 +351,8 @@ const CLOSE_GRACE: u64 = 100_000_000;
 const MIN_RETRY_DELAY: u64 = 2_000_000_000;
 const MAX_RETRY_DELAY: u64 = 60_000_000_000;
 const DOUBLINGS: u32 = 5;
+/// The first delay before a refused destruction is repeated, and how often the delay doubles: up to 1.28 s.
+const DESTROY_RETRY_DELAY: u64 = 5_000_000;
+const MAX_DESTROY_REFUSALS: u32 = 9;
+/// Subflows of a connection that BPF programs have reported as uncoupled and the kernel not at all.
+const MAX_EARLY: usize = 64;

@@ -8,6 +8,8 @@ const MAX_SAMPLE_AGE: u64 = 100_000_000;
 /// A flag that was refused is tried again after 5 ms, then each time after twice as long, up to 1.28 s.
 const FLAG_RETRY_DELAY: u64 = 5_000_000;
 const FLAG_DOUBLINGS: u32 = 8;
+/// Inactive subflows of a connection, of which its algorithm has eight.
+const MAX_INACTIVE: usize = 64;
 
 impl Connections {
     /// The algorithm asks for suppression or release of a subflow. It names all it means, one after the other; the kernel
@@ -39,7 +41,7 @@ impl Connections {
             return;
         };
         connection.inactive.retain(|other| *other != subflow);
-        if !active {
+        if !active && connection.inactive.len() < MAX_INACTIVE {
             connection.inactive.push(subflow);
         }
         self.send_flags(token, batches);

@@ -1,6 +1,8 @@
+use super::super::DiagSubflow;
 use super::*;
 
 mod addresses;
+mod hostile;
 mod inactive;
 
 const MS: u64 = 1_000_000;
@@ -24,6 +26,8 @@ fn connections(policy: JoinPolicy) -> Connections {
         policy,
         addresses: vec!["10.0.0.1".parse().unwrap(), "10.0.1.1".parse().unwrap()],
         max_probes: 3,
+        max_accepted: 8,
+        announced_ports: false,
     };
     let hysteresis = Hysteresis {
         release_after: 100 * MS,

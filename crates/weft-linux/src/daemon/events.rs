@@ -1,0 +1,196 @@
+//! Events of the kernel and of the BPF programs, and the commands that follow from them.
+
+use tracing::{debug, info, warn};
+
+use super::namespaces::{addresses_of, events_of};
+use super::{ADDRESS_INTERVAL, Daemon, EINVAL, next_poll_time, now};
+use crate::Failure;
+use crate::events::EventKind;
+use crate::path_manager::{Command, CommandBatch, Decision, Refusal, UncoupledReason};
+
+impl Daemon {
+    pub(super) fn handle_pm_events(
+        &mut self,
+        ready: impl Fn(usize) -> bool,
+        batches: &mut Vec<CommandBatch>,
+    ) {
+        for namespace in 0..self.namespaces.len() {
+            let place = events_of(namespace);
+            let was_unread = self.unread.remove(&place);
+            let Some(events) = self.namespaces[namespace]
+                .events()
+                .filter(|_| was_unread || ready(place))
+            else {
+                continue;
+            };
+            let now = now();
+            let connections = &mut self.connections;
+            let outcome = events.receive(|event| {
+                debug!(?event, "kernel");
+                connections.on_event(namespace, &event, now, batches);
+            });
+            match outcome {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.unread.insert(place);
+                }
+                Err(error) => {
+                    debug!(namespace = %self.namespaces[namespace].name(), %error, "events were lost; reading all connections");
+                    self.metrics.overruns.inc();
+                    self.to_resync.insert(namespace);
+                    self.unread.insert(place);
+                }
+            }
+        }
+    }
+
+    pub(super) fn handle_address_changes(
+        &mut self,
+        ready: impl Fn(usize) -> bool,
+        batches: &mut Vec<CommandBatch>,
+    ) {
+        for namespace in 0..self.namespaces.len() {
+            let place = addresses_of(namespace);
+            let was_unread = self.unread.remove(&place);
+            let Some(changes) = self.namespaces[namespace].addresses() else {
+                continue;
+            };
+            if was_unread || ready(place) {
+                let (any, more) = changes.discard();
+                if any {
+                    self.changed_addresses.insert(namespace);
+                }
+                if more {
+                    self.unread.insert(place);
+                }
+            }
+        }
+        let started = now();
+        if self.changed_addresses.is_empty() || started < self.next_addresses {
+            return;
+        }
+        for namespace in std::mem::take(&mut self.changed_addresses) {
+            self.learn_addresses(namespace, batches);
+        }
+        self.next_addresses = next_poll_time(started, ADDRESS_INTERVAL);
+    }
+
+    pub(super) fn handle_bpf_events(&mut self, batches: &mut Vec<CommandBatch>) -> Result<(), Failure> {
+        let events = self
+            .bpf_events
+            .read()
+            .map_err(|error| Failure::Failed(error.to_string()))?;
+        let mut decided = Vec::new();
+        for event in events {
+            debug!(?event, "programs");
+            let suppress = match event.kind {
+                EventKind::Suppress => true,
+                EventKind::Release => false,
+                EventKind::BulkThreshold => {
+                    self.connections.on_bulk(event.token, event.ktime_ns, batches);
+                    continue;
+                }
+                EventKind::Deactivate | EventKind::Activate => {
+                    let four_tuple = (event.local, event.remote);
+                    let active = event.kind == EventKind::Activate;
+                    if !active {
+                        self.read_direction(&event, batches);
+                    }
+                    self.connections
+                        .on_active_changed(event.token, four_tuple, active, batches);
+                    continue;
+                }
+                EventKind::NoEcn | EventKind::NoSlot => {
+                    let four_tuple = (event.local, event.remote);
+                    let why = match event.kind {
+                        EventKind::NoEcn => UncoupledReason::NoEcn,
+                        _ => UncoupledReason::NoSlot,
+                    };
+                    self.connections
+                        .on_uncoupled(event.token, four_tuple, why, event.ktime_ns, batches);
+                    continue;
+                }
+                EventKind::Joined | EventKind::Left => {
+                    self.connections
+                        .set_has_bpf_events(event.token, event.kind == EventKind::Joined);
+                    continue;
+                }
+            };
+            if decided.last() != Some(&event.token) {
+                if suppress {
+                    self.read_direction(&event, batches);
+                }
+                decided.push(event.token);
+            }
+            self.connections
+                .on_request(event.token, (event.local, event.remote), suppress, event.ktime_ns);
+        }
+        self.connections.apply_requests(decided, now(), batches);
+        Ok(())
+    }
+
+    /// Sends commands, and keeps account of them.
+    pub(super) fn send_commands(&mut self, batches: Vec<CommandBatch>) {
+        for CommandBatch {
+            namespace,
+            commands,
+            suppression,
+        } in batches
+        {
+            let sent = self.namespaces[namespace].send(&commands);
+            let after = now();
+            match sent {
+                Ok(refusals) => {
+                    self.metrics.refusals.inc_by(refusals.len() as u64);
+                    for Refusal { command, error } in refusals {
+                        if let Command::SetBackup {
+                            token,
+                            local,
+                            remote,
+                            backup,
+                        } = command
+                        {
+                            // As every subflow of a connection that is closing, for some seconds.
+                            debug!(?command, %error, "refused by the kernel");
+                            self.connections
+                                .on_flag_refused(token, (local, remote), backup, after);
+                            continue;
+                        }
+                        if let Command::DestroySubflow { token, local, remote } = command {
+                            debug!(?command, %error, "refused by the kernel");
+                            self.connections.on_destroy_refused(token, (local, remote), after);
+                            continue;
+                        }
+                        info!(?command, %error, "refused by the kernel");
+                        let Command::CreateSubflow {
+                            token, local, remote, ..
+                        } = command
+                        else {
+                            continue;
+                        };
+                        if error.raw_os_error() == Some(EINVAL) {
+                            self.connections.on_unmanaged(token);
+                        } else {
+                            self.connections.on_refused(token, (local, remote), after);
+                        }
+                    }
+                }
+                Err(error) => warn!(%error, "commands were not sent"),
+            }
+            let joins = commands
+                .iter()
+                .filter(|command| matches!(command, Command::CreateSubflow { .. }));
+            self.metrics.joins.inc_by(joins.count() as u64);
+            if let Some(Decision { suppress, due }) = suppression {
+                let seconds = after.saturating_sub(due) as f64 * 1e-9;
+                debug!(suppress, us = seconds * 1e6, "notified");
+                self.metrics.observe_decision(seconds);
+                if suppress {
+                    self.metrics.suppressions.inc();
+                } else {
+                    self.metrics.releases.inc();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Peers, users and containers that mean harm.
+
+use super::*;
+
+/// A join that this end accepted.
+fn accepted(token: Token, port: u16) -> Event {
+    Event::SubflowEstablished {
+        token,
+        subflow: subflow(port),
+    }
+}
+
+fn destroyed(commands: &[Command]) -> Vec<u16> {
+    let ports = commands.iter().map(|command| match command {
+        Command::DestroySubflow { local, .. } => local.port(),
+        other => panic!("{other:?}"),
+    });
+    ports.collect()
+}
+
+fn count(all: &Connections) -> usize {
+    all.get(TOKEN).unwrap().subflows.len()
+}
+
+#[test]
+fn a_peer_that_joins_without_end_gets_eight_subflows() {
+    let mut all = connections(JoinPolicy::Ndiffports);
+    commands_of(|t| all.on_event(0, &established(true), 0, t));
+    let commands = commands_of(|t| {
+        for port in 1001..1201 {
+            all.on_event(0, &accepted(TOKEN, port), 0, t);
+        }
+    });
+    assert_eq!(destroyed(&commands), (1008..1201).collect::<Vec<_>>());
+    assert_eq!(count(&all), 8);
+    // The programs report that they have no slot.
+    let commands = commands_of(|t| {
+        all.on_uncoupled(TOKEN, subflow(1300).four_tuple(), UncoupledReason::NoSlot, 0, t);
+        all.on_event(0, &accepted(TOKEN, 1300), 0, t);
+    });
+    assert_eq!(destroyed(&commands), [1300]);
+    // The kernel has closed one of the eight.
+    all.on_event(0, &left(1003), MS, &mut Vec::new());
+    assert!(commands_of(|t| all.on_event(0, &accepted(TOKEN, 1400), MS, t)).is_empty());
+    assert_eq!(count(&all), 8);
+}
+
+/// It reports a join before it finds the subflow.
+#[test]
+fn a_surplus_subflow_that_the_kernel_does_not_close_is_closed_later() {
+    let mut all = with_subflows(4);
+    let surplus = subflow(1004).four_tuple();
+    assert_eq!(
+        destroyed(&commands_of(|t| all.on_event(0, &joined(1004), 0, t))),
+        [1004]
+    );
+    all.on_destroy_refused(TOKEN, surplus, 0);
+    let again = pass(&mut all, 5 * MS);
+    assert!(
+        matches!(again[..], [(_, Command::DestroySubflow { .. })]),
+        "{again:?}"
+    );
+    // However often it refuses, a scan finds what is left.
+    for _ in 0..100 {
+        all.on_destroy_refused(TOKEN, surplus, SECOND);
+        pass(&mut all, 3 * SECOND);
+    }
+    let scan: Vec<_> = (1000..1005).map(seen).collect();
+    all.forget_absent(0, &scan, 10 * SECOND);
+    let again = pass(&mut all, 10 * SECOND);
+    assert!(
+        matches!(again[..], [(_, Command::DestroySubflow { .. })]),
+        "{again:?}"
+    );
+    all.on_event(0, &left(1004), 10 * SECOND, &mut Vec::new());
+    all.forget_absent(0, &scan[..4], 20 * SECOND);
+    assert!(pass(&mut all, 30 * SECOND).is_empty());
+    assert_eq!(count(&all), 4);
+}
+
+#[test]
+fn surplus_subflows_are_closed_after_a_resync_too() {
+    let limit = 8;
+    for server in [true, false] {
+        let mut all = connections(JoinPolicy::Ndiffports);
+        let mut scan: Vec<_> = (1000..1020).map(seen).collect();
+        for (i, subflow) in scan.iter_mut().enumerate() {
+            subflow.initial = i == 0;
+            subflow.server = server;
+        }
+        let commands = commands_of(|t| all.resync(0, &scan, 0, t));
+        assert_eq!(commands.len(), 20 - limit, "{commands:?}");
+        assert_eq!(count(&all), limit);
+    }
+}
+
+#[test]
+fn a_hundred_thousand_connections_are_read_within_a_second() {
+    let mut all = connections(JoinPolicy::Ndiffports);
+    let subflow = |token: Token| DiagSubflow {
+        token,
+        bytes: 1,
+        ..seen(1000)
+    };
+    let scan: Vec<_> = (0..100_000).map(subflow).collect();
+    for _ in 0..2 {
+        let took = cpu_time(|| all.resync(0, &scan, 0, &mut Vec::new()));
+        assert_eq!(all.len(), 100_000);
+        assert!(took.as_secs_f64() < 1.0, "{took:?}");
+    }
+}
+
+/// As many as one source address has ports, at a daemon that has just started.
+#[test]
+fn sixty_thousand_subflows_of_a_connection_are_closed_within_a_second() {
+    let mut all = connections(JoinPolicy::Ndiffports);
+    let mut scan: Vec<_> = (1000..61_000).map(seen).collect();
+    for (i, subflow) in scan.iter_mut().enumerate() {
+        subflow.initial = i == 0;
+        subflow.server = true;
+    }
+    let mut commands = Vec::new();
+    let took = cpu_time(|| {
+        commands = commands_of(|t| all.resync(0, &scan, 0, t));
+        for port in 1008..61_000 {
+            all.on_event(0, &left(port), 0, &mut Vec::new());
+        }
+        all.forget_absent(0, &scan[..8], 0);
+    });
+    assert_eq!((commands.len(), count(&all)), (60_000 - 8, 8));
+    assert!(took.as_secs_f64() < 1.0, "{took:?}");
+}
+
+/// Processor time of this thread, whatever else the machine does.
+fn cpu_time(work: impl FnOnce()) -> std::time::Duration {
+    let clock = || {
+        let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
+        std::time::Duration::from(now.unwrap())
+    };
+    let began = clock();
+    work();
+    clock().saturating_sub(began)
+}
+
+#[test]
+fn no_list_grows_with_lost_events() {
+    let mut all = connections(JoinPolicy::Fullmesh);
+    let own = subflow(1000).local.ip();
+    let backup = Address {
+        backup: true,
+        ..Address::new(own)
+    };
+    all.on_addresses(0, vec![backup], &[own], 0, &mut Vec::new());
+    let mut scan = [seen(1000), seen(1001)];
+    scan[1].initial = false;
+    for _ in 0..1000 {
+        all.resync(0, &scan, 0, &mut Vec::new());
+    }
+    let connection = all.get(TOKEN).unwrap();
+    assert_eq!(connection.forced_backups, [subflow(1001).four_tuple()]);
+    // A BPF program reports subflows that the kernel never does.
+    for port in 0..10_000 {
+        let four_tuple = subflow(port).four_tuple();
+        all.on_uncoupled(TOKEN, four_tuple, UncoupledReason::NoEcn, 0, &mut Vec::new());
+        all.on_active_changed(TOKEN, four_tuple, false, &mut Vec::new());
+    }
+    let connection = all.get(TOKEN).unwrap();
+    assert!(connection.early_uncoupled.len() <= 64 && connection.inactive.len() <= 64);
+}
+
+#[test]
+fn a_token_belongs_to_one_namespace() {
+    let mut all = with_subflows(2);
+    for event in [Event::Closed { token: TOKEN }, joined(1007), left(1001)] {
+        assert!(commands_of(|t| all.on_event(1, &event, 0, t)).is_empty());
+    }
+    assert_eq!(count(&all), 2);
+    // The kernel gives the token to another connection once the first has ended.
+    all.on_event(1, &established(true), 0, &mut Vec::new());
+    assert_eq!(all.get(TOKEN).unwrap().namespace, 1);
+}
+
+#[test]
+fn connections_beyond_the_limit_are_not_recorded() {
+    let mut all = connections(JoinPolicy::Ndiffports);
+    for token in 0..MAX_CONNECTIONS as Token + 10 {
+        let event = Event::Established {
+            token,
+            initial: subflow(1000),
+            server: true,
+        };
+        all.on_event(0, &event, 0, &mut Vec::new());
+        all.on_bulk(token + (1 << 24), 0, &mut Vec::new());
+    }
+    assert_eq!((all.len(), all.omitted()), (MAX_CONNECTIONS, 10));
+    assert!(all.pending_events.len() <= MAX_PENDING);
+    all.on_deadlines(60 * SECOND, &mut Vec::new());
+    assert!(all.pending_events.is_empty());
+}
+
+#[test]
+fn a_connection_without_subflows_survives_everything() {
+    for server in [false, true] {
+        let mut all = connections(JoinPolicy::Fullmesh);
+        let mut batches = Vec::new();
+        all.on_event(0, &established(server), 0, &mut batches);
+        all.on_event(0, &left(1000), 0, &mut batches);
+        assert_eq!(count(&all), 0);
+        let addresses = ["10.0.0.1", "10.0.7.1"].map(|ip| ip.parse::<IpAddr>().unwrap());
+        let eligible = addresses.map(Address::new).to_vec();
+        all.on_addresses(0, eligible, &addresses, MS, &mut batches);
+        all.on_event(0, &established(server), MS, &mut batches);
+        all.on_event(0, &Event::Removed { token: TOKEN, id: 1 }, MS, &mut batches);
+        let address = addresses[1];
+        let announced = Event::Announced {
+            token: TOKEN,
+            id: 1,
+            address,
+            port: 0,
+        };
+        all.on_event(0, &announced, MS, &mut batches);
+        let four_tuple = subflow(1000).four_tuple();
+        all.on_uncoupled(TOKEN, four_tuple, UncoupledReason::NoEcn, MS, &mut batches);
+        all.on_request(TOKEN, four_tuple, true, MS);
+        all.apply_requests([TOKEN], MS, &mut batches);
+        all.on_traffic(TOKEN, [1, 2], MS, &mut batches);
+        all.on_bulk(TOKEN, MS, &mut batches);
+        all.on_deadlines(100 * SECOND, &mut batches);
+        all.resync(0, &[], SECOND, &mut batches);
+        assert!(all.is_empty());
+    }
+}
+
+#[test]
+fn a_peer_does_not_choose_which_hosts_are_attacked() {
+    let mut all = connections(JoinPolicy::Fullmesh);
+    all.on_event(0, &established(false), 0, &mut Vec::new());
+    let announce = |all: &mut Connections, id: u8, address: &str, port: u16| {
+        let event = Event::Announced {
+            token: TOKEN,
+            id,
+            address: address.parse().unwrap(),
+            port,
+        };
+        all.on_event(0, &event, 0, &mut Vec::new());
+        all.get(TOKEN).unwrap().announced.len()
+    };
+    for address in [
+        "127.0.0.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "169.254.1.1",
+        "::1",
+        "::",
+        "ff02::1",
+        "fe80::1",
+    ] {
+        assert_eq!(announce(&mut all, 1, address, 0), 0, "{address}");
+    }
+    assert_eq!(announce(&mut all, 1, "10.0.1.2", 22), 0, "another service");
+    assert_eq!(announce(&mut all, 1, "10.0.1.2", 80), 1);
+    for id in 2..=255 {
+        announce(&mut all, id, &format!("10.0.2.{id}"), 0);
+    }
+    assert_eq!(all.get(TOKEN).unwrap().announced.len(), 8);
+    all.joins.announced_ports = true;
+    assert_eq!(announce(&mut all, 1, "10.0.1.2", 22), 8);
+}
