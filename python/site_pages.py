@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from weft.papers.figure import Figure
 
 ROOT = Path(__file__).parent.parent
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+}
 """Pages outside `docs`, by their path in the repository."""
 PLOTS = ROOT / "target" / "gallery"
 """Where the tests of the figures' quick versions leave the plots."""
