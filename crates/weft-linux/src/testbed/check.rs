@@ -1,7 +1,9 @@
 //! What this level can give. What a spec asks beyond it is refused by name.
 
 use weft_run::{Plan, Probe};
-use weft_spec::{Mark, Nic, Profile, QueueSize, Rate, Size, SpecError, Time, TransportSpec, to_table};
+use weft_spec::{
+    HostJitter, Mark, Nic, Profile, QueueSize, Rate, Size, SpecError, Time, TransportSpec, to_table,
+};
 
 use super::algorithms::{OWN, agree, classic_ecn, in_kernel};
 use super::switch::{LENGTHS, PORTS};
@@ -49,9 +51,13 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     links(plan)?;
     queues(plan)?;
     if let Some(jitter) = spec.hosts.jitter {
+        let given = match jitter {
+            HostJitter::Packet => "\"packet\"".to_owned(),
+            HostJitter::Time(time) => time.to_string(),
+        };
         return refuse(
             "hosts.jitter",
-            jitter,
+            given,
             "nothing: the kernel's own processing time applies",
         );
     }
