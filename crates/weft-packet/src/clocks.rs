@@ -24,11 +24,12 @@ pub(crate) fn apply(fabric: &mut Fabric, events: &mut [LinkEvent], max_ppm: u32,
         Rate((i128::from(rate.0) * (PPB + offset) / PPB) as u64)
     };
     for event in events {
-        let from = fabric.links[event.link as usize].from;
+        // Links that do not exist are refused later.
         if let LinkChange::Rate(rate) = &mut event.change
-            && hosts.contains(&from)
+            && let Some(link) = fabric.links.get(event.link as usize)
+            && hosts.contains(&link.from)
         {
-            *rate = scaled(*rate, from);
+            *rate = scaled(*rate, link.from);
         }
     }
     for link in fabric.links.iter_mut().filter(|link| hosts.contains(&link.from)) {
