@@ -2230,6 +2230,11 @@ class Hosts(Model):
         extra="forbid",
         populate_by_name=True,
     )
+    clock_ppm: Annotated[int | None, Field(ge=0, le=1000)] = None
+    """
+    Each host's clock, and so the rate of its links, differs from the network's by a random share, uniform
+    up to this many parts per million. Profile `linux`: 100, the tolerance of IEEE 802.3; `amp-2019`: 0.
+    """
     gro: Annotated[
         str | None,
         Field(
@@ -2241,16 +2246,11 @@ class Hosts(Model):
     Generic receive offload: a receiver merges segments of a subflow, up to 64 KB, if each arrives within this
     time of the one before, and acknowledges them once. `0s` in all profiles: none.
     """
-    jitter: Annotated[
-        str | None,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = None
+    jitter: str | Literal["packet"] | None = None
     """
     A packet that finds its host's port idle is sent after a random time, uniform up to this, because a
-    host's processing time varies. Packets keep their order. Profile `linux`: 500ns; `amp-2019`: none.
+    host's processing time varies. Packets keep their order. `packet` is the time in which the host's link
+    sends a full packet, but at least 500 ns. Profile `linux`: `packet`; `amp-2019`: none.
     """
     nic: Literal["switch", "fq", "fifo"] | None = None
     """
@@ -2697,6 +2697,12 @@ class ProfilePatch(Model):
     ack_every: Annotated[int | None, Field(ge=1)] = None
     """
     Acknowledge every n-th full segment; 1 is no delay.
+    """
+    ack_pushed: bool | None = None
+    """
+    Whether a segment with PSH is acknowledged as soon as the application has read everything that has
+    arrived. PSH marks the last segment that a subflow has to send (Linux since 6.6, `ICSK_ACK_PUSHED`).
+    If this is off, its acknowledgement may be delayed like any other.
     """
     ack_size: Annotated[
         str | None,
