@@ -104,6 +104,11 @@ impl Response for Dcm {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         coupled_windows(paths, cwnd, dctcp_pull);
     }
+
+    /// Marks cause no timeouts, and a cut leaves two packets.
+    fn min_window(&self) -> f64 {
+        2.0
+    }
 }
 
 #[cfg(test)]

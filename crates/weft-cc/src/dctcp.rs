@@ -99,6 +99,11 @@ impl Response for Dctcp {
             *w = w.max(self.params.cwnd_min);
         }
     }
+
+    /// Marks cause no timeouts, and a cut leaves two packets.
+    fn min_window(&self) -> f64 {
+        2.0
+    }
 }
 
 #[cfg(test)]

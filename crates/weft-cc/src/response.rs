@@ -22,6 +22,12 @@ pub struct Path {
 pub trait Response: Sync {
     /// Writes to `cwnd`, in packets, the mean windows of a connection with a subflow on each of `paths`.
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]);
+
+    /// The mean window in packets down to which the function holds. Below four packets a loss leaves too few segments for three
+    /// duplicate acknowledgements (RFC 5681, section 3.2), so that timeouts rule, which no response function includes.
+    fn min_window(&self) -> f64 {
+        4.0
+    }
 }
 
 /// The pull of cuts by the part `cut`, each once in 1 / `signal` packets.

@@ -135,6 +135,11 @@ impl Response for Xmp {
             *w = (1.0 / (pull(path) * rtt_min * total)).max(self.params.cwnd_min);
         }
     }
+
+    /// Marks cause no timeouts, and a cut leaves two packets.
+    fn min_window(&self) -> f64 {
+        2.0
+    }
 }
 
 /// After a loss: whole packets, and the rate of the smaller window.

@@ -44,6 +44,11 @@ impl Response for Warp {
             subflows.remove(worst);
         }
     }
+
+    /// Marks cause no timeouts, and a cut leaves two packets.
+    fn min_window(&self) -> f64 {
+        2.0
+    }
 }
 
 /// The last one of those with the most marks, as the algorithm has it.
