@@ -9,7 +9,7 @@ use weft_run::{
     ActiveRun, Backend, Error, FlowRecord, LinkRecord, Omissions, Options, Plan, SubflowRecord,
     TransportConfig,
 };
-use weft_spec::{Hosts, RateSharing, SpecError};
+use weft_spec::{Hosts, RateSharing, SpecError, Traffic};
 use weft_traffic::Flow;
 
 use crate::simulation::FlowSimulation;
@@ -133,7 +133,9 @@ impl Backend for FlowBackend {
         let max_min = is_max_min(plan);
         let asked = spec.sharing == Some(RateSharing::MaxMin);
         let mut first: Option<(&str, &weft_spec::Cc)> = None;
-        for ((name, given), transport) in spec.transports.iter().zip(&plan.transports) {
+        let transports = spec.transports.iter().zip(&plan.transports);
+        for (((name, given), transport), _) in transports.zip(used_transports(plan)).filter(|(_, used)| *used)
+        {
             check_transport(given, transport, asked)
                 .map_err(|error| error.within(&format!("transports.{name}")))?;
             match first {
@@ -169,8 +171,7 @@ impl Backend for FlowBackend {
             [fabric.nodes.len(), fabric.hosts.len(), fabric.links.len()].map(|n| n as u64);
         let flow = |flow: &Flow| self.open_flow_bytes(&plan.transports[flow.transport as usize]);
         // The square of the links that fill, which may be all.
-        let several = plan.transports.iter().any(|transport| transport.subflows > 1);
-        let matrix = if is_max_min(plan) && several {
+        let matrix = if is_max_min(plan) && !has_single_paths(plan) {
             8 * links * links
         } else {
             0
@@ -192,18 +193,39 @@ impl Backend for FlowBackend {
     }
 }
 
-/// Are rates max-min fair? As the spec says, or else where flows of a size come and go over one subflow each.
+/// Whether each transport carries traffic, in the order of the spec. The other ones have no effect.
+pub(crate) fn used_transports(plan: &Plan) -> Vec<bool> {
+    let traffic = &plan.spec.traffic;
+    let used = |name: &String| {
+        let named = |entry: &Traffic| {
+            entry.transport == *name || entry.classes.iter().any(|class| class.transport == *name)
+        };
+        traffic.iter().any(named)
+    };
+    plan.spec.transports.keys().map(used).collect()
+}
+
+/// Returns true if rates are max-min fair: as the spec says, or else if flows have a size. The equilibrium would have to be searched
+/// anew whenever such a flow comes or goes, and with several subflows that search is slow and often fails.
 pub(crate) fn is_max_min(plan: &Plan) -> bool {
     match plan.spec.sharing {
         Some(sharing) => sharing == RateSharing::MaxMin,
-        None => is_single_path_sized(plan),
+        None => has_sized_flows(plan),
     }
 }
 
-/// Do flows of a size come and go over one subflow each, so that max-min fair rates can follow each change?
+fn has_sized_flows(plan: &Plan) -> bool {
+    !plan.generators.is_empty() || plan.flows.iter().any(|flow| flow.size.is_some())
+}
+
+fn has_single_paths(plan: &Plan) -> bool {
+    let mut transports = plan.transports.iter().zip(used_transports(plan));
+    transports.all(|(transport, used)| transport.subflows == 1 || !used)
+}
+
+/// Returns true if flows with a size come and go over one subflow each, so that max-min fair rates can follow each change.
 pub(crate) fn is_single_path_sized(plan: &Plan) -> bool {
-    let sized = !plan.generators.is_empty() || plan.flows.iter().any(|flow| flow.size.is_some());
-    sized && plan.transports.iter().all(|transport| transport.subflows == 1)
+    has_sized_flows(plan) && has_single_paths(plan)
 }
 
 fn check_transport(

@@ -24,6 +24,13 @@ use crate::Instance;
 /// Rates, slopes and prices below this are none. Capacities are in units of the largest, prices in those of one link.
 const TINY: f64 = 1e-9;
 
+/// Events between two computations of rates from the basis, by which rounding errors are found before they grow.
+const REFRESH_INTERVAL: u32 = 16;
+
+/// Smallest pivot. Coefficients of paths are whole numbers, so that a smaller one is a rounding error, and would make the basis
+/// singular.
+const MIN_PIVOT: f64 = 1e-7;
+
 /// Rounding errors of rates.
 const ROUNDING: f64 = 1e-12;
 
@@ -219,7 +226,12 @@ impl CoupledFilling {
             return;
         }
         match self.ratio_test(instance) {
-            Some(entering) => self.pivot(instance, leaving, entering),
+            Some(entering) => {
+                self.pivot(instance, leaving, entering);
+                if self.events.is_multiple_of(REFRESH_INTERVAL) {
+                    self.refresh(instance);
+                }
+            }
             None => self.settle(instance, leaving),
         }
     }

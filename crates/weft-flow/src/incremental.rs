@@ -8,6 +8,9 @@ use crate::Error;
 /// Relative difference below which a link is full and two rates are equal.
 const TOLERANCE: f64 = 1e-9;
 
+/// Relative excess over a capacity that is an error.
+const MAX_EXCESS: f64 = 1e-6;
+
 /// No link.
 const NONE: u32 = u32::MAX;
 
@@ -62,6 +65,8 @@ pub struct IncrementalMaxMin {
     /// Flows whose rates the last change moved, with the rates before.
     moved: Vec<(u32, f64)>,
     solved_rates: u64,
+    /// A link that was given more than its capacity, and what it was given.
+    overload: Option<(u32, f64)>,
 }
 
 impl IncrementalMaxMin {
@@ -92,6 +97,7 @@ impl IncrementalMaxMin {
             before: Vec::new(),
             moved: Vec::new(),
             solved_rates: 0,
+            overload: None,
         })
     }
 
@@ -165,6 +171,11 @@ impl IncrementalMaxMin {
         self.solved_rates
     }
 
+    /// Returns a link that was given more than its capacity, and what it was given in bit/s, which is an error of the solver.
+    pub fn overload(&self) -> Option<(u32, f64)> {
+        self.overload
+    }
+
     fn open(&mut self, flow: u32) {
         let entry = &mut self.flows[flow as usize];
         if !entry.open {
@@ -192,7 +203,11 @@ impl IncrementalMaxMin {
             }
         }
         for link in self.touched.drain(..) {
-            self.links[link as usize].touched = NONE;
+            let state = &mut self.links[link as usize];
+            state.touched = NONE;
+            if state.free < -MAX_EXCESS * state.capacity {
+                self.overload = Some((link, state.capacity - state.free));
+            }
         }
     }
 
@@ -366,6 +381,7 @@ mod tests {
                     let rate = sharing.rate(*flow);
                     prop_assert!((rate - expected).abs() <= 1e-6 * expected, "{rate}, not {expected}");
                 }
+                prop_assert_eq!(sharing.overload(), None);
             }
         }
     }

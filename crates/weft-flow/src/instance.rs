@@ -59,9 +59,9 @@ pub struct Instance {
     /// Subflow `s` crosses `crossed[paths[s] .. paths[s + 1]]`.
     paths: Vec<u32>,
     crossed: Vec<u32>,
-    /// Link `l` is crossed by the subflows `crossing[users[l] .. users[l + 1]]`, in ascending order.
-    users: Vec<u32>,
-    crossing: Vec<u32>,
+    /// Link `l` is crossed at the positions `hops[first_hop[l] .. first_hop[l + 1]]` of `crossed`, in ascending order.
+    first_hop: Vec<u32>,
+    hops: Vec<u32>,
 }
 
 impl Instance {
@@ -80,8 +80,8 @@ impl Instance {
             subflows: vec![0],
             paths: vec![0],
             crossed: Vec::new(),
-            users: Vec::new(),
-            crossing: Vec::new(),
+            first_hop: Vec::new(),
+            hops: Vec::new(),
         })
     }
 
@@ -97,7 +97,7 @@ impl Instance {
             self.crossed.truncate(links);
         } else {
             self.subflows.push(self.paths.len() as u32 - 1);
-            self.users.clear();
+            self.first_hop.clear();
         }
         added
     }
@@ -160,32 +160,31 @@ impl Instance {
         &self.crossed
     }
 
-    /// The subflows that cross a link, in ascending order. [`index`](Self::index) has to come first.
+    /// The positions in [`crossed`](Self::crossed) at which a link is crossed, in ascending order. [`index`](Self::index) has to
+    /// come first.
     #[inline]
-    pub(crate) fn users(&self, link: usize) -> &[u32] {
-        &self.crossing[self.users[link] as usize..self.users[link + 1] as usize]
+    pub(crate) fn hops_on(&self, link: usize) -> &[u32] {
+        &self.hops[self.first_hop[link] as usize..self.first_hop[link + 1] as usize]
     }
 
-    /// Finds out who crosses each link, unless that is known.
+    /// Finds the hops on each link, unless they are known.
     pub(crate) fn index(&mut self) {
-        if !self.users.is_empty() {
+        if !self.first_hop.is_empty() {
             return;
         }
-        self.users = vec![0; self.capacities.len() + 1];
+        self.first_hop = vec![0; self.capacities.len() + 1];
         for &link in &self.crossed {
-            self.users[link as usize + 1] += 1;
+            self.first_hop[link as usize + 1] += 1;
         }
         for link in 0..self.capacities.len() {
-            self.users[link + 1] += self.users[link];
+            self.first_hop[link + 1] += self.first_hop[link];
         }
-        let mut next = self.users.clone();
-        self.crossing = vec![0; self.crossed.len()];
-        for subflow in 0..self.subflows() {
-            for position in self.paths[subflow]..self.paths[subflow + 1] {
-                let next = &mut next[self.crossed[position as usize] as usize];
-                self.crossing[*next as usize] = subflow as u32;
-                *next += 1;
-            }
+        let mut next = self.first_hop.clone();
+        self.hops = vec![0; self.crossed.len()];
+        for (hop, &link) in (0..).zip(&self.crossed) {
+            let next = &mut next[link as usize];
+            self.hops[*next as usize] = hop;
+            *next += 1;
         }
     }
 }
@@ -224,7 +223,7 @@ mod tests {
         assert_eq!((instance.connections(), instance.subflows()), (1, 1));
         instance.connect([&[1][..], &[0]]).unwrap();
         instance.index();
-        assert_eq!(instance.users(0), [0, 2]);
-        assert_eq!(instance.users(1), [0, 1]);
+        assert_eq!(instance.hops_on(0), [0, 3]);
+        assert_eq!(instance.hops_on(1), [1, 2]);
     }
 }

@@ -159,13 +159,13 @@ impl PathResolver {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use weft_fabric::{FatTree, PortQueues, QueueConfig, Topology};
     use weft_spec::{QueueSize, Rate};
 
     use super::*;
 
-    fn fat_tree(k: u32) -> Fabric {
+    pub fn fat_tree(k: u32) -> Fabric {
         let queue = QueueConfig {
             limit: QueueSize::Packets(100),
             mark: None,

@@ -15,15 +15,15 @@ use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use weft_cc::{CongestionControl, Echo};
+use weft_cc::{CongestionControl, Echo, Response};
 use weft_run::{
     ActiveRun, Counters, FlowRecord, GeneratorAction, GeneratorDriver, LinkChange, MeasurementWindow,
     Outcome, Plan, RunOutput, detection_times,
 };
-use weft_spec::Time;
+use weft_spec::{Profile, Time};
 use weft_traffic::{Action, Flow};
 
-use crate::backend::{is_max_min, is_single_path_sized};
+use crate::backend::{is_max_min, is_single_path_sized, used_transports};
 use crate::placement::PathResolver;
 use crate::{IncrementalMaxMin, Settings};
 use batch::Method;
@@ -78,6 +78,10 @@ pub struct FlowSimulation {
     iterations: u64,
     residual: f64,
     unconverged: u64,
+    /// Largest number of connections in one solution whose windows are too small for the response function, and of how many.
+    small_windows: (usize, usize),
+    /// Index of the transport whose congestion control all connections have at an equilibrium.
+    transport: usize,
     subflows: u64,
 }
 
@@ -95,10 +99,14 @@ impl FlowSimulation {
     pub fn new(plan: Plan, threads: usize) -> Result<Self, weft_run::Error> {
         let links = plan.fabric.links.len();
         let capacities: Vec<f64> = plan.fabric.links.iter().map(|link| link.rate.0 as f64).collect();
-        let profile = &plan.transports[0].profile;
+        let used = used_transports(&plan);
+        let used: Vec<usize> = (0..used.len()).filter(|&i| used[i]).collect();
+        // Without traffic any transport will do.
+        let transport = used.first().copied().unwrap_or(0);
+        let packet_bits = used.iter().map(|&i| packet_bits(&plan.transports[i].profile));
         let settings = Settings {
-            packet_bits: 8.0 * f64::from(profile.wire_size()),
-            marks: plan.transports[0].cc.echo() != Echo::Off,
+            packet_bits: packet_bits.fold(0.0, f64::max),
+            marks: plan.transports[transport].cc.echo() != Echo::Off,
             threads,
             ..Settings::default()
         };
@@ -142,6 +150,8 @@ impl FlowSimulation {
             iterations: 0,
             residual: 0.0,
             unconverged: 0,
+            small_windows: (0, 0),
+            transport,
             subflows: 0,
             plan,
         };
@@ -237,6 +247,7 @@ impl ActiveRun for FlowSimulation {
             if self.rates_stale && !self.solve(began)? {
                 return Ok(self.now);
             }
+            self.check_overload()?;
             let event = self.events.peek().map(|&Reverse((time, ..))| time);
             let departure = self.next_departure().map(|(time, _)| time);
             let snapshot = self
@@ -312,7 +323,14 @@ impl ActiveRun for FlowSimulation {
                 self.residual
             )
         };
-        Vec::from_iter((unconverged > 0).then_some(line))
+        let (small, connections) = self.small_windows;
+        let response = self.plan.transports[self.transport].cc.response();
+        let floor = response.map_or(0.0, Response::min_window);
+        let windows = format!(
+            "level \"flow\": {small} of {connections} connections have windows below {floor} packets, where the response function does not hold; simulate them at level \"packet\""
+        );
+        let lines = [(unconverged > 0).then_some(line), (small > 0).then_some(windows)];
+        lines.into_iter().flatten().collect()
     }
 
     fn manifest_entries(&self) -> Vec<(String, Value)> {
@@ -335,6 +353,11 @@ impl ActiveRun for FlowSimulation {
     fn finish(mut self: Box<Self>) -> Result<RunOutput, weft_run::Error> {
         Ok(RunOutput::Records(Box::new(self.outcome())))
     }
+}
+
+/// Bits of a full packet on the wire.
+fn packet_bits(profile: &Profile) -> f64 {
+    8.0 * f64::from(profile.wire_size())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]

@@ -215,3 +215,21 @@ fn subflows_fill_a_fat_tree() {
     assert!(reached[0].0 < 0.6 && reached[3].0 > 0.85, "{reached:?}");
     assert!(reached[0].1 < 0.3 && reached[3].1 > 0.5, "{reached:?}");
 }
+
+/// No link of any permutation carries more than its capacity, and every solution has its certificate. `CASES` is the number of
+/// seeds.
+#[test]
+fn coupled_rates_exceed_no_capacity() {
+    let cases = std::env::var("CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(3);
+    let fabric = fabric("kind = \"fat-tree\"\nk = 8\nrate = \"1Gbps\"\ndelay = \"20us\"");
+    for seed in 1..=cases {
+        let placement = permutation(&fabric, 8, seed);
+        let found = coupled_max_min(&placement.instance);
+        assert!(found.converged, "seed {seed}");
+        let certificate = certify_coupled(&placement.instance, &found.rates, &found.bottlenecks, 1e-7);
+        assert_eq!(certificate, Ok(()), "seed {seed}");
+    }
+}

@@ -7,6 +7,9 @@ use crate::Instance;
 /// Refreshed rates may miss a full link's capacity by so much before the inverse is made anew.
 const DRIFT: f64 = 1e-11;
 
+/// Rates of a fresh inverse may miss a bound by this much.
+const MAX_MISS: f64 = 1e-8;
+
 impl CoupledFilling {
     /// Adds to the slope of a subflow, at the cost of its connection's primary.
     fn add_slope(&mut self, instance: &Instance, subflow: usize, amount: f64) {
@@ -115,15 +118,16 @@ impl CoupledFilling {
         }
     }
 
-    /// Values and slopes from the basis alone, so that rounding errors do not add up.
+    /// Computes values and slopes from the basis alone, so that rounding errors do not add up. If the basis cannot give values within
+    /// its bounds, the solver is stuck.
     pub(super) fn refresh(&mut self, instance: &Instance) {
         if self.recompute_values(instance) > DRIFT {
             self.refactorize(instance);
-            self.recompute_values(instance);
+            self.stuck |= self.recompute_values(instance) > MAX_MISS;
         }
     }
 
-    /// Works out values and slopes; returns by how much full links miss their capacity.
+    /// Computes values and slopes; returns by how much full links miss their capacity, and other variables 0.
     fn recompute_values(&mut self, instance: &Instance) -> f64 {
         let subflows = self.connection_of.len();
         let (level, rising, settled) = (self.level, &self.rising, &self.settled);
@@ -186,7 +190,9 @@ impl CoupledFilling {
         }
         let mut missed = 0.0_f64;
         for variable in &mut self.variables {
-            if variable.role != Role::Basic {
+            if variable.role == Role::Basic {
+                missed = missed.max(-variable.value);
+            } else {
                 missed = missed.max(variable.value.abs());
                 (variable.value, variable.slope) = (0.0, 0.0);
             }

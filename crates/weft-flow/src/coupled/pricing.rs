@@ -1,6 +1,6 @@
 //! Which variable enters the basis instead of one that has fallen to 0.
 
-use super::{Candidate, CoupledFilling, Role, TINY, along};
+use super::{Candidate, CoupledFilling, MIN_PIVOT, Role, TINY, along};
 use crate::Instance;
 
 impl CoupledFilling {
@@ -70,7 +70,7 @@ impl CoupledFilling {
                 }
                 let path = instance.path(s);
                 let pivot = along(path, &self.pivot_row) - primary_value;
-                if pivot < -TINY {
+                if pivot < -MIN_PIVOT {
                     let cost = self.costs[s] + along(path, &self.prices)
                         - self.costs[primary as usize]
                         - along(used, &self.prices);
@@ -85,7 +85,7 @@ impl CoupledFilling {
         for &link in &self.full {
             let pivot = self.pivot_row[link as usize];
             let variable = self.link(link);
-            if pivot < -TINY && self.variables[variable].role == Role::Zero {
+            if pivot < -MIN_PIVOT && self.variables[variable].role == Role::Zero {
                 self.candidates.push(Candidate {
                     variable: variable as u32,
                     pivot,

@@ -2,9 +2,11 @@
 
 use weft_cc::Response;
 use weft_fabric::{Fabric, Link};
+use weft_run::Plan;
 use weft_spec::QueueSize;
 
 use super::flows::{ActiveFlow, Phase};
+use super::packet_bits;
 use crate::equilibrium::EquilibriumSolver;
 use crate::{CoupledFilling, Delays, Instance, Settings, max_min};
 
@@ -20,7 +22,6 @@ pub(super) enum Method {
 /// A solver in progress.
 pub(super) struct BatchSolver {
     instance: Instance,
-    rtts: Vec<f64>,
     /// Slot and subflow of each subflow of the instance.
     subflows: Vec<(u32, u32)>,
     solver: Solver,
@@ -38,11 +39,16 @@ pub(super) struct Solution {
     /// Slot and subflow of each rate.
     pub subflows: Vec<(u32, u32)>,
     pub rates: Vec<f64>,
+    /// Bit/s that each link carries.
+    pub link_rates: Vec<f64>,
     /// Prices of the links at an equilibrium.
     pub prices: Option<Vec<f64>>,
     pub iterations: u32,
     pub residual: f64,
     pub converged: bool,
+    pub connections: usize,
+    /// Number of connections whose windows are too small for the response function.
+    pub small_windows: usize,
 }
 
 impl BatchSolver {
@@ -51,13 +57,14 @@ impl BatchSolver {
     pub fn new(
         method: Method,
         flows: &[ActiveFlow],
-        fabric: &Fabric,
+        plan: &Plan,
         (capacities, up): (&[f64], &[bool]),
         prices: Option<&[f64]>,
         settings: Settings,
     ) -> Result<Self, crate::Error> {
         let mut instance = Instance::new(capacities.to_vec())?;
         let (mut rtts, mut subflows, mut usable) = (Vec::new(), Vec::new(), Vec::new());
+        let mut bits = Vec::new();
         for (flow, slot) in flows.iter().zip(0_u32..) {
             if flow.phase != Phase::Transferring {
                 continue;
@@ -71,11 +78,15 @@ impl BatchSolver {
                 continue;
             }
             instance.connect(usable.iter().map(|&s| paths.path(s)))?;
+            bits.push(packet_bits(
+                &plan.transports[flow.flow.transport as usize].profile,
+            ));
             rtts.extend(usable.iter().map(|&s| paths.rtts[s]));
             subflows.extend(usable.iter().map(|&s| (slot, s as u32)));
         }
         let solver = match method {
             Method::Equilibrium => {
+                let fabric = &plan.fabric;
                 let links = fabric.links.iter().zip(capacities);
                 let wait =
                     |(link, &capacity): (&Link, &f64)| standing_bits(fabric, link, settings) / capacity;
@@ -84,7 +95,8 @@ impl BatchSolver {
                     base_rtts: &rtts,
                     queueing: &waits,
                 };
-                Solver::Equilibrium(EquilibriumSolver::new(&mut instance, delays, prices, settings))
+                let search = EquilibriumSolver::new(&mut instance, delays, prices, settings);
+                Solver::Equilibrium(search.with_packet_bits(bits))
             }
             Method::MaxMin if instance.subflows() == instance.connections() => {
                 Solver::SinglePath(max_min(&instance, None)?)
@@ -93,7 +105,6 @@ impl BatchSolver {
         };
         Ok(Self {
             instance,
-            rtts,
             subflows,
             solver,
         })
@@ -112,7 +123,7 @@ impl BatchSolver {
     pub fn step(&mut self, response: Option<&dyn Response>) {
         match (&mut self.solver, response) {
             (Solver::Equilibrium(search), Some(response)) => {
-                search.step(&self.instance, &self.rtts, response);
+                search.step(&self.instance, response);
             }
             (Solver::CoupledFilling(filling), _) => filling.step(&self.instance),
             _ => {}
@@ -120,33 +131,60 @@ impl BatchSolver {
     }
 
     /// Returns the solution so far.
-    pub fn solution(self) -> Solution {
+    pub fn solution(self, response: Option<&dyn Response>) -> Solution {
+        let instance = &self.instance;
+        let mut small_windows = 0;
         let (rates, prices, iterations, residual, converged) = match self.solver {
             Solver::Equilibrium(search) => {
-                let equilibrium = search.solution(&self.instance);
+                let found = search.solution(instance);
+                let floor = response.map_or(0.0, Response::min_window);
+                small_windows = count_small_windows(instance, &found.windows, &found.goodputs, floor);
+                let prices = Some(found.prices);
                 (
-                    equilibrium.goodputs,
-                    Some(equilibrium.prices),
-                    equilibrium.iterations,
-                    equilibrium.residual,
-                    equilibrium.converged,
+                    found.goodputs,
+                    prices,
+                    found.iterations,
+                    found.residual,
+                    found.converged,
                 )
             }
             Solver::CoupledFilling(filling) => {
-                let shares = filling.solution();
-                (shares.rates, None, shares.events, 0.0, shares.converged)
+                let found = filling.solution();
+                (found.rates, None, found.events, 0.0, found.converged)
             }
             Solver::SinglePath(rates) => (rates, None, 0, 0.0, true),
         };
+        let mut link_rates = vec![0.0; instance.capacities().len()];
+        for (s, &rate) in rates.iter().enumerate() {
+            for &link in instance.path(s) {
+                link_rates[link as usize] += rate;
+            }
+        }
         Solution {
+            connections: instance.connections(),
             subflows: self.subflows,
             rates,
+            link_rates,
             prices,
             iterations,
             residual,
             converged,
+            small_windows,
         }
     }
+}
+
+/// Counts the connections whose mean window is below `floor`. The mean is over their packets, so that a subflow which only probes a
+/// path has little weight.
+fn count_small_windows(instance: &Instance, windows: &[f64], goodputs: &[f64], floor: f64) -> usize {
+    let is_small = |&c: &usize| {
+        let subflows = instance.subflows_of(c);
+        let (sum, weighted) = subflows.fold((0.0, 0.0), |(sum, weighted), s| {
+            (sum + goodputs[s], weighted + goodputs[s] * windows[s])
+        });
+        weighted < sum * floor * (1.0 - 1e-9)
+    };
+    (0..instance.connections()).filter(is_small).count()
 }
 
 /// Bits that wait at a link that marks: its marking threshold, around which DCTCP's queue swings (Alizadeh et al., "Data Center TCP

@@ -4,12 +4,16 @@ use std::cmp::Reverse;
 use std::time::Instant;
 
 use weft_cc::CongestionControl;
+use weft_fabric::{Fabric, Link};
 use weft_spec::Time;
 
 use super::batch::{BatchSolver, Method};
 use super::flows::Phase;
 use super::{FlowSimulation, SLICE_BUDGET, add_seconds, cannot_run};
 use crate::IncrementalMaxMin;
+
+/// Relative excess of a link's rate over its capacity above which a result is wrong.
+const MAX_EXCESS: f64 = 1e-6;
 
 /// The way in which rates follow changes.
 pub(super) enum RateModel {
@@ -190,19 +194,18 @@ impl FlowSimulation {
             running
         } else {
             let network = (&self.capacities[..], &self.up[..]);
-            let fabric = &self.plan.fabric;
             let new = BatchSolver::new(
                 *method,
                 &self.flows,
-                fabric,
+                &self.plan,
                 network,
                 prices.as_deref(),
                 self.settings,
             );
             Box::new(new.map_err(cannot_run)?)
         };
-        // All transports have one algorithm, which is checked before the run.
-        let response = self.plan.transports[0].cc.response();
+        // All transports with traffic have one algorithm, which is checked before the run.
+        let response = self.plan.transports[self.transport].cc.response();
         while !running.is_done() {
             running.step(response);
             if began.elapsed() > SLICE_BUDGET && !running.is_done() {
@@ -210,7 +213,11 @@ impl FlowSimulation {
                 return Ok(false);
             }
         }
-        let solution = running.solution();
+        let solution = running.solution(response);
+        check_capacities(&self.plan.fabric, &self.capacities, &solution.link_rates)?;
+        if solution.small_windows > self.small_windows.0 {
+            self.small_windows = (solution.small_windows, solution.connections);
+        }
         *prices = solution.prices;
         self.solutions += 1;
         self.iterations += u64::from(solution.iterations);
@@ -230,5 +237,52 @@ impl FlowSimulation {
         }
         self.rates_stale = false;
         Ok(true)
+    }
+
+    /// Checks that the incremental rates exceed no capacity.
+    ///
+    /// # Errors
+    /// Returns an internal error if a link carries more than its capacity.
+    pub(super) fn check_overload(&self) -> Result<(), weft_run::Error> {
+        match &self.rates {
+            RateModel::Incremental { sharing, .. } => match sharing.overload() {
+                Some((link, rate)) => Err(overload(&self.plan.fabric, link as usize, rate)),
+                None => Ok(()),
+            },
+            RateModel::Batch { .. } => Ok(()),
+        }
+    }
+}
+
+/// Checks that no link carries more than its capacity, both in bit/s.
+fn check_capacities(fabric: &Fabric, capacities: &[f64], rates: &[f64]) -> Result<(), weft_run::Error> {
+    let over = |&(_, (rate, capacity)): &(usize, (&f64, &f64))| *rate > capacity * (1.0 + MAX_EXCESS);
+    match rates.iter().zip(capacities).enumerate().find(over) {
+        Some((link, (&rate, _))) => Err(overload(fabric, link, rate)),
+        None => Ok(()),
+    }
+}
+
+fn overload(fabric: &Fabric, link: usize, rate: f64) -> weft_run::Error {
+    let Link { from, to, .. } = &fabric.links[link];
+    let [from, to] = [from, to].map(|&node| &fabric.nodes[node as usize].name);
+    let problem = format!("level \"flow\" gives the link {from}->{to} {rate:.0} bit/s, more than its rate");
+    weft_run::Error::Internal(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_above_a_capacity_is_an_internal_error() {
+        let fabric = crate::placement::tests::fat_tree(4);
+        let capacities = vec![1e9; fabric.links.len()];
+        let mut rates = capacities.clone();
+        check_capacities(&fabric, &capacities, &rates).unwrap();
+        rates[3] = 1.00001e9;
+        let error = check_capacities(&fabric, &capacities, &rates).unwrap_err();
+        assert!(matches!(error, weft_run::Error::Internal(_)), "{error}");
+        assert!(error.to_string().contains("1000010000 bit/s"), "{error}");
     }
 }

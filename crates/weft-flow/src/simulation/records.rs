@@ -15,17 +15,18 @@ impl FlowSimulation {
         let active = &self.flows[slot as usize];
         let profile = &self.plan.transports[active.flow.transport as usize].profile;
         let payload = f64::from(profile.mss) / f64::from(profile.wire_size()) / 8.0;
-        let subflow = |&bits: &f64| SubflowRecord {
-            acked_bytes: (bits * payload) as u64,
-            ..SubflowRecord::default()
-        };
-        let subflows: Vec<SubflowRecord> = active.delivered.iter().map(subflow).collect();
         let delivered: f64 = active.delivered.iter().sum();
         let delivered_bytes = match (finish, active.flow.size) {
             (Some(_), Some(size)) => size.0,
             (None, Some(size)) => ((delivered * payload) as u64).min(size.0),
             (_, None) => (delivered * payload) as u64,
         };
+        let subflows = split_bytes(delivered_bytes, &active.delivered);
+        let subflows = subflows.map(|acked_bytes| SubflowRecord {
+            acked_bytes,
+            ..SubflowRecord::default()
+        });
+        let subflows = subflows.collect();
         let measured_bytes = match &self.measurement {
             None => delivered_bytes,
             Some(window) => window.bytes_in(active.index, delivered_bytes),
@@ -98,5 +99,36 @@ impl FlowSimulation {
             flows: flows.into_iter().map(|(record, _)| record).collect(),
             ..Outcome::default()
         }
+    }
+}
+
+/// Splits bytes in the ratio of `parts`, to whole bytes that add up to `bytes`.
+fn split_bytes(bytes: u64, parts: &[f64]) -> impl Iterator<Item = u64> {
+    let total: f64 = parts.iter().sum();
+    let (mut sum, mut split) = (0.0, 0);
+    parts.iter().map(move |part| {
+        sum += part;
+        let until = if sum >= total {
+            if total > 0.0 { bytes } else { 0 }
+        } else {
+            ((bytes as f64 * (sum / total)) as u64).clamp(split, bytes)
+        };
+        let own = until - split;
+        split = until;
+        own
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_bytes;
+
+    #[test]
+    fn the_bytes_of_subflows_add_up_to_those_of_the_flow() {
+        let split = |bytes, parts: &[f64]| split_bytes(bytes, parts).collect::<Vec<u64>>();
+        assert_eq!(split(1_000, &[1_019.0]), [1_000]);
+        assert_eq!(split(1_000, &[1.0, 1.0, 1.0]), [333, 333, 334]);
+        assert_eq!(split(1_000, &[0.0, 3.0, 0.0]), [0, 1_000, 0]);
+        assert_eq!(split(0, &[0.0, 0.0]), [0, 0]);
     }
 }

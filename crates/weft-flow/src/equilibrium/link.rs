@@ -1,0 +1,152 @@
+//! A link of an equilibrium search: its price and the steps by which it changes.
+
+/// A link with a price up to this is free.
+pub(super) const FREE_PRICE: f64 = 1e-7;
+/// Price above [`FREE_PRICE`] at which a link has half of its queue. Before a link marks or drops packets, a queue grows there and
+/// slows down those that wait in it. A price this small marks next to nothing, so that the queue is its only effect.
+const QUEUEING_PRICE: f64 = 1e-6;
+/// Smallest price, so that every path has one.
+const MIN_PRICE: f64 = 1e-8;
+const LN_MIN_PRICE: f64 = -18.420_680_743_952_367;
+/// Largest price.
+const MAX_PRICE: f64 = 0.9;
+const LN_MAX_PRICE: f64 = -0.105_360_515_657_826_3;
+/// Bounds of a link's gain. The largest one is for links that are nearly full without a price, which falls there slowly.
+const GAINS: std::ops::RangeInclusive<f64> = 1e-3..=4096.0;
+/// Largest gain after a change of direction.
+const MAX_TURNED_GAIN: f64 = 2.0;
+/// Largest change of the logarithm of a price in one iteration.
+const MAX_LOG_STEP: f64 = 1.0;
+
+/// The share of packets that a link forwards to the next one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Forwarding {
+    /// Packets are marked and not dropped.
+    All,
+    /// The packets that are not dropped.
+    Passed,
+    /// The packets that are not dropped, up to the capacity.
+    UpToCapacity,
+}
+
+/// The rule by which prices change.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum StepRule {
+    /// By the logarithm of the utilisation times the gain of the link.
+    Adaptive,
+    /// By the excess of the utilisation over 1 times this.
+    Falling(f64),
+}
+
+/// A link while the solver runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    capacity: f64,
+    /// Queueing delay in seconds if the link has a price.
+    queueing: f64,
+    price: f64,
+    pub log_price: f64,
+    gain: f64,
+    /// The last step; its sign is the direction of the price.
+    step: f64,
+    /// Bit/s that arrive.
+    pub load: f64,
+    /// Bit/s that leave, relative to the capacity.
+    pub utilisation: f64,
+}
+
+impl Link {
+    pub fn new(capacity: f64, queueing: f64, price: f64) -> Self {
+        let price = price.clamp(MIN_PRICE, MAX_PRICE);
+        Self {
+            capacity,
+            queueing,
+            price,
+            log_price: price.ln(),
+            gain: 0.5,
+            step: 0.0,
+            load: 0.0,
+            utilisation: 0.0,
+        }
+    }
+
+    /// The share of packets that pass and the delay of those.
+    ///
+    /// The first search forwards no more than the capacity. While prices move, a link with too low a price then does not drive up the
+    /// prices of the links after it, of which it is the bottleneck. At the equilibrium that is the share that passes.
+    pub fn transfer(&self, forwarding: Forwarding) -> LinkTransfer {
+        let above = (self.price - FREE_PRICE).max(0.0);
+        let passed = 1.0 - self.price;
+        LinkTransfer {
+            passed,
+            forwarded: match forwarding {
+                Forwarding::All => 1.0,
+                Forwarding::Passed => passed,
+                Forwarding::UpToCapacity => passed.min(self.capacity / self.load),
+            },
+            queueing: self.queueing * above / (above + QUEUEING_PRICE),
+        }
+    }
+
+    pub fn is_free(&self) -> bool {
+        self.price <= FREE_PRICE
+    }
+
+    /// Takes the load and moves the price. Returns the relative distance from the equilibrium.
+    pub fn update(&mut self, load: f64, rule: StepRule, marks: bool) -> f64 {
+        self.load = load;
+        let carried = if marks { load } else { load * (1.0 - self.price) };
+        self.utilisation = carried / self.capacity;
+        let off = residual(self.is_free(), self.utilisation);
+        self.step = match rule {
+            StepRule::Adaptive => {
+                let direction = self.utilisation.max(f64::MIN_POSITIVE).ln();
+                let turned = direction * self.step < 0.0;
+                let gain = if turned {
+                    (0.5 * self.gain).min(MAX_TURNED_GAIN)
+                } else {
+                    1.2 * self.gain
+                };
+                self.gain = gain.clamp(*GAINS.start(), *GAINS.end());
+                self.gain * direction
+            }
+            StepRule::Falling(step) => step * (self.utilisation - 1.0),
+        };
+        self.step = self.step.clamp(-MAX_LOG_STEP, MAX_LOG_STEP);
+        let moved = (self.log_price + self.step).clamp(LN_MIN_PRICE, LN_MAX_PRICE);
+        if moved != self.log_price {
+            self.log_price = moved;
+            self.price = moved.exp();
+        }
+        off
+    }
+}
+
+/// The relative distance of a link from the equilibrium, where it is full or has no price.
+pub(super) fn residual(free: bool, utilisation: f64) -> f64 {
+    if free {
+        (utilisation - 1.0).max(0.0)
+    } else {
+        (utilisation - 1.0).abs()
+    }
+}
+
+/// The effect of a link on packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkTransfer {
+    /// Share of packets that are neither dropped nor marked.
+    pub passed: f64,
+    /// Share of packets that reach the next link.
+    pub forwarded: f64,
+    /// Queueing delay in seconds.
+    pub queueing: f64,
+}
+
+/// The share of packets that pass a path without a drop or a mark, and the queueing delay there in seconds.
+#[inline]
+pub(super) fn along(path: &[u32], transfers: &[LinkTransfer]) -> (f64, f64) {
+    path.iter().fold((1.0, 0.0), |(passed, queueing), &link| {
+        let link = transfers[link as usize];
+        (passed * link.passed, queueing + link.queueing)
+    })
+}
