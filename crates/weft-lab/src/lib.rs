@@ -25,6 +25,7 @@
 
 mod backends;
 mod classes;
+mod equilibrium;
 mod events;
 mod experiment;
 pub mod external;
@@ -41,6 +42,7 @@ mod slices;
 mod threads;
 mod transports;
 
+pub use equilibrium::equilibrium;
 pub use experiment::{Experiment, ReadOptions, RunOptions};
 pub use max_min::{MaxMin, max_min};
 pub use registry::{Listing, Registry, registry};

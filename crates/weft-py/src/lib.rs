@@ -34,7 +34,7 @@ mod _weft {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::{max_min, registry, schema};
+    use crate::{equilibrium, max_min, registry, schema};
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -52,6 +52,22 @@ fn registry() -> String {
 #[pyfunction]
 fn schema() -> String {
     weft_lab::schema().to_string()
+}
+
+/// Goodputs of subflows in bit/s and prices of links at the equilibrium of a congestion control, and whether the search converged.
+/// Links have `capacities` bit/s and drop packets. A connection is a list of paths, one for each subflow, which are lists of links; `rtts`
+/// has the round-trip time of each subflow in seconds. Raises `ValueError`.
+#[pyfunction]
+fn equilibrium(
+    py: Python<'_>,
+    capacities: Vec<f64>,
+    connections: Vec<Vec<Vec<u32>>>,
+    rtts: Vec<f64>,
+    cc: &str,
+) -> PyResult<(Vec<f64>, Vec<f64>, bool)> {
+    let found = py.detach(|| weft_lab::equilibrium(capacities, &connections, &rtts, cc));
+    let found = found.map_err(PyValueError::new_err)?;
+    Ok((found.goodputs, found.prices, found.converged))
 }
 
 /// Max-min fair rates of subflows on links of `capacities` bit/s, and the seconds that building the network took and that
