@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from html import escape
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _weft
-from weft.errors import OutputError, RequirementError, RunError, SpecError, UsageError
+from weft.errors import OutputError, RequirementError, ResultWarning, RunError, SpecError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -92,7 +93,10 @@ def run(
         RequirementError: This machine lacks what level "linux" needs: the program weftd, root, a feature of the kernel.
         RunError: The experiment cannot be simulated or does not fit in memory, or an argument is out of range.
         OutputError: `out` exists and is not empty, or cannot be written.
-        InternalError: Conservation does not hold: a bug in Weft.
+        InternalError: Conservation does not hold, or a link carries more than its rate: a bug in Weft.
+
+    Warns:
+        ResultWarning: The results need care; each line is one of the manifest's `warnings`.
     """
     if threads is not None and not 1 <= threads <= MAX_THREADS:
         raise RunError(f"threads: {threads}; allowed: 1 to {MAX_THREADS}, or None")
@@ -100,7 +104,10 @@ def run(
     checked = _checked(experiment, overrides, force=force)
     folder = None if out is None else Path(out)
     lasting = None if folder is None else folder.absolute()  # whatever the working directory will be
-    return Result(checked.run(threads, trace_hash, progress, folder), lasting)
+    result = Result(checked.run(threads, trace_hash, progress, folder), lasting)
+    for warning in result.manifest["warnings"]:
+        warnings.warn(warning, ResultWarning, stacklevel=2)
+    return result
 
 
 class Result:

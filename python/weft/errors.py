@@ -37,6 +37,10 @@ class InternalError(WeftError):
     """The simulator contradicts itself, for instance because conservation does not hold: a bug in Weft."""
 
 
+class ResultWarning(UserWarning):
+    """The results of a run are not what they seem: no equilibrium, or nothing in a class. The manifest has the same line."""
+
+
 def __getattr__(name: str) -> object:
     # Its name until 0.1; it goes in 0.3.
     if name == "MissingError":
