@@ -106,7 +106,7 @@ def test_what_is_registered_later_needs_no_model_of_its_own() -> None:
 
 def test_names_in_specs_have_hyphens() -> None:
     names = [entry["name"] for group in weft.registry().values() for entry in group]
-    assert [name for name in names if not re.fullmatch(r"(kernel:)?[a-z0-9]+(-[a-z0-9]+)*", name)] == []
+    assert [name for name in names if not re.fullmatch(r"(bpf:)?[a-z0-9]+(-[a-z0-9]+)*", name)] == []
 
 
 def test_wrong_value_is_refused_when_run() -> None:
