@@ -216,10 +216,10 @@ impl Scene {
         let began = Instant::now();
         daemon.reload();
         let ended = wait(30, || {
+            // Before the status is asked for, which may take longer than a young daemon has run.
+            let elapsed = began.elapsed().as_secs_f64();
             let status = self.try_status();
-            status.is_some_and(|status| {
-                status.process == daemon.process() && status.uptime_s < began.elapsed().as_secs_f64()
-            })
+            status.is_some_and(|status| status.process == daemon.process() && status.uptime_s < elapsed)
         });
         assert!(ended, "the reload never ended");
     }
