@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::Failure;
 
-/// Held while a process of ours manages the kernel; the kernel lets go of it when the process dies, however it does.
+/// The lock of the process that manages the kernel. The kernel releases it at the end of the process, whatever ends it.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held, not used")] File);
 

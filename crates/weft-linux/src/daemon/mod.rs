@@ -57,12 +57,12 @@ pub fn folder() -> PathBuf {
     first.unwrap_or_else(|| PathBuf::from("/run/weft"))
 }
 
-/// Where `weftd status` asks.
+/// Socket of `weftd status`.
 pub fn socket(folder: &Path) -> PathBuf {
     folder.join("status")
 }
 
-/// Where settings are remembered.
+/// File of the settings that were changed.
 pub fn settings_file(folder: &Path) -> PathBuf {
     folder.join("settings.json")
 }
@@ -137,7 +137,7 @@ struct Daemon {
     scope: Option<Scope>,
     bpf_events: Events,
     namespaces: Vec<ServedNamespace>,
-    /// Are all namespaces served that have a name?
+    /// Whether all namespaces with a name are served.
     all_named: bool,
     /// Readable when names of namespaces have come or gone, where the kernel can report that.
     names: Option<Inotify>,
@@ -153,11 +153,11 @@ struct Daemon {
     check: Option<Check>,
     algorithms: Vec<String>,
     started: u64,
-    /// When the programs' totals are read next.
+    /// Time of the next reading of the programs' totals.
     next_totals: u64,
-    /// When gauges are renewed next.
+    /// Time of the next update of gauges.
     next_gauges: u64,
-    /// When namespaces are looked for next.
+    /// Time of the next scan for namespaces.
     next_sync: u64,
     /// Subflows without room, as far as they have been complained about.
     reported_without_slot: u64,
@@ -165,7 +165,7 @@ struct Daemon {
     handled_lost_events: u64,
     /// Descriptors that may still be readable, by their place among what is waited for: an edge is reported once.
     unread: HashSet<usize>,
-    /// Namespaces whose connections have to be read again, and when that may happen.
+    /// Namespaces whose connections have to be read, and the earliest time for that.
     to_resync: BTreeSet<usize>,
     next_resync: u64,
     /// Namespaces whose addresses have changed, and when they may be read.
@@ -173,9 +173,9 @@ struct Daemon {
     next_addresses: u64,
     /// Connections that were not recorded, as far as that was reported.
     reported_omitted: u64,
-    /// When connections without BPF events are polled next.
+    /// Time of the next poll of connections without BPF events.
     next_poll: u64,
-    /// When connections that are gone are looked for next.
+    /// Time of the next removal of connections that have ended.
     next_reap: u64,
     /// Slots whose subflow had no socket the last time, with namespace and owner.
     orphaned_slots: HashSet<(u64, usize, u32)>,
@@ -352,7 +352,7 @@ impl Daemon {
             .register(&mut SourceFd(&descriptor), Token(token), Interest::READABLE)
     }
 
-    /// Until something happens or is due.
+    /// Waits until an event arrives or a deadline is due.
     fn wait(&self, poll: &mut Poll, events: &mut mio::Events) -> Result<(), Failure> {
         let next = self
             .connections
@@ -431,7 +431,7 @@ const MILLISECOND: u64 = 1_000_000;
 const RING: usize = 2;
 const NAMES: usize = 3;
 const FIRST: usize = 4;
-/// From a namespace's name to the namespace.
+/// Time between the appearance of a namespace's name and of the namespace.
 const NETNS_SETTLE: u64 = 20 * MILLISECOND;
 const SECOND: u64 = 1_000 * MILLISECOND;
 /// How often the check of a successor is looked at.
@@ -440,7 +440,7 @@ const CHECK_INTERVAL: u64 = 50 * MILLISECOND;
 const ADDRESS_INTERVAL: u64 = 5 * MILLISECOND;
 /// Time between two polls of connections without BPF events.
 const POLL_INTERVAL: u64 = 50 * MILLISECOND;
-/// Between two looks for connections that are gone.
+/// Time between two removals of connections that have ended.
 const REAP_INTERVAL: u64 = 10 * SECOND;
 /// An entry that was not used for so many microseconds may be one that the kernel forgot.
 const MIN_IDLE_US: u64 = 600_000_000;

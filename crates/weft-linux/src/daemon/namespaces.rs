@@ -59,7 +59,7 @@ impl Daemon {
                 Err(error) => debug!(%error, "a namespace cannot be served yet"),
             }
             if start && !self.namespaces[namespace].is_open() {
-                warn!(namespace = %self.namespaces[namespace].name(), "there is no such namespace yet; it is served when it comes");
+                warn!(namespace = %self.namespaces[namespace].name(), "the namespace does not exist yet; it is served once it appears");
             }
         }
         if start {

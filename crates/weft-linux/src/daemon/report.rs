@@ -48,10 +48,7 @@ impl Daemon {
                 if totals.without_slot > self.reported_without_slot {
                     let count = totals.without_slot - self.reported_without_slot;
                     self.reported_without_slot = totals.without_slot;
-                    warn!(
-                        count,
-                        "subflows are uncoupled Reno: there is no free slot for them"
-                    );
+                    warn!(count, "subflows run uncoupled Reno: no slot is free");
                 }
                 if totals.lost_events > self.handled_lost_events {
                     self.handled_lost_events = totals.lost_events;

@@ -24,7 +24,7 @@ struct SavedSetting {
     set: String,
 }
 
-/// What was changed, and the file that remembers it.
+/// The settings that were changed, and their file.
 #[derive(Debug)]
 pub struct Settings {
     file: PathBuf,
@@ -48,7 +48,7 @@ impl Settings {
         })
     }
 
-    /// Did an earlier process leave something?
+    /// Whether an earlier process left changed settings.
     pub fn is_stale(&self) -> bool {
         !self.changed.is_empty()
     }

@@ -29,11 +29,11 @@ use super::notify;
 use crate::Failure;
 use crate::config::Config;
 
-/// Which part of a reload a process has.
+/// The stage of a reload that a process runs.
 const STAGE: &str = "WEFTD_STAGE";
 const OWN: &str = "/proc/self/exe";
 
-/// Which part of a reload a process has.
+/// The stage of a reload that a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// None: it was started.
@@ -46,7 +46,7 @@ pub(super) enum Stage {
     Passed,
 }
 
-/// What has become of a trial that did not fail.
+/// The outcome of a trial that did not fail.
 pub(super) enum Trial {
     Passed,
     /// A signal has ended all.
@@ -54,7 +54,7 @@ pub(super) enum Trial {
 }
 
 impl Stage {
-    /// As the environment says.
+    /// The stage that the environment names.
     pub fn inherit() -> Self {
         let given = env::var(STAGE).unwrap_or_default();
         let stages = [Self::Tries, Self::OnTrial, Self::Passed];
@@ -212,7 +212,7 @@ fn tell(child: &Child, signal: Signal) {
     }
 }
 
-/// What the program on trial has said, in systemd's words (`sd_notify(3)`).
+/// The messages of the program on trial, in systemd's protocol (`sd_notify(3)`).
 #[derive(Default)]
 struct Heard {
     ready: Option<Instant>,
@@ -274,14 +274,14 @@ pub(super) fn installed() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(OWN))
 }
 
-/// To a program on trial: hand over and end.
+/// Signal that makes a program on trial hand over and end.
 pub(super) const PASSED: Signal = Signal::SIGUSR1;
-/// Until a program on trial must be ready.
+/// Maximum time until a program on trial is ready.
 const START: Duration = Duration::from_secs(60);
 /// How long it has to live from then on.
 const PROBATION: Duration = Duration::from_secs(5);
 /// It says every second that it lives; one that says nothing for so long hangs.
 const SILENCE: Duration = Duration::from_secs(10);
-/// It has passed only if it was heard as recently as this.
+/// Maximum age of the last message of a program that passes.
 const ALIVE: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(100);

@@ -21,11 +21,11 @@ use super::mptcp_pm::Endpoint;
 pub struct Address {
     /// The address.
     pub ip: IpAddr,
-    /// Do this host's connections join from it?
+    /// Whether this host's connections join from it.
     pub joins: bool,
-    /// Is it announced on connections that were accepted here?
+    /// Whether it is announced on connections that were accepted here.
     pub announced: bool,
-    /// Are subflows of it backups, whatever the algorithm asks for?
+    /// Whether its subflows are backups whatever the algorithm requests.
     pub backup: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct AddressChanges {
 }
 
 impl AddressChanges {
-    /// From now on.
+    /// Starts to report changes.
     ///
     /// # Errors
     /// The namespace cannot be entered, or the kernel refuses.
@@ -160,7 +160,7 @@ fn dump(
 }
 
 /// Which of the addresses that are present subflows may have: those that are listed, or else those of endpoints, or else all.
-/// What an endpoint says of backup holds in any case.
+/// The backup flag of an endpoint holds in any case.
 pub fn eligible(present: &[IpAddr], listed: &[IpAddr], endpoints: &[Endpoint]) -> Vec<Address> {
     let endpoint_of = |ip: &IpAddr| endpoints.iter().find(|endpoint| endpoint.ip == *ip);
     let there = |ip: &&IpAddr| present.contains(ip);

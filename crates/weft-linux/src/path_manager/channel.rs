@@ -21,7 +21,7 @@ use super::{Command, Event, Namespace};
 /// A command that the kernel refused.
 #[derive(Debug)]
 pub struct Refusal {
-    /// Which.
+    /// The command.
     pub command: Command,
     /// Why.
     pub error: io::Error,
@@ -70,7 +70,7 @@ pub fn open(namespace: &Namespace) -> io::Result<(Commands, Events)> {
 }
 
 impl Commands {
-    /// Sends all commands in one message, and says which ones the kernel refused. It has obeyed the others when this returns.
+    /// Sends all commands in one message, and says which ones the kernel refused. It has executed the others when this returns.
     ///
     /// # Errors
     /// The socket fails, or what comes back makes no sense.
@@ -309,7 +309,7 @@ const ALIGNMENT: usize = 4;
 const DATAGRAM: usize = 1 << 16;
 /// Bytes that wait in the socket of events: a few ten thousand events.
 const EVENTS_BUFFER: usize = 16 << 20;
-/// So that the answers to one message fit the socket.
+/// Commands per message, whose answers fit the socket.
 const COMMANDS_AT_ONCE: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is known of every connection, and what follows for it: joins, suppression, release. No sockets, no clock.
+//! The state of every connection, and the commands that follow from it: joins, suppression, release. No sockets, no clock.
 //!
 //! Times are nanoseconds of any clock that only goes forward.
 
@@ -52,15 +52,15 @@ pub type FourTuple = (SocketAddr, SocketAddr);
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Which of the path manager's namespaces it lives in.
+    /// Index of its namespace.
     pub namespace: usize,
-    /// Was it accepted here, not opened?
+    /// Whether it was accepted here, not opened.
     pub server: bool,
     /// Its subflows, the oldest first.
     pub subflows: Vec<Subflow>,
-    /// Has the kernel been notified to suppress all subflows but one?
+    /// Whether the kernel has been notified to suppress all subflows but one.
     pub suppressed: bool,
-    /// Has it carried enough for joins?
+    /// Whether it has carried enough bytes for joins.
     pub bulk: bool,
     /// True if the last scan of all sockets did not find the connection.
     missed_once: bool,
@@ -82,9 +82,9 @@ pub struct Connection {
     forced_backups: Vec<FourTuple>,
     /// Subflows that the algorithm has deactivated one by one.
     inactive: Vec<FourTuple>,
-    /// When a join was rejected; the whole connection may be closing.
+    /// Time of a rejected join; the whole connection may be closing.
     rejected_at: Option<u64>,
-    /// When the last join was requested.
+    /// Time of the last requested join.
     join_requested_at: u64,
     /// Joins that failed in a row.
     failures: u32,
@@ -96,7 +96,7 @@ pub struct Connection {
     pub has_bpf_events: bool,
     /// The subflow that suppression leaves active.
     kept_subflow: FourTuple,
-    /// What the algorithm requests.
+    /// The request of the algorithm.
     requested: Request,
     /// Bytes sent and received, as last read.
     traffic: Option<TrafficSample>,
@@ -141,7 +141,7 @@ struct TrafficSample {
 pub struct Decision {
     /// True for suppression, false for release.
     pub suppress: bool,
-    /// When the kernel should be notified.
+    /// Time at which the kernel should be notified.
     pub due: u64,
 }
 
@@ -157,7 +157,7 @@ pub enum UncoupledReason {
 /// Commands for one connection, to be sent at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandBatch {
-    /// Which namespace's kernel.
+    /// Index of the namespace.
     pub namespace: usize,
     /// The commands.
     pub commands: Vec<Command>,
@@ -174,13 +174,13 @@ pub struct Connections {
     /// BPF events of connections that the kernel has not reported yet.
     pending_events: HashMap<Token, PendingEvents>,
     peers: Peers,
-    /// What subflows of each namespace may have, and all that the namespace has.
+    /// Addresses of each namespace: those that subflows may have, and all.
     addresses: HashMap<usize, (Vec<Address>, Vec<IpAddr>)>,
     /// Number of connections that were not recorded because of [`MAX_CONNECTIONS`].
     omitted: u64,
-    /// When BPF events that wait for the kernel's are next too old.
+    /// Time at which BPF events that wait for the kernel's are too old.
     next_prune: u64,
-    /// When to look at which connection again.
+    /// Times at which connections have to be handled.
     deadlines: BTreeSet<(u64, Token)>,
 }
 
@@ -222,7 +222,7 @@ impl Connections {
         self.all.len()
     }
 
-    /// Is there none?
+    /// Whether no connection is known.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -232,7 +232,7 @@ impl Connections {
         self.all.get(&token)
     }
 
-    /// When [`on_deadlines`](Self::on_deadlines) has something to do.
+    /// Time at which [`on_deadlines`](Self::on_deadlines) is due.
     pub fn deadline(&self) -> Option<u64> {
         self.deadlines.first().map(|(at, _)| *at)
     }
@@ -338,7 +338,7 @@ impl Connections {
         )
     }
 
-    /// Do programs report the connection? They report a subflow no longer that has got another congestion control, or that has
+    /// Records whether programs report the connection. They report a subflow no longer that has got another congestion control, or that has
     /// ended. In the latter case looking at the connection is not needed, but does no harm.
     pub fn set_has_bpf_events(&mut self, token: Token, has_bpf_events: bool) {
         if let Some(connection) = self.all.get_mut(&token) {

@@ -1,8 +1,8 @@
-//! What keeps suppression and release from following each other at the pace of a bursty load.
+//! Hysteresis that keeps suppression and release from following each other at the pace of a bursty load.
 //!
-//! The kernel is notified of suppression at once, since others suffer until then. Release can wait: it costs nobody but the connection itself.
+//! The kernel is notified of suppression at once, since other flows suffer until then. Release can wait: it costs only the connection itself.
 
-/// When the kernel is notified of a release. Times are nanoseconds.
+/// Delays before the kernel is notified of a release, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hysteresis {
     /// The algorithm must have asked for release so long without interruption.
@@ -12,7 +12,7 @@ pub struct Hysteresis {
     pub min_cycle: u64,
 }
 
-/// What a connection has been through.
+/// Past suppressions of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SuppressionHistory {
     suppressed: Option<u64>,
@@ -37,7 +37,7 @@ impl SuppressionHistory {
         self.released = Some(now);
     }
 
-    /// When the kernel may be notified of a release that is asked for since then.
+    /// Time at which the kernel may be notified of a release that has been requested since `since`.
     pub fn release_at(&self, since: u64, hysteresis: &Hysteresis) -> u64 {
         let held = self
             .suppressed

@@ -27,7 +27,7 @@ pub use mptcp_pm::{Endpoint, Limits};
 pub use namespace::{NAMED, Namespace};
 pub use sock_diag::{DiagSubflow, Listener, listeners, mptcp_subflows, sockets};
 
-/// What the kernel calls a connection by: unique on the machine while it lives.
+/// The kernel's identifier of a connection, unique on the machine while the connection exists.
 pub type Token = u32;
 
 /// A subflow as the kernel names it.
@@ -41,32 +41,32 @@ pub struct Subflow {
     pub local: SocketAddr,
     /// Remote address and port.
     pub remote: SocketAddr,
-    /// Have we flagged it backup? What the peer asks for is another flag.
+    /// Whether this end has flagged it as a backup; the peer's request is another flag.
     pub backup: bool,
 }
 
 impl Subflow {
-    /// The same subflow, whatever its flags?
+    /// Whether the four-tuples are equal, whatever the flags.
     pub fn matches(&self, other: &Subflow) -> bool {
         self.four_tuple() == other.four_tuple()
     }
 
-    /// What distinguishes it from others: its local and remote address and port.
+    /// Local and remote address and port.
     pub fn four_tuple(&self) -> FourTuple {
         (self.local, self.remote)
     }
 }
 
-/// What the kernel reports.
+/// A report of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A connection can take further subflows.
+    /// A connection can take additional subflows.
     Established {
         /// The connection.
         token: Token,
         /// Its first subflow.
         initial: Subflow,
-        /// Was it accepted here, not opened?
+        /// Whether it was accepted here, not opened.
         server: bool,
     },
     /// A connection is gone.
@@ -92,7 +92,7 @@ pub enum Event {
         /// The peer's identifier for it.
         id: u8,
     },
-    /// A further subflow stands.
+    /// An additional subflow is established.
     SubflowEstablished {
         /// The connection.
         token: Token,
@@ -125,17 +125,17 @@ impl Event {
 /// A command to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Open a further subflow.
+    /// Open an additional subflow.
     CreateSubflow {
         /// The connection.
         token: Token,
-        /// From this address and any port.
+        /// Local address; the port is the kernel's choice.
         local: IpAddr,
         /// The local address's identifier.
         local_id: u8,
-        /// To this address and port.
+        /// Remote address and port.
         remote: SocketAddr,
-        /// As a backup, because the connection is suppressed?
+        /// Whether the subflow starts as a backup.
         backup: bool,
     },
     /// Make a subflow a backup, or a regular one again.
@@ -146,7 +146,7 @@ pub enum Command {
         local: SocketAddr,
         /// The subflow's remote address and port.
         remote: SocketAddr,
-        /// Backup?
+        /// Whether the subflow becomes a backup.
         backup: bool,
     },
     /// Close a subflow.
@@ -166,7 +166,7 @@ pub enum Command {
         address: IpAddr,
         /// Its identifier.
         id: u8,
-        /// Are subflows of it to be backups?
+        /// Whether its subflows are to be backups.
         backup: bool,
     },
     /// Tell the peer that an address that was announced has gone.

@@ -9,7 +9,7 @@ use std::thread;
 use nix::sched::{CloneFlags, setns};
 use serde::{Deserialize, Serialize};
 
-/// Where `ip netns` keeps the names.
+/// Folder in which `ip netns` keeps the names.
 pub const NAMED: &str = "/run/netns";
 
 /// A network namespace: the process's own, or one by name as `ip netns` knows it or by path.
@@ -22,7 +22,7 @@ impl Namespace {
         Self(None)
     }
 
-    /// By name (`/run/netns/NAME`) or absolute path.
+    /// Returns the namespace with a name (`/run/netns/NAME`) or absolute path.
     pub fn named(name: impl AsRef<Path>) -> Self {
         Self(Some(Path::new(NAMED).join(name)))
     }
@@ -33,7 +33,7 @@ impl Namespace {
         entries.map(|entry| Self::named(entry.file_name())).collect()
     }
 
-    /// For messages and for the saved settings; empty for the process's own.
+    /// Path for messages and for the saved settings; empty for the process's own.
     pub fn path(&self) -> &Path {
         self.0.as_deref().unwrap_or(Path::new(""))
     }

@@ -11,7 +11,7 @@ use super::Token;
 /// A peer as one of the path manager's namespaces sees it.
 pub type Peer = (usize, IpAddr);
 
-/// What is known of all peers. Times are nanoseconds.
+/// Records of all peers. Times are nanoseconds.
 #[derive(Debug)]
 pub struct Peers {
     all: HashMap<Peer, PeerRecord>,
@@ -20,9 +20,9 @@ pub struct Peers {
 
 #[derive(Debug, Default)]
 struct PeerRecord {
-    /// So many subflows of one connection have stood.
+    /// Most subflows of one connection that were established for some time.
     accepted: usize,
-    /// One more than so many was rejected; nobody asks again until then.
+    /// Number of subflows above which a join was rejected, and the time before which no connection asks for more.
     limit: Option<(usize, u64)>,
     /// Connections that asked for more than is known to stand, and when.
     probing: HashMap<Token, u64>,
@@ -71,7 +71,7 @@ impl Peers {
         (allowed, (allowed < wants).then_some(again))
     }
 
-    /// So many subflows of a connection stand for some time already.
+    /// Records that `subflows` subflows of a connection have been established for some time.
     pub fn on_joins_survived(&mut self, peer: Peer, token: Token, subflows: usize) {
         let known = self.all.entry(peer).or_default();
         known.accepted = known.accepted.max(subflows);
@@ -105,7 +105,7 @@ impl Peers {
 
 /// A join that stands after this was not rejected.
 pub const PROBATION: u64 = 1_000_000_000;
-/// Whoever asked longer ago does not keep others from asking.
+/// Connections that asked longer ago do not keep others from asking.
 const PROBE_TIMEOUT: u64 = 5 * PROBATION;
 /// A limit that was learned holds for so long.
 pub const LEARNED: u64 = 60_000_000_000;

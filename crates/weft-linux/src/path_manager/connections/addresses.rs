@@ -6,7 +6,7 @@ use super::super::{Address, Command, Subflow, Token};
 use super::{CommandBatch, Connections, JoinPolicy};
 
 impl Connections {
-    /// From now on subflows of a namespace may have these addresses; `present` are all that it has. Subflows whose address has
+    /// Sets the addresses that subflows of a namespace may have; `present` are all that it has. Subflows whose address has
     /// gone are closed, unless the connection would end with them.
     pub fn on_addresses(
         &mut self,
@@ -34,7 +34,7 @@ impl Connections {
         }
     }
 
-    /// What subflows of a namespace may have.
+    /// Addresses that subflows of a namespace may have.
     pub(super) fn addresses_of(&self, namespace: usize) -> Vec<Address> {
         match self.addresses.get(&namespace) {
             Some((addresses, _)) => addresses.clone(),
@@ -42,7 +42,7 @@ impl Connections {
         }
     }
 
-    /// Are subflows of this address backups?
+    /// Whether subflows of this address are backups.
     pub(super) fn is_backup(&self, namespace: usize, ip: IpAddr) -> bool {
         let known = self.addresses.get(&namespace);
         known.is_some_and(|(all, _)| {

@@ -100,7 +100,7 @@ impl Connection {
         !self.server && self.bulk && self.uncoupled.is_none() && !self.unmanaged
     }
 
-    /// A join has come to an end, good or bad. Was it asked for?
+    /// Removes a join that has succeeded or failed. Returns whether it was requested.
     pub(super) fn take_pending(&mut self, pair: (IpAddr, SocketAddr)) -> bool {
         let found = self.pending.iter().position(|pending| *pending == pair);
         if let Some(i) = found {
@@ -192,7 +192,7 @@ impl Connection {
         })
     }
 
-    /// Does the kernel know all that follows?
+    /// Whether the kernel has been notified of all that follows from the request.
     pub(super) fn kernel_in_sync(&self, suppress: bool) -> bool {
         if self.suppressed && suppress {
             return self

@@ -59,7 +59,7 @@ impl Connections {
         }
     }
 
-    /// The connection has carried so much that further subflows are worth while.
+    /// Handles the report that the connection has carried enough bytes for additional subflows.
     pub fn on_bulk(&mut self, token: Token, now: u64, batches: &mut Vec<CommandBatch>) {
         match self.all.get_mut(&token) {
             Some(connection) => {
@@ -109,7 +109,7 @@ impl Connections {
             return;
         }
         connection.closed.remove(&subflow.four_tuple());
-        // What the event says of backup is the peer's flag, not ours.
+        // The backup flag of the event is the peer's, not ours.
         connection.subflows.push(Subflow {
             backup: false,
             ..subflow
@@ -343,7 +343,7 @@ impl Connections {
     }
 }
 
-/// Before the kernel gives up on SYNs without an answer.
+/// Less than the time after which the kernel gives up on SYNs without an answer.
 const JOIN_TIMEOUT: u64 = 30_000_000_000;
 /// A connection that closes takes its last subflows along within this time.
 const CLOSE_GRACE: u64 = 100_000_000;

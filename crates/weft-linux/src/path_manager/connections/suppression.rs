@@ -1,4 +1,4 @@
-//! What the algorithm asks for, and when the kernel is notified.
+//! Requests of the algorithm, and the time at which the kernel is notified.
 
 use super::super::{FourTuple, Subflow, Token};
 use super::{CommandBatch, Connection, Connections, Request, Since, TrafficSample};
@@ -72,7 +72,7 @@ impl Connections {
         }
     }
 
-    /// Was it looked up just now which way a connection carries its data?
+    /// Whether the direction of a connection's data was read recently.
     pub fn knows_direction(&self, token: Token, now: u64) -> bool {
         let is_recent = |connection: &Connection| {
             connection

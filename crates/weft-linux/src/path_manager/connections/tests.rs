@@ -332,7 +332,7 @@ fn a_connection_without_ecn_stays_single_path() {
         all.on_bulk(TOKEN, 0, t);
     });
     assert!(commands.is_empty(), "{commands:?}");
-    // Should the peer open one nevertheless.
+    // If the peer opens one nevertheless, it is a backup.
     let commands = commands_of(|t| all.on_event(0, &joined(1001), 0, t));
     assert!(
         matches!(commands[..], [Command::SetBackup { local, backup: true, .. }] if local.port() == 1001),
@@ -525,7 +525,7 @@ fn an_algorithm_that_changes_its_mind_every_few_milliseconds_makes_one_cycle_a_b
         {
             starts.push(ms);
         }
-        // Nobody waits for suppression.
+        // Suppression takes effect at once.
         assert!(!suppress || all.get(TOKEN).unwrap().suppressed);
     }
     let bursts: BTreeSet<_> = starts.iter().map(|ms| ms / 700).collect();
@@ -588,7 +588,7 @@ fn the_first_request_of_a_net_receiver_is_not_applied() {
     assert!(pass(&mut all, 3 * SECOND).is_empty());
 }
 
-/// What it receives while it is suppressed does not count against its release.
+/// The bytes that it receives while it is suppressed do not count against its release.
 #[test]
 fn a_connection_that_receives_is_released_although_it_receives_little_meanwhile() {
     let mut all = with_subflows(4);
