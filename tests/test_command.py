@@ -87,7 +87,7 @@ def test_list(tmp_path: Path) -> None:
             assert len(it["about"].splitlines()) == 1
 
 
-def test_list_shows_what_is_registered_and_documented(tmp_path: Path) -> None:
+def test_list_shows_what_is_registered(tmp_path: Path) -> None:
     registry = weft("list", "--json", cwd=tmp_path).document
     shown: dict[str, list[str]] = {}
     for line in weft("list", cwd=tmp_path).out.splitlines():
@@ -97,10 +97,6 @@ def test_list_shows_what_is_registered_and_documented(tmp_path: Path) -> None:
             case [name, *about] if about and about[0] != "about":
                 rows.append(name)
     assert shown == {group: [it["name"] for it in listings] for group, listings in registry.items()}
-    readme = (Path(__file__).parent.parent / "README.md").read_text()
-    for group in ("algorithms", "paths", "topologies", "traffic", "controllers", "profiles"):
-        missing = [name for name in shown[group] if not name.startswith("bpf:") and f"`{name}`" not in readme]
-        assert missing == [], f"not in README.md: {group}"
 
 
 def test_schema(tmp_path: Path) -> None:

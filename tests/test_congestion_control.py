@@ -60,10 +60,10 @@ def amp() -> type[weft.CongestionControl]:
 
 def test_the_readme_works(tmp_path: Path) -> None:
     readme = (EXAMPLE.parent.parent / "README.md").read_text()
-    blocks = re.findall(r"```(toml|python)\n(.*?)```", readme, re.DOTALL)
-    (spec,) = [text for kind, text in blocks if kind == "toml" and text.startswith("# incast.toml")]
+    blocks = re.findall(r"```(toml|python)[^\n]*\n(.*?)```", readme, re.DOTALL)
+    (spec,) = [text for kind, text in blocks if kind.startswith("toml") and text.startswith('name = "incast"')]
     (program,) = [text for kind, text in blocks if kind == "python" and "weft.CongestionControl" in text]
-    (tmp_path / "incast.toml").write_text(spec.replace('"1s"', '"20ms"'))
+    (tmp_path / "incast.toml").write_text(spec.replace('"10s"', '"20ms"'))
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
 
 

@@ -175,7 +175,7 @@ def run(
     else:
         terminal.print_table("", *summary.table(result.flows))
         terminal.print_line(f"  {summary.totals_line(result.manifest)}")
-        files = [(name, rows[name], str(folder / f"{name}.parquet")) for name in api.TABLES if name in rows]
+        files = [(name, rows[name], str(folder / f"{name}.parquet")) for name in api.TABLES if rows.get(name)]
         terminal.print_table("", ("table", "rows", "file"), files)
         for line in _unfinished(result.manifest):
             terminal.print_line(line)
