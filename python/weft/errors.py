@@ -38,7 +38,7 @@ class InternalError(WeftError):
 
 
 class ResultWarning(UserWarning):
-    """The results of a run are not what they seem: no equilibrium, or nothing in a class. The manifest has the same line."""
+    """A warning about the results of a run, such as rates that are no equilibrium. The manifest has the same line."""
 
 
 def __getattr__(name: str) -> object:
