@@ -16,7 +16,7 @@ from tests.guides import FENCE, Guide
 from tests.papers.snapshots import RENEW
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+PAGES = [ROOT / "docs" / "tutorial.md", ROOT / "docs" / "findings.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 
 
 @pytest.fixture
