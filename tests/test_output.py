@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import OutputError
-from weft.output import choose_folder, new_folder
+from weft.output import PREFIX, choose_folder, new_folder
 
 
 def test_given_folder_must_not_exist(tmp_path: Path) -> None:
@@ -57,3 +57,16 @@ def test_vanishes_when_not(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_writes_go_to_its_own_folder_although_a_link_takes_its_place(tmp_path: Path) -> None:
+    victim, parent = tmp_path / "victim", tmp_path / "shared"
+    victim.mkdir()
+    (victim / "manifest.json").write_text("precious")
+    with new_folder(parent / "out") as unfinished:
+        (place,) = parent.glob(f"{PREFIX}*")
+        place.rename(parent / "moved")
+        place.symlink_to(victim)
+        (unfinished / "manifest.json").write_text("new")
+    assert (victim / "manifest.json").read_text() == "precious"
+    assert (parent / "moved" / "manifest.json").read_text() == "new"

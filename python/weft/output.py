@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import itertools
 import os
@@ -66,9 +67,9 @@ def new_folder(folder: Path) -> Iterator[Path]:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(folder.parent)
-        with locked_folder(folder.parent) as unfinished:
+        with _staging(folder.parent) as (place, unfinished):
             yield unfinished
-            unfinished.rename(folder)
+            place.rename(folder)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from None
 
@@ -141,23 +142,41 @@ def write_file(file: Path, text: str) -> None:
 def locked_folder(parent: Path) -> Iterator[Path]:
     """A new folder in `parent` that is gone afterwards.
 
-    It is locked while it is in use; the kernel lets go of a lock when its holder dies.
+    It is locked while it is in use; the kernel releases a lock when its holder ends.
+    """
+    with _staging(parent) as (_, inside):
+        yield inside
+
+
+@contextmanager
+def _staging(parent: Path) -> Iterator[tuple[Path, Path]]:
+    """A new folder in `parent` that is gone afterwards, by its name and by its descriptor.
+
+    Users who may write in `parent` can put a link to another folder in its place. Files are therefore written by the
+    path of the descriptor, which always leads to the folder that was made here.
     """
     while True:
         place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        descriptor = os.open(place, os.O_RDONLY)
+        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         _lock(descriptor)
-        # Between the two steps somebody else may have taken it for a leftover.
+        # Between the two steps another process may have taken it for a leftover.
         if place.exists():
             break
         os.close(descriptor)
+    made = os.fstat(descriptor)
     try:
+        if made.st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "another user has replaced a folder that was just made")
         umask = os.umask(0)
         os.umask(umask)
-        place.chmod(0o777 & ~umask)  # mkdtemp's is for its owner alone
-        yield place
+        os.fchmod(descriptor, 0o777 & ~umask)  # mkdtemp's is for its owner alone
+        inside = Path(f"/proc/self/fd/{descriptor}")
+        yield place, inside if inside.is_dir() else place
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        with suppress(OSError):
+            there = place.lstat()
+            if (there.st_dev, there.st_ino) == (made.st_dev, made.st_ino):
+                shutil.rmtree(place, ignore_errors=True)
         os.close(descriptor)
 
 
@@ -174,7 +193,7 @@ def remove_leftovers(parent: Path) -> None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Is it ours? Where there are no locks it never is."""
+    """Returns whether the lock was acquired; False where locks are unsupported."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
