@@ -72,3 +72,9 @@ def test_any_complaint_is_one_line(text: str) -> None:
     line = terminal.one_line(text)
     assert len(line.splitlines()) <= 1
     assert line.isprintable()
+
+
+def test_name_in_the_progress_bar_is_no_markup() -> None:
+    bar = terminal.ProgressBar("[/x]\n")._start()  # noqa: SLF001 - without a terminal there is no bar
+    bar.refresh()
+    bar.stop()

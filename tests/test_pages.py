@@ -136,3 +136,10 @@ def test_demo_has_its_tables_beside_it(demo: Path) -> None:
     summary = pl.read_parquet(demo / "summary.parquet")
     assert len(summary) == 4 * 4
     assert (demo / "index.html").read_text().count("<tr>") == 1 + len(summary)
+
+
+def test_pages_load_nothing_from_elsewhere(visit: Visit) -> None:
+    policy = visit.page.locator("meta[http-equiv=Content-Security-Policy]").get_attribute("content")
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; ")
+    assert policy.endswith("; base-uri 'none'; form-action 'none'")

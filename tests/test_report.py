@@ -298,6 +298,7 @@ def test_hundred_thousand_flows(place: Path, browser: Browser) -> None:
         (["run", "-o", "incast.toml/a.html"], ["cannot be made"]),
         (["run", "-o", "."], ["exists already"]),
         (["sweepless"], ["sweep.json", "is not what weft has written"]),
+        (["elsewhere"], ["sweep.json", "is not what weft has written"]),
         ([], ["RUN_OR_SWEEP"]),
     ],
 )
@@ -313,6 +314,9 @@ def test_bad_input(tmp_path: Path, arguments: list[str], words: list[str]) -> No
             (tmp_path / name / "manifest.json").write_text(text)
     (tmp_path / "sweepless").mkdir()
     (tmp_path / "sweepless" / "sweep.json").write_text('{"runs": 3}')
+    (tmp_path / "elsewhere").mkdir()
+    path = {"over": {}, "runs": [{"run": "../../run", "seed": 1, "set": []}], "spec": "a", "set": [], "seeds": 1}
+    (tmp_path / "elsewhere" / "sweep.json").write_text(json.dumps(path))
     (tmp_path / "there.html").write_text("mine")
     before = sorted(tmp_path.rglob("*"))
     line = command("report", *arguments, cwd=tmp_path).complaint()

@@ -31,7 +31,7 @@ class ProgressBar:
     """A bar on standard error, only on a terminal, that appears if the work takes a while."""
 
     def __init__(self, label: str) -> None:
-        self._label = label
+        self._label = one_line(label)
         self._begun = time.monotonic()
         self._bar: Progress | None = None
 
@@ -58,12 +58,12 @@ class ProgressBar:
         from rich.progress import TimeRemainingColumn as Remaining
 
         bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
             Remaining(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             console=Console(stderr=True),
             transient=True,
         )
