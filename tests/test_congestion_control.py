@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +315,30 @@ def test_ctrl_c_ends_it(ctrl_c: None) -> None:
     except KeyboardInterrupt:
         pass
     assert time.monotonic() - begun < 10
+
+
+async def _async(*_: object) -> None:
+    pass
+
+
+def _generator(*_: object) -> Iterator[None]:
+    yield
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [
+        ({"on_acks": lambda *_: None}, r"Mine.on_acks: not an event; allowed: on_open, on_ack, "),
+        ({"pacing_rates": lambda *_: None}, "Mine.pacing_rates: not an event"),
+        ({"on_mark": 3}, "Mine.on_mark: not a method"),
+        ({"on_mark": _async}, "Mine.on_mark: an async method; allowed: a plain method"),
+        ({"on_mark": _generator}, "Mine.on_mark: a generator"),
+    ],
+)
+def test_methods_that_would_never_run_are_refused(methods: dict[str, object], words: str) -> None:
+    with pytest.raises(weft.UsageError, match=words):
+        type("Mine", (weft.CongestionControl,), methods)
+
+
+def test_helpers_may_have_any_other_name() -> None:
+    type("Mine", (weft.CongestionControl,), {"halve": lambda *_: None, "pace": lambda *_: None})

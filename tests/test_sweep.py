@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import _thread
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import weft
-from weft.errors import UsageError
+from weft.errors import RunError, UsageError
 from weft.sweep import Case, run_cases
 
 
@@ -87,8 +89,32 @@ def test_labels_that_cannot_be_columns(experiment: weft.Experiment, labels: list
 
 
 def test_workers_are_counted_from_one(experiment: weft.Experiment) -> None:
-    with pytest.raises(UsageError, match="workers is -1"):
-        run_cases([Case({}, experiment, 1)], measure, workers=-1)
+    for workers in (-1, "two"):
+        with pytest.raises(UsageError, match=f"workers is {workers!r}"):
+            run_cases([Case({}, experiment, 1)], measure, workers=workers)  # type: ignore[arg-type]
+    with pytest.raises(RunError, match="threads: 'two'"):
+        weft.run(experiment, threads="two")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        (lambda _: Case({}, dict, 1), "experiment of type type"),  # type: ignore[arg-type]
+        (lambda _: Case({}, {"name": "a"}, 1), "experiment of type dict"),  # type: ignore[arg-type]
+        (lambda spec: Case({}, spec, "1"), "seed '1'"),  # type: ignore[arg-type]
+        (lambda spec: Case([], spec, 1), "labels of type list"),  # type: ignore[arg-type]
+        (lambda spec: spec, "of type Experiment; allowed: a Case"),
+        (lambda spec: Case({"a": 1}, spec, 7), "given twice"),
+    ],
+)
+def test_cases_that_are_wrong(experiment: weft.Experiment, case: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises(UsageError, match=f"case 1: .*{words}|case 1: {words}"):
+        run_cases([Case({"a": 1}, experiment, 7), case(experiment)], measure)
+
+
+def test_measure_that_returns_no_frame(experiment: weft.Experiment) -> None:
+    with pytest.raises(UsageError, match="measure returned a value of type int; allowed: a Polars DataFrame"):
+        run_cases([Case({}, experiment, 1)], lambda _: 3)  # type: ignore[arg-type,return-value]
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -13,6 +13,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 Echo = Literal["off", "classic", "dctcp", "count"]
 
 EVENTS = ("on_open", "on_ack", "on_mark", "on_round", "on_loss", "on_timeout", "on_close", "pacing_rate")
-"""What a class can override."""
+"""The methods that a class can override."""
 
 
 class CongestionControl:
@@ -56,9 +58,11 @@ class CongestionControl:
             raise UsageError(f"{cls.__name__}.name: {cls.name!r}; allowed: a name that is not empty")
         if cls.echo not in get_args(Echo):
             raise UsageError(f"{cls.__name__}.echo: {cls.echo!r}; allowed: {', '.join(get_args(Echo))}")
-        for method in EVENTS:
-            if not callable(getattr(cls, method)):
-                raise UsageError(f"{cls.__name__}.{method}: is no method; allowed: a method, or nothing")
+        for event in EVENTS:
+            _check_method(f"{cls.__name__}.{event}", getattr(cls, event))
+        for name, value in vars(cls).items():
+            if callable(value) and name not in EVENTS and _looks_like_an_event(name):
+                raise UsageError(f"{cls.__name__}.{name}: not an event; allowed: {', '.join(EVENTS)}")
 
     def on_open(self, w: tuple[Window, ...], s: int) -> None:
         """The handshake of subflow `s` is complete; `w[s].established` is set already."""
@@ -100,6 +104,25 @@ class CongestionControl:
         return None
 
 
+def _check_method(where: str, method: object) -> None:
+    """Checks that the simulator can call a method and use what it returns.
+
+    Raises:
+        UsageError: It is not a method, or one whose call only returns a coroutine or a generator.
+    """
+    if not callable(method):
+        raise UsageError(f"{where}: not a method; allowed: a method, or nothing")
+    if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+        raise UsageError(f"{where}: an async method; allowed: a plain method")
+    if inspect.isgeneratorfunction(method):
+        raise UsageError(f"{where}: a generator, as it has yield; allowed: a plain method")
+
+
+def _looks_like_an_event(name: str) -> bool:
+    """Returns whether a method was probably meant to override an event."""
+    return name.startswith("on_") or bool(difflib.get_close_matches(name, EVENTS, n=1, cutoff=0.8))
+
+
 def _halve(window: Window) -> None:
     window.ssthresh = max(window.cwnd / 2.0, 2.0)
     window.cwnd = window.ssthresh
@@ -109,7 +132,7 @@ Own = tuple[type[CongestionControl], str, str, list[str]]
 
 
 def is_own(value: object) -> bool:
-    """Is it a class of congestion control?"""
+    """Returns whether a value is a class of congestion control."""
     return isinstance(value, type) and issubclass(value, CongestionControl)
 
 

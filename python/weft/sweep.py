@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from weft import api
 from weft.errors import RunError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
@@ -55,8 +56,9 @@ def run_cases(
     """
     if not cases:
         raise RunError("run_cases: no cases; allowed: at least one")
-    if workers is not None and workers < 1:
-        raise UsageError(f"run_cases: workers is {workers}; allowed: at least 1, or None")
+    if workers is not None and not (isinstance(workers, int) and workers >= 1):
+        raise UsageError(f"run_cases: workers is {workers!r}; allowed: at least 1, or None")
+    _check_cases(cases)
     import polars as pl
 
     labels = _labels(cases)
@@ -77,6 +79,9 @@ def run_cases(
             raise KeyboardInterrupt
         done[place] = 1.0
         measured = measure(result)
+        if not isinstance(measured, pl.DataFrame):
+            kind = type(measured).__name__
+            raise UsageError(f"run_cases: measure returned a value of type {kind}; allowed: a Polars DataFrame")
         for name in (*labels, "seed"):
             if name in measured.columns:
                 raise UsageError(f"run_cases: measured column {name!r}: is a label; allowed: other names")
@@ -106,6 +111,32 @@ def run_cases(
                 raise
         rows |= {place: future.result() for place, future in futures.items()}
     return pl.concat([rows[place] for place in range(len(cases))])
+
+
+def _check_cases(cases: Sequence[Case]) -> None:
+    """Checks what a type checker would find, and that no case is given twice.
+
+    Raises:
+        UsageError: A case is wrong.
+    """
+    from weft.spec import Experiment
+
+    before: dict[tuple[object, ...], list[Case]] = {}
+    for n, case in enumerate(cases):
+        where = f"run_cases: case {n}"
+        if not isinstance(case, Case):
+            raise UsageError(f"{where}: of type {type(case).__name__}; allowed: a Case")
+        if not isinstance(case.labels, Mapping):
+            raise UsageError(f"{where}: labels of type {type(case.labels).__name__}; allowed: a dictionary")
+        if not isinstance(case.experiment, Experiment):
+            kind = type(case.experiment).__name__
+            raise UsageError(f"{where}: experiment of type {kind}; allowed: an Experiment, as weft.load returns it")
+        if not isinstance(case.seed, int) or isinstance(case.seed, bool):
+            raise UsageError(f"{where}: seed {case.seed!r}; allowed: a whole number")
+        equal = before.setdefault((case.seed, *sorted(map(repr, case.labels.items()))), [])
+        if any(other.experiment == case.experiment for other in equal):
+            raise UsageError(f"{where}: given twice; allowed: each case once")
+        equal.append(case)
 
 
 def _labels(cases: Sequence[Case]) -> dict[str, pl.Series]:
