@@ -1,0 +1,132 @@
+"""Each spec of `examples` runs, and its tables have what its first comment says to look for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import weft
+from weft.errors import RequirementError
+from weft.slowdown import with_slowdown
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+CHECKED = {
+    "failed-link",
+    "flow-level",
+    "flow-list",
+    "incast-amp",
+    "jobs",
+    "linux-level",
+    "own-topology",
+    "permutation",
+    "spraying",
+    "web-search",
+}
+
+
+def run(name: str, *overrides: str) -> weft.Result:
+    return weft.run(weft.load(EXAMPLES / f"{name}.toml", list(overrides)), threads=1)
+
+
+def value(frame: pl.DataFrame, expression: pl.Expr) -> float:
+    return float(frame.select(expression).item())
+
+
+def goodput(result: weft.Result) -> tuple[float, float]:
+    """The mean and the smallest goodput of the flows, in bit/s."""
+    column = pl.col("goodput_bps")
+    return value(result.flows, column.mean()), value(result.flows, column.min())
+
+
+def test_every_example_is_checked_and_says_what_to_look_for() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.toml")} == CHECKED
+    for name in CHECKED:
+        text = (EXAMPLES / f"{name}.toml").read_text(encoding="utf-8")
+        comment = re.match(r"(?:# .*\n)+", text)
+        assert comment is not None, name
+        assert "Look for" in comment[0], name
+        assert weft.load(EXAMPLES / f"{name}.toml").name == name
+
+
+def test_incast_amp() -> None:
+    flows = run("incast-amp").flows
+    assert value(flows, (pl.col("suppressions") > 0).mean()) > 0.8
+    assert value(flows, pl.col("timeouts").sum()) == 0
+    for cc in ("xmp", "dcm"):
+        flows = run("incast-amp", f"transports.sender.cc={cc}").flows
+        assert value(flows, pl.col("suppressions").sum()) == 0
+        assert value(flows, (pl.col("timeouts") > 0).mean()) > 0.5
+
+
+@pytest.mark.parametrize("name", ["permutation", "failed-link", "flow-level"])
+def test_several_subflows_are_faster_than_one(name: str) -> None:
+    many, one = run(name), run(name, "transports.sender.subflows=1")
+    assert goodput(many)[0] > 1.1 * goodput(one)[0]
+    assert goodput(many)[1] > 1.5 * goodput(one)[1]
+
+
+def test_failed_link() -> None:
+    flows = run("failed-link").flows
+    assert value(flows, pl.col("timeouts").sum()) > 0
+    assert value(flows, pl.col("measured_bytes").min()) > 0
+
+
+def test_web_search() -> None:
+    def mean_slowdown(subflows: int, sizes: pl.Expr) -> float:
+        flows = with_slowdown(run("web-search", f"transports.sender.subflows={subflows}")).filter(sizes)
+        assert len(flows) > 20
+        return value(flows, pl.col("slowdown").mean())
+
+    large, short = pl.col("size_bytes") > 1_000_000, pl.col("size_bytes") <= 100_000
+    assert mean_slowdown(4, large) < 0.9 * mean_slowdown(1, large)
+    assert mean_slowdown(4, short) > 0.9 * mean_slowdown(1, short)
+
+
+def test_jobs() -> None:
+    result = run("jobs")
+    done = result.jobs.filter(pl.col("jct_s").is_not_null())
+    assert len(done) > 20
+    last = result.flows.group_by("job").agg(last=pl.col("finish_s").max())
+    for job, end_s, finish_s in done.join(last, on="job").select("job", "end_s", "last").iter_rows():
+        assert end_s == pytest.approx(finish_s, rel=0.01), job
+
+
+def test_flow_list() -> None:
+    listed = pl.read_csv(EXAMPLES / "flow-list.csv")
+    flows = run("flow-list").flows
+    for column in ("from", "to", "size_bytes", "start_s"):
+        assert flows[column].to_list() == listed[column].to_list()
+    assert flows["fct_s"].null_count() == 0
+
+
+def test_own_topology() -> None:
+    both, one = run("own-topology"), run("own-topology", "transports.sender.subflows=1")
+    assert 1.2e9 < goodput(both)[0] < 1.5e9
+    assert goodput(one)[0] < 1e9
+    ways = (pl.col("from") == "left") & pl.col("to").is_in(["upper", "lower"])
+    least = pl.col("utilisation").filter(ways).min()
+    assert value(both.links, least) > 0.9
+    assert value(one.links, least) == 0
+
+
+def test_spraying() -> None:
+    sprayed, hashed = run("spraying"), run("spraying", "transports.sender.paths=ecmp")
+    assert goodput(sprayed)[0] > 1.1 * goodput(hashed)[0]
+    assert goodput(sprayed)[1] > 1.5 * goodput(hashed)[1]
+    assert 0 < value(sprayed.flows, pl.col("retransmitted").sum() / pl.col("packets_sent").sum()) < 0.01
+
+
+@pytest.mark.kernel
+def test_linux_level() -> None:
+    try:
+        result = run("linux-level")
+    except RequirementError as error:
+        pytest.skip(str(error))
+    assert goodput(result)[1] > 0
+
+
+def test_the_example_for_linux_also_runs_in_the_simulator() -> None:
+    assert goodput(run("linux-level", "level=packet"))[1] > 0
