@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from collections.abc import Callable
 
 import pytest
@@ -78,3 +79,15 @@ def test_name_in_the_progress_bar_is_no_markup() -> None:
     bar = terminal.ProgressBar("[/x]\n")._start()  # noqa: SLF001 - without a terminal there is no bar
     bar.refresh()
     bar.stop()
+
+
+def test_lines_of_progress_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "LINE_EVERY_S", 0.01)
+    for lines in (False, True):
+        with terminal.ProgressBar("incast", lines=lines) as bar:
+            bar.show(0.25, "1 of 4 runs")
+            time.sleep(0.3)
+        shown = capsys.readouterr().err
+        assert shown.startswith("weft: incast: 1 of 4 runs, 25% after 0 min\n" * 2) if lines else shown == ""

@@ -9,10 +9,11 @@ import subprocess
 import time
 from pathlib import Path
 
+import polars as pl
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from tests.command import INCAST, WEFT
+from tests.command import INCAST, WEFT, weft
 from weft.errors import RequirementError
 from weft.sweeps import local
 from weft.sweeps.command import Outcome, run_sweep
@@ -147,3 +148,14 @@ def test_modules_of_the_working_directory_are_not_imported(tmp_path: Path) -> No
     process = begin(tmp_path, INCAST)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, ""), out
+
+
+def test_unfinished_flows_are_counted(spec: Path) -> None:
+    command = ["sweep", spec.name, "--seeds", "2", "--set", "duration=100us", "--out", "out"]
+    done = weft(*command, "--json", cwd=spec.parent).document
+    flows = pl.read_parquet(spec.parent / done["tables"]["flows"])
+    cut_off = flows["unfinished_s"].drop_nulls().len()
+    assert cut_off > 0
+    assert done["unfinished"] == {"flows": cut_off, "jobs": 0}
+    line = f"{cut_off} of {flows.height} flows had not ended, in 2 of 2 runs: their fct_s is null"
+    assert line in weft(*command, cwd=spec.parent).out.splitlines()

@@ -235,7 +235,7 @@ def sweep(
     axes = None if over is None else [Axis.parse(text) for text in over]
     planned = plan(spec, overrides or [], axes, seeds, force=force)
     folder = Path(f"weft-sweep-{file_name(planned.name or spec.stem)}") if out is None else out
-    with terminal.ProgressBar(planned.name or spec.stem) as bar:
+    with terminal.ProgressBar(planned.name or spec.stem, lines=True) as bar:
         outcome = run_sweep(planned, folder, where=where, force=force, show=bar.show)
     if as_json:
         terminal.print_json(outcome.document())
@@ -250,6 +250,8 @@ def _print_outcome(outcome: Outcome) -> None:
     count, bad = len(outcome.sweep.runs), len(outcome.failures)
     counts = f"{count} runs" + (f", {outcome.reused} of them reused" if outcome.reused else "")
     terminal.print_line(counts + (f", {bad} failed; the same command retries these" if bad else ""))
+    for line in outcome.unfinished_lines():
+        terminal.print_line(line)
     if outcome.tables:
         terminal.print_line(f"Tables: {outcome.folder}/tables/TABLE/*.parquet, such as {outcome.tables['flows']}")
 
@@ -316,7 +318,7 @@ def tune(
     tuning = Tuning(spec, tuple(overrides or []), tuple(parameters), objective, seeds, batch, force)
     name = experiment["name"] or spec.stem
     folder = Path(f"weft-tune-{file_name(name)}") if out is None else out
-    with terminal.ProgressBar(name) as bar:
+    with terminal.ProgressBar(name, lines=True) as bar:
         outcome = run_tuning(tuning, folder, trials, where=where, show=bar.show)
     if as_json:
         terminal.print_json(outcome.document())

@@ -8,6 +8,7 @@ import json
 import shutil
 import sys
 import textwrap
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,25 +28,48 @@ class OutputClosedError(WeftError):
     """The reader of standard output is gone. Not a BrokenPipeError, which typer turns into an exit code."""
 
 
-class ProgressBar:
-    """A bar on standard error, only on a terminal, that appears if the work takes a while."""
+LINE_EVERY_S = 60.0
+"""Seconds between two lines of progress where there is no terminal."""
 
-    def __init__(self, label: str) -> None:
+
+class ProgressBar:
+    """A bar on standard error that appears if the work takes a while. Without a terminal it may print lines instead."""
+
+    def __init__(self, label: str, *, lines: bool = False) -> None:
+        """Shows nothing yet.
+
+        Args:
+            label: The name of the work.
+            lines: Print a line per minute if standard error is not a terminal.
+        """
         self._label = one_line(label)
         self._begun = time.monotonic()
         self._bar: Progress | None = None
+        self._lines = lines and sys.stderr is not None and not sys.stderr.isatty()
+        self._state = (0.0, "")
+        self._ended = threading.Event()
 
     def __enter__(self) -> Self:
+        if self._lines:
+            threading.Thread(target=self._print_lines, daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
         if self._bar is not None:
             self._bar.stop()
 
+    def _print_lines(self) -> None:
+        while not self._ended.wait(LINE_EVERY_S):
+            fraction, note = self._state
+            minutes = (time.monotonic() - self._begun) / 60
+            print_error(f"{self._label}: {note or 'working'}, {fraction:.0%} after {minutes:.0f} min")
+
     def show(self, fraction: float, note: str = "") -> None:
         """Shows how much is done, 0 to 1, and a note on the current step."""
+        self._state = (fraction, note)
         if self._bar is None:
             if time.monotonic() - self._begun < BAR_AFTER or sys.stderr is None or not sys.stderr.isatty():
                 return

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
     from weft.sweeps.executor import Executor
     from weft.sweeps.plan import Sweep
+    from weft.sweeps.store import Unfinished
     from weft.sweeps.worker import Failure
+
+
+COMPLETION = {"flows": "fct_s", "jobs": "jct_s"}
+"""The column with the completion time of each table that has one."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Outcome:
     reused: int
     """Number of runs whose results existed before."""
     failures: tuple[Failure, ...]
+    unfinished: dict[str, Unfinished]
+    """By table: what the end of the runs cut off."""
     force: bool
 
     @property
@@ -47,6 +54,15 @@ class Outcome:
             for it in self.failures
         ]
 
+    def unfinished_lines(self) -> list[str]:
+        """For each table, how many of its rows the end of the runs cut off, in a line."""
+        return [
+            f"{found.count:,} of {found.rows:,} {table} had not ended, in {found.runs:,} of {len(self.sweep.runs):,} "
+            f"runs: their {COMPLETION[table]} is null"
+            for table, found in self.unfinished.items()
+            if found.count
+        ]
+
     def document(self) -> dict[str, Any]:
         """For JSON."""
         return {
@@ -54,6 +70,7 @@ class Outcome:
             "runs": len(self.sweep.runs),
             "reused": self.reused,
             "failed": self.failed(),
+            "unfinished": {table: found.count for table, found in self.unfinished.items()},
             "tables": {name: f"{folder}/*.parquet" for name, folder in self.tables.items()},
         }
 
@@ -109,10 +126,12 @@ def run_sweep(
                 line = f"stopped; {kept} of {len(distinct)} runs are in {folder}; the same command runs the others"
                 raise StoppedError(line) from None
         failed = {failure.run.key for failure in failures}
-        tables = store.write_tables(folder, sweep, [run for run in sweep.runs if run.key not in failed])
+        complete = [run for run in sweep.runs if run.key not in failed]
+        tables = store.write_tables(folder, sweep, complete)
+        unfinished = store.count_unfinished(folder, complete)
     order = list(distinct)
     failures.sort(key=lambda failure: order.index(failure.run.key))
-    return Outcome(sweep, folder, tables, there, tuple(failures), force)
+    return Outcome(sweep, folder, tables, there, tuple(failures), unfinished, force)
 
 
 def check_exclusive(sweep: Sweep, where: Executor) -> bool:

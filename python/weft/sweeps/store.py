@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft import api
@@ -100,6 +101,29 @@ def write_document(folder: Path, document: dict[str, Any], name: str = DOCUMENT)
         new = unfinished / name
         new.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         new.replace(folder / name)
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """Rows of a table that the end of the runs cut off."""
+
+    count: int = 0
+    rows: int = 0
+    """All rows of the table."""
+    runs: int = 0
+    """Number of runs that have such rows."""
+
+
+def count_unfinished(folder: Path, runs: Sequence[Planned]) -> dict[str, Unfinished]:
+    """Counts the flows and jobs that had not ended when their runs did."""
+    found = {table: Unfinished() for table in ("flows", "jobs")}
+    for run in runs:
+        manifest = _manifest(place_of(folder, run.key)) or {}
+        for table, before in found.items():
+            count = manifest.get("unfinished", {}).get(table, 0)
+            rows = manifest.get("rows", {}).get(table, 0)
+            found[table] = Unfinished(before.count + count, before.rows + rows, before.runs + (count > 0))
+    return found
 
 
 def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[str, Path]:
