@@ -120,7 +120,7 @@ def test_workers_end_when_the_command_is_killed(tmp_path: Path) -> None:
 def outcome_of(spec: Path) -> Outcome:
     planned = plan(spec, [], [], 2, force=False)
     executor = Executor(workers=2)
-    return run_sweep(planned, spec.parent / "out", where=executor, force=False, show=lambda _done, _note: None)
+    return run_sweep(planned, spec.parent / "out", executor=executor, force=False, show=lambda _done, _note: None)
 
 
 def test_run_whose_workers_are_all_killed_has_failed(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:

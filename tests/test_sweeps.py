@@ -351,7 +351,7 @@ def test_more_seeds_reuse_what_is_there(spec: Path) -> None:
 
 
 def run_here(sweep: Sweep, folder: Path) -> Outcome:
-    return run_sweep(sweep, folder, where=Executor(workers=1), force=False, show=lambda _done, _note: None)
+    return run_sweep(sweep, folder, executor=Executor(workers=1), force=False, show=lambda _done, _note: None)
 
 
 def run_on_dask(sweep: Sweep, folder: Path) -> Outcome:
@@ -360,7 +360,7 @@ def run_on_dask(sweep: Sweep, folder: Path) -> Outcome:
         n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None, silence_logs=50
     ) as it:
         return run_sweep(
-            sweep, folder, where=Executor(address=it.scheduler_address), force=False, show=lambda _done, _note: None
+            sweep, folder, executor=Executor(address=it.scheduler_address), force=False, show=lambda _done, _note: None
         )
 
 
@@ -369,7 +369,7 @@ def test_run_that_was_cut_off_is_run_again(spec: Path) -> None:
     folder = spec.parent / "out"
     run_here(sweep, folder)
     tables = content(folder)
-    manifest = store.place_of(folder, sweep.runs[0].key) / "manifest.json"
+    manifest = store.results_of(folder, sweep.runs[0].key) / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"partial": True}))
     assert run_here(sweep, folder).reused == 0
     assert content(folder) == tables
@@ -382,7 +382,7 @@ def test_run_whose_table_is_damaged_is_run_again(spec: Path, table: str, left: i
     folder = spec.parent / "out"
     run_here(sweep, folder)
     tables = content(folder)
-    place = store.place_of(folder, sweep.runs[0].key)
+    place = store.results_of(folder, sweep.runs[0].key)
     file = place / ("manifest.json" if table == "manifest" else f"{table}.parquet")
     whole = file.read_bytes()
     if left is None:
@@ -397,7 +397,7 @@ def test_table_that_is_damaged_within_is_named(spec: Path) -> None:
     sweep = planned(spec, [])
     folder = spec.parent / "out"
     run_here(sweep, folder)
-    file = store.place_of(folder, sweep.runs[0].key) / "flows.parquet"
+    file = store.results_of(folder, sweep.runs[0].key) / "flows.parquet"
     file.write_bytes(b"PAR1" + bytes(file.stat().st_size - 8) + b"PAR1")
     with pytest.raises(OutputError, match=r"flows\.parquet: cannot be read: .*; allowed: "):
         run_here(sweep, folder)
@@ -422,11 +422,11 @@ def test_worker_of_another_build_is_refused(spec: Path) -> None:
 
 def test_results_that_cannot_be_written_end_the_sweep(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (spec.parent / "full").write_text("")
-    monkeypatch.setattr(cluster, "place_of", lambda _, key: spec.parent / "full" / key)
+    monkeypatch.setattr(cluster, "results_of", lambda _, key: spec.parent / "full" / key)
     with pytest.raises(OutputError, match="full"):
         run_on_dask(planned(spec, [], 3), spec.parent / "out")
     monkeypatch.undo()
-    monkeypatch.setattr(local, "place_of", lambda _, key: spec.parent / "full" / key)
+    monkeypatch.setattr(local, "results_of", lambda _, key: spec.parent / "full" / key)
     with pytest.raises(OutputError, match="full"):
         run_here(planned(spec, [], 3), spec.parent / "here")
 

@@ -134,13 +134,13 @@ class Result:
         Raises:
             UsageError: It is no such folder, or one that lacks a table which its manifest names.
         """
-        place = Path(folder)
+        folder = Path(folder)
         result = cls.__new__(cls)
-        result.__setstate__({"manifest": _manifest(place), "folder": place.absolute(), "tables": None})
+        result.__setstate__({"manifest": _manifest(folder), "folder": folder.absolute(), "tables": None})
         for name in result.manifest["rows"]:
-            if not (place / f"{name}.parquet").is_file():
+            if not (folder / f"{name}.parquet").is_file():
                 raise UsageError(
-                    f"{place}: has no {name}.parquet, which its manifest names; allowed: a complete folder"
+                    f"{folder}: has no {name}.parquet, which its manifest names; allowed: a complete folder"
                 )
         return result
 
@@ -298,10 +298,10 @@ class Result:
             return
         from weft.output import new_folder
 
-        place = Path(folder)
-        if place.is_dir() and any(place.iterdir()):
+        chosen = Path(folder)
+        if chosen.is_dir() and any(chosen.iterdir()):
             raise OutputError(f"{folder}: exists and is not empty; allowed: a folder that does not exist yet")
-        with new_folder(place) as unfinished:
+        with new_folder(chosen) as unfinished:
             for name, table in self.tables.items():
                 table.write_parquet(unfinished / f"{name}.parquet", compression="snappy")
             text = json.dumps(self.manifest, indent=2) + "\n"

@@ -231,12 +231,12 @@ def sweep(
     from weft.sweeps.executor import Executor
     from weft.sweeps.plan import plan
 
-    where = Executor.parse(cluster, workers)
+    executor = Executor.parse(cluster, workers)
     axes = None if over is None else [Axis.parse(text) for text in over]
     planned = plan(spec, overrides or [], axes, seeds, force=force)
     folder = Path(f"weft-sweep-{file_name(planned.name or spec.stem)}") if out is None else out
     with terminal.ProgressBar(planned.name or spec.stem, lines=True) as bar:
-        outcome = run_sweep(planned, folder, where=where, force=force, show=bar.show)
+        outcome = run_sweep(planned, folder, executor=executor, force=force, show=bar.show)
     if as_json:
         terminal.print_json(outcome.document())
     else:
@@ -311,7 +311,7 @@ def tune(
     if old_batch is not None:
         terminal.warn("--batch is now --batch-size; the old name goes in 0.3")
         batch = old_batch
-    where = Executor.parse(cluster, workers)
+    executor = Executor.parse(cluster, workers)
     objective = Objective.parse(minimize, maximize)
     experiment = api.load(spec, overrides or [], force=force).model_dump(by_alias=True)
     parameters = parse(over or [], experiment)
@@ -319,7 +319,7 @@ def tune(
     name = experiment["name"] or spec.stem
     folder = Path(f"weft-tune-{file_name(name)}") if out is None else out
     with terminal.ProgressBar(name, lines=True) as bar:
-        outcome = run_tuning(tuning, folder, trials, where=where, show=bar.show)
+        outcome = run_tuning(tuning, folder, trials, executor=executor, show=bar.show)
     if as_json:
         terminal.print_json(outcome.document())
     else:

@@ -66,8 +66,8 @@ class Demo:
         )
         (folder / "index.html").write_text(page, encoding="utf-8")
         runs = [folder / "runs" / f"{it.manifest['name']}-seed-{it.manifest['seed']}" for it in self.reported]
-        for result, place in zip(self.reported, runs, strict=True):
-            result.write(place)
+        for result, folder in zip(self.reported, runs, strict=True):
+            result.write(folder)
         (folder / "report.html").write_text(report_page.write(inputs.read(runs)), encoding="utf-8")
 
 

@@ -88,7 +88,7 @@ def summary(arrived: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFr
         by: Columns that distinguish groups; without any, all rows are one group.
     """
     extent = pl.col("extent")
-    told = {
+    columns = {
         "packets": pl.len(),
         "reordered": extent.count(),
         "ratio": extent.count() / pl.len(),
@@ -97,7 +97,7 @@ def summary(arrived: pl.DataFrame, *, by: str | Iterable[str] = ()) -> pl.DataFr
         "max_buffered": pl.col("buffered").max(),
     }
     names = [by] if isinstance(by, str) else list(by)
-    return arrived.group_by(names).agg(**told).sort(names, nulls_last=True) if names else arrived.select(**told)
+    return arrived.group_by(names).agg(**columns).sort(names, nulls_last=True) if names else arrived.select(**columns)
 
 
 def density(

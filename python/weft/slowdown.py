@@ -105,8 +105,8 @@ def by_size(
     classed = opened.with_columns(below_bytes=below)
     groups = [*names, "below_bytes"]
     counts = classed.group_by(groups).agg(flows=pl.len())
-    told = stats.percentiles(classed, "slowdown", percents, by=groups, at_least="slowdown_at_least")
-    return told.join(counts, on=groups, nulls_equal=True, maintain_order="left").select(
+    summary = stats.percentiles(classed, "slowdown", percents, by=groups, at_least="slowdown_at_least")
+    return summary.join(counts, on=groups, nulls_equal=True, maintain_order="left").select(
         *groups, "flows", pl.exclude(*groups, "flows")
     )
 

@@ -65,11 +65,11 @@ def run_cases(
     stop = threading.Event()
     done = [0.0] * len(cases)
 
-    def run(place: int) -> pl.DataFrame:
-        case = cases[place]
+    def run(index: int) -> pl.DataFrame:
+        case = cases[index]
 
         def watch(progress: Progress) -> bool:
-            done[place] = progress.fraction
+            done[index] = progress.fraction
             return not stop.is_set()
 
         if stop.is_set():
@@ -77,7 +77,7 @@ def run_cases(
         result = api.run(case.experiment, seed=case.seed, threads=1, progress=watch)
         if result.partial:
             raise KeyboardInterrupt
-        done[place] = 1.0
+        done[index] = 1.0
         measured = measure(result)
         if not isinstance(measured, pl.DataFrame):
             kind = type(measured).__name__
@@ -85,18 +85,18 @@ def run_cases(
         for name in (*labels, "seed"):
             if name in measured.columns:
                 raise UsageError(f"run_cases: measured column {name!r}: is a label; allowed: other names")
-        before = [pl.lit(column[place], column.dtype).alias(name) for name, column in labels.items()]
+        before = [pl.lit(column[index], column.dtype).alias(name) for name, column in labels.items()]
         return measured.select(*before, pl.lit(case.seed, pl.Int64).alias("seed"), pl.all())
 
     # Runs in real time need a quiet machine: one after the other, when all else is done.
     exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]}
-    places: tuple[list[int], list[int]] = ([], [])
-    for place, case in enumerate(cases):
-        places[case.experiment.level in exclusive].append(place)
+    indices: tuple[list[int], list[int]] = ([], [])
+    for index, case in enumerate(cases):
+        indices[case.experiment.level in exclusive].append(index)
     rows: dict[int, pl.DataFrame] = {}
-    for chosen, width in zip(places, (workers or os.cpu_count(), 1), strict=True):
+    for chosen, width in zip(indices, (workers or os.cpu_count(), 1), strict=True):
         with ThreadPoolExecutor(width) as pool:
-            futures = {place: pool.submit(run, place) for place in chosen}
+            futures = {index: pool.submit(run, index) for index in chosen}
             pending: set[Future[pl.DataFrame]] = set(futures.values())
             try:
                 while pending:
@@ -109,8 +109,8 @@ def run_cases(
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise
-        rows |= {place: future.result() for place, future in futures.items()}
-    return pl.concat([rows[place] for place in range(len(cases))])
+        rows |= {index: future.result() for index, future in futures.items()}
+    return pl.concat([rows[index] for index in range(len(cases))])
 
 
 def _check_cases(cases: Sequence[Case]) -> None:

@@ -114,8 +114,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
 
     cells = [list(row) for row in rows]
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
-    for place, column in enumerate(columns):
-        numbers = bool(cells) and all(not isinstance(row[place], str) for row in cells)
+    for index, column in enumerate(columns):
+        numbers = bool(cells) and all(not isinstance(row[index], str) for row in cells)
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in cells:
         table.add_row(*(_cell(value) for value in row))

@@ -122,11 +122,11 @@ def reproduce_all(
     share = _shares(result.figures, quick=scale.quick)
     begun = time.monotonic()
     try:
-        for place, figure in enumerate(result.figures):
+        for index, figure in enumerate(result.figures):
 
-            def show(fraction: float, place: int = place, figure: Figure = figure) -> None:
+            def show(fraction: float, index: int = index, figure: Figure = figure) -> None:
                 if on_progress is not None:
-                    on_progress(sum(share[:place]) + fraction * share[place], figure.name)
+                    on_progress(sum(share[:index]) + fraction * share[index], figure.name)
 
             try:
                 reproduction = reproduce(figure, scale, folder, show)

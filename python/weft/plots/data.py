@@ -54,8 +54,8 @@ def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99))
     Raises:
         UsageError: There is no such column, or no flow has a slowdown.
     """
-    told = by_size(has(flows, by), percents, by=by)
-    if told.is_empty():
+    classes = by_size(has(flows, by), percents, by=by)
+    if classes.is_empty():
         raise UsageError("plot.slowdown: no flow has a size; allowed: a run with flows of a size")
     edges = [*EDGES_BYTES, None]
     names = dict(zip(edges, _size_classes(), strict=True))
@@ -69,7 +69,7 @@ def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99))
             "value": row[f"p{percent:g}"],
             "at_least": row[f"p{percent:g}_is_lower_bound"],
         }
-        for row in told.iter_rows(named=True)
+        for row in classes.iter_rows(named=True)
         for percent in percents
     ]
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -98,8 +98,8 @@ class Comparison:
 def compare(groups: Sequence[Group]) -> Comparison:
     """Reads the flows of all runs, one after the other."""
     frames = [
-        statistics_of(run.result().flows).with_columns(group=pl.lit(place))
-        for place, group in enumerate(groups)
+        statistics_of(run.result().flows).with_columns(group=pl.lit(index))
+        for index, group in enumerate(groups)
         for run in group.runs
     ]
     values = pl.concat(frames)
@@ -125,8 +125,8 @@ def compare(groups: Sequence[Group]) -> Comparison:
 def statistics_of(flows: pl.DataFrame) -> pl.DataFrame:
     """Of one run: `transport`, `metric`, `value` (null: it cannot be told) and `at_least`, one row a metric."""
     at_least = "unfinished_s" if "unfinished_s" in flows.columns else None
-    told = stats.percentiles(flows, "fct_s", (50, 99), by="transport", at_least=at_least)
-    joined = flows.join(told, on="transport", how="left")
+    percentiles = stats.percentiles(flows, "fct_s", (50, 99), by="transport", at_least=at_least)
+    joined = flows.join(percentiles, on="transport", how="left")
     frames = []
     for metric in METRICS:
         if not set(metric.needs) <= set(flows.columns):

@@ -23,14 +23,14 @@ MAX_LISTED = 100
 def table(inputs: ReportInputs, comparison: Comparison) -> dict[str, Any]:
     """Heads and rows: a row for each group and transport, a column for each statistic."""
     rows = []
-    told = comparison.rows.select("group", "transport").unique().sort("group", "transport")
+    pairs = comparison.rows.select("group", "transport").unique().sort("group", "transport")
     several = comparison.several_transports
-    for place, transport in told.iter_rows():
-        group = inputs.groups[place]
-        if place >= MAX_LISTED:
+    for index, transport in pairs.iter_rows():
+        group = inputs.groups[index]
+        if index >= MAX_LISTED:
             break
         labels = [str(group.labels.get(axis, ABSENT)) for axis in inputs.axes] or [group.name]
-        cells = [comparison.cell(place, transport, metric) for metric in comparison.metrics]
+        cells = [comparison.cell(index, transport, metric) for metric in comparison.metrics]
         rows.append((labels + ([transport] if several else []), [(str(len(group.runs)), ""), *cells]))
     heads = (inputs.axes or ["experiment"]) + (["transport"] if several else [])
     numbers = ["seeds"]

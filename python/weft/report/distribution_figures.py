@@ -37,9 +37,9 @@ def add(figures: Figures, inputs: ReportInputs) -> None:
             own = result.flows.with_columns(group=_group_of(group, inputs))
             flows.append(own)
             used.append(result.links.with_columns(group=pl.lit(group.name)))
-            told, why = _slowdown(result)
-            if told is not None:
-                slow.append(told.with_columns(group=_group_of(group, inputs)))
+            slowdowns, why = _slowdown(result)
+            if slowdowns is not None:
+                slow.append(slowdowns.with_columns(group=_group_of(group, inputs)))
             reasons |= {why} - {""}
     together = pl.concat(flows, how="diagonal_relaxed")
     _add_fct(figures, together, beyond)

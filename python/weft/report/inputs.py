@@ -12,7 +12,7 @@ from weft import api
 from weft.api import Result
 from weft.errors import UsageError
 from weft.sweeps.axes import Axis, label_names
-from weft.sweeps.store import DOCUMENT, place_of
+from weft.sweeps.store import DOCUMENT, results_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,11 +126,11 @@ def _sweep(folder: Path, inputs: ReportInputs) -> list[Group]:
         raise UsageError(f"{file}: is not what weft has written; {allowed}") from None
     groups: dict[tuple[str, ...], tuple[dict[str, str | int | float], list[Run]]] = {}
     for (key, seed, changes), point in zip(planned, points, strict=True):
-        place = place_of(folder, key)
-        if not (place / "manifest.json").is_file():
+        results = results_of(folder, key)
+        if not (results / "manifest.json").is_file():
             inputs.absent.append(f"{' '.join([*changes, f'seed={seed}'])}: has no results in {folder}")
             continue
-        groups.setdefault(changes, (point, []))[1].append(Run(place, Result.read(place).manifest))
+        groups.setdefault(changes, (point, []))[1].append(Run(results, Result.read(results).manifest))
     if not groups:
         raise UsageError(f"{folder}: no run of this sweep has results; allowed: a sweep in which one has")
     return [Group(point, tuple(sorted(runs, key=lambda run: run.seed))) for point, runs in groups.values()]

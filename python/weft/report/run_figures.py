@@ -86,8 +86,8 @@ def _cell(value: object) -> str:
 def add(figures: Figures, details: Sequence[dict[str, Any]]) -> None:
     """Plots whose rows the script fills in for the run and the scene that are chosen."""
     # What some run does not count must not look like a zero.
-    told = [set(link) for detail in details for link in detail["drawn"]["fabric"]["links"][:1]]
-    chart = _fabric_chart(set.intersection(*told) if told else set())
+    links = [set(link) for detail in details for link in detail["drawn"]["fabric"]["links"][:1]]
+    chart = _fabric_chart(set.intersection(*links) if links else set())
     signals = {"tiers": [], "highest": 1, "hottest": 1, "longest": 1, "thin": 1, "thick": 3}
     figures.add("fabric", "The fabric", "", chart, height=320, params=signals)
     label = "format(datum.value / unit, '.6~f') + ' ' + suffix"

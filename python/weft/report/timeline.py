@@ -175,8 +175,8 @@ def _columns(rows: pl.DataFrame, by: str, decimals: int) -> dict[str, Any]:
     for name in rows.columns:
         values = rows[name]
         if name == by:
-            place = {value: n for n, value in enumerate(names)}
-            columns["rows"][name] = [place[value] for value in values]
+            index = {value: n for n, value in enumerate(names)}
+            columns["rows"][name] = [index[value] for value in values]
         elif name.endswith("_s"):
             columns["rows"][name] = values.round(decimals).to_list()
         elif values.dtype == pl.Boolean:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from weft.errors import RequirementError, UsageError
 from weft.sweeps.plan import build
-from weft.sweeps.store import place_of
+from weft.sweeps.store import results_of
 from weft.sweeps.worker import WorkerError, failure_of, run_on_worker
 
 if TYPE_CHECKING:
@@ -50,17 +50,17 @@ class ClusterRunner:
         OutputError: Results cannot be written.
     """
 
-    def __init__(self, folder: Path, where: Executor, *, most: int, force: bool) -> None:
+    def __init__(self, folder: Path, executor: Executor, *, most: int, force: bool) -> None:
         """Runs nothing yet.
 
         Args:
             folder: The sweep's, which workers must see under the same path.
-            where: The machines.
+            executor: The machines.
             most: Runs that there may be at a time.
             force: Run what needs more memory than a machine has free.
         """
         self._folder = folder.absolute()
-        self._where = replace(where, workers=min(where.workers or most, most))
+        self._executor = replace(executor, workers=min(executor.workers or most, most))
         self._force = force
         self._stack = ExitStack()
         self._client: Client | None = None
@@ -83,14 +83,14 @@ class ClusterRunner:
         from distributed import as_completed
 
         if self._client is None:
-            self._client = self._stack.enter_context(_connected(self._where, self._folder))
+            self._client = self._stack.enter_context(_connected(self._executor, self._folder))
         client = self._client
         planned: dict[object, Planned] = {}
 
         def submit(run: Planned) -> Future[WorkerError | None]:
-            place = str(place_of(self._folder, run.key))
+            results = str(results_of(self._folder, run.key))
             future: Future[WorkerError | None] = client.submit(
-                run_on_worker, run.spec, place, build(), force=self._force, pure=False
+                run_on_worker, run.spec, results, build(), force=self._force, pure=False
             )
             planned[future.key] = run
             return future
@@ -123,7 +123,7 @@ def _outcome(future: Future[WorkerError | None], run: Planned, folder: Path) -> 
 
 
 @contextmanager
-def _connected(where: Executor, folder: Path) -> Iterator[Client]:
+def _connected(executor: Executor, folder: Path) -> Iterator[Client]:
     """A client of the cluster. Dask says nothing by itself; what goes wrong is said in one line."""
     try:
         import dask
@@ -132,14 +132,14 @@ def _connected(where: Executor, folder: Path) -> Iterator[Client]:
         raise RequirementError(f"--cluster: needs {error.name}; run: pip install distributed") from None
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    if where.address is not None:
-        security = _certificates(where.address)
+    if executor.address is not None:
+        security = _certificates(executor.address)
         try:
-            client = Client(where.address, timeout=CONNECT_TIMEOUT_S, set_as_default=False, security=security)
+            client = Client(executor.address, timeout=CONNECT_TIMEOUT_S, set_as_default=False, security=security)
         except (OSError, ValueError) as error:
             why = _terse(error)
             raise RequirementError(
-                f"--cluster {where.address}: no scheduler answers within {CONNECT_TIMEOUT_S} s: {why}"
+                f"--cluster {executor.address}: no scheduler answers within {CONNECT_TIMEOUT_S} s: {why}"
             ) from None
         with client:
             yield client
@@ -147,7 +147,7 @@ def _connected(where: Executor, folder: Path) -> Iterator[Client]:
     quiet = {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10s"}
     with (
         dask.config.set(quiet),
-        _on_slurm(where, folder) as cluster,
+        _on_slurm(executor, folder) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
@@ -177,7 +177,7 @@ def _certificates(address: str) -> Security | None:
 
 
 @contextmanager
-def _on_slurm(where: Executor, folder: Path) -> Iterator[SLURMCluster]:
+def _on_slurm(executor: Executor, folder: Path) -> Iterator[SLURMCluster]:
     """Workers in jobs of Slurm; the scheduler is in this process. A job that ends before the sweep has a successor.
 
     All connections are encrypted, and both ends prove that they belong to this sweep.
@@ -206,7 +206,7 @@ def _on_slurm(where: Executor, folder: Path) -> Iterator[SLURMCluster]:
     if shlex.quote(str(logs)) != str(logs):
         raise UsageError(f"--out {str(folder)!r}: stands in the scripts of jobs; allowed: no blanks or quotes in it")
     logs.mkdir(parents=True, exist_ok=True)
-    given = where.slurm or {}
+    given = executor.slurm or {}
     job: dict[str, Any] = {
         name: given.get(name) or config.get(f"jobqueue.slurm.{name}", None) or default
         for name, default in SLURM_JOB.items()
@@ -223,7 +223,7 @@ def _on_slurm(where: Executor, folder: Path) -> Iterator[SLURMCluster]:
     )
     try:
         _check_job(cluster.job_script())
-        jobs = -(-(where.workers or 1) // cores)
+        jobs = -(-(executor.workers or 1) // cores)
         cluster.scale(jobs=jobs)
         cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
         yield cluster

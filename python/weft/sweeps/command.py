@@ -79,7 +79,7 @@ def run_sweep(
     sweep: Sweep,
     folder: Path,
     *,
-    where: Executor,
+    executor: Executor,
     force: bool,
     show: Callable[[float, str], None],
 ) -> Outcome:
@@ -88,7 +88,7 @@ def run_sweep(
     Args:
         sweep: What to run.
         folder: A new folder, or one of an earlier sweep.
-        where: The machines.
+        executor: The machines.
         force: Run experiments that need more memory than a machine has free.
         show: Called with the part of the work that is done, 0 to 1, and with the number of runs in words.
 
@@ -96,14 +96,14 @@ def run_sweep(
         StoppedError: Ctrl-C.
         WeftError: The sweep cannot go on.
     """
-    if check_exclusive(sweep, where):
-        where = replace(where, workers=1)
+    if check_exclusive(sweep, executor):
+        executor = replace(executor, workers=1)
     done = 0
     failures: list[Failure] = []
     with store.opened(folder):
         store.write_document(folder, _document(sweep))
         distinct = {run.key: run for run in sweep.runs}
-        missing = {key: run for key, run in distinct.items() if not store.is_complete(store.place_of(folder, key))}
+        missing = {key: run for key, run in distinct.items() if not store.is_complete(store.results_of(folder, key))}
         there = len(distinct) - len(missing)
 
         def on_done(_: object, failure: Failure | None) -> None:
@@ -118,11 +118,11 @@ def run_sweep(
 
             show(0, f"{there} of {len(distinct)} runs")
             try:
-                with make_runner(folder, where, most=len(missing), force=force) as runner:
+                with make_runner(folder, executor, most=len(missing), force=force) as runner:
                     runner.run_all(list(missing.values()), on_done)
             except KeyboardInterrupt:
                 # More than were reported: some ended while others were being stopped.
-                kept = sum(store.is_complete(store.place_of(folder, key)) for key in distinct)
+                kept = sum(store.is_complete(store.results_of(folder, key)) for key in distinct)
                 line = f"stopped; {kept} of {len(distinct)} runs are in {folder}; the same command runs the others"
                 raise StoppedError(line) from None
         failed = {failure.run.key for failure in failures}
@@ -134,14 +134,14 @@ def run_sweep(
     return Outcome(sweep, folder, tables, there, tuple(failures), unfinished, force)
 
 
-def check_exclusive(sweep: Sweep, where: Executor) -> bool:
+def check_exclusive(sweep: Sweep, executor: Executor) -> bool:
     """Does a run of these need a machine to itself?
 
     Raises:
         UsageError: It does, and is to go to another machine.
     """
     exclusive = {level["name"] for level in api.registry()["levels"] if level["exclusive"]} & sweep.level
-    if exclusive and (where.address is not None or where.slurm is not None):
+    if exclusive and (executor.address is not None or executor.slurm is not None):
         # Runs in real time need a quiet machine.
         raise UsageError(f"--cluster: given at level {min(exclusive)!r}; allowed: on this machine only")
     return bool(exclusive)

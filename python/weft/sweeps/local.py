@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Self
 from weft.errors import RequirementError
 from weft.output import remove_leftovers
 from weft.sweeps.plan import build
-from weft.sweeps.store import place_of
+from weft.sweeps.store import results_of
 from weft.sweeps.worker import Failure, WorkerError, failure_of
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class LocalRunner:
         for worker in self._workers:
             worker.end(max(0.0, deadline - time.monotonic()))
             if worker.run is not None:
-                remove_leftovers(place_of(self._folder, worker.run.key).parent)
+                remove_leftovers(results_of(self._folder, worker.run.key).parent)
         self._workers.clear()
         if self._messages is not None:
             self._messages.close()
@@ -156,8 +156,8 @@ class _Worker:
     def begin(self, run: Planned, folder: Path, *, force: bool) -> None:
         """Starts a run. If the process has ended, its output says so."""
         self.run = run
-        place = str(place_of(folder, run.key))
-        job = {"spec": run.spec, "place": place, "build": build(), "force": force}
+        results = str(results_of(folder, run.key))
+        job = {"spec": run.spec, "results": results, "build": build(), "force": force}
         with contextlib.suppress(BrokenPipeError):
             self.input.write(json.dumps(job).encode() + b"\n")
             self.input.flush()

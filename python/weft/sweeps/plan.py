@@ -135,11 +135,11 @@ def plan_points(
 
 def _axes(over: Sequence[str]) -> list[Axis]:
     axes = []
-    for place, text in enumerate(over):
+    for index, text in enumerate(over):
         try:
             axes.append(grid.Axis.parse(text))
         except UsageError as error:
-            raise SpecError(f"sweep.over[{place}]: {str(error).removeprefix('--over ')}") from None
+            raise SpecError(f"sweep.over[{index}]: {str(error).removeprefix('--over ')}") from None
     return axes
 
 

@@ -34,17 +34,17 @@ ROWS_PER_PART = 4_000_000
 """Maximum rows in memory, apart from those of one run, while tables are assembled; then a file is full."""
 
 
-def place_of(folder: Path, key: str) -> Path:
+def results_of(folder: Path, key: str) -> Path:
     """Where the results of a run are: in a subfolder, because folders with very many entries are slow."""
     return folder / "runs" / key[:2] / key[2:]
 
 
-def is_complete(place: Path) -> bool:
+def is_complete(results: Path) -> bool:
     """Are a run's results there, and complete? Of tables only the ends are read."""
-    manifest = _manifest(place)
+    manifest = _manifest(results)
     if manifest is None or manifest["partial"]:
         return False
-    return all(_has_both_ends(place / f"{table}.parquet") for table in manifest["rows"])
+    return all(_has_both_ends(results / f"{table}.parquet") for table in manifest["rows"])
 
 
 def _has_both_ends(file: Path) -> bool:
@@ -86,8 +86,8 @@ def opened(folder: Path, what: str = "sweep") -> Iterator[None]:
         others = [path.name for path in folder.iterdir() if not path.name.startswith(PREFIX)]
         if others and f"{what}.json" not in others:
             raise OutputError(f"--out {folder}: is not the folder of a {what}; {allowed}")
-        for place in (folder, *folder.glob("runs/??")):
-            remove_leftovers(place)
+        for parent in (folder, *folder.glob("runs/??")):
+            remove_leftovers(parent)
         yield
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from None
@@ -118,7 +118,7 @@ def count_unfinished(folder: Path, runs: Sequence[Planned]) -> dict[str, Unfinis
     """Counts the flows and jobs that had not ended when their runs did."""
     found = {table: Unfinished() for table in ("flows", "jobs")}
     for run in runs:
-        manifest = _manifest(place_of(folder, run.key)) or {}
+        manifest = _manifest(results_of(folder, run.key)) or {}
         for table, before in found.items():
             count = manifest.get("unfinished", {}).get(table, 0)
             rows = manifest.get("rows", {}).get(table, 0)
@@ -156,10 +156,10 @@ def _counted(folder: Path, runs: Sequence[Planned]) -> tuple[dict[Planned, dict[
     rows: dict[Planned, dict[str, int]] = {}
     levels: dict[str, Planned] = {}
     for run in runs:
-        place = place_of(folder, run.key)
-        manifest = _manifest(place)
+        results = results_of(folder, run.key)
+        manifest = _manifest(results)
         if manifest is None:
-            raise OutputError(f"{place}: was removed; allowed: the folder of a sweep stays unchanged while it runs")
+            raise OutputError(f"{results}: was removed; allowed: the folder of a sweep stays unchanged while it runs")
         rows[run] = {table: manifest["rows"][table] for table in api.TABLES if table in manifest["rows"]}
         levels.setdefault(manifest["level"], run)
     return rows, levels
@@ -224,19 +224,19 @@ def _parts(
 def _read(folder: Path, table: str, run: Planned) -> pl.DataFrame:
     import polars as pl
 
-    place = place_of(folder, run.key)
-    file = place / f"{table}.parquet"
+    results = results_of(folder, run.key)
+    file = results / f"{table}.parquet"
     try:
         return pl.read_parquet(file)
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        allowed = f"allowed: a table that weft has written; without {place} the same command runs it again"
+        allowed = f"allowed: a table that weft has written; without {results} the same command runs it again"
         raise OutputError(f"{file}: cannot be read: {reason}; {allowed}") from None
 
 
-def _manifest(place: Path) -> dict[str, Any] | None:
+def _manifest(results: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
+        found = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) and {"partial", "rows", "level"} <= found.keys() else None

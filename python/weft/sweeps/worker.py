@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from weft import _weft
 from weft.errors import OutputError, RequirementError
 from weft.sweeps.plan import build
-from weft.sweeps.store import is_complete, place_of
+from weft.sweeps.store import is_complete, results_of
 
 if TYPE_CHECKING:
     from weft.sweeps.plan import Planned
@@ -50,17 +50,17 @@ class WorkerError:
     """Whether results cannot be written, so that other runs would fail as well."""
 
 
-def run_on_worker(spec: str, place: str, wanted: str, *, force: bool) -> WorkerError | None:
-    """Runs a spec. Its results are in the folder `place` afterwards, unless an error is returned.
+def run_on_worker(spec: str, results: str, wanted: str, *, force: bool) -> WorkerError | None:
+    """Runs a spec. Its results are in the folder `results` afterwards, unless an error is returned.
 
     Args:
         spec: The resolved spec as JSON.
-        place: The folder of the results.
+        results: The folder of the results.
         wanted: The build of Weft that the results are of.
         force: Run it even if it needs more memory than is free.
     """
     _record_panics()
-    folder = Path(place)
+    folder = Path(results)
     try:
         if build() != wanted:
             raise RequirementError(f"a worker has weft {build()}; allowed: {wanted}, as here")  # noqa: TRY301
@@ -86,7 +86,7 @@ def failure_of(run: Planned, error: WorkerError | None, folder: Path) -> Failure
         OutputError: Results are missing or cannot be written.
     """
     if error is None:
-        if not is_complete(place_of(folder, run.key)):
+        if not is_complete(results_of(folder, run.key)):
             raise OutputError(
                 f"{folder}: the results of a worker are missing; allowed: a folder that all machines share"
             )
@@ -113,7 +113,7 @@ def main() -> None:
     threading.Thread(target=_read, args=(sys.stdin.buffer, jobs), daemon=True).start()
     while True:
         job = json.loads(jobs.get())
-        error = run_on_worker(job["spec"], job["place"], job["build"], force=job["force"])
+        error = run_on_worker(job["spec"], job["results"], job["build"], force=job["force"])
         answers.write(json.dumps(None if error is None else asdict(error)).encode() + b"\n")
 
 

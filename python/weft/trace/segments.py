@@ -221,8 +221,8 @@ def _tcp(packet: Packet, flow: Flow, subflow: Subflow) -> tuple[int, int, int, b
         case "data-fin":
             number = flow.sender.first_data + 1 + packet.chunk * flow.mss
             known = flow.receiver.first_data + 1
-            told = opt.data_mapping(known, number, 0, 1, fin=True) if flow.multipath else b""
-            return ACK, end, theirs, told
+            options = opt.data_mapping(known, number, 0, 1, fin=True) if flow.multipath else b""
+            return ACK, end, theirs, options
         case "fin":
             subflow.finished = True
             return FIN | ACK, end, theirs, b""
@@ -275,13 +275,13 @@ def _mapping(packet: Packet, flow: Flow) -> bytes:
 
 def _acked(packet: Packet, flow: Flow, ours: int) -> bytes:
     """Options of an acknowledgement."""
-    told = b""
+    options = b""
     if packet.sack_from is not None and packet.sack_to is not None:
-        told = opt.sack((ours + packet.sack_from) % 2**32, (ours + packet.sack_to) % 2**32)
+        options = opt.sack((ours + packet.sack_from) % 2**32, (ours + packet.sack_to) % 2**32)
     if not flow.multipath:
-        return told
+        return options
     end = flow.tells_end and packet.chunk == flow.chunks
-    return told + opt.data_ack(flow.sender.first_data + 1 + flow.offset(packet.chunk) + int(end))
+    return options + opt.data_ack(flow.sender.first_data + 1 + flow.offset(packet.chunk) + int(end))
 
 
 def _timestamps(packet: Packet, subflow: Subflow, *, forward: bool) -> bytes:

@@ -148,7 +148,7 @@ class Outcome:
 
 
 def run_tuning(
-    tuning: Tuning, folder: Path, trials: int, *, where: Executor, show: Callable[[float, str], None]
+    tuning: Tuning, folder: Path, trials: int, *, executor: Executor, show: Callable[[float, str], None]
 ) -> Outcome:
     """Runs all trials that have not ended yet, then the checks.
 
@@ -156,7 +156,7 @@ def run_tuning(
         tuning: What to run.
         folder: A new folder, or one of an earlier tuning of the same.
         trials: How many there are in the end.
-        where: The machines.
+        executor: The machines.
         show: Called with the part of the work that is done, 0 to 1, and with the number of trials in words.
 
     Raises:
@@ -165,13 +165,13 @@ def run_tuning(
         WeftError: The tuning cannot go on.
     """
     given = tuning.plan({}, first=tuning.seeds)
-    if check_exclusive(given, where):
-        where = replace(where, workers=1)
+    if check_exclusive(given, executor):
+        executor = replace(executor, workers=1)
     _check_ends(tuning)
     with store.opened(folder, "tune"):
         _check_config(folder, tuning)
         journal = Trials(folder, tuning.parameters, tuning.objective.direction)
-        with make_runner(folder, where, most=max(tuning.batch_size, 2) * tuning.seeds, force=tuning.force) as runner:
+        with make_runner(folder, executor, most=max(tuning.batch_size, 2) * tuning.seeds, force=tuning.force) as runner:
             measure = _Measure(tuning, folder, runner, trials, show)
             try:
                 while len(journal.ended) < trials:
@@ -211,7 +211,7 @@ class _Measure:
         for run in runs:
             if run.key in self.values or run.key in self.failures:
                 continue
-            if store.is_complete(store.place_of(self._folder, run.key)):
+            if store.is_complete(store.results_of(self._folder, run.key)):
                 self._evaluate(run)
             else:
                 missing[run.key] = run
@@ -231,7 +231,7 @@ class _Measure:
             self._runner.run_all(list(missing.values()), on_done)
 
     def _evaluate(self, run: Planned) -> None:
-        self.values[run.key] = self._tuning.objective.of(store.place_of(self._folder, run.key))
+        self.values[run.key] = self._tuning.objective.of(store.results_of(self._folder, run.key))
 
     def _tell(self, more: int) -> None:
         seeds, ended = self._tuning.seeds, len(self._ended)

@@ -132,8 +132,8 @@ def parse(texts: Sequence[str], spec: Mapping[str, Any]) -> list[Parameter]:
             raise UsageError(f"--over {field}: is no field to tune; allowed: a field that changes the results")
         found += [_given(text, field, values)] if equals else _registered(text, field, spec)
     fields = [parameter.field for parameter in found]
-    for place, field in enumerate(fields):
-        if field in fields[:place]:
+    for index, field in enumerate(fields):
+        if field in fields[:index]:
             raise UsageError(f"--over {field}: is given twice; allowed: each field once")
     if not 1 <= len(found) <= MAX_PARAMETERS:
         raise UsageError(f"--over: {len(found)} fields to tune; allowed: 1 to {MAX_PARAMETERS}: {_ALLOWED}")

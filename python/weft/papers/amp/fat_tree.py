@@ -62,11 +62,11 @@ def plot_cdf(
     percents = [n / 2 for n in range(int(2 * up_to) + 1)]
     for algorithm in algorithms:
         found = stats.percentiles(rows.filter(algorithm=algorithm), column, percents, at_least=at_least)
-        told = found.row(0, named=True)
-        known = [p for p in percents if not told.get(f"p{p:g}_is_lower_bound", False)]
+        row = found.row(0, named=True)
+        known = [p for p in percents if not row.get(f"p{p:g}_is_lower_bound", False)]
         shown = SHOWN[algorithm]
         panel.plot(
-            [told[f"p{p:g}"] for p in known],
+            [row[f"p{p:g}"] for p in known],
             [p / 100 for p in known],
             label=shown.label,
             color=shown.colour,

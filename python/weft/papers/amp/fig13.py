@@ -312,10 +312,10 @@ def _apart(values: Iterable[float]) -> float:
 
 def _plot_utilisation(panel: Axes, rows: pl.DataFrame) -> None:
     width = 0.8 / len(ALGORITHMS)
-    for place, algorithm in enumerate(ALGORITHMS):
+    for index, algorithm in enumerate(ALGORITHMS):
         here = rows.filter(what="utilisation", algorithm=algorithm)
         means = [here.filter(stage=stage).select(pl.col("value").mean()).item() for stage in STAGES]
-        at = [n + width * (place - (len(ALGORITHMS) - 1) / 2) for n in range(len(STAGES))]
+        at = [n + width * (index - (len(ALGORITHMS) - 1) / 2) for n in range(len(STAGES))]
         panel.bar(at, means, width, label=SHOWN[algorithm].label, color=SHOWN[algorithm].colour)
     panel.set_xticks(range(len(STAGES)), STAGES)
     panel.set_title("(c) utilisation")

@@ -176,9 +176,9 @@ def _plot_panel(panel: Axes, rows: pl.DataFrame, algorithms: Sequence[str]) -> N
     # The numbers of flows are categories: beside each stand the algorithms, and none at another number than it had.
     ks = rows["k"].unique().sort().to_list()
     step = 0.7 / len(algorithms)
-    for place, algorithm in enumerate(algorithms):
+    for index, algorithm in enumerate(algorithms):
         points = summary(rows.filter(algorithm=algorithm)).sort("k")
-        shift = step * (place - (len(algorithms) - 1) / 2)
+        shift = step * (index - (len(algorithms) - 1) / 2)
         at = [ks.index(k) + shift for k in points["k"]]
         shown = SHOWN[algorithm]
         for low, high, width in (("p5", "p95", 1.2), ("p25", "p75", 3.5)):

@@ -123,8 +123,8 @@ def plot(rows: pl.DataFrame) -> Plot:
         "Algorithm 1's XOR": (rows[ALGORITHM_1].to_list(), "#56b4e9"),
         "XMP by the ratio of marks": (rows["xmp"].to_list(), "#d55e00"),
     }
-    for place, (label, (windows, colour)) in enumerate(bars.items()):
-        at = [scenario + 0.2 * (place - 1.5) for scenario in scenarios]
+    for index, (label, (windows, colour)) in enumerate(bars.items()):
+        at = [scenario + 0.2 * (index - 1.5) for scenario in scenarios]
         axes.bar(at, windows, width=0.18, label=label, color=colour)
     axes.set_xticks(scenarios, [f"{it}: {''.join(map(str, SCENARIOS[it]))}" for it in scenarios])
     axes.set_xlabel("scenario: marks of the round")

@@ -102,7 +102,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def _case(reading: str, buffer: int, algorithm: str, seed: int, *, quick: bool) -> Case:
     *senders, receiver = random.Random(seed).sample(range(HOSTS), SENDERS + 1)  # noqa: S311 - no secret
-    counts = {sender: _subflows(reading, place) for place, sender in enumerate(senders)}
+    counts = {sender: _subflows(reading, index) for index, sender in enumerate(senders)}
     spec = experiment(
         f"{algorithm}-{buffer}",
         topology=fat_tree(),
@@ -118,10 +118,10 @@ def _case(reading: str, buffer: int, algorithm: str, seed: int, *, quick: bool) 
     return Case({"reading": reading, "buffer": buffer, "algorithm": algorithm}, spec, seed)
 
 
-def _subflows(reading: str, place: int) -> int:
+def _subflows(reading: str, index: int) -> int:
     if reading == EACH:
         return SUBFLOWS
-    return SUBFLOWS // SENDERS + (place < SUBFLOWS % SENDERS)
+    return SUBFLOWS // SENDERS + (index < SUBFLOWS % SENDERS)
 
 
 def _probed(receiver: int, from_s: float) -> dict[str, Any]:

@@ -155,8 +155,8 @@ def plot(rows: pl.DataFrame) -> Plot:
             # Rounding may put a mean just outside of equal values.
             below = [max(0.0, it.mean - min(it.values)) for it in kept]
             above = [max(0.0, max(it.values) - it.mean) for it in kept]
-            places = [n + (step - (len(POLICIES) - 1) / 2) * width for n in range(len(failures))]
-            axes.bar(places, means, width, yerr=[below, above], color=COLOURS[policy], label=LABELS[policy])
+            centres = [n + (step - (len(POLICIES) - 1) / 2) * width for n in range(len(failures))]
+            axes.bar(centres, means, width, yerr=[below, above], color=COLOURS[policy], label=LABELS[policy])
         axes.set_xticks(range(len(failures)), [f"{percent} % {kind}" for kind, percent, _ in failures])
         axes.set_title(topology)
         axes.grid(visible=True, axis="y", alpha=0.3)

@@ -78,9 +78,9 @@ def plot(rows: pl.DataFrame) -> Plot:
     panels = plot.subplots(1, 2)
     shown = (("goodput_mbps", "goodput (Mbit/s)"), ("loss_percent", "packets lost (%)"))
     for axes, (column, label) in zip(panels, shown, strict=True):
-        for place, (level, colour) in enumerate(zip(LEVELS, ("#0072b2", "#56b4e9", "#bbbbbb"), strict=True)):
+        for index, (level, colour) in enumerate(zip(LEVELS, ("#0072b2", "#56b4e9", "#bbbbbb"), strict=True)):
             means = _cells(rows.filter(level=level), pl.col(column).first())
-            at = [x + 0.27 * place for x in range(len(means))]
+            at = [x + 0.27 * index for x in range(len(means))]
             axes.bar(at, [spread.mean for spread in means.values()], 0.25, label=LEVELS[level], color=colour)
             for x, spread in zip(at, means.values(), strict=True):
                 axes.vlines(x, min(spread.values), max(spread.values), color="#222222", linewidth=1)

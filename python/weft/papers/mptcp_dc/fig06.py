@@ -117,7 +117,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
     plot = Figure(figsize=(7, 3.8), layout="constrained")
     axes = plot.subplots()
-    places = range(len(PAPER))
+    indices = range(len(PAPER))
     for step, name in ((-0.27, "scheduler"), (0, "multipath")):
         changes = [_change(rows, name, *cell) for cell in PAPER]
         means = [it.mean for it in changes]
@@ -127,11 +127,11 @@ def plot(rows: pl.DataFrame) -> Plot:
             [max(0.0, max(it.values) - it.mean) for it in changes],
         )
         shown = SHOWN[name]
-        at = [place + step for place in places]
+        at = [index + step for index in indices]
         axes.bar(at, means, 0.27, yerr=reach, color=shown.colour, label=shown.label, capsize=2)
-    axes.bar([place + 0.27 for place in places], list(PAPER.values()), 0.27, color="#999999", label="First fit, paper")
+    axes.bar([index + 0.27 for index in indices], list(PAPER.values()), 0.27, color="#999999", label="First fit, paper")
     axes.axhline(0, color="black", linewidth=0.8)
-    axes.set_xticks(places, [f"{threshold} %,\n{load}" for threshold, load in PAPER])
+    axes.set_xticks(indices, [f"{threshold} %,\n{load}" for threshold, load in PAPER])
     axes.set_ylabel("change of throughput (%)")
     axes.grid(visible=True, axis="y", alpha=0.3)
     axes.legend(frameon=False, fontsize="small")

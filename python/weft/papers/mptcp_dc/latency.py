@@ -123,17 +123,17 @@ def peaks(counts: Sequence[int]) -> list[int]:
     A peak has at least `MIN_SHARE` of the packets in its highest bin and is `PROMINENCE` times as high as the valley.
     """
     found, fewest = [], MIN_SHARE * sum(counts)
-    for place, height in enumerate(counts):
+    for index, height in enumerate(counts):
         # Of equals that no valley parts, the first is the peak.
-        left = next((i for i in range(place - 1, -1, -1) if counts[i] >= height), None)
-        right = next((i for i in range(place + 1, len(counts)) if counts[i] > height), None)
+        left = next((i for i in range(index - 1, -1, -1) if counts[i] >= height), None)
+        right = next((i for i in range(index + 1, len(counts)) if counts[i] > height), None)
         valleys = []
         if left is not None:
-            valleys.append(min(counts[left : place + 1]))
+            valleys.append(min(counts[left : index + 1]))
         if right is not None:
-            valleys.append(min(counts[place : right + 1]))
+            valleys.append(min(counts[index : right + 1]))
         if height >= max(1, fewest) and all(height >= PROMINENCE * valley for valley in valleys):
-            found.append(place)
+            found.append(index)
     return found
 
 
@@ -141,7 +141,7 @@ def peaks_ms(rows: pl.DataFrame) -> list[float]:
     """Middles of the peaks' bins."""
     counts = distribution(rows)
     middle = 10 ** (0.5 / BINS)
-    return [float(counts["latency_ms"][place]) * middle for place in peaks(counts["packets"].to_list())]
+    return [float(counts["latency_ms"][index]) * middle for index in peaks(counts["packets"].to_list())]
 
 
 def judge(tcp: pl.DataFrame, multipath: pl.DataFrame, notes: Sequence[str]) -> list[Claim]:

@@ -94,14 +94,14 @@ def plot(rows: pl.DataFrame) -> Plot:
 
     plot = Figure(figsize=(7, 3.8), layout="constrained")
     axes = plot.subplots()
-    for place, (matrix, name) in enumerate(PAPER_GBPS):
+    for index, (matrix, name) in enumerate(PAPER_GBPS):
         here = _total(rows, matrix, name)
         # Rounding may put a mean just outside of equal values.
         reach = [[max(0.0, here.mean - min(here.values))], [max(0.0, max(here.values) - here.mean)]]
-        first = place == 0
-        axes.bar(place - 0.2, here.mean, 0.4, yerr=reach, color="#56b4e9", label="packet level" if first else None)
+        first = index == 0
+        axes.bar(index - 0.2, here.mean, 0.4, yerr=reach, color="#56b4e9", label="packet level" if first else None)
         paper = PAPER_GBPS[matrix, name] / PAPER_MAX_GBPS * MAX_LOAD
-        axes.bar(place + 0.2, paper, 0.4, color="#999999", label="paper" if first else None)
+        axes.bar(index + 0.2, paper, 0.4, color="#999999", label="paper" if first else None)
     axes.axhline(MAX_LOAD, color="black", linewidth=0.8, linestyle=":")
     axes.set_xticks(range(len(PAPER_GBPS)), [f"{matrix}\n{_label(name)}" for matrix, name in PAPER_GBPS])
     axes.set_ylabel("goodput of all hosts (Gbit/s)")

@@ -120,7 +120,7 @@ def _plot_rate(axes: Axes, rows: pl.DataFrame, rate: int) -> None:
     width = 0.26
     kinds = (("linux", "Linux", "#0072b2"), ("packet", "packet level", "#56b4e9"), ("paper", "paper", "#999999"))
     ticks = []
-    for place, (matrix, transport) in enumerate((m, t) for m in MATRICES for t in TRANSPORTS):
+    for index, (matrix, transport) in enumerate((m, t) for m in MATRICES for t in TRANSPORTS):
         ticks.append(f"{matrix}\n{LABELS[transport]}")
         for step, (kind, label, colour) in enumerate(kinds):
             if kind == "paper":
@@ -129,12 +129,12 @@ def _plot_rate(axes: Axes, rows: pl.DataFrame, rate: int) -> None:
                 values = _total(rows, kind, transport, matrix).values
                 low, middle, high = min(values), sum(values) / len(values), max(values)
             axes.bar(
-                place + (step - 1) * width,
+                index + (step - 1) * width,
                 middle,
                 width,
                 yerr=[[middle - low], [high - middle]],
                 color=colour,
-                label=label if place == 0 else None,
+                label=label if index == 0 else None,
             )
     axes.axhline(MAX_LOAD * rate, color="black", linewidth=0.8, linestyle=":")
     axes.set_xticks(range(len(ticks)), ticks)

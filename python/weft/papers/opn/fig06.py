@@ -104,7 +104,7 @@ def rows() -> pl.DataFrame:
 
     Beside it, of the loss rate: the `argument` of W, the table's entry by equation (11), and by equation (7).
     """
-    rates = [round(STEP * place, 2) for place in range(1, 100)]
+    rates = [round(STEP * index, 2) for index in range(1, 100)]
     return pl.DataFrame(
         [
             {"p": p, "n": n, "throughput": throughput(p, n), "timeout": timeout(p, n)}

@@ -148,7 +148,7 @@ def _least_loss() -> float:
     """The least loss rate at which the table is below the number of paths."""
     from weft.papers.opn.fig06 import STEP, entry
 
-    return next(p for p in (round(STEP * place, 2) for place in range(1, 100)) if entry(p) < SPINES)
+    return next(p for p in (round(STEP * index, 2) for index in range(1, 100)) if entry(p) < SPINES)
 
 
 def _table(rows: pl.DataFrame) -> Table:

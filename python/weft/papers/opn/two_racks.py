@@ -67,15 +67,15 @@ def between_racks(sizes: Iterable[int], seed: int) -> list[tuple[int, int, int]]
     """Flows of so many packets: the first rack's hosts in turn, each to a host of the second rack drawn for it."""
     draw = random.Random(seed)  # noqa: S311 - no secret
     hosts = HOSTS_PER_LEAF
-    return [(place % hosts, hosts + draw.randrange(hosts), size) for place, size in enumerate(sizes)]
+    return [(index % hosts, hosts + draw.randrange(hosts), size) for index, size in enumerate(sizes)]
 
 
 def reordered(result: Result) -> pl.DataFrame:
     """Of each flow the packets that arrived and those reordered (RFC 4737), within its subflows and in its data."""
     found = []
     for within in ("subflow", "connection"):
-        told = reordering.summary(reordering.arrivals(result.packets, within), by="flow")
-        found.append(told.select("flow", pl.col("packets", "reordered").name.suffix(f"_{within}")))
+        summary = reordering.summary(reordering.arrivals(result.packets, within), by="flow")
+        found.append(summary.select("flow", pl.col("packets", "reordered").name.suffix(f"_{within}")))
     return found[0].join(found[1], on="flow")
 
 

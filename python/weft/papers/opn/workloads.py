@@ -215,8 +215,8 @@ def panels(rows: pl.DataFrame, title: str) -> Plot:
             means = [it.mean for it in values]
             below = [max(0.0, it.mean - min(it.values)) for it in values]
             above = [max(0.0, max(it.values) - it.mean) for it in values]
-            places = [n + (step - (len(SCHEMES) - 1) / 2) * width for n in range(len(SHARES))]
-            axes.bar(places, means, width, yerr=[below, above], color=COLOURS[name], label=LABELS[name])
+            centres = [n + (step - (len(SCHEMES) - 1) / 2) * width for n in range(len(SHARES))]
+            axes.bar(centres, means, width, yerr=[below, above], color=COLOURS[name], label=LABELS[name])
         axes.set_xticks(range(len(SHARES)), list(WORDS.values()), fontsize="small")
         axes.set_title(heads[panel], fontsize="medium")
         axes.grid(visible=True, axis="y", alpha=0.3)

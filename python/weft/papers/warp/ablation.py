@@ -120,12 +120,12 @@ def plot(rows: pl.DataFrame) -> Plot:
 
     plot = Figure(figsize=(10, 4.4), layout="constrained")
     left, right = plot.subplots(1, 2, sharey=True)
-    for place, name in enumerate(CHANGES):
+    for index, name in enumerate(CHANGES):
         beside = coexistence.cells(_beside(rows, name), pl.col("ratio").first())
         bursts = _bursts(rows, name)
         for axes, spreads in ((left, beside.values()), (right, bursts.values())):
             means = [it.mean for it in spreads]
-            axes.plot(means, [place] * len(means), "o", color="#0072b2", alpha=0.4, markersize=5)
+            axes.plot(means, [index] * len(means), "o", color="#0072b2", alpha=0.4, markersize=5)
     left.axvspan(*coexistence.NEAR, color="#cccccc", alpha=0.5, linewidth=0)
     right.axvline(incast.MAX_RATIO, color="#888888", linestyle=":", linewidth=1)
     left.set_yticks(range(len(CHANGES)), list(CHANGES))

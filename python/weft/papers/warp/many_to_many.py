@@ -211,8 +211,8 @@ def _pair(rows: pl.DataFrame, subflows: int, column: str) -> tuple[SeedSummary, 
 
 
 def _beside(of: dict[int, tuple[SeedSummary, SeedSummary]], unit: str = "") -> str:
-    told = "; ".join(f"{n}: {listed(zip(('Warp', 'LIA'), pair, strict=True))}" for n, pair in of.items())
-    return f"by subflows, {unit}: {told}" if unit else f"by subflows: {told}"
+    text = "; ".join(f"{n}: {listed(zip(('Warp', 'LIA'), pair, strict=True))}" for n, pair in of.items())
+    return f"by subflows, {unit}: {text}" if unit else f"by subflows: {text}"
 
 
 def _numbered(of: dict[int, SeedSummary]) -> str:
