@@ -246,7 +246,7 @@ impl Config {
         let warnings = renamed::rename(&mut table)?;
         let mut config: Self = from_table(&table)?;
         config.warnings = warnings;
-        let given = |path: &str, given: String, allowed: &str| Err(SpecError::new(path, given, allowed));
+        let refuse = |path: &str, value: String, allowed: &str| Err(SpecError::new(path, value, allowed));
         let congestion = &config.congestion;
         for name in &congestion.algorithms {
             check_name(name).map_err(|error| error.within("congestion.algorithms"))?;
@@ -255,21 +255,21 @@ impl Config {
         sorted.sort();
         let mut pairs = sorted.iter().zip(sorted.iter().skip(1));
         if let Some((twice, _)) = pairs.find(|(one, next)| one == next) {
-            return given(
+            return refuse(
                 "congestion.algorithms",
                 format!("{twice:?} twice"),
                 "each algorithm once",
             );
         }
         if congestion.algorithms.is_empty() {
-            return given("congestion.algorithms", "[]".to_owned(), "at least one algorithm");
+            return refuse("congestion.algorithms", "[]".to_owned(), "at least one algorithm");
         }
         for (name, parameters) in &congestion.parameters {
             let path = format!("congestion.parameters.{name}");
             let name = check_name(name).map_err(|error| error.within("congestion.parameters"))?;
             let parameters: Vec<_> = parameters.clone().into_iter().collect();
             if let Err(error) = weft_cc::Algorithm::build(name.algorithm(), &parameters) {
-                return given(
+                return refuse(
                     &path,
                     error.to_string(),
                     "the parameters of the algorithm, within their ranges",
@@ -279,7 +279,7 @@ impl Config {
             if let (KernelAlgorithm::Lia, Some((_, beta))) = (name, beta)
                 && *beta != 0.0
             {
-                return given(
+                return refuse(
                     &format!("{path}.beta"),
                     beta.to_string(),
                     "0: the kernel's LIA has no ECN",
@@ -289,7 +289,7 @@ impl Config {
         if let Some(name) = &config.congestion.default
             && !config.congestion.algorithms.contains(name)
         {
-            return given(
+            return refuse(
                 "congestion.default",
                 format!("{name:?}"),
                 "a name in congestion.algorithms",
@@ -297,38 +297,38 @@ impl Config {
         }
         if config.congestion.default.is_some() && !congestion.unprivileged && !config.namespaces.is_empty() {
             let allowed = "true, where congestion.default is set in other network namespaces";
-            return given("congestion.unprivileged", "false".to_owned(), allowed);
+            return refuse("congestion.unprivileged", "false".to_owned(), allowed);
         }
         if config.rules.len() > RULES {
-            return given("rules", config.rules.len().to_string(), "32 at most");
+            return refuse("rules", config.rules.len().to_string(), "32 at most");
         }
         for (i, rule) in config.rules.iter().enumerate() {
             let read = rule.read(&congestion.algorithms);
             read.map_err(|error| error.within(&format!("rules[{i}]")))?;
         }
         if !(16..=1 << 20).contains(&congestion.max_connections) {
-            return given(
+            return refuse(
                 "congestion.max_connections",
                 congestion.max_connections.to_string(),
                 "16 to 1048576",
             );
         }
         if !(1..=8).contains(&config.subflows.count) {
-            return given("subflows.count", config.subflows.count.to_string(), "1 to 8");
+            return refuse("subflows.count", config.subflows.count.to_string(), "1 to 8");
         }
         if !(1..=64).contains(&config.subflows.max_accepted) {
             let accepted = config.subflows.max_accepted.to_string();
-            return given("subflows.max_accepted", accepted, "1 to 64");
+            return refuse("subflows.max_accepted", accepted, "1 to 64");
         }
         for address in &config.subflows.addresses {
             if address.is_loopback() || address.is_multicast() || address.is_unspecified() {
                 let allowed = "addresses of this host's network interfaces";
-                return given("subflows.addresses", address.to_string(), allowed);
+                return refuse("subflows.addresses", address.to_string(), allowed);
             }
         }
         if !config.metrics.listen.ip().is_loopback() {
             let listen = config.metrics.listen.to_string();
-            return given(
+            return refuse(
                 "metrics.listen",
                 listen,
                 "a loopback address, such as \"127.0.0.1:9464\"",
@@ -377,8 +377,11 @@ impl Config {
         amp_fg.entry("cwnd_min".to_owned()).or_insert(2.0);
         parameters
             .iter()
-            .filter_map(|(name, given)| {
-                Some((KernelAlgorithm::parse(name)?, given.clone().into_iter().collect()))
+            .filter_map(|(name, values)| {
+                Some((
+                    KernelAlgorithm::parse(name)?,
+                    values.clone().into_iter().collect(),
+                ))
             })
             .collect()
     }

@@ -122,8 +122,8 @@ impl Metrics {
             counter
         };
         let joins = counter("joins", "Subflows asked for");
-        let suppressions = counter("suppressions", "Suppressions that the kernel was told of");
-        let releases = counter("releases", "Releases that the kernel was told of");
+        let suppressions = counter("suppressions", "Suppressions that the kernel was notified of");
+        let releases = counter("releases", "Releases that the kernel was notified of");
         let refusals = counter("refusals", "Commands the kernel refused");
         let overruns = counter("overruns", "Times that events of the kernel were lost");
         let totals = TOTALS.map(|(name, help)| counter(name, help));

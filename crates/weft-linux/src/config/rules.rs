@@ -38,16 +38,16 @@ impl Rule {
             ));
         }
         let refuse =
-            |what: &str, given: &str, allowed: &str| SpecError::new(what, format!("{given:?}"), allowed);
+            |what: &str, value: &str, allowed: &str| SpecError::new(what, format!("{value:?}"), allowed);
         let to = self.to.as_deref().map(|to| {
             network(to).ok_or_else(|| refuse("to", to, "a network such as \"10.0.0.0/8\" or \"fd00::/8\""))
         });
         let ports = self.ports.as_deref().map_or(Some((0, u16::MAX)), range);
         let ports = ports.ok_or_else(|| {
-            let given = self.ports.as_deref().unwrap_or_default();
+            let value = self.ports.as_deref().unwrap_or_default();
             refuse(
                 "ports",
-                given,
+                value,
                 "a port or a range, such as \"443\" or \"5000-5999\"",
             )
         })?;

@@ -15,11 +15,11 @@ impl Daemon {
         batches: &mut Vec<CommandBatch>,
     ) {
         for namespace in 0..self.namespaces.len() {
-            let place = events_of(namespace);
-            let was_unread = self.unread.remove(&place);
+            let token = events_of(namespace);
+            let was_unread = self.unread.remove(&token);
             let Some(events) = self.namespaces[namespace]
                 .events()
-                .filter(|_| was_unread || ready(place))
+                .filter(|_| was_unread || ready(token))
             else {
                 continue;
             };
@@ -32,13 +32,13 @@ impl Daemon {
             match outcome {
                 Ok(false) => {}
                 Ok(true) => {
-                    self.unread.insert(place);
+                    self.unread.insert(token);
                 }
                 Err(error) => {
                     debug!(namespace = %self.namespaces[namespace].name(), %error, "events were lost; reading all connections");
                     self.metrics.overruns.inc();
                     self.to_resync.insert(namespace);
-                    self.unread.insert(place);
+                    self.unread.insert(token);
                 }
             }
         }
@@ -50,18 +50,18 @@ impl Daemon {
         batches: &mut Vec<CommandBatch>,
     ) {
         for namespace in 0..self.namespaces.len() {
-            let place = addresses_of(namespace);
-            let was_unread = self.unread.remove(&place);
+            let token = addresses_of(namespace);
+            let was_unread = self.unread.remove(&token);
             let Some(changes) = self.namespaces[namespace].addresses() else {
                 continue;
             };
-            if was_unread || ready(place) {
+            if was_unread || ready(token) {
                 let (any, more) = changes.discard();
                 if any {
                     self.changed_addresses.insert(namespace);
                 }
                 if more {
-                    self.unread.insert(place);
+                    self.unread.insert(token);
                 }
             }
         }

@@ -56,9 +56,9 @@ pub(super) enum Trial {
 impl Stage {
     /// The stage that the environment names.
     pub fn inherit() -> Self {
-        let given = env::var(STAGE).unwrap_or_default();
+        let value = env::var(STAGE).unwrap_or_default();
         let stages = [Self::Tries, Self::OnTrial, Self::Passed];
-        let stage = stages.into_iter().find(|stage| stage.name() == given);
+        let stage = stages.into_iter().find(|stage| stage.name() == value);
         stage.unwrap_or(Self::Started)
     }
 
@@ -174,7 +174,7 @@ fn supervise(child: &mut Child, socket: &UnixDatagram, signals: &SignalFd) -> Re
         let ended = child.try_wait().map_err(|error| error.to_string())?;
         if matches!(signals.read_signal(), Ok(Some(_))) {
             notify(&[NotifyState::Stopping]);
-            tell(child, Signal::SIGTERM);
+            send_signal(child, Signal::SIGTERM);
             let _ = child.wait();
             return Ok(Trial::Stopped);
         }
@@ -190,7 +190,7 @@ fn supervise(child: &mut Child, socket: &UnixDatagram, signals: &SignalFd) -> Re
             _ => {}
         }
     }
-    tell(child, PASSED);
+    send_signal(child, PASSED);
     let handed_over = Instant::now();
     loop {
         heard.listen(socket);
@@ -206,7 +206,7 @@ fn supervise(child: &mut Child, socket: &UnixDatagram, signals: &SignalFd) -> Re
     }
 }
 
-fn tell(child: &Child, signal: Signal) {
+fn send_signal(child: &Child, signal: Signal) {
     if let Ok(process) = i32::try_from(child.id()) {
         let _ = kill(Pid::from_raw(process), signal);
     }

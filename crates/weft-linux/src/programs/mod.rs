@@ -464,13 +464,13 @@ fn restrict(name: KernelAlgorithm, operations: &mut [u8]) -> Option<()> {
 }
 
 fn parameters(name: KernelAlgorithm, options: &Options) -> Result<abi::Parameters, Error> {
-    let given: Vec<(String, f64)> = options
+    let params: Vec<(String, f64)> = options
         .parameters
         .iter()
         .filter(|(of, _)| *of == name)
-        .flat_map(|(_, given)| given.iter().cloned())
+        .flat_map(|(_, params)| params.iter().cloned())
         .collect();
-    let beta = given.iter().find(|(name, _)| name == "beta");
+    let beta = params.iter().find(|(name, _)| name == "beta");
     if let (KernelAlgorithm::Lia, Some((_, beta))) = (name, beta)
         && *beta != 0.0
     {
@@ -479,7 +479,7 @@ fn parameters(name: KernelAlgorithm, options: &Options) -> Result<abi::Parameter
     Ok(abi::Parameters {
         bulk: options.join_after,
         min_inactive: u32::try_from(options.min_inactive.as_micros()).unwrap_or(u32::MAX),
-        ..abi::Parameters::new(name.algorithm(), &given)?
+        ..abi::Parameters::new(name.algorithm(), &params)?
     })
 }
 

@@ -20,13 +20,13 @@ pub fn in_kernel(cc: &Cc) -> Result<&'static str, SpecError> {
     if let Some(name) = OWN.into_iter().find(|name| *name == cc.name) {
         let built_in = Algorithm::BUILT_IN.iter().find(|entry| entry.name == name);
         for known in built_in.map_or(&[][..], |entry| entry.parameters) {
-            let given = cc.parameters.get(known.name).copied().unwrap_or(known.default);
+            let value = cc.parameters.get(known.name).copied().unwrap_or(known.default);
             // What the hosts ask for, see `classic_ecn`.
-            if given != known.default && known.name != "ecn" {
+            if value != known.default && known.name != "ecn" {
                 let allowed = format!("{}, as the kernel has it, at level \"linux\"", known.default);
                 return Err(SpecError::new(
                     format!("cc.{}", known.name),
-                    given.to_string(),
+                    value.to_string(),
                     allowed,
                 ));
             }
@@ -55,12 +55,12 @@ pub fn agree(plan: &Plan) -> Result<(), SpecError> {
     for (name, transport) in &plan.spec.transports {
         let (first, cc) = known.entry(&transport.cc.name).or_insert((name, &transport.cc));
         if cc.parameters != transport.cc.parameters {
-            let given = format!(
+            let value = format!(
                 "{:?} with other parameters than in transports.{first}",
                 transport.cc.name
             );
             let allowed = "one set of parameters per algorithm at level \"linux\"";
-            return Err(SpecError::new(format!("transports.{name}.cc"), given, allowed));
+            return Err(SpecError::new(format!("transports.{name}.cc"), value, allowed));
         }
         if transport.join_after.0 > 0 {
             let (first, after) = *late.get_or_insert((name.as_str(), transport.join_after));
@@ -98,14 +98,14 @@ pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
         let (first, all) = *known.get_or_insert((name, asks));
         if all != asks {
             let with = |asks| if asks { "with" } else { "without" };
-            let given = format!(
+            let value = format!(
                 "{:?} {} ECN, transports.{first} {} it",
                 cc.name,
                 with(asks),
                 with(all)
             );
             let allowed = "the same ECN as in RFC 3168 for all, at level \"linux\"";
-            return Err(SpecError::new(format!("transports.{name}.cc"), given, allowed));
+            return Err(SpecError::new(format!("transports.{name}.cc"), value, allowed));
         }
     }
     Ok(known.is_some_and(|(_, asks)| asks))
@@ -119,11 +119,11 @@ pub fn load(plan: &Plan) -> Result<Option<Programs>, Error> {
     let mut parameters: BTreeMap<KernelAlgorithm, Vec<(String, f64)>> = BTreeMap::new();
     for transport in plan.spec.transports.values() {
         if let Some(name) = KernelAlgorithm::parse(&transport.cc.name) {
-            let given = transport.cc.parameters.iter();
+            let values = transport.cc.parameters.iter();
             // `lia` has its ECN from the hosts, see `classic_ecn`.
-            let given =
-                given.filter(|(parameter, _)| (name, parameter.as_str()) != (KernelAlgorithm::Lia, "beta"));
-            parameters.insert(name, given.map(|(name, value)| (name.clone(), *value)).collect());
+            let values =
+                values.filter(|(parameter, _)| (name, parameter.as_str()) != (KernelAlgorithm::Lia, "beta"));
+            parameters.insert(name, values.map(|(name, value)| (name.clone(), *value)).collect());
         }
     }
     if parameters.is_empty() {

@@ -51,13 +51,13 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     links(plan)?;
     queues(plan)?;
     if let Some(jitter) = spec.hosts.jitter {
-        let given = match jitter {
+        let value = match jitter {
             HostJitter::Packet => "\"packet\"".to_owned(),
             HostJitter::Time(time) => time.to_string(),
         };
         return refuse(
             "hosts.jitter",
-            given,
+            value,
             "nothing: the kernel's own processing time applies",
         );
     }
@@ -168,8 +168,8 @@ fn transport(transport: &TransportSpec, one_path: bool) -> Result<(), SpecError>
         return refuse("subflows", transport.subflows, format!("at most {MAX_SUBFLOWS}"));
     }
     let profile = transport.tcp.apply(&Profile::linux())?;
-    let (given, linux) = (to_table(&profile), to_table(&Profile::linux()));
-    for (field, value) in &given {
+    let (fields, linux) = (to_table(&profile), to_table(&Profile::linux()));
+    for (field, value) in &fields {
         if linux.get(field) != Some(value) && !SETTABLE.contains(&field.as_str()) {
             let allowed = linux.get(field).map(ToString::to_string).unwrap_or_default();
             return refuse(
@@ -282,9 +282,9 @@ fn probes(plan: &Plan) -> Result<(), SpecError> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "callers hand over what they format")]
-fn refuse<T>(path: impl Into<String>, given: impl ToString, allowed: impl ToString) -> Result<T, SpecError> {
+fn refuse<T>(path: impl Into<String>, value: impl ToString, allowed: impl ToString) -> Result<T, SpecError> {
     let allowed = format!("{} at level \"linux\"", allowed.to_string());
-    Err(SpecError::new(path, given.to_string(), allowed))
+    Err(SpecError::new(path, value.to_string(), allowed))
 }
 
 /// Fields of a profile that the testbed sets in the kernel; all others are as in the profile `linux`. `reinject`, the RTT sample and the

@@ -56,8 +56,8 @@ pub fn run_command(arguments: &Arguments) -> ExitCode {
 fn run(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<(), Error> {
     let experiment = Experiment::parse(&read(&arguments.spec)?, &arguments.overrides)?;
     if experiment.level() != "linux" {
-        let given = experiment.level();
-        let problem = format!("level: {given:?}; allowed: \"linux\" here; `weft run` runs the others");
+        let value = experiment.level();
+        let problem = format!("level: {value:?}; allowed: \"linux\" here; `weft run` runs the others");
         return Err(Error::Unsupported(problem));
     }
     if arguments.lifeline {

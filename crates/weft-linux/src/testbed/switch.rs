@@ -134,11 +134,11 @@ impl Port {
             .chunks_exact(8)
             .map(|bytes| Time::from_ns(u64::from_ne_bytes(bytes.try_into().unwrap_or_default())))
             .collect();
-        let told: u64 = time_at.iter().map(|time| time.0).sum();
+        let counted: u64 = time_at.iter().map(|time| time.0).sum();
         let elapsed = Time::from_ns(elapsed.as_nanos() as u64);
-        let untold = elapsed.0.saturating_sub(told);
-        let mut draining = Time::from_ns(self.since_last()).0.min(untold);
-        time_at[0].0 += untold - draining;
+        let uncounted = elapsed.0.saturating_sub(counted);
+        let mut draining = Time::from_ns(self.since_last()).0.min(uncounted);
+        time_at[0].0 += uncounted - draining;
         let service = Time::from_ns(self.read_u32(SERVICE).into()).0;
         for length in (1..LENGTHS.min(self.read_u32(LENGTH) + 1)).rev() {
             let stayed = draining.min(service);

@@ -55,12 +55,12 @@ impl Tap {
     }
 
     /// Every packet since the last call, with when it left.
-    pub fn drain(&self, mut tell: impl FnMut(&CapturedPacket, Instant)) {
+    pub fn drain(&self, mut handle: impl FnMut(&CapturedPacket, Instant)) {
         let mut headers = [0; HEADERS];
         // What is longer is cut off.
         while let Ok(length) = (&self.socket).read(&mut headers) {
             if let Some(packet) = parse(&headers[..length]) {
-                tell(&packet, self.stamp().unwrap_or_else(Instant::now));
+                handle(&packet, self.stamp().unwrap_or_else(Instant::now));
             }
         }
     }
