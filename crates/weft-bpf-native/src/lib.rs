@@ -269,14 +269,9 @@ impl CongestionControl for NativeAlgorithm {
         }
     }
 
-    /// Where the same segment's timer expires again, the kernel does not ask for `ssthresh`.
     fn on_timeout(&mut self, w: &mut [weft_cc::Window], s: usize, first: bool) {
         if s < SUBFLOWS {
-            let held = (self.connection.w[s].ssthresh, w[s].ssthresh);
-            self.event(Event::Timeout, w, s, [0; 2]);
-            if !first {
-                (self.connection.w[s].ssthresh, w[s].ssthresh) = held;
-            }
+            self.event(Event::Timeout, w, s, [u32::from(first), 0]);
         } else {
             Reno.on_timeout(w, s, first);
         }

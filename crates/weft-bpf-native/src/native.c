@@ -34,7 +34,7 @@ enum native_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE, DEL
 			name##_on_fast_retransmit(c, p, s);                                                   \
 			break;                                                                                \
 		case TIMEOUT:                                                                                 \
-			name##_on_timeout(c, p, s);                                                           \
+			name##_on_timeout(c, p, s, acked);                                                         \
 			break;                                                                                \
 		case CLOSE:                                                                                   \
 			name##_on_close(c, p, s);                                                             \

@@ -166,9 +166,10 @@ static inline void amp_on_fast_retransmit(struct weft_connection *c, const volat
 	w->ssthresh = w->cwnd;
 }
 
-static inline void amp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+static inline void amp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				__u32 first)
 {
-	weft_collapse(&c->w[s]);
+	weft_collapse(&c->w[s], first);
 	c->w[s].state[AMP_TIMEOUTS]++;
 	if (s == c->initial && !amp_is_alive(c, s))
 		amp_set_active(c, 1);

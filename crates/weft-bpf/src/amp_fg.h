@@ -267,9 +267,10 @@ static inline void amp_fg_on_fast_retransmit(struct weft_connection *c, const vo
 	w->ssthresh = w->cwnd;
 }
 
-static inline void amp_fg_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+static inline void amp_fg_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				__u32 first)
 {
-	weft_collapse(&c->w[s]);
+	weft_collapse(&c->w[s], first);
 	c->w[s].state[AMP_FG_COUNTED_BY_DUPACKS] = 0;
 }
 

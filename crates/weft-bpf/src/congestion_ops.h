@@ -189,6 +189,7 @@ void BPF_PROG(weft_init, struct sock *sk)
 	ca->ce_state = 0;
 	ca->bulk = 0;
 	ca->received = 0;
+	ca->reduces = 0;
 	/* Chosen while the SYN is on its way, as weft_scope does: the kernel does not call again when it has been answered. */
 	if (sk->__sk_common.skc_state != TCP_SYN_SENT)
 		weft_begin(sk);
@@ -333,37 +334,42 @@ SEC("struct_ops")
 void BPF_PROG(weft_set_state, struct sock *sk, __u8 state)
 {
 	struct weft_connection *c = weft_find(sk);
-	__u32 s = weft_private(sk)->slot % WEFT_SUBFLOWS;
-	__u8 old = weft_ca_state(sk);
+	struct weft_private *ca = weft_private(sk);
+	__u32 s = ca->slot % WEFT_SUBFLOWS, before, first;
 	struct weft_subflow *subflow;
 	struct weft_window *w;
-	__u32 before;
 
+	/* Linux's DCTCP reacts to a loss in CWR too, but to no timeout there. */
+	first = state == TCP_CA_Loss ? ca->reduces : weft_ca_state(sk) < TCP_CA_Recovery;
+	ca->reduces = 0;
 	if (!c || state < TCP_CA_Recovery)
 		return;
 	w = &c->w[s];
 	subflow = &c->subflow[s];
 	before = weft_before_change(c);
-	if (old < TCP_CA_Recovery) {
+	if (first) {
 		subflow->prior_cwnd = ALGORITHM_SHARES ? w->state[0] : w->cwnd;
 		subflow->prior_ssthresh = w->ssthresh;
 	}
 	w->in_recovery = 1;
 	if (state == TCP_CA_Loss) {
 		subflow->timeouts++;
-		ON(timeout)(c, &parameters, s);
+		ON(timeout)(c, &parameters, s, first);
 		weft_notify_change(c, before);
-	} else if (old < TCP_CA_Recovery) {
+	} else if (first) {
 		subflow->fast_retransmits++;
 		ON(fast_retransmit)(c, &parameters, s);
 	}
 	weft_hand_over(sk, w);
 }
 
-/* The window itself is set by set_state and cong_control. */
+/* The window itself is set by set_state and cong_control. The kernel asks before it enters a recovery that reduces the window: not
+ * where the same segment times out again, nor in a recovery that has reduced it (tcp_enter_loss, tcp_init_cwnd_reduction).
+ */
 SEC("struct_ops")
 __u32 BPF_PROG(weft_ssthresh, struct sock *sk)
 {
+	weft_private(sk)->reduces = 1;
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
 

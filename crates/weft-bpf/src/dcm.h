@@ -44,9 +44,10 @@ static inline void dcm_on_fast_retransmit(struct weft_connection *c, const volat
 	lia_on_fast_retransmit(c, p, s);
 }
 
-static inline void dcm_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+static inline void dcm_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				__u32 first)
 {
-	lia_on_timeout(c, p, s);
+	lia_on_timeout(c, p, s, first);
 }
 
 static inline void dcm_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)

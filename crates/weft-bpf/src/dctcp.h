@@ -66,9 +66,10 @@ static inline void dctcp_on_fast_retransmit(struct weft_connection *c, const vol
 	weft_halve(&c->w[s]);
 }
 
-static inline void dctcp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+static inline void dctcp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				__u32 first)
 {
-	weft_collapse(&c->w[s]);
+	weft_collapse(&c->w[s], first);
 }
 
 static inline void dctcp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)

@@ -96,9 +96,10 @@ static inline void lia_on_fast_retransmit(struct weft_connection *c, const volat
 	lia_update_increase(c);
 }
 
-static inline void lia_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+static inline void lia_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				__u32 first)
 {
-	weft_collapse(&c->w[s]);
+	weft_collapse(&c->w[s], first);
 	lia_update_increase(c);
 }
 

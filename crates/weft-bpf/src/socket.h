@@ -71,6 +71,7 @@ struct weft_private {
 	__u32 bulk; /* has this subflow carried `bulk` bytes? */
 	__u32 received; /* bytes received when they were last noted, modulo 2^32 */
 	__u32 owner;
+	__u32 reduces; /* has the kernel asked for ssthresh since the last call of weft_set_state? */
 };
 
 static __always_inline struct weft_private *weft_private(struct sock *sk)

@@ -597,15 +597,18 @@ WARP_FUNCTION warp_on_fast_retransmit(struct weft_connection *c, const volatile 
 	return 0;
 }
 
-WARP_FUNCTION warp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+WARP_FUNCTION warp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				__u32 first)
 {
-	__u64 half = c->w[s].cwnd / 2;
 	struct weft_window *w = &c->w[s];
+	__u64 half = w->cwnd / 2, held = w->ssthresh;
 
 	warp_leave_slow_start(c);
 	w->cwnd = WEFT_PACKET;
 	w->state[WARP_TIMEOUTS]++;
-	w->ssthresh = half > 2 * WEFT_PACKET ? half : 2 * WEFT_PACKET;
+	if (half < 2 * WEFT_PACKET)
+		half = 2 * WEFT_PACKET;
+	w->ssthresh = first ? half : held;
 	if (!w->active)
 		return 0;
 	w->state[WARP_SHARE] = WEFT_PACKET;

@@ -235,10 +235,13 @@ static inline void weft_halve(struct weft_window *w)
 	w->cwnd = w->ssthresh;
 }
 
-/* RFC 5681, equation (4) and the loss window of section 3.1. */
-static inline void weft_collapse(struct weft_window *w)
+/* The loss window of RFC 5681, section 3.1, and equation (4). Where the segment has timed out before, or the window was reduced
+ * within this recovery, "the value of ssthresh is held constant".
+ */
+static inline void weft_collapse(struct weft_window *w, __u32 first)
 {
-	weft_halve(w);
+	if (first)
+		weft_halve(w);
 	w->cwnd = WEFT_PACKET;
 }
 

@@ -117,10 +117,15 @@ static inline void xmp_on_fast_retransmit(struct weft_connection *c, const volat
 	xmp_on_loss(&c->w[s]);
 }
 
-static inline void xmp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+static inline void xmp_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
+				__u32 first)
 {
-	weft_collapse(&c->w[s]);
+	__u64 held = c->w[s].ssthresh;
+
+	weft_collapse(&c->w[s], first);
 	xmp_on_loss(&c->w[s]);
+	if (!first)
+		c->w[s].ssthresh = held;
 }
 
 static inline void xmp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
