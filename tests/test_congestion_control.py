@@ -13,7 +13,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -116,6 +116,36 @@ def test_what_is_not_overridden_is_reno() -> None:
     assert plain["counters"]["marks"] > 0
     assert plain["trace_hash"] == through["trace_hash"]
     assert weft.run(scene("reno"), trace_hash=True).manifest["trace_hash"] != plain["trace_hash"], "which has no ECN"
+
+
+class Undoing(weft.CongestionControl):
+    """Undoes only what the base class undoes, and counts how often."""
+
+    undone: ClassVar[list[tuple[float, float]]] = []
+
+    def on_undo(self, w: Any, s: int) -> None:
+        self.undone.append((w[s].cwnd, w[s].prior_cwnd))
+        super().on_undo(w, s)
+        assert w[s].cwnd >= w[s].prior_cwnd
+
+
+def test_a_spurious_timeout_is_undone_by_the_class() -> None:
+    spec = {
+        "name": "spurious",
+        "duration": "4s",
+        "topology": {"kind": "many-to-one", "senders": 1, "rate": "100Mbps", "delay": "10ms"},
+        "queues": {"limit": "1000 packets", "mark": "100 packets"},
+        "transports": {"own": {"cc": Undoing}},
+        "traffic": [{"kind": "bulk", "transport": "own", "from": "h0", "to": "r0"}],
+        "events": [
+            {"at": "2s", "links": ["s0->r0"], "delay": "700ms", "both_ways": False},
+            {"at": "2.5s", "links": ["s0->r0"], "delay": "10ms", "both_ways": False},
+        ],
+    }
+    Undoing.undone.clear()
+    weft.run(spec)
+    ((cwnd, prior),) = Undoing.undone
+    assert cwnd < prior / 2
 
 
 class Witness(weft.CongestionControl):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Echo = Literal["off", "classic", "dctcp", "count"]
 
-EVENTS = ("on_open", "on_ack", "on_mark", "on_round", "on_loss", "on_timeout", "on_close", "pacing_rate")
+EVENTS = ("on_open", "on_ack", "on_mark", "on_round", "on_loss", "on_timeout", "on_undo", "on_close", "pacing_rate")
 """The methods that a class can override."""
 
 
@@ -92,6 +92,14 @@ class CongestionControl:
         if first:
             w[s].ssthresh = max(w[s].cwnd / 2.0, 2.0)
         w[s].cwnd = 1.0
+
+    def on_undo(self, w: tuple[Window, ...], s: int) -> None:
+        """The last loss or timeout of subflow `s` proved spurious. Takes back what it did.
+
+        `w[s].prior_cwnd` and `w[s].prior_ssthresh` are the window before that loss or timeout.
+        """
+        w[s].cwnd = max(w[s].cwnd, w[s].prior_cwnd)
+        w[s].ssthresh = max(w[s].ssthresh, w[s].prior_ssthresh)
 
     def on_close(self, w: tuple[Window, ...], s: int) -> None:
         """Subflow `s` closed; `w[s].established` is cleared already."""

@@ -104,6 +104,7 @@ mirrors! {
         last_sent: u64,
         prior_cwnd: u64,
         prior_ssthresh: u64,
+        prior_state: [u64; 4],
         sent: u64,
         received: u64,
     }

@@ -112,6 +112,7 @@ enum Event {
     Close,
     /// An acknowledgement, whether or not the window may grow.
     Delivered,
+    Undo,
 }
 
 impl NativeAlgorithm {
@@ -154,6 +155,13 @@ impl NativeAlgorithm {
         let window = &mut self.connection.w[s];
         window.cwnd = fixed(cwnd);
         window.ssthresh = fixed(ssthresh.min(INFINITE_SSTHRESH));
+    }
+
+    /// As the programs do before a loss or timeout that reduces the window (`weft_save_prior`).
+    fn save_prior(&mut self, s: usize) {
+        let (window, subflow) = (self.connection.w[s], &mut self.connection.subflow[s]);
+        (subflow.prior_cwnd, subflow.prior_ssthresh) = (window.cwnd, window.ssthresh);
+        subflow.prior_state = window.state;
     }
 
     /// Hands `w` to C, lets `event` happen to subflow `s`, and takes the windows back.
@@ -263,6 +271,7 @@ impl CongestionControl for NativeAlgorithm {
 
     fn on_fast_retransmit(&mut self, w: &mut [weft_cc::Window], s: usize) {
         if s < SUBFLOWS {
+            self.save_prior(s);
             self.event(Event::FastRetransmit, w, s, [0; 2]);
         } else {
             Reno.on_fast_retransmit(w, s);
@@ -271,9 +280,20 @@ impl CongestionControl for NativeAlgorithm {
 
     fn on_timeout(&mut self, w: &mut [weft_cc::Window], s: usize, first: bool) {
         if s < SUBFLOWS {
+            if first {
+                self.save_prior(s);
+            }
             self.event(Event::Timeout, w, s, [u32::from(first), 0]);
         } else {
             Reno.on_timeout(w, s, first);
+        }
+    }
+
+    fn on_undo(&mut self, w: &mut [weft_cc::Window], s: usize) {
+        if s < SUBFLOWS {
+            self.event(Event::Undo, w, s, [0; 2]);
+        } else {
+            Reno.on_undo(w, s);
         }
     }
 

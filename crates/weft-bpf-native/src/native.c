@@ -11,7 +11,7 @@
 #include "xmp.h"
 
 /* The events of weft-cc, numbered as in lib.rs. */
-enum native_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE, DELIVERED };
+enum native_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE, DELIVERED, UNDO };
 
 #define ALGORITHM(name)                                                                                            \
 	static void name##_event(struct weft_connection *c, const struct weft_parameters *p, __u32 event, __u32 s, \
@@ -38,6 +38,9 @@ enum native_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE, DEL
 			break;                                                                                \
 		case CLOSE:                                                                                   \
 			name##_on_close(c, p, s);                                                             \
+			break;                                                                                \
+		case UNDO:                                                                                    \
+			name##_on_undo(c, p, s);                                                              \
 			break;                                                                                \
 		}                                                                                             \
 	}

@@ -123,6 +123,7 @@ fn step(pair: &mut Pair, rng: &mut impl Rng) -> Result<(), End> {
         80..92 => pair.mark(s, rng.random_range(25..2_500)),
         92..96 => pair.fast_retransmit(s),
         96..98 => pair.timeout(s, rng.random_bool(0.8)),
+        98 => pair.undo(s),
         _ => pair.close(s),
     }
 }
@@ -134,7 +135,7 @@ fn every_algorithm_that_the_kernel_has_is_weft_ccs() {
         .collect();
     assert_eq!(names.len(), 7);
     for (name, algorithm) in names {
-        assert_eq!(name, format!("kernel:{algorithm}"));
+        assert_eq!(name, format!("bpf:{algorithm}"));
         assert!(NativeFactory::factory(name, &[]).is_ok());
         assert!(Algorithm::build(algorithm, &[]).is_ok());
     }

@@ -175,6 +175,13 @@ static inline void amp_on_timeout(struct weft_connection *c, const volatile stru
 		amp_set_active(c, 1);
 }
 
+/* Suppression and release stay as decided: other subflows have acted on them since. */
+static inline void amp_on_undo(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	weft_undo(c, s);
+	c->w[s].state[AMP_TIMEOUTS] = 0;
+}
+
 static inline void amp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	__u32 r;

@@ -25,6 +25,8 @@
 #define AMP_FG_MARKED 1
 /* State: packets that duplicates gave a position and no acknowledgement has covered. */
 #define AMP_FG_COUNTED_BY_DUPACKS 2
+/* State: that number before the last timeout, less what has been acknowledged since. */
+#define AMP_FG_PRIOR_COUNTED 3
 
 /* Positions of a row. A round has at most twice the packets of the one before, all but always. */
 #define AMP_FG_POSITIONS 2048
@@ -162,7 +164,7 @@ static inline void amp_fg_rows_ack(struct amp_fg_rows *rows, struct weft_window 
 				   const volatile struct weft_parameters *p, __u32 acked, __u32 marked)
 {
 	struct amp_fg_work work = { .rows = rows, .marked = marked, .neighbours = p->neighbours };
-	__u64 ahead = w->state[AMP_FG_COUNTED_BY_DUPACKS];
+	__u64 ahead = w->state[AMP_FG_COUNTED_BY_DUPACKS], prior;
 	__u32 new = acked;
 
 	if (!acked) {
@@ -172,6 +174,8 @@ static inline void amp_fg_rows_ack(struct amp_fg_rows *rows, struct weft_window 
 		new = acked > ahead ? acked - ahead : 0;
 		w->state[AMP_FG_COUNTED_BY_DUPACKS] = ahead > acked ? ahead - acked : 0;
 	}
+	prior = w->state[AMP_FG_PRIOR_COUNTED];
+	w->state[AMP_FG_PRIOR_COUNTED] = prior > acked ? prior - acked : 0;
 	w->state[AMP_FG_MARKED] += marked < new ? marked : new;
 	weft_repeat(new, amp_fg_push, &work);
 }
@@ -203,6 +207,7 @@ static inline void amp_fg_on_open(struct weft_connection *c, const volatile stru
 	c->w[s].state[AMP_FG_ALPHA] = 0;
 	c->w[s].state[AMP_FG_MARKED] = 0;
 	c->w[s].state[AMP_FG_COUNTED_BY_DUPACKS] = 0;
+	c->w[s].state[AMP_FG_PRIOR_COUNTED] = 0;
 }
 
 /* Equation (6): each ACK of a round without marks: cw <- cw + (1 - alpha) / cw. */
@@ -265,13 +270,26 @@ static inline void amp_fg_on_fast_retransmit(struct weft_connection *c, const vo
 	if (w->cwnd < 2 * WEFT_PACKET)
 		w->cwnd = 2 * WEFT_PACKET;
 	w->ssthresh = w->cwnd;
+	w->state[AMP_FG_PRIOR_COUNTED] = 0;
 }
 
 static inline void amp_fg_on_timeout(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				__u32 first)
 {
 	weft_collapse(&c->w[s], first);
+	if (first)
+		c->w[s].state[AMP_FG_PRIOR_COUNTED] = c->w[s].state[AMP_FG_COUNTED_BY_DUPACKS];
 	c->w[s].state[AMP_FG_COUNTED_BY_DUPACKS] = 0;
+}
+
+static inline void amp_fg_on_undo(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	struct weft_window *w = &c->w[s];
+
+	weft_undo(c, s);
+	if (w->state[AMP_FG_COUNTED_BY_DUPACKS] < w->state[AMP_FG_PRIOR_COUNTED])
+		w->state[AMP_FG_COUNTED_BY_DUPACKS] = w->state[AMP_FG_PRIOR_COUNTED];
+	w->state[AMP_FG_PRIOR_COUNTED] = 0;
 }
 
 static inline void amp_fg_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)

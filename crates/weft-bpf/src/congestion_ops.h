@@ -7,8 +7,7 @@
  *   ALGORITHM_ID     its number
  *   ALGORITHM_ECN    1 if it asks for ECN
  *   ALGORITHM_ACTIVE 1 if it suppresses and releases subflows
- *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and rest and wake one by one; ALGORITHM_on_undo then takes back a
- *                    loss, ALGORITHM_reacts_to_mark says whether a mark cuts, ALGORITHM_on_ack_after_cut is called for all that is delivered, and the
+ *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and rest and wake one by one; ALGORITHM_reacts_to_mark says whether a mark cuts, ALGORITHM_on_ack_after_cut is called for all that is delivered, and the
  *                    send buffers of MPTCP's subflows have room for a burst of its packet scheduler beyond two windows
  *   ALGORITHM_ROWS   1 if it has ALGORITHM_rows for each subflow, with ALGORITHM_rows_ack and ALGORITHM_rows_round
  *
@@ -16,8 +15,6 @@
  * nothing but the socket is read; packets and marks are what `delivered` and `delivered_ce` gained, as in the kernel's
  * own DCTCP. The order of events and what hinders growth are the packet simulator's (weft-packet,
  * acknowledgements.rs), but that growth asks whether the window was used as tcp_is_cwnd_limited() does.
- *
- * A loss that proves spurious is undone, which weft-cc has no event for.
  */
 #include "socket.h"
 
@@ -347,10 +344,8 @@ void BPF_PROG(weft_set_state, struct sock *sk, __u8 state)
 	w = &c->w[s];
 	subflow = &c->subflow[s];
 	before = weft_before_change(c);
-	if (first) {
-		subflow->prior_cwnd = ALGORITHM_SHARES ? w->state[0] : w->cwnd;
-		subflow->prior_ssthresh = w->ssthresh;
-	}
+	if (first)
+		weft_save_prior(c, s);
 	w->in_recovery = 1;
 	if (state == TCP_CA_Loss) {
 		subflow->timeouts++;
@@ -377,18 +372,13 @@ SEC("struct_ops")
 __u32 BPF_PROG(weft_undo_cwnd, struct sock *sk)
 {
 	struct weft_connection *c = weft_find(sk);
-	__u32 s = weft_private(sk)->slot % WEFT_SUBFLOWS;
+	__u32 s = weft_private(sk)->slot % WEFT_SUBFLOWS, before;
 
 	if (!c)
 		return ((struct tcp_sock *)sk)->snd_cwnd;
-#if ALGORITHM_SHARES
-	ON(undo)(c, s, c->subflow[s].prior_cwnd, c->subflow[s].prior_ssthresh);
-#else
-	if (c->w[s].cwnd < c->subflow[s].prior_cwnd) {
-		c->w[s].cwnd = c->subflow[s].prior_cwnd;
-		c->w[s].ssthresh = c->subflow[s].prior_ssthresh;
-	}
-#endif
+	before = weft_before_change(c);
+	ON(undo)(c, &parameters, s);
+	weft_notify_change(c, before);
 	return c->w[s].cwnd >> WEFT_PACKET_BITS;
 }
 

@@ -50,6 +50,11 @@ static inline void dcm_on_timeout(struct weft_connection *c, const volatile stru
 	lia_on_timeout(c, p, s, first);
 }
 
+static inline void dcm_on_undo(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	lia_on_undo(c, p, s);
+}
+
 static inline void dcm_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	lia_on_close(c, p, s);

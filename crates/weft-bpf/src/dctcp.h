@@ -72,6 +72,11 @@ static inline void dctcp_on_timeout(struct weft_connection *c, const volatile st
 	weft_collapse(&c->w[s], first);
 }
 
+static inline void dctcp_on_undo(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	weft_undo(c, s);
+}
+
 static inline void dctcp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 }

@@ -103,6 +103,12 @@ static inline void lia_on_timeout(struct weft_connection *c, const volatile stru
 	lia_update_increase(c);
 }
 
+static inline void lia_on_undo(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	weft_undo(c, s);
+	lia_update_increase(c);
+}
+
 static inline void lia_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	lia_update_increase(c);

@@ -621,17 +621,22 @@ WARP_FUNCTION warp_on_timeout(struct weft_connection *c, const volatile struct w
 	return 0;
 }
 
-/* The last loss was none: the share is again what it was. */
-static inline void warp_on_undo(struct weft_connection *c, __u32 s, __u64 share, __u64 ssthresh)
+/* The last loss or timeout proved spurious: the share is again what it was. A subflow that two timeouts deactivated sends again. */
+WARP_FUNCTION warp_on_undo(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	struct weft_window *w = &c->w[s];
+	__u64 share = c->subflow[s].prior_state[WARP_SHARE];
 
-	if (!warp_is_sending(w) || warp_share(w) >= share)
-		return;
-	w->state[WARP_SHARE] = share;
-	if (w->ssthresh < ssthresh)
-		w->ssthresh = ssthresh;
+	if (share && w->state[WARP_TIMEOUTS] >= 2 && w->established)
+		w->active = 1;
+	w->state[WARP_TIMEOUTS] = 0;
+	weft_undo(c, s);
+	if (!warp_is_sending(w))
+		return 0;
+	if (warp_share(w) < share)
+		w->state[WARP_SHARE] = share;
 	warp_apportion(c);
+	return 0;
 }
 
 WARP_FUNCTION warp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)

@@ -86,8 +86,9 @@ struct weft_subflow {
 	__u64 timeouts;
 	__u64 last_ack;	  /* us, the kernel's TCP clock */
 	__u64 last_sent;  /* the same clock: when the newest packet was sent of those acknowledged; warp's only */
-	__u64 prior_cwnd; /* before the last loss, should it prove spurious; of warp, the share */
+	__u64 prior_cwnd; /* of the window, before the last loss or timeout, in case it proves spurious */
 	__u64 prior_ssthresh;
+	__u64 prior_state[4];
 	__u64 sent;	/* bytes acknowledged, as of the last round */
 	__u64 received; /* bytes received, some 64 KB of the newest not yet counted */
 };
@@ -243,6 +244,26 @@ static inline void weft_collapse(struct weft_window *w, __u32 first)
 	if (first)
 		weft_halve(w);
 	w->cwnd = WEFT_PACKET;
+}
+
+/* The last loss or timeout of subflow s proved spurious: the window is at least what it was before (tcp_reno_undo_cwnd). */
+static inline void weft_undo(struct weft_connection *c, __u32 s)
+{
+	if (c->w[s].cwnd < c->subflow[s].prior_cwnd)
+		c->w[s].cwnd = c->subflow[s].prior_cwnd;
+	if (c->w[s].ssthresh < c->subflow[s].prior_ssthresh)
+		c->w[s].ssthresh = c->subflow[s].prior_ssthresh;
+}
+
+/* Saves the window of subflow s before a loss or timeout. */
+static inline void weft_save_prior(struct weft_connection *c, __u32 s)
+{
+	c->subflow[s].prior_cwnd = c->w[s].cwnd;
+	c->subflow[s].prior_ssthresh = c->w[s].ssthresh;
+	c->subflow[s].prior_state[0] = c->w[s].state[0];
+	c->subflow[s].prior_state[1] = c->w[s].state[1];
+	c->subflow[s].prior_state[2] = c->w[s].state[2];
+	c->subflow[s].prior_state[3] = c->w[s].state[3];
 }
 
 #endif

@@ -128,6 +128,13 @@ static inline void xmp_on_timeout(struct weft_connection *c, const volatile stru
 		c->w[s].ssthresh = held;
 }
 
+static inline void xmp_on_undo(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+{
+	weft_undo(c, s);
+	if (c->w[s].state[XMP_RATE] < c->subflow[s].prior_state[XMP_RATE])
+		c->w[s].state[XMP_RATE] = c->subflow[s].prior_state[XMP_RATE];
+}
+
 static inline void xmp_on_close(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 }

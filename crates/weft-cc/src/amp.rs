@@ -196,6 +196,13 @@ impl CongestionControl for Amp {
         self.update_total(w);
     }
 
+    /// Suppression and release stay as decided: other subflows have acted on them since.
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        w[s].undo();
+        w[s].state[TIMEOUTS] = 0.0;
+        self.update_total(w);
+    }
+
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         w[s].state[CLOSED] = 1.0;
         if s == self.initial {

@@ -48,6 +48,8 @@ struct State {
     alpha: f64,
     /// Packets that duplicates gave a position and no acknowledgement has covered.
     counted_by_dupacks: u32,
+    /// That number before the last timeout, less what has been acknowledged since.
+    prior_counted_by_dupacks: u32,
 }
 
 /// Whether each packet of a round was marked, in the order of acknowledgements.
@@ -135,6 +137,7 @@ impl CongestionControl for AmpFg {
         }
         let new = ack.acked.saturating_sub(state.counted_by_dupacks);
         state.counted_by_dupacks = state.counted_by_dupacks.saturating_sub(ack.acked);
+        state.prior_counted_by_dupacks = state.prior_counted_by_dupacks.saturating_sub(ack.acked);
         for j in 0..new {
             state.marks.push(j < ack.marked);
         }
@@ -166,13 +169,25 @@ impl CongestionControl for AmpFg {
 
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         let part = self.subflows[s].alpha.max(0.5);
+        self.subflows[s].prior_counted_by_dupacks = 0;
         w[s].cwnd = (w[s].cwnd * (1.0 - part)).max(2.0);
         w[s].ssthresh = w[s].cwnd;
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         collapse(&mut w[s], first);
-        self.subflows[s].counted_by_dupacks = 0;
+        let state = &mut self.subflows[s];
+        if first {
+            state.prior_counted_by_dupacks = state.counted_by_dupacks;
+        }
+        state.counted_by_dupacks = 0;
+    }
+
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        w[s].undo();
+        let state = &mut self.subflows[s];
+        state.counted_by_dupacks = state.counted_by_dupacks.max(state.prior_counted_by_dupacks);
+        state.prior_counted_by_dupacks = 0;
     }
 }
 

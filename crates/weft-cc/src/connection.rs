@@ -28,6 +28,12 @@ pub struct Window {
     pub min_rtt: f64,
     /// The algorithm's own state of the subflow; each algorithm's file names the indices.
     pub state: [f64; 4],
+    /// `cwnd` before the last reduction that may prove spurious (Linux `prior_cwnd`); the transport saves it.
+    pub prior_cwnd: f64,
+    /// `ssthresh` before that reduction (Linux `prior_ssthresh`).
+    pub prior_ssthresh: f64,
+    /// `state` before that reduction.
+    pub prior_state: [f64; 4],
 }
 
 impl Window {
@@ -42,7 +48,25 @@ impl Window {
             srtt: 0.0,
             min_rtt: 0.0,
             state: [0.0; 4],
+            prior_cwnd: 0.0,
+            prior_ssthresh: 0.0,
+            prior_state: [0.0; 4],
         }
+    }
+
+    /// Saves the window for a later [`undo`](Self::undo). A transport calls this before
+    /// [`on_fast_retransmit`](CongestionControl::on_fast_retransmit), and before
+    /// [`on_timeout`](CongestionControl::on_timeout) if the timeout is the `first`.
+    pub fn save_prior(&mut self) {
+        (self.prior_cwnd, self.prior_ssthresh) = (self.cwnd, self.ssthresh);
+        self.prior_state = self.state;
+    }
+
+    /// Raises the window to what it was before the last reduction (Linux `tcp_reno_undo_cwnd` and
+    /// `tcp_undo_cwnd_reduction`). A larger window stays.
+    pub fn undo(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.ssthresh = self.ssthresh.max(self.prior_ssthresh);
     }
 }
 
@@ -140,6 +164,12 @@ pub trait CongestionControl {
     /// given segment has already been retransmitted by way of the retransmission timer at least once, the
     /// value of ssthresh is held constant" (RFC 5681, section 3.1).
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool);
+    /// The last fast retransmit or timeout of subflow `s` proved spurious (Eifel, RFC 4015; F-RTO, RFC 5682; D-SACK,
+    /// RFC 3708). Takes back what it did to any window and to the algorithm's state. An algorithm that keeps no state
+    /// besides `cwnd` and `ssthresh` needs no more than [`Window::undo`].
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        w[s].undo();
+    }
     /// The subflow closed; `w[s].established` is already cleared.
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         let _ = (w, s);

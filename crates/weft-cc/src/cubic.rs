@@ -53,14 +53,25 @@ impl Parameters {
     }
 }
 
-/// What is kept for each subflow.
+/// The state of a subflow.
 #[derive(Clone, Debug, Default)]
 struct State {
+    epoch: Epoch,
+    /// The epoch before the last reduction, should it prove spurious (section 4.9).
+    prior_epoch: Epoch,
+    /// When the last acknowledgement came.
+    last_ack: Elapsed,
+    hystart: HyStart,
+}
+
+/// The variables of section 4.1.2 since the last congestion event.
+#[derive(Clone, Copy, Debug, Default)]
+struct Epoch {
     /// `W_max`; 0 if no congestion event defines it.
     w_max: f64,
     /// The window before the last congestion event.
     cwnd_prior: f64,
-    /// Is this congestion congestion_avoidance, with what follows defined?
+    /// True in congestion avoidance, where the fields below are defined.
     avoiding: bool,
     /// `t`, in seconds.
     t: f64,
@@ -68,14 +79,12 @@ struct State {
     w_est: f64,
     /// Linux: packets acknowledged since equation (4) was last evaluated.
     acked_since_eval: f64,
-    /// Linux: the window in whole packets when growth was last evaluated, and when that was.
+    /// Linux: the window in whole packets when growth was last evaluated, and the time of that evaluation.
     last_eval: (f64, Elapsed),
-    /// Linux: what each packet acknowledged adds, and the least that it does.
+    /// Linux: what each packet acknowledged adds.
     growth_per_ack: f64,
+    /// Linux: the minimum of `growth_per_ack`.
     min_growth: f64,
-    /// When the last acknowledgement came.
-    last_ack: Elapsed,
-    hystart: HyStart,
 }
 
 /// `HyStart`'s round.
@@ -124,19 +133,20 @@ impl Cubic {
                 ..
             },
         ) = (&mut self.subflows[s], self.params);
-        state.cwnd_prior = w.cwnd;
-        let gives_way = fast_convergence && w.cwnd < state.w_max;
-        state.w_max = if gives_way {
+        let epoch = &mut state.epoch;
+        epoch.cwnd_prior = w.cwnd;
+        let gives_way = fast_convergence && w.cwnd < epoch.w_max;
+        epoch.w_max = if gives_way {
             w.cwnd * (1.0 + beta) / 2.0
         } else {
             w.cwnd
         };
-        state.avoiding = false;
+        epoch.avoiding = false;
         w.ssthresh = (w.cwnd * beta).max(2.0);
     }
 }
 
-impl State {
+impl Epoch {
     /// `HZ / 32`.
     const EVAL_INTERVAL: Elapsed = Elapsed(1_000_000_000_000 / 32);
     /// Linux, before the first loss: 5 % an RTT.
@@ -263,20 +273,22 @@ impl CongestionControl for Cubic {
             w.ssthresh = w.cwnd;
         }
         if ack.may_grow {
-            state.t += silence.min(w.srtt);
+            state.epoch.t += silence.min(w.srtt);
             let left = congestion_avoidance(w, ack);
             if left > 0.0 {
                 if self.params.rfc_growth {
-                    state.grow_rfc9438(w, left, &self.params);
+                    state.epoch.grow_rfc9438(w, left, &self.params);
                 } else {
-                    state.grow(w, left, ack.now, &self.params);
+                    state.epoch.grow(w, left, ack.now, &self.params);
                 }
             }
         }
     }
 
+    /// Section 4.6.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        self.on_fast_retransmit(w, s);
+        self.reduce(&mut w[s], s);
+        w[s].cwnd = w[s].ssthresh;
     }
 
     fn on_round(&mut self, _: &mut [Window], s: usize, _: Round) {
@@ -285,6 +297,7 @@ impl CongestionControl for Cubic {
 
     /// Section 4.6.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
+        self.subflows[s].prior_epoch = self.subflows[s].epoch;
         self.reduce(&mut w[s], s);
         w[s].cwnd = w[s].ssthresh;
     }
@@ -292,12 +305,21 @@ impl CongestionControl for Cubic {
     /// Section 4.8.
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         if first {
+            self.subflows[s].prior_epoch = self.subflows[s].epoch;
             self.reduce(&mut w[s], s);
         }
         w[s].cwnd = 1.0;
         let state = &mut self.subflows[s];
-        (state.w_max, state.avoiding) = (0.0, false);
+        (state.epoch.w_max, state.epoch.avoiding) = (0.0, false);
         state.hystart = HyStart::default();
+    }
+
+    /// Section 4.9.2.
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        if w[s].cwnd < w[s].prior_cwnd {
+            self.subflows[s].epoch = self.subflows[s].prior_epoch;
+        }
+        w[s].undo();
     }
 
     fn response(&self) -> Option<&dyn Response> {
@@ -316,7 +338,7 @@ impl Parameters {
         if self.rfc_growth {
             return reno;
         }
-        let between = State::EVAL_INTERVAL.seconds() / path.rtt;
+        let between = Epoch::EVAL_INTERVAL.seconds() / path.rtt;
         let most = 1.5 * path.signal * between * between;
         // From above, by Newton's method: the function is convex.
         let mut x = most.sqrt().min(most.ln_1p().max(1.0));
@@ -394,9 +416,9 @@ mod tests {
         cc.on_ack(&mut w, 0, ack_at(now, 14));
         assert_near(w[0].cwnd, before + 7.0);
         assert!(
-            (30.0..32.0).contains(&cc.subflows[0].w_est),
+            (30.0..32.0).contains(&cc.subflows[0].epoch.w_est),
             "{}",
-            cc.subflows[0].w_est
+            cc.subflows[0].epoch.w_est
         );
         // It has caught up after a few rounds more, and goes on by alpha a round.
         for _ in 0..10 {
@@ -413,17 +435,17 @@ mod tests {
         let mut cc = cubic(&mut w);
         cc.on_fast_retransmit(&mut w, 0);
         assert_near(w[0].cwnd, 70.0);
-        assert_eq!((w[0].ssthresh, cc.subflows[0].w_max), (w[0].cwnd, 100.0));
+        assert_eq!((w[0].ssthresh, cc.subflows[0].epoch.w_max), (w[0].cwnd, 100.0));
         // Section 4.7: below W_max, so W_max = 70 (1 + 0.7) / 2.
         cc.on_fast_retransmit(&mut w, 0);
-        assert_near(cc.subflows[0].w_max, 59.5);
+        assert_near(cc.subflows[0].epoch.w_max, 59.5);
         assert_near(w[0].cwnd, 49.0);
         let mut w = in_avoidance_at(&[100.0], &[0.1]);
         let mut cc = cubic(&mut w);
         cc.params.fast_convergence = false;
         cc.on_fast_retransmit(&mut w, 0);
         cc.on_fast_retransmit(&mut w, 0);
-        assert_near(cc.subflows[0].w_max, 70.0);
+        assert_near(cc.subflows[0].epoch.w_max, 70.0);
     }
 
     #[test]
@@ -434,7 +456,7 @@ mod tests {
         cc.on_fast_retransmit(&mut w, 0);
         // K = cbrt((1000 - 700) / 0.4) = cbrt(750) = 9.0856.
         cc.on_ack(&mut w, 0, ack_at(0.0, 1));
-        assert_near(cc.subflows[0].k, 750.0_f64.cbrt());
+        assert_near(cc.subflows[0].epoch.k, 750.0_f64.cbrt());
         // t = 0: W_cubic is 700, less than W_est = 700 + 9/17 / 700, which the window is set to.
         assert_near(w[0].cwnd, 700.0 + 9.0 / 17.0 / 700.0);
         // t = 0.1: target = 0.4 (0.2 - 9.0856)^3 + 1000 = 719.378.
@@ -470,7 +492,7 @@ mod tests {
         // alpha = 3 (1 - 0.7) / (1 + 0.7) = 9/17; W_est = 14 + 9/17 * 14/14. W_cubic(0) = 14 is less.
         assert_near(w[0].cwnd, 14.0 + 9.0 / 17.0);
         // From cwnd_prior = 20 on, alpha = 1: a packet a round.
-        cc.subflows[0].w_est = 20.0;
+        cc.subflows[0].epoch.w_est = 20.0;
         w[0].cwnd = 20.0;
         cc.on_ack(&mut w, 0, ack_at(1e-3, 20));
         assert_near(w[0].cwnd, 21.0);
@@ -483,7 +505,7 @@ mod tests {
         // K = 0 and W_max = 4, as no congestion event defines them; W_est = 4 + 1/4.
         cc.on_ack(&mut w, 0, ack_at(0.0, 1));
         assert_near(w[0].cwnd, 4.25);
-        cc.subflows[0].t = 100.0;
+        cc.subflows[0].epoch.t = 100.0;
         cc.on_ack(&mut w, 0, ack_at(0.0, 1)); // (1.5 * 4.25 - 4.25) / 4.25 = 1/2
         assert_near(w[0].cwnd, 4.75);
     }
@@ -499,7 +521,7 @@ mod tests {
         cc.on_ack(&mut w, 0, ack_at(0.0, 69));
         assert_eq!(w[0].cwnd, 70.0);
         cc.on_ack(&mut w, 0, ack_at(0.0, 1));
-        assert_eq!((cc.subflows[0].k, cc.subflows[0].w_max), (0.0, 70.0));
+        assert_eq!((cc.subflows[0].epoch.k, cc.subflows[0].epoch.w_max), (0.0, 70.0));
     }
 
     #[test]
@@ -522,7 +544,7 @@ mod tests {
                     ..ack_at(now, 1)
                 },
             );
-            assert_near(cc.subflows[0].t, t);
+            assert_near(cc.subflows[0].epoch.t, t);
         }
     }
 

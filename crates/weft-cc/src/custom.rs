@@ -79,6 +79,9 @@ impl CongestionControl for Custom {
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         self.connection().on_fast_retransmit(w, s);
     }
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        self.connection().on_undo(w, s);
+    }
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         self.connection().on_timeout(w, s, first);
     }

@@ -91,6 +91,10 @@ impl CongestionControl for Dcm {
         self.mptcp.on_timeout(w, s, first);
     }
 
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        self.mptcp.on_undo(w, s);
+    }
+
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         self.mptcp.on_close(w, s);
     }

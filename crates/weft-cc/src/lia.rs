@@ -116,6 +116,11 @@ impl CongestionControl for Lia {
         self.update_increase(w);
     }
 
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        w[s].undo();
+        self.update_increase(w);
+    }
+
     fn on_close(&mut self, w: &mut [Window], _: usize) {
         self.update_increase(w);
     }

@@ -126,6 +126,14 @@ impl CongestionControl for Olia {
         on_loss(&mut w[s]);
     }
 
+    /// The packets between the last two losses and since the last one count as if there had been no loss.
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        let r = &mut w[s];
+        r.undo();
+        r.state[LOSS_INTERVAL] = r.prior_state[LOSS_INTERVAL];
+        r.state[SINCE_LOSS] += r.prior_state[SINCE_LOSS];
+    }
+
     fn response(&self) -> Option<&dyn Response> {
         Some(self)
     }

@@ -57,6 +57,7 @@ macro_rules! algorithms {
             fn on_round(s: usize, round: Round);
             fn on_fast_retransmit(s: usize);
             fn on_timeout(s: usize, first: bool);
+            fn on_undo(s: usize);
             fn on_close(s: usize);
         );
     };

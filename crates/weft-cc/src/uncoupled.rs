@@ -46,6 +46,10 @@ impl CongestionControl for Uncoupled {
         self.0.on_timeout(w, s, first);
     }
 
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        self.0.on_undo(w, s);
+    }
+
     fn response(&self) -> Option<&dyn Response> {
         Some(self)
     }

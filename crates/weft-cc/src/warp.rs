@@ -395,6 +395,20 @@ impl CongestionControl for Warp {
         }
     }
 
+    /// A subflow that two timeouts deactivated sends again.
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        let share = w[s].prior_state[SHARE];
+        if share > 0.0 && w[s].state[TIMEOUTS] >= 2.0 && w[s].established {
+            w[s].active = true;
+        }
+        w[s].state[TIMEOUTS] = 0.0;
+        w[s].undo();
+        if is_sending(&w[s]) {
+            w[s].state[SHARE] = w[s].state[SHARE].max(share);
+            Self::apportion(w);
+        }
+    }
+
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         w[s].active = false;
         w[s].state[SHARE] = 0.0;

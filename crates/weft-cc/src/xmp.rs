@@ -118,6 +118,11 @@ impl CongestionControl for Xmp {
         }
     }
 
+    fn on_undo(&mut self, w: &mut [Window], s: usize) {
+        w[s].undo();
+        w[s].state[RATE] = w[s].state[RATE].max(w[s].prior_state[RATE]);
+    }
+
     fn response(&self) -> Option<&dyn Response> {
         Some(self)
     }

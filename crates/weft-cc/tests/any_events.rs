@@ -25,6 +25,9 @@ fn sound(step: &ScriptStep, may_suppress_on_ack: bool) {
     }
     let one_window = ONE_WINDOW.contains(&step.entry.name);
     let (before, after) = step.own();
+    if !one_window {
+        step.undoes_the_reduction();
+    }
     match step.event {
         // RFC 5681, section 3.1: slow start adds what is acknowledged, and nothing ever adds more.
         Event::Ack(ack) if ack.may_grow => assert!(
@@ -51,6 +54,10 @@ fn sound(step: &ScriptStep, may_suppress_on_ack: bool) {
             assert_eq!(after.cwnd, 1.0, "{step:?}");
             assert!(first || after.ssthresh == before.ssthresh, "{step:?}");
         }
+        Event::Undo => assert!(
+            after.cwnd >= before.cwnd && after.ssthresh >= before.ssthresh,
+            "{step:?}"
+        ),
         // XMP grows here, AMP-FG cuts.
         Event::Round(_) => {}
         Event::Open if one_window => assert!(

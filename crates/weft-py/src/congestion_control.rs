@@ -88,6 +88,18 @@ impl Window {
         self.of.min_rtt
     }
 
+    /// `cwnd` before the last loss or timeout that may prove spurious; 0 before the first.
+    #[getter]
+    fn prior_cwnd(&self) -> f64 {
+        self.of.prior_cwnd
+    }
+
+    /// `ssthresh` before the last loss or timeout that may prove spurious; 0 before the first.
+    #[getter]
+    fn prior_ssthresh(&self) -> f64 {
+        self.of.prior_ssthresh
+    }
+
     /// Slow start (RFC 5681, section 3.1): `cwnd` grows by a packet for each of `acked`, up to `ssthresh`. Returns the packets
     /// that are left for congestion avoidance, at most a window of them.
     fn slow_start(&mut self, acked: u32) -> f64 {
@@ -137,6 +149,7 @@ struct Overrides {
     round: bool,
     loss: bool,
     timeout: bool,
+    undo: bool,
     close: bool,
     pacing: bool,
 }
@@ -204,6 +217,7 @@ pub fn factory(
         round: has("on_round"),
         loss: has("on_loss"),
         timeout: has("on_timeout"),
+        undo: has("on_undo"),
         close: has("on_close"),
         pacing: has("pacing_rate"),
     };
@@ -351,6 +365,7 @@ impl CongestionControl for PyConnection {
     });
     event!(on_fast_retransmit, loss, "on_loss");
     event!(on_timeout, timeout, "on_timeout", first: bool => first);
+    event!(on_undo, undo, "on_undo");
     event!(on_close, close, "on_close");
 
     fn pacing_rate(&self, w: &[weft_cc::Window], s: usize) -> Option<f64> {

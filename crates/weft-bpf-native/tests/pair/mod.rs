@@ -29,6 +29,8 @@ pub struct Pair {
     kernels: NativeAlgorithm,
     w: Vec<Window>,
     kernel: Vec<Window>,
+    /// True if a reduction may still prove spurious.
+    armed: Vec<bool>,
     whole: bool,
     warp: bool,
     /// Microseconds since the connection opened.
@@ -51,6 +53,7 @@ impl Pair {
             kernels: NativeAlgorithm::new(name, parameters).expect("allowed parameters"),
             w: Vec::new(),
             kernel: Vec::new(),
+            armed: Vec::new(),
             whole: matches!(algorithm, "amp" | "xmp"),
             warp: algorithm == "warp",
             now: 0,
@@ -75,6 +78,7 @@ impl Pair {
         };
         self.w.push(window.clone());
         self.kernel.push(window);
+        self.armed.push(false);
         let s = self.w.len() - 1;
         self.event(&format!("open {s} {cwnd} {ssthresh}"), |cc, w| cc.on_open(w, s))
     }
@@ -119,13 +123,33 @@ impl Pair {
         self.event(&format!("{s} mark"), |cc, w| cc.on_mark(w, s))
     }
 
+    fn save_prior(&mut self, s: usize) {
+        for w in [&mut self.w, &mut self.kernel] {
+            w[s].save_prior();
+        }
+        self.armed[s] = true;
+    }
+
+    /// The last reduction of `s` proves spurious, if there was one.
+    pub fn undo(&mut self, s: usize) -> Result<(), End> {
+        if !std::mem::take(&mut self.armed[s]) {
+            return Ok(());
+        }
+        self.recover(s, false);
+        self.event(&format!("{s} undo"), |cc, w| cc.on_undo(w, s))
+    }
+
     pub fn fast_retransmit(&mut self, s: usize) -> Result<(), End> {
+        self.save_prior(s);
         self.event(&format!("{s} fast retransmit"), |cc, w| {
             cc.on_fast_retransmit(w, s);
         })
     }
 
     pub fn timeout(&mut self, s: usize, first: bool) -> Result<(), End> {
+        if first {
+            self.save_prior(s);
+        }
         self.event(&format!("{s} timeout, first: {first}"), |cc, w| {
             cc.on_timeout(w, s, first);
         })

@@ -24,6 +24,8 @@ pub enum Event {
     },
     /// A recovery ends, of which the algorithm is not told.
     Recovered,
+    /// The last reduction proves spurious.
+    Undo,
 }
 
 /// One event and what it did.
@@ -92,7 +94,7 @@ impl ScriptStep<'_> {
     #[track_caller]
     pub fn grows_at_acknowledgements_only(&self) {
         let (before, after) = self.own();
-        let acked = matches!(self.event, Event::Ack(_));
+        let acked = matches!(self.event, Event::Ack(_) | Event::Undo);
         assert!(acked || after.cwnd <= before.cwnd.max(self.floor()), "{self:?}");
     }
 
@@ -131,6 +133,20 @@ impl ScriptStep<'_> {
             assert!(
                 (added - expected).abs() <= 1e-9,
                 "{added}, expected {expected}: {self:?}"
+            );
+        }
+    }
+
+    /// An undo gives the subflow the window that it had before the last reduction, and leaves a larger one.
+    #[track_caller]
+    pub fn undoes_the_reduction(&self) {
+        let (before, after) = self.own();
+        if self.event == Event::Undo {
+            assert_eq!(after.cwnd, before.cwnd.max(before.prior_cwnd), "{self:?}");
+            assert_eq!(
+                after.ssthresh,
+                before.ssthresh.max(before.prior_ssthresh),
+                "{self:?}"
             );
         }
     }
@@ -220,6 +236,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::FastRetransmit),
         2 => any::<bool>().prop_map(|first| Event::Timeout { first }),
         4 => Just(Event::Recovered),
+        2 => Just(Event::Undo),
     ]
 }
 
@@ -248,6 +265,8 @@ struct CcDriver {
     /// Ever opened: a subflow opens once.
     opened: Vec<bool>,
     closed: Vec<bool>,
+    /// True if a reduction may still prove spurious.
+    armed: Vec<bool>,
 }
 
 impl CcDriver {
@@ -259,6 +278,7 @@ impl CcDriver {
             now: 0,
             opened: vec![false; n],
             closed: vec![false; n],
+            armed: vec![false; n],
         }
     }
 
@@ -297,14 +317,25 @@ impl CcDriver {
             Event::Round(round) => cc.on_round(w, s, round),
             Event::FastRetransmit if !w[s].in_recovery => {
                 w[s].in_recovery = true;
+                w[s].save_prior();
+                self.armed[s] = true;
                 cc.on_fast_retransmit(w, s);
             }
             Event::Timeout { first } => {
                 w[s].in_recovery = true;
+                if first {
+                    w[s].save_prior();
+                    self.armed[s] = true;
+                }
                 cc.on_timeout(w, s, first);
             }
             Event::Recovered => w[s].in_recovery = false,
-            Event::Open | Event::Mark | Event::FastRetransmit => return None,
+            Event::Undo if self.armed[s] => {
+                self.armed[s] = false;
+                w[s].in_recovery = false;
+                cc.on_undo(w, s);
+            }
+            Event::Open | Event::Mark | Event::FastRetransmit | Event::Undo => return None,
         }
         Some(event)
     }

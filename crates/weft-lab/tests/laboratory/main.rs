@@ -16,3 +16,4 @@ mod reacting;
 mod resolving;
 mod running;
 mod tracing;
+mod undo;

@@ -114,7 +114,7 @@ impl Host {
             on_probe_acknowledged(connection, subflow, ack, duplicate, cx.now);
         }
         if packet.flags & DSACK != 0 && profile.recovery == Recovery::Rack {
-            on_dsack(connection, subflow, packet);
+            on_dsack(connection, subflow, packet, cx.now);
         }
         let recovering = subflow.state;
         if recovering != State::Open {
@@ -125,7 +125,7 @@ impl Host {
                 acked: &acked,
                 sacked: &sacked,
             };
-            on_ack_in_recovery(connection, subflow, profile, &recovery_ack);
+            on_ack_in_recovery(connection, subflow, profile, &recovery_ack, cx.now);
         }
         let mut drained = false;
         if subflow.segments.is_empty() {
@@ -219,7 +219,7 @@ impl Host {
                 acked: &Acked::default(),
                 sacked: &sacked,
             };
-            on_ack_in_recovery(connection, subflow, profile, &recovery_ack);
+            on_ack_in_recovery(connection, subflow, profile, &recovery_ack, cx.now);
         }
         if profile.recovery == Recovery::Rack && subflow.segments.any_out_of_order() {
             detect_rack_losses(connection, subflow, profile, packet.slot, cx);
@@ -285,7 +285,7 @@ fn on_copies(
         on_probe_acknowledged(connection, subflow, subflow.una, true, now);
     }
     if packet.flags & DSACK != 0 && profile.recovery == Recovery::Rack {
-        on_dsack(connection, subflow, packet);
+        on_dsack(connection, subflow, packet, now);
     }
 }
 

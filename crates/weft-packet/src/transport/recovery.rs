@@ -79,7 +79,7 @@ fn enter_recovery(
     subflow.force_retransmit = true;
     subflow.tlp_high_seq = 0;
     subflow.stats.fast_retransmits += 1;
-    subflow.undo = Undo::arm(&connection.windows[s], subflow.nxt);
+    subflow.undo = Undo::arm(&mut connection.windows[s], subflow.nxt);
     if profile.recovery == Recovery::Rack {
         subflow.arm(slot, cx);
     }
@@ -104,13 +104,14 @@ fn exit_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender)
 }
 
 /// Undoes a recovery, because nothing was lost.
-fn undo_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender) {
-    let window = &mut connection.windows[subflow.index as usize];
-    subflow.undo.restore(window);
+fn undo_recovery(connection: &mut ConnectionSender, subflow: &mut SubflowSender, now: u64) {
+    let s = subflow.index as usize;
+    subflow.undo.armed = false;
     if subflow.state != State::Open {
         subflow.segments.unmark_lost();
         exit_recovery(connection, subflow);
     }
+    connection.notify_cc_and_check_suppression(now, |cc, windows| cc.on_undo(windows, s));
 }
 
 /// Handles an acknowledgement during a recovery.
@@ -120,10 +121,11 @@ pub fn on_ack_in_recovery(
     subflow: &mut SubflowSender,
     profile: &Profile,
     recovery_ack: &RecoveryAck<'_>,
+    now: u64,
 ) {
     subflow.frto_waiting = false;
     if subflow.state == State::Loss && was_spurious(subflow, profile, recovery_ack) {
-        undo_recovery(connection, subflow);
+        undo_recovery(connection, subflow, now);
     } else if subflow.state == State::Loss && subflow.frto && frto_try_new_data(subflow, recovery_ack) {
         // The window grows first; whether there is new data is checked after that.
         subflow.frto_waiting = true;
@@ -175,10 +177,10 @@ fn frto_try_new_data(subflow: &mut SubflowSender, recovery_ack: &RecoveryAck<'_>
 
 /// Handles a D-SACK (RFC 2883).
 #[cold]
-pub fn on_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet) {
+pub fn on_dsack(connection: &mut ConnectionSender, subflow: &mut SubflowSender, packet: &Packet, now: u64) {
     debug_assert!(packet.flags & DSACK != 0);
     subflow.rack.on_dsack(subflow.una, subflow.nxt);
     if subflow.undo.on_dsack() {
-        undo_recovery(connection, subflow);
+        undo_recovery(connection, subflow, now);
     }
 }

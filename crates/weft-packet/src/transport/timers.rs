@@ -117,7 +117,7 @@ impl Host {
         // section 3.1). Linux also holds it if this window has been reduced for a loss already.
         let reduced = subflow.state == State::Recovery && profile.recovery != Recovery::NewReno;
         if !repeated && !reduced {
-            subflow.undo = Undo::arm(&connection.windows[s as usize], subflow.nxt);
+            subflow.undo = Undo::arm(&mut connection.windows[s as usize], subflow.nxt);
             subflow.undo.head_sent_at = subflow.segments.head_sent_once().unwrap_or(u64::MAX);
         }
         subflow.frto = profile.forward_rto
@@ -252,6 +252,7 @@ pub fn on_probe_acknowledged(
         // The probe repaired a loss, which counts as one loss.
         let s = subflow.index as usize;
         subflow.stats.fast_retransmits += 1;
+        connection.windows[s].save_prior();
         connection.notify_cc(now, |cc, windows| cc.on_fast_retransmit(windows, s));
     }
     subflow.tlp_high_seq = 0;

@@ -2,13 +2,12 @@
 
 use weft_cc::Window;
 
-/// The window before a recovery, and the retransmissions since.
+/// Whether a recovery may still prove spurious, and the retransmissions since it began. The window before it is saved in
+/// [`Window`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Undo {
     /// True if there is a reduction to undo.
     pub armed: bool,
-    cwnd: f64,
-    ssthresh: f64,
     /// Next byte to send when the recovery began: segments sent before that were sent before any
     /// retransmission.
     pub end: u64,
@@ -22,12 +21,11 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Prepares the undo of a recovery that begins; `window` is the window before it.
-    pub fn arm(window: &Window, end: u64) -> Self {
+    /// Prepares the undo of a recovery that begins, and saves the window before it.
+    pub fn arm(window: &mut Window, end: u64) -> Self {
+        window.save_prior();
         Self {
             armed: true,
-            cwnd: window.cwnd,
-            ssthresh: window.ssthresh,
             end,
             head_sent_at: u64::MAX,
             retrans: 0,
@@ -45,12 +43,5 @@ impl Undo {
     pub fn on_dsack(&mut self) -> bool {
         self.retrans = self.retrans.saturating_sub(1);
         self.armed && self.sent && self.retrans == 0
-    }
-
-    /// Undoes the reduction.
-    pub fn restore(&mut self, window: &mut Window) {
-        window.cwnd = window.cwnd.max(self.cwnd);
-        window.ssthresh = window.ssthresh.max(self.ssthresh);
-        self.armed = false;
     }
 }
