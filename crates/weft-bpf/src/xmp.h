@@ -17,8 +17,10 @@
 #define XMP_RATE 0
 /* State: what delta has left over, below one packet. */
 #define XMP_ADDER 1
-/* State: 1 if a mark came since the last round ended. */
+/* State: the window before the cut if a mark came since the last round ended, else 0. */
 #define XMP_REDUCED 2
+/* State: 1 if an acknowledgement since the last round ended let the window grow. */
+#define XMP_MAY_GROW 3
 
 #define XMP_RATE_BITS 14
 
@@ -56,6 +58,8 @@ static inline void xmp_on_loss(struct weft_window *w)
 {
 	w->cwnd = xmp_whole(w->cwnd);
 	w->ssthresh = xmp_whole(w->ssthresh);
+	if (w->state[XMP_REDUCED])
+		w->state[XMP_REDUCED] = w->cwnd;
 	if (w->state[XMP_RATE] && w->srtt)
 		w->state[XMP_RATE] = (w->cwnd << XMP_RATE_BITS) / w->srtt;
 }
@@ -65,12 +69,14 @@ static inline void xmp_on_open(struct weft_connection *c, const volatile struct 
 	c->w[s].state[XMP_RATE] = 0;
 	c->w[s].state[XMP_ADDER] = 0;
 	c->w[s].state[XMP_REDUCED] = 0;
+	c->w[s].state[XMP_MAY_GROW] = 0;
 }
 
 /* Slow start only: congestion avoidance grows once a round. */
 static inline void xmp_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 			      __u32 acked, __u32 marked)
 {
+	c->w[s].state[XMP_MAY_GROW] = 1;
 	if (!marked)
 		weft_avoidance(&c->w[s], acked);
 }
@@ -81,6 +87,7 @@ static inline void xmp_on_mark(struct weft_connection *c, const volatile struct 
 	struct weft_window *w = &c->w[s];
 	__u64 cut;
 
+	w->state[XMP_REDUCED] = w->cwnd;
 	if (w->cwnd >= w->ssthresh && p->beta) {
 		cut = xmp_whole((w->cwnd << 20) / p->beta);
 		if (cut < WEFT_PACKET)
@@ -89,7 +96,6 @@ static inline void xmp_on_mark(struct weft_connection *c, const volatile struct 
 	}
 	if (w->ssthresh > w->cwnd)
 		w->ssthresh = w->cwnd;
-	w->state[XMP_REDUCED] = 1;
 }
 
 /* Every window of data on subflow s: w_s <- w_s + delta_s. */
@@ -97,13 +103,14 @@ static inline void xmp_on_round(struct weft_connection *c, const volatile struct
 				__u32 acked, __u32 marked)
 {
 	struct weft_window *w = &c->w[s];
-	__u64 reduced = w->state[XMP_REDUCED], saved;
+	__u64 before_cut = w->state[XMP_REDUCED], may_grow = w->state[XMP_MAY_GROW], saved;
 
 	w->state[XMP_REDUCED] = 0;
+	w->state[XMP_MAY_GROW] = 0;
 	if (!w->srtt)
 		return;
-	w->state[XMP_RATE] = (w->cwnd << XMP_RATE_BITS) / w->srtt;
-	if (reduced || w->in_recovery || w->cwnd < w->ssthresh)
+	w->state[XMP_RATE] = ((before_cut ? before_cut : w->cwnd) << XMP_RATE_BITS) / w->srtt;
+	if (before_cut || !may_grow || w->in_recovery || w->cwnd < w->ssthresh)
 		return;
 	saved = w->state[XMP_ADDER] + xmp_delta(c, s);
 	w->state[XMP_ADDER] = saved & (WEFT_PACKET - 1);

@@ -10,9 +10,10 @@
 //!
 //! Where section 2.2 is silent, Algorithm 1 of XMP's paper and the simulator of AMP's authors decide: the
 //! window moves in whole packets, the fraction of delta is saved for later rounds, a cut takes at least one
-//! packet; a round with a mark does not grow the window, and in slow start neither does the acknowledgement that
+//! packet; the rate of a round with a mark is that of the window before the cut (`m_refWin`); a round with a mark does not grow the window, and in slow start neither does the acknowledgement that
 //! carries one, for the mark comes first and only ends slow start (`ssthresh = cwnd`); `rtt_min` is the smallest
-//! smoothed RTT of a subflow. Losses are Reno's, rounded down, and a subflow's rate falls with them at once. A
+//! smoothed RTT of a subflow. A round grows the window only if an acknowledgement of that round may: a window that the
+//! application leaves unused does not grow, as with every other algorithm. Losses are Reno's, rounded down, and a subflow's rate falls with them at once. A
 //! subflow counts once it is established and has ended a round with an RTT.
 
 use crate::parameters::parameters;
@@ -31,8 +32,10 @@ parameters! {
 const RATE: usize = 0;
 /// State: what delta has left over, below one packet.
 const ADDER: usize = 1;
-/// State: 1 if a mark came since the last round ended, else 0.
+/// State: the window before the cut if a mark came since the last round ended, else 0.
 const REDUCED: usize = 2;
+/// State: 1 if an acknowledgement since the last round ended let the window grow, else 0.
+const MAY_GROW: usize = 3;
 
 /// XMP.
 #[derive(Clone, Debug)]
@@ -72,30 +75,35 @@ impl CongestionControl for Xmp {
 
     /// Slow start only: congestion avoidance grows once a round.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
-        if ack.may_grow && ack.marked == 0 {
-            slow_start(&mut w[s], ack.acked);
+        if ack.may_grow {
+            w[s].state[MAY_GROW] = 1.0;
+            if ack.marked == 0 {
+                slow_start(&mut w[s], ack.acked);
+            }
         }
     }
 
     /// For first marked ACK in a window: `w_s <- w_s (1 - 1 / beta)`.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         let w = &mut w[s];
+        w.state[REDUCED] = w.cwnd;
         if w.cwnd >= w.ssthresh {
             let cut = (w.cwnd / self.params.beta).floor().max(1.0);
             w.cwnd = (w.cwnd - cut).max(self.params.cwnd_min);
         }
         w.ssthresh = w.ssthresh.min(w.cwnd);
-        w.state[REDUCED] = 1.0;
     }
 
     /// Every window of data on subflow s: `w_s <- w_s + delta_s`.
     fn on_round(&mut self, w: &mut [Window], s: usize, _: Round) {
-        let reduced = std::mem::take(&mut w[s].state[REDUCED]) == 1.0;
+        let before_cut = std::mem::take(&mut w[s].state[REDUCED]);
+        let may_grow = std::mem::take(&mut w[s].state[MAY_GROW]) == 1.0;
         if w[s].srtt == 0.0 {
             return;
         }
-        w[s].state[RATE] = w[s].cwnd / w[s].srtt;
-        if reduced || w[s].in_recovery || w[s].cwnd < w[s].ssthresh {
+        let reduced = before_cut > 0.0;
+        w[s].state[RATE] = if reduced { before_cut } else { w[s].cwnd } / w[s].srtt;
+        if reduced || !may_grow || w[s].in_recovery || w[s].cwnd < w[s].ssthresh {
             return;
         }
         let saved = w[s].state[ADDER] + Self::delta(w, s);
@@ -151,6 +159,9 @@ impl Response for Xmp {
 fn on_loss(w: &mut Window) {
     w.cwnd = w.cwnd.floor();
     w.ssthresh = w.ssthresh.floor();
+    if w.state[REDUCED] > 0.0 {
+        w.state[REDUCED] = w.cwnd;
+    }
     if w.state[RATE] > 0.0 {
         w.state[RATE] = w.cwnd / w.srtt;
     }
@@ -168,6 +179,12 @@ mod tests {
         Xmp::new(Parameters::default())
     }
 
+    /// An acknowledgement that may grow the window, then the end of the round.
+    fn grow(cc: &mut Xmp, w: &mut [Window], s: usize) {
+        cc.on_ack(w, s, ack(1));
+        cc.on_round(w, s, round(1, 0));
+    }
+
     /// Ends a round of every subflow in recovery, which takes its rate and grows nothing.
     fn take_rates(cc: &mut Xmp, w: &mut [Window]) {
         for s in 0..w.len() {
@@ -181,8 +198,7 @@ mod tests {
     fn one_subflow_grows_a_packet_a_round() {
         let (mut cc, mut w) = (xmp(), in_avoidance_at(&[10.0], &[0.02]));
         for expected in [11.0, 12.0, 13.0] {
-            cc.on_ack(&mut w, 0, ack(10));
-            cc.on_round(&mut w, 0, round(10, 0));
+            grow(&mut cc, &mut w, 0);
             assert_eq!(w[0].cwnd, expected);
         }
     }
@@ -192,12 +208,12 @@ mod tests {
         let (mut cc, mut w) = (xmp(), in_avoidance(&[6.0, 2.0]));
         take_rates(&mut cc, &mut w);
         // delta_0 = 6/8: saved 0.75, then 1.5, so one whole packet and 0.5 left.
-        cc.on_round(&mut w, 0, round(6, 0));
+        grow(&mut cc, &mut w, 0);
         assert_eq!((w[0].cwnd, w[0].state[ADDER]), (6.0, 0.75));
-        cc.on_round(&mut w, 0, round(6, 0));
+        grow(&mut cc, &mut w, 0);
         assert_eq!((w[0].cwnd, w[0].state[ADDER]), (7.0, 0.5));
         // delta_1 = 2/8: the rate of subflow 0 is that of its last round, 6.
-        cc.on_round(&mut w, 1, round(2, 0));
+        grow(&mut cc, &mut w, 1);
         assert_eq!((w[1].cwnd, w[1].state[ADDER]), (2.0, 0.25));
     }
 
@@ -206,8 +222,8 @@ mod tests {
         let (mut cc, mut w) = (xmp(), in_avoidance_at(&[12.0, 12.0], &[1.0, 4.0]));
         take_rates(&mut cc, &mut w);
         // Rates 12 and 3. delta_0 = 1/1 * 12/15 = 0.8; delta_1 = 4/1 * 3/15 = 0.8.
-        cc.on_round(&mut w, 0, round(12, 0));
-        cc.on_round(&mut w, 1, round(12, 0));
+        grow(&mut cc, &mut w, 0);
+        grow(&mut cc, &mut w, 1);
         assert_eq!((w[0].state[ADDER], w[1].state[ADDER]), (0.8, 0.8));
         assert_eq!(cwnds(&w), [12.0, 12.0]);
     }
@@ -265,10 +281,10 @@ mod tests {
         cc.on_round(&mut w, 0, round(8, 1));
         assert_eq!(w[0].cwnd, 6.0);
         w[0].in_recovery = true;
-        cc.on_round(&mut w, 0, round(6, 0));
+        grow(&mut cc, &mut w, 0);
         assert_eq!(w[0].cwnd, 6.0);
         w[0].in_recovery = false;
-        cc.on_round(&mut w, 0, round(6, 0));
+        grow(&mut cc, &mut w, 0);
         assert_eq!(w[0].cwnd, 7.0);
     }
 
@@ -278,11 +294,11 @@ mod tests {
         take_rates(&mut cc, &mut w);
         w[1].established = false;
         cc.on_open(&mut w, 2);
-        cc.on_round(&mut w, 0, round(4, 0)); // delta = 4/4
+        grow(&mut cc, &mut w, 0); // delta = 4/4
         assert_eq!(cwnds(&w), [5.0, 4.0, 4.0]);
         // Without an RTT there is no rate and no growth.
         w[2].srtt = 0.0;
-        cc.on_round(&mut w, 2, round(4, 0));
+        grow(&mut cc, &mut w, 2);
         assert_eq!(w[2].cwnd, 4.0);
     }
 
@@ -294,9 +310,44 @@ mod tests {
         assert_eq!((w[0].cwnd, w[0].ssthresh, w[0].state[RATE]), (3.0, 3.0, 3.0));
         cc.on_timeout(&mut w, 1, true); // 9/2 = 4.5
         assert_eq!((w[1].cwnd, w[1].ssthresh, w[1].state[RATE]), (1.0, 4.0, 1.0));
-        cc.on_round(&mut w, 0, round(3, 0)); // delta = 3/4
+        grow(&mut cc, &mut w, 0); // delta = 3/4
         assert_eq!(w[0].state[ADDER], 0.75);
     }
+
+    /// `m_refWin` of the simulator of AMP's authors.
+    #[test]
+    fn the_rate_of_a_round_with_a_mark_is_that_of_the_window_before_the_cut() {
+        let (mut cc, mut w) = (xmp(), in_avoidance(&[8.0, 4.0]));
+        take_rates(&mut cc, &mut w);
+        cc.on_mark(&mut w, 0);
+        grow(&mut cc, &mut w, 0);
+        assert_eq!((w[0].cwnd, w[0].state[RATE]), (6.0, 8.0));
+        grow(&mut cc, &mut w, 0); // delta = 6/10
+        assert_eq!((w[0].state[RATE], w[0].state[ADDER]), (6.0, 0.6));
+        // A loss after the mark leaves the rate of the smaller window.
+        cc.on_mark(&mut w, 0); // 5
+        cc.on_fast_retransmit(&mut w, 0);
+        grow(&mut cc, &mut w, 0);
+        assert_eq!((w[0].cwnd, w[0].state[RATE]), (2.0, 2.0));
+    }
+
+    #[test]
+    fn a_round_whose_window_is_not_used_does_not_grow() {
+        let (mut cc, mut w) = (xmp(), in_avoidance(&[8.0]));
+        let unused = Ack {
+            may_grow: false,
+            ..ack(2)
+        };
+        cc.on_ack(&mut w, 0, unused);
+        cc.on_round(&mut w, 0, round(2, 0));
+        assert_eq!(w[0].cwnd, 8.0);
+        // One acknowledgement of a used window is enough.
+        cc.on_ack(&mut w, 0, ack(1));
+        cc.on_ack(&mut w, 0, unused);
+        cc.on_round(&mut w, 0, round(3, 0));
+        assert_eq!(w[0].cwnd, 9.0);
+    }
+
     proptest! {
         /// Equation (3) summed: in the time of `rtt_min`, in which subflow s ends `rtt_min / rtt_s` rounds,
         /// all subflows together grow by one packet.
@@ -311,7 +362,7 @@ mod tests {
             let rtt_min = rtt.iter().copied().fold(f64::INFINITY, f64::min);
             let mut growth = 0.0;
             for s in 0..w.len() {
-                cc.on_round(&mut w, s, round(1, 0));
+                grow(&mut cc, &mut w, s);
                 growth += (w[s].cwnd - cwnd[s] + w[s].state[ADDER]) * rtt_min / rtt[s];
                 prop_assert!(w[s].cwnd.fract() == 0.0 && (0.0..1.0).contains(&w[s].state[ADDER]));
             }
