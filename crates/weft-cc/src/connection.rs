@@ -22,6 +22,8 @@ pub struct Window {
     pub established: bool,
     /// True if the subflow is in fast recovery or recovers from a timeout.
     pub in_recovery: bool,
+    /// True if the transport paces the subflow's packets (Linux `sk_pacing_status`).
+    pub paced: bool,
     /// Smoothed round-trip time in seconds; 0 before the first sample.
     pub srtt: f64,
     /// Smallest round-trip time seen, in seconds; 0 before the first sample.
@@ -45,6 +47,7 @@ impl Window {
             active: true,
             established: false,
             in_recovery: false,
+            paced: false,
             srtt: 0.0,
             min_rtt: 0.0,
             state: [0.0; 4],

@@ -16,7 +16,7 @@
 //!
 //! `HyStart` is Linux's, not `HyStart`++ (RFC 9406): slow start ends when a train of acknowledgements, none 2 ms after the
 //! one before, lasts half the smallest RTT and half of what segmentation offload may hold back (four bursts of 64 KB
-//! at the pacing rate, at most 1 ms), or when the smallest of more than 8 RTTs of a round exceeds the smallest of all
+//! at the pacing rate, at most 1 ms), all of both if the transport paces, or when the smallest of more than 8 RTTs of a round exceeds the smallest of all
 //! by an eighth, which is taken to be at least 4 ms and at most 16; from 16 packets on.
 
 use crate::parameters::parameters;
@@ -238,7 +238,9 @@ impl HyStart {
             self.last_ack = ack.now;
             // The pacing rate of slow start is two windows a round trip.
             let held_back = (Self::MAX_OFFLOADED * w.srtt / (2.0 * w.cwnd)).min(1e-3);
-            if since(self.round_start) > f64::midpoint(w.min_rtt, held_back) {
+            // "Pacing might have delayed packets up to RTT/2 during slow start" (`hystart_update`).
+            let threshold = w.min_rtt + held_back;
+            if since(self.round_start) > if w.paced { threshold } else { threshold / 2.0 } {
                 return true;
             }
         }
@@ -594,6 +596,20 @@ mod tests {
         for n in 0..30 {
             assert!(!sample(&mut cc, &mut w, 1.0 + f64::from(n) * 0.5e-3, 10e-3));
         }
+    }
+
+    #[test]
+    fn a_paced_train_ends_slow_start_after_a_whole_rtt() {
+        let (mut cc, mut w) = slow_start();
+        w[0].paced = true;
+        // From 1.0 s: 10 ms + 1 ms.
+        for n in 0..=22 {
+            assert!(
+                !sample(&mut cc, &mut w, 1.0 + f64::from(n) * 0.5e-3, 10e-3),
+                "{n}"
+            );
+        }
+        assert!(sample(&mut cc, &mut w, 1.0 + 11.1e-3, 10e-3));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod defaults;
 mod events;
 mod files;
 mod flow_level;
+mod hystart;
 mod kernel;
 mod layers;
 mod measuring;

@@ -49,7 +49,10 @@ impl Host {
             may_suppress_on_ack: cc.may_suppress_on_ack(),
             cc,
             windows: vec![
-                Window::new(profile.initial_cwnd, profile.initial_ssthresh);
+                Window {
+                    paced: profile.pacing,
+                    ..Window::new(profile.initial_cwnd, profile.initial_ssthresh)
+                };
                 transport.subflows as usize
             ],
             total,
