@@ -29,7 +29,7 @@ class OutputClosedError(WeftError):
 
 
 LINE_EVERY_S = 60.0
-"""Seconds between two lines of progress where there is no terminal."""
+"""Seconds between two lines of progress if standard error is not a terminal."""
 
 
 class ProgressBar:
@@ -119,7 +119,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in cells:
         table.add_row(*(_cell(value) for value in row))
-    # What is not a terminal has no width; a file or a pipe gets lines that are not folded. Rich itself would end the
+    # Only a terminal has a width; a file or a pipe gets lines that are not folded. Rich itself would end the
     # process when the reader of a pipe has gone, so it writes to a text.
     terminal = sys.stdout is not None and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else 200

@@ -151,7 +151,7 @@ pub trait CongestionControl {
     }
     /// The number of bursts of Linux's packet scheduler that a subflow's send buffer holds beyond two windows
     /// (`sndbuf_expand`). A subflow keeps the data that the scheduler has assigned to it and that its window does not
-    /// admit; where many subflows have small windows, the connection waits for the slowest of them.
+    /// admit. If many subflows have small windows, the connection waits for the slowest of them.
     fn extra_sndbuf_bursts(&self) -> u32 {
         0
     }

@@ -206,7 +206,7 @@ pub(crate) fn used_transports(plan: &Plan) -> Vec<bool> {
 }
 
 /// Returns true if rates are max-min fair: as the spec says, or else if flows have a size. The equilibrium would have to be searched
-/// anew whenever such a flow comes or goes, and with several subflows that search is slow and often fails.
+/// again whenever such a flow comes or goes, and with several subflows that search is slow and often fails.
 pub(crate) fn is_max_min(plan: &Plan) -> bool {
     match plan.spec.sharing {
         Some(sharing) => sharing == RateSharing::MaxMin,

@@ -35,7 +35,7 @@ class Outcome:
     """Number of runs whose results existed before."""
     failures: tuple[Failure, ...]
     unfinished: dict[str, Unfinished]
-    """By table: what the end of the runs cut off."""
+    """The rows that the end of the runs cut off, by table."""
     force: bool
 
     @property
@@ -44,7 +44,7 @@ class Outcome:
         return max((failure.code for failure in self.failures), default=0)
 
     def failed(self) -> list[dict[str, str]]:
-        """For each failed run: its varied fields, why it failed, and the command that repeats it."""
+        """Lists the failed runs: the varied fields, the reason, and the command that repeats the run."""
         return [
             {
                 "run": " ".join([*self.sweep.changes(it.run), f"seed={it.run.seed}"]),
@@ -64,7 +64,7 @@ class Outcome:
         ]
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the outcome as a document for JSON."""
         return {
             "out": str(self.folder),
             "runs": len(self.sweep.runs),
