@@ -121,10 +121,10 @@ impl ConnectionSender {
         let n = self.windows.len();
         match scheduler {
             Scheduler::RoundRobin => {
-                let turn = self.next_subflow as usize;
+                let start = self.next_subflow as usize;
                 let joining = |s: usize| self.awaits_join && subflows[s].state == State::SynSent;
-                let s = (turn..n)
-                    .chain(0..turn)
+                let s = (start..n)
+                    .chain(0..start)
                     .find(|&s| joining(s) || self.can_send_new(s, &subflows[s]))?;
                 if joining(s) {
                     self.next_subflow = s as u32;

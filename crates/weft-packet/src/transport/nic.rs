@@ -129,7 +129,7 @@ impl HostQdisc {
         let queue = &mut self.ports[port as usize];
         let full = cx.drain_time(subflow.route, nic.bql_limit) > cx.now;
         match &mut queue.current {
-            Some((whose, left)) if *whose == slot => {
+            Some((served, left)) if *served == slot => {
                 if !full && *left > 0 {
                     *left -= 1;
                     return true;

@@ -408,7 +408,7 @@ impl Segments {
                 while self
                     .retransmit_queue
                     .front()
-                    .is_some_and(|&(_, gone)| gone < self.base)
+                    .is_some_and(|&(_, position)| position < self.base)
                 {
                     self.retransmit_queue.pop_front();
                 }

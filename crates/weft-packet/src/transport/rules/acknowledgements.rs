@@ -101,10 +101,10 @@ fn segments_out_of_order_are_acknowledged_at_once() {
             .iter()
             .map(|seen| [seen.packet.seq, seen.packet.lo, seen.packet.hi].map(|seq| seq / 1448))
             .collect();
-        let islands = [[1, 2, 3], [1, 2, 4], [1, 5, 6], [1, 5, 7], [1, 5, 8]];
-        let expected = islands.map(|island| match recovery {
+        let ranges = [[1, 2, 3], [1, 2, 4], [1, 5, 6], [1, 5, 7], [1, 5, 8]];
+        let expected = ranges.map(|range| match recovery {
             Recovery::NewReno => [1, 0, 0],
-            _ => island,
+            _ => range,
         });
         assert_eq!(found[..5], expected, "{recovery:?}");
         // The retransmissions follow, each of which fills a hole.

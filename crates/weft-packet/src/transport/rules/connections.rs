@@ -222,15 +222,15 @@ fn linux_holds_as_much_as_the_subflows_buffers_do() {
         test.bytes = Some(8_000 * 1448);
         let run = test.run(8_000 * MS, pass);
         assert!(run.finished());
-        let (mut held, mut most) = (0, 0);
+        let (mut held, mut max) = (0, 0);
         for seen in run.all() {
             match seen.kind {
                 Kind::Ack => held = held.max(seen.packet.chunk),
-                Kind::Data => most = most.max((seen.packet.chunk + 1).saturating_sub(held)),
+                Kind::Data => max = max.max((seen.packet.chunk + 1).saturating_sub(held)),
                 _ => {}
             }
         }
-        assert!(allowed.contains(&most), "{bursts}: {most}");
+        assert!(allowed.contains(&max), "{bursts}: {max}");
     }
 }
 
@@ -330,7 +330,7 @@ fn the_receive_buffer_bounds_data_in_flight() {
         let run = test.run(2_000 * MS, pass);
         assert!(run.finished());
         let mut held = 0;
-        let mut most = 0;
+        let mut max = 0;
         // As the middleboxes observe it, which receive acknowledgements before the sender does.
         for seen in run.all() {
             match seen.kind {
@@ -338,12 +338,12 @@ fn the_receive_buffer_bounds_data_in_flight() {
                 Kind::Data => {
                     let ahead = (seen.packet.chunk + 1).saturating_sub(held);
                     assert!(ahead <= segments, "{ahead} segments, buffer {buffer}");
-                    most = most.max(ahead);
+                    max = max.max(ahead);
                 }
                 _ => {}
             }
         }
-        assert_eq!(most, segments);
+        assert_eq!(max, segments);
         assert_eq!(
             run.subflow(0).stats.retransmitted + run.subflow(1).stats.retransmitted,
             0
@@ -372,7 +372,7 @@ fn suppression_is_obeyed() {
         if lost { Fate::Drop } else { Fate::Pass }
     });
     // The steps: chunks sent while the subflow is inactive, and chunks outstanding.
-    let (mut suppressed, mut released, mut quiet) = (None, None, 0);
+    let (mut suppressed, mut released, mut idle_steps) = (None, None, 0);
     for step in 1..40_000 {
         run.until(step * US / 4);
         let Some((connection, subflows)) = run.host(0).connection(0) else {
@@ -383,7 +383,7 @@ fn suppression_is_obeyed() {
             (None, false) => suppressed = Some((step, subflows[1].nxt)),
             (Some((_, nxt)), false) => {
                 assert_eq!(subflows[1].nxt, nxt, "new data on a suppressed subflow");
-                quiet += u32::from(subflows[1].segments.is_empty());
+                idle_steps += u32::from(subflows[1].segments.is_empty());
             }
             (Some(_), true) if released.is_none() => released = Some(step),
             _ => {}
@@ -391,7 +391,7 @@ fn suppression_is_obeyed() {
     }
     assert!(run.finished() && run.delivered() == 600 * 1448);
     assert!(suppressed.is_some() && released.is_some());
-    assert!(quiet > 100, "outstanding data was never finished");
+    assert!(idle_steps > 100, "outstanding data was never finished");
     assert_eq!(run.connection().suppressions, 1);
     let stats = run.subflow(1).stats;
     assert_eq!(

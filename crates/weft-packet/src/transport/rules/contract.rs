@@ -28,15 +28,15 @@ fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
             _ => Fate::Pass,
         });
         assert!(run.finished());
-        let told = acks(&script);
-        assert_eq!(told.len(), run.acks().len(), "{recovery:?}");
+        let reported = acks(&script);
+        assert_eq!(reported.len(), run.acks().len(), "{recovery:?}");
         // NewReno's acknowledgement of the repair counts as one segment (RFC 3465, section 2.3):
         // the other segments that it covers were reported by duplicates.
-        let acked = told.iter().map(|ack| ack.acked).sum::<u32>();
+        let acked = reported.iter().map(|ack| ack.acked).sum::<u32>();
         let expected = if recovery == Recovery::NewReno { 49 } else { 60 };
         assert_eq!(acked, expected, "{recovery:?}");
         // 21 to 29 were in flight.
-        let duplicates = &told[20..29];
+        let duplicates = &reported[20..29];
         let newly_held = u32::from(recovery == Recovery::Rack);
         assert!(
             duplicates.iter().all(|ack| ack.acked == newly_held),
@@ -45,7 +45,7 @@ fn every_acknowledgement_is_told_in_recovery_and_duplicates_too() {
         let marked: Vec<_> = duplicates.iter().map(|ack| ack.marked).collect();
         assert_eq!(marked[..9], [0, 0, 0, 1, 0, 1, 0, 0, 0]);
         assert!(duplicates.iter().all(|ack| !ack.may_grow && ack.rtt == 0.0));
-        assert!(told[..20].iter().all(|ack| ack.acked == 1 && ack.may_grow));
+        assert!(reported[..20].iter().all(|ack| ack.acked == 1 && ack.may_grow));
     }
 }
 

@@ -75,12 +75,12 @@ proptest! {
         test.profile.ack_every = ack_every;
         let marked = pattern.clone();
         test.run(100 * MS, mark(move |chunk| marked.get(chunk as usize) == Some(&true)));
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for ack in acks(&script) {
             prop_assert!(ack.marked == 0 || ack.marked == ack.acked);
-            told.extend(std::iter::repeat_n(ack.marked > 0, ack.acked as usize));
+            reported.extend(std::iter::repeat_n(ack.marked > 0, ack.acked as usize));
         }
-        prop_assert_eq!(&told[..pattern.len()], &pattern);
+        prop_assert_eq!(&reported[..pattern.len()], &pattern);
     }
 
     /// XMP's count: each acknowledgement reports up to three marks, and the next one the rest.
@@ -90,7 +90,7 @@ proptest! {
         test.profile.ack_every = ack_every;
         let marked = pattern.clone();
         let run = test.run(100 * MS, mark(move |chunk| marked.get(chunk as usize) == Some(&true)));
-        let (mut at, mut waiting, mut told) = (0, 0, 0);
+        let (mut at, mut waiting, mut reported) = (0, 0, 0);
         for (seen, ack) in run.acks().iter().zip(acks(&script)) {
             let next = (seen.packet.seq / 1448) as usize;
             let newly = pattern.iter().take(next).skip(at);
@@ -101,10 +101,10 @@ proptest! {
             prop_assert_eq!(seen.packet.flags & ECE != 0, count > 0);
             prop_assert_eq!(ack.marked, count.min(ack.acked));
             waiting -= count;
-            told += count;
+            reported += count;
         }
         let marks = pattern.iter().filter(|&&marked| marked).count() as u32;
-        prop_assert_eq!((told, waiting), (marks, 0));
+        prop_assert_eq!((reported, waiting), (marks, 0));
     }
 }
 

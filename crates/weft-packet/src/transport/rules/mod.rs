@@ -119,7 +119,7 @@ struct Middlebox {
     /// Packets that are delayed.
     held: VecDeque<(u64, Packet)>,
     counts: HashMap<(Kind, u32), u32>,
-    copies: HashMap<(u32, u32), u32>,
+    transmissions: HashMap<(u32, u32), u32>,
 }
 
 impl Middlebox {
@@ -130,7 +130,7 @@ impl Middlebox {
             seen: Vec::new(),
             held: VecDeque::new(),
             counts: HashMap::new(),
-            copies: HashMap::new(),
+            transmissions: HashMap::new(),
         }
     }
 
@@ -147,9 +147,9 @@ impl Middlebox {
         };
         let mut again = 0;
         if kind == Kind::Data {
-            let copies = self.copies.entry((subflow, packet.seq)).or_default();
-            again = *copies;
-            *copies += 1;
+            let transmissions = self.transmissions.entry((subflow, packet.seq)).or_default();
+            again = *transmissions;
+            *transmissions += 1;
         }
         let count = self.counts.entry((kind, subflow)).or_default();
         let seen = ObservedPacket {

@@ -26,11 +26,8 @@ fn packets_leave_at_two_windows_a_round_trip_and_then_at_one_fifth_more_than_one
         );
         // The round trip is that of idle links, once the first ten packets have passed.
         let share = round_trip(1514, &Profile::linux()) as f64 / (10.0 * gain);
-        let least = *gaps[60..190].iter().min().unwrap() as f64;
-        assert!(
-            (0.45 * share..1.05 * share).contains(&least),
-            "{least} of {share}"
-        );
+        let min = *gaps[60..190].iter().min().unwrap() as f64;
+        assert!((0.45 * share..1.05 * share).contains(&min), "{min} of {share}");
         // A window is sent in no less than a round trip over the gain.
         let whole: u64 = gaps[100..110].iter().sum();
         assert!(whole as f64 > 0.9 * 10.0 * share, "{whole} of {share}");

@@ -314,9 +314,9 @@ fn nothing_is_sampled_across_a_repair() {
                 _ => Fate::Pass,
             });
             // Eight segments may queue at the sender.
-            let most = round_trip(1514, &run.profile) + 8 * serialisation(1514);
+            let max = round_trip(1514, &run.profile) + 8 * serialisation(1514);
             let srtt = run.subflow(0).rtt.srtt();
-            assert!(srtt <= most, "{recovery:?}, lost {lost} times: {srtt} of {most}");
+            assert!(srtt <= max, "{recovery:?}, lost {lost} times: {srtt} of {max}");
         }
     }
 }

@@ -38,14 +38,14 @@ fn handshakes_may_be_whole() {
                 let stats = run.subflow(subflow as usize).stats;
                 assert_eq!(bare[0].time, stats.established + to_middle);
                 let handed_out = run.data().last().unwrap().time;
-                let least = if subflow == 0 { 0 } else { 42 * 800 };
-                let closed = bare[1].time.checked_sub(handed_out + least);
+                let min = if subflow == 0 { 0 } else { 42 * 800 };
+                let closed = bare[1].time.checked_sub(handed_out + min);
                 assert!(closed.is_some_and(|late| late <= u64::from(subflow) * 49 * US + 42 * 800));
                 // A FIN may wait behind the data before it.
-                let turn = 2 * (DELAY + serialisation(42));
-                let late = bare[2].time - bare[1].time - turn;
+                let rtt = 2 * (DELAY + serialisation(42));
+                let late = bare[2].time - bare[1].time - rtt;
                 assert!(late <= serialisation(1462), "{late}");
-                assert_eq!(bare[3].time, bare[2].time + turn);
+                assert_eq!(bare[3].time, bare[2].time + rtt);
             }
         }
     }

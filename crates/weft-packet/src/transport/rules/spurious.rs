@@ -20,7 +20,7 @@ fn halving() -> Script {
 fn a_spurious_timeout_is_undone() {
     // Timestamps, F-RTO, maximum of retransmissions, whether the window is restored. RACK also uses
     // D-SACK.
-    for (recovery, timestamps, forward_rto, most, restored) in [
+    for (recovery, timestamps, forward_rto, max, restored) in [
         (Recovery::Rack, true, false, 1, true),
         (Recovery::Rack, false, true, 1, true),
         (Recovery::Rack, true, true, 1, true),
@@ -39,11 +39,11 @@ fn a_spurious_timeout_is_undone() {
         let stats = run.subflow(0).stats;
         assert_eq!(stats.timeouts, 1, "{what}");
         assert!(
-            (1..=most).contains(&stats.retransmitted),
+            (1..=max).contains(&stats.retransmitted),
             "{what}: {}",
             stats.retransmitted
         );
-        assert_eq!(stats.retransmitted > 1, most > 1, "{what}");
+        assert_eq!(stats.retransmitted > 1, max > 1, "{what}");
         let cwnd = run.connection().windows[0].cwnd;
         assert_eq!(cwnd == 10.0, restored, "{what}: {cwnd}");
         assert!(run.finished());

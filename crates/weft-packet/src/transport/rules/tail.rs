@@ -48,11 +48,8 @@ fn a_lost_tail_is_found_by_a_probe() {
         let waited = sent - last_acknowledgement(&run, sent);
         let rtt = round_trip(1514, &run.profile);
         let expected = if lone { 200 * MS } else { SLACK };
-        let most = expected + 2 * rtt;
-        assert!(
-            (expected..=most).contains(&waited),
-            "{lost:?}: {waited} of {most}"
-        );
+        let max = expected + 2 * rtt;
+        assert!((expected..=max).contains(&waited), "{lost:?}: {waited} of {max}");
         assert!(run.finished());
     }
 }

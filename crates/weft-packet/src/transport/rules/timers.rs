@@ -209,8 +209,8 @@ fn the_late_answer_to_a_syn_is_a_sample() {
     let run = test.run(10_000 * MS, pass);
     let stats = run.subflow(0).stats;
     assert_eq!((stats.syn_timeouts, stats.timeouts), (1, 0));
-    let least = (run.connection().windows[0].min_rtt * 1e12).round() as u64;
-    assert_eq!(least, 4 * 300 * MS + 4 * serialisation(66));
+    let min_rtt = (run.connection().windows[0].min_rtt * 1e12).round() as u64;
+    assert_eq!(min_rtt, 4 * 300 * MS + 4 * serialisation(66));
 }
 
 /// RFC 5681, section 3.1: the initial window is one segment if SYNs were lost. Linux allows for one
