@@ -76,7 +76,7 @@ def test_tables(experiment: weft.Experiment) -> None:
 
 
 def test_tables_are_not_copied(spec: Path) -> None:
-    probes = ['probes=[{kind = "queue", at = ["s0->r0"], every = "1us"}]']
+    probes = ['probes=[{kind = "queue", at = ["s0->r0"], interval = "1us"}]']
     exported = _weft.Experiment.parse(spec.read_text(), probes).run().tables()["traces"]
     frames = [pl.DataFrame(exported) for _ in range(2)]
     assert len(frames[0]) == len(exported) > 1000
@@ -201,7 +201,7 @@ def test_pandas_users_are_told_what_is_missing(experiment: weft.Experiment) -> N
 def test_a_folder_written_during_the_run_has_the_same_tables(spec: Path, tmp_path: Path) -> None:
     # Closed loops of short flows: more rows than are kept in memory at a time.
     loops = "{kind = 'closed-loop', transport = 'dctcp', pairs = 'random', size = '1KB', count = 40}"
-    probes = "probes=[{kind = 'flow', every = '3ms'}, {kind = 'queue', at = ['s0->r0'], every = '1ms'}]"
+    probes = "probes=[{kind = 'flow', interval = '3ms'}, {kind = 'queue', at = ['s0->r0'], interval = '1ms'}]"
     busy = weft.load(spec, ["duration=200ms", f"traffic=[{loops}]", probes])
     memory = weft.run(busy)
     disk = weft.run(busy, out=tmp_path / "results")

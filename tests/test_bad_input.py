@@ -26,9 +26,9 @@ SPEC = """\
   "transports": {"t": {"cc": "amp", "subflows": 2, "scheduler": "round-robin", "profile": "linux",
                        "tcp": {"mss": "1448B", "min_rto": "10ms", "limited_transmit": true}}},
   "traffic": [{"kind": "incast", "transport": "t", "flows": 4, "size": "64KB", "gap": "50us", "rounds": 2,
-               "every": "400us"},
+               "interval": "400us"},
               {"kind": "poisson", "transport": "t", "pairs": "random", "rate": 100, "size": "1KB"}],
-  "probes": [{"kind": "queue", "at": ["s0->r0"], "every": "10us"}],
+  "probes": [{"kind": "queue", "at": ["s0->r0"], "interval": "10us"}],
   "stop": {"class": "poisson", "flows": 2} }
 """
 
@@ -36,8 +36,8 @@ TIMES = [
     "duration",
     "topology.delay",
     "traffic[0].gap",
-    "traffic[0].every",
-    "probes[0].every",
+    "traffic[0].interval",
+    "probes[0].interval",
     "transports.t.tcp.min_rto",
 ]
 RATES = ["topology.rate"]

@@ -39,7 +39,7 @@ def scene(cc: object, **changes: Any) -> dict[str, Any]:
                 "flows": 8,
                 "size": "256KB",
                 "gap": "5us",
-                "every": "8ms",
+                "interval": "8ms",
                 "rounds": 6,
             },
             {"kind": "bulk", "transport": "dctcp", "pairs": [["h2", "r0"]]},
@@ -138,8 +138,8 @@ def test_a_spurious_timeout_is_undone_by_the_class() -> None:
         "transports": {"own": {"cc": Undoing}},
         "traffic": [{"kind": "bulk", "transport": "own", "from": "h0", "to": "r0"}],
         "events": [
-            {"at": "2s", "links": ["s0->r0"], "delay": "700ms", "both_ways": False},
-            {"at": "2.5s", "links": ["s0->r0"], "delay": "10ms", "both_ways": False},
+            {"at": "2s", "links": ["s0->r0"], "delay": "700ms", "bidirectional": False},
+            {"at": "2.5s", "links": ["s0->r0"], "delay": "10ms", "bidirectional": False},
         ],
     }
     Undoing.undone.clear()

@@ -95,7 +95,7 @@ def test_amp_takes_its_parameters(dctcp_cut: int) -> None:
 
 
 def test_incast_ends() -> None:
-    traffic = [{"kind": "incast", "transport": "dctcp", "flows": 3, "size": "64KB", "every": "300ms", "rounds": 3}]
+    traffic = [{"kind": "incast", "transport": "dctcp", "flows": 3, "size": "64KB", "interval": "300ms", "rounds": 3}]
     flows = run(traffic=traffic, transports={"dctcp": {"cc": "dctcp"}}).flows
     assert flows["delivered_bytes"].to_list() == [64_000] * 9
     assert flows["fct_s"].null_count() == 0
@@ -241,7 +241,7 @@ def test_what_the_kernel_cannot_give_is_refused_by_name(changes: dict[str, Any],
 
 
 def test_a_part_of_a_run_is_measured() -> None:
-    result = run(measure={"from": "500ms", "to": "1500ms"})
+    result = run(measure={"start": "500ms", "stop": "1500ms"})
     assert result.manifest["measured_s"] == [0.5, 1.5]
     queue, flows = result.queues.row(0, named=True), result.flows
     assert sum(queue["time_at_length_s"]) == pytest.approx(1, rel=0.02)

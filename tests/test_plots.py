@@ -15,7 +15,7 @@ from weft.slowdown import with_slowdown
 
 @pytest.fixture
 def result(spec: Path) -> weft.Result:
-    probes = 'probes=[{kind = "flow"}, {kind = "queue", at = ["s0->r0"], every = "10us"}]'
+    probes = 'probes=[{kind = "flow"}, {kind = "queue", at = ["s0->r0"], interval = "10us"}]'
     return weft.run(weft.load(spec, [probes, "transports.dctcp.cc=amp", "transports.dctcp.subflows=2"]))
 
 

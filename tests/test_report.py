@@ -20,7 +20,7 @@ from weft.errors import UsageError
 from weft.plots import altair_plots, data
 from weft.report import comparison, fabric, inputs, page, timeline
 
-PROBES = 'probes=[{kind="flow"}, {kind="queue", at=["s0->r0"], every="2us"}]'
+PROBES = 'probes=[{kind="flow"}, {kind="queue", at=["s0->r0"], interval="2us"}]'
 AMP = ("transports.dctcp.cc=amp", "transports.dctcp.subflows=4", "topology.senders=20", "traffic[0].flows=20")
 
 

@@ -238,7 +238,7 @@ def test_best_is_found_and_runs_again(spec: Path) -> None:
 
 def test_killed_and_continued_is_as_unbroken(spec: Path) -> None:
     """Kills the command at random moments, and continues with another number of workers."""
-    longer = ["--set", "traffic[0].rounds=300", "--set", "traffic[0].every=1ms", "--set", "duration=1s"]
+    longer = ["--set", "traffic[0].rounds=300", "--set", "traffic[0].interval=1ms", "--set", "duration=1s"]
     question = ["--over", "transports.dctcp.cc.g", "--over", "queues.mark=2 packets:99 packets", "--minimize", FCT]
     unbroken = tune(*question, *longer, "--workers", "2", cwd=spec.parent, out="unbroken")
     assert unbroken.code == 0, unbroken

@@ -106,7 +106,7 @@ def _probed_cases() -> list[Case]:
     """For the report: fewer rounds, with windows of some flows of the first one, and the bottleneck's queue."""
     probes = [
         {"kind": "flow", "flows": [0, REPORTED // 2, REPORTED - 1]},
-        {"kind": "queue", "at": ["s0->r0"], "every": "100us"},
+        {"kind": "queue", "at": ["s0->r0"], "interval": "100us"},
     ]
     return [
         Case(

@@ -385,6 +385,21 @@ class Cable(Model):
     """
 
 
+class ConsecutivePaths(Model):
+    """
+    The first subflow's path is drawn, the others follow in turn.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    name: Literal["consecutive"] = "consecutive"
+    """
+    the first subflow's path is drawn, further subflows take the next ones; the same number in both directions
+    """
+
+
 class ConstantSize(Model):
     """
     Always the same size.
@@ -597,9 +612,9 @@ class Event(Model):
     """
     Time of the change. It takes effect before anything else at that time. A packet whose last bit leaves then has left.
     """
-    both_ways: bool = True
+    bidirectional: bool = True
     """
-    Does the change also apply to the links in the other direction?
+    Whether the change also applies to the links in the other direction.
     """
     delay: Annotated[
         str | None,
@@ -611,7 +626,7 @@ class Event(Model):
     """
     The new propagation delay. Packets on the wire arrive at most this long after the change.
     """
-    detect: Annotated[
+    detection_delay: Annotated[
         str,
         Field(
             examples=["2us", "1.5ms", "20s"],
@@ -774,7 +789,13 @@ class FlowProbe(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    every: Annotated[
+    flows: list[int] | str | None = None
+    """
+    Which of these flows, by index from 0; by default all. The order in a closed loop is the first flow of
+    each loop, then the second of each, and so on; in jobs, a job's requests, then its blocks. To choose
+    among flows of loops or jobs, `traffic` must name their entry.
+    """
+    interval: Annotated[
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
@@ -783,12 +804,6 @@ class FlowProbe(Model):
     ] = None
     """
     Sampling interval; by default every change is recorded.
-    """
-    flows: list[int] | str | None = None
-    """
-    Which of these flows, by index from 0; by default all. The order in a closed loop is the first flow of
-    each loop, then the second of each, and so on; in jobs, a job's requests, then its blocks. To choose
-    among flows of loops or jobs, `traffic` must name their entry.
     """
     kind: Literal["flow"] = "flow"
     """
@@ -924,21 +939,6 @@ class HostQueues(Model):
     """
     Marking threshold K: an ECN-capable packet that finds at least this much waiting is marked. "off"
     marks nothing.
-    """
-
-
-class InTurnPaths(Model):
-    """
-    The first subflow's path is drawn, the others follow in turn.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    name: Literal["in-turn"] = "in-turn"
-    """
-    the first subflow's path is drawn, further subflows take the next ones; the same number in both directions
     """
 
 
@@ -1147,7 +1147,7 @@ class ManyToOneTopology(Model):
 class Measure(Model):
     """
     The part of a run in which links, queues and goodput are measured, so that slow start can be left out.
-    Events at `from` are included, events at `to` are not. The times, windows and counters of flows are those
+    Events at `start` are included, events at `stop` are not. The times, windows and counters of flows are those
     of the whole run.
     """
 
@@ -1155,10 +1155,9 @@ class Measure(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    from_: Annotated[
+    start: Annotated[
         str,
         Field(
-            alias="from",
             examples=["2us", "1.5ms", "20s"],
             pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
         ),
@@ -1166,7 +1165,7 @@ class Measure(Model):
     """
     When it begins.
     """
-    to: Annotated[
+    stop: Annotated[
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
@@ -1187,7 +1186,7 @@ class MmptcpPaths(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    duplicates: Annotated[int | None, Field(ge=1)] = None
+    dupack_threshold: Annotated[int | None, Field(ge=1)] = None
     """
     Duplicate acknowledgements that indicate a loss among scattered packets; by default the profile's
     threshold times the number of paths.
@@ -1266,60 +1265,6 @@ class OliaCc(Model):
     """
 
 
-class OpnPaths(Model):
-    """
-    As many subflows as the loss rate suggests, on paths that answer; what was sent on others is sent again on these.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-    )
-    delta: Annotated[
-        str,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = "200us"
-    """
-    A path is slow if data has been outstanding on it for so long and no acknowledgement has come: δ of Algorithm 1. Looked at as often; at
-    least 1us.
-    """
-    delta_rtts: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
-    """
-    It has to be so many of the subflow's smoothed round-trip times, too: 0 as in Algorithm 1, 2 as the text has it.
-    """
-    epsilon: Annotated[
-        str,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = "200ms"
-    """
-    All paths count as fast again at multiples of this: ε.
-    """
-    memory: Literal["host", "connection"] = "host"
-    """
-    Who knows which paths are slow, and the loss rate: all connections of a host, or each of itself.
-    """
-    name: Literal["opn"] = "opn"
-    """
-    as many subflows as the loss rate suggests, on fast paths; what is outstanding on slow ones goes there, too
-    """
-    period: Annotated[
-        str,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = "10ms"
-    """
-    The loss rate is measured over this.
-    """
-
-
 class PacketsProbe(Model):
     """
     Packets of links.
@@ -1354,6 +1299,16 @@ class ParetoSize(Model):
     """
     Pareto with a given shape and mean, with or without an upper bound
     """
+    max: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    The upper bound; by default none.
+    """
     mean: Annotated[
         str,
         Field(
@@ -1363,16 +1318,6 @@ class ParetoSize(Model):
     ]
     """
     The mean, with the upper bound taken into account.
-    """
-    most: Annotated[
-        str | None,
-        Field(
-            examples=["128KB", "64KiB", "1448B"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
-        ),
-    ] = None
-    """
-    The upper bound; by default none.
     """
     shape: Annotated[float, Field(ge=0.01, le=100.0)]
     """
@@ -1412,7 +1357,7 @@ class QueueProbe(Model):
     """
     Links by the names of their ends, "FROM->TO", or all links of a layer, such as "tor-agg".
     """
-    every: Annotated[
+    interval: Annotated[
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
@@ -1424,7 +1369,7 @@ class QueueProbe(Model):
     """
     kind: Literal["queue"] = "queue"
     """
-    a queue's length: time-weighted distribution, with `every` also samples in time
+    a queue's length: time-weighted distribution, with `interval` also samples in time
     """
 
 
@@ -1768,22 +1713,11 @@ class UniformSize(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    from_: Annotated[
-        str,
-        Field(
-            alias="from",
-            examples=["128KB", "64KiB", "1448B"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
-        ),
-    ]
-    """
-    The smallest size.
-    """
     kind: Literal["uniform"] = "uniform"
     """
     every whole number of bytes between two sizes equally likely
     """
-    to: Annotated[
+    max: Annotated[
         str,
         Field(
             examples=["128KB", "64KiB", "1448B"],
@@ -1792,6 +1726,16 @@ class UniformSize(Model):
     ]
     """
     The largest size.
+    """
+    min: Annotated[
+        str,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ]
+    """
+    The smallest size.
     """
 
 
@@ -2128,16 +2072,6 @@ class ClosedLoopTraffic(Model):
     Who sends to whom: "permutation", "random" (each flow to a host drawn for it), staggered probabilities
     { tor, pod }, or pairs [[FROM, TO], …], each of which has loops.
     """
-    pause: Annotated[
-        str,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = "0s"
-    """
-    Time between a flow's end and its successor's opening.
-    """
     rate: Annotated[
         str | None,
         Field(
@@ -2174,6 +2108,16 @@ class ClosedLoopTraffic(Model):
     ] = None
     """
     No flow opens from this time on; by default the end of the experiment.
+    """
+    think_time: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "0s"
+    """
+    Time between a flow's end and its successor's opening.
     """
     to: str | int | list[str | int] | None = None
     """
@@ -2230,12 +2174,23 @@ class Hosts(Model):
         extra="forbid",
         populate_by_name=True,
     )
+    bql_limit: Annotated[
+        str | None,
+        Field(
+            examples=["128KB", "64KiB", "1448B"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
+        ),
+    ] = None
+    """
+    How much of its host's data a port holds before sockets wait, unless `qdisc` is `switch`. It corresponds
+    to Linux's byte queue limits. 16KB in all profiles.
+    """
     clock_ppm: Annotated[int | None, Field(ge=0, le=1000)] = None
     """
     Each host's clock, and so the rate of its links, differs from the network's by a random share, uniform
     up to this many parts per million. Profile `linux`: 100, the tolerance of IEEE 802.3; `amp-2019`: 0.
     """
-    gro: Annotated[
+    gro_flush_timeout: Annotated[
         str | None,
         Field(
             examples=["2us", "1.5ms", "20s"],
@@ -2252,27 +2207,16 @@ class Hosts(Model):
     host's processing time varies. Packets keep their order. `packet` is the time in which the host's link
     sends a full packet, but at least 500 ns. Profile `linux`: `packet`; `amp-2019`: none.
     """
-    nic: Literal["switch", "fq", "fifo"] | None = None
+    qdisc: Literal["switch", "fq", "fifo"] | None = None
     """
-    How a host's sockets share its port. `switch`: they send into a queue like a switch's, which marks and
-    drops. `fq`: nothing is marked or dropped, and sockets wait while the port is full; waiting sockets
+    Queueing discipline of a host's port, that is, how its sockets share the port. `switch`: they send into
+    a queue like a switch's, which marks and drops. `fq`: nothing is marked or dropped, and sockets wait while the port is full; waiting sockets
     send two packets each in turn. `fifo`: likewise, but the socket that has waited longest sends all its
     data first. Profile `linux`: `fq`, or `switch` if `queues.host` is stated; `amp-2019`: `switch`.
     """
-    nic_limit: Annotated[
-        str | None,
-        Field(
-            examples=["128KB", "64KiB", "1448B"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(TiB|TB|GiB|GB|MiB|MB|KiB|KB|B|kB)$",
-        ),
-    ] = None
-    """
-    How much of its host's data a port holds before sockets wait, unless `nic` is `switch`. It corresponds
-    to Linux's byte queue limits. 16KB in all profiles.
-    """
     tso: bool | None = None
     """
-    TCP segmentation offload: a subflow hands its card bursts of up to 64 KB, and waits until a third of its
+    TCP segmentation offload: a subflow hands its NIC bursts of up to 64 KB, and waits until a third of its
     window is free (Linux's `tcp_tso_should_defer`). Off in all profiles.
     """
 
@@ -2362,16 +2306,6 @@ class IncastTraffic(Model):
     """
     Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
-    every: Annotated[
-        str | None,
-        Field(
-            examples=["2us", "1.5ms", "20s"],
-            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
-        ),
-    ] = None
-    """
-    Time between the starts of two rounds; required if there is more than one.
-    """
     flows: Annotated[int, Field(ge=1)]
     """
     Flows in a round.
@@ -2389,6 +2323,16 @@ class IncastTraffic(Model):
     ] = "0s"
     """
     Time between the openings of two flows of a round.
+    """
+    interval: Annotated[
+        str | None,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = None
+    """
+    Time between the starts of two rounds; required if there is more than one.
     """
     jitter: Annotated[
         str,
@@ -2451,10 +2395,6 @@ class JobsTraffic(Model):
         extra="forbid",
         populate_by_name=True,
     )
-    among: str | int | list[str | int] | None = None
-    """
-    Hosts from which a job's servers are drawn, except its client; by default all.
-    """
     block: (
         str | ConstantSize | UniformSize | ExponentialSize | ParetoSize | EmpiricalSize
     )
@@ -2465,7 +2405,7 @@ class JobsTraffic(Model):
     """
     Classes by size, in order of rising thresholds. A flow belongs to the first class whose threshold is above its size. A flow in no class uses the entry's own transport, and its class has the entry's name.
     """
-    clients: str | int | list[str | int] | None = None
+    client_hosts: str | int | list[str | int] | None = None
     """
     Hosts from which a job's client is drawn; by default all.
     """
@@ -2496,6 +2436,10 @@ class JobsTraffic(Model):
     ]
     """
     Application bytes of a request.
+    """
+    server_hosts: str | int | list[str | int] | None = None
+    """
+    Hosts from which a job's servers are drawn, except its client; by default all.
     """
     servers: Annotated[int, Field(ge=1)]
     """
@@ -2596,6 +2540,61 @@ class OneToManyTraffic(Model):
     transport: str
     """
     Name of the transport.
+    """
+
+
+class OpnPaths(Model):
+    """
+    As many subflows as the loss rate suggests, on paths that answer; what was sent on others is sent again on these.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+    )
+    delta: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "200us"
+    """
+    A path is slow if data has been outstanding on it for so long and no acknowledgement has come: δ of Algorithm 1. Looked at as often; at
+    least 1us.
+    """
+    delta_rtts: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
+    """
+    It has to be so many of the subflow's smoothed round-trip times, too: 0 as in Algorithm 1, 2 as the text has it.
+    """
+    epsilon: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "200ms"
+    """
+    All paths count as fast again at multiples of this: ε.
+    """
+    name: Literal["opn"] = "opn"
+    """
+    as many subflows as the loss rate suggests, on fast paths; what is outstanding on slow ones goes there, too
+    """
+    period: Annotated[
+        str,
+        Field(
+            examples=["2us", "1.5ms", "20s"],
+            pattern="^[0-9]+(\\.[0-9]+)? *(s|ms|us|ns|ps|min)$",
+        ),
+    ] = "10ms"
+    """
+    The loss rate is measured over this.
+    """
+    state: Literal["host", "connection"] = "host"
+    """
+    Scope of the path state, that is, which paths are slow and the loss rate: all connections of a host
+    share it, or each connection has its own.
     """
 
 
@@ -2714,6 +2713,11 @@ class ProfilePatch(Model):
     """
     Bytes on the wire of a packet without payload: SYN, SYN/ACK, ACK.
     """
+    complete_on_data_ack: bool | None = None
+    """
+    A connection ends when acknowledgements on any subflows cover its data (RFC 8684, section 3.3.2). If
+    this is off, it ends when all data of each subflow is acknowledged.
+    """
     confirmed_joins: bool | None = None
     """
     Joins start once data of subflow 0 is acknowledged. A joined subflow carries data once the last
@@ -2733,19 +2737,10 @@ class ProfilePatch(Model):
     """
     Duplicate acknowledgements that start fast retransmit.
     """
-    ends_by_data_ack: bool | None = None
-    """
-    A connection ends when acknowledgements on any subflows cover its data (RFC 8684, section 3.3.2). If
-    this is off, it ends when all data of each subflow is acknowledged.
-    """
     fct_from: Literal["open", "established"] | None = None
     """
     Where FCT starts: when the flow opens and sends its first SYN ("open"), or when subflow 0's SYN/ACK
     arrives ("established"). It ends when the receiver has the last byte.
-    """
-    forward_rto: bool | None = None
-    """
-    RFC 5682: with selective acknowledgements, try new data after a timeout, and undo it if it was spurious.
     """
     framing: Annotated[
         str | None,
@@ -2758,6 +2753,10 @@ class ProfilePatch(Model):
     Bytes that each packet, with data or without, takes on the wire in addition to `header` or `ack_size`.
     Ethernet's are 24B: preamble and start of frame 8, check sequence 4, gap 12 (IEEE 802.3). Queues
     limited in bytes and bytes of links count them.
+    """
+    frto: bool | None = None
+    """
+    RFC 5682: with selective acknowledgements, try new data after a timeout, and undo it if it was spurious.
     """
     full_handshakes: bool | None = None
     """
@@ -2852,22 +2851,22 @@ class ProfilePatch(Model):
     Packets of a subflow are paced as under Linux's fq: two windows per round trip in slow start, 1.2
     afterwards, from the eleventh packet on. A rate set by congestion control applies even if this is off.
     """
-    proportional_rate_reduction: bool | None = None
-    """
-    RFC 6937: fast recovery reduces the data in flight gradually, not by a pause.
-    """
     protect_handshake: bool | None = None
     """
     SYN and SYN/ACK are neither dropped nor marked.
+    """
+    prr: bool | None = None
+    """
+    RFC 6937: fast recovery reduces the data in flight gradually, not by a pause.
     """
     quick_acks: Annotated[int | None, Field(ge=0)] = None
     """
     Number of segments acknowledged at once when a subflow starts, after a pause of the minimum RTO, and
     after a duplicate (Linux's quick acknowledgements).
     """
-    react_to_the_last: bool | None = None
+    react_after_last_data: bool | None = None
     """
-    Do rounds and marks still count when all data of a connection has been handed to subflows?
+    Whether rounds and marks still count when all data of a connection has been handed to subflows.
     """
     receive_buffer: Annotated[
         str | None,
@@ -2889,10 +2888,15 @@ class ProfilePatch(Model):
     """
     After a timeout of a subflow, send its outstanding data on the other subflows too.
     """
-    round_ends_beyond: bool | None = None
+    round_end: Literal["rfc8257", "linux"] | None = None
     """
-    A round ends when data sent after its start is acknowledged (RFC 8257, section 3.3, step 3). If this
-    is off, it ends once all data sent before its start is acknowledged (Linux's DCTCP).
+    When a round of DCTCP ends. "rfc8257": when data sent after its start is acknowledged (section 3.3,
+    step 3). "linux": once all data sent before its start is acknowledged.
+    """
+    round_robin_waits_for_join: bool | None = None
+    """
+    When round-robin's turn comes to a subflow whose SYN/ACK has not arrived, new data waits for it. If
+    this is off, that subflow is skipped.
     """
     sample_handshake_rtt: bool | None = None
     """
@@ -2928,11 +2932,6 @@ class ProfilePatch(Model):
     """
     RFC 7323: acknowledgements of retransmissions give RTT samples and say which copy they acknowledge, so
     that a spurious timeout is undone (RFC 3522).
-    """
-    turn_waits_for_join: bool | None = None
-    """
-    When round-robin's turn comes to a subflow whose SYN/ACK has not arrived, new data waits for it. If
-    this is off, that subflow is skipped.
     """
 
 
@@ -3009,7 +3008,7 @@ class Transport(Model):
             "ecmp",
             "vlb",
             "disjoint",
-            "in-turn",
+            "consecutive",
             "by-interface",
             "pinned",
             "rps",
@@ -3020,7 +3019,7 @@ class Transport(Model):
         | EcmpPaths
         | VlbPaths
         | DisjointPaths
-        | InTurnPaths
+        | ConsecutivePaths
         | ByInterfacePaths
         | PinnedPaths
         | RpsPaths

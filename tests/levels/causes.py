@@ -53,7 +53,7 @@ def crossed(scene: Scene, seed: int) -> tuple[Numbers, Numbers]:
     ]
     rows = []
     for n in range(len(pairs)):
-        spec["measure"] = {"from": f"{2 * n + 1}ms", "to": f"{2 * n + 2}ms"}
+        spec["measure"] = {"start": f"{2 * n + 1}ms", "stop": f"{2 * n + 2}ms"}
         links = weft.run(spec, seed=seed).links.sort("link")
         rows.append((links["bytes"] > 0).to_numpy())
     return np.array(rows, dtype=np.float64), (links["layer"] != "host-tor").to_numpy().astype(np.float64)

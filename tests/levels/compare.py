@@ -66,7 +66,7 @@ class Scene:
                 "name": self.name,
                 "level": level,
                 "duration": f"{self.end_ms}ms",
-                "measure": {"from": f"{self.from_ms}ms"},
+                "measure": {"start": f"{self.from_ms}ms"},
                 "topology": {"kind": "fat-tree", "k": 8, "rate": "1Gbps", "delay": "20us"},
                 "queues": self.queues,
                 "transports": {"all": {"cc": self.cc, "subflows": self.subflows, "paths": "vlb", **self.transport}},

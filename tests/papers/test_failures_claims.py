@@ -85,7 +85,7 @@ def test_each_failure_happens_to_the_links_between_switches() -> None:
     layers = {(str(case.labels["topology"]), event.layer) for case, event in changes}
     between = {(topology, layer) for topology, of in failures.LAYERS.items() for layer in of}
     assert layers == between | {("fat-tree", None)}
-    assert {str(case.labels["when"]) for case, event in changes if event.detect == "10ms"} == {"mid-flow"}
+    assert {str(case.labels["when"]) for case, event in changes if event.detection_delay == "10ms"} == {"mid-flow"}
 
 
 def test_every_way_of_sending_has_a_name_and_a_colour() -> None:

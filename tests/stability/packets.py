@@ -64,7 +64,7 @@ def run(
     experiment = {
         "name": "stability",
         "duration": f"{end_ms}ms",
-        "measure": {"from": f"{end_ms // 4}ms"},
+        "measure": {"start": f"{end_ms // 4}ms"},
         "topology": {
             "kind": "two-bottlenecks",
             "rate": f"{GBPS}Gbps",
@@ -97,8 +97,8 @@ def run(
             ),
         ],
         "probes": [
-            {"kind": "queue", "at": ["upper-in->upper-out"], "every": "10us"},
-            {"kind": "flow", "traffic": "warp", "every": "20us"},
+            {"kind": "queue", "at": ["upper-in->upper-out"], "interval": "10us"},
+            {"kind": "flow", "traffic": "warp", "interval": "20us"},
         ],
     }
     return _measured(weft.run(experiment, seed=seed), bdp(delay_us), end_ms / 4e3)

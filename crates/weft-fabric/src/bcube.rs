@@ -88,7 +88,7 @@ impl Topology for BCube {
 
     /// A subflow over each port; single paths begin with any.
     fn default_policy(&self) -> &'static str {
-        "in-turn"
+        "consecutive"
     }
 }
 

@@ -11,7 +11,7 @@
 //! The drawing did not survive in the text. Six hosts in three racks is what its permutations need (TM1: to the second
 //! neighbour, TM2: to the third, both "in a different rack") with as many links up from a rack as hosts in it.
 //!
-//! There the path is chosen by the sender's address (a VLAN a path), which is what the policy `in-turn` does.
+//! There the path is chosen by the sender's address (a VLAN a path), which is what the policy `consecutive` does.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ impl Topology for TwoPaths {
     }
 
     fn default_policy(&self) -> &'static str {
-        "in-turn"
+        "consecutive"
     }
 }
 

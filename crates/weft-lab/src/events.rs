@@ -58,7 +58,7 @@ fn resolve_event(
         ));
     }
     let mut chosen = named_links(event, fabric)?;
-    if event.both_ways {
+    if event.bidirectional {
         // A cable is known by its link with the lower number.
         for link in &mut chosen {
             *link = (*link).min(reverse_link(fabric, *link));
@@ -69,7 +69,7 @@ fn resolve_event(
     let number = (event.fraction * chosen.len() as f64).round().max(1.0) as usize;
     chosen.sort_by_key(|&link| draw(&[seed, u64::from(link), LINK_DOMAIN]));
     chosen.truncate(number);
-    if event.both_ways {
+    if event.bidirectional {
         chosen.extend(
             chosen
                 .iter()
@@ -83,7 +83,7 @@ fn resolve_event(
             at: event.at,
             link,
             change,
-            detection_delay: event.detect,
+            detection_delay: event.detection_delay,
         })
     };
     Ok(chosen.into_iter().flat_map(events).collect())

@@ -10,7 +10,7 @@ use weft_run::{
     ActiveRun, Backend, Error, Folder, MAX_THREADS, Options, Progress, ResultWriter, RunOutput, RunResult,
     RunSummary, TableContext, Unfinished, UnsavedRun, manifest,
 };
-use weft_spec::{Spec, SpecError, Time, apply_override, read_table};
+use weft_spec::{Both, Spec, SpecError, Time, apply_override, read_table, replace_old_names};
 
 use crate::classes::ClassNames;
 use crate::files;
@@ -27,6 +27,8 @@ pub struct Experiment {
     json: serde_json::Value,
     custom_algorithms: Vec<Arc<dyn AlgorithmFactory>>,
     memory: MemoryBudget,
+    /// A warning for each old name of a field or value in the spec and its overrides.
+    old_names: Vec<String>,
 }
 
 /// What is needed in addition to a spec's text to read it.
@@ -104,6 +106,7 @@ impl Experiment {
     /// forced.
     pub fn read(text: &str, options: &ReadOptions<'_>) -> Result<Self, SpecError> {
         let mut table = read_table(text)?;
+        let mut old_names = replace_old_names(&mut table, Both::Refuse)?;
         if let Some(folder) = options.folder {
             // Absolute, so that the resolved spec is the same experiment from anywhere.
             files::resolve_paths(
@@ -113,6 +116,11 @@ impl Experiment {
         }
         for assignment in options.overrides {
             apply_override(&mut table, assignment)?;
+            for warning in replace_old_names(&mut table, Both::TakeOld)? {
+                if !old_names.contains(&warning) {
+                    old_names.push(warning);
+                }
+            }
         }
         let memory = if options.force {
             MemoryBudget::Unlimited
@@ -129,6 +137,7 @@ impl Experiment {
             json,
             custom_algorithms: options.custom_algorithms.to_vec(),
             memory,
+            old_names,
         })
     }
 
@@ -145,6 +154,11 @@ impl Experiment {
     /// The level at which it runs.
     pub fn level(&self) -> &str {
         &self.spec.level
+    }
+
+    /// A warning for each old name of a field or value in the spec and its overrides.
+    pub(crate) fn old_names(&self) -> &[String] {
+        &self.old_names
     }
 
     /// The resolved spec.
@@ -296,7 +310,11 @@ impl Experiment {
         let (more_warnings, manifest_entries) = (run.warnings(), run.manifest_entries());
         let outcome = match run.finish()? {
             RunOutput::Records(outcome) => *outcome,
-            RunOutput::Tables(result) => {
+            RunOutput::Tables(mut result) => {
+                // The process that measured has the resolved spec, which has new names only.
+                if let Some(warnings) = result.manifest["warnings"].as_array_mut() {
+                    warnings.splice(0..0, self.old_names.iter().cloned().map(Into::into));
+                }
                 let mut folder = writer.folder;
                 if let Some(folder) = &mut folder {
                     folder.append(&result.tables)?;
@@ -307,7 +325,12 @@ impl Experiment {
         let tables = writer.finish(&outcome)?;
         let summary = RunSummary {
             unfinished: Unfinished::from_tables(&tables),
-            warnings: [classes.warnings(&writer.classes_seen), more_warnings].concat(),
+            warnings: [
+                self.old_names.clone(),
+                classes.warnings(&writer.classes_seen),
+                more_warnings,
+            ]
+            .concat(),
             outcome,
             stopped,
             wall_seconds,
@@ -367,9 +390,9 @@ mod tests {
         transports.dctcp.cc = "dctcp"
         traffic = [
             { kind = "bulk", transport = "lia", from = "h0", to = "r0" },
-            { kind = "incast", transport = "dctcp", flows = 3, size = "50KB", every = "2ms", rounds = 2, jitter = "5us" },
+            { kind = "incast", transport = "dctcp", flows = 3, size = "50KB", interval = "2ms", rounds = 2, jitter = "5us" },
         ]
-        probes = [{ kind = "queue", at = ["s0->r0"], every = "70us" }, { kind = "flow", every = "130us" }]
+        probes = [{ kind = "queue", at = ["s0->r0"], interval = "70us" }, { kind = "flow", interval = "130us" }]
     "#;
 
     /// What the experiment above yields when it is cut at these times (and at its end).

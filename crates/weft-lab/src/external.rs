@@ -17,6 +17,7 @@ pub struct ResultBuilder {
     writer: ResultWriter,
     classes: ClassNames,
     spec: weft_spec::Spec,
+    old_names: Vec<String>,
 }
 
 impl Experiment {
@@ -31,6 +32,7 @@ impl Experiment {
             writer: ResultWriter::new(&plan, context, None),
             classes,
             spec: plan.spec.clone(),
+            old_names: self.old_names().to_vec(),
         };
         Ok((plan, builder))
     }
@@ -51,7 +53,7 @@ impl ResultBuilder {
         let tables = self.writer.finish_unchecked(&outcome)?;
         let summary = RunSummary {
             unfinished: Unfinished::from_tables(&tables),
-            warnings: self.classes.warnings(&self.writer.classes_seen),
+            warnings: [self.old_names, self.classes.warnings(&self.writer.classes_seen)].concat(),
             outcome,
             stopped: None,
             wall_seconds: wall.as_secs_f64(),

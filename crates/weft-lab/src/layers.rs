@@ -43,8 +43,12 @@ fn apply_to_link(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<
     }
     if without_queue {
         let field = if layer.limit.is_some() { "limit" } else { "mark" };
-        let given = "stated for ports of hosts whose hosts.nic has no such queue";
-        return Err(SpecError::new(field, given, "nothing, or hosts.nic = \"switch\""));
+        let given = "stated for ports of hosts whose hosts.qdisc has no such queue";
+        return Err(SpecError::new(
+            field,
+            given,
+            "nothing, or hosts.qdisc = \"switch\"",
+        ));
     }
     let limit = layer.limit.unwrap_or(link.queue.limit);
     let mark = layer

@@ -22,7 +22,7 @@ use packets::PacketProbe;
 pub(crate) const PROBES: &[Entry<dyn ProbeKind>] = &[
     entry::<QueueProbe>(
         "queue",
-        "a queue's length: time-weighted distribution, with `every` also samples in time",
+        "a queue's length: time-weighted distribution, with `interval` also samples in time",
     ),
     entry::<FlowProbe>(
         "flow",
@@ -97,7 +97,7 @@ pub(crate) fn resolve(
         let loaded =
             (kind.parse)(&entry.params).map_err(|error| error.with_known_fields(&["kind"]).within(&path))?;
         if loaded.value.interval() == Some(Time(0)) {
-            return Err(SpecError::new("every", "0s", "a time above 0").within(&path));
+            return Err(SpecError::new("interval", "0s", "a time above 0").within(&path));
         }
         for probe in loaded
             .value
@@ -123,7 +123,7 @@ pub(crate) fn resolve(
         if samples > MAX_SAMPLES {
             let given = format!("{samples} samples in all");
             let allowed = format!("longer intervals or fewer probes: at most {MAX_SAMPLES} samples");
-            return Err(SpecError::new("every", given, allowed).within(&path));
+            return Err(SpecError::new("interval", given, allowed).within(&path));
         }
         resolved.push(weft_spec::KindSpec {
             kind: entry.kind.clone(),
@@ -142,7 +142,7 @@ struct QueueProbe {
     at: Vec<String>,
     /// Sampling interval of the trace; by default only the distribution is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    every: Option<Time>,
+    interval: Option<Time>,
 }
 
 impl ProbeKind for QueueProbe {
@@ -160,17 +160,14 @@ impl ProbeKind for QueueProbe {
             links.extend(found);
         }
         let probes = links.into_iter().flat_map(|link| {
-            let trace = self.every.map(|every| Probe::QueueTrace {
-                link,
-                interval: every,
-            });
+            let trace = self.interval.map(|interval| Probe::QueueTrace { link, interval });
             [Some(Probe::Queue { link }), trace]
         });
         Ok(probes.flatten().collect())
     }
 
     fn interval(&self) -> Option<Time> {
-        self.every
+        self.interval
     }
 }
 

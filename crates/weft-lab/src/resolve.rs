@@ -7,7 +7,7 @@ use weft_cc::AlgorithmFactory;
 use weft_fabric::{Fabric, PortQueues, QueueConfig, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
 use weft_run::{Backend, Plan, TransportConfig};
-use weft_spec::{KindSpec, Nic, QueueSize, Rate, Size, Spec, SpecError, Time, Traffic, find};
+use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Size, Spec, SpecError, Time, Traffic, find};
 use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
 
 use crate::backends::backend_by_level;
@@ -39,7 +39,7 @@ pub(crate) fn resolve(
     let mut queues = PortQueues::from(&spec.queues);
     let backend = backend_by_level(&spec.level)?;
     backend.fill_defaults(&mut resolved)?;
-    let has_nic = !matches!(resolved.hosts.nic, None | Some(Nic::Switch));
+    let has_nic = !matches!(resolved.hosts.qdisc, None | Some(Qdisc::Switch));
     if has_nic {
         // Sockets wait for room, so the card's queue neither drops nor marks.
         queues.host = QueueConfig {
@@ -108,8 +108,8 @@ pub(crate) fn resolve(
     let (entries, probes) = probes::resolve(&spec.probes, &context, spec.duration, subflows)?;
     resolved.probes = entries;
     let measure = resolved.measure.as_mut().map(|measure| {
-        let to = *measure.to.get_or_insert(spec.duration);
-        (measure.from, to)
+        let stop = *measure.stop.get_or_insert(spec.duration);
+        (measure.start, stop)
     });
     let events = events::resolve(&spec.events, &fabric, spec.seed, spec.duration)?;
     let controller = controller(&mut resolved, backend, &transports)?;

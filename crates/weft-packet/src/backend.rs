@@ -44,23 +44,23 @@ impl Backend for PacketBackend {
                 .all(|transport| transport.profile == profile.name)
         };
         let profile = PROFILES.iter().find(is_profile_of_all).unwrap_or(&PROFILES[0]);
-        let nic = match spec.hosts.nic {
-            _ if spec.queues.host == HostQueues::default() => spec.hosts.nic.or(profile.hosts.nic),
-            None | Some(weft_spec::Nic::Switch) => Some(weft_spec::Nic::Switch),
-            Some(weft_spec::Nic::Fq | weft_spec::Nic::Fifo) => {
-                let value = "stated together with a hosts.nic that has no such queue";
+        let nic = match spec.hosts.qdisc {
+            _ if spec.queues.host == HostQueues::default() => spec.hosts.qdisc.or(profile.hosts.qdisc),
+            None | Some(weft_spec::Qdisc::Switch) => Some(weft_spec::Qdisc::Switch),
+            Some(weft_spec::Qdisc::Fq | weft_spec::Qdisc::Fifo) => {
+                let value = "stated together with a hosts.qdisc that has no such queue";
                 return Err(SpecError::new(
                     "queues.host",
                     value,
-                    "nothing, or hosts.nic = \"switch\"",
+                    "nothing, or hosts.qdisc = \"switch\"",
                 ));
             }
         };
         spec.hosts = Hosts {
             jitter: spec.hosts.jitter.or(profile.hosts.jitter),
             clock_ppm: spec.hosts.clock_ppm.or(profile.hosts.clock_ppm),
-            nic,
-            nic_limit: spec.hosts.nic_limit.or(profile.hosts.nic_limit),
+            qdisc: nic,
+            bql_limit: spec.hosts.bql_limit.or(profile.hosts.bql_limit),
             ..spec.hosts
         };
         Ok(())
@@ -135,7 +135,7 @@ impl SimulationConfig {
             nic: nic(&plan.spec.hosts),
             offload: Offload {
                 tso: plan.spec.hosts.tso,
-                gro: plan.spec.hosts.gro,
+                gro: plan.spec.hosts.gro_flush_timeout,
             },
             events: plan.events,
             controller: plan.controller,
@@ -148,12 +148,12 @@ impl SimulationConfig {
 
 /// Returns the NIC of the hosts; `None` if a host's port is that of a switch.
 fn nic(hosts: &Hosts) -> Option<NicConfig> {
-    let fair = match hosts.nic? {
-        weft_spec::Nic::Switch => return None,
-        weft_spec::Nic::Fq => true,
-        weft_spec::Nic::Fifo => false,
+    let fair = match hosts.qdisc? {
+        weft_spec::Qdisc::Switch => return None,
+        weft_spec::Qdisc::Fq => true,
+        weft_spec::Qdisc::Fifo => false,
     };
-    let bql_limit = hosts.nic_limit?.0 as u32;
+    let bql_limit = hosts.bql_limit?.0 as u32;
     Some(NicConfig { bql_limit, fair })
 }
 

@@ -27,7 +27,7 @@ pub use ecmp::Ecmp;
 pub use first_fit::FirstFit;
 pub use flowlet::Flowlet;
 pub use mmptcp::Mmptcp;
-pub use opn::{Memory, Opn};
+pub use opn::{Opn, StateScope};
 pub use pinned::Pinned;
 pub use policy::{Granularity, PathMonitorConfig, PathPolicy, Paths, SubflowDirection};
 pub use registry::{POLICIES, Policy};

@@ -30,7 +30,7 @@ pub struct Mmptcp {
     /// threshold times the number of paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
-    pub duplicates: Option<u32>,
+    pub dupack_threshold: Option<u32>,
 }
 
 fn default_threshold() -> Size {
@@ -65,7 +65,7 @@ impl PathPolicy for Mmptcp {
 
     fn dupack_threshold(&self, paths: Paths, subflow: u32, usual: u32) -> Option<u32> {
         let each = u32::try_from(paths.count).unwrap_or(u32::MAX);
-        (subflow == 0).then(|| self.duplicates.unwrap_or(usual.saturating_mul(each)).max(1))
+        (subflow == 0).then(|| self.dupack_threshold.unwrap_or(usual.saturating_mul(each)).max(1))
     }
 
     fn scatter_bytes(&self) -> Option<Size> {
@@ -85,7 +85,7 @@ mod tests {
         let of = |duplicates, count, subflow| {
             let policy = Mmptcp {
                 threshold: Size(1),
-                duplicates,
+                dupack_threshold: duplicates,
             };
             policy.dupack_threshold(Paths { count, branches: 1 }, subflow, 3)
         };

@@ -13,7 +13,7 @@
 //! - What a subflow's acknowledgement covers is sent on no other, and what a subflow that is set aside has not sent yet goes to the others.
 //! - δ is 200 us in Algorithm 1, and "2 times of the average round trip time" in the text: `delta_rtts` asks for the latter.
 //! - A new flow finds what its host learnt from those before ("on receiving a new flow ... obtain the optimal number of subflows"), and the
-//!   number is adjusted while a flow lasts (figure 9), too. With `memory = "connection"` every flow begins with all paths fast.
+//!   number is adjusted while a flow lasts (figure 9), too. With `state = "connection"` every flow begins with all paths fast.
 //! - The number of subflows at the beginning, "the number of spine switches", is the transport's `subflows`. They take paths in turn
 //!   from one drawn, which is another if that is slow; acknowledgements come back the same direction.
 //!
@@ -50,19 +50,20 @@ pub struct Opn {
     /// The loss rate is measured over this.
     #[serde(default = "default_period")]
     pub period: Time,
-    /// Who knows which paths are slow, and the loss rate: all connections of a host, or each of itself.
+    /// Scope of the path state, that is, which paths are slow and the loss rate: all connections of a host
+    /// share it, or each connection has its own.
     #[serde(default)]
-    pub memory: Memory,
+    pub state: StateScope,
 }
 
-/// Who knows of paths.
+/// Scope of the path state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Memory {
-    /// What a host's connections learn holds for its others, and for later ones.
+pub enum StateScope {
+    /// A host's connections share it, also with later ones.
     #[default]
     Host,
-    /// Every connection learns for itself.
+    /// Each connection has its own.
     Connection,
 }
 
@@ -127,7 +128,7 @@ impl PathPolicy for Opn {
             timeout_rtts: self.delta_rtts,
             reset_interval: self.epsilon,
             loss_interval: self.period,
-            per_host: self.memory == Memory::Host,
+            per_host: self.state == StateScope::Host,
         })
     }
 

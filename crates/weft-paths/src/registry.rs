@@ -89,7 +89,7 @@ policies! {
     "ecmp" => Ecmp,
     "vlb" => Vlb,
     "disjoint" => Disjoint,
-    "in-turn" => Consecutive,
+    "consecutive" => Consecutive,
     "by-interface" => ByInterface,
     "pinned" => Pinned,
     "rps" => Rps,

@@ -98,7 +98,7 @@ fn ecmp_draws_each_subflow_and_direction_a_path_of_its_own() {
 
 #[test]
 fn in_turn_goes_on_from_a_path_that_is_drawn() {
-    let policy = Policy::by_name("in-turn").unwrap();
+    let policy = Policy::by_name("consecutive").unwrap();
     let mut begins = vec![0; 3];
     for flow in 0..FLOWS {
         let path = |subflow, reverse| policy.path(paths(3, 3), 7, direction(flow, subflow, reverse));

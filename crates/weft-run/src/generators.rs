@@ -146,7 +146,7 @@ mod tests {
         loaded.value.generator(&context).unwrap().unwrap()
     }
 
-    const LOOP: &str = "size = \"1MB\"\npairs = [[0, 1], [1, 2]]\npause = \"3ms\"\nstop = \"500ms\"";
+    const LOOP: &str = "size = \"1MB\"\npairs = [[0, 1], [1, 2]]\nthink_time = \"3ms\"\nstop = \"500ms\"";
 
     #[test]
     fn a_loop_goes_on_until_its_stop() {
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_job_ends_with_its_last_block() {
         let fields =
-            "servers = 2\nrequest = \"2KB\"\nblock = \"64KB\"\nclients = [0]\nslots = 1\nstop = \"1s\"";
+            "servers = 2\nrequest = \"2KB\"\nblock = \"64KB\"\nclient_hosts = [0]\nslots = 1\nstop = \"1s\"";
         let generators = [generator("jobs", fields)];
         let mut driver = GeneratorDriver::new(&generators, 0);
         let job = |n| GeneratorAction {

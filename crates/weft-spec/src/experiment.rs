@@ -102,29 +102,29 @@ impl fmt::Display for RateSharing {
 }
 
 /// The part of a run in which links, queues and goodput are measured, so that slow start can be left out.
-/// Events at `from` are included, events at `to` are not. The times, windows and counters of flows are those
+/// Events at `start` are included, events at `stop` are not. The times, windows and counters of flows are those
 /// of the whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
     /// When it begins.
     #[serde(default)]
-    pub from: Time,
+    pub start: Time,
     /// When it ends, at most `duration`, which is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<Time>,
+    pub stop: Option<Time>,
 }
 
 impl Measure {
     fn check(&self, duration: Time) -> Result<(), SpecError> {
-        let to = self.to.unwrap_or(duration);
-        if to > duration {
+        let stop = self.stop.unwrap_or(duration);
+        if stop > duration {
             let allowed = format!("at most {duration}, the experiment's duration");
-            return Err(SpecError::new("to", to.to_string(), allowed));
+            return Err(SpecError::new("stop", stop.to_string(), allowed));
         }
-        if self.from >= to {
-            let allowed = format!("below {to}, where the measurement ends");
-            return Err(SpecError::new("from", self.from.to_string(), allowed));
+        if self.start >= stop {
+            let allowed = format!("below {stop}, where the measurement ends");
+            return Err(SpecError::new("start", self.start.to_string(), allowed));
         }
         Ok(())
     }
@@ -165,9 +165,9 @@ pub struct LinkEventSpec {
     #[serde(default = "default_fraction")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub fraction: f64,
-    /// Does the change also apply to the links in the other direction?
-    #[serde(default = "default_both_ways")]
-    pub both_ways: bool,
+    /// Whether the change also applies to the links in the other direction.
+    #[serde(default = "default_bidirectional")]
+    pub bidirectional: bool,
     /// "down": packets that are queued or being sent are lost, packets on the wire arrive, and packets that
     /// come later are lost. "up": the link works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,7 +181,7 @@ pub struct LinkEventSpec {
     /// Time until routing knows that links went down or came back. From then on flows get paths that avoid
     /// dead links; until then packets are sent to dead links and lost.
     #[serde(default)]
-    pub detect: Time,
+    pub detection_delay: Time,
 }
 
 /// Does a link work?
@@ -345,7 +345,7 @@ fn default_fraction() -> f64 {
     1.0
 }
 
-fn default_both_ways() -> bool {
+fn default_bidirectional() -> bool {
     true
 }
 

@@ -11,8 +11,8 @@ use crate::quantity::QuantityVisitor;
 use crate::units::TIME;
 use crate::{Size, SpecError, Time};
 
-/// Bytes that a card may hold.
-const NIC_LIMITS: std::ops::RangeInclusive<u64> = 1..=1 << 30;
+/// Bytes that a NIC may hold.
+const BQL_LIMITS: std::ops::RangeInclusive<u64> = 1..=1 << 30;
 
 /// Longer than any host takes to send a packet.
 const MAX_JITTER: Time = Time::from_ms(1);
@@ -20,8 +20,8 @@ const MAX_JITTER: Time = Time::from_ms(1);
 /// More than any clock differs, in parts per million.
 const MAX_CLOCK_PPM: u32 = 1_000;
 
-/// Longer than any card delays an interrupt.
-const MAX_GRO: Time = Time::from_ms(1);
+/// Longer than any NIC delays an interrupt.
+const MAX_GRO_FLUSH_TIMEOUT: Time = Time::from_ms(1);
 
 /// What hosts do apart from their transports. Fields that are left out are as in the profile of the
 /// transports; if transports have different profiles, as in `linux`.
@@ -38,24 +38,24 @@ pub struct Hosts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1000))]
     pub clock_ppm: Option<u32>,
-    /// How a host's sockets share its port. `switch`: they send into a queue like a switch's, which marks and
-    /// drops. `fq`: nothing is marked or dropped, and sockets wait while the port is full; waiting sockets
+    /// Queueing discipline of a host's port, that is, how its sockets share the port. `switch`: they send into
+    /// a queue like a switch's, which marks and drops. `fq`: nothing is marked or dropped, and sockets wait while the port is full; waiting sockets
     /// send two packets each in turn. `fifo`: likewise, but the socket that has waited longest sends all its
     /// data first. Profile `linux`: `fq`, or `switch` if `queues.host` is stated; `amp-2019`: `switch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nic: Option<Nic>,
-    /// How much of its host's data a port holds before sockets wait, unless `nic` is `switch`. It corresponds
+    pub qdisc: Option<Qdisc>,
+    /// How much of its host's data a port holds before sockets wait, unless `qdisc` is `switch`. It corresponds
     /// to Linux's byte queue limits. 16KB in all profiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nic_limit: Option<Size>,
-    /// TCP segmentation offload: a subflow hands its card bursts of up to 64 KB, and waits until a third of its
+    pub bql_limit: Option<Size>,
+    /// TCP segmentation offload: a subflow hands its NIC bursts of up to 64 KB, and waits until a third of its
     /// window is free (Linux's `tcp_tso_should_defer`). Off in all profiles.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tso: bool,
     /// Generic receive offload: a receiver merges segments of a subflow, up to 64 KB, if each arrives within this
     /// time of the one before, and acknowledges them once. `0s` in all profiles: none.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub gro: Time,
+    pub gro_flush_timeout: Time,
 }
 
 /// Upper bound of the random time that a host takes to send a packet; in a spec a time, or "packet".
@@ -114,10 +114,10 @@ fn is_zero(time: &Time) -> bool {
     time.0 == 0
 }
 
-/// How a host's sockets share its port.
+/// Queueing discipline of a host's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Nic {
+pub enum Qdisc {
     /// They send as their windows allow, into a queue like a switch's, which marks and drops.
     Switch,
     /// Nothing is marked or dropped: a socket waits while the port is full. Waiting sockets send two packets
@@ -143,14 +143,18 @@ impl Hosts {
             let allowed = format!("0 to {MAX_CLOCK_PPM}");
             return Err(SpecError::new("clock_ppm", ppm.to_string(), allowed));
         }
-        if self.gro > MAX_GRO {
-            let allowed = format!("0s to {MAX_GRO}");
-            return Err(SpecError::new("gro", self.gro.to_string(), allowed));
+        if self.gro_flush_timeout > MAX_GRO_FLUSH_TIMEOUT {
+            let allowed = format!("0s to {MAX_GRO_FLUSH_TIMEOUT}");
+            return Err(SpecError::new(
+                "gro_flush_timeout",
+                self.gro_flush_timeout.to_string(),
+                allowed,
+            ));
         }
-        if let Some(limit) = self.nic_limit.filter(|limit| !NIC_LIMITS.contains(&limit.0)) {
-            let [least, most] = [NIC_LIMITS.start(), NIC_LIMITS.end()].map(|&bytes| Size(bytes));
+        if let Some(limit) = self.bql_limit.filter(|limit| !BQL_LIMITS.contains(&limit.0)) {
+            let [least, most] = [BQL_LIMITS.start(), BQL_LIMITS.end()].map(|&bytes| Size(bytes));
             let allowed = format!("{least} to {most}");
-            return Err(SpecError::new("nic_limit", limit.to_string(), allowed));
+            return Err(SpecError::new("bql_limit", limit.to_string(), allowed));
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ mod layer;
 mod overrides;
 mod profile;
 mod quantity;
+mod renames;
 mod tree;
 mod units;
 
@@ -22,9 +23,10 @@ pub use experiment::{
     RateSharing, SizeClass, Spec, Stop, Sweep, Traffic, TransportSpec, check_queue,
 };
 pub use file::read_text;
-pub use hosts::{HostJitter, Hosts, Nic};
+pub use hosts::{HostJitter, Hosts, Qdisc};
 pub use layer::Layer;
 pub use overrides::apply_override;
-pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery};
+pub use profile::{FctFrom, NamedProfile, PROFILES, Profile, ProfilePatch, Recovery, RoundEnd};
+pub use renames::{Both, replace_old_names};
 pub use tree::{from_table, read_table, to_table};
 pub use units::{QueueSize, Rate, Size, Time};

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use crate::{HostJitter, Hosts, Nic, Size, SpecError, Time, from_table, to_table};
+use crate::{HostJitter, Hosts, Qdisc, Size, SpecError, Time, from_table, to_table};
 
 /// The largest packet on the wire, data or ACK: what IPv4's and IPv6's length fields allow.
 const MAX_WIRE_SIZE: u32 = 65_535;
@@ -30,6 +30,16 @@ pub enum Recovery {
     /// RFC 8985: also with selective acknowledgements, but a segment or retransmission is lost once a later
     /// one has overtaken it by more than a reordering window.
     Rack,
+}
+
+/// When a round of DCTCP ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RoundEnd {
+    /// When data sent after its start is acknowledged.
+    Rfc8257,
+    /// Once all data sent before its start is acknowledged.
+    Linux,
 }
 
 /// A named set of transport settings, every field of which a spec can set on its own (`transports.NAME.tcp.FIELD`).
@@ -87,9 +97,9 @@ pub struct Profile {
     /// afterwards, from the eleventh packet on. A rate set by congestion control applies even if this is off.
     pub pacing: bool,
     /// RFC 6937: fast recovery reduces the data in flight gradually, not by a pause.
-    pub proportional_rate_reduction: bool,
+    pub prr: bool,
     /// RFC 5682: with selective acknowledgements, try new data after a timeout, and undo it if it was spurious.
-    pub forward_rto: bool,
+    pub frto: bool,
     /// RFC 7323: acknowledgements of retransmissions give RTT samples and say which copy they acknowledge, so
     /// that a spurious timeout is undone (RFC 3522).
     pub timestamps: bool,
@@ -112,11 +122,11 @@ pub struct Profile {
     pub ack_pushed: bool,
     /// May the window grow between a cut for a mark and the end of that window?
     pub grow_after_mark: bool,
-    /// A round ends when data sent after its start is acknowledged (RFC 8257, section 3.3, step 3). If this
-    /// is off, it ends once all data sent before its start is acknowledged (Linux's DCTCP).
-    pub round_ends_beyond: bool,
-    /// Do rounds and marks still count when all data of a connection has been handed to subflows?
-    pub react_to_the_last: bool,
+    /// When a round of DCTCP ends. "rfc8257": when data sent after its start is acknowledged (section 3.3,
+    /// step 3). "linux": once all data sent before its start is acknowledged.
+    pub round_end: RoundEnd,
+    /// Whether rounds and marks still count when all data of a connection has been handed to subflows.
+    pub react_after_last_data: bool,
     /// SYN and SYN/ACK are neither dropped nor marked.
     pub protect_handshake: bool,
     /// Are these sent as packets of their own: the last acknowledgement of a subflow's handshake and, once
@@ -139,10 +149,10 @@ pub struct Profile {
     pub reinject: bool,
     /// A connection ends when acknowledgements on any subflows cover its data (RFC 8684, section 3.3.2). If
     /// this is off, it ends when all data of each subflow is acknowledged.
-    pub ends_by_data_ack: bool,
+    pub complete_on_data_ack: bool,
     /// When round-robin's turn comes to a subflow whose SYN/ACK has not arrived, new data waits for it. If
     /// this is off, that subflow is skipped.
-    pub turn_waits_for_join: bool,
+    pub round_robin_waits_for_join: bool,
     /// A fault of the simulator of AMP's authors, off in every profile. Data that arrived out of order on a
     /// subflow advances the subflow only when the connection's own order advances. A retransmission before
     /// that is acknowledged as a duplicate, and the subflow waits for a further timeout. It goes with neither
@@ -167,8 +177,8 @@ pub struct NamedProfile {
     pub hosts: Hosts,
 }
 
-/// What a card holds: some ten full packets.
-const NIC_LIMIT: Size = Size(16_000);
+/// Bytes that a NIC holds: about ten full packets.
+const BQL_LIMIT: Size = Size(16_000);
 
 /// All profiles, the default first.
 pub const PROFILES: &[NamedProfile] = &[
@@ -180,10 +190,10 @@ pub const PROFILES: &[NamedProfile] = &[
         hosts: Hosts {
             jitter: Some(HostJitter::Packet),
             clock_ppm: Some(100),
-            nic: Some(Nic::Fq),
-            nic_limit: Some(NIC_LIMIT),
+            qdisc: Some(Qdisc::Fq),
+            bql_limit: Some(BQL_LIMIT),
             tso: false,
-            gro: Time(0),
+            gro_flush_timeout: Time(0),
         },
     },
     NamedProfile {
@@ -194,10 +204,10 @@ pub const PROFILES: &[NamedProfile] = &[
         hosts: Hosts {
             jitter: Some(HostJitter::Time(Time(0))),
             clock_ppm: Some(0),
-            nic: Some(Nic::Switch),
-            nic_limit: Some(NIC_LIMIT),
+            qdisc: Some(Qdisc::Switch),
+            bql_limit: Some(BQL_LIMIT),
             tso: false,
-            gro: Time(0),
+            gro_flush_timeout: Time(0),
         },
     },
 ];
@@ -221,8 +231,8 @@ impl Profile {
             tail_loss_probe: true,
             timer_slack: Time::from_ms(2),
             pacing: false,
-            proportional_rate_reduction: true,
-            forward_rto: true,
+            prr: true,
+            frto: true,
             timestamps: true,
             dupack_threshold: 3,
             limited_transmit: true,
@@ -231,8 +241,8 @@ impl Profile {
             quick_acks: 16,
             ack_pushed: true,
             grow_after_mark: false,
-            round_ends_beyond: false,
-            react_to_the_last: true,
+            round_end: RoundEnd::Linux,
+            react_after_last_data: true,
             protect_handshake: false,
             full_handshakes: false,
             syn_linear_timeouts: 4,
@@ -240,8 +250,8 @@ impl Profile {
             join_delay: Time(0),
             receive_buffer: 6 << 20,
             reinject: true,
-            ends_by_data_ack: true,
-            turn_waits_for_join: false,
+            complete_on_data_ack: true,
+            round_robin_waits_for_join: false,
             stall_on_held_data: false,
             fct_from: FctFrom::Open,
         }
@@ -265,8 +275,8 @@ impl Profile {
             tail_loss_probe: false,
             timer_slack: Time(0),
             pacing: false,
-            proportional_rate_reduction: false,
-            forward_rto: false,
+            prr: false,
+            frto: false,
             timestamps: false,
             dupack_threshold: 3,
             limited_transmit: false,
@@ -275,8 +285,8 @@ impl Profile {
             quick_acks: 0,
             ack_pushed: false,
             grow_after_mark: true,
-            round_ends_beyond: true,
-            react_to_the_last: false,
+            round_end: RoundEnd::Rfc8257,
+            react_after_last_data: false,
             protect_handshake: true,
             full_handshakes: true,
             syn_linear_timeouts: 0,
@@ -284,8 +294,8 @@ impl Profile {
             join_delay: Time::from_us(49),
             receive_buffer: 1 << 30,
             reinject: false,
-            ends_by_data_ack: false,
-            turn_waits_for_join: true,
+            complete_on_data_ack: false,
+            round_robin_waits_for_join: true,
             stall_on_held_data: false,
             fct_from: FctFrom::Established,
         }

@@ -90,15 +90,15 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "duration: 1 is a bare number without a unit; allowed: a time with a unit",
     ),
     (&["duration=0s"], "duration: 0s; allowed: a time above 0"),
-    (&["measure.from=30s"], "measure.from: 30s; allowed: below 20s"),
+    (&["measure.start=30s"], "measure.start: 30s; allowed: below 20s"),
     (
-        &["measure={from=\"2ms\", to=\"2ms\"}"],
-        "measure.from: 2ms; allowed: below 2ms, where the measurement ends",
+        &["measure={start=\"2ms\", stop=\"2ms\"}"],
+        "measure.start: 2ms; allowed: below 2ms, where the measurement ends",
     ),
-    (&["measure.to=30s"], "measure.to: 30s; allowed: at most 20s"),
+    (&["measure.stop=30s"], "measure.stop: 30s; allowed: at most 20s"),
     (
         &["measure.until=2ms"],
-        "measure.until: unknown field; allowed: from, to",
+        "measure.until: unknown field; allowed: start, stop",
     ),
     (&["measure=2ms"], "measure: \"2ms\"; allowed: a table"),
     (

@@ -40,7 +40,7 @@ pub struct ClosedLoop {
     pub jitter: Time,
     /// Time between a flow's end and its successor's opening.
     #[serde(default)]
-    pub pause: Time,
+    pub think_time: Time,
     /// Rate at which each flow's application writes, for instance from a disk; by default all its data is
     /// available at once. Data that the network cannot take yet waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ impl Pattern for ClosedLoop {
             traffic: context.traffic,
             start: self.start,
             jitter: self.jitter,
-            pause: self.pause,
+            think_time: self.think_time,
             rate: self.rate,
             stop: self.stop.unwrap_or(Time::MAX),
         })))
@@ -126,7 +126,7 @@ struct ClosedLoopGenerator {
     traffic: u32,
     start: Time,
     jitter: Time,
-    pause: Time,
+    think_time: Time,
     rate: Option<Rate>,
     stop: Time,
 }
@@ -165,7 +165,7 @@ impl FlowGenerator for ClosedLoopGenerator {
     }
 
     fn on_acked(&self, n: u32, now: Time) -> Option<(Time, Action)> {
-        let at = Time(now.0.saturating_add(self.pause.0));
+        let at = Time(now.0.saturating_add(self.think_time.0));
         let next = n.checked_add(self.concurrent_loops)?;
         (at < self.stop).then_some((at, Action::OpenFlow(next)))
     }

@@ -21,7 +21,7 @@ pub struct Incast {
     pub gap: Time,
     /// Time between the starts of two rounds; required if there is more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub every: Option<Time>,
+    pub interval: Option<Time>,
     /// Number of rounds.
     #[serde(default = "default_rounds")]
     #[schemars(range(min = 1))]
@@ -46,13 +46,13 @@ fn default_rounds() -> u32 {
 
 impl Pattern for Incast {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
-        let every = self.check()?;
+        let interval = self.check()?;
         let (senders, to) = self.hosts(context)?;
         let mut rng = context.rng();
         let mut flows = Vec::with_capacity(self.rounds as usize * self.flows as usize);
         for round in 0..self.rounds {
             for i in 0..self.flows {
-                let start = u64::from(round) * every.0 + u64::from(i) * self.gap.0;
+                let start = u64::from(round) * interval.0 + u64::from(i) * self.gap.0;
                 let start = Time(self.start.0 + start + random::uniform_up_to(self.jitter, &mut rng).0);
                 let from = senders[sender_of(i, self.flows, senders.len())];
                 flows.push(Flow {
@@ -102,26 +102,26 @@ impl Incast {
         if self.size == Size(0) {
             return Err(SpecError::new("size", "0B", "a size above 0"));
         }
-        let every = match self.every {
+        let interval = match self.interval {
             Some(Time(0)) if self.rounds > 1 => {
                 return Err(SpecError::new(
-                    "every",
+                    "interval",
                     "0s",
                     "a time above 0, as there are several rounds",
                 ));
             }
-            Some(every) => every,
+            Some(interval) => interval,
             None if self.rounds > 1 => {
                 let given = format!("missing, with {} rounds", self.rounds);
                 return Err(SpecError::new(
-                    "every",
+                    "interval",
                     given,
                     "a time such as \"1s\", or one round",
                 ));
             }
             None => Time(0),
         };
-        let last = u128::from(every.0) * u128::from(self.rounds - 1)
+        let last = u128::from(interval.0) * u128::from(self.rounds - 1)
             + u128::from(self.gap.0) * u128::from(self.flows - 1)
             + u128::from(self.start.0)
             + u128::from(self.jitter.0);
@@ -132,7 +132,7 @@ impl Incast {
                 format!("before {}", Time::MAX),
             ));
         }
-        Ok(every)
+        Ok(interval)
     }
 
     /// Senders, at least one, and the receiver.

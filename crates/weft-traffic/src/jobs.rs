@@ -39,10 +39,10 @@ pub struct Jobs {
     pub slots: u32,
     /// Hosts from which a job's client is drawn; by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clients: Option<HostSet>,
+    pub client_hosts: Option<HostSet>,
     /// Hosts from which a job's servers are drawn, except its client; by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub among: Option<HostSet>,
+    pub server_hosts: Option<HostSet>,
     /// When the first jobs begin.
     #[serde(default)]
     pub start: Time,
@@ -75,7 +75,10 @@ impl Pattern for Jobs {
             }
             Ok(hosts)
         };
-        let (clients, servers) = (set(&self.clients, "clients")?, set(&self.among, "among")?);
+        let (clients, servers) = (
+            set(&self.client_hosts, "client_hosts")?,
+            set(&self.server_hosts, "server_hosts")?,
+        );
         // A client that is among them is no server of its own job.
         let overlap = clients.iter().any(|client| servers.binary_search(client).is_ok());
         let most = servers.len() as u32 - u32::from(overlap);

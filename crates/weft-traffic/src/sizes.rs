@@ -124,18 +124,18 @@ impl SizeSampler for Constant {
 #[serde(deny_unknown_fields)]
 struct Uniform {
     /// The smallest size.
-    from: Size,
+    min: Size,
     /// The largest size.
-    to: Size,
+    max: Size,
 }
 
 impl Validate for Uniform {
     fn validated(self) -> Result<Self, SpecError> {
-        in_range("from", self.from)?;
-        in_range("to", self.to)?;
-        if self.to < self.from {
-            let allowed = format!("at least from, {}", self.from);
-            return Err(SpecError::new("to", self.to.to_string(), allowed));
+        in_range("min", self.min)?;
+        in_range("max", self.max)?;
+        if self.max < self.min {
+            let allowed = format!("at least min, {}", self.min);
+            return Err(SpecError::new("max", self.max.to_string(), allowed));
         }
         Ok(self)
     }
@@ -143,10 +143,10 @@ impl Validate for Uniform {
 
 impl SizeSampler for Uniform {
     fn mean(&self) -> f64 {
-        f64::midpoint(self.from.0 as f64, self.to.0 as f64)
+        f64::midpoint(self.min.0 as f64, self.max.0 as f64)
     }
     fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> f64 {
-        rng.random_range(self.from.0..=self.to.0) as f64
+        rng.random_range(self.min.0..=self.max.0) as f64
     }
 }
 
@@ -187,38 +187,38 @@ struct BoundedPareto {
     mean: Size,
     /// The upper bound; by default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    most: Option<Size>,
+    max: Option<Size>,
     /// The lower bound L in bytes.
     #[serde(skip)]
-    least: f64,
+    min: f64,
 }
 
 impl Validate for BoundedPareto {
     fn validated(mut self) -> Result<Self, SpecError> {
         in_range("mean", self.mean)?;
-        if let Some(most) = self.most {
-            in_range("most", most)?;
+        if let Some(max) = self.max {
+            in_range("max", max)?;
         }
         let (a, mean) = (self.shape, self.mean.0 as f64);
         if !(0.01..=100.0).contains(&a) {
             return Err(SpecError::new("shape", a.to_string(), "0.01 to 100"));
         }
-        self.least = match self.most {
+        self.min = match self.max {
             None if a <= 1.0 => {
                 let given = format!("{a} without an upper bound: the mean is infinite");
-                return Err(SpecError::new("shape", given, "above 1, or together with most"));
+                return Err(SpecError::new("shape", given, "above 1, or together with max"));
             }
             None => mean * (a - 1.0) / a,
-            Some(most) if most <= self.mean => {
+            Some(max) if max <= self.mean => {
                 let allowed = format!("above the mean, {}", self.mean);
-                return Err(SpecError::new("most", most.to_string(), allowed));
+                return Err(SpecError::new("max", max.to_string(), allowed));
             }
-            Some(most) => {
-                // The mean grows with the lower bound from 0 to `most`.
+            Some(max) => {
+                // The mean grows with the lower bound from 0 to `max`.
                 let (mut low, mut high) = (0.0, mean);
                 for _ in 0..200 {
                     let middle = f64::midpoint(low, high);
-                    if bounded_mean(a, middle, most.0 as f64) < mean {
+                    if bounded_mean(a, middle, max.0 as f64) < mean {
                         low = middle;
                     } else {
                         high = middle;
@@ -231,13 +231,13 @@ impl Validate for BoundedPareto {
     }
 }
 
-/// Mean of the Pareto distribution of exponent `a` bounded to `least..most`.
-fn bounded_mean(a: f64, least: f64, most: f64) -> f64 {
-    let ratio = least / most;
+/// Mean of the Pareto distribution of exponent `a` bounded to `min..max`.
+fn bounded_mean(a: f64, min: f64, max: f64) -> f64 {
+    let ratio = min / max;
     if (a - 1.0).abs() < 1e-9 {
-        least * -ratio.ln() / (1.0 - ratio)
+        min * -ratio.ln() / (1.0 - ratio)
     } else {
-        a / (a - 1.0) * least * (1.0 - ratio.powf(a - 1.0)) / (1.0 - ratio.powf(a))
+        a / (a - 1.0) * min * (1.0 - ratio.powf(a - 1.0)) / (1.0 - ratio.powf(a))
     }
 }
 
@@ -246,12 +246,12 @@ impl SizeSampler for BoundedPareto {
         self.mean.0 as f64
     }
     fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> f64 {
-        match self.most {
-            None => Pareto::new(self.least, self.shape).map_or(0.0, |pareto| pareto.sample(rng)),
-            Some(most) => {
+        match self.max {
+            None => Pareto::new(self.min, self.shape).map_or(0.0, |pareto| pareto.sample(rng)),
+            Some(max) => {
                 let u: f64 = rng.random();
-                let beyond = (self.least / most.0 as f64).powf(self.shape);
-                self.least * (1.0 - u * (1.0 - beyond)).powf(-1.0 / self.shape)
+                let beyond = (self.min / max.0 as f64).powf(self.shape);
+                self.min * (1.0 - u * (1.0 - beyond)).powf(-1.0 / self.shape)
             }
         }
     }

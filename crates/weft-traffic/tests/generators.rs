@@ -67,7 +67,7 @@ fn program(kind: &str, fields: &str, hosts: usize, seed: u64) -> Result<Arc<dyn 
 /// 64 hosts, 10 s, 1 ms: 640,000 flows, standard deviation 800; gaps have a coefficient of variation of 1.
 #[test]
 fn poisson_arrivals_have_rate_and_variance() {
-    let fields = "interval = \"1ms\"\npairs = \"random\"\nsize = { kind = \"uniform\", from = \"1KB\", to = \"200KB\" }";
+    let fields = "interval = \"1ms\"\npairs = \"random\"\nsize = { kind = \"uniform\", min = \"1KB\", max = \"200KB\" }";
     let made = flows("poisson", fields, 64, 1).unwrap();
     assert!((636_800..643_200).contains(&made.len()), "{}", made.len());
     assert!(made.windows(2).all(|pair| pair[0].start <= pair[1].start));
@@ -102,7 +102,7 @@ fn poisson_arrivals_have_rate_and_variance() {
 #[test]
 fn load_is_the_share_of_the_senders_links() {
     let fields =
-        "load = 0.5\npairs = \"random\"\nsize = { kind = \"uniform\", from = \"1B\", to = \"999B\" }";
+        "load = 0.5\npairs = \"random\"\nsize = { kind = \"uniform\", min = \"1B\", max = \"999B\" }";
     let bytes = |made: &[Flow], from: u32| -> u64 {
         let own = made.iter().filter(|flow| flow.from == from);
         own.map(|flow| flow.size.unwrap().0).sum()
@@ -156,7 +156,7 @@ fn staggered_matrices_have_their_shares() {
 
 #[test]
 fn a_loop_keeps_its_sender_and_goes_on_until_it_is_stopped() {
-    let fields = "pairs = \"random\"\nsize = { kind = \"exponential\", mean = \"1MB\" }\ncount = 2\nstart = \"1ms\"\npause = \"1us\"\nstop = \"2s\"";
+    let fields = "pairs = \"random\"\nsize = { kind = \"exponential\", mean = \"1MB\" }\ncount = 2\nstart = \"1ms\"\nthink_time = \"1us\"\nstop = \"2s\"";
     let loops = program("closed-loop", fields, 16, 3).unwrap();
     let first = loops.timed_actions();
     assert_eq!(first.len(), 32);
@@ -394,12 +394,12 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     ),
     (
         "jobs",
-        "servers = 4\nrequest = \"2KB\"\nblock = \"64KB\"\namong = \"0..3\"\nclients = 9",
+        "servers = 4\nrequest = \"2KB\"\nblock = \"64KB\"\nserver_hosts = \"0..3\"\nclient_hosts = 9",
         "servers: 4; allowed: 1 to 3, the",
     ),
     (
         "jobs",
-        "servers = 1\nrequest = \"2KB\"\nblock = \"64KB\"\namong = 9\nclients = 9",
+        "servers = 1\nrequest = \"2KB\"\nblock = \"64KB\"\nserver_hosts = 9\nclient_hosts = 9",
         "servers: 1; allowed: more hosts: there is none",
     ),
     (

@@ -31,7 +31,8 @@ fn ends(flows: &[Flow]) -> Vec<(u32, u32)> {
 
 #[test]
 fn incast_is_rounds_of_flows_a_gap_apart() {
-    let fields = "flows = 3\nsize = \"128KB\"\ngap = \"50us\"\nevery = \"1s\"\nrounds = 2\nstart = \"1ms\"";
+    let fields =
+        "flows = 3\nsize = \"128KB\"\ngap = \"50us\"\ninterval = \"1s\"\nrounds = 2\nstart = \"1ms\"";
     let flows = flows("incast", fields, 4, 1).unwrap();
     let starts: Vec<_> = flows.iter().map(|flow| flow.start).collect();
     let at = |round: u64, i: u64| Time::from_us(1_000 + round * 1_000_000 + i * 50);
@@ -151,22 +152,22 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "incast",
         "+rounds = 2",
-        "every: missing, with 2 rounds; allowed: a time such as \"1s\", or one round",
+        "interval: missing, with 2 rounds; allowed: a time such as \"1s\", or one round",
     ),
     ("incast", "+rounds = 0", "rounds: 0; allowed: at least 1"),
     (
         "incast",
-        "+rounds = 2\nevery = \"0s\"",
-        "every: 0s; allowed: a time above 0",
+        "+rounds = 2\ninterval = \"0s\"",
+        "interval: 0s; allowed: a time above 0",
     ),
     (
         "incast",
-        "+rounds = 4000000000\nevery = \"1ps\"",
+        "+rounds = 4000000000\ninterval = \"1ps\"",
         "rounds: 4000000000 rounds of 3 flows make 12000000000; allowed: at most 10000000 flows",
     ),
     (
         "incast",
-        "+rounds = 1000\nevery = \"1000000s\"",
+        "+rounds = 1000\ninterval = \"1000000s\"",
         "rounds: the last flow opens too late; allowed: before",
     ),
     (
@@ -203,7 +204,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     (
         "incast",
         "+round = 2",
-        "round: unknown field; allowed: flows, size, gap, every, rounds, start, jitter, from, to",
+        "round: unknown field; allowed: flows, size, gap, interval, rounds, start, jitter, from, to",
     ),
     ("bulk", "", "from: missing; allowed: from and to, or pairs"),
     ("bulk", "from = 0", "to: missing; allowed: from and to, or pairs"),
@@ -314,7 +315,7 @@ proptest! {
     #[test]
     fn incast_loads_are_even(flows_in_round in 1u32..60, hosts in 2usize..40, rounds in 1u32..4, jitter in 0u64..100) {
         let fields = format!(
-            "flows = {flows_in_round}\nsize = \"1KB\"\ngap = \"1us\"\nevery = \"1s\"\nrounds = {rounds}\njitter = \"{jitter}ns\""
+            "flows = {flows_in_round}\nsize = \"1KB\"\ngap = \"1us\"\ninterval = \"1s\"\nrounds = {rounds}\njitter = \"{jitter}ns\""
         );
         let flows = flows("incast", &fields, hosts, 1).unwrap();
         prop_assert_eq!(flows.len() as u32, flows_in_round * rounds);
@@ -341,7 +342,7 @@ proptest! {
 
     /// Any value in any field gives flows or a complaint.
     #[test]
-    fn any_field_is_answered(kind in "bulk|incast", field in "[a-z]{2,6}|from|to|pairs|count|size|stop|every|rounds|gap", value in "[0-9]{1,20}|-[0-9]|\"[ -~&&[^\"\\\\]]{0,9}\"|true|\\[\\]|\\[\\[0, 1\\]\\]|\"[0-9]{1,3}(us|s|KB)\"") {
+    fn any_field_is_answered(kind in "bulk|incast", field in "[a-z]{2,6}|from|to|pairs|count|size|stop|interval|rounds|gap", value in "[0-9]{1,20}|-[0-9]|\"[ -~&&[^\"\\\\]]{0,9}\"|true|\\[\\]|\\[\\[0, 1\\]\\]|\"[0-9]{1,3}(us|s|KB)\"") {
         let base = if kind == "bulk" { "from = 0\nto = 1\n" } else { "flows = 2\nsize = \"1KB\"\n" };
         let mut table: toml::Table = base.parse().unwrap();
         if let Ok(value) = value.parse::<toml::Value>() {

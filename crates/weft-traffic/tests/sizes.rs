@@ -25,7 +25,7 @@ const MEANS: &[(&str, f64, f64)] = &[
     ("kind = \"constant\"\nsize = \"64KB\"", 64e3, 0.0),
     // (b - a) / sqrt(12).
     (
-        "kind = \"uniform\"\nfrom = \"1KB\"\nto = \"1MB\"",
+        "kind = \"uniform\"\nmin = \"1KB\"\nmax = \"1MB\"",
         500_500.0,
         288_386.5,
     ),
@@ -34,17 +34,17 @@ const MEANS: &[(&str, f64, f64)] = &[
     ("kind = \"pareto\"\nshape = 3.0\nmean = \"300KB\"", 3e5, 173_205.0),
     // Bounded at 100 times the mean: variance below E[X^2] = about 3 L^1.5 H^0.5 with L near 0.36 mean.
     (
-        "kind = \"pareto\"\nshape = 1.5\nmean = \"1MB\"\nmost = \"100MB\"",
+        "kind = \"pareto\"\nshape = 1.5\nmean = \"1MB\"\nmax = \"100MB\"",
         1e6,
         2.6e6,
     ),
     (
-        "kind = \"pareto\"\nshape = 1.0\nmean = \"1MB\"\nmost = \"10MB\"",
+        "kind = \"pareto\"\nshape = 1.0\nmean = \"1MB\"\nmax = \"10MB\"",
         1e6,
         1.7e6,
     ),
     (
-        "kind = \"pareto\"\nshape = 0.5\nmean = \"1MB\"\nmost = \"10MB\"",
+        "kind = \"pareto\"\nshape = 0.5\nmean = \"1MB\"\nmax = \"10MB\"",
         1e6,
         2.0e6,
     ),
@@ -90,7 +90,7 @@ fn draws_follow_the_curve() {
             26.0 * 1460.0,
             0.3 + 0.1 * 7.0 / 14.0,
         ),
-        ("kind = \"uniform\"\nfrom = \"1KB\"\nto = \"3KB\"", 2000.0, 0.5),
+        ("kind = \"uniform\"\nmin = \"1KB\"\nmax = \"3KB\"", 2000.0, 0.5),
         (
             "kind = \"exponential\"\nmean = \"1MB\"",
             1e6,
@@ -115,9 +115,9 @@ fn draws_follow_the_curve() {
 
 #[test]
 fn bounds_hold() {
-    let pareto = distribution("kind = \"pareto\"\nshape = 1.2\nmean = \"1MB\"\nmost = \"20MB\"").unwrap();
+    let pareto = distribution("kind = \"pareto\"\nshape = 1.2\nmean = \"1MB\"\nmax = \"20MB\"").unwrap();
     assert!(draws(&pareto, 100_000).iter().all(|&size| size <= 20e6));
-    let uniform = distribution("kind = \"uniform\"\nfrom = \"2B\"\nto = \"4B\"").unwrap();
+    let uniform = distribution("kind = \"uniform\"\nmin = \"2B\"\nmax = \"4B\"").unwrap();
     let drawn = draws(&uniform, 1_000);
     assert!(
         [2.0, 3.0, 4.0].iter().all(|size| drawn.contains(size))
@@ -243,12 +243,12 @@ const REFUSALS: &[(&str, &str)] = &[
         "kind: \"zipf\" does not exist; allowed: \"constant\", \"uniform\", \"exponential\", \"pareto\"",
     ),
     (
-        "kind = \"uniform\"\nfrom = \"2KB\"\nto = \"1KB\"",
-        "to: 1KB; allowed: at least from, 2KB",
+        "kind = \"uniform\"\nmin = \"2KB\"\nmax = \"1KB\"",
+        "max: 1KB; allowed: at least min, 2KB",
     ),
     (
-        "kind = \"uniform\"\nfrom = \"0B\"\nto = \"1KB\"",
-        "from: 0B; allowed: a size above 0",
+        "kind = \"uniform\"\nmin = \"0B\"\nmax = \"1KB\"",
+        "min: 0B; allowed: a size above 0",
     ),
     (
         "kind = \"exponential\"",
@@ -267,8 +267,8 @@ const REFUSALS: &[(&str, &str)] = &[
         "shape: 0; allowed: 0.01 to 100",
     ),
     (
-        "kind = \"pareto\"\nshape = 2\nmean = \"1KB\"\nmost = \"1KB\"",
-        "most: 1KB; allowed: above the mean, 1KB",
+        "kind = \"pareto\"\nshape = 2\nmean = \"1KB\"\nmax = \"1KB\"",
+        "max: 1KB; allowed: above the mean, 1KB",
     ),
     (
         "kind = \"pareto\"\nshape = 2\nmean = 1000",

@@ -6,8 +6,8 @@ from typing import Any
 
 PLAIN_TCP: dict[str, Any] = {
     "tail_loss_probe": False,
-    "proportional_rate_reduction": False,
-    "forward_rto": False,
+    "prr": False,
+    "frto": False,
     "timestamps": False,
     "limited_transmit": False,
     "ack_every": 1,

@@ -41,7 +41,7 @@ def _of(run: Run) -> list[str]:
     lines += [line for name, line in _PROBES.items() if rows.get(name) == 0]
     probes = spec.get("probes", [])
     if rows.get("traces"):
-        kinds = {probe["kind"] for probe in probes if probe["kind"] == "flow" or probe.get("every")}
+        kinds = {probe["kind"] for probe in probes if probe["kind"] == "flow" or probe.get("interval")}
         if "flow" not in kinds:
             lines.append('windows over time: no probe of kind "flow"')
         if "queue" not in kinds:

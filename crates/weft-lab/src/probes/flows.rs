@@ -22,7 +22,7 @@ pub(super) struct FlowProbe {
     flows: Option<Indices>,
     /// Sampling interval; by default every change is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    every: Option<Time>,
+    interval: Option<Time>,
 }
 
 /// One-way latency of flows' data.
@@ -39,15 +39,12 @@ pub(super) struct LatencyProbe {
 
 impl ProbeKind for FlowProbe {
     fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
-        let every = self.every;
+        let interval = self.interval;
         let probe = |chosen| match chosen {
-            Selection::Flow(flow) => Probe::Flow {
-                flow,
-                interval: every,
-            },
+            Selection::Flow(flow) => Probe::Flow { flow, interval },
             Selection::Generator(generator) => Probe::Generator {
                 generator: generator,
-                interval: every,
+                interval,
             },
         };
         let chosen = select_flows(self.traffic.as_deref(), self.flows.as_ref(), context)?;
@@ -55,7 +52,7 @@ impl ProbeKind for FlowProbe {
     }
 
     fn interval(&self) -> Option<Time> {
-        self.every
+        self.interval
     }
 }
 

@@ -26,7 +26,7 @@ fn amp_over_vl2_with_failed_links() {
         transports.amp = { cc = "amp", subflows = 4, paths = "disjoint" }
         traffic = [{ kind = "poisson", transport = "amp", interval = "5ms", pairs = "random", size = { kind = "empirical", cdf = "web-search" } }]
         events = [
-            { at = "5ms", layer = "agg-int", fraction = 0.25, state = "down", detect = "100us" },
+            { at = "5ms", layer = "agg-int", fraction = 0.25, state = "down", detection_delay = "100us" },
         ]
     "#;
     let whole = run(spec, 1);

@@ -8,7 +8,7 @@ fn permutation(cc: &str, subflows: u32, seed: u32) -> Vec<f64> {
         r#"
         name = "permutation"
         duration = "60ms"
-        measure = {{ from = "30ms", to = "60ms" }}
+        measure = {{ start = "30ms", stop = "60ms" }}
         seed = {seed}
         topology = {{ kind = "leaf-spine", leaves = 4, spines = 4, hosts_per_leaf = 4, rate = "10Gbps", delay = "1us" }}
         queues = {{ limit = "100 packets", mark = "20 packets" }}

@@ -252,9 +252,9 @@ fn flows_of_a_size_may_have_the_equilibrium() {
 /// A dead core link takes paths away; the connections that had one there go round it.
 #[test]
 fn failed_links_are_gone_round_once_they_are_known() {
-    let event = "events=[{at = \"0s\", layer = \"agg-core\", fraction = 0.25, state = \"down\", both_ways = true, detect = \"500ms\"}]";
+    let event = "events=[{at = \"0s\", layer = \"agg-core\", fraction = 0.25, state = \"down\", bidirectional = true, detection_delay = \"500ms\"}]";
     let early = run(FAT_TREE, &[event, "duration=400ms"]);
-    let late = run(FAT_TREE, &[event, "measure={from = \"600ms\"}"]);
+    let late = run(FAT_TREE, &[event, "measure={start = \"600ms\"}"]);
     let whole = run(FAT_TREE, &[]);
     let total = |run: &RunResult| numbers(run, "flows", "goodput_bps").iter().sum::<f64>();
     assert!(total(&early) < total(&late), "{} {}", total(&early), total(&late));
@@ -272,7 +272,7 @@ fn failed_links_are_gone_round_once_they_are_known() {
 #[test]
 fn a_part_of_the_run_is_measured() {
     let whole = run(BULK, &[]);
-    let part = run(BULK, &["measure={from = \"250ms\", to = \"750ms\"}"]);
+    let part = run(BULK, &["measure={start = \"250ms\", stop = \"750ms\"}"]);
     let bytes = |run: &RunResult| {
         let column = table(run, "flows").column_by_name("measured_bytes").unwrap();
         column.as_primitive::<UInt64Type>().values().to_vec()

@@ -50,7 +50,7 @@ const INCAST: &str = r#"
     flows = 6
     size = "256KB"
     gap = "50us"
-    every = "20ms"
+    interval = "20ms"
     rounds = 2
     [[traffic]]
     kind = "bulk"

@@ -10,7 +10,7 @@ use crate::experiment::{counts, resolved, run_with, table, texts};
 const SPEC: &str = r#"
     name = "layers"
     duration = "20ms"
-    hosts.nic = "switch"
+    hosts.qdisc = "switch"
     topology = { kind = "leaf-spine", leaves = 2, spines = 2, hosts_per_leaf = 6, rate = "1Gbps", delay = "5us" }
     queues = { limit = "50 packets" }
     transports.dctcp.cc = "dctcp"

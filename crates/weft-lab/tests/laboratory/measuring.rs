@@ -22,10 +22,10 @@ const TEXT: &str = r#"
     transports.amp = { cc = "amp", subflows = 3 }
     traffic = [
         { kind = "bulk", transport = "amp", from = "h0", to = "r0" },
-        { kind = "incast", transport = "reno", flows = 3, size = "40KB", every = "2ms", rounds = 5, from = ["h3", "h4", "h5"] },
+        { kind = "incast", transport = "reno", flows = 3, size = "40KB", interval = "2ms", rounds = 5, from = ["h3", "h4", "h5"] },
         { kind = "poisson", transport = "dctcp", pairs = [["h1", "r0"]], interval = "20us", size = "20KB" },
     ]
-    probes = [{ kind = "queue", at = ["s0->r0", "h0->s0"], every = "70us" }, { kind = "flow", traffic = "bulk", every = "1ms" }]
+    probes = [{ kind = "queue", at = ["s0->r0", "h0->s0"], interval = "70us" }, { kind = "flow", traffic = "bulk", interval = "1ms" }]
 "#;
 
 const FROM: &str = "3.123457ms";
@@ -36,7 +36,7 @@ fn run(overrides: &[String], threads: usize) -> RunResult {
 }
 
 fn part() -> Vec<String> {
-    vec![format!("measure={{from=\"{FROM}\", to=\"{TO}\"}}")]
+    vec![format!("measure={{start=\"{FROM}\", stop=\"{TO}\"}}")]
 }
 
 /// A column of counts by flow.
@@ -136,7 +136,7 @@ fn slow_start_can_be_left_out() {
         run(
             &[
                 overrides("probes=[{kind=\"queue\", at=[\"s0->r0\"]}]"),
-                vec!["measure.from=6ms".into()],
+                vec!["measure.start=6ms".into()],
             ]
             .concat(),
             1,
@@ -167,7 +167,7 @@ fn slow_start_can_be_left_out() {
 #[test]
 fn a_run_that_ends_before_measured_nothing() {
     let mut slices = 0;
-    let experiment = Experiment::parse(TEXT, &["duration=100s".into(), "measure.from=99s".into()]).unwrap();
+    let experiment = Experiment::parse(TEXT, &["duration=100s".into(), "measure.start=99s".into()]).unwrap();
     let run = experiment.run(RunOptions::default(), |_| {
         slices += 1;
         if slices == 2 {

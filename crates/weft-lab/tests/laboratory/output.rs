@@ -127,7 +127,7 @@ const BUSY: &str = r#"
     queues = { limit = "100 packets", mark = "10 packets" }
     transports.amp = { cc = "amp", subflows = 1 }
     traffic = [{ kind = "closed-loop", transport = "amp", pairs = "random", size = "1KB", count = 16 }]
-    probes = [{ kind = "queue", at = ["host-tor"], every = "1ms" }]
+    probes = [{ kind = "queue", at = ["host-tor"], interval = "1ms" }]
 "#;
 
 /// The rows of a table's column of indices, and in how many row groups they are.

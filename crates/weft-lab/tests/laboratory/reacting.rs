@@ -27,7 +27,7 @@ const MIXED: &str = r#"
     kind = "closed-loop"
     name = "long"
     transport = "amp"
-    size = { kind = "pareto", shape = 1.5, mean = "1MB", most = "100MB" }
+    size = { kind = "pareto", shape = 1.5, mean = "1MB", max = "100MB" }
     pairs = "random"
     classes = [{ name = "small", below = "500KB", transport = "dctcp" }]
 "#;

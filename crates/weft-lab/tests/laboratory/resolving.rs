@@ -40,7 +40,7 @@ const SPEC: &str = r#"
     kind = "flow"
     traffic = "incast"
     flows = "0..2"
-    every = "10us"
+    interval = "10us"
 "#;
 
 fn parse(overrides: &[&str]) -> Result<Experiment, String> {
@@ -94,8 +94,8 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "transports.amp.paths.delta: 1ns; allowed: at least 1us",
     ),
     (
-        &["transports.amp.paths={name = \"opn\", memory = \"none\"}"],
-        "transports.amp.paths.memory: ",
+        &["transports.amp.paths={name = \"opn\", state = \"none\"}"],
+        "transports.amp.paths.state: ",
     ),
     (
         &[
@@ -154,8 +154,8 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["layers.host-switch.mark=off"],
-        "layers.host-switch.mark: stated for ports of hosts whose hosts.nic has no such queue; allowed: nothing, or \
-         hosts.nic = \"switch\"",
+        "layers.host-switch.mark: stated for ports of hosts whose hosts.qdisc has no such queue; allowed: nothing, or \
+         hosts.qdisc = \"switch\"",
     ),
     (
         &["level=linux", "layers.switch-host.rate=1Gbps"],
@@ -217,14 +217,14 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         &["hosts.clock_ppm=1001"],
         "hosts.clock_ppm: 1001; allowed: 0 to 1000",
     ),
-    (&["hosts.nic_limit=0B"], "hosts.nic_limit: 0B; allowed: 1B to "),
+    (&["hosts.bql_limit=0B"], "hosts.bql_limit: 0B; allowed: 1B to "),
     (
-        &["hosts.nic=fq", "queues.host.limit=70 packets"],
-        "queues.host: stated together with a hosts.nic that has no such queue; allowed: nothing, or hosts.nic = \"switch\"",
+        &["hosts.qdisc=fq", "queues.host.limit=70 packets"],
+        "queues.host: stated together with a hosts.qdisc that has no such queue; allowed: nothing, or hosts.qdisc = \"switch\"",
     ),
     (
         &["hosts.jiter=1us"],
-        "hosts.jiter: unknown field; allowed: jitter, clock_ppm, nic, nic_limit, tso, gro",
+        "hosts.jiter: unknown field; allowed: jitter, clock_ppm, qdisc, bql_limit, tso, gro_flush_timeout",
     ),
     (
         &["transports.amp.cc=amq"],
@@ -311,12 +311,12 @@ const COMPLAINTS: &[(&[&str], &str)] = &[
         "probes[0].at[0]: \"core\" is not a layer; allowed: \"FROM->TO\", or a layer: \"host-switch\", \"switch-host\"",
     ),
     (
-        &["probes[0].every=0s"],
-        "probes[0].every: 0s; allowed: a time above 0",
+        &["probes[0].interval=0s"],
+        "probes[0].interval: 0s; allowed: a time above 0",
     ),
     (
-        &["probes[1].every=1ps"],
-        "probes[1].every: 160000000000 samples in all; allowed: longer intervals or fewer probes: at most 50000000 samples",
+        &["probes[1].interval=1ps"],
+        "probes[1].interval: 160000000000 samples in all; allowed: longer intervals or fewer probes: at most 50000000 samples",
     ),
     (
         &["probes[1].traffic=bulky"],
@@ -367,17 +367,17 @@ fn everything_left_out_is_filled_in() {
     assert_eq!(spec["queues"]["host"], serde_json::json!({}));
     assert_eq!(
         spec["hosts"],
-        serde_json::json!({ "jitter": "packet", "clock_ppm": 100, "nic": "fq", "nic_limit": "16KB" })
+        serde_json::json!({ "jitter": "packet", "clock_ppm": 100, "qdisc": "fq", "bql_limit": "16KB" })
     );
     let queue = serde_json::json!({ "limit": "100 packets", "mark": "10 packets" });
     for (switch_like, limit) in [
-        ("hosts.nic=switch", "100 packets"),
+        ("hosts.qdisc=switch", "100 packets"),
         ("queues.host.limit=70 packets", "70 packets"),
     ] {
         let mut queue = queue.clone();
         queue["limit"] = limit.into();
         let experiment = parse(&[switch_like]).unwrap();
-        assert_eq!(experiment.spec()["hosts"]["nic"], "switch");
+        assert_eq!(experiment.spec()["hosts"]["qdisc"], "switch");
         assert_eq!(experiment.spec()["queues"]["host"], queue);
         let again = Experiment::parse(&experiment.spec().to_string(), &[]).unwrap();
         assert_eq!(again.spec(), experiment.spec());
@@ -467,7 +467,7 @@ fn resolved_specs_are_what_the_schema_says() {
         &[
             fat_tree,
             "traffic=[{kind = \"bulk\", transport = \"amp\", pairs = \"permutation\"}]",
-            "probes=[{kind = \"queue\", at = [\"core-agg\"], every = \"1ms\"}]",
+            "probes=[{kind = \"queue\", at = [\"core-agg\"], interval = \"1ms\"}]",
         ],
     ] {
         let experiment = parse(overrides).unwrap();
@@ -490,7 +490,7 @@ fn resolved_specs_are_what_the_schema_says() {
         ("/transports/dctcp/tcp/min_rto", serde_json::json!(10)),
         ("/traffic/0/flows", serde_json::json!(0)),
         ("/traffic/0/kind", serde_json::json!("bulk")),
-        ("/probes/1/every", serde_json::json!(3)),
+        ("/probes/1/interval", serde_json::json!(3)),
     ] {
         let good = std::mem::replace(given.pointer_mut(pointer).unwrap(), bad);
         assert!(!validator.is_valid(&given), "{pointer}");
@@ -624,7 +624,7 @@ proptest! {
             "transports.amp.scheduler", "transports.dctcp.profile", "transports.dctcp.tcp.mss",
             "transports.dctcp.tcp.initial_ssthresh", "transports.dctcp.tcp.recovery", "traffic[0].flows",
             "traffic[0].from", "traffic[0].to", "traffic[0].gap", "traffic[1].count", "traffic[1].stop", "traffic[1].pairs",
-            "probes[0].at", "probes[0].every", "transports.amp.paths", "events", "probes[1].flows", "probes[1].traffic",
+            "probes[0].at", "probes[0].interval", "transports.amp.paths", "events", "probes[1].flows", "probes[1].traffic",
         ]),
         value in "[0-9]{1,6}|-1|0\\.5|\"?[a-z]{1,8}\"?|[0-9]{1,4}(us|ms|KB|Gbps| packets|\\.\\.9)|off|all|\\[\\]|\\[0, 1\\]|\\[\"h[0-9]{1,2}\"\\]|true|\\{\\}",
     ) {

@@ -32,7 +32,7 @@ const INCAST: &str = r#"
     flows = 10
     size = "128KB"
     gap = "50us"
-    every = "10ms"
+    interval = "10ms"
     rounds = 2
     [[traffic]]
     kind = "bulk"
@@ -43,11 +43,11 @@ const INCAST: &str = r#"
     [[probes]]
     kind = "queue"
     at = ["s0->r0", "host-switch"]
-    every = "100us"
+    interval = "100us"
     [[probes]]
     kind = "flow"
     traffic = "bulk"
-    every = "1ms"
+    interval = "1ms"
 "#;
 
 fn experiment(overrides: &[&str]) -> Experiment {
@@ -359,4 +359,30 @@ fn options_out_of_range_are_refused() {
         );
         assert!(error.is_bad_input() && matches!(error, Error::Option { .. }));
     }
+}
+
+/// A spec under old names runs as under new ones, and the manifest names both, once each.
+#[test]
+fn old_names_give_warnings_in_the_manifest() {
+    let old = INCAST.replace("    interval = \"10ms\"", "    every = \"10ms\"");
+    assert_ne!(old, INCAST);
+    let overrides = ["hosts.nic=switch", "hosts.nic=fq"].map(str::to_owned);
+    let renamed = Experiment::parse(&old, &overrides).unwrap();
+    assert_eq!(renamed.spec(), experiment(&["hosts.qdisc=fq"]).spec());
+    assert_eq!(
+        run_on(&renamed, 1).manifest["warnings"],
+        serde_json::json!([
+            "traffic[0].every: renamed; write traffic[0].interval (0.3 removes the old name)",
+            "hosts.nic: renamed; write hosts.qdisc (0.3 removes the old name)",
+        ])
+    );
+    assert_eq!(
+        run_on(&experiment(&[]), 1).manifest["warnings"],
+        serde_json::json!([])
+    );
+    let both = INCAST.replace("    rounds = 2", "    rounds = 2\n    every = \"10ms\"");
+    assert_eq!(
+        Experiment::parse(&both, &[]).unwrap_err().to_string(),
+        "traffic[0].every: given together with interval, its new name; allowed: interval alone"
+    );
 }

@@ -67,7 +67,10 @@ fn windows(run: &RunResult) -> HashMap<(u32, u32), Vec<Row>> {
 
 #[test]
 fn samples_see_what_changes_tell() {
-    let samples = windows(&run(r#"[{kind = "flow", traffic = "bulk", every = "7us"}]"#, 1));
+    let samples = windows(&run(
+        r#"[{kind = "flow", traffic = "bulk", interval = "7us"}]"#,
+        1,
+    ));
     let changes = windows(&run(r#"[{kind = "flow", traffic = "bulk"}]"#, 1));
     assert_eq!((samples.len(), changes.len()), (2, 2), "two subflows");
     let mut seen = std::collections::HashSet::new();
@@ -108,7 +111,7 @@ fn flows_that_open_because_of_others_can_be_on_record() {
     );
 
     let sampled = windows(&run(
-        r#"[{kind = "flow", traffic = "loop", flows = [2, 3], every = "10us"}]"#,
+        r#"[{kind = "flow", traffic = "loop", flows = [2, 3], interval = "10us"}]"#,
         1,
     ));
     let mut on_record: Vec<_> = sampled.keys().copied().collect();
@@ -133,7 +136,7 @@ fn flows_that_open_because_of_others_can_be_on_record() {
 
 #[test]
 fn traces_are_the_same_on_any_number_of_threads() {
-    let probes = r#"[{kind = "flow"}, {kind = "flow", every = "13us"}]"#;
+    let probes = r#"[{kind = "flow"}, {kind = "flow", interval = "13us"}]"#;
     let (one, three) = (run(probes, 1), run(probes, 3));
     assert!(table(&one, "traces").num_rows() > 5_000);
     assert_eq!(table(&one, "traces"), table(&three, "traces"));
@@ -245,8 +248,8 @@ fn probes_that_fit_no_flow_are_refused() {
             "probes[0].flows[0]: there is no flow 1; allowed: 0 to 0",
         ),
         (
-            r#"[{kind = "flow", every = "0s"}]"#,
-            "probes[0].every: 0s; allowed: a time above 0",
+            r#"[{kind = "flow", interval = "0s"}]"#,
+            "probes[0].interval: 0s; allowed: a time above 0",
         ),
     ] {
         assert_eq!(refusal(probes), complaint);

@@ -29,18 +29,18 @@ const SPURIOUS: &str = r#"
     at = "8s"
     links = ["s0->r0"]
     delay = "720ms"
-    both_ways = false
+    bidirectional = false
     [[events]]
     at = "8.6s"
     links = ["s0->r0"]
     delay = "20ms"
-    both_ways = false
+    bidirectional = false
 "#;
 
 /// The delay has its old value at 8.6 s. The acknowledgement that proves the timeout spurious comes a round-trip time later, and the
 /// window has three more to be what it was.
-const AFTER: [&str; 2] = ["measure.from=8.95s", "measure.to=9.95s"];
-const BEFORE: [&str; 2] = ["measure.from=7s", "measure.to=8s"];
+const AFTER: [&str; 2] = ["measure.start=8.95s", "measure.stop=9.95s"];
+const BEFORE: [&str; 2] = ["measure.start=7s", "measure.stop=8s"];
 
 #[test]
 fn every_algorithm_has_its_goodput_back_within_three_round_trips() {

@@ -2,7 +2,7 @@
 
 use weft_run::{Plan, Probe};
 use weft_spec::{
-    HostJitter, Mark, Nic, Profile, QueueSize, Rate, Size, SpecError, Time, TransportSpec, to_table,
+    HostJitter, Mark, Profile, Qdisc, QueueSize, Rate, Size, SpecError, Time, TransportSpec, to_table,
 };
 
 use super::algorithms::{OWN, agree, classic_ecn, in_kernel};
@@ -18,7 +18,7 @@ const ONE_PATH: &str = "many-to-one";
 pub const BY_INTERFACE: &str = "by-interface";
 
 /// Path policies that a path manager with an address for each path can follow.
-const POLICIES: &[&str] = &["in-turn", BY_INTERFACE];
+const POLICIES: &[&str] = &["consecutive", BY_INTERFACE];
 
 /// Refuses what the kernel cannot do as the spec has it.
 ///
@@ -61,16 +61,20 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
             "nothing: the kernel's own processing time applies",
         );
     }
-    if spec.hosts.nic_limit.is_some() || !matches!(spec.hosts.nic, None | Some(Nic::Switch)) {
+    if spec.hosts.bql_limit.is_some() || !matches!(spec.hosts.qdisc, None | Some(Qdisc::Switch)) {
         return refuse(
-            "hosts.nic",
+            "hosts.qdisc",
             "a card that pushes back",
             "\"switch\": hosts' ports mark and drop as switches do",
         );
     }
-    if spec.hosts.tso || spec.hosts.gro.0 > 0 {
+    if spec.hosts.tso || spec.hosts.gro_flush_timeout.0 > 0 {
         return refuse(
-            if spec.hosts.tso { "hosts.tso" } else { "hosts.gro" },
+            if spec.hosts.tso {
+                "hosts.tso"
+            } else {
+                "hosts.gro_flush_timeout"
+            },
             "stated",
             "nothing: the testbed's devices take one packet at a time",
         );

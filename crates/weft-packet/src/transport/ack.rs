@@ -1,7 +1,7 @@
 //! A sender's handling of acknowledgements.
 
 use weft_cc::{Ack, CongestionControl, Echo, Elapsed};
-use weft_spec::{Profile, Recovery};
+use weft_spec::{Profile, Recovery, RoundEnd};
 
 use crate::engine::Context;
 use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, DSACK, ECE, Packet, RETRANSMIT};
@@ -150,8 +150,8 @@ impl Host {
         subflow.round.acked += delivered;
         subflow.round.marked += marked;
         subflow.stats.marked += u64::from(marked);
-        let reacts = profile.react_to_the_last || connection.has_unsent();
-        if ack >= subflow.round_end + u64::from(profile.round_ends_beyond) {
+        let reacts = profile.react_after_last_data || connection.has_unsent();
+        if ack >= subflow.round_end + u64::from(profile.round_end == RoundEnd::Rfc8257) {
             end_round(connection, subflow, reacts, cx.now);
         }
         // A window that is used only in part is not grown (RFC 7661).
@@ -237,7 +237,7 @@ impl Host {
             now: Elapsed(now - connection.opened),
         };
         connection.notify_cc(now, |cc, windows| cc.on_ack(windows, s, report));
-        if profile.react_to_the_last || connection.has_unsent() {
+        if profile.react_after_last_data || connection.has_unsent() {
             let ack = subflow.una;
             cut_if_marked(connection, subflow, packet, ack, now);
         }

@@ -65,7 +65,7 @@ pub struct ConnectionSender {
     pub next_subflow: u32,
     /// True if subflows other than the one just acknowledged may be able to send.
     pub check_all_subflows: bool,
-    /// True if a join in progress may hold back new data (`turn_waits_for_join`).
+    /// True if a join in progress may hold back new data (`round_robin_waits_for_join`).
     pub awaits_join: bool,
     /// Time at which the last subflow closes (`full_handshakes`); 0 if none closes, `u64::MAX`
     /// while data is left to send.

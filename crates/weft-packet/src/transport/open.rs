@@ -292,7 +292,7 @@ impl Host {
         connection.record_suppression(cx.now);
         connection.check_all_subflows = true;
         connection.awaits_join =
-            profile.turn_waits_for_join && connection.windows.iter().any(|w| !w.established);
+            profile.round_robin_waits_for_join && connection.windows.iter().any(|w| !w.established);
         if s == 0 {
             connection.established = cx.now;
             if connection.join_at == 0 {

@@ -85,7 +85,7 @@ fn enter_recovery(
     }
     connection.windows[s].in_recovery = true;
     connection.notify_cc(cx.now, |cc, windows| cc.on_fast_retransmit(windows, s));
-    if profile.proportional_rate_reduction {
+    if profile.prr {
         subflow.prr_active = true;
         let target = connection.windows[s].cwnd;
         subflow.prr = Prr::new(target, subflow.segments.len(), subflow.stats.packets_sent);

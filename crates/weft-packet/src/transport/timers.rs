@@ -120,7 +120,7 @@ impl Host {
             subflow.undo = Undo::arm(&mut connection.windows[s as usize], subflow.nxt);
             subflow.undo.head_sent_at = subflow.segments.head_sent_once().unwrap_or(u64::MAX);
         }
-        subflow.frto = profile.forward_rto
+        subflow.frto = profile.frto
             && profile.recovery != Recovery::NewReno
             && (repeated || subflow.state == State::Open);
         subflow.una_at_timeout = subflow.una;

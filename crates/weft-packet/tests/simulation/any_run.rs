@@ -10,7 +10,7 @@ use weft_packet::{
     Jitter, LinkChange, LinkEvent, NicConfig, Offload, Probe, Scheduler, SimulationConfig, TransportConfig,
 };
 use weft_paths::{Controller, FirstFit, POLICIES, PathPolicy, Policy};
-use weft_spec::{Profile, QueueSize, Rate, Recovery, Size, Time, find};
+use weft_spec::{Profile, QueueSize, Rate, Recovery, RoundEnd, Size, Time, find};
 use weft_traffic::Flow;
 
 /// Header and the largest MSS below.
@@ -117,22 +117,15 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                     limited_transmit,
                     grow_after_mark,
                     round_ends_beyond,
-                    react_to_the_last,
+                    react_after_last_data,
                     protect_handshake,
                     full_handshakes,
                     reinject,
-                    ends_by_data_ack,
-                    turn_waits_for_join,
+                    complete_on_data_ack,
+                    round_robin_waits_for_join,
                     stall_on_held_data,
                 ],
-                [
-                    tail_loss_probe,
-                    proportional_rate_reduction,
-                    forward_rto,
-                    timestamps,
-                    confirmed_joins,
-                    pacing,
-                ],
+                [tail_loss_probe, prr, frto, timestamps, confirmed_joins, pacing],
             ),
         )| Profile {
             mss,
@@ -146,8 +139,8 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             // Often longer than the RTO.
             timer_slack: Time::from_us(min_us / 2),
             tail_loss_probe,
-            proportional_rate_reduction,
-            forward_rto,
+            prr,
+            frto,
             timestamps,
             syn_linear_timeouts: quick_acks % 3,
             confirmed_joins,
@@ -160,15 +153,19 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             delayed_ack_timeout: Time::from_us(delayed_ack_us),
             quick_acks,
             grow_after_mark,
-            round_ends_beyond,
-            react_to_the_last,
+            round_end: if round_ends_beyond {
+                RoundEnd::Rfc8257
+            } else {
+                RoundEnd::Linux
+            },
+            react_after_last_data,
             protect_handshake,
             full_handshakes,
             join_delay: Time::from_us(join_us),
             receive_buffer: buffer.map_or(6 << 20, |segments| segments * u64::from(mss) + 1),
             reinject,
-            ends_by_data_ack,
-            turn_waits_for_join,
+            complete_on_data_ack,
+            round_robin_waits_for_join,
             stall_on_held_data: stall_on_held_data && !reinject,
             ..Profile::linux()
         },

@@ -176,7 +176,7 @@ fn reacting(seed: u64) -> SimulationConfig {
     };
     let jobs = "servers = 5\nrequest = \"2KB\"\nblock = \"20KB\"\nslots = 6\njitter = \"50us\"";
     let size =
-        "size = { kind = \"pareto\", shape = 1.5, mean = \"50KB\", most = \"1MB\" }\npairs = \"random\"";
+        "size = { kind = \"pareto\", shape = 1.5, mean = \"50KB\", max = \"1MB\" }\npairs = \"random\"";
     let generators = vec![program(0, "jobs", jobs), program(1, "closed-loop", size)];
     let transports = ["dctcp", "amp"].map(|name| transport(cc(name, &[]), 2, hasty()));
     SimulationConfig {

@@ -77,7 +77,7 @@ impl Contest {
             },
             clock_ppm: PROFILES[0].hosts.clock_ppm.unwrap(),
             nic: Some(NicConfig {
-                bql_limit: PROFILES[0].hosts.nic_limit.unwrap().0 as u32,
+                bql_limit: PROFILES[0].hosts.bql_limit.unwrap().0 as u32,
                 fair: true,
             }),
             seed,

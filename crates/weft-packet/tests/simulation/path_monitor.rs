@@ -6,7 +6,7 @@ use weft_packet::{
     FlowRecord, Jitter, LinkChange, LinkEvent, NicConfig, Offload, Outcome, PacketSimulation, Scheduler,
     SimulationConfig, TransportConfig,
 };
-use weft_paths::{Consecutive, Memory, Opn, Policy};
+use weft_paths::{Consecutive, Opn, Policy, StateScope};
 use weft_spec::{PROFILES, Profile, Rate, Time};
 use weft_traffic::Flow;
 
@@ -43,13 +43,13 @@ fn down_spines(fabric: &Fabric, spines: &[u32]) -> Vec<LinkEvent> {
         .collect()
 }
 
-fn watches(memory: Memory) -> Policy {
+fn watches(state: StateScope) -> Policy {
     Opn {
         delta: Time::from_us(200),
         delta_rtts: 0.0,
         epsilon: Time::from_ms(200),
         period: Time::from_ms(10),
-        memory,
+        state,
     }
     .into()
 }
@@ -69,7 +69,7 @@ fn warp(scheduler: Scheduler) -> TransportConfig {
         ..Profile::amp_2019()
     };
     TransportConfig {
-        paths: watches(Memory::Host),
+        paths: watches(StateScope::Host),
         scheduler,
         ..transport(cc("warp", &[]), 2, profile)
     }
@@ -92,7 +92,7 @@ fn with_down_spines(
     SimulationConfig {
         // As by default in the profile, so that little waits at the host itself.
         nic: Some(NicConfig {
-            bql_limit: PROFILES[0].hosts.nic_limit.unwrap().0 as u32,
+            bql_limit: PROFILES[0].hosts.bql_limit.unwrap().0 as u32,
             fair: true,
         }),
         events: down_spines(&fabric, spines),
@@ -119,7 +119,7 @@ fn milliseconds(flow: &FlowRecord) -> f64 {
 #[test]
 fn a_dead_path_costs_no_timeout() {
     for scheduler in [Scheduler::RoundRobin, Scheduler::LowestRtt, Scheduler::Linux] {
-        let watched = dying(sends(watches(Memory::Host), scheduler));
+        let watched = dying(sends(watches(StateScope::Host), scheduler));
         let unwatched = dying(sends(Consecutive {}.into(), scheduler));
         let (watched, unwatched) = (&watched.flows[0], &unwatched.flows[0]);
         // 2 MB take 16.5 ms at 1 Gbps.
@@ -141,7 +141,7 @@ fn paths_that_are_slow_in_turns_hold_nothing_back() {
                 delay: Time(0),
                 host_rate: None,
             };
-            let mut transport = sends(watches(Memory::Host), scheduler);
+            let mut transport = sends(watches(StateScope::Host), scheduler);
             transport.profile.min_rto = Time::from_ms(1);
             let flows = vec![sized(1, 4, 150_000), sized(0, 3, 80_000 + 50 * seed)];
             let config = SimulationConfig {
@@ -233,9 +233,9 @@ fn a_host_remembers_slow_paths() {
         start: Time::from_ms(15 * n),
         ..sized(0, 4, 300_000)
     };
-    let with = |memory| {
+    let with = |state| {
         let flows = (0..12).map(flow).collect();
-        let mut config = with_down_spines(sends(watches(memory), Scheduler::RoundRobin), &[2], flows, 1);
+        let mut config = with_down_spines(sends(watches(state), Scheduler::RoundRobin), &[2], flows, 1);
         // A handshake is not watched: the first one is over by then.
         for event in &mut config.events {
             event.at = Time::from_us(1_500);
@@ -243,7 +243,7 @@ fn a_host_remembers_slow_paths() {
         run(config, Time::from_ms(190))
     };
     let took = |flow: &FlowRecord| Some(flow.finish?.seconds() - flow.established?.seconds());
-    let outcome = with(Memory::Host);
+    let outcome = with(StateScope::Host);
     assert!(
         outcome
             .flows
@@ -252,7 +252,7 @@ fn a_host_remembers_slow_paths() {
     );
     let not_joined = |flow: &FlowRecord| flow.subflows.iter().filter(|s| s.established.is_none()).count();
     assert!(outcome.flows[1..].iter().all(|flow| not_joined(flow) >= 1));
-    let unheard = with(Memory::Connection)
+    let unheard = with(StateScope::Connection)
         .flows
         .iter()
         .filter(|flow| flow.established.is_none())
@@ -268,7 +268,7 @@ fn all_are_used_where_all_are_slow() {
         .collect();
     let policy = Opn {
         delta: Time::from_us(20),
-        ..match watches(Memory::Host) {
+        ..match watches(StateScope::Host) {
             Policy::Opn(opn) => opn,
             other => panic!("{other:?}"),
         }
@@ -293,7 +293,7 @@ fn an_idle_network_is_used_as_without() {
         let config = config(fabric(), vec![transport], vec![sized(0, 4, 30_000)]);
         run(config, Time::from_ms(500))
     };
-    let [watched, unwatched] = [watches(Memory::Host), Consecutive {}.into()].map(with);
+    let [watched, unwatched] = [watches(StateScope::Host), Consecutive {}.into()].map(with);
     let of = |outcome: &Outcome| {
         (
             milliseconds(&outcome.flows[0]),
@@ -312,7 +312,7 @@ fn delayed_acknowledgements_make_no_path_slow() {
     for scheduler in [Scheduler::RoundRobin, Scheduler::Linux] {
         let policy = Opn {
             delta: Time::from_ms(2),
-            ..match watches(Memory::Host) {
+            ..match watches(StateScope::Host) {
                 Policy::Opn(opn) => opn,
                 other => panic!("{other:?}"),
             }
@@ -339,10 +339,10 @@ fn threads_change_nothing() {
         };
         (0..200).map(flow).collect()
     };
-    for memory in [Memory::Host, Memory::Connection] {
+    for state in [StateScope::Host, StateScope::Connection] {
         for scheduler in [Scheduler::RoundRobin, Scheduler::Linux] {
             let of = |threads| {
-                let config = with_down_spines(sends(watches(memory), scheduler), &[3], flows(), threads);
+                let config = with_down_spines(sends(watches(state), scheduler), &[3], flows(), threads);
                 run(config, END)
             };
             let one = of(1);
@@ -354,7 +354,7 @@ fn threads_change_nothing() {
             }
             // Nor do slices.
             let mut simulation = PacketSimulation::new(with_down_spines(
-                sends(watches(memory), scheduler),
+                sends(watches(state), scheduler),
                 &[3],
                 flows(),
                 1,

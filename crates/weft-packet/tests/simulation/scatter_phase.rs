@@ -19,7 +19,7 @@ fn fabric() -> Fabric {
 fn scatter(threshold: u64) -> Policy {
     Mmptcp {
         threshold: Size(threshold),
-        duplicates: None,
+        dupack_threshold: None,
     }
     .into()
 }

@@ -174,7 +174,7 @@ def _shifting(algorithm: str, delay_us: int, host_gbps: int, phase_ms: int) -> E
         duration=f"{2 * phase_ms + WATCHED_MS}ms",
         transports={algorithm: transport(algorithm, subflows=2), "dctcp": transport("dctcp")},
         traffic=shifting_traffic(algorithm, phase_ms),
-        probes=[{"kind": "flow", "traffic": "both", "every": SAMPLED}],
+        probes=[{"kind": "flow", "traffic": "both", "interval": SAMPLED}],
     )
 
 

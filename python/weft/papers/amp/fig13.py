@@ -176,7 +176,7 @@ def _case(algorithm: str, delay_us: int, seconds: float, short_flows: int, seed:
                 "transport": "dctcp",
                 "pairs": short,
                 "rate": short_flows / SENDERS,
-                "size": {"kind": "uniform", "from": "1KiB", "to": "1MiB"},
+                "size": {"kind": "uniform", "min": "1KiB", "max": "1MiB"},
             },
         ],
     )

@@ -61,7 +61,7 @@ def incast(
                 "size": f"{size_kb}KiB",
                 "gap": f"{gap_us}us",
                 "rounds": rounds,
-                "every": f"{INTERVAL_S}s",
+                "interval": f"{INTERVAL_S}s",
             }
         ],
     )

@@ -156,7 +156,7 @@ def _incast(level: str, gap_us: int, algorithm: str, joins: str, k: int, rounds_
                 "size": SIZE,
                 "gap": f"{gap_us}us",
                 "rounds": rounds_ms // every_ms + 1,
-                "every": f"{every_ms}ms",
+                "interval": f"{every_ms}ms",
             }
         ],
     )

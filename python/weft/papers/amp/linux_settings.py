@@ -52,11 +52,11 @@ def experiment(
             "name": name,
             "level": level,
             "duration": duration,
-            "measure": {"from": measure_from} if measure_from else None,
+            "measure": {"start": measure_from} if measure_from else None,
             "topology": {"rate": RATE, "delay": DELAY, **topology},
             "queues": {"limit": LIMIT, "mark": f"{K} packets"},
             # The testbed's hosts send through ports like its switches'.
-            "hosts": {"nic": "switch"},
+            "hosts": {"qdisc": "switch"},
             "transports": {name: {"profile": "linux", **transport} for name, transport in transports.items()},
             "traffic": traffic,
             "probes": probes,

@@ -162,7 +162,7 @@ def _shifting(level: str, slower: int, algorithm: str, phase_ms: int) -> Experim
         topology={"kind": "two-bottlenecks", "rate": f"{RATE_MBPS // slower}Mbps"},
         transports={algorithm: transport, "dctcp": TRANSPORTS["dctcp"]},
         traffic=shifting_traffic(algorithm, slower * phase_ms),
-        probes=[{"kind": "flow", "traffic": "both", "every": SAMPLED}],
+        probes=[{"kind": "flow", "traffic": "both", "interval": SAMPLED}],
     )
 
 

@@ -60,7 +60,7 @@ TRANSPORTS: dict[str, dict[str, Any]] = {
     # Not the paper's: they show what a difference to the paper comes from.
     "amp-without-suppression": {"cc": AMP | {"ssr": 0}, "subflows": SUBFLOWS},
     "amp-gamma-1": {"cc": AMP | {"gamma": 1}, "subflows": SUBFLOWS},
-    "amp-linux-rounds": {"cc": AMP, "subflows": SUBFLOWS, "tcp": {"round_ends_beyond": False}},
+    "amp-linux-rounds": {"cc": AMP, "subflows": SUBFLOWS, "tcp": {"round_end": "linux"}},
     "dcm-constant-cut": {"cc": MPTCP, "subflows": SUBFLOWS},
     "xmp-rto-200ms": {"cc": XMP, "subflows": SUBFLOWS, "tcp": RTO_200_MS},
     "dcm-rto-200ms": {"cc": DCM, "subflows": SUBFLOWS, "tcp": RTO_200_MS},

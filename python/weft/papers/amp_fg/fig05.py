@@ -126,7 +126,7 @@ def _subflows(reading: str, index: int) -> int:
 
 def _probed(receiver: int, from_s: float) -> dict[str, Any]:
     link = f"{tor_of(receiver)}->h{receiver}"
-    return {"measure": {"from": f"{from_s}s"}, "probes": [{"kind": "queue", "at": [link]}]}
+    return {"measure": {"start": f"{from_s}s"}, "probes": [{"kind": "queue", "at": [link]}]}
 
 
 def _of_buffer(rows: pl.DataFrame, buffer: int) -> list[Claim]:

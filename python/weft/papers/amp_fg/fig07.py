@@ -96,7 +96,7 @@ def plot(rows: pl.DataFrame) -> Plot:
 
 def _case(reading: str, kb: int, jobs: int, name: str, seed: int, *, quick: bool) -> Case:
     most = f"{MAX_MB / (QUICK_PART if quick else 1):g}MB"
-    block: Any = f"{kb}KB" if kb else {"kind": "uniform", "from": f"{MIN_KB}KB", "to": most}
+    block: Any = f"{kb}KB" if kb else {"kind": "uniform", "min": f"{MIN_KB}KB", "max": most}
     spec = experiment(
         f"{name}-{reading}",
         topology=fat_tree(),

@@ -125,7 +125,7 @@ def experiment(
             "topology": {"rate": "1Gbps", "delay": f"{DELAY_US}us", **topology},
             "queues": {"limit": f"{buffer} packets", "mark": f"{mark or buffer // K_OF_BUFFER} packets"},
             # ns-3's hosts send through a queue like a switch's, and at once.
-            "hosts": {"nic": "switch", "jitter": "0us"},
+            "hosts": {"qdisc": "switch", "jitter": "0us"},
             "transports": transports,
             "traffic": traffic,
             **(more or {}),

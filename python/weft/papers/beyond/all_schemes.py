@@ -202,7 +202,7 @@ def case(name: str, load: Load, label: str, scheme: Scheme, seed: int, *, quick:
         "events": load.events,
     }
     if not load.percent:
-        spec["measure"] = {"from": f"{settled}ms"}
+        spec["measure"] = {"start": f"{settled}ms"}
     return Case({"load": name, "scheme": label}, Experiment.model_validate(spec), seed)
 
 
@@ -229,7 +229,7 @@ def _opening(load: Load, leaves: int, opens: float) -> list[dict[str, Any]]:
         "flows": load.incast,
         "size": f"{INCAST_KB}KB",
         "start": f"{INCAST_AT_MS}ms",
-        "every": f"{INCAST_EVERY_MS}ms",
+        "interval": f"{INCAST_EVERY_MS}ms",
         "rounds": max(1, opens // INCAST_EVERY_MS),
     }
     return [web, burst]

@@ -175,7 +175,7 @@ def _case(topology: str, failure: tuple[str, int, str], policy: str, seed: int, 
         {
             "name": f"{topology}-{kind}-{percent}-{when}-{policy}",
             "duration": f"{END_MS}ms",
-            "measure": {"from": f"{SETTLED_MS}ms"},
+            "measure": {"start": f"{SETTLED_MS}ms"},
             "topology": TOPOLOGIES[topology] | (SMALL[topology] if quick else {}),
             "queues": {"limit": "100 packets", "mark": "20 packets"},
             "transports": {policy: {**POLICIES[policy], "tcp": TCP}},
@@ -194,7 +194,7 @@ def _events(topology: str, kind: str, percent: int, when: str) -> list[dict[str,
     if kind == SLOWER:
         change = at | {"rate": SLOW[topology]}
     else:
-        change = at | {"state": "down"} | ({} if when == "start" else {"detect": f"{DETECT_MS}ms"})
+        change = at | {"state": "down"} | ({} if when == "start" else {"detection_delay": f"{DETECT_MS}ms"})
     match kind:
         case "none":
             return []

@@ -99,7 +99,7 @@ def _case(level: str, algorithm: str, rate: int, limit: int, seed: int, scale: S
             "name": f"{algorithm}-alone",
             "level": "linux" if level == "linux" else "packet",
             "duration": f"{QUICK_SECONDS if scale.quick else SECONDS}s",
-            "measure": {"from": f"{QUICK_FROM_S if scale.quick else FROM_S}s"},
+            "measure": {"start": f"{QUICK_FROM_S if scale.quick else FROM_S}s"},
             "topology": {
                 "kind": "many-to-one",
                 "senders": 1,
@@ -109,7 +109,7 @@ def _case(level: str, algorithm: str, rate: int, limit: int, seed: int, scale: S
             },
             "queues": {"limit": f"{limit} packets", "mark": "off"},
             # The testbed's hosts send through ports like its switches'.
-            "hosts": {"nic": "switch"} | ({"jitter": JITTER} if level == JITTERED else {}),
+            "hosts": {"qdisc": "switch"} | ({"jitter": JITTER} if level == JITTERED else {}),
             "transports": {algorithm: {"profile": "linux", "cc": algorithm}},
             "traffic": [{"kind": "bulk", "transport": algorithm, "from": "h0", "to": "r0"}],
         }

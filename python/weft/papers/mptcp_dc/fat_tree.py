@@ -41,7 +41,7 @@ NS2: dict[str, Any] = {
     **PLAIN_TCP,
 }
 """Section 3's TCP, as changes of the profile `linux`."""
-LINUX_2010 = {"recovery": "sack", "tail_loss_probe": False, "proportional_rate_reduction": False}
+LINUX_2010 = {"recovery": "sack", "tail_loss_probe": False, "prr": False}
 """Section 4's: Linux's loss recovery of 2010, before RACK, tail loss probes and RFC 6937."""
 
 
@@ -105,11 +105,11 @@ def fat_tree(
         {
             "name": name,
             "duration": f"{seconds}s",
-            "measure": {"from": f"{warm_up}s"},
+            "measure": {"start": f"{warm_up}s"},
             "topology": {"kind": "fat-tree", "k": ports, "rate": f"{RATE_GBPS}Gbps", "delay": "10us"},
             "queues": {"limit": "100 packets", "host": {"limit": "1000 packets"}},
             # The simulator's hosts send through ports like its switches', and at once.
-            "hosts": {"nic": "switch", "jitter": "0us"},
+            "hosts": {"qdisc": "switch", "jitter": "0us"},
             "transports": transports,
             "traffic": traffic,
             **(more or {}),

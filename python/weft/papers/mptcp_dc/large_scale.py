@@ -75,7 +75,7 @@ def permutation(network: Network, subflows: int, events: Iterable[Mapping[str, A
             "name": f"{network.topology['kind']}-{network.hosts}-{subflows}",
             "level": "flow",
             "duration": "1s",
-            "measure": {"from": "500ms"},
+            "measure": {"start": "500ms"},
             "topology": {**network.topology, "rate": f"{RATE_GBPS}Gbps", "delay": DELAY},
             "queues": {"limit": "100 packets"},
             "transports": {"all": transport},

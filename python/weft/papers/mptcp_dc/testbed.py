@@ -50,7 +50,7 @@ FREE = "scheduler-free"
 """TM2 with a path for each direction."""
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "vlb": {"cc": "reno", "paths": "vlb"},
-    "multipath": {"cc": "lia", "subflows": 2, "paths": "in-turn"},
+    "multipath": {"cc": "lia", "subflows": 2, "paths": "consecutive"},
 }
 # Racks are h0 and h1, h2 and h3, h4 and h5. In TM2 h0 and h3, h1 and h4, h2 and h5 are pairs.
 LAID_OUT = {("TM1", "scheduler"): (0, 1) * 3, ("TM2", "scheduler"): (0, 1, 0, 0, 1, 0), ("TM2", FREE): (0, 1) * 3}

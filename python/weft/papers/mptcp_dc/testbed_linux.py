@@ -1,6 +1,6 @@
 """Section 4's table on this machine's kernel: goodput of VLB and of Multipath TCP in six hosts with two paths.
 
-Each cell runs at level "linux" and at the packet level, from the same spec but for `hosts.nic`. 100 Mbit/s instead of
+Each cell runs at level "linux" and at the packet level, from the same spec but for `hosts.qdisc`. 100 Mbit/s instead of
 1 Gbit/s, so the table's numbers are compared as parts of the theoretical maximum "after accounting for overhead and
 Acks"; and 25 Mbit/s, for processors that do not carry six hosts' 100. The verdicts are those of the faster rate at
 which the process that plays the traffic was never more than `KEEPS_UP_MS` late, or of the slower one. Both numbers
@@ -156,7 +156,7 @@ def _case(level: str, rate: int, matrix: str, transport: str, seed: int, seconds
             "queues": {"limit": f"{LIMIT} packets", "mark": "off"},
             # The testbed's hosts send through ports like its switches', but TCP small queues keep a socket from filling
             # its own: it waits, as it does for a card that pushes back.
-            "hosts": {"nic": "switch" if level == "linux" else "fq"},
+            "hosts": {"qdisc": "switch" if level == "linux" else "fq"},
             "transports": {transport: {"profile": "linux", **TRANSPORTS[transport]}},
             "traffic": [
                 {

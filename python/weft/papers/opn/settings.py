@@ -45,17 +45,17 @@ NS2: dict[str, Any] = {
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "ecmp": {"cc": "dctcp", "paths": "ecmp"},
     "rps": {"cc": "dctcp", "paths": "rps"},
-    "mptcp": {"cc": "lia", "subflows": SPINES, "paths": "in-turn"},
+    "mptcp": {"cc": "lia", "subflows": SPINES, "paths": "consecutive"},
     "mmptcp": {"cc": "lia", "subflows": SPINES, "paths": "mmptcp"},
     "opn": {"cc": "lia", "subflows": SPINES, "paths": "opn"},
     # "The timeout value of status-monitoring timer is set as 2 times of the average round trip time."
     "opn-rtts": {"cc": "lia", "subflows": SPINES, "paths": {"name": "opn", "delta_rtts": 2}},
-    "opn-own": {"cc": "lia", "subflows": SPINES, "paths": {"name": "opn", "memory": "connection"}},
+    "opn-own": {"cc": "lia", "subflows": SPINES, "paths": {"name": "opn", "state": "connection"}},
     # Not the paper's: they show what DCTCP's marks do for ECMP and RPS, and what they would do for the others. DCM is
     # LIA's increase with DCTCP's cuts.
     "ecmp-reno": {"cc": "reno", "paths": "ecmp"},
     "rps-reno": {"cc": "reno", "paths": "rps"},
-    "mptcp-dcm": {"cc": "dcm", "subflows": SPINES, "paths": "in-turn"},
+    "mptcp-dcm": {"cc": "dcm", "subflows": SPINES, "paths": "consecutive"},
     "opn-dcm": {"cc": "dcm", "subflows": SPINES, "paths": "opn"},
 }
 OTHERS = ("ecmp", "rps", "mptcp", "mmptcp")
@@ -125,7 +125,7 @@ def experiment(
                 "delay": f"{DELAY_US}us",
             },
             "queues": {"limit": f"{BUFFER} packets", "mark": f"{MARK} packets"},
-            "hosts": {"nic": "switch", "jitter": "0us"},
+            "hosts": {"qdisc": "switch", "jitter": "0us"},
             "transports": {**{it: transport(it) for it in transports}, **(others or {})},
             "traffic": traffic,
             **(more or {}),

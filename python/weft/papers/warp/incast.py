@@ -90,7 +90,7 @@ def case(
                 "size": f"{size_kib}KiB",
                 "gap": f"{gap_us}us",
                 "rounds": rounds,
-                "every": f"{INTERVAL_S}s",
+                "interval": f"{INTERVAL_S}s",
             }
         ],
     )

@@ -179,7 +179,7 @@ def _experiment(name: str, subflows: int, size_kib: int, seed: int, *, quick: bo
         {
             "name": f"many-to-many-{name}-{subflows}",
             "duration": f"{end if without else AT_MOST_MS}ms",
-            "measure": {"from": f"{settled if without else 0}ms"},
+            "measure": {"start": f"{settled if without else 0}ms"},
             "topology": {"kind": "fat-tree", "k": PORTS, "rate": "1Gbps", "delay": "5us"},
             "queues": {"limit": "100 packets", "mark": "20 packets"},
             "transports": {name: of},

@@ -134,7 +134,7 @@ def _experiment(ports: int, name: str, *, quick: bool) -> Experiment:
         {
             "name": f"permutation-{_hosts(ports)}-{name}",
             "duration": f"{end}ms",
-            "measure": {"from": f"{settled}ms"},
+            "measure": {"start": f"{settled}ms"},
             "topology": {"kind": "fat-tree", "k": ports, "rate": "1Gbps", "delay": "5us"},
             "queues": {"limit": "100 packets", "mark": "20 packets"},
             "transports": {name: {**SCHEMES[name].transport, "tcp": TCP}},

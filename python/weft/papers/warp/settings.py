@@ -73,7 +73,7 @@ def bottleneck(
         {
             "name": name,
             "duration": duration,
-            "measure": {"from": measured_from},
+            "measure": {"start": measured_from},
             "topology": {"kind": "many-to-one", "senders": senders, "rate": "10Gbps", "delay": f"{delay_us}us"},
             "queues": {"limit": "100 packets", "mark": f"{mark} packets"},
             "transports": transports,

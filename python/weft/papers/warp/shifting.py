@@ -60,7 +60,7 @@ def case(name: str, transport: dict[str, object], delay_us: int, host_gbps: int,
         duration=f"{2 * phase_ms + WATCHED_MS}ms",
         transports={name: transport, "dctcp": DCTCP},
         traffic=shifting_traffic(name, phase_ms),
-        probes=[{"kind": "flow", "traffic": "both", "every": SAMPLED}],
+        probes=[{"kind": "flow", "traffic": "both", "interval": SAMPLED}],
     )
     return Case({"delay_us": delay_us, "host_gbps": host_gbps, "scheme": name}, experiment, seed)
 

@@ -41,7 +41,11 @@ PART = 0.9
 
 def cases(scale: Scale) -> list[Case]:
     """Every scheme in either scene, and the optimum."""
-    down = {"at": f"{QUICK_DOWN_MS if scale.quick else DOWN_MS}ms", "state": "down", "detect": f"{DETECT_MS}ms"}
+    down = {
+        "at": f"{QUICK_DOWN_MS if scale.quick else DOWN_MS}ms",
+        "state": "down",
+        "detection_delay": f"{DETECT_MS}ms",
+    }
     events = {SLOW: LOADS["slow"].events, LOST: [down | {"nodes": ["spine0"]}]}
     loads = {scene: Load(words, events=events[scene]) for scene, words in SCENES.items()}
     return [

@@ -3,6 +3,8 @@
 
 use proptest::prelude::*;
 
+use weft_spec::RoundEnd;
+
 use super::*;
 use crate::engine::packet::{COUNT_MASK, COUNT_SHIFT, CWR, ECE, ECT, PROTECTED};
 
@@ -215,9 +217,9 @@ fn a_mark_that_is_not_heeded_changes_nothing_but_the_count() {
 /// At a constant window, a round has this many acknowledgements (RFC 8257), or one fewer (Linux).
 #[test]
 fn a_round_ends_where_the_profile_says() {
-    for (round_ends_beyond, expected) in [(true, 10), (false, 9)] {
+    for (round_end, expected) in [(RoundEnd::Rfc8257, 10), (RoundEnd::Linux, 9)] {
         let (mut test, script) = echoing(Echo::Dctcp, 10.0, 200);
-        test.profile.round_ends_beyond = round_ends_beyond;
+        test.profile.round_end = round_end;
         test.run(100 * MS, mark(|_| false));
         let rounds = script.events().into_iter().filter_map(|event| match event {
             Event::Round(_, round) => Some(round.acked),
@@ -235,9 +237,9 @@ fn a_round_ends_where_the_profile_says() {
 /// profile says.
 #[test]
 fn the_last_window_reacts_if_the_profile_says_so() {
-    for (react_to_the_last, expected) in [(true, 1), (false, 0)] {
+    for (react_after_last_data, expected) in [(true, 1), (false, 0)] {
         let (mut test, script) = echoing(Echo::Dctcp, 10.0, 60);
-        test.profile.react_to_the_last = react_to_the_last;
+        test.profile.react_after_last_data = react_after_last_data;
         test.run(100 * MS, mark(|chunk| chunk == 55));
         assert_eq!(script.count(|event| *event == Event::Mark(0)), expected);
         let marked_rounds = script.count(|event| matches!(event, Event::Round(_, round) if round.marked > 0));

@@ -380,7 +380,7 @@ fn the_window_is_reduced_bit_by_bit() {
         });
         let mut test = TestConnection::with_window(20.0, 200);
         test.cc = script.algorithm();
-        test.profile.proportional_rate_reduction = proportional;
+        test.profile.prr = proportional;
         let run = test.run(1_000 * MS, lose(&[60]));
         let stats = run.subflow(0).stats;
         assert_eq!((stats.timeouts, stats.retransmitted), (0, 1));

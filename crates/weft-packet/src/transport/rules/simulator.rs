@@ -55,18 +55,18 @@ fn handshakes_may_be_whole() {
 /// the SYN/ACK has arrived.
 #[test]
 fn the_turn_may_wait_for_a_join() {
-    for turn_waits_for_join in [true, false] {
+    for round_robin_waits_for_join in [true, false] {
         let mut test = two_subflows(100);
         test.cc = Script::steady(2.0).algorithm();
         test.delays = vec![DELAY, 20 * DELAY];
         test.profile.join_delay = Time(0);
-        test.profile.turn_waits_for_join = turn_waits_for_join;
+        test.profile.round_robin_waits_for_join = round_robin_waits_for_join;
         let run = test.run(10 * MS, pass);
         let joined = run.subflow(1).stats.established;
         let before = run.data().into_iter().filter(|seen| seen.time < joined).count();
         // A window of two packets is sent before the join's SYN, and one packet more, because
         // subflow 0 was the only one.
-        assert_eq!(before > 3, !turn_waits_for_join, "{before} packets");
+        assert_eq!(before > 3, !round_robin_waits_for_join, "{before} packets");
         assert!(before >= 3, "{before} packets");
         assert!(run.finished());
     }
@@ -93,17 +93,17 @@ fn joins_are_numbered_as_they_start() {
 /// each subflow is acknowledged.
 #[test]
 fn the_end_may_need_every_subflows_acknowledgements() {
-    for ends_by_data_ack in [true, false] {
+    for complete_on_data_ack in [true, false] {
         let mut test = two_subflows(4);
-        test.profile.ends_by_data_ack = ends_by_data_ack;
+        test.profile.complete_on_data_ack = complete_on_data_ack;
         test.delays[0] = 2 * DELAY;
         let run = test.run(4_000 * MS, |seen| {
             let lost = seen.kind == Kind::Ack && seen.subflow == 1 && seen.time < 100 * MS;
             if lost { Fate::Drop } else { Fate::Pass }
         });
         assert!(run.finished());
-        assert_eq!(run.subflow(1).stats.timeouts, u64::from(!ends_by_data_ack));
-        assert_eq!(run.connection().finished < MS, ends_by_data_ack);
+        assert_eq!(run.subflow(1).stats.timeouts, u64::from(!complete_on_data_ack));
+        assert_eq!(run.connection().finished < MS, complete_on_data_ack);
     }
 }
 

@@ -20,7 +20,7 @@ fn halving() -> Script {
 fn a_spurious_timeout_is_undone() {
     // Timestamps, F-RTO, maximum of retransmissions, whether the window is restored. RACK also uses
     // D-SACK.
-    for (recovery, timestamps, forward_rto, max, restored) in [
+    for (recovery, timestamps, frto, max, restored) in [
         (Recovery::Rack, true, false, 1, true),
         (Recovery::Rack, false, true, 1, true),
         (Recovery::Rack, true, true, 1, true),
@@ -29,12 +29,12 @@ fn a_spurious_timeout_is_undone() {
         (Recovery::Sack, false, true, 1, true),
         (Recovery::Sack, false, false, 10, false),
     ] {
-        let what = format!("{recovery:?}, timestamps {timestamps}, F-RTO {forward_rto}");
+        let what = format!("{recovery:?}, timestamps {timestamps}, F-RTO {frto}");
         let script = halving();
         let mut test = TestConnection::with_window(10.0, 300).recovering_by(recovery);
         test.cc = script.algorithm();
         test.profile.timestamps = timestamps;
-        test.profile.forward_rto = forward_rto;
+        test.profile.frto = frto;
         let run = test.run(3_000 * MS, stalled(300 * US, 250 * MS));
         let stats = run.subflow(0).stats;
         assert_eq!(stats.timeouts, 1, "{what}");
@@ -54,12 +54,12 @@ fn a_spurious_timeout_is_undone() {
 /// and retransmission continues.
 #[test]
 fn a_real_loss_is_not_undone() {
-    for (timestamps, forward_rto) in [(true, false), (false, true), (true, true)] {
+    for (timestamps, frto) in [(true, false), (false, true), (true, true)] {
         let script = halving();
         let mut test = TestConnection::with_window(10.0, 300);
         test.cc = script.algorithm();
         test.profile.timestamps = timestamps;
-        test.profile.forward_rto = forward_rto;
+        test.profile.frto = frto;
         let run = test.run(3_000 * MS, |seen| {
             match (seen.kind, seen.packet.chunk, seen.again) {
                 (Kind::Data, 30..40, 0) => Fate::Drop,
@@ -70,7 +70,7 @@ fn a_real_loss_is_not_undone() {
         assert_eq!(
             (stats.timeouts, stats.retransmitted),
             (1, 10),
-            "{timestamps}, {forward_rto}"
+            "{timestamps}, {frto}"
         );
         assert_eq!(run.connection().windows[0].cwnd, 1.0);
         assert!(run.finished());
@@ -81,7 +81,7 @@ fn a_real_loss_is_not_undone() {
 #[test]
 fn without_new_data_retransmission_goes_on() {
     let mut test = TestConnection::with_window(10.0, 40);
-    test.profile.forward_rto = true;
+    test.profile.frto = true;
     let run = test.run(3_000 * MS, |seen| {
         match (seen.kind, seen.packet.chunk, seen.again) {
             (Kind::Data, 30..40, 0) => Fate::Drop,
