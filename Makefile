@@ -43,7 +43,7 @@ dev: $(STAMPS)/run ## Rebuild within seconds while developing; the result runs s
 	@rm -f $(STAMPS)/build
 
 .PHONY: demo
-demo: build ## Run AMP against XMP, DCM and DCTCP under incast; the page is out/demo/index.html
+demo: build ## Compare multipath with one path, in a fabric and under incast; the page is out/demo/index.html
 	@rm -rf out/demo && mkdir -p out
 	$(BIN)/weft demo --out out/demo
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,9 @@ from playwright.sync_api import Browser
 from tests.browser import WIDTHS, Visit, contrast, style
 from tests.command import weft
 from tests.papers import tiny
+from weft import demo_incast, demo_permutation
 from weft.errors import WeftError
+from weft.papers.amp.settings import SHOWN
 from weft.papers.figure import Scale
 from weft.papers.paper import reproduce_all
 
@@ -130,12 +134,29 @@ def test_paper_says_what_became_of_its_figures(browser: Browser, paper: Path) ->
 
 
 def test_demo_has_its_tables_beside_it(demo: Path) -> None:
-    names = {"flows.parquet", "incast.png", "index.html", "report.html", "runs", "summary.parquet"}
-    assert {path.name for path in demo.iterdir()} == names
+    tables = {f"{part}{kind}.parquet" for part in ("permutation", "incast") for kind in ("", "-flows")}
+    pages = {"index.html", "report.html", "incast.png", "permutation.png", "runs"}
+    assert {path.name for path in demo.iterdir()} == tables | pages
     assert (demo / "report.html").stat().st_size < 5e6
-    summary = pl.read_parquet(demo / "summary.parquet")
-    assert len(summary) == 4 * 4
-    assert (demo / "index.html").read_text().count("<tr>") == 1 + len(summary)
+    rows = [len(pl.read_parquet(demo / f"{part}.parquet")) for part in ("permutation", "incast")]
+    assert rows == [2 * 4, 4 * 4]
+    assert (demo / "index.html").read_text().count("<tr>") == sum(1 + n for n in rows)
+
+
+def test_demo_shows_where_multipath_wins_and_where_it_loses(demo: Path) -> None:
+    text = (demo / "index.html").read_text()
+    assert "<h2>A permutation: multipath wins</h2>" in text
+    assert "<h2>Incast: multipath loses, AMP holds up to k = 30</h2>" in text
+    assert "KiB" not in text + "".join(path.name for path in (demo / "runs").iterdir())
+
+
+def test_sentences_of_the_demo_are_those_of_its_tables(demo: Path) -> None:
+    text = (demo / "index.html").read_text()
+    for part, module in (("permutation", demo_permutation), ("incast", demo_incast)):
+        labels = {shown.label: name for name, shown in SHOWN.items()}
+        cells = pl.read_parquet(demo / f"{part}.parquet").with_columns(pl.col("algorithm").replace_strict(labels))
+        found = re.findall(r"<li>(.*)</li>", text.partition(f"{part}-enlarged")[2].partition("</ul>")[0])
+        assert [html.unescape(sentence) for sentence in found] == module.sentences(cells)
 
 
 def test_pages_load_nothing_from_elsewhere(visit: Visit) -> None:

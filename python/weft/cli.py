@@ -560,7 +560,7 @@ def _print_result(result: PaperResult, folder: Path) -> None:
 
 @app.command()
 def demo(out: Out = None) -> None:
-    """Run AMP against XMP, DCM and DCTCP under incast: a picture, tables and a page to open in a browser."""
+    """Compare multipath with one path in a permutation and under incast: plots, tables and a page for a browser."""
     from weft.output import choose_folder, new_folder
 
     folder = choose_folder(out, "weft-demo")
@@ -568,11 +568,12 @@ def demo(out: Out = None) -> None:
         # Only now: it takes a second.
         from weft import demo as demonstration
 
-        with terminal.ProgressBar("incast") as bar:
+        with terminal.ProgressBar("demo") as bar:
             shown = demonstration.run(bar.show)
         shown.write(unfinished)
-    terminal.print_table(demonstration.TITLE, demonstration.COLUMNS, shown.summary.rows())
-    terminal.print_line(f"Open {folder / 'index.html'} in a browser; tables and picture are in the same folder.")
+    for part in shown.parts:
+        terminal.print_table(f"{part.title}: {part.verdict}", part.columns, part.table().rows())
+    terminal.print_line(f"Open {folder / 'index.html'} in a browser; tables and plots are in the same folder.")
     terminal.print_line(f"{folder / 'report.html'} shows the runs with k = {demonstration.REPORTED} in detail.")
 
 

@@ -1,4 +1,4 @@
-"""`weft demo`: AMP against XMP, DCM and DCTCP under incast, as in figure 8a of AMP's paper."""
+"""`weft demo`: a permutation, on which multipath wins, and incast, in which one path wins and AMP holds."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from weft import _weft
+from weft import _weft, demo_incast, demo_permutation
 from weft.html_pages import render
-from weft.papers.amp.incast import ROUNDS, incast, incast_cases, measure, plot_fct, summary
+from weft.papers.amp.incast import measure, plot_fct
 from weft.papers.amp.settings import SHOWN
-from weft.papers.figure import Scale
 from weft.report import inputs
 from weft.report import page as report_page
-from weft.sweep import Case, run_cases
+from weft.sweep import run_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,60 +21,78 @@ if TYPE_CHECKING:
 
     from weft.api import Result
 
-REPORTED = 30
-"""The number of flows k of the runs in the report."""
-REPORTED_SEEDS = 3
-REPORTED_ROUNDS = 5
-REPORTED_DURATION = "10s"
-"""Room for a flow of the last round to wait for some timeouts."""
-SIZE_KB = 128
-DELAY_US = 2
 ALGORITHMS = ("amp", "xmp", "dcm", "dctcp")
-TITLE = f"{ROUNDS} rounds of k flows of 128 KB to one receiver over 10 Gbps"
-COLUMNS = (
-    "k",
-    "algorithm",
-    "mean FCT (ms)",
-    "median (ms)",
-    "p95 (ms)",
-    "p99 (ms)",
-    "flows with a timeout (%)",
-    "most timeouts",
-)
+REPORTED = demo_incast.REPORTED
+PERMUTATION_SHARE = 0.6
+"""The part of the demo's time that the permutation takes, for the progress bar."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the demo: its flows, and its table in numbers and words."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    flows: pl.DataFrame
+    """One row per flow."""
+    cells: pl.DataFrame
+    """The table, with the registry's names of the algorithms."""
+    verdict: str
+    sentences: list[str]
+
+    def table(self) -> pl.DataFrame:
+        """Returns the table with the algorithms' labels; `columns` are its headings."""
+        labels = {name: shown.label for name, shown in SHOWN.items()}
+        return self.cells.with_columns(pl.col("algorithm").replace_strict(labels))
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo shows."""
+    """The tables and runs of the demo."""
 
-    flows: pl.DataFrame
-    """One row a flow."""
-    summary: pl.DataFrame
-    """One row for each number of flows and algorithm; `COLUMNS` are its headings."""
+    parts: tuple[Part, ...]
     reported: tuple[Result, ...]
     """The runs that the report shows in detail, with probes."""
 
     def write(self, folder: Path) -> None:
-        """Writes the tables, the picture, a page, the runs of the report, and the report."""
-        self.flows.write_parquet(folder / "flows.parquet")
-        self.summary.write_parquet(folder / "summary.parquet")
-        plot_fct(self.flows, ALGORITHMS, "Incast").savefig(folder / "incast.png", dpi=200)
-        rows = self.summary.rows()
+        """Writes the tables, the plots, a page, the runs of the report, and the report."""
+        permutation, incast = self.parts
+        for part in self.parts:
+            part.flows.write_parquet(folder / f"{part.name}-flows.parquet")
+            part.table().write_parquet(folder / f"{part.name}.parquet")
+        demo_permutation.plot(permutation.flows, ALGORITHMS).savefig(folder / "permutation.png", dpi=200)
+        plot_fct(incast.flows, ALGORITHMS, "Incast").savefig(folder / "incast.png", dpi=200)
         page = render(
-            "demo.html", title=TITLE, columns=COLUMNS, rows=rows, reported=REPORTED, version=_weft.__version__
+            "demo.html",
+            parts=self.parts,
+            permutation=demo_permutation,
+            incast=demo_incast,
+            version=_weft.__version__,
         )
         (folder / "index.html").write_text(page, encoding="utf-8")
-        runs = [folder / "runs" / f"{it.manifest['name']}-seed-{it.manifest['seed']}" for it in self.reported]
-        for result, folder in zip(self.reported, runs, strict=True):
-            result.write(folder)
+        runs = [folder / "runs" / f"{run.manifest['name']}-seed-{run.manifest['seed']}" for run in self.reported]
+        for result, path in zip(self.reported, runs, strict=True):
+            result.write(path)
         (folder / "report.html").write_text(report_page.write(inputs.read(runs)), encoding="utf-8")
 
 
 def run(on_progress: Callable[[float], None] | None = None) -> Demo:
-    """Runs it, one seed."""
-    plain = incast_cases(ALGORITHMS, sizes_kb=(SIZE_KB,), delays_us=(DELAY_US,), scale=Scale(seeds=1))
-    cases = [Case({**case.labels, "probed": False}, case.experiment, case.seed) for case in plain]
-    probed = _probed_cases()
+    """Runs both parts.
+
+    Args:
+        on_progress: Called with the part of the demo that is done, 0 to 1.
+    """
+
+    def report_progress(start: float, share: float) -> Callable[[float], None] | None:
+        return None if on_progress is None else lambda done: on_progress(start + share * done)
+
+    gbps = run_cases(
+        demo_permutation.cases(ALGORITHMS),
+        demo_permutation.measure,
+        on_progress=report_progress(0, PERMUTATION_SHARE),
+    )
+    cases = demo_incast.cases(ALGORITHMS)
     kept: dict[tuple[str, int], Result] = {}
 
     def measure_and_keep(result: Result) -> pl.DataFrame:
@@ -83,39 +100,27 @@ def run(on_progress: Callable[[float], None] | None = None) -> Demo:
             kept[result.manifest["name"], result.manifest["seed"]] = result
         return measure(result)
 
-    rows = run_cases([*cases, *probed], measure_and_keep, on_progress=on_progress)
-    flows = rows.filter(~pl.col("probed")).drop("probed")
-    cells = summary(flows).sort("k", maintain_order=True)
-    labels = {name: shown.label for name, shown in SHOWN.items()}
-    return Demo(
-        flows,
-        cells.select(
-            "k",
-            "mean_fct_ms",
-            "p50_fct_ms",
-            "p95_fct_ms",
-            "p99_fct_ms",
-            "flows_with_timeout_percent",
-            "most_timeouts",
-        ).insert_column(1, cells["algorithm"].replace_strict(labels)),
-        tuple(kept[case.experiment.name, case.seed] for case in probed),
+    rows = run_cases(cases, measure_and_keep, on_progress=report_progress(PERMUTATION_SHARE, 1 - PERMUTATION_SHARE))
+    fct = rows.filter(~pl.col("probed")).drop("probed")
+    goodputs, times = demo_permutation.summary(gbps), demo_incast.table(fct)
+    parts = (
+        Part(
+            "permutation",
+            demo_permutation.TITLE,
+            demo_permutation.COLUMNS,
+            gbps,
+            goodputs,
+            demo_permutation.verdict(goodputs),
+            demo_permutation.sentences(goodputs),
+        ),
+        Part(
+            "incast",
+            demo_incast.TITLE,
+            demo_incast.COLUMNS,
+            fct,
+            times,
+            demo_incast.verdict(times),
+            demo_incast.sentences(times),
+        ),
     )
-
-
-def _probed_cases() -> list[Case]:
-    """For the report: fewer rounds, with windows of some flows of the first one, and the bottleneck's queue."""
-    probes = [
-        {"kind": "flow", "flows": [0, REPORTED // 2, REPORTED - 1]},
-        {"kind": "queue", "at": ["s0->r0"], "interval": "100us"},
-    ]
-    return [
-        Case(
-            {"delay_us": DELAY_US, "size_kb": SIZE_KB, "algorithm": algorithm, "k": REPORTED, "probed": True},
-            incast(algorithm, REPORTED, SIZE_KB, DELAY_US, REPORTED_ROUNDS).model_copy(
-                update={"probes": probes, "duration": REPORTED_DURATION}
-            ),
-            seed,
-        )
-        for algorithm in ALGORITHMS
-        for seed in range(1, REPORTED_SEEDS + 1)
-    ]
+    return Demo(parts, tuple(kept[case.experiment.name, case.seed] for case in cases if case.labels["probed"]))
