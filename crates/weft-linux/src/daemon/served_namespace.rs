@@ -123,7 +123,7 @@ fn why_uncoupled(
             UncoupledReason::NoEcn => {
                 "no ECN: the other end refused it, or the algorithm was chosen after connect"
             }
-            UncoupledReason::NoSlot => "no room: congestion.max_connections connections were open",
+            UncoupledReason::NoSlot => "no free slot: congestion.max_connections connections were open",
         };
         return Some(why.to_owned());
     }
