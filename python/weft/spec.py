@@ -2210,9 +2210,10 @@ class Hosts(Model):
     qdisc: Literal["switch", "fq", "fifo"] | None = None
     """
     Queueing discipline of a host's port, that is, how its sockets share the port. `switch`: they send into
-    a queue like a switch's, which marks and drops. `fq`: nothing is marked or dropped, and sockets wait while the port is full; waiting sockets
-    send two packets each in turn. `fifo`: likewise, but the socket that has waited longest sends all its
-    data first. Profile `linux`: `fq`, or `switch` if `queues.host` is stated; `amp-2019`: `switch`.
+    a queue like a switch's, which marks and drops. `fq`: nothing is marked or dropped, and sockets wait
+    while the port is full; waiting sockets send two packets each in turn. `fifo`: as `fq`, but the socket
+    that has waited longest sends all its data first. Profile `linux`: `fq`, or `switch` if `queues.host` is
+    stated; `amp-2019`: `switch`.
     """
     tso: bool | None = None
     """
@@ -2890,8 +2891,8 @@ class ProfilePatch(Model):
     """
     round_end: Literal["rfc8257", "linux"] | None = None
     """
-    When a round of DCTCP ends. "rfc8257": when data sent after its start is acknowledged (section 3.3,
-    step 3). "linux": once all data sent before its start is acknowledged.
+    The end of a round of DCTCP. With "rfc8257", a round ends when data sent after its start is acknowledged
+    (section 3.3, step 3). With "linux", it ends once all data sent before its start is acknowledged.
     """
     round_robin_waits_for_join: bool | None = None
     """

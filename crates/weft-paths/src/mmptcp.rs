@@ -1,4 +1,4 @@
-//! MMPTCP_DOMAIN: Kheirkhah, Wakeman and Parisis, "MMPTCP_DOMAIN: A Multipath Transport Protocol for Data Centers" (INFOCOM
+//! MMPTCP: Kheirkhah, Wakeman and Parisis, "MMPTCP: A Multipath Transport Protocol for Data Centers" (INFOCOM
 //! 2016), section III. Short flows scatter their packets over all paths in one window; a flow that has grown
 //! large continues with several subflows.
 //!

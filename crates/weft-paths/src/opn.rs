@@ -15,7 +15,7 @@
 //! - A new flow finds what its host learnt from those before ("on receiving a new flow ... obtain the optimal number of subflows"), and the
 //!   number is adjusted while a flow lasts (figure 9), too. With `state = "connection"` every flow begins with all paths fast.
 //! - The number of subflows at the beginning, "the number of spine switches", is the transport's `subflows`. They take paths in turn
-//!   from one drawn, which is another if that is slow; acknowledgements come back the same direction.
+//!   from one drawn, which is another if that is slow; acknowledgements return over the path of the same number.
 //!
 //! **The table.** With x = p^sqrt(2/p), equation (11) is n* = |W0(x - 1) / log(1 - x)|. W0 is real from -1/e on only; x - 1 lies below that, and
 //! W0 is complex, for p up to 0.75, so that the paper takes the modulus. There n* is no root of (10) for any real n: the modulus

@@ -39,9 +39,10 @@ pub struct Hosts {
     #[schemars(range(max = 1000))]
     pub clock_ppm: Option<u32>,
     /// Queueing discipline of a host's port, that is, how its sockets share the port. `switch`: they send into
-    /// a queue like a switch's, which marks and drops. `fq`: nothing is marked or dropped, and sockets wait while the port is full; waiting sockets
-    /// send two packets each in turn. `fifo`: likewise, but the socket that has waited longest sends all its
-    /// data first. Profile `linux`: `fq`, or `switch` if `queues.host` is stated; `amp-2019`: `switch`.
+    /// a queue like a switch's, which marks and drops. `fq`: nothing is marked or dropped, and sockets wait
+    /// while the port is full; waiting sockets send two packets each in turn. `fifo`: as `fq`, but the socket
+    /// that has waited longest sends all its data first. Profile `linux`: `fq`, or `switch` if `queues.host` is
+    /// stated; `amp-2019`: `switch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qdisc: Option<Qdisc>,
     /// How much of its host's data a port holds before sockets wait, unless `qdisc` is `switch`. It corresponds

@@ -32,13 +32,13 @@ pub enum Recovery {
     Rack,
 }
 
-/// When a round of DCTCP ends.
+/// The end of a round of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RoundEnd {
-    /// When data sent after its start is acknowledged.
+    /// Data sent after its start is acknowledged.
     Rfc8257,
-    /// Once all data sent before its start is acknowledged.
+    /// All data sent before its start is acknowledged.
     Linux,
 }
 
@@ -122,8 +122,8 @@ pub struct Profile {
     pub ack_pushed: bool,
     /// May the window grow between a cut for a mark and the end of that window?
     pub grow_after_mark: bool,
-    /// When a round of DCTCP ends. "rfc8257": when data sent after its start is acknowledged (section 3.3,
-    /// step 3). "linux": once all data sent before its start is acknowledged.
+    /// The end of a round of DCTCP. With "rfc8257", a round ends when data sent after its start is acknowledged
+    /// (section 3.3, step 3). With "linux", it ends once all data sent before its start is acknowledged.
     pub round_end: RoundEnd,
     /// Whether rounds and marks still count when all data of a connection has been handed to subflows.
     pub react_after_last_data: bool,

@@ -96,7 +96,7 @@ const RENAMES: &[Rename] = &[
     field("transports.*.tcp", "ends_by_data_ack", "complete_on_data_ack"),
 ];
 
-/// What to do with a field that has a value under both names.
+/// The treatment of a field that has a value under both names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Both {
     /// Refuse the spec.

@@ -71,7 +71,7 @@ impl Matrix {
             }
             ReceiverRule::Staggered(shares, hosts) => {
                 let u: f64 = rng.random();
-                let ring = if u < shares.tor {
+                let distance = if u < shares.tor {
                     0
                 } else if u < shares.tor + shares.pod {
                     1
@@ -80,9 +80,12 @@ impl Matrix {
                 };
                 // Rounding may make the three sum to a little less than one where the last is impossible.
                 let [near, pod, far] = &hosts[i];
-                let ring = [[near, pod, far], [pod, near, far], [far, pod, near]][ring];
-                let ring = ring.into_iter().find(|ring| !ring.is_empty()).unwrap_or(near);
-                ring[rng.random_range(0..ring.len())]
+                let preferred = [[near, pod, far], [pod, near, far], [far, pod, near]][distance];
+                let receivers = preferred
+                    .into_iter()
+                    .find(|hosts| !hosts.is_empty())
+                    .unwrap_or(near);
+                receivers[rng.random_range(0..receivers.len())]
             }
         }
     }

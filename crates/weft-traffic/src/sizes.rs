@@ -1,4 +1,4 @@
-//! SizeSampler of flows: a single size, or a distribution.
+//! Sizes of flows: a single size, or a distribution.
 
 use std::fmt;
 use std::sync::Arc;

@@ -120,7 +120,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
                 for end in [&a, &b] {
                     *degrees.entry(end.clone()).or_default() += 1;
                 }
-                let under = |error: SpecError| SpecError {
+                let on_line = |error: SpecError| SpecError {
                     given: format!("{file}: line {}: {}", line(node), error.given),
                     ..error
                 };
@@ -128,13 +128,11 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
                     a,
                     b,
                     rate: data(node, "rate")
-                        .map(|text| text.parse())
-                        .transpose()
-                        .map_err(under)?,
+                        .map(|text| text.parse().map_err(on_line))
+                        .transpose()?,
                     delay: data(node, "delay")
-                        .map(|text| text.parse())
-                        .transpose()
-                        .map_err(under)?,
+                        .map(|text| text.parse().map_err(on_line))
+                        .transpose()?,
                 };
                 cables.push((format!("file: {file}: line {}", line(node)), cable));
             }
