@@ -23,8 +23,8 @@ def test_a_scene_out_of_its_band_is_told() -> None:
     assert not next(row for row in rows if row.measure == "mean").holds
 
 
-def test_where_no_equilibrium_is_reached_no_link_carries_more_than_it_can() -> None:
-    """OLIA uses the best paths alone, and which these are changes with every iteration."""
+def test_no_link_carries_more_than_its_rate_with_olia() -> None:
+    """OLIA uses the best paths alone, and the best path changes between iterations. The result is a mean."""
     scene = Scene("OLIA", "olia", 4, IN_TURN, from_ms=250, end_ms=500)
     mean = {}
     for level in LEVELS:
@@ -32,6 +32,5 @@ def test_where_no_equilibrium_is_reached_no_link_carries_more_than_it_can() -> N
         spec["topology"]["k"] = 4
         result = weft.run(spec, seed=1)
         mean[level] = measured(result).item(0, "mean")
-        assert max(result.links["utilisation"]) <= 1 + 1e-3
-    assert "equilibria were not reached" in " ".join(result.manifest["warnings"])
+        assert max(result.links["utilisation"]) <= 1 + (1e-6 if level == "flow" else 1e-3)
     assert mean["flow"] == pytest.approx(mean["packet"], rel=0.1)

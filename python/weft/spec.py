@@ -3122,8 +3122,8 @@ class Experiment(Model):
     """
     sharing: Literal["equilibrium", "max-min"] | None = None
     """
-    How flows share links at level "flow". By default rates are max-min fair where flows with a size come and
-    go over one subflow each, and the equilibrium of the congestion control otherwise.
+    How flows share links at level "flow". By default rates are max-min fair if flows have a size, and the
+    equilibrium of the congestion control otherwise.
     """
     stop: Stop | None = None
     """

@@ -45,8 +45,8 @@ pub struct Spec {
     /// What to record in addition to the tables that every run yields.
     #[serde(default)]
     pub probes: Vec<KindSpec>,
-    /// How flows share links at level "flow". By default rates are max-min fair where flows with a size come and
-    /// go over one subflow each, and the equilibrium of the congestion control otherwise.
+    /// How flows share links at level "flow". By default rates are max-min fair if flows have a size, and the
+    /// equilibrium of the congestion control otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<RateSharing>,
     /// Changes of links during the run. Entries of the same time take effect in their order.

@@ -32,9 +32,9 @@ pub(super) enum Forwarding {
 /// The rule by which prices change.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StepRule {
-    /// By the logarithm of the utilisation times the gain of the link.
+    /// A log-price changes by the logarithm of the utilisation times the gain of the link.
     Adaptive,
-    /// By the excess of the utilisation over 1 times this.
+    /// A log-price changes by this step times the excess of the utilisation over 1.
     Falling(f64),
 }
 

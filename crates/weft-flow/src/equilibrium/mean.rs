@@ -13,8 +13,8 @@ const FIRST_WINDOW: u32 = 25;
 /// Exponent of the falling steps, above 1/2 so that swings die out, and below 1 so that prices reach any value.
 const EXPONENT: f64 = -0.6;
 
-/// Largest range of a link's log-price within a window of a converged search: rates go as the square root of prices, so that they
-/// then change by at most 5 %, and their means by far less.
+/// Largest range of a link's log-price within a window of a converged search. Rates go as the square root of prices. They then change
+/// by at most 5 %, and their means by far less.
 const MAX_LOG_RANGE: f64 = 0.1;
 
 /// The mean of a window of iterations.

@@ -79,8 +79,8 @@ fn the_triangle() {
     }
 }
 
-/// Khalili et al., CoNEXT 2012, section 3.2 (scenario C): n connections with a path over a link of their own and one over a
-/// link where n flows of one path are, with shares of a and b in these links. LIA's windows go as 1 / p and add up to
+/// Khalili et al., CoNEXT 2012, section 3.2 (scenario C). Each of n connections has a path over their own link and a path over the link
+/// of n flows with one path. Their shares in these links are a and b. LIA's windows go as 1 / p and add up to
 /// those of a Reno flow on the better path. So with z^2 the ratio of the prices, their second path carries z^2 of the
 /// first one's a, the others have a (z + z^3), and z + z^2 + z^3 = b / a.
 #[test]
@@ -99,7 +99,7 @@ fn lia_takes_from_flows_of_one_path_though_it_has_a_better_one() {
     }
 }
 
-/// The same with OLIA, section 4: nothing but a packet of probes on the worse path.
+/// Scenario C with OLIA, section 4: nothing but a packet of probes on the worse path.
 #[test]
 fn olia_leaves_the_worse_path_to_flows_of_one_path() {
     let found = scenario_c("olia", 200.0, 100.0);
@@ -129,8 +129,8 @@ fn lia_takes_as_much_as_a_flow_on_the_better_link() {
     let found = solve(&[capacity; 2], &connections, "lia");
     let [better, worse] = [found.goodputs[2], found.goodputs[5]];
     close(found.goodputs[0] + found.goodputs[1], better);
-    // Reno's rates go as 1 / sqrt(p): with s the ratio of the two, the links carry 3 + 1 / (1 + s^2) and 9 s + s^2 / (1 + s^2)
-    // of a flow on the better one.
+    // Reno's rates go as 1 / sqrt(p), and s is the ratio of the two. In rates of a flow on the better link, the links carry
+    // 3 + 1 / (1 + s^2) and 9 s + s^2 / (1 + s^2).
     let s = root(|s| 9.0 * s + (s * s - 1.0) / (1.0 + s * s) - 3.0);
     close(worse / better, s);
     close(better, capacity / (3.0 + 1.0 / (1.0 + s * s)));
@@ -218,7 +218,7 @@ fn who_does_not_get_there_says_so() {
 }
 
 /// Reno's windows are equal on a link whatever the round-trip times, so that rates go as the inverse of these. One flow
-/// also crosses an empty link, where nobody waits.
+/// also crosses an empty link, where no packet waits.
 #[test]
 fn who_crosses_a_full_link_waits_there() {
     let mut instance = Instance::new(vec![GBPS, 10.0 * GBPS]).unwrap();

@@ -39,9 +39,9 @@ pub(super) struct Arrays {
     pub sent: Vec<f64>,
     /// Rate at which each subflow's packets arrive at the receiver.
     pub goodputs: Vec<f64>,
-    /// With several threads: the rate at which each hop of each path is reached.
+    /// The rate at which each hop of each path is reached, if there are several threads.
     arrivals: Vec<f64>,
-    /// With one thread: the load of each link.
+    /// The load of each link, if there is one thread.
     loads: Vec<f64>,
 }
 
@@ -178,8 +178,8 @@ impl WorkSplit {
     }
 }
 
-/// Computes what connections send and what arrives, and passes `reach` each link of each path in order with the rate that reaches it:
-/// what earlier links of the path drop does not.
+/// Computes the rates at which connections send and packets arrive. Calls `reach` for each link of each path in order, with the rate
+/// that reaches the link, which earlier links of the path reduce.
 fn respond(
     instance: &Instance,
     senders: &Senders,

@@ -123,7 +123,10 @@ fn what_it_cannot_do_is_refused_by_name() {
             "transports.reno.cc: \"amp-fg\" has no response function; allowed: ",
         ),
         (
-            &["transports.dctcp.cc=dctcp"],
+            &[
+                "transports.dctcp.cc=dctcp",
+                "traffic=[{kind = \"bulk\", transport = \"reno\", from = \"h0\", to = \"r0\"}, {kind = \"bulk\", transport = \"dctcp\", from = \"h1\", to = \"r0\"}]",
+            ],
             "transports.reno.cc: \"reno\" beside another in transports.dctcp; allowed: one congestion control",
         ),
         (
@@ -279,5 +282,72 @@ fn a_part_of_the_run_is_measured() {
     };
     for (part, whole) in bytes(&part).iter().zip(bytes(&whole)) {
         near(*part as f64, whole as f64 / 2.0, 1e-3);
+    }
+}
+
+/// A host sends eight flows over its own link and the receiver's, both of 100 Mbps. Packets that the first link drops do not load the
+/// second one, so that all of it is used. Windows are below two packets, of which the run warns.
+#[test]
+fn full_links_in_a_row_carry_their_rate() {
+    let pairs = [r#"["h0", "r0"]"#; 8].join(", ");
+    let traffic = format!(r#"traffic=[{{kind = "bulk", transport = "reno", pairs = [{pairs}]}}]"#);
+    let run = run(BULK, &["topology.senders=1", "topology.rate=100Mbps", &traffic]);
+    let total: f64 = numbers(&run, "flows", "goodput_bps").iter().sum();
+    near(total, 1e8 * payload(&run), 3e-3);
+    assert!(
+        numbers(&run, "links", "utilisation")
+            .iter()
+            .all(|&used| used <= 1.0 + 1e-6)
+    );
+    let warnings = run.manifest["warnings"].as_array().unwrap();
+    let line = "level \"flow\": 8 of 8 connections have windows below 4 packets";
+    assert!(
+        warnings
+            .iter()
+            .any(|warning| warning.as_str().unwrap().starts_with(line)),
+        "{warnings:?}"
+    );
+}
+
+/// Windows of 25 packets: no warning.
+#[test]
+fn a_sound_run_has_no_warnings() {
+    let run = run(BULK, &["topology.delay=100us"]);
+    assert_eq!(run.manifest["warnings"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn transports_without_traffic_have_no_effect() {
+    let other = "transports.dctcp={cc = \"dctcp\", tcp = {mss = \"500B\"}}";
+    let alone = run(BULK, &[]);
+    assert_eq!(run(BULK, &[other]).tables, alone.tables);
+}
+
+/// The window of a flow is in its own packets: with packets of a third of the size a flow has a third of the rate.
+#[test]
+fn each_connection_has_its_own_packets() {
+    let transports = r#"transports={a = {cc = "reno", tcp = {mss = "460B", header = "40B", framing = "0B"}},
+        b = {cc = "reno", tcp = {mss = "1460B", header = "40B", framing = "0B"}}}"#;
+    let traffic = r#"traffic=[
+        {kind = "bulk", transport = "a", from = "h0", to = "r0"},
+        {kind = "bulk", transport = "b", from = "h1", to = "r0"}]"#;
+    let run = run(BULK, &[transports, traffic, "topology.delay=1ms"]);
+    let goodputs = numbers(&run, "flows", "goodput_bps");
+    let wire = goodputs[0] / 460.0 * 500.0 / (goodputs[1] / 1460.0 * 1500.0);
+    near(wire, 1.0 / 3.0, 2e-2);
+}
+
+/// Flows with a size have max-min fair rates by default, also with several subflows, and their subflows have no more bytes than they.
+#[test]
+fn flows_of_a_size_over_several_subflows_are_max_min_fair() {
+    let traffic = r#"traffic=[{kind = "bulk", transport = "lia", pairs = "permutation", size = "1000B"}]"#;
+    let run = run(FAT_TREE, &[traffic]);
+    assert_eq!(run.manifest["flow"]["rates"], "max-min");
+    let subflows = table(&run, "subflows");
+    let bytes = subflows.column_by_name("acked_bytes").unwrap();
+    let bytes = bytes.as_primitive::<UInt64Type>().values().to_vec();
+    assert_eq!(bytes.len(), 16 * 4);
+    for bytes in bytes.chunks(4) {
+        assert_eq!(bytes.iter().sum::<u64>(), 1_000);
     }
 }
