@@ -132,6 +132,15 @@ mirrors! {
         left_slow_start: u32,
         moving: u32,
         unacked_since_cut: u32,
+        rounds_without_room: u32,
+        newest_ack: u64,
+        tried: u32,
+        last_tried: u32,
+        rival: u32,
+        trial_rounds: u32,
+        trial_rounds_of_first: u32,
+        trial_acked: u32,
+        trial_marked: u32,
         reserved: u32,
     }
     /// `struct amp_fg_row`.

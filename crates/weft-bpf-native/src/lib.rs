@@ -172,8 +172,9 @@ impl NativeAlgorithm {
             to.srtt = (from.srtt * 8e6).round() as u32;
             self.connection.open |= 1 << r;
         }
-        self.connection.subflow[s].last_ack = self.now;
+        self.connection.newest_ack = self.now;
         if matches!(event, Event::Open) {
+            self.connection.subflow[s].last_ack = self.now;
             let window = &mut self.connection.w[s];
             *window = Window {
                 cwnd: fixed(w[s].cwnd),
@@ -236,6 +237,7 @@ impl CongestionControl for NativeAlgorithm {
             let rtt = if ack.rtt > 0.0 { ack.rtt } else { w[s].srtt };
             let sent = ack.now.0.saturating_sub((rtt * 1e12).round() as u64);
             self.connection.subflow[s].last_sent = sent / PICOSECONDS;
+            self.connection.subflow[s].last_ack = self.now;
             if !self.rows.is_empty() || self.algorithm == WARP && ack.acked > 0 {
                 self.event(Event::Delivered, w, s, [ack.acked, ack.marked]);
             }
@@ -247,7 +249,7 @@ impl CongestionControl for NativeAlgorithm {
         }
     }
 
-    fn reacts_to_mark(&self, s: usize) -> bool {
+    fn reacts_to_mark(&self, _: &[weft_cc::Window], s: usize) -> bool {
         s >= SUBFLOWS || ffi::reacts_to_mark(self.algorithm, &self.connection, s)
     }
 

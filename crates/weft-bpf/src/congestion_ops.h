@@ -277,6 +277,7 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 		subflow->last_ack = tp->tcp_mstamp;
 #if ALGORITHM_SHARES
 		subflow->last_sent = tp->rack.mstamp;
+		c->newest_ack = tp->tcp_mstamp;
 #endif
 	}
 	w->srtt = tp->srtt_us;

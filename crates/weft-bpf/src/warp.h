@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * Warp: docs/warp.md, the law by its six parts. Event by event the same as warp.rs of weft-cc.
+ * Warp: docs/warp.md, the law by its parts. Event by event the same as warp.rs of weft-cc.
  *
  * Deviations: shares are in 2^-24 packets, alpha, marks and kappa in 2^-30, products and quotients rounded to the nearest.
- * Time is the kernel's, in microseconds. A subflow rests for parameters.min_inactive at least, which is 0 outside the kernel: what it
- * was given before it rests takes some round-trip times to leave, two packets at a time.
+ * Time is the kernel's, in microseconds. A subflow stays inactive for parameters.min_inactive at least, which is 0 outside the kernel:
+ * what it was given before takes some round-trip times to leave, two packets at a time.
  *
  * Who writes what: any subflow, in its own events, writes shares and windows of all. Subflows run on several CPUs at once, so
  * a share changes by what is added to it, and never by storing what was read; a subflow's own growth is dropped should another have
- * written its share meanwhile. Of two that would cut at once one does. Rounds that end at once move no shares but those of one; nobody
- * waits. A window is handed to the kernel by its own subflow's next event, so the others hear of a cut with their next
+ * written its share meanwhile. Of two that would cut at once one does. Rounds that end at once move no shares but those of one; none
+ * waits. A window is handed to the kernel by its own subflow's next event, so the others apply a cut with their next
  * acknowledgement, before they can send again.
  */
 #ifndef WEFT_WARP_H
@@ -25,7 +25,7 @@
 /* The slow-start threshold where slow start is over: no window is below it. */
 #define WARP_SSTHRESH_AFTER_SLOW_START WEFT_PACKET
 
-/* State: the share of the connection's window, in 2^-24 packets; 0 while the subflow rests. */
+/* State: the share of the connection's window, in 2^-24 packets; 0 while the subflow is inactive. */
 #define WARP_SHARE 0
 /* State: the estimated fraction of marked packets, in 2^-30. */
 #define WARP_ALPHA 1
@@ -33,6 +33,11 @@
 #define WARP_MARKED 2
 /* State: timeouts since the subflow last ended a round. */
 #define WARP_TIMEOUTS 3
+
+/* A subflow with no acknowledgement for this many round-trip times does not work. */
+#define WARP_MAX_SILENCE_RTTS 2
+/* A trial begins after this many times tau rounds without room, and lasts as long at most. */
+#define WARP_TRIAL_INTERVAL_TAUS 8
 
 /* Of fractions. */
 #define WARP_BITS DCTCP_ALPHA_BITS
@@ -237,15 +242,56 @@ static inline void warp_apportion_without_raising(struct weft_connection *c, __u
 		c->w[s].cwnd = before;
 }
 
-/* Ends slow start everywhere. Only a timeout brings it back: a shift, which lowers a share, does not. */
-static inline void warp_leave_slow_start(struct weft_connection *c)
+/* Is the subflow in slow start? 1 or 0. */
+static inline __u64 warp_in_slow_start(const struct weft_window *r)
 {
+	__u64 starts = r->cwnd - r->ssthresh;
+
+	WARP_HIDE(starts);
+	return starts >> 63;
+}
+
+/* Ends slow start of s. Only a timeout brings it back: a shift, which lowers a share, does not. */
+static inline void warp_leave_slow_start(struct weft_connection *c, __u32 s)
+{
+	c->left_slow_start = 1;
+	c->w[s].ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
+}
+
+/* Does subflow r send and work, at an event of subflow s? 1 or 0. A smoothed time is in 1/8 us. */
+static inline __u64 warp_is_working(const struct weft_connection *c, __u32 r, __u32 s)
+{
+	__u64 rtt = c->w[s].srtt + warp_positive((__u64)c->w[r].srtt - c->w[s].srtt), late;
+
+	late = rtt * WARP_MAX_SILENCE_RTTS - warp_positive(c->newest_ack - c->subflow[r].last_ack) * 8;
+	WARP_HIDE(late);
+	late >>= 63;
+	return warp_is_sending(&c->w[r]) & (1 - warp_timeouts(&c->w[r], 1)) & ~c->w[r].in_recovery & (1 - late) & 1;
+}
+
+/* Bit r: subflow r sends and works, at an event of subflow s. */
+static inline __u64 warp_working_subflows(const struct weft_connection *c, __u32 s)
+{
+	__u64 all = 0;
 	__u32 r;
 
-	c->left_slow_start = 1;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++)
-		c->w[r].ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
+		all |= warp_is_working(c, r, s) << r;
+	return all;
+}
+
+/* The number of the lowest bit. */
+static inline __u32 warp_lowest(__u64 bits)
+{
+	bits &= -bits;
+	return (((bits & 0xaa) != 0) + 2 * ((bits & 0xcc) != 0) + 4 * ((bits & 0xf0) != 0)) % WEFT_SUBFLOWS;
+}
+
+/* Is there room for one more subflow than m? */
+static inline int warp_has_room(__u64 m, __u64 total)
+{
+	return total >= (m + 1) * 2 * WARP_MIN_MEAN_WINDOW;
 }
 
 /* Keeps W at its floor. */
@@ -264,7 +310,7 @@ static inline void warp_apply_min_window(struct weft_connection *c)
 	}
 }
 
-/* Lets s send, with an equal part of the whole. */
+/* Activates s, with an equal part of the whole. */
 WARP_FUNCTION warp_activate(struct weft_connection *c, __u32 s)
 {
 	struct weft_window *w = &c->w[s % WEFT_SUBFLOWS];
@@ -282,6 +328,9 @@ WARP_FUNCTION warp_activate(struct weft_connection *c, __u32 s)
 	/* What is left, so that the sum stays as it is. */
 	w->state[WARP_SHARE] = left;
 	w->active = 1;
+	c->subflow[s % WEFT_SUBFLOWS].last_ack = c->newest_ack;
+	if (c->left_slow_start)
+		w->ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 	return 0;
 }
 
@@ -296,42 +345,51 @@ static inline void warp_end(struct weft_connection *c)
 	__sync_val_compare_and_swap(&c->moving, 1, 0);
 }
 
-/* Of the subflows that send, the one with the most marks, the last of equals. */
-static inline __u32 warp_most_marked(const struct weft_connection *c)
+/* Of the subflows that send, but for `not`, one that does not work, or the one with the most marks; the last of equals. WEFT_SUBFLOWS: none. */
+WARP_FUNCTION warp_worst(struct weft_connection *c, __u32 s, __u32 not)
 {
 	__u64 key, worst = 0;
 	__u32 r;
 
+	s %= WEFT_SUBFLOWS;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		key = (c->w[r].state[WARP_ALPHA] * WEFT_SUBFLOWS + r) * warp_is_sending(&c->w[r]);
+		key = c->w[r].state[WARP_ALPHA] * 2 * WEFT_SUBFLOWS + 2 * r + 1;
+		key += (1 - warp_is_working(c, r, s)) << 40;
+		key *= warp_is_sending(&c->w[r]) & (r != not);
 		worst += warp_positive(key - worst);
 	}
-	return worst % WEFT_SUBFLOWS;
+	return worst ? (worst >> 1) % WEFT_SUBFLOWS : WEFT_SUBFLOWS;
 }
 
-/* Lets the subflow with the most marks rest, whose share goes to the others. Of what is less than four packets each: products fit. */
-WARP_FUNCTION warp_deactivate(struct weft_connection *c)
+/* Deactivates `victim` at an event of subflow s. Its share goes to the others that work, or to all others if none does. Of less than four
+ * packets each: products fit.
+ */
+WARP_FUNCTION warp_deactivate(struct weft_connection *c, __u32 victim, __u32 s)
 {
-	struct weft_window *w = &c->w[warp_most_marked(c)];
-	__u64 total, left, share;
+	struct weft_window *w = &c->w[victim % WEFT_SUBFLOWS];
+	__u64 moved = warp_share(w), left = 0, share, gets;
 	__u32 r;
 
-	warp_sending_total(c, &total);
 	w->active = 0;
 	w->state[WARP_SHARE] = 0;
-	warp_sending_total(c, &left);
+	gets = warp_working_subflows(c, s % WEFT_SUBFLOWS);
+	if (!gets)
+		gets = warp_sending_subflows(c);
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++)
+		left += warp_share(&c->w[r]) * (gets >> r & 1);
 	if (!left)
 		return 0;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		share = warp_share(&c->w[r]);
-		warp_move(&c->w[r], share, (share * total + left / 2) / left);
+		share = warp_share(&c->w[r]) * (gets >> r & 1);
+		warp_move(&c->w[r], 0, (share * moved + left / 2) / left);
 	}
 	return 0;
 }
 
-/* Of the subflows that rest and live, the one with the least marks, the first of equals; WARP_NONE: none. */
+/* Of the subflows that are inactive and alive, the one with the least marks, the first of equals; WARP_NONE: none. */
 #define WARP_NONE (1ULL << 62)
 
 static inline __u64 warp_least_marked(const struct weft_connection *c)
@@ -349,74 +407,181 @@ static inline __u64 warp_least_marked(const struct weft_connection *c)
 	return best;
 }
 
-/* Makes m fit W. */
-static inline void warp_adjust_active(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+/* Starts a trial of the next inactive subflow that has not timed out, in the order of subflows. */
+WARP_FUNCTION warp_start_trial(struct weft_connection *c, __u32 s)
 {
-	__u64 total, best, first, now = c->subflow[s].last_ack, m = warp_sending_total(c, &total);
+	__u64 may_try = 0, later, total, share, part, left;
+	__u32 r, next, rival = warp_worst(c, s, WEFT_SUBFLOWS);
+	struct weft_window *w;
+
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++)
+		may_try |= (__u64)(c->w[r].established & ~c->w[r].active & (1 - warp_timeouts(&c->w[r], 1)) & 1) << r;
+	if (!may_try || rival >= WEFT_SUBFLOWS)
+		return 0;
+	later = may_try & -(2ULL << (c->last_tried % WEFT_SUBFLOWS));
+	next = warp_lowest(later ? later : may_try);
+	w = &c->w[next];
+	c->rounds_without_room = 0;
+	c->last_tried = next;
+	warp_sending_total(c, &total);
+	if (total >= 2 * WARP_MIN_CONNECTION_WINDOW) {
+		/* Of less than eight packets for each subflow and one more: products fit. */
+		left = total;
+		WARP_RARE
+		for (r = 0; r < WEFT_SUBFLOWS; r++) {
+			share = warp_share(&c->w[r]);
+			part = (share * (total - WARP_MIN_CONNECTION_WINDOW) + total / 2) / total;
+			warp_move(&c->w[r], share, part);
+			left -= part * warp_is_sending(&c->w[r]);
+		}
+		w->state[WARP_SHARE] = left;
+	} else {
+		w->state[WARP_SHARE] = warp_share(&c->w[rival]);
+		c->w[rival].state[WARP_SHARE] = 0;
+		c->w[rival].active = 0;
+	}
+	w->active = 1;
+	w->ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
+	w->state[WARP_ALPHA] = c->w[rival].state[WARP_ALPHA];
+	c->subflow[next].last_ack = c->newest_ack;
+	c->tried = next + 1;
+	c->rival = rival;
+	c->trial_rounds = 0;
+	c->trial_rounds_of_first = 0;
+	c->trial_acked = 0;
+	c->trial_marked = 0;
+	return 0;
+}
+
+/* Counts a round of s; ends the trial after tau rounds of the subflow that is tried, or if it has no rounds. */
+static inline void warp_continue_trial(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s, int is_first,
+				       __u32 acked, __u32 marked)
+{
+	__u32 tried = (c->tried - 1) % WEFT_SUBFLOWS, rival = c->rival % WEFT_SUBFLOWS;
+	struct weft_window *w = &c->w[tried], *other = &c->w[rival];
+	__u64 fraction, total, m;
+	int better;
+
+	if (s == tried) {
+		c->trial_rounds++;
+		c->trial_acked += acked;
+		c->trial_marked += marked;
+	}
+	c->trial_rounds_of_first += is_first;
+	if (warp_is_sending(w) && c->trial_rounds < p->tau &&
+	    c->trial_rounds_of_first < WARP_TRIAL_INTERVAL_TAUS * p->tau)
+		return;
+	c->tried = 0;
+	if (!warp_is_sending(w))
+		return;
+	fraction = warp_ratio(c->trial_marked < c->trial_acked ? c->trial_marked : c->trial_acked, c->trial_acked);
+	better = c->trial_acked && fraction < other->state[WARP_ALPHA];
+	if (better)
+		w->state[WARP_ALPHA] = fraction;
+	m = warp_sending_total(c, &total);
+	if (!warp_is_sending(other)) {
+		if (better || !warp_is_alive(other) || m != 1)
+			return;
+		other->state[WARP_SHARE] = warp_share(w);
+		w->state[WARP_SHARE] = 0;
+		w->active = 0;
+		other->active = 1;
+		c->subflow[rival].last_ack = c->newest_ack;
+	} else if (total < m * WARP_MIN_MEAN_WINDOW) {
+		warp_deactivate(c, better ? rival : tried, s);
+		c->deactivated = c->newest_ack;
+	}
+}
+
+/* Makes m fit W at the end of a round of s. */
+static inline void warp_adjust_active(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s, __u32 acked,
+				      __u32 marked)
+{
+	__u64 total, best, first = warp_sending_subflows(c), m, now = c->newest_ack;
+	int is_first = (first & -first) == 1ULL << s;
 	__u32 i;
 
+	if (c->tried) {
+		warp_continue_trial(c, p, s, is_first, acked, marked);
+		return;
+	}
+	m = warp_sending_total(c, &total);
 	for (i = 1; i < WEFT_SUBFLOWS; i++) {
 		if (m < 2 || total >= m * WARP_MIN_MEAN_WINDOW)
 			break;
-		warp_deactivate(c);
+		warp_deactivate(c, warp_worst(c, s, WEFT_SUBFLOWS), s);
 		c->deactivated = now;
 		c->n_round = 0;
 		m--;
 	}
-	first = warp_sending_subflows(c);
-	if ((first & -first) != 1ULL << s)
+	if (!is_first)
 		return;
 	best = warp_least_marked(c);
-	if (best == WARP_NONE || total < (m + 1) * 2 * WARP_MIN_MEAN_WINDOW) {
+	if (best == WARP_NONE) {
 		c->n_round = 0;
-		return;
+		c->rounds_without_room = 0;
+	} else if (warp_has_room(m, total)) {
+		c->rounds_without_room = 0;
+		c->n_round++;
+		if (c->left_slow_start && (c->n_round < p->tau || now - c->deactivated < p->min_inactive))
+			return;
+		warp_activate(c, best % WEFT_SUBFLOWS);
+		c->n_round = 0;
+	} else {
+		c->n_round = 0;
+		c->rounds_without_room++;
+		if (c->rounds_without_room >= WARP_TRIAL_INTERVAL_TAUS * p->tau && now - c->deactivated >= p->min_inactive)
+			warp_start_trial(c, s);
 	}
-	c->n_round++;
-	if (c->n_round < p->tau || now - c->deactivated < p->min_inactive)
-		return;
-	warp_activate(c, best % WEFT_SUBFLOWS);
-	c->n_round = 0;
 }
 
-/* Moves a part of the share of s to the others, or to it from them. */
-static inline void warp_shift(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
+/* Moves a part of the share of s to the others that work. */
+WARP_FUNCTION warp_shift(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	__u64 total, others, share, marked = 0, mean, moved, part;
+	__u64 total = 0, others, share, marked = 0, mean, moved, part, gets = 0, counts;
 	struct weft_window *w = &c->w[s];
 	__u32 r, shift;
 
-	if (warp_sending_total(c, &total) < 2 || !warp_is_sending(w) || !c->left_slow_start)
-		return;
+	if (!warp_is_sending(w) || warp_in_slow_start(w))
+		return 0;
+	WARP_RARE
+	for (r = 0; r < WEFT_SUBFLOWS; r++)
+		gets |= (warp_is_working(c, r, s) & (1 - warp_in_slow_start(&c->w[r]))) << r;
+	gets &= ~(1ULL << s);
+	counts = gets | 1ULL << s;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		marked += warp_times(warp_share(&c->w[r]), c->w[r].state[WARP_MARKED]) * warp_is_sending(&c->w[r]);
+		share = warp_share(&c->w[r]) * (counts >> r & 1);
+		total += share;
+		marked += warp_times(share, c->w[r].state[WARP_MARKED]);
 	}
-	mean = warp_ratio(marked, total);
-	if (w->state[WARP_MARKED] <= mean)
-		return;
 	share = warp_share(w);
-	moved = warp_times(share, (w->state[WARP_MARKED] - mean) * p->kappa >> WARP_BITS);
-	warp_move(w, share, share - moved);
 	others = total - share;
 	if (!others)
-		return;
+		return 0;
+	w->ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
+	mean = warp_ratio(marked, total);
+	if (w->state[WARP_MARKED] <= mean)
+		return 0;
+	moved = warp_times(share, (w->state[WARP_MARKED] - mean) * p->kappa >> WARP_BITS);
+	warp_move(w, share, share - moved);
 	/* Of more than 512 packets the last bits do not matter. */
 	shift = others >> 33 ? 13 : 0;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
-		share = warp_share(&c->w[r]);
+		share = warp_share(&c->w[r]) * (gets >> r & 1);
 		part = ((share >> shift << WARP_BITS) + (others >> shift) / 2) / (others >> shift);
-		/* Not to itself. */
-		part *= 1 - ((1ULL << s >> r) & 1);
-		warp_move(&c->w[r], share, share + warp_times(moved, part));
+		warp_move(&c->w[r], 0, warp_times(moved, part));
 	}
+	return 0;
 }
 
-/* Someone must send: the first that lives, or else the first that is established. */
+/* Activates a subflow if none sends: the first that is alive, or else the first that is established. */
 WARP_FUNCTION warp_ensure_one_active(struct weft_connection *c)
 {
 	__u64 all = warp_alive_subflows(c);
-	__u32 r, first;
+	__u32 r;
 
 	if (warp_sending_subflows(c))
 		return 0;
@@ -427,10 +592,7 @@ WARP_FUNCTION warp_ensure_one_active(struct weft_connection *c)
 	}
 	if (!all)
 		return 0;
-	/* The number of the lowest bit. */
-	first = all & -all;
-	r = ((first & 0xaa) != 0) + 2 * ((first & 0xcc) != 0) + 4 * ((first & 0xf0) != 0);
-	r %= WEFT_SUBFLOWS;
+	r = warp_lowest(all);
 	c->w[r].state[WARP_SHARE] = c->w[r].cwnd;
 	c->w[r].active = 1;
 	return 0;
@@ -448,7 +610,7 @@ static inline int warp_after_cut(const struct weft_connection *c, __u64 cut, __u
 	return warp_was_single(c) || c->subflow[s].last_sent >= cut >> WARP_CUTTER_BITS;
 }
 
-/* And after all had heard of it? Should another subflow be about to write who has to, it was not. */
+/* And after all had an acknowledgement since? If another subflow is about to write which have to, it was not. */
 static inline int warp_sent_after_all_acked(const struct weft_connection *c, __u64 cut, __u32 s)
 {
 	return !c->unacked_since_cut && c->subflow[s].last_sent >= c->all_acked_at && warp_after_cut(c, cut, s);
@@ -457,10 +619,12 @@ static inline int warp_sent_after_all_acked(const struct weft_connection *c, __u
 /* Does a mark on s cut windows? */
 static inline int warp_reacts_to_mark(const struct weft_connection *c, __u32 s)
 {
-	return warp_sent_after_all_acked(c, c->cut, s);
+	return warp_in_slow_start(&c->w[s]) || warp_sent_after_all_acked(c, c->cut, s);
 }
 
-/* Something was delivered: s hears of the last cut. For one that has nothing in flight nobody waits longer than a round-trip time. */
+/* Something was delivered: s has an acknowledgement since the last cut. The others wait for one that has nothing in flight for a
+ * round-trip time at most.
+ */
 static inline void warp_on_ack_after_cut(struct weft_connection *c, __u32 s)
 {
 	__u64 now = c->subflow[s].last_ack;
@@ -487,18 +651,17 @@ WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft
 	w->state[WARP_ALPHA] = p->alpha0;
 	w->state[WARP_MARKED] = 0;
 	w->state[WARP_TIMEOUTS] = 0;
+	c->subflow[s].last_ack = c->newest_ack;
 	m = warp_sending_total(c, &total);
 	if (!m) {
 		w->state[WARP_SHARE] = w->cwnd;
 		w->active = 1;
-		return 0;
-	}
-	if (total >= (m + 1) * WARP_MIN_MEAN_WINDOW && warp_begin(c)) {
+	} else if (!c->tried && warp_has_room(m, total) && warp_begin(c)) {
 		warp_activate(c, s);
 		warp_end(c);
 		warp_apportion_without_raising(c, s);
 	}
-	/* Where slow start has ended, it has for those to come. */
+	/* Where a path has had a mark or a loss, slow start has ended for those to come. */
 	if (c->left_slow_start)
 		w->ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 	return 0;
@@ -516,6 +679,8 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 	if (!w->active || !m || !warp_after_cut(c, c->cut, s))
 		return 0;
 	/* Slow start works on the share, of which the window is the whole part. */
+	if (w->cwnd >= w->ssthresh)
+		w->ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 	left = weft_avoidance_of(&share, w->cwnd < w->ssthresh ? w->ssthresh : 0, acked);
 	if (!share)
 		share = 1;
@@ -539,10 +704,10 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 
 WARP_FUNCTION warp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
-	__u64 cut = c->cut, now = c->subflow[s].last_ack, share;
+	__u64 cut = c->cut, now = c->subflow[s].last_ack, starts = warp_in_slow_start(&c->w[s]), share, left, is_cut;
 	__u32 r;
 
-	if (!warp_sent_after_all_acked(c, cut, s) ||
+	if ((!starts && !warp_sent_after_all_acked(c, cut, s)) ||
 	    __sync_val_compare_and_swap(&c->cut, cut, now << WARP_CUTTER_BITS | s) != cut)
 		return 0;
 	c->unacked_since_cut = warp_sending_subflows(c) & ~(1ULL << s);
@@ -550,11 +715,16 @@ WARP_FUNCTION warp_on_mark(struct weft_connection *c, const volatile struct weft
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);
-		warp_move(&c->w[r], share, warp_times(share, (1ULL << WARP_BITS) - c->w[r].state[WARP_ALPHA] / 2));
+		left = warp_times(share, (1ULL << WARP_BITS) - c->w[r].state[WARP_ALPHA] / 2);
+		/* In slow start itself alone, otherwise all that are not in slow start. */
+		is_cut = (starts & (1ULL << s >> r)) | ((1 - starts) & (1 - warp_in_slow_start(&c->w[r])));
+		is_cut &= warp_is_sending(&c->w[r]);
+		warp_move(&c->w[r], 0, (left - share) * is_cut);
+		c->w[r].ssthresh -= (c->w[r].ssthresh - WARP_SSTHRESH_AFTER_SLOW_START) * is_cut;
 	}
 	warp_apply_min_window(c);
 	warp_apportion_without_raising(c, s);
-	warp_leave_slow_start(c);
+	warp_leave_slow_start(c, s);
 	return 0;
 }
 
@@ -568,10 +738,10 @@ WARP_FUNCTION warp_on_round(struct weft_connection *c, const volatile struct wef
 	if (acked)
 		w->state[WARP_MARKED] = warp_ratio(marked < acked ? marked : acked, acked);
 	if (warp_begin(c)) {
-		/* Should the last two that sent have given up at once, each leaving the connection to the other. */
+		/* If the last two that sent have given up at once, each has left the connection to the other. */
 		warp_ensure_one_active(c);
 		warp_shift(c, p, s);
-		warp_adjust_active(c, p, s);
+		warp_adjust_active(c, p, s, acked, marked);
 		warp_end(c);
 	}
 	warp_apportion(c);
@@ -593,7 +763,7 @@ WARP_FUNCTION warp_on_fast_retransmit(struct weft_connection *c, const volatile 
 		if (w->cwnd < warp_min_window(w))
 			w->cwnd = warp_min_window(w);
 	}
-	warp_leave_slow_start(c);
+	warp_leave_slow_start(c, s);
 	return 0;
 }
 
@@ -601,14 +771,15 @@ WARP_FUNCTION warp_on_timeout(struct weft_connection *c, const volatile struct w
 				__u32 first)
 {
 	struct weft_window *w = &c->w[s];
-	__u64 half = w->cwnd / 2, held = w->ssthresh;
+	__u64 half = w->cwnd / 2;
 
-	warp_leave_slow_start(c);
+	c->left_slow_start = 1;
 	w->cwnd = WEFT_PACKET;
 	w->state[WARP_TIMEOUTS]++;
 	if (half < 2 * WEFT_PACKET)
 		half = 2 * WEFT_PACKET;
-	w->ssthresh = first ? half : held;
+	if (first)
+		w->ssthresh = half;
 	if (!w->active)
 		return 0;
 	w->state[WARP_SHARE] = WEFT_PACKET;
@@ -616,7 +787,7 @@ WARP_FUNCTION warp_on_timeout(struct weft_connection *c, const volatile struct w
 		return 0;
 	w->active = 0;
 	w->state[WARP_SHARE] = 0;
-	c->deactivated = c->subflow[s].last_ack;
+	c->deactivated = c->newest_ack;
 	warp_ensure_one_active(c);
 	return 0;
 }

@@ -117,6 +117,15 @@ struct weft_connection {
 	__u32 left_slow_start; /* warp: 1 once slow start has ended */
 	__u32 moving;  /* warp: 1 while one of the subflows moves shares */
 	__u32 unacked_since_cut; /* warp: bit s: subflow s sends and has had no acknowledgement since the last cut */
+	__u32 rounds_without_room; /* warp: of the first sending subflow, since the last trial */
+	__u64 newest_ack; /* warp: us: when the newest acknowledgement came, of any subflow */
+	__u32 tried;	  /* warp: the subflow on trial, counted from 1; 0: none */
+	__u32 last_tried; /* warp: the subflow that was tried last */
+	__u32 rival;	  /* warp: the subflow that had the most marks when the trial began */
+	__u32 trial_rounds; /* warp: rounds of the subflow on trial */
+	__u32 trial_rounds_of_first; /* warp: rounds of the first sending subflow meanwhile */
+	__u32 trial_acked;
+	__u32 trial_marked;
 	__u32 reserved;
 };
 

@@ -145,8 +145,8 @@ pub trait CongestionControl {
     /// Returns true if a mark on `s` in the acknowledgement last reported cuts windows. Otherwise
     /// [`on_mark`](Self::on_mark) is not called, and the mark begins no window in which further marks are ignored
     /// and `s` may not grow.
-    fn reacts_to_mark(&self, s: usize) -> bool {
-        let _ = s;
+    fn reacts_to_mark(&self, w: &[Window], s: usize) -> bool {
+        let _ = (w, s);
         true
     }
     /// The number of bursts of Linux's packet scheduler that a subflow's send buffer holds beyond two windows

@@ -94,11 +94,11 @@ impl CongestionControl for Custom {
             .unwrap_or_else(PoisonError::into_inner)
             .pacing_rate(w, s)
     }
-    fn reacts_to_mark(&self, s: usize) -> bool {
+    fn reacts_to_mark(&self, w: &[Window], s: usize) -> bool {
         let connection = self.connection.lock();
         connection
             .unwrap_or_else(PoisonError::into_inner)
-            .reacts_to_mark(s)
+            .reacts_to_mark(w, s)
     }
     fn extra_sndbuf_bursts(&self) -> u32 {
         let connection = self.connection.lock();

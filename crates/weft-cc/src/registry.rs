@@ -79,8 +79,8 @@ macro_rules! algorithms {
                 algorithms!(@match $types self, cc => cc.may_suppress_on_ack())
             }
             #[inline]
-            fn reacts_to_mark(&self, s: usize) -> bool {
-                algorithms!(@match $types self, cc => cc.reacts_to_mark(s))
+            fn reacts_to_mark(&self, w: &[Window], s: usize) -> bool {
+                algorithms!(@match $types self, cc => cc.reacts_to_mark(w, s))
             }
             fn extra_sndbuf_bursts(&self) -> u32 {
                 algorithms!(@match $types self, cc => cc.extra_sndbuf_bursts())

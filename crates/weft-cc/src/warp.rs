@@ -4,22 +4,27 @@
 //! connection is one DCTCP flow wherever its subflows meet one bottleneck, at any number of subflows:
 //!
 //! 1. *Growth*: a round adds one packet to `W`, in equal parts: `f_s += 1 / (m f_s)` for a packet acknowledged, with m
-//!    subflows sending.
-//! 2. *Cut*: the first mark, on any subflow, of a packet that was sent after all subflows had heard of the last cut, cuts every
-//!    `f_r` by `alpha_r / 2`. Windows of few packets are marked in different rounds, so that cuts subflow by subflow would
-//!    take less than DCTCP's from the sum. A subflow hears of a cut with its next acknowledgement; until then it sends what the
-//!    window before allows, whose marks say nothing about the one after.
+//!    subflows sending. Slow start is each path's own: the first mark or loss on a subflow ends it there.
+//! 2. *Cut*: the first mark, on any subflow, of a packet that was sent after all subflows had an acknowledgement since the
+//!    last cut, cuts every `f_r` by `alpha_r / 2`. Windows of few packets are marked in different rounds, so that cuts
+//!    subflow by subflow would take less than DCTCP's from the sum. A subflow applies a cut with its next
+//!    acknowledgement; until then it sends what the window before allows, whose marks say nothing about the one after.
+//!    A mark on a subflow in slow start cuts that subflow only, and a subflow in slow start is not cut by marks on others.
 //! 3. *Shift*: at the end of a subflow's round its share moves to the others, where its marks exceed the connection's: it
 //!    loses the part `kappa (F_s - F)`, F being the mean of the last rounds weighted by shares. It moves nothing where all
-//!    paths are marked alike, and the sum stays as it is.
-//! 4. *Rest*: m falls until each subflow that sends has four packets on average: of fewer, delayed acknowledgements and
-//!    whole packets leave too large a part unused. The subflow with the most marks rests, and its share goes to the others. One
-//!    more sends again once there has been room for twice as much at the end of `tau` rounds in a row.
-//! 5. *Joins*: a subflow that opens takes its share from the others.
+//!    paths are marked alike, and the sum stays as it is. Only working subflows get a share: those that are in no recovery,
+//!    have not timed out since their last round, and had an acknowledgement within two round-trip times.
+//! 4. *Activity*: m falls until each subflow that sends has four packets on average: of fewer, delayed acknowledgements and
+//!    whole packets leave too large a part unused. A subflow that does not work is deactivated first, then the one with the
+//!    most marks; its share goes to the others. A subflow is activated if there is room for twice as much: at once before
+//!    the first mark or loss of the connection, then after `tau` rounds in a row.
+//! 5. *Trial*: where there is no room, an inactive subflow is tried after `8 tau` rounds. It gets two packets of `W`, or all
+//!    of it if there are fewer than four. After `tau` of its rounds the subflow with more marks is deactivated.
+//! 6. *Joins*: a subflow that opens is inactive; if there is room, it is activated and takes its share from the others.
 //!
 //! Windows are whole packets: `floor(W)` packets are apportioned by largest remainder, because rounding down each share alone
 //! would send less than a DCTCP flow. A loss halves the share of its own path. A timeout is Reno's. A subflow that times out twice
-//! with no round between rests.
+//! with no round between is deactivated.
 
 mod response;
 
@@ -38,15 +43,18 @@ parameters! {
     tau: u32 = 8.0, ParameterRange::Integer(1, 1_000_000);
 }
 
-/// Least packets of the connection: the receiver delays the acknowledgement of a lone one.
+/// Minimum window of the connection in packets: the receiver delays the acknowledgement of a lone packet.
 const MIN_CONNECTION_WINDOW: f64 = 2.0;
-/// Least packets of a subflow that sends beside others, on average.
+/// Minimum mean window in packets of several subflows that send.
 const MIN_MEAN_WINDOW: f64 = 4.0;
-
-/// The slow-start threshold where slow start is over: no window is below it.
+/// The slow-start threshold after slow start: no window is below it.
 const SSTHRESH_AFTER_SLOW_START: f64 = 1.0;
+/// A subflow with no acknowledgement for this many round-trip times does not work.
+const MAX_SILENCE_RTTS: u64 = 2;
+/// A trial begins after this many times `tau` rounds without room, and lasts as long at most.
+const TRIAL_INTERVAL_TAUS: u32 = 8;
 
-/// State: the share of the connection's window, in packets; 0 while the subflow rests.
+/// State: the share of the connection's window, in packets; 0 while the subflow is inactive.
 const SHARE: usize = 0;
 /// State: the estimated fraction of marked packets, 0 to 1.
 const ALPHA: usize = 1;
@@ -59,33 +67,65 @@ const TIMEOUTS: usize = 3;
 #[derive(Clone, Debug)]
 pub struct Warp {
     params: Parameters,
-    /// Has the connection had its first mark or loss?
+    /// True once the connection has had a mark or a loss.
     left_slow_start: bool,
-    /// Time of the newest acknowledgement, and when what it acknowledges was sent.
+    /// Time of the newest acknowledgement.
     now: Elapsed,
+    /// When what it acknowledges was sent.
     sent: Elapsed,
     /// Time of the last cut. What was sent before lets no window grow; of one that sends alone the transport reports no such thing.
     cut: Elapsed,
+    /// True if one subflow alone sent at the last cut.
     was_single: bool,
-    /// Bit r: subflow r sends and has not heard of the cut.
+    /// Bit r: subflow r sends and has had no acknowledgement since the last cut.
     unacked_since_cut: u64,
-    /// When all had heard of it. What was sent before does not cut again.
+    activity: Box<Activity>,
+}
+
+/// What is not needed at every acknowledgement.
+#[derive(Clone, Debug, Default)]
+struct Activity {
+    /// When the last subflow had an acknowledgement after a cut. What was sent before does not cut again.
     all_acked_at: Elapsed,
     /// Consecutive rounds of the first sending subflow with room for one more.
     rounds_with_room: u32,
+    /// Rounds of the first sending subflow without room since the last trial.
+    rounds_without_room: u32,
+    /// Time of each subflow's last acknowledgement.
+    last_ack: Vec<Elapsed>,
+    trial: Option<Trial>,
+    /// The subflow that was tried last.
+    last_tried: u8,
 }
 
-/// May the subflow send?
+/// An inactive subflow on trial.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    subflow: u8,
+    /// The subflow that had the most marks when the trial began.
+    rival: u8,
+    /// Rounds of the subflow, and of the first sending one.
+    rounds: u32,
+    rounds_of_first: u32,
+    acked: u32,
+    marked: u32,
+}
+
+/// Returns true if the subflow may send.
 fn is_sending(r: &Window) -> bool {
     r.established && r.active
 }
 
-/// Established and not taken for dead?
+/// Returns true if the subflow is established and has not timed out twice.
 fn is_alive(r: &Window) -> bool {
     r.established && r.state[TIMEOUTS] < 2.0
 }
 
-/// The least window: one packet after a timeout, else two.
+fn in_slow_start(r: &Window) -> bool {
+    r.cwnd < r.ssthresh
+}
+
+/// The minimum window: one packet after a timeout, else two.
 fn min_window(r: &Window) -> f64 {
     if r.state[TIMEOUTS] > 0.0 {
         1.0
@@ -99,6 +139,15 @@ fn sending_total(w: &[Window]) -> (f64, f64) {
     w.iter()
         .filter(|r| is_sending(r))
         .fold((0.0, 0.0), |(m, total), r| (m + 1.0, total + r.state[SHARE]))
+}
+
+/// Returns true if there is room for one more subflow.
+fn has_room(m: f64, total: f64) -> bool {
+    total >= (m + 1.0) * 2.0 * MIN_MEAN_WINDOW
+}
+
+fn ticks(seconds: f64) -> u64 {
+    (seconds * 1e12).round() as u64
 }
 
 impl Warp {
@@ -115,12 +164,11 @@ impl Warp {
             cut: Elapsed(0),
             was_single: true,
             unacked_since_cut: 0,
-            all_acked_at: Elapsed(0),
-            rounds_with_room: 0,
+            activity: Box::default(),
         }
     }
 
-    /// Gives out `floor(W)` packets by largest remainder.
+    /// Apportions `floor(W)` packets by largest remainder.
     fn apportion(w: &mut [Window]) {
         let mut left = sending_total(w).1.floor();
         for r in w.iter_mut().filter(|r| is_sending(r)) {
@@ -141,103 +189,228 @@ impl Warp {
         }
     }
 
-    /// The same where the window of `s` must not rise.
+    /// Apportions packets where the window of `s` must not rise.
     fn apportion_without_raising(w: &mut [Window], s: usize) {
         let before = w[s].cwnd;
         Self::apportion(w);
         w[s].cwnd = w[s].cwnd.min(before);
     }
 
-    /// Ends slow start everywhere. Only a timeout brings it back: a shift, which lowers a share, does not.
-    fn leave_slow_start(&mut self, w: &mut [Window]) {
+    /// Ends slow start of `s`. Only a timeout brings it back: a shift, which lowers a share, does not.
+    fn leave_slow_start(&mut self, w: &mut [Window], s: usize) {
         self.left_slow_start = true;
-        for r in w {
-            r.ssthresh = SSTHRESH_AFTER_SLOW_START;
-        }
+        w[s].ssthresh = SSTHRESH_AFTER_SLOW_START;
     }
 
-    /// Multiplies the shares of those that send.
-    fn scale(w: &mut [Window], by: f64) {
+    /// Multiplies the shares of the subflows that send.
+    fn scale(w: &mut [Window], factor: f64) {
         for r in w.iter_mut().filter(|r| is_sending(r)) {
-            r.state[SHARE] *= by;
+            r.state[SHARE] *= factor;
         }
     }
 
-    /// Lets `s` rest, whose share goes to the others.
-    fn deactivate(w: &mut [Window], s: usize) {
-        let total = sending_total(w).1;
-        w[s].active = false;
-        w[s].state[SHARE] = 0.0;
-        let left = sending_total(w).1;
+    /// Returns true if subflow `r` sends and works, at an event of subflow `s`.
+    fn is_working(&self, w: &[Window], r: usize, s: usize) -> bool {
+        let silence = self.now.0.saturating_sub(self.activity.last_ack[r].0);
+        let rtt = ticks(w[r].srtt).max(ticks(w[s].srtt));
+        let recovers = w[r].in_recovery || w[r].state[TIMEOUTS] > 0.0;
+        is_sending(&w[r]) && !recovers && silence <= MAX_SILENCE_RTTS * rtt
+    }
+
+    /// Deactivates `victim` at an event of subflow `s`. Its share goes to the others that work, or to all others if none does.
+    fn deactivate(&self, w: &mut [Window], victim: usize, s: usize) {
+        let moved = std::mem::take(&mut w[victim].state[SHARE]);
+        w[victim].active = false;
+        let any = (0..w.len()).any(|r| self.is_working(w, r, s));
+        let gets: Vec<usize> = (0..w.len())
+            .filter(|&r| {
+                if any {
+                    self.is_working(w, r, s)
+                } else {
+                    is_sending(&w[r])
+                }
+            })
+            .collect();
+        let left: f64 = gets.iter().map(|&r| w[r].state[SHARE]).sum();
         if left > 0.0 {
-            Self::scale(w, total / left);
+            for r in gets {
+                w[r].state[SHARE] *= 1.0 + moved / left;
+            }
         }
     }
 
-    /// Lets `s` send, with an equal part of the whole.
-    fn activate(w: &mut [Window], s: usize) {
+    /// Activates `s`, with an equal part of the whole.
+    fn activate(&mut self, w: &mut [Window], s: usize) {
         let (m, total) = sending_total(w);
         Self::scale(w, m / (m + 1.0));
         w[s].active = true;
         w[s].state[SHARE] = total / (m + 1.0);
+        self.activity.last_ack[s] = self.now;
+        if self.left_slow_start {
+            w[s].ssthresh = SSTHRESH_AFTER_SLOW_START;
+        }
     }
 
-    /// Makes `m` fit `W`.
-    fn adjust_active(&mut self, w: &mut [Window], s: usize) {
+    /// Of the subflows that send, but for `not`, one that does not work, or the one with the most marks.
+    fn worst(&self, w: &[Window], s: usize, not: Option<usize>) -> Option<usize> {
+        let key = |r: usize| (!self.is_working(w, r, s), w[r].state[ALPHA]);
+        (0..w.len())
+            .filter(|&r| is_sending(&w[r]) && Some(r) != not)
+            .max_by(|&a, &b| {
+                let (a, b) = (key(a), key(b));
+                a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+            })
+    }
+
+    /// Makes `m` fit `W` at the end of a round of `s`.
+    fn adjust_active(&mut self, w: &mut [Window], s: usize, round: Round) {
+        let is_first = w.iter().position(is_sending) == Some(s);
+        if self.activity.trial.is_some() {
+            self.continue_trial(w, s, is_first, round);
+            return;
+        }
         let (mut m, total) = sending_total(w);
         while m > 1.0 && total < m * MIN_MEAN_WINDOW {
-            let worst = (0..w.len())
-                .filter(|&r| is_sending(&w[r]))
-                .max_by(|&a, &b| w[a].state[ALPHA].total_cmp(&w[b].state[ALPHA]));
-            Self::deactivate(w, worst.expect("m subflows send"));
+            let victim = self.worst(w, s, None).expect("m subflows send");
+            self.deactivate(w, victim, s);
             m -= 1.0;
-            self.rounds_with_room = 0;
+            self.activity.rounds_with_room = 0;
         }
-        if w.iter().position(is_sending) != Some(s) {
+        if !is_first {
             return;
         }
-        let resting = (0..w.len())
+        let inactive = (0..w.len())
             .filter(|&r| is_alive(&w[r]) && !w[r].active)
             .min_by(|&a, &b| w[a].state[ALPHA].total_cmp(&w[b].state[ALPHA]));
-        if let Some(best) = resting
-            && total >= (m + 1.0) * 2.0 * MIN_MEAN_WINDOW
-        {
-            self.rounds_with_room += 1;
-            if self.rounds_with_room >= self.params.tau {
-                Self::activate(w, best);
-                self.rounds_with_room = 0;
+        let Some(best) = inactive else {
+            (self.activity.rounds_with_room, self.activity.rounds_without_room) = (0, 0);
+            return;
+        };
+        if has_room(m, total) {
+            self.activity.rounds_without_room = 0;
+            self.activity.rounds_with_room += 1;
+            if !self.left_slow_start || self.activity.rounds_with_room >= self.params.tau {
+                self.activate(w, best);
+                self.activity.rounds_with_room = 0;
             }
         } else {
-            self.rounds_with_room = 0;
-        }
-    }
-
-    /// Moves a part of the share of `s` to the others, or to it from them.
-    fn shift(&self, w: &mut [Window], s: usize) {
-        let (m, total) = sending_total(w);
-        if m < 2.0 || !is_sending(&w[s]) || !self.left_slow_start {
-            return;
-        }
-        let mean = w
-            .iter()
-            .filter(|r| is_sending(r))
-            .map(|r| r.state[SHARE] * r.state[MARKED])
-            .sum::<f64>()
-            / total;
-        let share = w[s].state[SHARE];
-        let moved = self.params.kappa * share * (w[s].state[MARKED] - mean).max(0.0);
-        w[s].state[SHARE] -= moved;
-        let others = total - share;
-        if others > 0.0 {
-            for (r, window) in w.iter_mut().enumerate() {
-                if r != s && is_sending(window) {
-                    window.state[SHARE] *= 1.0 + moved / others;
-                }
+            self.activity.rounds_with_room = 0;
+            self.activity.rounds_without_room += 1;
+            if self.activity.rounds_without_room >= TRIAL_INTERVAL_TAUS * self.params.tau {
+                self.start_trial(w, s);
             }
         }
     }
 
-    /// Keeps `W` at its floor.
+    /// Starts a trial of the next inactive subflow that has not timed out, in the order of subflows.
+    fn start_trial(&mut self, w: &mut [Window], s: usize) {
+        let may_try = |&r: &usize| w[r].established && !w[r].active && w[r].state[TIMEOUTS] == 0.0;
+        let next = (usize::from(self.activity.last_tried) + 1..w.len())
+            .find(may_try)
+            .or_else(|| (0..w.len()).find(may_try));
+        let (Some(subflow), Some(rival)) = (next, self.worst(w, s, None)) else {
+            return;
+        };
+        self.activity.rounds_without_room = 0;
+        self.activity.last_tried = subflow as u8;
+        let total = sending_total(w).1;
+        if total >= 2.0 * MIN_CONNECTION_WINDOW {
+            Self::scale(w, (total - MIN_CONNECTION_WINDOW) / total);
+            w[subflow].state[SHARE] = MIN_CONNECTION_WINDOW;
+        } else {
+            w[subflow].state[SHARE] = std::mem::take(&mut w[rival].state[SHARE]);
+            w[rival].active = false;
+        }
+        w[subflow].active = true;
+        w[subflow].ssthresh = SSTHRESH_AFTER_SLOW_START;
+        w[subflow].state[ALPHA] = w[rival].state[ALPHA];
+        self.activity.last_ack[subflow] = self.now;
+        self.activity.trial = Some(Trial {
+            subflow: subflow as u8,
+            rival: rival as u8,
+            rounds: 0,
+            rounds_of_first: 0,
+            acked: 0,
+            marked: 0,
+        });
+    }
+
+    /// Counts a round of `s`; ends the trial after `tau` rounds of the subflow that is tried, or if it has no rounds.
+    fn continue_trial(&mut self, w: &mut [Window], s: usize, is_first: bool, round: Round) {
+        let Some(trial) = &mut self.activity.trial else {
+            return;
+        };
+        if s == usize::from(trial.subflow) {
+            trial.rounds += 1;
+            trial.acked += round.acked;
+            trial.marked += round.marked;
+        }
+        trial.rounds_of_first += u32::from(is_first);
+        let Trial {
+            subflow,
+            rival,
+            rounds,
+            rounds_of_first,
+            acked,
+            marked,
+        } = *trial;
+        let (subflow, rival) = (usize::from(subflow), usize::from(rival));
+        let tau = self.params.tau;
+        let sends = is_sending(&w[subflow]);
+        if sends && rounds < tau && rounds_of_first < TRIAL_INTERVAL_TAUS * tau {
+            return;
+        }
+        self.activity.trial = None;
+        if !sends {
+            return;
+        }
+        let better = acked > 0 && f64::from(marked) < w[rival].state[ALPHA] * f64::from(acked);
+        if better {
+            w[subflow].state[ALPHA] = f64::from(marked) / f64::from(acked);
+        }
+        let (m, total) = sending_total(w);
+        if !is_sending(&w[rival]) {
+            if !better && is_alive(&w[rival]) && m == 1.0 {
+                w[rival].state[SHARE] = std::mem::take(&mut w[subflow].state[SHARE]);
+                w[subflow].active = false;
+                w[rival].active = true;
+                self.activity.last_ack[rival] = self.now;
+            }
+        } else if total < m * MIN_MEAN_WINDOW {
+            self.deactivate(w, if better { rival } else { subflow }, s);
+        }
+    }
+
+    /// Moves a part of the share of `s` to the others.
+    fn shift(&self, w: &mut [Window], s: usize) {
+        if !is_sending(&w[s]) || in_slow_start(&w[s]) {
+            return;
+        }
+        let gets: u64 = (0..w.len())
+            .filter(|&r| r != s && self.is_working(w, r, s) && !in_slow_start(&w[r]))
+            .fold(0, |bits, r| bits | 1 << r);
+        let counts = |r: usize| r == s || gets >> r & 1 == 1;
+        let (mut total, mut marked) = (0.0, 0.0);
+        for (_, r) in w.iter().enumerate().filter(|&(r, _)| counts(r)) {
+            total += r.state[SHARE];
+            marked += r.state[SHARE] * r.state[MARKED];
+        }
+        let share = w[s].state[SHARE];
+        let others = total - share;
+        if others <= 0.0 {
+            return;
+        }
+        w[s].ssthresh = SSTHRESH_AFTER_SLOW_START;
+        let moved = self.params.kappa * share * (w[s].state[MARKED] - marked / total).max(0.0);
+        w[s].state[SHARE] -= moved;
+        for (r, window) in w.iter_mut().enumerate() {
+            if gets >> r & 1 == 1 {
+                window.state[SHARE] *= 1.0 + moved / others;
+            }
+        }
+    }
+
+    /// Keeps `W` at its minimum.
     fn apply_min_window(w: &mut [Window]) {
         let total = sending_total(w).1;
         if total > 0.0 && total < MIN_CONNECTION_WINDOW {
@@ -245,26 +418,27 @@ impl Warp {
         }
     }
 
-    /// Was what the newest acknowledgement acknowledges sent after the last cut?
+    /// Returns true if what the newest acknowledgement acknowledges was sent after the last cut.
     fn after_cut(&self) -> bool {
         self.was_single || self.sent >= self.cut
     }
 
-    /// And after all had heard of it?
+    /// Returns true if it was sent after all had an acknowledgement since the last cut.
     fn sent_after_all_acked(&self) -> bool {
-        self.unacked_since_cut == 0 && (self.was_single || self.sent >= self.all_acked_at)
+        self.unacked_since_cut == 0 && (self.was_single || self.sent >= self.activity.all_acked_at)
     }
 
-    /// Subflow `s` hears of the last cut. For one that has nothing in flight nobody waits longer than a round-trip time.
+    /// Subflow `s` has an acknowledgement since the last cut. The others wait for one that has nothing in flight for a
+    /// round-trip time at most.
     fn on_ack_after_cut(&mut self, w: &[Window], s: usize) {
         self.unacked_since_cut &= !(1 << s);
         let waited = self.now.0.saturating_sub(self.cut.0);
-        if self.unacked_since_cut == 0 || waited > (w[s].srtt * 1e12).round() as u64 {
-            (self.unacked_since_cut, self.all_acked_at) = (0, self.now);
+        if self.unacked_since_cut == 0 || waited > ticks(w[s].srtt) {
+            (self.unacked_since_cut, self.activity.all_acked_at) = (0, self.now);
         }
     }
 
-    /// Someone must send.
+    /// Activates a subflow if none sends.
     fn ensure_one_active(w: &mut [Window]) {
         if !w.iter().any(is_sending)
             && let Some(s) = w
@@ -284,6 +458,8 @@ impl CongestionControl for Warp {
     }
 
     fn on_open(&mut self, w: &mut [Window], s: usize) {
+        self.activity.last_ack.resize(w.len(), Elapsed(0));
+        self.activity.last_ack[s] = self.now;
         w[s].state = [0.0; 4];
         w[s].state[ALPHA] = self.params.alpha0;
         w[s].active = false;
@@ -291,8 +467,8 @@ impl CongestionControl for Warp {
         if m == 0.0 {
             w[s].active = true;
             w[s].state[SHARE] = w[s].cwnd;
-        } else if total >= (m + 1.0) * MIN_MEAN_WINDOW {
-            Self::activate(w, s);
+        } else if self.activity.trial.is_none() && has_room(m, total) {
+            self.activate(w, s);
             Self::apportion_without_raising(w, s);
         }
         if self.left_slow_start {
@@ -302,8 +478,9 @@ impl CongestionControl for Warp {
 
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         self.now = ack.now;
+        self.activity.last_ack[s] = ack.now;
         let rtt = if ack.rtt > 0.0 { ack.rtt } else { w[s].srtt };
-        self.sent = Elapsed(self.now.0.saturating_sub((rtt * 1e12).round() as u64));
+        self.sent = Elapsed(self.now.0.saturating_sub(ticks(rtt)));
         if self.unacked_since_cut != 0 && ack.acked > 0 {
             self.on_ack_after_cut(w, s);
         }
@@ -318,6 +495,7 @@ impl CongestionControl for Warp {
         let left = if whole < r.ssthresh {
             slow_start(r, ack.acked)
         } else {
+            r.ssthresh = SSTHRESH_AFTER_SLOW_START;
             ack.acked
         };
         let left = f64::from(left).min(r.cwnd);
@@ -332,27 +510,32 @@ impl CongestionControl for Warp {
         w[s].cwnd = w[s].cwnd.min(whole + f64::from(ack.acked));
     }
 
-    fn reacts_to_mark(&self, _: usize) -> bool {
-        self.sent_after_all_acked()
-    }
-
-    fn extra_sndbuf_bursts(&self) -> u32 {
-        1
-    }
-
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
-        if !self.sent_after_all_acked() {
+        let starts = in_slow_start(&w[s]);
+        if !starts && !self.sent_after_all_acked() {
             return;
         }
         let others = (0..w.len()).filter(|&r| r != s && is_sending(&w[r]));
         self.unacked_since_cut = others.fold(0, |bits, r| bits | 1 << r);
         (self.cut, self.was_single) = (self.now, self.unacked_since_cut == 0);
-        for r in w.iter_mut().filter(|r| is_sending(r)) {
-            r.state[SHARE] *= 1.0 - r.state[ALPHA] / 2.0;
+        for (r, window) in w.iter_mut().enumerate() {
+            let is_cut = if starts { r == s } else { !in_slow_start(window) };
+            if is_cut && is_sending(window) {
+                window.state[SHARE] *= 1.0 - window.state[ALPHA] / 2.0;
+                window.ssthresh = SSTHRESH_AFTER_SLOW_START;
+            }
         }
         Self::apply_min_window(w);
         Self::apportion_without_raising(w, s);
-        self.leave_slow_start(w);
+        self.leave_slow_start(w, s);
+    }
+
+    fn reacts_to_mark(&self, w: &[Window], s: usize) -> bool {
+        in_slow_start(&w[s]) || self.sent_after_all_acked()
+    }
+
+    fn extra_sndbuf_bursts(&self) -> u32 {
+        1
     }
 
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
@@ -362,7 +545,7 @@ impl CongestionControl for Warp {
             w[s].state[MARKED] = f64::from(round.marked) / f64::from(round.acked);
         }
         self.shift(w, s);
-        self.adjust_active(w, s);
+        self.adjust_active(w, s, round);
         Self::apportion(w);
     }
 
@@ -374,16 +557,17 @@ impl CongestionControl for Warp {
         } else {
             w[s].cwnd = min_window(&w[s]).max((w[s].cwnd / 2.0).floor());
         }
-        self.leave_slow_start(w);
+        self.leave_slow_start(w, s);
     }
 
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool) {
         let half = (w[s].cwnd / 2.0).max(2.0);
-        let held = w[s].ssthresh;
-        self.leave_slow_start(w);
+        self.left_slow_start = true;
         w[s].cwnd = 1.0;
         w[s].state[TIMEOUTS] += 1.0;
-        w[s].ssthresh = if first { half } else { held };
+        if first {
+            w[s].ssthresh = half;
+        }
         if w[s].active {
             w[s].state[SHARE] = 1.0;
             if w[s].state[TIMEOUTS] >= 2.0 && w.iter().enumerate().any(|(r, other)| r != s && is_alive(other))
@@ -435,6 +619,7 @@ mod tests {
         Warp::apportion(&mut w);
         let mut cc = Warp::new(Parameters::default());
         cc.left_slow_start = true;
+        cc.activity.last_ack = vec![Elapsed(0); w.len()];
         (cc, w)
     }
 
@@ -500,18 +685,18 @@ mod tests {
         };
         for ack in [at(5.5, 6), sampled(6.5, 1.6)] {
             cc.on_ack(&mut w, 1, ack);
-            assert!(!cc.reacts_to_mark(1));
+            assert!(!cc.reacts_to_mark(&w, 1));
             cc.on_mark(&mut w, 1);
             assert_eq!(shares(&w), [6.0, 8.0], "sent before the cut");
         }
         cc.on_ack(&mut w, 1, sampled(6.5, 1.0)); // 6 / (2 x 8)
-        assert!(cc.reacts_to_mark(1));
+        assert!(cc.reacts_to_mark(&w, 1));
         cc.on_mark(&mut w, 1);
         assert_eq!(w[0].state[SHARE], 4.5);
     }
 
     #[test]
-    fn what_was_sent_before_all_had_heard_of_a_cut_does_not_cut_again() {
+    fn what_was_sent_before_all_had_an_acknowledgement_since_a_cut_does_not_cut_again() {
         let (mut cc, mut w) = sending(&[8.0, 8.0, 8.0]);
         let reacts_to_mark = |cc: &mut Warp, w: &mut [Window], s, seconds, sent| {
             let rtt = seconds - sent;
@@ -523,17 +708,14 @@ mod tests {
                     ..at(seconds, 1)
                 },
             );
-            cc.reacts_to_mark(s)
+            cc.reacts_to_mark(w, s)
         };
         cc.on_ack(&mut w, 0, at(5.0, 0));
         cc.on_mark(&mut w, 0);
-        assert!(
-            !reacts_to_mark(&mut cc, &mut w, 1, 5.25, 5.0),
-            "2 has not heard of it"
-        );
+        assert!(!reacts_to_mark(&mut cc, &mut w, 1, 5.25, 5.0), "2 has had none");
         assert!(
             !reacts_to_mark(&mut cc, &mut w, 2, 5.5, 5.25),
-            "nobody had when it was sent"
+            "none had one when it was sent"
         );
         assert!(
             !reacts_to_mark(&mut cc, &mut w, 0, 5.75, 5.25),
@@ -574,7 +756,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_marked_rests_below_four_packets_each_and_wakes_after_tau_rounds_with_room() {
+    fn the_most_marked_is_deactivated_below_four_packets_each_and_activated_after_tau_rounds_with_room() {
         let (mut cc, mut w) = sending(&[4.0, 3.5, 4.0]);
         w[1].state[ALPHA] = 0.9;
         cc.on_round(&mut w, 0, round(2, 0));
@@ -596,17 +778,139 @@ mod tests {
     #[test]
     fn a_subflow_that_joins_takes_its_share_from_the_others() {
         let mut cc = Warp::new(Parameters::default());
-        let mut w = vec![Window::new(10.0, f64::INFINITY); 2];
+        let mut w = vec![Window::new(16.0, f64::INFINITY); 2];
         w[0].established = true;
         cc.on_open(&mut w, 0);
         w[1].established = true;
         cc.on_open(&mut w, 1);
-        assert_eq!(cwnds(&w), [5.0, 5.0]);
-        // Too little for two: it rests.
-        let (mut cc, mut w) = sending(&[3.0, 10.0]);
+        assert_eq!(cwnds(&w), [8.0, 8.0]);
+        // No room for two.
+        let (mut cc, mut w) = sending(&[15.0, 10.0]);
         w[1].state[SHARE] = 0.0;
         cc.on_open(&mut w, 1);
         assert!(!w[1].active);
+    }
+
+    #[test]
+    fn a_share_moves_to_working_subflows_only() {
+        let cases: [fn(&mut Window); 2] = [|r| r.in_recovery = true, |r| r.state[TIMEOUTS] = 1.0];
+        for spoil in cases {
+            let (mut cc, mut w) = sending(&[8.0, 8.0, 8.0]);
+            spoil(&mut w[2]);
+            cc.on_round(&mut w, 0, round(8, 8)); // the mean of 0 and 1 is 1/2
+            assert_eq!(shares(&w), [6.0, 10.0, 8.0]);
+        }
+        // One without an acknowledgement for two round-trip times of 1 s.
+        let (mut cc, mut w) = sending(&[8.0, 8.0, 8.0]);
+        cc.on_ack(&mut w, 1, at(1.0, 0));
+        cc.on_ack(&mut w, 0, at(2.5, 0));
+        cc.on_round(&mut w, 0, round(8, 8));
+        assert_eq!(shares(&w), [6.0, 10.0, 8.0]);
+    }
+
+    #[test]
+    fn a_mark_in_slow_start_ends_it_and_cuts_on_its_own_path_only() {
+        let (mut cc, mut w) = sending(&[16.0, 16.0, 16.0]);
+        for r in &mut w[..2] {
+            r.ssthresh = f64::INFINITY;
+        }
+        cc.on_ack(&mut w, 0, at(1.0, 0));
+        cc.on_mark(&mut w, 0); // 16 (1 - 1/4)
+        assert_eq!(shares(&w), [12.0, 16.0, 16.0]);
+        assert_eq!((w[0].ssthresh, w[1].ssthresh), (1.0, f64::INFINITY));
+        // A mark on the next path in slow start ends it there, whenever the packet was sent.
+        assert!(cc.reacts_to_mark(&w, 1) && !cc.reacts_to_mark(&w, 2));
+        // One in congestion avoidance cuts all but those in slow start.
+        for s in [1, 2, 0] {
+            cc.on_ack(&mut w, s, at(4.0, 0));
+        }
+        cc.unacked_since_cut = 0;
+        let before = shares(&w);
+        cc.on_mark(&mut w, 0);
+        assert_eq!(shares(&w), [before[0] * 0.75, before[1], before[2] * 0.75]);
+    }
+
+    #[test]
+    fn before_the_first_mark_a_subflow_is_activated_as_soon_as_there_is_room() {
+        let mut cc = Warp::new(Parameters::default());
+        let mut w = in_avoidance(&[10.0; 3]);
+        for r in &mut w {
+            (r.ssthresh, r.established) = (f64::INFINITY, false);
+        }
+        for s in 0..3 {
+            w[s].established = true;
+            cc.on_open(&mut w, s);
+        }
+        assert_eq!(shares(&w), [10.0, 0.0, 0.0]);
+        cc.on_ack(&mut w, 0, at(1.0, 6));
+        cc.on_round(&mut w, 0, round(10, 0));
+        assert_eq!(shares(&w), [8.0, 8.0, 0.0]);
+        assert_eq!(w[1].ssthresh, f64::INFINITY);
+    }
+
+    /// Two paths, W = 6: rounds on the first one with this part of marks until subflow 1 is on trial.
+    fn on_trial(marks: u32) -> (Warp, Vec<Window>) {
+        let (mut cc, mut w) = sending(&[6.0, 6.0]);
+        (w[1].active, w[1].state[SHARE]) = (false, 0.0);
+        for n in 0..64 {
+            assert!(!w[1].active, "{n}");
+            cc.on_round(&mut w, 0, round(8, marks));
+        }
+        assert_eq!(shares(&w), [4.0, 2.0]);
+        (cc, w)
+    }
+
+    #[test]
+    fn where_there_is_no_room_an_inactive_subflow_is_tried_and_exchanged_if_it_has_fewer_marks() {
+        for (marks, active) in [(0, [false, true]), (1, [false, true]), (8, [true, false])] {
+            let (mut cc, mut w) = on_trial(4);
+            for n in 0..8 {
+                assert!(w[0].active && w[1].active, "{n}");
+                w[1].state[MARKED] = 0.5; // no shift
+                cc.on_round(&mut w, 0, round(8, 4));
+                w[0].state[MARKED] = f64::from(marks) / 8.0;
+                cc.on_round(&mut w, 1, round(8, marks));
+            }
+            assert_eq!([w[0].active, w[1].active], active, "{marks}");
+            assert!((sending_total(&w).1 - 6.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn of_less_than_four_packets_a_trial_takes_all() {
+        let (mut cc, mut w) = sending(&[3.0, 3.0]);
+        (w[1].active, w[1].state[SHARE]) = (false, 0.0);
+        for _ in 0..64 {
+            cc.on_round(&mut w, 0, round(8, 4));
+        }
+        assert_eq!(shares(&w), [0.0, 3.0]);
+        for _ in 0..8 {
+            cc.on_round(&mut w, 1, round(2, 2));
+        }
+        assert_eq!(shares(&w), [3.0, 0.0]);
+    }
+
+    #[test]
+    fn a_subflow_that_has_timed_out_is_not_tried() {
+        let (mut cc, mut w) = sending(&[6.0, 6.0]);
+        (w[1].active, w[1].state[SHARE]) = (false, 0.0);
+        w[1].state[TIMEOUTS] = 1.0;
+        for _ in 0..100 {
+            cc.on_round(&mut w, 0, round(8, 4));
+        }
+        assert!(!w[1].active);
+    }
+
+    #[test]
+    fn an_undone_timeout_gives_the_share_back() {
+        let (mut cc, mut w) = sending(&[8.0, 8.0]);
+        w[0].save_prior();
+        cc.on_timeout(&mut w, 0, true);
+        cc.on_timeout(&mut w, 0, false);
+        assert_eq!(shares(&w), [0.0, 8.0]);
+        cc.on_undo(&mut w, 0);
+        assert_eq!((shares(&w), cwnds(&w)), (vec![8.0, 8.0], vec![8.0, 8.0]));
+        assert!(w[0].active);
     }
 
     #[test]
@@ -616,7 +920,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_its_own_path_and_two_timeouts_let_it_rest() {
+    fn a_loss_halves_its_own_path_and_two_timeouts_deactivate_it() {
         let (mut cc, mut w) = sending(&[8.0, 8.0]);
         cc.on_fast_retransmit(&mut w, 0);
         assert_eq!(shares(&w), [4.0, 8.0]);

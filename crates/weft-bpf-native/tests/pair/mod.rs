@@ -117,7 +117,7 @@ impl Pair {
             ..Ack::default()
         };
         self.ack(s, 0, ack)?;
-        if self.ours.reacts_to_mark(s) != self.kernels.reacts_to_mark(s) {
+        if self.ours.reacts_to_mark(&self.w, s) != self.kernels.reacts_to_mark(&self.kernel, s) {
             return Err(self.different(s));
         }
         self.event(&format!("{s} mark"), |cc, w| cc.on_mark(w, s))

@@ -18,3 +18,4 @@ mod resolving;
 mod running;
 mod tracing;
 mod undo;
+mod warp;

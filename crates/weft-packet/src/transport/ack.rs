@@ -316,7 +316,7 @@ fn cut_if_marked(
     let echoed = packet.flags & ECE != 0;
     let counts = echoed && ack > subflow.cut_end && !matches!(subflow.state, State::Recovery | State::Loss);
     let s = subflow.index as usize;
-    if counts && connection.cc.reacts_to_mark(s) {
+    if counts && connection.cc.reacts_to_mark(&connection.windows, s) {
         subflow.cut_end = subflow.nxt;
         subflow.send_cwr = true;
         connection.notify_cc(now, |cc, windows| cc.on_mark(windows, s));

@@ -112,7 +112,7 @@ impl CongestionControl for Script {
     fn echo(&self) -> Echo {
         self.echo
     }
-    fn reacts_to_mark(&self, _: usize) -> bool {
+    fn reacts_to_mark(&self, _: &[Window], _: usize) -> bool {
         !self.ignores_marks
     }
     fn extra_sndbuf_bursts(&self) -> u32 {
