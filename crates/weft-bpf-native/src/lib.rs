@@ -157,7 +157,7 @@ impl NativeAlgorithm {
         window.ssthresh = fixed(ssthresh.min(INFINITE_SSTHRESH));
     }
 
-    /// As the programs do before a loss or timeout that reduces the window (`weft_save_prior`).
+    /// Saves the window as the programs do before a loss or timeout that reduces it (`weft_save_prior`).
     fn save_prior(&mut self, s: usize) {
         let (window, subflow) = (self.connection.w[s], &mut self.connection.subflow[s]);
         (subflow.prior_cwnd, subflow.prior_ssthresh) = (window.cwnd, window.ssthresh);

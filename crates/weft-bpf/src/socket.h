@@ -68,10 +68,10 @@ struct weft_private {
 	__u32 round_marked;
 	__u32 prior_rcv_nxt;
 	__u32 ce_state;
-	__u32 bulk; /* has this subflow carried `bulk` bytes? */
+	__u32 bulk; /* 1 if this subflow has carried `bulk` bytes */
 	__u32 received; /* bytes received when they were last noted, modulo 2^32 */
 	__u32 owner;
-	__u32 reduces; /* has the kernel asked for ssthresh since the last call of weft_set_state? */
+	__u32 reduces; /* 1 if the kernel has asked for ssthresh since the last call of weft_set_state */
 };
 
 static __always_inline struct weft_private *weft_private(struct sock *sk)
@@ -170,7 +170,7 @@ static __always_inline bool weft_notify(struct weft_connection *c, __u32 s, __u3
 	return true;
 }
 
-/* May the socket's user cause another event? Any user can have sockets take and leave an algorithm without end. */
+/* Returns 1 if the socket's user may cause another event. Any user can have sockets take and leave an algorithm without end. */
 static __always_inline bool weft_within_limit(struct sock *sk, __u64 now)
 {
 	struct weft_user *user, first = { .second = now / 1000000000, .events = 1 };
@@ -299,7 +299,7 @@ static __always_inline void weft_notify_suppression(struct weft_connection *c, _
 	}
 }
 
-/* Which subflows are established and may carry data? */
+/* Returns a bit for each subflow that is established and may carry data. */
 static __always_inline __u32 weft_active(const struct weft_connection *c)
 {
 	__u32 s, active = 0;

@@ -94,7 +94,7 @@ static inline __u64 warp_positive(__s64 x)
 	return x & ~negative;
 }
 
-/* May the subflow send? 1 or 0. */
+/* Returns 1 if the subflow may send, 0 otherwise. */
 static inline __u64 warp_is_sending(const struct weft_window *r)
 {
 	return r->established & r->active;
@@ -106,7 +106,7 @@ static inline __u64 warp_timeouts(const struct weft_window *r, __u64 most)
 	return most - warp_positive(most - r->state[WARP_TIMEOUTS]);
 }
 
-/* Established and not taken for dead? 1 or 0. */
+/* Returns 1 if the subflow is established and not taken for dead, 0 otherwise. */
 static inline __u64 warp_is_alive(const struct weft_window *r)
 {
 	return r->established & (1 - warp_timeouts(r, 2) / 2);
@@ -242,7 +242,7 @@ static inline void warp_apportion_without_raising(struct weft_connection *c, __u
 		c->w[s].cwnd = before;
 }
 
-/* Is the subflow in slow start? 1 or 0. */
+/* Returns 1 if the subflow is in slow start, 0 otherwise. */
 static inline __u64 warp_in_slow_start(const struct weft_window *r)
 {
 	__u64 starts = r->cwnd - r->ssthresh;
@@ -258,7 +258,7 @@ static inline void warp_leave_slow_start(struct weft_connection *c, __u32 s)
 	c->w[s].ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 }
 
-/* Does subflow r send and work, at an event of subflow s? 1 or 0. A smoothed time is in 1/8 us. */
+/* Returns 1 if subflow r sends and works, at an event of subflow s. A smoothed time is in 1/8 us. */
 static inline __u64 warp_is_working(const struct weft_connection *c, __u32 r, __u32 s)
 {
 	__u64 rtt = c->w[s].srtt + warp_positive((__u64)c->w[r].srtt - c->w[s].srtt), late;
@@ -288,7 +288,7 @@ static inline __u32 warp_lowest(__u64 bits)
 	return (((bits & 0xaa) != 0) + 2 * ((bits & 0xcc) != 0) + 4 * ((bits & 0xf0) != 0)) % WEFT_SUBFLOWS;
 }
 
-/* Is there room for one more subflow than m? */
+/* Returns 1 if the window has room for one more subflow than m. */
 static inline int warp_has_room(__u64 m, __u64 total)
 {
 	return total >= (m + 1) * 2 * WARP_MIN_MEAN_WINDOW;
@@ -334,7 +334,7 @@ WARP_FUNCTION warp_activate(struct weft_connection *c, __u32 s)
 	return 0;
 }
 
-/* May shares move from one to another now? Then warp_end has to follow. */
+/* Returns 1 if shares may move between subflows now; then warp_end has to follow. */
 static inline int warp_begin(struct weft_connection *c)
 {
 	return __sync_val_compare_and_swap(&c->moving, 0, 1) == 0;
@@ -598,25 +598,25 @@ WARP_FUNCTION warp_ensure_one_active(struct weft_connection *c)
 	return 0;
 }
 
-/* Did the cutter alone send? Then cong_control has asked whether it was after the cut. */
+/* Returns 1 if only the subflow that cut was sending; then cong_control has asked whether it was after the cut. */
 static inline int warp_was_single(const struct weft_connection *c)
 {
 	return !c->unacked_since_cut && !c->all_acked_at;
 }
 
-/* Was what the newest acknowledgement of s acknowledges sent after this cut? */
+/* Returns 1 if the data of the newest acknowledgement of s was sent after this cut. */
 static inline int warp_after_cut(const struct weft_connection *c, __u64 cut, __u32 s)
 {
 	return warp_was_single(c) || c->subflow[s].last_sent >= cut >> WARP_CUTTER_BITS;
 }
 
-/* And after all had an acknowledgement since? If another subflow is about to write which have to, it was not. */
+/* Returns 1 if it was also sent after all subflows had an acknowledgement since the cut; 0 while another subflow writes which have to. */
 static inline int warp_sent_after_all_acked(const struct weft_connection *c, __u64 cut, __u32 s)
 {
 	return !c->unacked_since_cut && c->subflow[s].last_sent >= c->all_acked_at && warp_after_cut(c, cut, s);
 }
 
-/* Does a mark on s cut windows? */
+/* Returns 1 if a mark on s cuts windows. */
 static inline int warp_reacts_to_mark(const struct weft_connection *c, __u32 s)
 {
 	return warp_in_slow_start(&c->w[s]) || warp_sent_after_all_acked(c, c->cut, s);

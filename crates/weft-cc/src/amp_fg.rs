@@ -48,7 +48,7 @@ struct State {
     alpha: f64,
     /// Packets that duplicates gave a position and no acknowledgement has covered.
     counted_by_dupacks: u32,
-    /// That number before the last timeout, less what has been acknowledged since.
+    /// Value of `counted_by_dupacks` before the last timeout, less what has been acknowledged since.
     prior_counted_by_dupacks: u32,
 }
 
