@@ -1,7 +1,7 @@
 //! AMP-FG: Ye, Feng, Xie, Huang and Li, "Fine-Grained Congestion Control for Multipath TCP in Data Center Networks",
 //! IEEE Access 7, 2019 (there called AMP, "advanced MPTCP"), section IV, equations (1) to (7).
 //!
-//! For each subflow, with `m_j` 1 if the j-th packet of this round was marked, and `m'_j` of the round previous_marks:
+//! For each subflow, with `m_j` 1 if the j-th packet of this round was marked, and `m'_j` of the previous round:
 //!
 //! ```text
 //! (3)  beta  = sum_j (m_j xor m'_j) / cw      (4)  w_j = (j / cw)^beta      (5)  alpha = sum_j w_j m_j / cw

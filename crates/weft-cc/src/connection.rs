@@ -11,6 +11,8 @@ use crate::Response;
 /// The congestion-control state of one subflow. The algorithm owns `cwnd`, `ssthresh`, `active` and `state`;
 /// the transport owns the other fields and applies those of the algorithm.
 #[derive(Clone, Debug, PartialEq)]
+// Each flag is a state of its own; none excludes another.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Window {
     /// Congestion window in packets of one MSS. The transport sends while fewer than `floor(cwnd)` are in flight.
     pub cwnd: f64,

@@ -1,4 +1,4 @@
-//! Reno: RFC 5681, sections 3.1 (slow start, congestion congestion_avoidance, timeout) and 3.2 (fast retransmit).
+//! Reno: RFC 5681, sections 3.1 (slow start, congestion avoidance, timeout) and 3.2 (fast retransmit).
 //!
 //! Each subflow is on its own: n of them on one bottleneck take what n flows take.
 //!
@@ -68,7 +68,7 @@ pub(crate) fn grow(w: &mut Window, ack: Ack) {
     }
 }
 
-/// Slow start; returns the packets left for congestion congestion_avoidance, at most a window of them: what covers more
+/// Slow start; returns the packets left for congestion avoidance, at most a window of them: what covers more
 /// (the end of a recovery) counts as one round.
 pub(crate) fn congestion_avoidance(w: &mut Window, ack: Ack) -> f64 {
     f64::from(slow_start(w, ack.acked)).min(w.cwnd)

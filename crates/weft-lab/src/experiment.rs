@@ -226,6 +226,13 @@ impl Experiment {
         })
     }
 
+    /// Adds the warnings about old names to a result of another process, whose resolved spec has new names only.
+    fn warn_of_old_names(&self, result: &mut RunResult) {
+        if let Some(warnings) = result.manifest["warnings"].as_array_mut() {
+            warnings.splice(0..0, self.old_names.iter().cloned().map(Into::into));
+        }
+    }
+
     /// Runs it at its level. Rows that were written to the folder during the run are not in the tables.
     fn execute(
         &self,
@@ -233,15 +240,7 @@ impl Experiment {
         folder: Option<Folder>,
         mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<(RunResult, Option<Folder>), Error> {
-        let threads = options.threads.unwrap_or(1);
-        if !(1..=MAX_THREADS).contains(&threads) {
-            let value = threads.to_string();
-            return Err(Error::Option {
-                option: "threads",
-                value,
-                allowed: "1 to 1024",
-            });
-        }
+        let threads = checked_threads(options.threads)?;
         let mut may_restart = options.threads.is_none();
         let mut options = Options {
             threads,
@@ -311,10 +310,7 @@ impl Experiment {
         let outcome = match run.finish()? {
             RunOutput::Records(outcome) => *outcome,
             RunOutput::Tables(mut result) => {
-                // The process that measured has the resolved spec, which has new names only.
-                if let Some(warnings) = result.manifest["warnings"].as_array_mut() {
-                    warnings.splice(0..0, self.old_names.iter().cloned().map(Into::into));
-                }
+                self.warn_of_old_names(&mut result);
                 let mut folder = writer.folder;
                 if let Some(folder) = &mut folder {
                     folder.append(&result.tables)?;
@@ -372,6 +368,19 @@ const ROW_GROUP: usize = 1 << 16;
 
 /// How often the simulated time is looked at to see whether the experiment is to stop.
 const STOP_CHECK_INTERVAL: Time = Time::from_ms(1);
+
+/// Returns the number of threads of a run, by default 1.
+fn checked_threads(threads: Option<usize>) -> Result<usize, Error> {
+    let threads = threads.unwrap_or(1);
+    if (1..=MAX_THREADS).contains(&threads) {
+        return Ok(threads);
+    }
+    Err(Error::Option {
+        option: "threads",
+        value: threads.to_string(),
+        allowed: "1 to 1024",
+    })
+}
 
 #[cfg(test)]
 mod tests {

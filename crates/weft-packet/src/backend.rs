@@ -97,7 +97,7 @@ impl Backend for PacketBackend {
     }
 }
 
-/// The shortest random time of a host that is long enough to matter: what a network card takes to fetch a packet over PCIe
+/// The shortest random time of a host that is long enough to matter: what a network card takes to fetch a packet over a PCI bus
 /// (Neugebauer et al., SIGCOMM 2018).
 const MIN_JITTER: Time = Time::from_ns(500);
 

@@ -98,7 +98,7 @@ impl PacketSimulation {
             suppressions,
             links: self.engine.link_records(),
             queues: self.queues(),
-            measured: measured.map(|window| window.finish(end, self.snapshot())),
+            measured: measured.map(|window| window.finish(end, &self.snapshot())),
             samples: self.sorted_samples(),
             latencies: self.latencies(),
             packets,

@@ -103,7 +103,7 @@ impl MeasurementWindow {
     }
 
     /// The counters within the window of a run that ended at `end` with the counters `now`.
-    pub fn finish(&self, end: Time, now: CounterSnapshot) -> MeasuredWindow {
+    pub fn finish(&self, end: Time, now: &CounterSnapshot) -> MeasuredWindow {
         let (from, to) = (self.from, self.to.min(end).max(self.from));
         let (links, queues) = match &self.phase {
             // The run ended before the window started: nothing was counted.

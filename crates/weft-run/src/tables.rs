@@ -107,7 +107,7 @@ impl TableContext {
         &self.nodes[self.hosts[host as usize] as usize]
     }
 
-    /// TableContext of a link's ends.
+    /// Names of the nodes at the ends of a link.
     pub fn ends(&self, link: u32) -> (&str, &str) {
         let link = &self.links[link as usize];
         (&self.nodes[link.from as usize], &self.nodes[link.to as usize])

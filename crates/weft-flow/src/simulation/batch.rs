@@ -28,7 +28,7 @@ pub(super) struct BatchSolver {
 }
 
 enum Solver {
-    Equilibrium(EquilibriumSolver),
+    Equilibrium(Box<EquilibriumSolver>),
     CoupledFilling(Box<CoupledFilling>),
     /// Connections with one path each are solved at once.
     SinglePath(Vec<f64>),
@@ -96,7 +96,7 @@ impl BatchSolver {
                     queueing: &waits,
                 };
                 let search = EquilibriumSolver::new(&mut instance, delays, prices, settings);
-                Solver::Equilibrium(search.with_packet_bits(bits))
+                Solver::Equilibrium(Box::new(search.with_packet_bits(bits)))
             }
             Method::MaxMin if instance.subflows() == instance.connections() => {
                 Solver::SinglePath(max_min(&instance, None)?)

@@ -16,6 +16,8 @@ use crate::IncrementalMaxMin;
 const MAX_EXCESS: f64 = 1e-6;
 
 /// The way in which rates follow changes.
+// There is one per run.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum RateModel {
     /// Max-min fair rates, solved only where a change affects them.
     Incremental {

@@ -82,7 +82,7 @@ impl FlowSimulation {
         let counted = self.measurement.as_ref().map(|_| self.counter_snapshot());
         let measured = self.measurement.as_ref().zip(counted);
         let mut outcome = self.partial_outcome(flows);
-        outcome.measured = measured.map(|(window, counted)| window.finish(self.now, counted));
+        outcome.measured = measured.map(|(window, counted)| window.finish(self.now, &counted));
         outcome.links = self.link_records();
         outcome.jobs = std::mem::replace(&mut self.generators, GeneratorDriver::new(&[], 0)).jobs();
         outcome

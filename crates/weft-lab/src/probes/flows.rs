@@ -42,10 +42,7 @@ impl ProbeKind for FlowProbe {
         let interval = self.interval;
         let probe = |chosen| match chosen {
             Selection::Flow(flow) => Probe::Flow { flow, interval },
-            Selection::Generator(generator) => Probe::Generator {
-                generator: generator,
-                interval,
-            },
+            Selection::Generator(generator) => Probe::Generator { generator, interval },
         };
         let chosen = select_flows(self.traffic.as_deref(), self.flows.as_ref(), context)?;
         Ok(chosen.into_iter().map(probe).collect())
@@ -60,7 +57,7 @@ impl ProbeKind for LatencyProbe {
     fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
         let probe = |chosen| match chosen {
             Selection::Flow(flow) => Probe::Latency { flow },
-            Selection::Generator(generator) => Probe::GeneratorLatency { generator: generator },
+            Selection::Generator(generator) => Probe::GeneratorLatency { generator },
         };
         let chosen = select_flows(self.traffic.as_deref(), self.flows.as_ref(), context)?;
         Ok(chosen.into_iter().map(probe).collect())

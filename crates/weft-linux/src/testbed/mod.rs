@@ -305,7 +305,7 @@ impl Testbed {
             for flow in &mut outcome.flows {
                 flow.measured_bytes = measuring.bytes_in(flow.flow, flow.delivered_bytes);
             }
-            outcome.measured = Some(measuring.finish(outcome.end, counted.clone()));
+            outcome.measured = Some(measuring.finish(outcome.end, &counted));
         }
         (outcome.links, outcome.queues) = (counted.links, counted.queues);
         let subflows = outcome.flows.iter().flat_map(|flow| &flow.subflows);
