@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +15,7 @@ import typer
 
 from weft import _weft, terminal
 from weft.api import MAX_THREADS
-from weft.errors import ResultWarning, StoppedError
+from weft.errors import StoppedError
 from weft.exit_codes import MISSING, run_command
 
 if TYPE_CHECKING:
@@ -154,8 +153,7 @@ def run(
     chosen = [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
     experiment = api.load(spec, chosen, force=force)
     folder = choose_folder(out, f"weft-{experiment.name or spec.stem}")
-    with terminal.ProgressBar(experiment.name or spec.stem) as bar, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResultWarning)  # shown below
+    with terminal.ProgressBar(experiment.name or spec.stem) as bar:
         result = api.run(
             experiment, threads=threads or None, progress=lambda now: bar.show(now.fraction), out=folder, force=force
         )

@@ -7,12 +7,13 @@ import errno
 import os
 import signal
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 import typer
 
 from weft import _weft, terminal
-from weft.errors import InternalError, RequirementError, StoppedError, WeftError
+from weft.errors import InternalError, RequirementError, ResultWarning, StoppedError, WeftError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,8 @@ def run_command(program: Callable[[], int | None]) -> int:
         stopped by Ctrl-C or another signal.
     """
     _weft.record_panics()
+    # Commands print the warnings of a manifest themselves, or have them in their pages.
+    warnings.simplefilter("ignore", ResultWarning)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # Ignored signals stay ignored: a shell's background jobs, nohup.
         if signal.getsignal(number) == signal.SIG_DFL:

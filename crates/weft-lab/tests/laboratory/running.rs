@@ -251,7 +251,7 @@ fn threads_and_slices_and_progress_change_nothing() {
 #[test]
 fn the_seed_changes_what_is_random_only() {
     let hash = |overrides: &[&str]| {
-        let still = [&["hosts.jitter=0s"], overrides].concat();
+        let still = [&["hosts.jitter=0s", "hosts.clock_ppm=0"], overrides].concat();
         run_on(&experiment(&still), 1).manifest["trace_hash"].clone()
     };
     // One flow alone: no path to draw and no tie to break.
