@@ -210,6 +210,8 @@ def in_weft(scene: Scene, seed: int) -> dict[str, float | None]:
                 "mark": f"{scene.mark} packets" if scene.mark else "off",
                 "host": {"limit": "1000000 packets", "mark": "off"},
             },
+            # ns-3's hosts have equal clocks and no processing time; 500 ns is what the bands were set with.
+            "hosts": {"jitter": "500ns", "clock_ppm": 0},
             "transports": {"it": {"cc": {"name": scene.cc, **scene.parameters}, "profile": "linux", "tcp": tcp}},
             "traffic": [
                 {**flow, "from": f"h{i}", "name": f"flow-{i}", "start": f"{start}ns"}
