@@ -34,11 +34,11 @@ def run_command(program: Callable[[], int | None]) -> int:
     _weft.record_panics()
     # Commands print the warnings of a manifest themselves, or have them in their pages.
     warnings.simplefilter("ignore", ResultWarning)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Ignored signals stay ignored: a shell's background jobs, nohup.
-        if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
     try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # Ignored signals stay ignored: a shell's background jobs, nohup.
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(number, signal.default_int_handler)
         code = program() or 0
         terminal.flush()
         if code == INTERRUPTED:
