@@ -59,6 +59,11 @@ def write_program(file: Path, text: str) -> None:
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
 
 
+def _running() -> set[int]:
+    """Returns the processes that have not ended."""
+    return {p.pid for p in psutil.process_iter(["status"]) if p.info["status"] != psutil.STATUS_ZOMBIE}
+
+
 def test_sweep_by_jobs_is_as_one_here(spec: Path, slurm: Path) -> None:
     here = weft(*SWEEP, "--out", "here", cwd=spec.parent)
     assert here.code == 0, here
@@ -77,8 +82,10 @@ def test_sweep_by_jobs_is_as_one_here(spec: Path, slurm: Path) -> None:
     # Its key goes with the sweep.
     assert [path for path in (spec.parent / "there" / "slurm").iterdir() if path.suffix not in {".err", ".out"}] == []
     leaders = {int(path.read_text()) for path in slurm.glob("*.pid")}
-    running = {process.pid for process in psutil.process_iter() if process.status() != psutil.STATUS_ZOMBIE}
-    assert not leaders & running, "jobs outlive the sweep"
+    deadline = time.monotonic() + 30
+    while (running := leaders & _running()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not running, "jobs outlive the sweep"
 
 
 def test_jobs_of_several_cores(tmp_path: Path, slurm: Path) -> None:
