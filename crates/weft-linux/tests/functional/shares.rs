@@ -106,7 +106,7 @@ fn warp_lets_all_but_one_rest_when_all_is_marked_and_wakes_them_when_nothing_is(
     });
 }
 
-/// Only subflows that work have shares: where no data was acknowledged, the first subflow keeps the kernel's first window of ten
+/// Only subflows that work have shares. If no data was acknowledged, the first subflow keeps the kernel's first window of ten
 /// packets, and the others have the two packets of an inactive one.
 #[test]
 fn warp_opens_subflows_without_a_share() {
