@@ -134,7 +134,7 @@ test-package: deb $(STAMPS)/package ## Install, run under systemd and remove tha
 	  cargo test --locked -p weft-linux --test package -- --nocapture --test-threads=1
 
 .PHONY: validate
-validate: build $(STAMPS)/ns3 ## Run small experiments here and in ns-3, side by side (docs/validation.md)
+validate: build $(STAMPS)/ns3 ## Run small experiments here and in ns-3, side by side (docs/validation/comparisons.md)
 	@if [ -e $(NS3) ]; then $(MAKE) --no-print-directory target/ns3/driver && $(BIN)/python tests/ns3/compare.py target/ns3/driver; \
 	else echo "Skipped: the comparison with ns-3, because libns3-dev is not installed"; fi
 

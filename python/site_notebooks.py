@@ -1,6 +1,6 @@
 """Notebooks of the documentation site: run when the site is made, and shown with what they print and draw.
 
-The files in `docs/notebooks` hold no outputs. A cell that raises an error ends the build.
+The notebooks in `docs/tutorials` hold no outputs. A cell that raises an error ends the build.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from nbformat import NotebookNode
 
-NOTEBOOKS = Path(__file__).parent.parent / "docs" / "notebooks"
+NOTEBOOKS = Path(__file__).parent.parent / "docs" / "tutorials"
 SLOWEST_CELL_S = 60
 
 
@@ -55,8 +55,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         run(notebook)
         text, resources = MarkdownExporter().from_notebook_node(notebook)
         for name, picture in resources["outputs"].items():
-            files.append(File.generated(config, f"notebooks/{file.stem}-{name}", content=picture))
-        files.append(File.generated(config, f"notebooks/{file.stem}.md", content=_page(text, file)))
+            files.append(File.generated(config, f"tutorials/{file.stem}-{name}", content=picture))
+        files.append(File.generated(config, f"tutorials/{file.stem}.md", content=_page(text, file)))
     return files
 
 

@@ -1,4 +1,4 @@
-"""The numbers of `docs/findings.md` are those of the stored claims, the decisions and the commands on the page."""
+"""The numbers of `docs/validation/findings.md` match the stored claims, the decisions and the commands on the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from weft.papers.paper import find_figures
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "findings.md"
+PAGE = ROOT / "docs" / "validation" / "findings.md"
 STORED = ROOT / "docs" / "claims"
 PAPERS = ("amp", "mptcp-dc", "amp-fg", "opn")
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?![\w-])")
@@ -35,11 +35,15 @@ def lines() -> list[str]:
 
 
 def sources(line: str) -> list[Path]:
-    """The stored claims and the module of each figure, and the decisions, that a line names."""
+    """The stored claims and the module of each figure, the decisions and the notebook entries that a line names."""
     names = re.findall(r"`([a-z-]+/[a-z0-9-]+)`", line)
     claims = [STORED / f"{name.replace('/', '-')}.json" for name in names]
     modules = [Path(inspect.getfile(cast(ModuleType, find_figures(name)[0].module()))) for name in names]
-    return [*claims, *modules, *(PAGE.parent / link for link in re.findall(r"\]\((decisions/[^)]+)\)", line))]
+    return [
+        *claims,
+        *modules,
+        *(PAGE.parent / link for link in re.findall(r"\]\((\.\./(?:decisions|notebook)/[^)]+)\)", line)),
+    ]
 
 
 NUMBERED = [line for line in lines() if NUMBER.search(TYPOGRAPHY.sub(" ", line)) and not COMPUTED.match(line)]

@@ -16,7 +16,12 @@ from tests.guides import FENCE, Guide
 from tests.papers.snapshots import RENEW
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "docs" / "tutorial.md", ROOT / "docs" / "findings.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [
+    *sorted((DOCS / "tutorials").glob("*.md")),
+    DOCS / "validation" / "findings.md",
+    *sorted((DOCS / "how-to").glob("*.md")),
+]
 
 
 @pytest.fixture

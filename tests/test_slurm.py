@@ -123,11 +123,11 @@ def test_folder_with_blanks_is_refused(tmp_path: Path, slurm: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl on PATH")
 def test_certificates_as_the_page_makes_them(spec: Path) -> None:
-    """Follows docs/clusters.md: a scheduler and a worker with TLS, and a sweep with and without the configuration."""
+    """A scheduler and a worker with TLS, and a sweep with and without the configuration of docs/how-to/clusters.md."""
     home = spec.parent / "home"
     home.mkdir()
     here = os.environ | {"HOME": str(home)}
-    page = (ROOT / "docs" / "clusters.md").read_text().replace("/home/me", str(home))
+    page = (ROOT / "docs" / "how-to" / "clusters.md").read_text().replace("/home/me", str(home))
     make = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     assert len(make) == 1
     subprocess.run(["/bin/sh", "-euc", make[0]], env=here, check=True, capture_output=True)

@@ -1,5 +1,5 @@
-//! Dependencies go only along the arrows of docs/architecture.md: those that Cargo knows of, and those that only the
-//! compilers know of, which write down every file that they read.
+//! Crates depend only on those that docs/contributing/code-map.md allows. The test reads dependencies of Cargo, and files
+//! that the compilers record as read.
 
 use std::collections::BTreeSet;
 use std::fs;
