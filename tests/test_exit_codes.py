@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
@@ -62,6 +65,46 @@ def test_one_line(error: BaseException, capsys: pytest.CaptureFixture[str]) -> N
 def test_bug_asks_for_a_report(capsys: pytest.CaptureFixture[str]) -> None:
     run_command(raising(ZeroDivisionError("division by zero")))
     assert "please report it: ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+LOST = """
+import gc, signal, sys, time, weakref
+from weft.exit_codes import run_command
+class Lost:
+    def __del__(self):
+        {in_del}
+def program():
+    lost = Lost()
+    watched = weakref.ref(lost, lambda _: {in_callback})
+    del lost
+    time.sleep(20)
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+sys.exit(run_command(program))
+"""
+
+
+@pytest.mark.parametrize(
+    ("in_del", "in_callback"), [("pass", "signal.raise_signal({})"), ("signal.raise_signal({})", "None")]
+)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_where_python_ignores_exceptions(in_del: str, in_callback: str, number: signal.Signals) -> None:
+    program = LOST.format(in_del=in_del.format(int(number)), in_callback=in_callback.format(int(number)))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "weft: stopped\n")
+
+
+def test_signal_after_the_end_ends_the_process() -> None:
+    """A KeyboardInterrupt at the end of Python could only be printed as a traceback."""
+    program = """
+import os, signal
+from weft.exit_codes import run_command
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+run_command(lambda: 0)
+os.kill(os.getpid(), signal.SIGINT)
+print("still running")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_success() -> None:

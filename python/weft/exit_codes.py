@@ -16,7 +16,7 @@ from weft import _weft, terminal
 from weft.errors import InternalError, RequirementError, ResultWarning, StoppedError, WeftError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 BAD_INPUT = 2
 MISSING = 3
@@ -35,15 +35,12 @@ def run_command(program: Callable[[], int | None]) -> int:
     # Commands print the warnings of a manifest themselves, or have them in their pages.
     warnings.simplefilter("ignore", ResultWarning)
     try:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # Ignored signals stay ignored: a shell's background jobs, nohup.
-            if signal.getsignal(number) == signal.SIG_DFL:
-                signal.signal(number, signal.default_int_handler)
-        code = program() or 0
-        terminal.flush()
-        if code == INTERRUPTED:
-            # Typer makes an exit code of Ctrl-C.
-            raise KeyboardInterrupt  # noqa: TRY301 - as if it had never been made an exit code
+        with _signals_raise():
+            code = program() or 0
+            terminal.flush()
+            if code == INTERRUPTED:
+                # Typer makes an exit code of Ctrl-C.
+                raise KeyboardInterrupt  # noqa: TRY301 - as if it had never been made an exit code
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else BUG
     except terminal.OutputClosedError:
@@ -53,6 +50,43 @@ def run_command(program: Callable[[], int | None]) -> int:
         terminal.print_error(line)
     _forget_output()
     return code
+
+
+RETRY_S = 0.001
+"""Time after which a Ctrl-C that was lost is raised once more."""
+
+
+@contextlib.contextmanager
+def _signals_raise() -> Iterator[None]:
+    """Makes signals that end the process raise KeyboardInterrupt, and restores the previous handlers.
+
+    An exception in a callback of a weak reference or in a `__del__` cannot propagate: Python prints it as "ignored" and
+    goes on. Imports have such callbacks. A Ctrl-C that is lost so is raised once more a little later, by SIGALRM.
+    """
+    hook = sys.unraisablehook
+
+    def retry(lost: sys.UnraisableHookArgs) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, RETRY_S)
+        else:
+            hook(lost)
+
+    before = {}
+    try:
+        for number in (signal.SIGALRM, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # Ignored signals stay ignored: a shell's background jobs, nohup.
+            if signal.getsignal(number) == signal.SIG_DFL:
+                before[number] = signal.SIG_DFL
+                signal.signal(number, signal.default_int_handler)
+        sys.unraisablehook = retry
+        yield
+    finally:
+        # From here on a signal ends the process at once: there is nothing left to stop, and Python's own end would
+        # print the exception.
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = hook
 
 
 def _forget_output() -> None:
