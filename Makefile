@@ -183,12 +183,11 @@ lint: build $(STAMPS)/checks $(STAMPS)/linux ## Check formatting, clippy, ruff a
 	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md Makefile crates docs examples python templates tests
 
 .PHONY: generate
-generate: $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages, docs/reference.md and docs/claims.md
+generate: $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages and docs/reference.md
 	@$(MAKE) --no-print-directory --question build 2>/dev/null || $(MAKE) --no-print-directory dev
 	$(BIN)/python python/generate_models.py
 	$(BIN)/python python/generate_manual.py
 	$(BIN)/python python/generate_reference.py
-	$(BIN)/python python/generate_claims.py
 
 .PHONY: update-locks
 update-locks: $(STAMPS)/checks ## Update the pinned versions of Python packages

@@ -8,9 +8,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
+import site_claims
+from generate_claims import result
 from weft.papers import FIGURES
 from weft.papers.paper import title
 
@@ -33,7 +34,6 @@ PAGES = {
 """Pages outside `docs`, by their path in the repository."""
 PLOTS = ROOT / "target" / "gallery"
 """Where the tests of the figures' quick versions leave the plots."""
-CLAIMS = ROOT / "docs" / "claims"
 ICON = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#4051b5" stroke-width="3">
 <path d="M4 20V14L20 8V4M20 20V14L4 8V4"/></svg>
@@ -41,11 +41,17 @@ ICON = """\
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Lists the decisions, so that a new one needs no line in `mkdocs.yml`."""
+    """Lists the decisions and the pages of claims, so that a new one needs no line in `mkdocs.yml`."""
     decisions = sorted(f"decisions/{file.name}" for file in (ROOT / "docs" / "decisions").glob("*.md"))
+    claims = [site_claims.INDEX, *map(site_claims.page, site_claims.papers())]
+    _fill(config, "Contributing", "Decisions", decisions)
+    _fill(config, "Validation and results", "Claims of the papers", claims)
+
+
+def _fill(config: MkDocsConfig, section: str, entry: str, pages: list[str]) -> None:
     assert config.nav is not None  # noqa: S101 - mkdocs.yml has one
-    pages = next(section["Contributing"] for section in config.nav if "Contributing" in section)
-    next(entry for entry in pages if "Decisions" in entry)["Decisions"] = decisions
+    entries = next(part[section] for part in config.nav if section in part)
+    next(part for part in entries if entry in part)[entry] = pages
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -53,6 +59,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, uri in PAGES.items():
         files.append(File.generated(config, uri, content=(ROOT / path).read_text(encoding="utf-8")))
     files.append(File.generated(config, "command.md", content=_command()))
+    for uri, text in site_claims.pages():
+        files.append(File.generated(config, uri, content=text))
     files.append(File.generated(config, "gallery.md", content="\n".join(_gallery())))
     files.append(File.generated(config, "favicon.svg", content=ICON))
     for figure in FIGURES:
@@ -77,6 +85,8 @@ def _linked(markdown: str, folder: str, at: str) -> str:
         page = place.removesuffix(".ipynb") + ".md" if place.endswith(".ipynb") else place
         inside = page.removeprefix("docs/") if page.startswith("docs/") else None
         uri = PAGES.get(place, inside)
+        if place == "docs/claims":
+            uri = site_claims.INDEX
         # What is no page is a file of the repository.
         return text if uri is None else f"[{text}]({posixpath.relpath(uri, at or '.')}{anchor or ''})"
 
@@ -118,15 +128,15 @@ def _shown(figure: Figure) -> Iterator[str]:
         yield f"[![{figure.title}](gallery/{_file(figure)})](gallery/{_file(figure)})\n"
     else:
         yield f"*Not drawn where this page was made.* `weft reproduce {figure.name} --quick` draws it.\n"
-    verdicts = CLAIMS / f"{_name(figure)}.json"
+    verdicts = result(figure.name)
     if not verdicts.exists():
         yield f"`weft reproduce {figure.name}`. There are no verdicts of the full size yet.\n"
         return
     document: dict[str, Any] = json.loads(verdicts.read_text(encoding="utf-8"))
     judged = [claim["holds"] for claim in document["claims"] if claim["holds"] is not None]
-    anchor = slugify(f"{figure.name}: {document['title']}", "-")
     yield f"{document['caption']}\n"
-    verdict = f"[{sum(judged)} of {len(judged)} claims hold](claims.md#{anchor}), {document['scale']}"
+    place = f"{site_claims.page(figure.paper)}#{site_claims.anchor(figure.name)}"
+    verdict = f"[{sum(judged)} of {len(judged)} claims hold]({place}), {document['scale']}"
     yield f"`weft reproduce {figure.name}`: {verdict}.\n"
 
 

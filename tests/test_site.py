@@ -115,7 +115,7 @@ SHOWN = [
     "reference",
     "reference/python",
     "gallery",
-    "claims",
+    "claims/amp",
 ]
 
 
