@@ -170,7 +170,7 @@ def test_interpreter_is_free_meanwhile(long: weft.Experiment) -> None:
 def test_write(tmp_path: Path, experiment: weft.Experiment) -> None:
     result = weft.run(experiment)
     result.write(tmp_path / "results")
-    assert pl.read_parquet(tmp_path / "results" / "flows.parquet").equals(result.flows)
+    assert pl.read_parquet(tmp_path / "results" / "flows.parquet").equals(result.tables["flows"])
     with pytest.raises(weft.OutputError, match="exists"):
         result.write(tmp_path / "results")
 

@@ -248,7 +248,7 @@ def test_spec_in_the_page_makes_the_same_run(browser: Browser, one: Path, place:
         opened.locator("a[download]").click()
     download.value.save_as(place / "again.json")
     again = weft.run(place / "again.json")
-    assert again.flows.equals(pl.read_parquet(place / "probed" / "flows.parquet").sort("flow"))
+    assert again.tables["flows"].equals(pl.read_parquet(place / "probed" / "flows.parquet").sort("flow"))
 
 
 def test_hundred_thousand_flows(place: Path, browser: Browser) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
-from weft.slowdown import Hop, by_size, transfer_s, with_slowdown
+from weft.slowdown import Hop, add_slowdown, by_size, transfer_s, with_slowdown
 
 
 def spec(traffic: list[dict[str, Any]], **changes: object) -> weft.Experiment:
@@ -128,3 +128,45 @@ def test_classes_begin_at_their_edges() -> None:
     # The last had not opened.
     told = by_size(flows, [100], edges_bytes=[100, 1000])
     assert told.select("below_bytes", "flows", "p100").rows() == [(100, 2, 2.0), (1000, 1, 3.0)]
+
+
+def test_tables_have_the_slowdown_unless_the_network_is_very_large() -> None:
+    result = weft.run(spec([{"kind": "incast", "transport": "dctcp", "flows": 3, "size": "60KB"}]))
+    assert result.flows.columns[-3:] == ["ideal_s", "slowdown", "slowdown_at_least"]
+    assert result.flows.equals(with_slowdown(result))
+    assert result.flows["slowdown"].null_count() == 0
+    assert "slowdown" not in result.tables["flows"].columns
+    transports = result.manifest["spec"]["transports"]
+    beyond = add_slowdown(result.tables["flows"], result.links, transports, max_links=result.links.height - 1)
+    assert beyond["ideal_s"].null_count() == beyond.height == 3
+
+
+def test_hosts_that_forward_are_on_paths() -> None:
+    """In BCube hosts have two links, and paths lead through them."""
+    flow = {"kind": "bulk", "transport": "wide", "from": "h0", "to": "h3", "size": "30KB"}
+    topology = {"kind": "bcube", "n": 2, "k": 1, "rate": "10Gbps", "delay": "3us"}
+    result = weft.run(spec([flow], topology=topology))
+    (ideal,) = result.flows["ideal_s"]
+    # There and back for the handshake, then the data; over two switches and the host between them.
+    path = 4 * [Hop(10e9, 3e-6)]
+    sizes = {name: result.manifest["spec"]["transports"]["wide"]["tcp"][name] for name in ("mss", "header", "ack_size")}
+    mss, header, ack = (int(size.removesuffix("B")) for size in sizes.values())
+    handshake = 2 * sum(hop.delay_s + hop.serialisation_s(ack) for hop in path)
+    assert ideal == pytest.approx(handshake + transfer_s(path, 30_000, mss, header), rel=1e-12)
+
+
+def test_sizes_have_names_and_seeds_an_interval() -> None:
+    flows = pl.DataFrame(
+        {
+            "seed": [1, 1, 2, 2],
+            "size_bytes": [10_000, 20_000_000, 99_999, 20_000_000],
+            "slowdown": [2.0, 5.0, 4.0, 7.0],
+            "slowdown_at_least": [None, None, None, None],
+        },
+        schema_overrides={"slowdown_at_least": pl.Float64},
+    )
+    rows = weft.stats.by_size(flows, [99], by="seed")
+    assert rows["size"].to_list() == 2 * ["10 KB to 100 KB", "from 10 MB"]
+    assert weft.stats.by_size(flows, edges_bytes=[])["size"].to_list() == ["all"]
+    over_seeds = weft.stats.mean_ci(rows, "p99", by=["below_bytes", "size"])
+    assert over_seeds.select("size", "n", "mean").rows() == [("10 KB to 100 KB", 2, 3.0), ("from 10 MB", 2, 6.0)]

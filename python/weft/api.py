@@ -115,6 +115,7 @@ class Result:
 
     The tables `flows`, `subflows`, `jobs`, `suppressions`, `queues`, `links`, `traces`, `latencies` and `packets` are
     Polars frames. They are passed on without copying, or read from the folder to which the run wrote them.
+    `flows` has three columns that are computed here: see `weft.slowdown.add_slowdown`.
     """
 
     def __init__(self, run: _weft.Run, folder: Path | None = None) -> None:
@@ -185,7 +186,7 @@ class Result:
 
     @cached_property
     def tables(self) -> dict[str, pl.DataFrame]:
-        """All tables by name."""
+        """All tables by name, as the run recorded them."""
         import polars as pl
 
         if self._run is not None and self._folder is None:
@@ -213,10 +214,13 @@ class Result:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise UsageError(f"{file}: cannot be read: {reason}; allowed: a table that weft has written") from None
 
-    @property
+    @cached_property
     def flows(self) -> pl.DataFrame:
-        """One row per flow."""
-        return self._table("flows")
+        """One row per flow, with `ideal_s`, `slowdown` and `slowdown_at_least` as the last columns."""
+        from weft.slowdown import MAX_LINKS, add_slowdown
+
+        transports = self.manifest["spec"]["transports"]
+        return add_slowdown(self._table("flows"), self._table("links"), transports, max_links=MAX_LINKS)
 
     @property
     def subflows(self) -> pl.DataFrame:
@@ -265,7 +269,7 @@ class Result:
             RequirementError: pandas, or pyarrow which it needs for this, is not installed.
             UsageError: There is no such table.
         """
-        frame = self._table(table)
+        frame = self.flows if table == "flows" else self._table(table)
         try:
             return frame.to_pandas()
         except ModuleNotFoundError as error:

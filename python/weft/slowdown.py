@@ -1,9 +1,10 @@
 """FCT slowdown: the FCT of a flow divided by its FCT alone on an idle path.
 
+The table `flows` of a run has `ideal_s`, `slowdown` and `slowdown_at_least`, unless its network is very large.
+
 >>> import weft
->>> from weft.slowdown import by_size, with_slowdown
->>> flows = with_slowdown(weft.run(weft.load("spec.toml")))  # doctest: +SKIP
->>> by_size(flows, by="transport")  # doctest: +SKIP
+>>> flows = weft.run(weft.load("spec.toml")).flows  # doctest: +SKIP
+>>> weft.stats.by_size(flows, by="transport")  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -12,20 +13,23 @@ import heapq
 import math
 import re
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft import stats
+from weft.stats import EDGES_BYTES, by_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from weft.api import Result
 
-EDGES_BYTES = (10_000, 100_000, 1_000_000, 10_000_000)
-"""Sizes between two classes; a flow of exactly that size is in the upper class."""
+__all__ = ["EDGES_BYTES", "MAX_LINKS", "Hop", "add_slowdown", "by_size", "size_in_bytes", "transfer_s", "with_slowdown"]
+
+MAX_LINKS = 5_000
+"""Maximum number of links of a network for which tables get a slowdown without being asked for it."""
+
+COLUMNS = ("ideal_s", "slowdown", "slowdown_at_least")
 
 
 @dataclass(frozen=True)
@@ -36,99 +40,119 @@ class Hop:
     delay_s: float
 
     def serialisation_s(self, size: int) -> float:
-        """Seconds to send so many bytes."""
+        """Returns the seconds to send this many bytes."""
         return 8 * size / self.rate_bps
 
 
+@dataclass(frozen=True)
+class _Sizes:
+    """Sizes of a transport's packets in bytes."""
+
+    mss: int
+    header: int
+    """Header and framing of a data packet."""
+    ack: int
+    """An acknowledgement with its framing."""
+    handshake: bool
+    """Whether the FCT includes the handshake."""
+
+
 def with_slowdown(result: Result) -> pl.DataFrame:
-    """The table `flows` with three more columns: `ideal_s`, `slowdown` and `slowdown_at_least`.
+    """Returns the table `flows` with the columns of `add_slowdown`, however large the network is.
+
+    Args:
+        result: A run.
+    """
+    flows = result.tables["flows"]
+    return add_slowdown(flows, result.tables["links"], result.manifest["spec"]["transports"])
+
+
+def add_slowdown(
+    flows: pl.DataFrame, links: pl.DataFrame, transports: Mapping[str, Any], *, max_links: int | None = None
+) -> pl.DataFrame:
+    """Returns flows with three more columns: `ideal_s`, `slowdown` and `slowdown_at_least`.
 
     `ideal_s` is the FCT on the idle network. All packets leave at once, whatever the window, and take the one path that
     is fastest for a full packet (store and forward, with headers and framing). A handshake precedes them if `fct_from`
     says so.
-    `slowdown` is `fct_s` over `ideal_s`. `slowdown_at_least` is the same for a flow that the run's end cut off, with
-    the time that it had taken by then. All three are null for flows without a size.
+    `slowdown` is `fct_s` over `ideal_s`. `slowdown_at_least` is that ratio for a flow that the run's end cut off, with
+    the time that the flow had taken by then. All three are null for flows without a size.
 
-    A flow over several paths that share no link can be faster than that, so its slowdown can be below 1.
+    A flow over several paths that share no link can be faster than its ideal, so that its slowdown is below 1.
 
     Args:
-        result: A run with at most some thousand links.
+        flows: The table `flows` of a run.
+        links: The table `links` of that run.
+        transports: The transports of its resolved spec, by name.
+        max_links: The columns are null if the network has more links than this.
     """
-    paths = _Paths(result.links)
-    transports = result.manifest["spec"]["transports"]
-
-    @cache
-    def sizes(transport: str) -> tuple[int, int, int]:
-        tcp = transports[transport]["tcp"]
-        mss, header, ack_size, framing = (size_in_bytes(tcp[it]) for it in ("mss", "header", "ack_size", "framing"))
-        return mss, header + framing, ack_size + framing
-
-    @cache
-    def ideal(sender: str, receiver: str, transport: str, size: int) -> float:
-        mss, header, ack_size = sizes(transport)
-        there = paths.fastest(sender, receiver, mss + header)
-        handshake = 0.0
-        if transports[transport]["tcp"]["fct_from"] == "open":
-            back = paths.fastest(receiver, sender, mss + header)
-            handshake = sum(hop.delay_s + hop.serialisation_s(ack_size) for hop in (*there, *back))
-        return handshake + transfer_s(there, size, mss, header)
-
-    ends = result.flows.select("from", "to", "transport", "size_bytes")
-    ideals = [None if row[3] is None else ideal(*row) for row in ends.iter_rows()]
-    return result.flows.with_columns(ideal_s=pl.Series(ideals, dtype=pl.Float64)).with_columns(
-        slowdown=pl.col("fct_s") / pl.col("ideal_s"), slowdown_at_least=pl.col("unfinished_s") / pl.col("ideal_s")
+    sizes = {name: _sizes(transport) for name, transport in transports.items()}
+    if max_links is not None and links.height > max_links:
+        sizes = {}
+    paths = _Paths(links)
+    sized = flows.filter(pl.col("size_bytes").is_not_null())
+    pairs = sized.select("from", "to", "transport").unique()
+    ids: dict[tuple[tuple[Hop, ...], tuple[Hop, ...], _Sizes], int] = {}
+    numbers: list[int | None] = []
+    for sender, receiver, transport in pairs.iter_rows():
+        size = sizes.get(transport)
+        there = None if size is None else paths.fastest(sender, receiver, size.mss + size.header)
+        if size is None or there is None:
+            numbers.append(None)
+            continue
+        back = paths.fastest(receiver, sender, size.mss + size.header) if size.handshake else ()
+        numbers.append(ids.setdefault((there, back or (), size), len(ids)))
+    known = pairs.with_columns(path=pl.Series(numbers, dtype=pl.UInt32))
+    ideal = flows.join(known, on=["from", "to", "transport"], how="left", maintain_order="left").select(
+        "path", "size_bytes"
+    )
+    # Paths of equal hops have one formula, which takes all their sizes at once.
+    seconds = pl.repeat(None, flows.height, dtype=pl.Float64, eager=True).alias("ideal_s")
+    for (there, back, size), number in ids.items():
+        rows = (ideal["path"] == number).fill_null(value=False) & ideal["size_bytes"].is_not_null()
+        bytes_ = ideal["size_bytes"].filter(rows)
+        handshake = sum(hop.delay_s + hop.serialisation_s(size.ack) for hop in (*there, *back)) if back else 0.0
+        values = bytes_.to_frame().select(_transfer(there, pl.col("size_bytes"), size.mss, size.header) + handshake)
+        seconds = seconds.scatter(rows.arg_true(), values.to_series())
+    unfinished = pl.col("unfinished_s") if "unfinished_s" in flows.columns else pl.lit(None, pl.Float64)
+    return flows.with_columns(seconds).with_columns(
+        slowdown=pl.col("fct_s") / pl.col("ideal_s"), slowdown_at_least=unfinished / pl.col("ideal_s")
     )
 
 
-def by_size(
-    flows: pl.DataFrame,
-    percents: Sequence[float] = (50, 99),
-    *,
-    edges_bytes: Sequence[int] = EDGES_BYTES,
-    by: str | Iterable[str] = (),
-) -> pl.DataFrame:
-    """Percentiles of the slowdown by size: one row a class of sizes that has flows, the smallest first.
-
-    The columns of `by`, then `below_bytes` (null: the largest flows), `flows` and what `weft.stats.percentiles`
-    yields with `at_least`: percentiles, whether they may be higher, and how many flows the run's end cut off.
-
-    Args:
-        flows: What `with_slowdown` yields, perhaps of several runs.
-        percents: From 0 to 100.
-        edges_bytes: Sizes between two classes, rising.
-        by: Columns that tell groups apart, such as `transport`.
-    """
-    names = [by] if isinstance(by, str) else list(by)
-    size = pl.col("size_bytes")
-    below = pl.coalesce(pl.when(size < edge).then(edge) for edge in edges_bytes)
-    opened = flows.filter(pl.col("slowdown").is_not_null() | pl.col("slowdown_at_least").is_not_null())
-    classed = opened.with_columns(below_bytes=below)
-    groups = [*names, "below_bytes"]
-    counts = classed.group_by(groups).agg(flows=pl.len())
-    summary = stats.percentiles(classed, "slowdown", percents, by=groups, at_least="slowdown_at_least")
-    return summary.join(counts, on=groups, nulls_equal=True, maintain_order="left").select(
-        *groups, "flows", pl.exclude(*groups, "flows")
-    )
+def _sizes(transport: Mapping[str, Any]) -> _Sizes | None:
+    """Returns the sizes of a transport's packets; None if its level does not state them."""
+    tcp = transport.get("tcp", {})
+    if not {"mss", "header", "ack_size", "framing", "fct_from"} <= tcp.keys():
+        return None
+    mss, header, ack, framing = (size_in_bytes(tcp[name]) for name in ("mss", "header", "ack_size", "framing"))
+    return _Sizes(mss, header + framing, ack + framing, tcp["fct_from"] == "open")
 
 
 def transfer_s(path: Sequence[Hop], size: int, mss: int, header: int) -> float:
-    """Seconds until the last of `size` bytes has arrived over an idle path, their packets sent back to back.
+    """Returns the seconds until the last of `size` bytes arrives over an idle path, with packets back to back.
 
     Args:
         path: At least one hop.
         size: Application bytes, at least 1.
         mss: Payload bytes of a full packet.
-        header: Bytes of each packet beside its payload.
+        header: Bytes of each packet in addition to its payload.
     """
-    full_packets = math.ceil(size / mss) - 1
-    full, last = mss + header, size - full_packets * mss + header
-    first = slowest = before = 0.0
+    return float(pl.select(_transfer(path, pl.lit(size), mss, header)).item())
+
+
+def _transfer(path: Sequence[Hop], size: pl.Expr, mss: int, header: int) -> pl.Expr:
+    bytes_ = size.cast(pl.Float64)
+    full_packets = (bytes_ / mss).ceil() - 1
+    full, last = mss + header, bytes_ - full_packets * mss + header
+    first = slowest = 0.0
+    before = pl.lit(0.0)
     for hop in path:
-        # When the last full packet has left, which the slowest link so far has spaced; then the last one.
+        # The slowest link so far spaces the full packets. The last packet follows the last full one.
         slowest = max(slowest, hop.serialisation_s(full))
         first += hop.serialisation_s(full)
-        free = first + (full_packets - 1) * slowest if full_packets else 0.0
-        before = max(before, free) + hop.serialisation_s(last) + hop.delay_s
+        free = pl.when(full_packets > 0).then(first + (full_packets - 1) * slowest).otherwise(0.0)
+        before = pl.max_horizontal(before, free) + 8 * last / hop.rate_bps + hop.delay_s
         first += hop.delay_s
     return before
 
@@ -138,30 +162,47 @@ class _Paths:
 
     def __init__(self, links: pl.DataFrame) -> None:
         self._from: dict[str, list[tuple[str, Hop]]] = {}
+        self._to: dict[str, list[tuple[str, Hop]]] = {}
         for sender, receiver, rate, delay in links.select("from", "to", "rate_bps", "delay_s").iter_rows():
             self._from.setdefault(sender, []).append((receiver, Hop(rate, delay)))
+            self._to.setdefault(receiver, []).append((sender, Hop(rate, delay)))
+        # No path between others leads through a node with one neighbour, such as most hosts.
+        leaves = {name for name, links in self._from.items() if len(links) == 1 == len(self._to.get(name, ()))}
+        inner = {name: [it for it in links if it[0] not in leaves] for name, links in self._from.items()}
+        self._inner = {name: links for name, links in inner.items() if name not in leaves}
+        self._leaves = leaves
         self._trees: dict[tuple[str, int], dict[str, tuple[str, Hop]]] = {}
 
-    def fastest(self, sender: str, receiver: str, size: int) -> list[Hop]:
-        """The path that a packet of so many bytes takes in the shortest time."""
+    def fastest(self, sender: str, receiver: str, size: int) -> tuple[Hop, ...] | None:
+        """Returns the path that a packet of `size` bytes takes in the shortest time; None if there is none."""
+        first: tuple[Hop, ...] = ()
+        last: tuple[Hop, ...] = ()
+        if sender in self._leaves:
+            ((sender, hop),) = self._from[sender]
+            first = (hop,)
+        if receiver in self._leaves and sender != receiver:
+            ((receiver, hop),) = self._to[receiver]
+            last = (hop,)
         if (sender, size) not in self._trees:
             self._trees[sender, size] = self._tree(sender, size)
         tree = self._trees[sender, size]
         path = []
         while receiver != sender:
+            if receiver not in tree:
+                return None
             receiver, hop = tree[receiver]
             path.append(hop)
-        return path[::-1]
+        return (*first, *path[::-1], *last)
 
     def _tree(self, sender: str, size: int) -> dict[str, tuple[str, Hop]]:
-        """The hop by which each node is reached soonest (Dijkstra)."""
+        """Returns for each node the hop over which it is reached soonest (Dijkstra)."""
         soonest, tree = {sender: 0.0}, {}
         queue = [(0.0, sender)]
         while queue:
             time, node = heapq.heappop(queue)
             if time > soonest[node]:
                 continue
-            for to, hop in self._from.get(node, ()):
+            for to, hop in self._inner.get(node, ()):
                 arrival = time + hop.serialisation_s(size) + hop.delay_s
                 if arrival < soonest.get(to, math.inf):
                     soonest[to], tree[to] = arrival, (node, hop)

@@ -18,6 +18,7 @@ long they had taken by then.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 LEVELS = ("host", "switch", "tor", "leaf", "agg", "int", "spine", "core", *(f"level{n}" for n in range(16)))
 """Kinds of node at the ends of a link, from the bottom of a topology up; the last are BCube's."""
+
+EDGES_BYTES = (10_000, 100_000, 1_000_000, 10_000_000)
+"""Sizes between two classes of `by_size`; a flow of exactly such a size is in the upper class."""
 
 
 def jain(column: str | pl.Expr) -> pl.Expr:
@@ -129,6 +133,58 @@ def cdf(
     fraction = within / within.last()
     steps = steps.select(*names, "value", fraction=fraction.over(names) if names else fraction)
     return steps if at_least is None else steps.filter(pl.col("value").is_finite())
+
+
+def by_size(
+    flows: pl.DataFrame,
+    percents: Sequence[float] = (50, 99),
+    *,
+    edges_bytes: Sequence[int] = EDGES_BYTES,
+    by: str | Iterable[str] = (),
+) -> pl.DataFrame:
+    """Percentiles of the slowdown by size: one row per class of sizes that has flows, the smallest first.
+
+    After the columns of `by` come `below_bytes` (null: the largest flows), `size` (such as "10 KB to 100 KB") and
+    `flows`, their number. The other columns are those of `percentiles` with `at_least`.
+
+    For a confidence interval over seeds, have `seed` in `by` and give the result to `mean_ci`.
+
+    Args:
+        flows: The table `flows` of a run or a sweep.
+        percents: From 0 to 100.
+        edges_bytes: Sizes between two classes, rising.
+        by: Columns that distinguish groups, such as `transport`.
+
+    Raises:
+        ValueError: A column of `by` has the name of one that is added.
+    """
+    names = _names(by)
+    if taken := {"below_bytes", "size", "flows"}.intersection(names):
+        raise ValueError(f"by: {min(taken)!r}; allowed: names other than below_bytes, size, flows")
+    size = pl.col("size_bytes")
+    edges = [size_name(edge) for edge in edges_bytes]
+    labels = [f"below {edges[0]}", *(f"{low} to {high}" for low, high in itertools.pairwise(edges))] if edges else []
+    below = pl.coalesce(pl.when(size < edge).then(edge) for edge in edges_bytes) if edges else pl.lit(None, pl.Int64)
+    opened = flows.filter(pl.col("slowdown").is_not_null() | pl.col("slowdown_at_least").is_not_null())
+    classed = opened.with_columns(below_bytes=below)
+    groups = [*names, "below_bytes"]
+    counts = classed.group_by(groups).agg(flows=pl.len())
+    summary = percentiles(classed, "slowdown", percents, by=groups, at_least="slowdown_at_least")
+    largest = f"from {edges[-1]}" if edges else "all"
+    label = pl.col("below_bytes").replace_strict(
+        dict(zip(edges_bytes, labels, strict=True)), default=None, return_dtype=pl.String
+    )
+    return summary.join(counts, on=groups, nulls_equal=True, maintain_order="left").select(
+        *groups, label.fill_null(largest).alias("size"), "flows", pl.exclude(*groups, "flows")
+    )
+
+
+def size_name(size: float) -> str:
+    """Returns a size in words, such as "128 KB" or "1.5 MB"."""
+    for power, unit in ((9, "GB"), (6, "MB"), (3, "KB")):
+        if size >= 10**power:
+            return f"{size / 10**power:.3g} {unit}"
+    return f"{size:.0f} B"
 
 
 def queue_lengths(queues: pl.DataFrame, *, by: str | Iterable[str] = ("link", "from", "to", "layer")) -> pl.DataFrame:

@@ -49,9 +49,7 @@ class Charts:
 
     def slowdown(self, by: str = "transport") -> alt.LayerChart:
         """Median and 99th percentile of the FCT slowdown by size of flow."""
-        from weft.slowdown import with_slowdown
-
-        return slowdown(data.slowdown(with_slowdown(self._result), by))
+        return slowdown(data.slowdown(self._result.flows, by))
 
     def windows(self, flow: int | None = None) -> alt.LayerChart:
         """Congestion windows over time, one line a subflow, shaded while it is suppressed."""

@@ -6,7 +6,6 @@ none.
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ import polars as pl
 
 from weft import stats
 from weft.errors import UsageError
-from weft.slowdown import EDGES_BYTES, by_size
+from weft.stats import EDGES_BYTES, by_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +46,7 @@ def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99))
     `at_least` tells where a percentile reaches into flows that the run's end cut off, so that it may be higher.
 
     Args:
-        flows: With the columns of `weft.slowdown.with_slowdown`.
+        flows: The table of that name.
         by: Column that tells groups apart.
         percents: From 0 to 100.
 
@@ -58,11 +57,10 @@ def slowdown(flows: pl.DataFrame, by: str, percents: Sequence[float] = (50, 99))
     if classes.is_empty():
         raise UsageError("plot.slowdown: no flow has a size; allowed: a run with flows of a size")
     edges = [*EDGES_BYTES, None]
-    names = dict(zip(edges, _size_classes(), strict=True))
     rows = [
         {
             "group": _name(row[by]),
-            "size": names[row["below_bytes"]],
+            "size": row["size"],
             "place": edges.index(row["below_bytes"]),
             "flows": row["flows"],
             "percentile": f"p{percent:g}",
@@ -244,14 +242,6 @@ def has(rows: pl.DataFrame, by: str) -> pl.DataFrame:
     return rows
 
 
-def size_name(size: float) -> str:
-    """Such as "128 KB" or "1.5 MB"."""
-    for power, unit in ((9, "GB"), (6, "MB"), (3, "KB")):
-        if size >= 10**power:
-            return f"{size / 10**power:.3g} {unit}"
-    return f"{size:.0f} B"
-
-
 def seconds_name(seconds: float) -> str:
     """Such as "1.5 ms"."""
     if seconds == 0 or not math.isfinite(seconds):
@@ -259,12 +249,6 @@ def seconds_name(seconds: float) -> str:
     scale = next(((power, unit) for power, unit in ((0, "s"), (3, "ms"), (6, "us")) if seconds * 10**power >= 1), None)
     power, unit = scale or (9, "ns")
     return f"{seconds * 10**power:.4g} {unit}"
-
-
-def _size_classes() -> list[str]:
-    edges = [size_name(edge) for edge in EDGES_BYTES]
-    between = [f"{low} to {high}" for low, high in itertools.pairwise(edges)]
-    return [f"below {edges[0]}", *between, f"from {edges[-1]}"]
 
 
 def _name(value: object) -> str:

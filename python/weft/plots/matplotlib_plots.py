@@ -65,9 +65,7 @@ class Plots:
         Raises:
             UsageError: There is no such column, or no flow has a size.
         """
-        from weft.slowdown import with_slowdown
-
-        rows = data.slowdown(with_slowdown(self._result), by)
+        rows = data.slowdown(self._result.flows, by)
         figure, axes = _figure("size of flow", "FCT over that on an idle path")
         places = dict(rows.select("place", "size").unique().sort("place").iter_rows())
         at = {place: n for n, place in enumerate(places)}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from weft.plots import data
+from weft.stats import size_name
 
 if TYPE_CHECKING:
     from weft.api import Result
@@ -83,7 +84,7 @@ def _about(result: Result, flow: int) -> str:
     if row.is_empty():
         return f"flow {flow}"
     it = row.row(0, named=True)
-    size = "" if it["size_bytes"] is None else f", {data.size_name(it['size_bytes'])}"
+    size = "" if it["size_bytes"] is None else f", {size_name(it['size_bytes'])}"
     return f"flow {flow}: {it['transport']}, {it['from']} to {it['to']}{size}"
 
 

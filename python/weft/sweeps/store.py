@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft import api
-from weft.errors import OutputError
+from weft.errors import OutputError, UsageError
 from weft.output import PREFIX, locked_folder, new_folder, remove_leftovers
 from weft.sweeps.axes import label_names
 
@@ -129,8 +129,9 @@ def count_unfinished(folder: Path, runs: Sequence[Planned]) -> dict[str, Unfinis
 def write_tables(folder: Path, sweep: Sweep, runs: Sequence[Planned]) -> dict[str, Path]:
     """Assembles the tables of these runs.
 
-    A table's own columns follow those of the axes, `seed`, and `run`, the run's key. Rows are in the order of the
-    sweep. Columns that a run's level lacks are null in its rows.
+    A table's own columns follow those of the axes, `seed`, and `run`, the run's key. The last columns of `flows` are
+    those of `weft.slowdown.add_slowdown`. Rows are in the order of the sweep. Columns that a run's level lacks are null
+    in its rows.
 
     Returns:
         The folder of each table that a run has.
@@ -227,7 +228,11 @@ def _read(folder: Path, table: str, run: Planned) -> pl.DataFrame:
     results = results_of(folder, run.key)
     file = results / f"{table}.parquet"
     try:
+        if table == "flows":
+            return api.Result.read(results).flows
         return pl.read_parquet(file)
+    except UsageError as error:
+        raise OutputError(str(error)) from None
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         allowed = f"allowed: a table that weft has written; without {results} the same command runs it again"
