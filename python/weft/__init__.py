@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         WeftError,
     )
     from weft.spec import Experiment
+    from weft.sweeps.results import Sweep
 
 __all__ = [
     "CongestionControl",
@@ -39,6 +40,7 @@ __all__ = [
     "RunError",
     "SpecError",
     "StoppedError",
+    "Sweep",
     "UsageError",
     "WeftError",
     "__version__",
@@ -75,6 +77,7 @@ _NAMES = (
         ),
     ),
     ("weft.spec", ("Experiment",)),
+    ("weft.sweeps.results", ("Sweep",)),
 )
 
 
