@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * AMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020), section
- * 4.2, Algorithm 1, whose line numbers stand below. Event by event the same as amp.rs of weft-cc, which says what was
- * chosen where the paper is silent.
+ * AMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of
+ * October 2020), section 4.2, Algorithm 1. Comments below cite its line numbers. The behaviour is
+ * that of amp.rs of weft-cc, event by event; amp.rs documents the choices where the paper is
+ * silent.
  *
- * Deviations: w_total is summed at each acknowledgement instead of kept, because subflows run on several CPUs and
- * none may write what another adds to. A subflow on its way does not block suppression, because the kernel reports
- * none before it is established. A subflow that had nothing acknowledged of late (c->idle) neither counts nor blocks,
- * and has no part in the total window: its path manager may release it later than it is asked to. The simulator's
- * transport never says so.
+ * Deviations: w_total is computed at each acknowledgement instead of updated, because subflows run
+ * on several CPUs and none may write a sum that another one updates. A subflow that is joining does
+ * not block suppression, because the kernel reports subflows only once they are established. A
+ * subflow without a recent acknowledgement (c->idle) neither counts towards suppression nor blocks
+ * it, and is not part of w_total: the path manager may release it later than requested. The
+ * transport of the packet level never sets c->idle.
  *
- * Who writes what: a subflow its own window; the initial subflow, in its own events, also `suppressed`, `n_round` and
- * `active` of all. A subflow that joins at that very moment may read the old `suppressed`, so `active` is read from
- * it anew at each acknowledgement.
+ * Concurrency: a subflow writes its own window. The initial subflow, in its own events, also writes
+ * `suppressed`, `n_round` and the `active` of all subflows. A subflow that joins at the same time
+ * may read the old `suppressed`, so each acknowledgement derives `active` from it again.
  */
 #ifndef WEFT_AMP_H
 #define WEFT_AMP_H
@@ -21,26 +23,26 @@
 
 /* State: 1 once the subflow has closed. */
 #define AMP_CLOSED 0
-/* State: timeouts since the subflow last ended a round. */
+/* State: timeouts since the last end of a round of this subflow. */
 #define AMP_TIMEOUTS 1
-/* State: with dctcp_cut, the estimated fraction of marked packets, in 2^-30. */
+/* State, with dctcp_cut: the estimated fraction of marked packets, in 2^-30. */
 #define AMP_ALPHA 2
-/* Weight of the newest round in it, 1 / 16, in 2^-24: DCTCP's default. */
+/* Weight of the newest round in AMP_ALPHA: 1 / 16, DCTCP's default, in 2^-24. */
 #define AMP_G (1U << (DCTCP_G_BITS - 4))
 
-/* Is the subflow there, and neither closed nor taken for dead? */
+/* Returns true if the slot is taken and the subflow has neither closed nor timed out twice. */
 static inline int amp_is_alive(const struct weft_connection *c, __u32 s)
 {
 	return c->open >> s & 1 && !c->w[s].state[AMP_CLOSED] && c->w[s].state[AMP_TIMEOUTS] < 2;
 }
 
-/* May the subflow send new data, and does it? */
+/* Returns true if the subflow may send new data and had a recent acknowledgement. */
 static inline int amp_is_sending(const struct weft_connection *c, __u32 r)
 {
 	return c->w[r].established && c->w[r].active && !(c->idle >> r & 1);
 }
 
-/* Is `s` the only subflow that sends new data? */
+/* Returns true if `s` is the only subflow that sends new data. */
 static inline int amp_is_only_alive(const struct weft_connection *c, __u32 s)
 {
 	__u32 r;
@@ -52,7 +54,7 @@ static inline int amp_is_only_alive(const struct weft_connection *c, __u32 s)
 	return c->w[s].active;
 }
 
-/* Sets `active` of all subflows but the initial one, which always is. */
+/* Sets `active` of all subflows; the initial one is always active. */
 static inline void amp_set_active(struct weft_connection *c, __u8 active)
 {
 	__u32 s;
@@ -63,7 +65,7 @@ static inline void amp_set_active(struct weft_connection *c, __u8 active)
 	c->n_round = 0;
 }
 
-/* Lines 2 to 13. */
+/* Algorithm 1, lines 2 to 13. */
 static inline void amp_suppress_subflows(struct weft_connection *c, const volatile struct weft_parameters *p)
 {
 	__u32 s, n = 0, n_sf = 0;
@@ -82,7 +84,7 @@ static inline void amp_suppress_subflows(struct weft_connection *c, const volati
 		amp_set_active(c, 0);
 }
 
-/* Lines 14 to 21. */
+/* Algorithm 1, lines 14 to 21. */
 static inline void amp_release_subflows(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 					__u32 marked)
 {
@@ -106,7 +108,7 @@ static inline void amp_on_open(struct weft_connection *c, const volatile struct 
 	c->w[s].active = !c->suppressed || s == c->initial;
 }
 
-/* Lines 23 to 25. */
+/* Algorithm 1, lines 23 to 25. */
 static inline void amp_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 			      __u32 acked, __u32 marked)
 {
@@ -127,7 +129,7 @@ static inline void amp_on_ack(struct weft_connection *c, const volatile struct w
 	w->cwnd += ((left << WEFT_PACKET_BITS) + w_total / 2) / w_total;
 }
 
-/* Lines 27 to 29; with dctcp_cut, DCTCP's equation (2) for a subflow that is alone. */
+/* Algorithm 1, lines 27 to 29. With dctcp_cut and one active subflow: equation (2) of DCTCP. */
 static inline void amp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	if (p->dctcp_cut && amp_is_only_alive(c, s))
@@ -143,7 +145,10 @@ static inline void amp_on_round(struct weft_connection *c, const volatile struct
 	if (p->dctcp_cut)
 		c->w[s].state[AMP_ALPHA] = dctcp_estimate(c->w[s].state[AMP_ALPHA], AMP_G, acked, marked);
 	if (!c->w[c->initial % WEFT_SUBFLOWS].established) {
-		/* Should two subflows have closed at once, each leaving the connection to the other. */
+		/*
+		 * If two subflows close at the same time, each may have chosen the other one as
+		 * initial.
+		 */
 		c->initial = s;
 		amp_set_active(c, 1);
 	}
@@ -155,7 +160,7 @@ static inline void amp_on_round(struct weft_connection *c, const volatile struct
 		amp_suppress_subflows(c, p);
 }
 
-/* Lines 31 and 32. */
+/* Algorithm 1, lines 31 and 32. */
 static inline void amp_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	struct weft_window *w = &c->w[s];
@@ -175,7 +180,7 @@ static inline void amp_on_timeout(struct weft_connection *c, const volatile stru
 		amp_set_active(c, 1);
 }
 
-/* Suppression and release stay as decided: other subflows have acted on them since. */
+/* Suppression and release are not undone: other subflows have acted on them in the meantime. */
 static inline void amp_on_undo(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	weft_undo(c, s);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * AMP-FG: Ye, Feng, Xie, Huang and Li, "Fine-Grained Congestion Control for Multipath TCP in Data Center Networks",
- * IEEE Access 7, 2019, section IV, equations (1) to (7). Event by event the same as amp_fg.rs of weft-cc, which says what
- * was chosen where the paper contradicts itself or is silent.
+ * AMP-FG: Ye, Feng, Xie, Huang and Li, "Fine-Grained Congestion Control for Multipath TCP in Data
+ * Center Networks", IEEE Access 7, 2019, section IV, equations (1) to (7). The behaviour is that of
+ * amp_fg.rs of weft-cc, event by event; amp_fg.rs documents the choices where the paper contradicts
+ * itself or is silent.
  *
- * Deviations: alpha is kept in 2^-30; powers come from tables and series, within 2^-30 of the exact ones. Beyond 1,024
- * packets in the round before, a round keeps the marks of every second, fourth... packet only, and each of these stands
- * for its neighbours.
+ * Deviations: alpha is in units of 2^-30; powers come from tables and series, within 2^-30 of the
+ * exact values. If the previous round had more than 1,024 packets, only the marks of every second,
+ * fourth, eighth... packet are stored, and each stored mark also stands for the packets between.
  *
- * A round's marks do not fit a window's slots. They are in rows of their own, and have events of their own: ack is every
- * acknowledgement that delivers something, whether or not the window may grow, before on_ack; round is the end of a round,
- * before on_round.
+ * The marks of a round do not fit the state of a window. They are stored in rows, which have two
+ * events of their own. The function amp_fg_rows_ack is called before on_ack, for every
+ * acknowledgement that delivers data, whether or not the window may grow. The function
+ * amp_fg_rows_round is called at the end of a round, before on_round.
  */
 #ifndef WEFT_AMP_FG_H
 #define WEFT_AMP_FG_H
@@ -18,17 +20,24 @@
 #include "repeat.h"
 #include "weft.h"
 
-/* State: alpha of the last round that ended, in 2^-30: the part of the window that equation (7) takes. */
+/*
+ * State: alpha of the last complete round, in 2^-30: the part of the window that equation (7)
+ * removes.
+ */
 #define AMP_FG_ALPHA 0
 #define AMP_FG_ALPHA_BITS 30
-/* State: marked packets of this round. */
+/* State: marked packets of the current round. */
 #define AMP_FG_MARKED 1
-/* State: packets that duplicates gave a position and no acknowledgement has covered. */
+/*
+ * State: packets that got a position from a duplicate acknowledgement and are not yet acknowledged.
+ */
 #define AMP_FG_COUNTED_BY_DUPACKS 2
-/* State: that number before the last timeout, less what has been acknowledged since. */
+/* State: AMP_FG_COUNTED_BY_DUPACKS before the last timeout, less the packets acknowledged since. */
 #define AMP_FG_PRIOR_COUNTED 3
 
-/* Positions of a row. A round has at most twice the packets of the one before, all but always. */
+/*
+ * Positions per row. A round almost always has at most twice as many packets as the previous one.
+ */
 #define AMP_FG_POSITIONS 2048
 #define AMP_FG_WORDS (AMP_FG_POSITIONS / 64)
 
@@ -39,16 +48,16 @@ struct amp_fg_row {
 	__u32 reserved;
 };
 
-/* What a subflow keeps of the marks of this round and of the one before. */
+/* Marks of a subflow in the current and the previous round. */
 struct amp_fg_rows {
 	struct amp_fg_row row[2];
-	__u32 now;     /* which is this round's */
-	__u32 packets; /* of this round so far; at its end, cw of equations (3) to (5) */
-	__u32 changes; /* of those, the sum of equation (3) */
+	__u32 now;     /* index of the row of the current round */
+	__u32 packets; /* packets of the round so far; at its end, cw of equations (3) to (5) */
+	__u32 changes; /* the sum of equation (3) over these packets */
 	__u32 last;    /* m_j of the newest packet */
 };
 
-/* Fixed point of logarithms and powers. */
+/* Fixed point of logarithms and powers: 2^-32. */
 #define AMP_FG_ONE (1ULL << 32)
 /* 2 / ln 2, in 2^-29. */
 #define AMP_FG_TWO_LOG2_E 1549082005ULL
@@ -67,9 +76,13 @@ static const __u64 amp_fg_roots[16] = {
 	0xb504f334,  0xad583eea, 0xa5fed6aa, 0x9ef53261, 0x9837f052, 0x91c3d374, 0x8b95c1e4, 0x85aac368,
 };
 
-/* log2(x) of a whole number from 1 on, in 2^-32. With f the sixteenth below x / 2^whole,
+/**
+ * amp_fg_log2() - log2(x) of an integer of at least 1, in 2^-32
  *
- *   log2(x) = whole + log2(f) + 2 / ln 2 (z + z^3 / 3 + z^5 / 5 + ...),  z = (x / 2^whole - f) / (x / 2^whole + f) < 1/33
+ * With f the largest sixteenth not above x / 2^whole:
+ *
+ *   log2(x) = whole + log2(f) + 2 / ln 2 (z + z^3 / 3 + z^5 / 5 + ...)
+ *   z = (x / 2^whole - f) / (x / 2^whole + f) < 1/33
  */
 static inline __u64 amp_fg_log2(__u32 x)
 {
@@ -83,14 +96,17 @@ static inline __u64 amp_fg_log2(__u32 x)
 	m = (__u64)x << (32 - whole);
 	i = m >> 28 & 15;
 	f = (16ULL + i) << 28;
-	/* In 2^-35. */
+	/* z and its powers are in 2^-35. */
 	z = ((m - f) << 35) / (m + f);
 	z2 = z * z >> 35;
 	series = z + (z * (z2 / 3 + (z2 * z2 >> 35) / 5) >> 35);
 	return ((__u64)whole << 32) + amp_fg_logs[i] + (series * AMP_FG_TWO_LOG2_E >> 32);
 }
 
-/* 2^-y, both in 2^-32. With a = ln 2 times what is left of y below a sixteenth, e^-a = 1 - a (1 - a / 2 (1 - a / 3 (...))). */
+/*
+ * Returns 2^-y, both in 2^-32. The whole sixteenths of y use the table. With a = ln 2 times the
+ * rest of y, e^-a = 1 - a (1 - a / 2 (1 - a / 3 (...))).
+ */
 static inline __u64 amp_fg_exp2(__u64 y)
 {
 	__u64 a = (y & ((1 << 28) - 1)) * AMP_FG_LN_2 >> 32, e = AMP_FG_ONE;
@@ -101,7 +117,10 @@ static inline __u64 amp_fg_exp2(__u64 y)
 	return (amp_fg_roots[y >> 28 & 15] * (e >> 1) >> 31) >> (y >> 32 & 63);
 }
 
-/* m_j of a row, j counted from 1: its own bit, or that of the next packet that has one; 0 beyond the end. */
+/*
+ * Returns m_j of a row, j counted from 1: the stored bit of j or of the next stored packet; 0
+ * beyond the end.
+ */
 static inline __u32 amp_fg_get(const struct amp_fg_row *row, __u32 j)
 {
 	__u32 shift = row->shift & 31, k = (j + (1U << shift) - 1) >> shift;
@@ -111,16 +130,19 @@ static inline __u32 amp_fg_get(const struct amp_fg_row *row, __u32 j)
 	return row->bits[(k - 1) / 64 % AMP_FG_WORDS] >> ((k - 1) % 64) & 1;
 }
 
-/* What a repetition works on. */
+/* Context of a weft_repeat() loop. */
 struct amp_fg_work {
 	struct amp_fg_rows *rows;
-	__u32 marked;	  /* of the packets acknowledged */
-	__u32 neighbours; /* the parameter */
+	__u32 marked;	  /* marked packets of the acknowledgement */
+	__u32 neighbours; /* the parameter of this name */
 	__u64 log_cw;
-	__u64 sum; /* of equation (5) */
+	__u64 sum; /* sum of equation (5) */
 };
 
-/* Gives the next packet its position; the first ones of an acknowledgement are those that are marked. */
+/*
+ * Assigns the next position to packet j of an acknowledgement. Its first packets are the marked
+ * ones.
+ */
 static long amp_fg_push(__u32 j, void *context)
 {
 	struct amp_fg_work *work = context;
@@ -159,7 +181,10 @@ static inline __u64 amp_fg_estimate(struct amp_fg_rows *rows)
 	return ((work.sum << shift) / rows->packets + 2) >> (32 - AMP_FG_ALPHA_BITS);
 }
 
-/* An acknowledgement of so many packets; a duplicate, which delivers one, acknowledges none. */
+/*
+ * Records an acknowledgement of @acked packets. A duplicate (@acked is 0) delivers one packet and
+ * acknowledges none.
+ */
 static inline void amp_fg_rows_ack(struct amp_fg_rows *rows, struct weft_window *w,
 				   const volatile struct weft_parameters *p, __u32 acked, __u32 marked)
 {
@@ -180,7 +205,7 @@ static inline void amp_fg_rows_ack(struct amp_fg_rows *rows, struct weft_window 
 	weft_repeat(new, amp_fg_push, &work);
 }
 
-/* Equations (3) to (5); this round becomes the one before. */
+/* Equations (3) to (5). The row of the current round becomes that of the previous one. */
 static inline void amp_fg_rows_round(struct amp_fg_rows *rows, struct weft_window *w)
 {
 	struct amp_fg_row *next;
@@ -210,7 +235,7 @@ static inline void amp_fg_on_open(struct weft_connection *c, const volatile stru
 	c->w[s].state[AMP_FG_PRIOR_COUNTED] = 0;
 }
 
-/* Equation (6): each ACK of a round without marks: cw <- cw + (1 - alpha) / cw. */
+/* Equation (6), for each ACK of a round without marks: cw <- cw + (1 - alpha) / cw. */
 static inline void amp_fg_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				 __u32 acked, __u32 marked)
 {
@@ -220,12 +245,12 @@ static inline void amp_fg_on_ack(struct weft_connection *c, const volatile struc
 	if (w->state[AMP_FG_MARKED])
 		return;
 	left = weft_avoidance(w, acked);
-	/* 2^-24 packets times 2^-24 */
+	/* 2^-24 packets times a factor in 2^-24 */
 	left *= ((1ULL << AMP_FG_ALPHA_BITS) - w->state[AMP_FG_ALPHA]) >> (AMP_FG_ALPHA_BITS - WEFT_PACKET_BITS);
 	w->cwnd += (left + w->cwnd / 2) / w->cwnd;
 }
 
-/* Ends slow start; the cut is at the end of the round. */
+/* Ends slow start. The window is cut at the end of the round. */
 static inline void amp_fg_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	struct weft_window *w = &c->w[s];
@@ -234,7 +259,7 @@ static inline void amp_fg_on_mark(struct weft_connection *c, const volatile stru
 		w->ssthresh = w->cwnd;
 }
 
-/* cw (1 - part), with part in 2^-30. */
+/* Returns cw (1 - part), with part in 2^-30. */
 static inline __u64 amp_fg_left(__u64 cwnd, __u64 part)
 {
 	__u64 left = (1ULL << AMP_FG_ALPHA_BITS) - part;
@@ -243,7 +268,7 @@ static inline __u64 amp_fg_left(__u64 cwnd, __u64 part)
 	       ((cwnd & (WEFT_PACKET - 1)) * left >> AMP_FG_ALPHA_BITS);
 }
 
-/* Equation (7), if the round carried a mark: cw <- (1 - alpha) cw. */
+/* Equation (7), if the round had a mark: cw <- (1 - alpha) cw. */
 static inline void amp_fg_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				   __u32 acked, __u32 marked)
 {
@@ -259,7 +284,7 @@ static inline void amp_fg_on_round(struct weft_connection *c, const volatile str
 	w->state[AMP_FG_MARKED] = 0;
 }
 
-/* Half of the window, or alpha of it. */
+/* Removes half of the window, or the part alpha if that is larger. */
 static inline void amp_fg_on_fast_retransmit(struct weft_connection *c, const volatile struct weft_parameters *p,
 					     __u32 s)
 {

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * The kernel's congestion control operations for the algorithm that ALGORITHM names, which has ALGORITHM_on_open and
- * its neighbours (weft-cc's events). Included once by each program, after its algorithm, with
+ * The kernel's congestion control operations, built on the algorithm that ALGORITHM names and on
+ * its functions ALGORITHM_on_open, ALGORITHM_on_ack and so on (the events of weft-cc). Each program
+ * includes this file once, after the algorithm, and defines
  *
- *   ALGORITHM        its name, without the prefix
- *   ALGORITHM_ID     its number
- *   ALGORITHM_ECN    1 if it asks for ECN
- *   ALGORITHM_ACTIVE 1 if it suppresses and releases subflows
- *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and rest and wake one by one; ALGORITHM_reacts_to_mark says whether a mark cuts, ALGORITHM_on_ack_after_cut is called for all that is delivered, and the
- *                    send buffers of MPTCP's subflows have room for a burst of its packet scheduler beyond two windows
- *   ALGORITHM_ROWS   1 if it has ALGORITHM_rows for each subflow, with ALGORITHM_rows_ack and ALGORITHM_rows_round
+ *   ALGORITHM        The name, without the prefix.
+ *   ALGORITHM_ID     The number, of enum weft_algorithm.
+ *   ALGORITHM_ECN    1 if the algorithm needs ECN.
+ *   ALGORITHM_ACTIVE 1 if it suppresses and releases all subflows but one.
+ *   ALGORITHM_SHARES 1 if its subflows have shares of one window, and are activated and
+ *                    deactivated one by one. ALGORITHM_reacts_to_mark decides whether a mark
+ *                    reduces windows. ALGORITHM_on_ack_after_cut is called for everything that is
+ *                    delivered. The send buffers of MPTCP subflows are larger
+ *                    (weft_sndbuf_expand).
+ *   ALGORITHM_ROWS   1 if each subflow has an ALGORITHM_rows, with ALGORITHM_rows_ack and
+ *                    ALGORITHM_rows_round.
  *
- * Events come from cong_control, which sees each acknowledgement and every kernel has. 6.10 gave it more arguments, so
- * nothing but the socket is read; packets and marks are what `delivered` and `delivered_ce` gained, as in the kernel's
- * own DCTCP. The order of events and what hinders growth are the packet simulator's (weft-packet,
- * acknowledgements.rs), but that growth asks whether the window was used as tcp_is_cwnd_limited() does.
+ * Events come from cong_control, which is called for each acknowledgement and exists in every
+ * kernel. Linux 6.10 changed its arguments, so only the socket is read. The numbers of packets and
+ * marks are the increases of `delivered` and `delivered_ce`, as in the kernel's DCTCP. The order of
+ * events and the conditions for growth are those of the packet level (weft-packet,
+ * acknowledgements.rs), with one exception: whether the window was used is decided as in
+ * tcp_is_cwnd_limited().
  */
 #include "socket.h"
 
@@ -41,7 +48,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #if ALGORITHM_ROWS
 #define ROWS(event) WEFT_PASTE(ALGORITHM, _rows_##event)
 
-/* They belong to the socket and go with it. */
+/* Socket storage: the kernel frees an entry together with its socket. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -49,7 +56,7 @@ struct {
 	__type(value, struct WEFT_PASTE(ALGORITHM, _rows));
 } rows SEC(".maps");
 
-/* A subflow that begins has none of an earlier time. */
+/* Creates the rows of a socket, or clears those of an earlier use. */
 static __always_inline bool weft_make_rows(struct sock *sk)
 {
 	struct WEFT_PASTE(ALGORITHM, _rows) *own = bpf_sk_storage_get(&rows, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
@@ -60,11 +67,14 @@ static __always_inline bool weft_make_rows(struct sock *sk)
 }
 #endif
 
-/* Hands the window to the kernel. */
+/* Sets the window of the socket. */
 static __always_inline void weft_hand_over(struct sock *sk, struct weft_window *w)
 {
 #if ALGORITHM_SHARES
-	/* What a subflow was given before it rests leaves it two packets at a time. */
+	/*
+	 * Data that was assigned before the subflow became inactive leaves it two packets at a
+	 * time.
+	 */
 	if (!w->active && w->cwnd > 2 * WEFT_PACKET)
 		w->cwnd = 2 * WEFT_PACKET;
 #endif
@@ -90,13 +100,13 @@ static __always_inline struct weft_connection *weft_attach(struct sock *sk)
 #if ALGORITHM_SHARES
 	if (c->token && !c->w[s].active)
 		weft_notify_limited(sk, c, s, WEFT_DEACTIVATE);
-	/* Its share is less than the kernel's first window. */
+	/* The share is less than the kernel's initial window. */
 	weft_hand_over(sk, &c->w[s]);
 #endif
 	return c;
 }
 
-/* Neither sends ECT nor is coupled any more. */
+/* Switches the socket to Reno: it no longer sends ECT and is not coupled. */
 static __always_inline void weft_fall_back(struct sock *sk)
 {
 	char reno[] = "reno";
@@ -104,13 +114,16 @@ static __always_inline void weft_fall_back(struct sock *sk)
 	bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno));
 }
 
-/* What weft_notify_change compares: are subflows suppressed, or which of them send? */
+/*
+ * Returns the state that weft_notify_change() compares with: the mask of active subflows, or
+ * whether subflows are suppressed.
+ */
 static __always_inline __u32 weft_before_change(struct weft_connection *c)
 {
 	return ALGORITHM_SHARES ? weft_active(c) : c->suppressed;
 }
 
-/* Notifies the daemon if an event has made subflows stop or start. */
+/* Notifies the daemon if an event has activated or deactivated subflows. */
 static __always_inline void weft_notify_change(struct weft_connection *c, __u32 before)
 {
 	if (ALGORITHM_SHARES)
@@ -119,7 +132,7 @@ static __always_inline void weft_notify_change(struct weft_connection *c, __u32 
 		weft_notify_suppression(c, before);
 }
 
-/* The algorithm loses a subflow. */
+/* Removes subflow s from the algorithm. */
 static __always_inline void weft_close(struct weft_connection *c, __u32 s)
 {
 	__u32 before;
@@ -130,7 +143,7 @@ static __always_inline void weft_close(struct weft_connection *c, __u32 s)
 	weft_notify_change(c, before);
 }
 
-/* The socket gives its slot back, if it has one. */
+/* Releases the slot of a socket, if it has one. */
 static __always_inline void weft_detach(struct sock *sk)
 {
 	struct weft_connection *c = weft_find(sk);
@@ -146,7 +159,7 @@ static __always_inline void weft_detach(struct sock *sk)
 	ca->key = 0;
 }
 
-/* Takes a slot, or falls back: both ends have agreed on ECN or not. */
+/* Takes a slot, or falls back to Reno. The handshake has already decided whether ECN is used. */
 static __always_inline void weft_begin(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -162,14 +175,16 @@ static __always_inline void weft_begin(struct sock *sk)
 	}
 }
 
-/* The connection of a socket that has no slot yet, or not any more. One without a key began before its SYN was answered, or its
- * beginning was not reported: it would keep its first window.
+/*
+ * Returns the connection of a socket without a slot, after taking one, or NULL. A socket without a
+ * key chose its algorithm before its SYN was answered, or the kernel did not call init; without
+ * this it would keep its initial window.
  */
 static __always_inline struct weft_connection *weft_resume(struct sock *sk)
 {
 	if (sk->__sk_common.skc_state == TCP_SYN_SENT)
 		return NULL;
-	/* Should another's last subflow have removed the connection just as this one joined it. */
+	/* The last other subflow deleted the connection while this one took its slot. */
 	if (weft_private(sk)->key)
 		return weft_attach(sk);
 	weft_begin(sk);
@@ -187,7 +202,10 @@ void BPF_PROG(weft_init, struct sock *sk)
 	ca->bulk = 0;
 	ca->received = 0;
 	ca->reduces = 0;
-	/* Chosen while the SYN is on its way, as weft_scope does: the kernel does not call again when it has been answered. */
+	/*
+	 * An algorithm chosen while the SYN is in flight, as weft_scope does: the kernel does not
+	 * call init again when the SYN is answered.
+	 */
 	if (sk->__sk_common.skc_state != TCP_SYN_SENT)
 		weft_begin(sk);
 }
@@ -198,8 +216,14 @@ void BPF_PROG(weft_release, struct sock *sk)
 	weft_detach(sk);
 }
 
-/* Frees the slot of a socket that the kernel has closed without a call of weft_release. Should the socket live, it finds
- * that the slot is not its own any more, and takes another with its next acknowledgement. 0: the slot is free.
+/**
+ * weft_reap() - Frees the slot of a socket that the kernel closed without calling weft_release
+ * @lost: the slot and its owner
+ *
+ * If the socket still exists, it detects that it does not own the slot any more and takes another
+ * one with its next acknowledgement.
+ *
+ * Return: 0 if the slot was freed, 1 if its owner has changed.
  */
 SEC("syscall")
 int weft_reap(struct weft_lost *lost)
@@ -217,14 +241,17 @@ int weft_reap(struct weft_lost *lost)
 }
 
 #if ALGORITHM_ACTIVE
-/* Which subflows had nothing acknowledged for two of the longer round-trip times? Those neither count nor block. */
+/*
+ * Finds the subflows that had no acknowledgement for two round-trip times, of the subflow or of the
+ * initial one, whichever is longer. Idle subflows neither count towards suppression nor block it.
+ */
 static __always_inline void weft_find_idle(struct weft_connection *c, __u64 now)
 {
 	__u32 s, srtt, idle = 0, own = c->w[c->initial % WEFT_SUBFLOWS].srtt;
 
 	for (s = 0; s < WEFT_SUBFLOWS; s++) {
 		srtt = c->w[s].srtt > own ? c->w[s].srtt : own;
-		/* A smoothed time is in 1/8 us. */
+		/* srtt is in 1/8 us, so srtt >> 2 is two round-trip times. */
 		if ((__s64)(now - c->subflow[s].last_ack) > (srtt >> 2))
 			idle |= 1U << s;
 	}
@@ -306,14 +333,20 @@ void BPF_PROG(weft_cong_control, struct sock *sk)
 		ca->round_end = tp->snd_nxt;
 	}
 #if ALGORITHM_ROWS
-	/* Duplicates deliver too, selective acknowledgements or not. One that delivers nothing is about no packet. */
+	/*
+	 * Duplicate acknowledgements count as well, with and without SACK. An acknowledgement that
+	 * delivers nothing is not about any packet.
+	 */
 	if (acked)
 		ROWS(ack)(own, w, &parameters, acked, marked);
 #endif
-	/* What was sent before a cut neither grows the window nor cuts it again. */
+	/* Acknowledgements of data sent before a cut neither grow the window nor cut it again. */
 	after_cut = weft_before(ca->cut_end, una);
 	if (after_cut)
-		/* Never so far behind that sequence numbers wrap around. */
+		/*
+		 * Follows una at a distance of one, so that the comparison survives a wrap of
+		 * sequence numbers.
+		 */
 		ca->cut_end = una - 1;
 	if (forward && after_cut && acked && state != TCP_CA_Recovery &&
 	    (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) ||
@@ -337,7 +370,7 @@ void BPF_PROG(weft_set_state, struct sock *sk, __u8 state)
 	struct weft_subflow *subflow;
 	struct weft_window *w;
 
-	/* Linux's DCTCP reacts to a loss in CWR too, but to no timeout there. */
+	/* Linux's DCTCP reduces the window for a loss in CWR too, but not for a timeout in CWR. */
 	first = state == TCP_CA_Loss ? ca->reduces : weft_ca_state(sk) < TCP_CA_Recovery;
 	ca->reduces = 0;
 	if (!c || state < TCP_CA_Recovery)
@@ -359,8 +392,11 @@ void BPF_PROG(weft_set_state, struct sock *sk, __u8 state)
 	weft_hand_over(sk, w);
 }
 
-/* The window itself is set by set_state and cong_control. The kernel asks before it enters a recovery that reduces the window: not
- * where the same segment times out again, nor in a recovery that has reduced it (tcp_enter_loss, tcp_init_cwnd_reduction).
+/*
+ * Returns the current threshold, because set_state and cong_control set the window. The kernel
+ * calls this before a recovery that reduces the window. It does not if the same segment times out
+ * again, or in a recovery that has already reduced the window (tcp_enter_loss,
+ * tcp_init_cwnd_reduction).
  */
 SEC("struct_ops")
 __u32 BPF_PROG(weft_ssthresh, struct sock *sk)
@@ -384,13 +420,16 @@ __u32 BPF_PROG(weft_undo_cwnd, struct sock *sk)
 }
 
 #if ALGORITHM_SHARES
-/* MPTCP_SEND_BURST_SIZE, which the scheduler gives to one subflow ahead of its window. */
+/* MPTCP_SEND_BURST_SIZE: how much the scheduler assigns to a subflow ahead of its window. */
 #define WEFT_BURST ((1 << 16) - 108)
-/* The window that buffers are made for at least: TCP_INIT_CWND. */
+/* Minimum window for which buffers are dimensioned: TCP_INIT_CWND. */
 #define WEFT_MIN_WINDOW 10
 
-/* By how many windows the kernel makes a send buffer; its own default is 2. A subflow keeps what its window has no room for. Where many
- * have small windows, the others stand still until it has sent that, unless the connection's buffer, the sum of all, has room for more.
+/*
+ * Returns the size of a send buffer in windows; the kernel's default is 2. The scheduler assigns a
+ * whole burst to a subflow, which keeps the part that exceeds its window. If many subflows have
+ * small windows, that part fills the buffer of the connection, which is the sum of the subflows'
+ * buffers, and the other subflows are blocked. Each buffer therefore has room for a burst as well.
  */
 SEC("struct_ops")
 __u32 BPF_PROG(weft_sndbuf_expand, struct sock *sk)
@@ -411,7 +450,10 @@ void BPF_PROG(weft_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
 	if (event == CA_EVENT_ECN_IS_CE || event == CA_EVENT_ECN_NO_CE) {
 		weft_echo(sk, event == CA_EVENT_ECN_IS_CE);
-		/* A socket that sends nothing has nothing acknowledged. */
+		/*
+		 * A socket that sends nothing receives no acknowledgements, so it takes its slot
+		 * here.
+		 */
 		if (!weft_private(sk)->key)
 			weft_resume(sk);
 		weft_notify_bulk(sk);
@@ -420,7 +462,7 @@ void BPF_PROG(weft_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 }
 #endif
 
-/* User space takes the link away where the kernel has none (before 6.4). */
+/* Kernels before 6.4 have no links; user space then loads it without one. */
 SEC(".struct_ops.link")
 struct tcp_congestion_ops WEFT_PASTE(weft_, ALGORITHM) = {
 	.init = (void *)weft_init,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * DCM: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020), section
- * 2.1, equations (1) and (2): increases are LIA's (lia.h), cuts by marks DCTCP's (dctcp.h), with their deviations.
- * Event by event the same as dcm.rs of weft-cc.
+ * DCM: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of
+ * October 2020), section 2.1, equations (1) and (2). It has the increase of LIA (lia.h) and the
+ * reduction by marks of DCTCP (dctcp.h), with the deviations of these. The behaviour is that of
+ * dcm.rs of weft-cc, event by event.
  */
 #ifndef WEFT_DCM_H
 #define WEFT_DCM_H
@@ -30,7 +31,7 @@ static inline void dcm_on_mark(struct weft_connection *c, const volatile struct 
 	lia_update_increase(c);
 }
 
-/* Equation (2); equation (1) too, where it is not computed at every acknowledgement. */
+/* Equation (2), and equation (1) if it is not computed at every acknowledgement. */
 static inline void dcm_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				__u32 acked, __u32 marked)
 {

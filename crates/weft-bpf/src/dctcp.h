@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * DCTCP: RFC 8257, section 3.3; Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.1, equations (1)
- * and (2). Each subflow is on its own. Event by event the same as dctcp.rs of weft-cc.
+ * DCTCP: RFC 8257, section 3.3; Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section
+ * 3.1, equations (1) and (2). Subflows are not coupled. The behaviour is that of dctcp.rs of
+ * weft-cc, event by event.
  *
- * Deviations: alpha is kept in 2^-30, g in 2^-24, and a cut works with alpha in 2^-20 and the window in 2^-20
- * packets, so that products fit 64 bits.
+ * Deviations: alpha is in units of 2^-30 and g in 2^-24. A cut uses alpha in 2^-20 and the window
+ * in 2^-20 packets, so that products fit 64 bits.
  */
 #ifndef WEFT_DCTCP_H
 #define WEFT_DCTCP_H
@@ -27,7 +28,7 @@ static inline __u64 dctcp_estimate(__u64 alpha, __u64 g, __u32 acked, __u32 mark
 	return (((1ULL << DCTCP_G_BITS) - g) * alpha + g * fraction + (1ULL << (DCTCP_G_BITS - 1))) >> DCTCP_G_BITS;
 }
 
-/* Equation (2): cwnd <- cwnd (1 - alpha / 2), no lower than cwnd_min. */
+/* Equation (2): cwnd <- cwnd (1 - alpha / 2), to no less than cwnd_min. */
 static inline void dctcp_cut(struct weft_window *w, __u64 alpha, const volatile struct weft_parameters *p)
 {
 	w->cwnd -= ((w->cwnd >> 4) * (alpha >> 10)) >> 17;

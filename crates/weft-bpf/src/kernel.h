@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * The little that the programs use of the kernel's own types. CO-RE finds each field by name in the BTF of the kernel
- * that loads them, so order, size and neighbours do not matter here.
+ * The fields of kernel types that the programs use. CO-RE finds each field by name in the BTF of
+ * the running kernel, so the order, size and position of fields in this file do not matter.
  */
 #ifndef WEFT_KERNEL_H
 #define WEFT_KERNEL_H
@@ -132,7 +132,10 @@ struct mptcp_sock {
 
 struct rate_sample;
 
-/* libbpf matches the members with the kernel's by name, and leaves out what is not named here. */
+/*
+ * libbpf matches members by name with those of the kernel's struct. Members that are not listed
+ * here stay NULL.
+ */
 struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);
 	void (*set_state)(struct sock *sk, __u8 state);

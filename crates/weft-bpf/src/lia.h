@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * LIA, MPTCP's coupled congestion control: RFC 6356, section 3, equations (1) and (2). Event by event the same as
- * lia.rs of weft-cc, which says what was chosen where the RFC leaves a choice.
+ * LIA, the coupled congestion control of MPTCP: RFC 6356, section 3, equations (1) and (2). The
+ * behaviour is that of lia.rs of weft-cc, event by event; lia.rs documents the choices that the RFC
+ * leaves open.
  *
- * Deviations: equation (2) is divided by cwnd_total and multiplied by the round-trip time of the subflow b with the
- * largest cwnd / rtt^2, which gives numbers of a size that 64 bits hold:
+ * Deviations: equation (2) is divided by cwnd_total and expanded by the round-trip time of the
+ * subflow b with the largest cwnd / rtt^2, so that all numbers fit 64 bits:
  *
  *   alpha / cwnd_total = cwnd_b / y^2,  y = rtt_b * sum_r cwnd_r / rtt_r
  *
- * It holds for windows below 2^19 packets whose round-trip times differ by less than 2^11. In the kernel there is no
- * `beta`: no ECN is asked for, and a mark that comes nevertheless counts as a loss (RFC 3168, section 6.1.2).
+ * It holds for windows below 2^19 packets whose round-trip times differ by a factor of less than
+ * 2^11. In the kernel `beta` is 0: the algorithm does not ask for ECN, and a mark that is echoed
+ * nevertheless counts as a loss (RFC 3168, section 6.1.2).
  */
 #ifndef WEFT_LIA_H
 #define WEFT_LIA_H
@@ -33,7 +35,7 @@ static inline void lia_update_increase(struct weft_connection *c)
 			continue;
 		rate = (w->cwnd << LIA_RATE_BITS) / w->srtt;
 		total += rate;
-		/* rate / srtt > best / srtt of the best */
+		/* rate / w->srtt > best / srtt, without divisions */
 		if (!srtt || (rate >> 4) * srtt > (best >> 4) * w->srtt) {
 			best = rate;
 			srtt = w->srtt;
@@ -70,11 +72,11 @@ static inline void lia_on_ack(struct weft_connection *c, const volatile struct w
 	reno = (1ULL << (WEFT_PACKET_BITS + LIA_INCREASE_BITS)) / w->cwnd;
 	if (increase > reno)
 		increase = reno;
-	/* 2^-16 packets times 2^-32 */
+	/* 2^-16 packets times a factor in 2^-32 */
 	w->cwnd += ((left >> 8) * (increase >> 6) + (1 << 23)) >> 24;
 }
 
-/* With beta what AMP's paper, section 4.1 (3), calls "MPTCP (beta = 4)". */
+/* With beta: "MPTCP (beta = 4)" of AMP's paper, section 4.1 (3). */
 static inline void lia_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	if (p->beta)

@@ -1,7 +1,7 @@
-//! The C of the BPF programs, for build scripts.
+//! The C sources of the BPF programs, for build scripts.
 //!
-//! `weft-linux` compiles the programs for the kernel, `weft-bpf-native` the algorithms for user space. What each file holds
-//! is in this crate's README.
+//! `weft-linux` compiles the programs for the kernel, `weft-bpf-native` the algorithms for user
+//! space. This crate's README has a table of the files.
 
 /// The folder of the sources.
 pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How many packets wait at the interface that a tc program stands before. */
+/* The length of the qdisc's queue at the egress interface of a tc program. */
 #ifndef WEFT_QUEUE_H
 #define WEFT_QUEUE_H
 

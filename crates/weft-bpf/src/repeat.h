@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
-/* A loop that the verifier can bound: it looks at one step, however many there may be. */
+/* A loop that the verifier can bound: it checks the body once, for any number of iterations. */
 #ifndef WEFT_REPEAT_H
 #define WEFT_REPEAT_H
 
@@ -9,7 +9,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-/* Calls step(i, context), which returns 0, for i from 0 to n - 1. */
+/* Calls step(i, context) for i from 0 to n - 1; step returns 0 to continue. */
 #define weft_repeat(n, step, context) bpf_loop(n, step, context, 0)
 
 #else

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * Between the kernel's sockets and the connection that an algorithm sees: slots, notifications of the daemon, the window
- * and pacing rate that are handed to the kernel, the echo of marks. congestion_ops.h makes events of it.
+ * The layer between the kernel's sockets and the connection that an algorithm works on. It has the
+ * slots, the events for the daemon, the window and pacing rate that the kernel uses, and the echo
+ * of marks. congestion_ops.h builds the kernel's operations on it.
  *
- * The connection is found by MPTCP's token: subflow socket -> icsk_ulp_data -> conn -> token. A TCP socket has one of
- * its own. Each subflow takes a slot of its connection when its congestion control starts and gives it back with the
- * socket; the last one removes the connection. Subflows of one connection run at once on several CPUs; a subflow
- * writes its own slot only, but for what amp.h says of suppression.
+ * A connection is found by its MPTCP token: subflow socket -> icsk_ulp_data -> conn -> token. Each
+ * TCP socket has a connection of its own. A subflow takes a slot of its connection when its
+ * congestion control starts and releases it with the socket; the last subflow deletes the
+ * connection. The subflows of one connection run on several CPUs at the same time. A subflow writes
+ * only its own slot; amp.h and warp.h describe the exceptions.
  */
 #ifndef WEFT_SOCKET_H
 #define WEFT_SOCKET_H
@@ -34,10 +36,13 @@ struct {
 	__type(value, struct weft_totals);
 } totals SEC(".maps");
 
-/* A subflow's received bytes are noted each time so many more have come: rarely enough to cost nothing a packet. */
+/*
+ * A subflow's received bytes are recorded each time they grow by this number: rare enough to cost
+ * almost nothing per packet.
+ */
 #define WEFT_RECORD_BYTES 65536
 
-/* A user's events since the second began. */
+/* Number of events that a user has caused in the current second. */
 struct weft_user {
 	__u64 second;
 	__u64 events;
@@ -50,14 +55,14 @@ struct {
 	__type(value, struct weft_user);
 } users SEC(".maps");
 
-/* Set before loading; a section of its own makes it a map of its own. */
+/* Set before loading. A section of its own makes it a separate map. */
 const volatile struct weft_parameters parameters SEC(".rodata.parameters") = {};
 
 static const struct weft_connection weft_empty;
 
-/* What a socket keeps in icsk_ca_priv (104 bytes). */
+/* State of a socket in icsk_ca_priv (104 bytes). */
 struct weft_private {
-	__u64 key; /* 0: no slot is held */
+	__u64 key; /* key of the connection; 0: the socket holds no slot */
 	__u32 slot;
 	__u32 delivered;
 	__u32 delivered_ce;
@@ -68,10 +73,10 @@ struct weft_private {
 	__u32 round_marked;
 	__u32 prior_rcv_nxt;
 	__u32 ce_state;
-	__u32 bulk; /* 1 if this subflow has carried `bulk` bytes */
-	__u32 received; /* bytes received when they were last noted, modulo 2^32 */
+	__u32 bulk; /* 1 if this subflow need not check for `bulk` bytes any more */
+	__u32 received; /* bytes received when last recorded, modulo 2^32 */
 	__u32 owner;
-	__u32 reduces; /* 1 if the kernel has asked for ssthresh since the last call of weft_set_state */
+	__u32 reduces; /* 1 if the kernel called ssthresh after the last weft_set_state */
 };
 
 static __always_inline struct weft_private *weft_private(struct sock *sk)
@@ -103,7 +108,7 @@ static __always_inline __u8 weft_ca_state(struct sock *sk)
 	return BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
 }
 
-/* MPTCP's token, 0 of a TCP socket. */
+/* Returns the MPTCP token of a subflow, or 0 for a TCP socket. */
 static __always_inline __u32 weft_token(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -135,7 +140,7 @@ static __always_inline void weft_describe(struct sock *sk, struct weft_subflow *
 	}
 }
 
-/* A function of its own, so that the type information has struct weft_event. */
+/* A separate function, so that BTF contains struct weft_event. */
 static __noinline void weft_fill(struct weft_event *event, struct weft_connection *c, __u32 s)
 {
 	struct weft_subflow *subflow = &c->subflow[s % WEFT_SUBFLOWS];
@@ -153,7 +158,7 @@ static __noinline void weft_fill(struct weft_event *event, struct weft_connectio
 	__builtin_memcpy(event->remote, subflow->remote, sizeof(event->remote));
 }
 
-/* Notifies the daemon about subflow s; false: the ring is full. */
+/* Sends an event about subflow s to the daemon. Returns false if the ring buffer is full. */
 static __always_inline bool weft_notify(struct weft_connection *c, __u32 s, __u32 kind, __u64 now)
 {
 	struct weft_event *event;
@@ -170,7 +175,10 @@ static __always_inline bool weft_notify(struct weft_connection *c, __u32 s, __u3
 	return true;
 }
 
-/* Returns 1 if the socket's user may cause another event. Any user can have sockets take and leave an algorithm without end. */
+/*
+ * Returns true if the user of the socket may cause another event. The limit is necessary because
+ * any user can make sockets attach to an algorithm and leave it without end.
+ */
 static __always_inline bool weft_within_limit(struct sock *sk, __u64 now)
 {
 	struct weft_user *user, first = { .second = now / 1000000000, .events = 1 };
@@ -198,7 +206,7 @@ static __always_inline bool weft_notify_limited(struct sock *sk, struct weft_con
 	return weft_within_limit(sk, now) && weft_notify(c, s, kind, now);
 }
 
-/* Notifies the daemon of a subflow that gets no slot, and why. */
+/* Sends the daemon an event about a subflow that got no slot; @kind is the reason. */
 static __always_inline void weft_notify_uncoupled(struct sock *sk, __u32 algorithm, __u32 kind)
 {
 	__u32 token = weft_token(sk);
@@ -227,8 +235,10 @@ static __always_inline void weft_notify_uncoupled(struct sock *sk, __u32 algorit
 	bpf_ringbuf_submit(event, 0);
 }
 
-/* The connection of a socket that has a slot. Should another's last subflow have removed it just as this one took its
- * slot, there is none, or a new one whose slot is another's.
+/*
+ * Returns the connection of a socket that has a slot, or NULL. The last other subflow may have
+ * deleted the connection while this one took its slot. Then the map has no such connection, or a
+ * new one in which another socket owns the slot.
  */
 static __always_inline struct weft_connection *weft_find(struct sock *sk)
 {
@@ -244,7 +254,9 @@ static __always_inline struct weft_connection *weft_find(struct sock *sk)
 	return c->subflow[ca->slot % WEFT_SUBFLOWS].owner == ca->owner ? c : NULL;
 }
 
-/* Notifies the daemon once that the connection of a subflow is worth further ones. */
+/*
+ * Notifies the daemon once that a connection has transferred enough data for additional subflows.
+ */
 static __always_inline void weft_notify_bulk(struct sock *sk)
 {
 	struct weft_private *ca = weft_private(sk);
@@ -254,7 +266,7 @@ static __always_inline void weft_notify_bulk(struct sock *sk)
 	if (ca->bulk || tp->bytes_acked + tp->bytes_received < parameters.bulk)
 		return;
 	c = weft_find(sk);
-	/* Until the daemon has been notified. */
+	/* Retried until the event has been sent. */
 	if (!c || !c->token || c->bulk || weft_notify_limited(sk, c, ca->slot % WEFT_SUBFLOWS, WEFT_BULK)) {
 		ca->bulk = 1;
 		if (c)
@@ -262,7 +274,10 @@ static __always_inline void weft_notify_bulk(struct sock *sk)
 	}
 }
 
-/* Notes what the subflow has received. A subflow that sends nothing has no rounds at whose end that could be done. */
+/*
+ * Records how many bytes the subflow has received. A subflow that sends nothing has no rounds at
+ * whose end this could be done.
+ */
 static __always_inline void weft_record_received(struct sock *sk)
 {
 	struct weft_private *ca = weft_private(sk);
@@ -278,7 +293,10 @@ static __always_inline void weft_record_received(struct sock *sk)
 		c->subflow[ca->slot % WEFT_SUBFLOWS].received = received;
 }
 
-/* Notifies the daemon of what has become of all subflows but the initial one, if that has changed. */
+/*
+ * Notifies the daemon that all subflows but the initial one were suppressed or released, if that
+ * differs from @before.
+ */
 static __always_inline void weft_notify_suppression(struct weft_connection *c, __u32 before)
 {
 	__u32 kind = c->suppressed ? WEFT_SUPPRESS : WEFT_RELEASE;
@@ -299,7 +317,7 @@ static __always_inline void weft_notify_suppression(struct weft_connection *c, _
 	}
 }
 
-/* Returns a bit for each subflow that is established and may carry data. */
+/* Returns a mask of the subflows that are established and active. */
 static __always_inline __u32 weft_active(const struct weft_connection *c)
 {
 	__u32 s, active = 0;
@@ -310,8 +328,11 @@ static __always_inline __u32 weft_active(const struct weft_connection *c)
 	return active;
 }
 
-/* Notifies the daemon of the subflows that rest now and did not before, and the other way around. A function of its own, as it is
- * long and rare.
+/*
+ * Notifies the daemon of the subflows that were activated or deactivated since @before, a value of
+ * weft_active(). A separate function, because it is long and rarely needed.
+ *
+ * Returns the mask of these subflows.
  */
 static __noinline __u32 weft_notify_active(struct weft_connection *c, __u32 before)
 {
@@ -334,7 +355,9 @@ static __noinline __u32 weft_notify_active(struct weft_connection *c, __u32 befo
 	return changed;
 }
 
-/* The connection with this key, new if need be. NULL: there is no room. */
+/*
+ * Returns the connection with this key, which is created if necessary, or NULL if the map is full.
+ */
 static __always_inline struct weft_connection *weft_entry(__u64 *key)
 {
 	struct weft_connection *c = bpf_map_lookup_elem(&connections, key);
@@ -346,7 +369,7 @@ static __always_inline struct weft_connection *weft_entry(__u64 *key)
 	return bpf_map_lookup_elem(&connections, key);
 }
 
-/* A free slot, taken; WEFT_SUBFLOWS if there is none. */
+/* Takes a free slot and returns its number, or WEFT_SUBFLOWS if all slots are taken. */
 static __always_inline __u32 weft_free_slot(struct weft_connection *c)
 {
 	__u32 s;
@@ -358,7 +381,7 @@ static __always_inline __u32 weft_free_slot(struct weft_connection *c)
 	return s;
 }
 
-/* Takes a slot of the socket's connection. NULL if there is none. */
+/* Takes a slot of the socket's connection. Returns NULL if there is no free entry or slot. */
 static __always_inline struct weft_connection *weft_take_slot(struct sock *sk, __u32 algorithm)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -368,7 +391,7 @@ static __always_inline struct weft_connection *weft_take_slot(struct sock *sk, _
 	struct weft_window *w;
 	__u64 key;
 
-	/* Of one connection only subflows with the same algorithm are coupled. */
+	/* Only subflows with the same algorithm are coupled, even within a connection. */
 	key = (__u64)algorithm << 56;
 	if (token)
 		key |= token;
@@ -376,7 +399,7 @@ static __always_inline struct weft_connection *weft_take_slot(struct sock *sk, _
 		key |= 1ULL << 55 | ((__u64)bpf_get_prandom_u32() << 32 >> 9) | bpf_get_prandom_u32();
 	c = weft_entry(&key);
 	if (c && c->open & WEFT_CLOSED) {
-		/* Another's last subflow is just about to remove it. */
+		/* The last subflow of that connection is about to delete the entry. */
 		bpf_map_delete_elem(&connections, &key);
 		c = weft_entry(&key);
 	}
@@ -417,7 +440,7 @@ static __always_inline struct weft_connection *weft_take_slot(struct sock *sk, _
 	return c;
 }
 
-/* Gives slot s back. The algorithm has closed it already. */
+/* Releases slot s, after the algorithm's on_close. The last slot deletes the connection. */
 static __always_inline void weft_give_back(struct weft_connection *c, __u64 key, __u32 s)
 {
 	__u32 bit = 1U << s;
@@ -427,8 +450,9 @@ static __always_inline void weft_give_back(struct weft_connection *c, __u64 key,
 		bpf_map_delete_elem(&connections, &key);
 }
 
-/* Hands the window to the kernel, and the pacing rate that MPTCP's scheduler and TSO read (as
- * tcp_update_pacing_rate() would set it).
+/*
+ * Sets the window of the socket, and the pacing rate that MPTCP's scheduler and TSO read (as
+ * tcp_update_pacing_rate() does).
  */
 static __always_inline void weft_publish(struct sock *sk, struct weft_window *w)
 {
@@ -452,7 +476,7 @@ static __always_inline void weft_publish(struct sock *sk, struct weft_window *w)
 	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
 }
 
-/* RFC 8257, section 3.2: ECE mirrors CE exactly, delayed acknowledgements included. */
+/* RFC 8257, section 3.2: ECE mirrors CE exactly, also with delayed acknowledgements. */
 static __always_inline void weft_echo(struct sock *sk, bool ce)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
@@ -460,7 +484,7 @@ static __always_inline void weft_echo(struct sock *sk, bool ce)
 	struct weft_private *ca = weft_private(sk);
 
 	if (ca->ce_state != ce) {
-		/* A delayed acknowledgement is still about the packets before. */
+		/* The delayed acknowledgement covers only packets that came before this one. */
 		if (icsk->icsk_ack.pending & ICSK_ACK_TIMER) {
 			if (ca->ce_state)
 				tp->ecn_flags |= TCP_ECN_DEMAND_CWR;

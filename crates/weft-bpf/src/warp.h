@@ -1,54 +1,71 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * Warp: docs/warp.md, the law by its parts. Event by event the same as warp.rs of weft-cc.
+ * Warp: docs/warp.md describes the law. The behaviour is that of warp.rs of weft-cc, event by
+ * event.
  *
- * Deviations: shares are in 2^-24 packets, alpha, marks and kappa in 2^-30, products and quotients rounded to the nearest.
- * Time is the kernel's, in microseconds. A subflow stays inactive for parameters.min_inactive at least, which is 0 outside the kernel:
- * what it was given before takes some round-trip times to leave, two packets at a time.
+ * Terms: W is the sum of the shares of all sending subflows, m their number. A subflow sends if it
+ * is established and active. It works if it sends, is not in recovery, has not timed out since its
+ * last round, and had an acknowledgement within WARP_MAX_SILENCE_RTTS round-trip times.
  *
- * Who writes what: any subflow, in its own events, writes shares and windows of all. Subflows run on several CPUs at once, so
- * a share changes by what is added to it, and never by storing what was read; a subflow's own growth is dropped should another have
- * written its share meanwhile. Of two that would cut at once one does. Rounds that end at once move no shares but those of one; none
- * waits. A window is handed to the kernel by its own subflow's next event, so the others apply a cut with their next
- * acknowledgement, before they can send again.
+ * Deviations: shares are in units of 2^-24 packets; alpha, marks and kappa are in 2^-30; products
+ * and quotients are rounded to the nearest unit. Time is the kernel's TCP clock, in microseconds.
+ * Once slow start has ended, a round activates no subflow and starts no trial until
+ * parameters.min_inactive has passed since the last deactivation. Until then, the data that was
+ * already assigned to the inactive subflow leaves, two packets at a time. In the native build
+ * min_inactive is 0.
+ *
+ * Concurrency: subflows run on several CPUs at the same time, and each may write the shares and
+ * windows of all subflows. A share that several subflows may change at once is changed by atomic
+ * addition. It is assigned only when its subflow is opened, activated, deactivated, timed out or
+ * restored. Growth at an acknowledgement is lost if another subflow has changed the share in the
+ * meantime. Of two subflows that cut at the same time, only one succeeds. Of several rounds that
+ * end at the same time, only one moves shares; the others skip that step without waiting. Only a
+ * subflow's own event sets the window in the kernel, so the other subflows apply a cut at their
+ * next acknowledgement, before they can send again.
  */
 #ifndef WEFT_WARP_H
 #define WEFT_WARP_H
 
 #include "dctcp.h"
 
-/* Least packets of the connection. */
+/* Minimum window of the connection. */
 #define WARP_MIN_CONNECTION_WINDOW (2 * WEFT_PACKET)
-/* Least packets of a subflow that sends beside others, on average. */
+/* Minimum mean window of several sending subflows. */
 #define WARP_MIN_MEAN_WINDOW (4 * WEFT_PACKET)
 
-/* The slow-start threshold where slow start is over: no window is below it. */
+/* The threshold after slow start; every window is at least this large. */
 #define WARP_SSTHRESH_AFTER_SLOW_START WEFT_PACKET
 
-/* State: the share of the connection's window, in 2^-24 packets; 0 while the subflow is inactive. */
+/* State: the share of the connection's window, in 2^-24 packets; 0 while inactive. */
 #define WARP_SHARE 0
 /* State: the estimated fraction of marked packets, in 2^-30. */
 #define WARP_ALPHA 1
 /* State: the fraction of marked packets in the last round, in 2^-30. */
 #define WARP_MARKED 2
-/* State: timeouts since the subflow last ended a round. */
+/* State: timeouts since the last end of a round of this subflow. */
 #define WARP_TIMEOUTS 3
 
 /* A subflow with no acknowledgement for this many round-trip times does not work. */
 #define WARP_MAX_SILENCE_RTTS 2
-/* A trial begins after this many times tau rounds without room, and lasts as long at most. */
+/* A trial begins after this many times tau rounds without room, and lasts at most as long. */
 #define WARP_TRIAL_INTERVAL_TAUS 8
 
-/* Of fractions. */
+/* Scale of fractions: 2^-30. */
 #define WARP_BITS DCTCP_ALPHA_BITS
 
-/* Slots that are looked at where no other is taken: the lowest free one is taken first. */
+/*
+ * Number of slots that are processed if no later slot is taken. The lowest free slot is taken
+ * first.
+ */
 #define WARP_FEW 4
 
-/* c->cut: time of the last cut in us, then the number of the subflow whose mark made it, so that no two are the same. */
+/*
+ * c->cut contains the time of the last cut in us, and in these bits the number of the subflow whose
+ * mark caused it, so that no two cuts are equal.
+ */
 #define WARP_CUTTER_BITS 3
 
-/* packets times part, with part in 2^-30, rounded. */
+/* Returns `packets` times `part`, with `part` in 2^-30, rounded. */
 static inline __u64 warp_times(__u64 packets, __u64 part)
 {
 	__u64 whole = (packets >> WEFT_PACKET_BITS) * part, fraction = (packets & (WEFT_PACKET - 1)) * part;
@@ -58,10 +75,10 @@ static inline __u64 warp_times(__u64 packets, __u64 part)
 	return (whole >> shift) + ((fraction + (1ULL << (WARP_BITS - 1))) >> WARP_BITS);
 }
 
-/* a / b in 2^-30, where a is no more than b. */
+/* Returns a / b in 2^-30, rounded, for a <= b. */
 static inline __u64 warp_ratio(__u64 a, __u64 b)
 {
-	/* Of more than 512 packets the last bits do not matter. */
+	/* Above 512 packets the lowest bits are negligible. */
 	if (b >> 33) {
 		a >>= 13;
 		b >>= 13;
@@ -69,13 +86,17 @@ static inline __u64 warp_ratio(__u64 a, __u64 b)
 	return b ? ((a << WARP_BITS) + b / 2) / b : 0;
 }
 
-/* Keeps the compiler from making branches of arithmetic: the verifier would follow each branch of eight subflows in turn, and of all
- * of those together there are too many.
+/*
+ * Hides a value from the compiler, which would turn the arithmetic into branches. The verifier
+ * follows both sides of each branch, and eight subflows would have too many combinations.
  */
 #define WARP_HIDE(x) asm volatile("" : "+r"(x))
 
-/* Before a loop that is not of every acknowledgement: unrolled, it would take more of the programs' stack than there is. Its body
- * has no branches, for with some the compiler makes loops that 6.1 refuses ("back-edge").
+/*
+ * WARP_RARE keeps a loop that does not run for every acknowledgement from being unrolled, which
+ * would exceed the stack of a BPF program. The body of such a loop must have no branches: with
+ * branches, the compiler creates loops that Linux 6.1 rejects ("back-edge"). WARP_OFTEN unrolls a
+ * loop.
  */
 #ifdef __bpf__
 #define WARP_RARE _Pragma("clang loop unroll(disable)")
@@ -85,7 +106,7 @@ static inline __u64 warp_ratio(__u64 a, __u64 b)
 #define WARP_OFTEN
 #endif
 
-/* x where it is above 0, otherwise 0. */
+/* Returns max(x, 0). */
 static inline __u64 warp_positive(__s64 x)
 {
 	__u64 negative = x >> 63;
@@ -100,37 +121,37 @@ static inline __u64 warp_is_sending(const struct weft_window *r)
 	return r->established & r->active;
 }
 
-/* Timeouts since the last round, up to `most`. */
+/* Returns the number of timeouts since the last round, up to `most`. */
 static inline __u64 warp_timeouts(const struct weft_window *r, __u64 most)
 {
 	return most - warp_positive(most - r->state[WARP_TIMEOUTS]);
 }
 
-/* Returns 1 if the subflow is established and not taken for dead, 0 otherwise. */
+/* Returns 1 if the subflow is established and has not timed out twice, 0 otherwise. */
 static inline __u64 warp_is_alive(const struct weft_window *r)
 {
 	return r->established & (1 - warp_timeouts(r, 2) / 2);
 }
 
-/* The least window: one packet after a timeout, else two. */
+/* Returns the minimum window: one packet after a timeout, else two. */
 static inline __u64 warp_min_window(const struct weft_window *r)
 {
 	return (2 - warp_timeouts(r, 1)) << WEFT_PACKET_BITS;
 }
 
-/* Two CPUs that take from it at once could leave less than nothing. */
+/* Returns the share. It is negative for a moment if two CPUs reduce it at the same time. */
 static inline __u64 warp_share(const struct weft_window *r)
 {
 	return warp_positive(r->state[WARP_SHARE]);
 }
 
-/* To `share`, by what that is more or less than what it was, if the subflow sends. */
+/* Changes the share from `was` to `share` by adding the difference, if the subflow sends. */
 static inline void warp_move(struct weft_window *r, __u64 was, __u64 share)
 {
 	__sync_fetch_and_add(&r->state[WARP_SHARE], (share - was) * warp_is_sending(r));
 }
 
-/* How many subflows send, and the sum of their shares. */
+/* Returns the number of sending subflows, and the sum of their shares in `total`. */
 static inline __u64 warp_sending_total(const struct weft_connection *c, __u64 *total)
 {
 	__u64 m = 0;
@@ -145,7 +166,7 @@ static inline __u64 warp_sending_total(const struct weft_connection *c, __u64 *t
 	return m;
 }
 
-/* Bit r: subflow r sends. */
+/* Returns the mask of the subflows that send. */
 static inline __u64 warp_sending_subflows(const struct weft_connection *c)
 {
 	__u64 all = 0;
@@ -157,7 +178,7 @@ static inline __u64 warp_sending_subflows(const struct weft_connection *c)
 	return all;
 }
 
-/* Bit r: subflow r is established and not taken for dead. */
+/* Returns the mask of the subflows that are established and have not timed out twice. */
 static inline __u64 warp_alive_subflows(const struct weft_connection *c)
 {
 	__u64 all = 0;
@@ -169,15 +190,16 @@ static inline __u64 warp_alive_subflows(const struct weft_connection *c)
 	return all;
 }
 
-/* A function of its own in the programs. It returns 0, because the verifier looks at what a function that returns nothing leaves
- * in that register; `used` keeps the compiler from leaving it out.
+/*
+ * A BPF subprogram. It returns 0, because the verifier inspects the result register even if a
+ * function returns nothing; `used` keeps the compiler from removing that assignment.
  */
 #define WARP_FUNCTION static __attribute__((noinline, used)) int
 
-/* Gives out floor(W) packets by largest remainder, in the first n slots. */
+/* Distributes floor(W) packets over the first n slots by the method of largest remainders. */
 static inline __attribute__((always_inline)) int warp_give_out(struct weft_connection *c, __u32 n)
 {
-	/* Of the programs' stack there is little. */
+	/* Arrays of 32 bits, because the stack of a BPF program is small. */
 	__u32 whole[WEFT_SUBFLOWS], key[WEFT_SUBFLOWS], r, q;
 	__u64 total = 0, given = 0, share, packets, rank, more;
 
@@ -185,10 +207,10 @@ static inline __attribute__((always_inline)) int warp_give_out(struct weft_conne
 	for (r = 0; r < n; r++) {
 		share = warp_share(&c->w[r]) * warp_is_sending(&c->w[r]);
 		packets = share & ~(WEFT_PACKET - 1);
-		/* The larger of the two. */
+		/* The maximum of both. */
 		packets += warp_positive(warp_min_window(&c->w[r]) - packets);
 		packets *= warp_is_sending(&c->w[r]);
-		/* Of equal remainders the later one is first. */
+		/* If remainders are equal, the later subflow precedes. */
 		key[r] = warp_positive(share - packets) * WEFT_SUBFLOWS + r;
 		whole[r] = packets >> WEFT_PACKET_BITS;
 		total += share;
@@ -204,7 +226,10 @@ static inline __attribute__((always_inline)) int warp_give_out(struct weft_conne
 			WARP_HIDE(more);
 			rank += more >> 63;
 		}
-		/* Fewer packets are left than there are remainders above 0, so none goes to another. */
+		/*
+		 * There are fewer packets left than remainders above 0, so no other subflow gets
+		 * one.
+		 */
 		more = (rank + given - total) >> 63;
 		WARP_HIDE(more);
 		if (warp_is_sending(&c->w[r]))
@@ -223,7 +248,10 @@ WARP_FUNCTION warp_give_out_to_all(struct weft_connection *c)
 	return warp_give_out(c, WEFT_SUBFLOWS);
 }
 
-/* Gives out all packets. Each remainder is compared with each other one, so few slots cost a third of all. */
+/*
+ * Distributes floor(W) packets. Each remainder is compared with each other one, so the version for
+ * few slots takes a third of the time.
+ */
 static inline void warp_apportion(struct weft_connection *c)
 {
 	if (c->open >> WARP_FEW & ((1U << (WEFT_SUBFLOWS - WARP_FEW)) - 1))
@@ -232,7 +260,7 @@ static inline void warp_apportion(struct weft_connection *c)
 		warp_give_out_to_few(c);
 }
 
-/* The same where the window of s must not rise. */
+/* Distributes floor(W) packets without increasing the window of s. */
 static inline void warp_apportion_without_raising(struct weft_connection *c, __u32 s)
 {
 	__u64 before = c->w[s].cwnd;
@@ -251,14 +279,16 @@ static inline __u64 warp_in_slow_start(const struct weft_window *r)
 	return starts >> 63;
 }
 
-/* Ends slow start of s. Only a timeout brings it back: a shift, which lowers a share, does not. */
+/*
+ * Ends slow start of s. Only a timeout restarts slow start; a smaller share after a shift does not.
+ */
 static inline void warp_leave_slow_start(struct weft_connection *c, __u32 s)
 {
 	c->left_slow_start = 1;
 	c->w[s].ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 }
 
-/* Returns 1 if subflow r sends and works, at an event of subflow s. A smoothed time is in 1/8 us. */
+/* Returns 1 if subflow r works, at an event of subflow s, 0 otherwise. srtt is in 1/8 us. */
 static inline __u64 warp_is_working(const struct weft_connection *c, __u32 r, __u32 s)
 {
 	__u64 rtt = c->w[s].srtt + warp_positive((__u64)c->w[r].srtt - c->w[s].srtt), late;
@@ -269,7 +299,7 @@ static inline __u64 warp_is_working(const struct weft_connection *c, __u32 r, __
 	return warp_is_sending(&c->w[r]) & (1 - warp_timeouts(&c->w[r], 1)) & ~c->w[r].in_recovery & (1 - late) & 1;
 }
 
-/* Bit r: subflow r sends and works, at an event of subflow s. */
+/* Returns the mask of the subflows that work, at an event of subflow s. */
 static inline __u64 warp_working_subflows(const struct weft_connection *c, __u32 s)
 {
 	__u64 all = 0;
@@ -281,20 +311,20 @@ static inline __u64 warp_working_subflows(const struct weft_connection *c, __u32
 	return all;
 }
 
-/* The number of the lowest bit. */
+/* Returns the index of the lowest bit. */
 static inline __u32 warp_lowest(__u64 bits)
 {
 	bits &= -bits;
 	return (((bits & 0xaa) != 0) + 2 * ((bits & 0xcc) != 0) + 4 * ((bits & 0xf0) != 0)) % WEFT_SUBFLOWS;
 }
 
-/* Returns 1 if the window has room for one more subflow than m. */
+/* Returns 1 if W has room for another subflow besides the m that send. */
 static inline int warp_has_room(__u64 m, __u64 total)
 {
 	return total >= (m + 1) * 2 * WARP_MIN_MEAN_WINDOW;
 }
 
-/* Keeps W at its floor. */
+/* Scales the shares up so that W is at least its minimum. */
 static inline void warp_apply_min_window(struct weft_connection *c)
 {
 	__u64 total, share;
@@ -310,7 +340,7 @@ static inline void warp_apply_min_window(struct weft_connection *c)
 	}
 }
 
-/* Activates s, with an equal part of the whole. */
+/* Activates s, with the (m + 1)-th part of W, which the sending subflows give up. */
 WARP_FUNCTION warp_activate(struct weft_connection *c, __u32 s)
 {
 	struct weft_window *w = &c->w[s % WEFT_SUBFLOWS];
@@ -325,7 +355,7 @@ WARP_FUNCTION warp_activate(struct weft_connection *c, __u32 s)
 		warp_move(&c->w[r], share, part);
 		left -= part * warp_is_sending(&c->w[r]);
 	}
-	/* What is left, so that the sum stays as it is. */
+	/* The remainder, so that W does not change through rounding. */
 	w->state[WARP_SHARE] = left;
 	w->active = 1;
 	c->subflow[s % WEFT_SUBFLOWS].last_ack = c->newest_ack;
@@ -334,7 +364,10 @@ WARP_FUNCTION warp_activate(struct weft_connection *c, __u32 s)
 	return 0;
 }
 
-/* Returns 1 if shares may move between subflows now; then warp_end has to follow. */
+/*
+ * Tries to get the right to move shares between subflows. Returns 1 if successful; warp_end() must
+ * follow.
+ */
 static inline int warp_begin(struct weft_connection *c)
 {
 	return __sync_val_compare_and_swap(&c->moving, 0, 1) == 0;
@@ -345,7 +378,14 @@ static inline void warp_end(struct weft_connection *c)
 	__sync_val_compare_and_swap(&c->moving, 1, 0);
 }
 
-/* Of the subflows that send, but for `not`, one that does not work, or the one with the most marks; the last of equals. WEFT_SUBFLOWS: none. */
+/**
+ * warp_worst() - Chooses a sending subflow to deactivate
+ * @s: the subflow whose event this is
+ * @not: a subflow that is not chosen, or WEFT_SUBFLOWS
+ *
+ * Return: a subflow that does not work, if there is one; otherwise the one with the largest alpha.
+ * The last one of equals. WEFT_SUBFLOWS if no other subflow sends.
+ */
 WARP_FUNCTION warp_worst(struct weft_connection *c, __u32 s, __u32 not)
 {
 	__u64 key, worst = 0;
@@ -362,8 +402,9 @@ WARP_FUNCTION warp_worst(struct weft_connection *c, __u32 s, __u32 not)
 	return worst ? (worst >> 1) % WEFT_SUBFLOWS : WEFT_SUBFLOWS;
 }
 
-/* Deactivates `victim` at an event of subflow s. Its share goes to the others that work, or to all others if none does. Of less than four
- * packets each: products fit.
+/*
+ * Deactivates `victim` at an event of subflow s. Its share goes to the other working subflows, or
+ * to all sending subflows if none works. Each has less than four packets, so products fit 64 bits.
  */
 WARP_FUNCTION warp_deactivate(struct weft_connection *c, __u32 victim, __u32 s)
 {
@@ -389,7 +430,10 @@ WARP_FUNCTION warp_deactivate(struct weft_connection *c, __u32 victim, __u32 s)
 	return 0;
 }
 
-/* Of the subflows that are inactive and alive, the one with the least marks, the first of equals; WARP_NONE: none. */
+/*
+ * Returns alpha * WEFT_SUBFLOWS + number of the inactive subflow with the smallest alpha that has
+ * not timed out twice, the first one of equals; WARP_NONE if there is none.
+ */
 #define WARP_NONE (1ULL << 62)
 
 static inline __u64 warp_least_marked(const struct weft_connection *c)
@@ -400,14 +444,14 @@ static inline __u64 warp_least_marked(const struct weft_connection *c)
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		key = c->w[r].state[WARP_ALPHA] * WEFT_SUBFLOWS + r;
-		/* 2^62 and more of those that send or do not live. */
+		/* At least 2^62 for subflows that send or have timed out twice. */
 		key += (1 - (warp_is_alive(&c->w[r]) & ~c->w[r].active)) << 62;
 		best -= warp_positive(best - key);
 	}
 	return best;
 }
 
-/* Starts a trial of the next inactive subflow that has not timed out, in the order of subflows. */
+/* Starts a trial of the next inactive subflow without a timeout, in circular order. */
 WARP_FUNCTION warp_start_trial(struct weft_connection *c, __u32 s)
 {
 	__u64 may_try = 0, later, total, share, part, left;
@@ -426,7 +470,10 @@ WARP_FUNCTION warp_start_trial(struct weft_connection *c, __u32 s)
 	c->last_tried = next;
 	warp_sending_total(c, &total);
 	if (total >= 2 * WARP_MIN_CONNECTION_WINDOW) {
-		/* Of less than eight packets for each subflow and one more: products fit. */
+		/*
+		 * Less than eight packets per subflow, including the tried one, so products fit 64
+		 * bits.
+		 */
 		left = total;
 		WARP_RARE
 		for (r = 0; r < WEFT_SUBFLOWS; r++) {
@@ -454,7 +501,10 @@ WARP_FUNCTION warp_start_trial(struct weft_connection *c, __u32 s)
 	return 0;
 }
 
-/* Counts a round of s; ends the trial after tau rounds of the subflow that is tried, or if it has no rounds. */
+/*
+ * Counts a round of s. Ends the trial after tau rounds of the tried subflow, or after
+ * WARP_TRIAL_INTERVAL_TAUS * tau rounds of the first sending subflow if it has fewer.
+ */
 static inline void warp_continue_trial(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s, int is_first,
 				       __u32 acked, __u32 marked)
 {
@@ -494,7 +544,7 @@ static inline void warp_continue_trial(struct weft_connection *c, const volatile
 	}
 }
 
-/* Makes m fit W at the end of a round of s. */
+/* Adapts the number of sending subflows to W, at the end of a round of s. */
 static inline void warp_adjust_active(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s, __u32 acked,
 				      __u32 marked)
 {
@@ -536,7 +586,7 @@ static inline void warp_adjust_active(struct weft_connection *c, const volatile 
 	}
 }
 
-/* Moves a part of the share of s to the others that work. */
+/* Moves a part of the share of s to the other working subflows. */
 WARP_FUNCTION warp_shift(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	__u64 total = 0, others, share, marked = 0, mean, moved, part, gets = 0, counts;
@@ -566,7 +616,7 @@ WARP_FUNCTION warp_shift(struct weft_connection *c, const volatile struct weft_p
 		return 0;
 	moved = warp_times(share, (w->state[WARP_MARKED] - mean) * p->kappa >> WARP_BITS);
 	warp_move(w, share, share - moved);
-	/* Of more than 512 packets the last bits do not matter. */
+	/* Above 512 packets the lowest bits are negligible. */
 	shift = others >> 33 ? 13 : 0;
 	WARP_RARE
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
@@ -577,7 +627,10 @@ WARP_FUNCTION warp_shift(struct weft_connection *c, const volatile struct weft_p
 	return 0;
 }
 
-/* Activates a subflow if none sends: the first that is alive, or else the first that is established. */
+/*
+ * Activates a subflow if none sends: the first one that has not timed out twice, otherwise the
+ * first established one.
+ */
 WARP_FUNCTION warp_ensure_one_active(struct weft_connection *c)
 {
 	__u64 all = warp_alive_subflows(c);
@@ -598,19 +651,25 @@ WARP_FUNCTION warp_ensure_one_active(struct weft_connection *c)
 	return 0;
 }
 
-/* Returns 1 if only the subflow that cut was sending; then cong_control has asked whether it was after the cut. */
+/*
+ * Returns 1 if only the subflow that cut was sending. Then weft_cong_control() has checked that the
+ * acknowledged data was sent after the cut.
+ */
 static inline int warp_was_single(const struct weft_connection *c)
 {
 	return !c->unacked_since_cut && !c->all_acked_at;
 }
 
-/* Returns 1 if the data of the newest acknowledgement of s was sent after this cut. */
+/* Returns 1 if the newest acknowledgement of s covers data that was sent after this cut. */
 static inline int warp_after_cut(const struct weft_connection *c, __u64 cut, __u32 s)
 {
 	return warp_was_single(c) || c->subflow[s].last_sent >= cut >> WARP_CUTTER_BITS;
 }
 
-/* Returns 1 if it was also sent after all subflows had an acknowledgement since the cut; 0 while another subflow writes which have to. */
+/*
+ * Returns 1 if that data was also sent after every sending subflow had an acknowledgement since the
+ * cut. Returns 0 while another subflow updates unacked_since_cut.
+ */
 static inline int warp_sent_after_all_acked(const struct weft_connection *c, __u64 cut, __u32 s)
 {
 	return !c->unacked_since_cut && c->subflow[s].last_sent >= c->all_acked_at && warp_after_cut(c, cut, s);
@@ -622,8 +681,9 @@ static inline int warp_reacts_to_mark(const struct weft_connection *c, __u32 s)
 	return warp_in_slow_start(&c->w[s]) || warp_sent_after_all_acked(c, c->cut, s);
 }
 
-/* Something was delivered: s has an acknowledgement since the last cut. The others wait for one that has nothing in flight for a
- * round-trip time at most.
+/*
+ * Records that s had an acknowledgement since the last cut. Other subflows that have nothing in
+ * flight are waited for at most one round-trip time.
  */
 static inline void warp_on_ack_after_cut(struct weft_connection *c, __u32 s)
 {
@@ -634,7 +694,7 @@ static inline void warp_on_ack_after_cut(struct weft_connection *c, __u32 s)
 	if (!c->unacked_since_cut)
 		return;
 	others &= __sync_fetch_and_and(&c->unacked_since_cut, others);
-	/* A smoothed time is in 1/8 us. */
+	/* srtt is in 1/8 us. */
 	if (others && waited * 8 <= (__s64)c->w[s].srtt)
 		return;
 	c->all_acked_at = now;
@@ -661,7 +721,7 @@ WARP_FUNCTION warp_on_open(struct weft_connection *c, const volatile struct weft
 		warp_end(c);
 		warp_apportion_without_raising(c, s);
 	}
-	/* Where a path has had a mark or a loss, slow start has ended for those to come. */
+	/* Once a path has had a mark or a loss, subflows that join later have no slow start. */
 	if (c->left_slow_start)
 		w->ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 	return 0;
@@ -678,7 +738,7 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 		m += warp_is_sending(&c->w[r]);
 	if (!w->active || !m || !warp_after_cut(c, c->cut, s))
 		return 0;
-	/* Slow start works on the share, of which the window is the whole part. */
+	/* Slow start works on the share; the window is its integer part. */
 	if (w->cwnd >= w->ssthresh)
 		w->ssthresh = WARP_SSTHRESH_AFTER_SLOW_START;
 	left = weft_avoidance_of(&share, w->cwnd < w->ssthresh ? w->ssthresh : 0, acked);
@@ -688,7 +748,7 @@ WARP_FUNCTION warp_on_ack(struct weft_connection *c, const volatile struct weft_
 	if (share > WEFT_CWND_MAX)
 		share = WEFT_CWND_MAX;
 	__sync_val_compare_and_swap(&w->state[WARP_SHARE], was, share);
-	/* After a cut a window may be further below its share. */
+	/* After a cut a window may be more than one packet below its share. */
 	most = w->cwnd + ((__u64)acked << WEFT_PACKET_BITS);
 	if (m > 1) {
 		warp_apportion(c);
@@ -716,7 +776,9 @@ WARP_FUNCTION warp_on_mark(struct weft_connection *c, const volatile struct weft
 	for (r = 0; r < WEFT_SUBFLOWS; r++) {
 		share = warp_share(&c->w[r]);
 		left = warp_times(share, (1ULL << WARP_BITS) - c->w[r].state[WARP_ALPHA] / 2);
-		/* In slow start itself alone, otherwise all that are not in slow start. */
+		/*
+		 * In slow start only s is cut, otherwise all subflows that are not in slow start.
+		 */
 		is_cut = (starts & (1ULL << s >> r)) | ((1 - starts) & (1 - warp_in_slow_start(&c->w[r])));
 		is_cut &= warp_is_sending(&c->w[r]);
 		warp_move(&c->w[r], 0, (left - share) * is_cut);
@@ -738,7 +800,10 @@ WARP_FUNCTION warp_on_round(struct weft_connection *c, const volatile struct wef
 	if (acked)
 		w->state[WARP_MARKED] = warp_ratio(marked < acked ? marked : acked, acked);
 	if (warp_begin(c)) {
-		/* If the last two that sent have given up at once, each has left the connection to the other. */
+		/*
+		 * If the last two sending subflows stop at the same time, each may leave the
+		 * connection to the other.
+		 */
 		warp_ensure_one_active(c);
 		warp_shift(c, p, s);
 		warp_adjust_active(c, p, s, acked, marked);
@@ -792,7 +857,10 @@ WARP_FUNCTION warp_on_timeout(struct weft_connection *c, const volatile struct w
 	return 0;
 }
 
-/* The last loss or timeout proved spurious: the share is again what it was. A subflow that two timeouts deactivated sends again. */
+/*
+ * Undoes a spurious loss or timeout: restores the share. A subflow that was deactivated after two
+ * timeouts is activated.
+ */
 WARP_FUNCTION warp_on_undo(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	struct weft_window *w = &c->w[s];

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
-/* Which sockets get an algorithm without choosing one: by where they connect to, the port that they listen at, and the cgroup
- * that they are in. Attached to a cgroup, whose sockets it sees before their SYN has gone.
+/*
+ * Assigns an algorithm to sockets that have not chosen one, by the network that they connect to,
+ * the remote or listening port, and their cgroup. The program is attached to a cgroup and runs
+ * before the SYN of a socket is sent.
  *
- * What a program has chosen by TCP_CONGESTION stays. Further subflows have the algorithm of the first one.
+ * A choice by TCP_CONGESTION takes precedence. Additional subflows get the algorithm of the first
+ * one.
  */
 #include "kernel.h"
 #include "weft.h"
 
 #define AF_INET 2
-/* Depth of cgroups that are looked at. */
+/* Maximum depth of a cgroup that rules can name. */
 #define LEVELS 16
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -56,7 +59,10 @@ struct {
 	__type(value, struct weft_rule);
 } rules SEC(".maps");
 
-/* The first subflow of the connection that this socket is a further one of. */
+/*
+ * Returns the first subflow of the socket's MPTCP connection, or NULL if the socket is the first
+ * one or not a subflow.
+ */
 static __always_inline struct sock *first_subflow(struct tcp_sock *tp)
 {
 	struct inet_connection_sock___scope *icsk = (void *)tp;
@@ -74,13 +80,13 @@ static __always_inline struct sock *first_subflow(struct tcp_sock *tp)
 	return first == (struct sock *)tp ? NULL : first;
 }
 
-/* A socket as rules see it. */
+/* The properties of a socket that rules match. */
 struct candidate {
 	__u64 cgroups[LEVELS];
 	__u32 address[4];
 	__u32 port;
 	bool listens;
-	__u32 rule; /* that fits; WEFT_RULES: none */
+	__u32 rule; /* the first rule that matches; WEFT_RULES: none */
 };
 
 static __always_inline void find_cgroups(struct tcp_sock *tp, struct candidate *socket)
@@ -110,7 +116,7 @@ static __always_inline bool in_cgroup(const struct candidate *socket, __u64 id)
 	return false;
 }
 
-/* Do the first `bits` bits agree? */
+/* Returns true if the first `bits` bits are equal. */
 static __always_inline bool within(const __u32 *address, const __u32 *network, __u32 bits)
 {
 	__u32 i, mask;
@@ -141,7 +147,10 @@ static int try_rule(__u32 i, struct candidate *socket)
 
 static __always_inline void describe(struct bpf_sock_ops *ops, struct tcp_sock *tp, struct candidate *socket)
 {
-	/* All are read first: the verifier takes no pointer into the context, which a choice would make. */
+	/*
+	 * Reads all fields before it chooses: the verifier rejects a computed pointer into the
+	 * context.
+	 */
 	__u32 local = ops->local_port, remote = bpf_ntohl(ops->remote_port), v4 = ops->remote_ip4;
 	__u32 v6_0 = ops->remote_ip6[0], v6_1 = ops->remote_ip6[1], v6_2 = ops->remote_ip6[2], v6_3 = ops->remote_ip6[3];
 	bool mapped = ops->family == AF_INET;

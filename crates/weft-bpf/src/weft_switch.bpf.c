@@ -2,12 +2,14 @@
 /*
  * A switch port with a marking threshold, on clsact egress of the interface that leads to the link.
  *
- * Beneath it a token bucket (tbf) holds the packets that wait, without the one that it let go last and that is, in the
- * packet level's terms, being sent. A packet that finds as many waiting as the limit is dropped; one that finds at least K
- * is marked if it is ECN-capable. Both look at the queue's real length.
+ * The qdisc below is a token bucket (tbf) that holds the waiting packets. The packet that it
+ * released last is not among them: that one is, in the terms of the packet level, being sent. A
+ * packet is dropped if the queue has reached the limit, and marked if the queue has reached K and
+ * the packet is ECN-capable. Both use the actual length of the queue.
  *
- * The time that the queue spent at each length is kept as well. Only arrivals are seen, so between two of them the queue is
- * taken to have shrunk by a packet each serialisation time of a full packet.
+ * The program also records for how long the queue had each length. It runs for arrivals only, so it
+ * assumes that between two arrivals the queue shrinks by one packet per serialisation time of a
+ * full packet.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -15,9 +17,9 @@
 
 #include "queue.h"
 
-/* Lengths that are distinguished, a power of two; no limit reaches it. */
+/* Number of queue lengths that are distinguished, a power of two above any limit. */
 #define LENGTHS 1024
-/* Ports of one experiment. */
+/* Maximum number of ports of an experiment. */
 #define PORTS 1024
 /* Interface index of port 0. */
 #define FIRST_INDEX 2
@@ -28,7 +30,7 @@ struct port {
 	__u32 limit;		/* packets */
 	__u32 mark;		/* packets; 0xffffffff marks nothing */
 	__u32 service_ns;	/* serialisation of a full packet */
-	/* The queue after the last arrival, and when that was. */
+	/* Length of the queue after the last arrival, and the time of that arrival. */
 	__u32 length;
 	__u32 unused;
 	__u64 since_ns;
@@ -36,7 +38,7 @@ struct port {
 	__u64 bytes;
 	__u64 drops;
 	__u64 marks;
-	/* Packets that an offload had made of several: there must be none. */
+	/* Packets that an offload has merged; 0 in a valid experiment. */
 	__u64 aggregated;
 	__u64 time_at_ns[LENGTHS];
 };
@@ -48,7 +50,10 @@ struct {
 	__type(value, struct port);
 } ports SEC(".maps");
 
-/* The queue shrank to `length` since the last arrival. */
+/*
+ * Adds the time since the last arrival to the lengths that the queue has had: it shrank to
+ * `length`.
+ */
 static __always_inline void account(struct port *port, __u64 now, __u32 length)
 {
 	__u64 elapsed = now > port->since_ns ? now - port->since_ns : 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
 /*
- * XMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020), section
- * 2.2, equation (3); after Cao et al., "Explicit Multipath Congestion Control for Data Center Networks" (2013). Event
- * by event the same as xmp.rs of weft-cc, which says what was chosen where the paper is silent.
+ * XMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of
+ * October 2020), section 2.2, equation (3). That section follows Cao et al., "Explicit Multipath
+ * Congestion Control for Data Center Networks" (2013). The behaviour is that of xmp.rs of weft-cc,
+ * event by event; xmp.rs documents the choices where the paper is silent.
  *
- * Deviations: a rate is kept in 2^-38 packets for each 1/8 us, delta in 2^-24 packets. Receivers echo each mark
- * (RFC 8257) instead of counting up to three in the header, which stock Linux does not do; only the first mark of a
- * window matters.
+ * Deviations: a rate is in units of 2^-38 packets per 1/8 us, delta in 2^-24 packets. Receivers
+ * echo each mark (RFC 8257) instead of counting up to three in the header, which stock Linux does
+ * not support; only the first mark of a window matters.
  */
 #ifndef WEFT_XMP_H
 #define WEFT_XMP_H
@@ -15,11 +16,11 @@
 
 /* State: rate at the end of the last round; 0 before the first. */
 #define XMP_RATE 0
-/* State: what delta has left over, below one packet. */
+/* State: the remainder of delta, below one packet. */
 #define XMP_ADDER 1
-/* State: the window before the cut if a mark came since the last round ended, else 0. */
+/* State: the window before the cut if a mark came in the current round, else 0. */
 #define XMP_REDUCED 2
-/* State: 1 if an acknowledgement since the last round ended let the window grow. */
+/* State: 1 if an acknowledgement in the current round allowed the window to grow. */
 #define XMP_MAY_GROW 3
 
 #define XMP_RATE_BITS 14
@@ -29,7 +30,7 @@ static inline __u64 xmp_whole(__u64 cwnd)
 	return cwnd & ~(WEFT_PACKET - 1);
 }
 
-/* Equation (3), in packets a round of s, which counts itself. */
+/* Equation (3), in packets per round of s. The sum includes s. */
 static inline __u64 xmp_delta(const struct weft_connection *c, __u32 s)
 {
 	__u64 total = 0, rate = c->w[s].state[XMP_RATE];
@@ -42,18 +43,18 @@ static inline __u64 xmp_delta(const struct weft_connection *c, __u32 s)
 		if (c->w[r].srtt < rtt_min)
 			rtt_min = c->w[r].srtt;
 	}
-	/* So that the product fits 64 bits. */
+	/* Keeps the product below within 64 bits. */
 	if (total >> 40) {
 		total >>= 20;
 		rate >>= 20;
 	}
 	if (!total || !rtt_min)
 		return 0;
-	/* Rounded up, so that equal subflows' shares add up to whole packets. */
+	/* Rounded up, so that the parts of equal subflows add up to whole packets. */
 	return ((rate << WEFT_PACKET_BITS) / total + 1) * c->w[s].srtt / rtt_min;
 }
 
-/* After a loss: whole packets, and the rate of the smaller window. */
+/* Rounds the window after a loss to whole packets, and adapts the rate to it. */
 static inline void xmp_on_loss(struct weft_window *w)
 {
 	w->cwnd = xmp_whole(w->cwnd);
@@ -72,7 +73,7 @@ static inline void xmp_on_open(struct weft_connection *c, const volatile struct 
 	c->w[s].state[XMP_MAY_GROW] = 0;
 }
 
-/* Slow start only: congestion avoidance grows once a round. */
+/* Slow start only: congestion avoidance grows at the end of a round. */
 static inline void xmp_on_ack(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 			      __u32 acked, __u32 marked)
 {
@@ -81,7 +82,7 @@ static inline void xmp_on_ack(struct weft_connection *c, const volatile struct w
 		weft_avoidance(&c->w[s], acked);
 }
 
-/* For first marked ACK in a window: w_s <- w_s (1 - 1 / beta). */
+/* For the first marked ACK in a window: w_s <- w_s (1 - 1 / beta). */
 static inline void xmp_on_mark(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s)
 {
 	struct weft_window *w = &c->w[s];
@@ -98,7 +99,7 @@ static inline void xmp_on_mark(struct weft_connection *c, const volatile struct 
 		w->ssthresh = w->cwnd;
 }
 
-/* Every window of data on subflow s: w_s <- w_s + delta_s. */
+/* For every window of data on subflow s: w_s <- w_s + delta_s. */
 static inline void xmp_on_round(struct weft_connection *c, const volatile struct weft_parameters *p, __u32 s,
 				__u32 acked, __u32 marked)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
-/* A network that loses packets, or sends them by a way that has no queue, so that they overtake others. On clsact egress. */
+/*
+ * For tests: on clsact egress, drops some packets and sends others through a device without a
+ * queue, so that they overtake.
+ */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 #include <linux/types.h>
@@ -15,7 +18,10 @@ struct {
 	__type(value, __u32);
 } plan SEC(".maps");
 
-/* Indices: how many of 10,000 are lost, how many overtake, on which device; how many were lost, how many have overtaken. */
+/*
+ * Keys: packets of 10,000 to drop, packets of 10,000 that overtake, index of the device without a
+ * queue; packets dropped, packets that overtook.
+ */
 enum { LOSE, OVERTAKE, DEVICE, LOST, OVERTAKEN };
 
 static __always_inline __u32 *planned(__u32 which)

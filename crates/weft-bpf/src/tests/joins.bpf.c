@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
-/* A network that loses SYNs, by chance or those of joins (RFC 8684, section 3.2), or takes their request for ECN away. IPv4
- * without options.
+/*
+ * For tests: drops SYNs, at random or those of joins (RFC 8684, section 3.2), or clears their ECN
+ * flags. IPv4 without options only.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -32,7 +33,9 @@ struct {
 	__type(value, __u32);
 } plan SEC(".maps");
 
-/* Indices: how many joins are still lost, how many still lose their ECN, how many have come; how many of 100 SYNs are lost. */
+/*
+ * Keys: joins still to drop, joins still to clear of ECN, joins seen; percentage of SYNs to drop.
+ */
 enum { LOSE, BLEACH, SEEN, PERCENT };
 
 static __always_inline __u32 *planned(__u32 which)
@@ -51,7 +54,7 @@ static __always_inline bool is_join(struct __sk_buff *skb, __u32 tcp, __u8 lengt
 			return false;
 		if (option[0] == MPTCP)
 			return option[2] >> 4 == MP_JOIN;
-		/* The end of the list and a filler have no length. */
+		/* The kinds 0 (end of list) and 1 (no operation) have no length. */
 		at += option[0] < 2 ? 1 : option[1];
 	}
 	return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
-/* For tests: marks one in so many ECN-capable packets that leave a device, at random. */
+/* For tests: marks one of `one_in` ECN-capable packets that leave a device, at random. */
 #include <linux/bpf.h>
 #include <linux/types.h>
 
@@ -19,7 +19,7 @@ int mark(struct __sk_buff *skb)
 {
 	__u32 zero = 0, *n = bpf_map_lookup_elem(&one_in, &zero);
 
-	/* Acknowledgements without data are spared. */
+	/* Acknowledgements without data are not marked. */
 	if (n && *n && skb->len > 200 && bpf_get_prandom_u32() % *n == 0)
 		bpf_skb_ecn_set_ce(skb);
 	return 0;

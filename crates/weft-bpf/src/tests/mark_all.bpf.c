@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
-/* For tests: on clsact egress every ECN-capable packet is marked. */
+/* For tests: on clsact egress, marks every ECN-capable packet. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

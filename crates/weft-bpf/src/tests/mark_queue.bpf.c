@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* For tests: on clsact egress, marks packets that find ten or more in the device's queue. */
+/*
+ * For tests: on clsact egress, marks packets if the device's queue has at least THRESHOLD packets.
+ */
 #include "../queue.h"
 
-/* K, in packets. */
+/* The marking threshold K, in packets. */
 #define THRESHOLD 10
 
 SEC("tc")
