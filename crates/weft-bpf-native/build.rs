@@ -8,7 +8,8 @@ fn main() {
         .include(weft_bpf::SOURCES)
         .opt_level(2)
         .flags(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
-        // What was read stands beside the object, for the test of the architecture.
+        // The list of files that were read is written next to the object, for the architecture
+        // test.
         .flag("-MMD")
         .compile("weft_bpf_native");
 }

@@ -1,32 +1,33 @@
-//! `weft.h` of the BPF programs as user space sees it, and the rows of `amp_fg.h`. A test of `weft-linux` compares every field with the type
-//! information of the compiled programs; what the fields mean is said in the header.
+//! The Rust mirror of `weft.h` of the BPF programs, and of the rows of `amp_fg.h`. A test of
+//! `weft-linux` compares every field with the BTF of the compiled programs. The headers document
+//! the fields.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// `WEFT_SUBFLOWS`.
+/// Maximum number of coupled subflows: `WEFT_SUBFLOWS`.
 pub const SUBFLOWS: usize = 8;
-/// `WEFT_PACKET` as a number of the fixed-point unit.
+/// One packet in fixed point: `WEFT_PACKET`.
 pub const PACKET: f64 = 16_777_216.0;
 
-/// A struct: its name in C, its size in bytes and its fields in order.
+/// The layout of a struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MirroredStruct {
-    /// In C.
+    /// Name in C.
     pub name: &'static str,
-    /// In bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// In order.
+    /// Fields in order of their offsets.
     pub fields: Vec<Field>,
 }
 
-/// A field: its name, where it is and how large, in bytes.
+/// The layout of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// In C.
+    /// Name in C.
     pub name: &'static str,
-    /// From the struct's beginning.
+    /// Offset from the start of the struct, in bytes.
     pub offset: usize,
-    /// In bytes.
+    /// Size in bytes.
     pub size: usize,
 }
 
@@ -40,7 +41,7 @@ macro_rules! mirrors {
             pub struct $name { $(pub $field: $kind,)+ }
         )+
 
-        /// The structs as they are here, for a comparison with the header's own type information.
+        /// Returns the layout of these structs, for a comparison with the BTF of the header.
         pub fn mirrored() -> Vec<MirroredStruct> {
             vec![$(MirroredStruct {
                 name: $c,

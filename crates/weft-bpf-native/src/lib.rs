@@ -1,8 +1,9 @@
-//! The congestion control of the BPF programs (`weft-bpf`), compiled natively, behind `weft-cc`'s contract.
+//! The congestion control of the BPF programs (`weft-bpf`), compiled natively, as implementations
+//! of the traits of `weft-cc`.
 //!
-//! Tests compare it with `weft-cc` event by event, and the packet level runs it as `cc = "bpf:amp"`. It lacks
-//! what the kernel does and the algorithm does not: the timing of events, the detection of idle subflows, and
-//! the echo of marks.
+//! Tests compare it with `weft-cc` event by event, and the packet level runs it as `cc =
+//! "bpf:amp"`. It lacks the parts that belong to the kernel and not to the algorithm: the timing of
+//! events, the detection of idle subflows, and the echo of marks.
 
 pub mod abi;
 mod parameters;
@@ -17,7 +18,7 @@ use abi::{Connection, PACKET, Parameters, Rows, SUBFLOWS, Window};
 /// The prefix of an algorithm's name in a spec.
 pub const PREFIX: &str = "bpf:";
 
-/// `enum weft_algorithm`, and what a spec calls each.
+/// Names in specs, with the values of `enum weft_algorithm`.
 const ALGORITHMS: [(&str, u32); 7] = [
     ("bpf:amp", 1),
     ("bpf:amp-fg", AMP_FG),
@@ -28,10 +29,10 @@ const ALGORITHMS: [(&str, u32); 7] = [
     ("bpf:xmp", 5),
 ];
 
-/// `WEFT_AMP_FG`, the only one with rows.
+/// `WEFT_AMP_FG`, the only algorithm with rows.
 const AMP_FG: u32 = 6;
 
-/// `WEFT_WARP`, the only one with shares.
+/// `WEFT_WARP`, the only algorithm with shares.
 const WARP: u32 = 7;
 
 #[allow(unsafe_code, reason = "C is called through here and nowhere else")]
@@ -53,14 +54,14 @@ mod ffi {
         fn weft_native_reacts_to_mark(algorithm: u32, c: *const Connection, s: u32) -> u32;
     }
 
-    /// Does a mark on subflow `s`, below [`SUBFLOWS`], cut windows?
+    /// Returns true if a mark on subflow `s`, below [`SUBFLOWS`], reduces windows.
     pub(super) fn reacts_to_mark(algorithm: u32, connection: &Connection, s: usize) -> bool {
         assert!(s < SUBFLOWS);
         // SAFETY: as in `event`; C only reads.
         unsafe { weft_native_reacts_to_mark(algorithm, connection, s as u32) != 0 }
     }
 
-    /// One event of subflow `s`, below [`SUBFLOWS`].
+    /// Handles an event of subflow `s`, below [`SUBFLOWS`].
     pub(super) fn event(
         algorithm: u32,
         connection: &mut Connection,
@@ -73,9 +74,10 @@ mod ffi {
         assert!(s < SUBFLOWS && (connection.initial as usize) < SUBFLOWS);
         assert!(algorithm != AMP_FG || rows.len() == SUBFLOWS);
         let rows = rows.as_mut_ptr();
-        // SAFETY: the structs have C's layout (a test compares them with the headers' own type information) and
-        // are borrowed for the call; C indexes windows and, of AMP-FG, rows with `s` and `initial`, which are in
-        // bounds, and with loops of its own up to SUBFLOWS; it masks positions within a row; it keeps no pointer.
+        // SAFETY: the structs have C's layout (a test compares them with the BTF of the header) and
+        // are borrowed for the call. C indexes windows, and the rows of AMP-FG, with `s` and
+        // `initial`, which are in bounds, and with loops up to SUBFLOWS. It masks positions within
+        // a row, and it keeps no pointer.
         unsafe {
             weft_native_event(
                 algorithm, connection, rows, parameters, event, s as u32, acked, marked,
@@ -86,7 +88,7 @@ mod ffi {
 
 /// The congestion control of one connection, in the C of the BPF programs.
 ///
-/// A connection's subflows beyond the eighth get Reno, as in the kernel.
+/// Subflows beyond the eighth run Reno, as in the kernel.
 #[derive(Clone, Debug)]
 pub struct NativeAlgorithm {
     algorithm: u32,
@@ -94,13 +96,13 @@ pub struct NativeAlgorithm {
     extra_sndbuf_bursts: u32,
     parameters: Parameters,
     connection: Box<Connection>,
-    /// AMP-FG's, one for each subflow; none of the others.
+    /// Rows of AMP-FG, one per subflow; empty for other algorithms.
     rows: Vec<Rows>,
-    /// When the newest acknowledgement came, in microseconds.
+    /// Time of the newest acknowledgement, in microseconds.
     now: u64,
 }
 
-/// Events in the order of `enum native_event`.
+/// Events, in the order of `enum native_event`.
 #[derive(Clone, Copy)]
 enum Event {
     Open,
@@ -110,16 +112,16 @@ enum Event {
     FastRetransmit,
     Timeout,
     Close,
-    /// An acknowledgement, whether or not the window may grow.
+    /// An acknowledgement that delivers data, whether or not the window may grow.
     Delivered,
     Undo,
 }
 
 impl NativeAlgorithm {
-    /// A fresh connection's state of `bpf:NAME`.
+    /// Creates the state of a new connection of `bpf:NAME`.
     ///
     /// # Errors
-    /// Those of [`Algorithm::build`] for the algorithm behind the name.
+    /// Returns the errors of [`Algorithm::build`] for the algorithm behind the name.
     pub fn new(name: &str, given: &[(String, f64)]) -> Result<Self, Error> {
         let unknown = || Error::Algorithm {
             name: name.to_owned(),
@@ -145,26 +147,28 @@ impl NativeAlgorithm {
         })
     }
 
-    /// The connection as the programs keep it.
+    /// Returns the connection as the programs store it.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// Gives a subflow this window, in packets, whatever the algorithm made of it.
+    /// Sets the window and threshold of a subflow, in packets, regardless of the algorithm.
     pub fn set_window(&mut self, s: usize, cwnd: f64, ssthresh: f64) {
         let window = &mut self.connection.w[s];
         window.cwnd = fixed(cwnd);
         window.ssthresh = fixed(ssthresh.min(INFINITE_SSTHRESH));
     }
 
-    /// Saves the window as the programs do before a loss or timeout that reduces it (`weft_save_prior`).
+    /// Saves the window as the programs do before a loss or timeout that reduces it
+    /// (`weft_save_prior`).
     fn save_prior(&mut self, s: usize) {
         let (window, subflow) = (self.connection.w[s], &mut self.connection.subflow[s]);
         (subflow.prior_cwnd, subflow.prior_ssthresh) = (window.cwnd, window.ssthresh);
         subflow.prior_state = window.state;
     }
 
-    /// Hands `w` to C, lets `event` happen to subflow `s`, and takes the windows back.
+    /// Copies `w` to the C structs, handles `event` of subflow `s` in C, and copies the windows
+    /// back.
     fn event(&mut self, event: Event, w: &mut [weft_cc::Window], s: usize, counts: [u32; 2]) {
         for (r, (from, to)) in w.iter().zip(&mut self.connection.w).enumerate() {
             to.established = u8::from(from.established);
@@ -205,7 +209,7 @@ impl NativeAlgorithm {
     }
 }
 
-/// Of a microsecond, the kernel's unit.
+/// Picoseconds per microsecond, the kernel's unit.
 const PICOSECONDS: u64 = 1_000_000;
 
 /// `TCP_INFINITE_SSTHRESH`, in packets.
@@ -230,7 +234,8 @@ impl CongestionControl for NativeAlgorithm {
         }
     }
 
-    /// The kernel's `cong_control` decides before it calls the algorithm whether the window may grow.
+    /// Runs `on_ack` of the C code only if the window may grow, as the kernel's `cong_control`
+    /// does.
     fn on_ack(&mut self, w: &mut [weft_cc::Window], s: usize, ack: Ack) {
         self.now = ack.now.0 / PICOSECONDS;
         if s < SUBFLOWS {
@@ -306,7 +311,7 @@ impl CongestionControl for NativeAlgorithm {
     }
 }
 
-/// Makes a [`NativeAlgorithm`] for each connection of a transport with `cc = "bpf:NAME"`.
+/// Creates a [`NativeAlgorithm`] for each connection of a transport with `cc = "bpf:NAME"`.
 #[derive(Clone, Debug)]
 pub struct NativeFactory {
     name: &'static str,
@@ -314,7 +319,7 @@ pub struct NativeFactory {
 }
 
 impl NativeFactory {
-    /// All there are: name, and the entry of the algorithm behind it.
+    /// Returns all names with the registry entries of the algorithms behind them.
     pub fn all() -> impl Iterator<Item = (&'static str, &'static AlgorithmInfo)> {
         ALGORITHMS.iter().filter_map(|(name, _)| {
             let entry = Algorithm::BUILT_IN
@@ -324,10 +329,10 @@ impl NativeFactory {
         })
     }
 
-    /// The factory of `bpf:NAME` with these parameters.
+    /// Creates the factory of `bpf:NAME` with these parameters.
     ///
     /// # Errors
-    /// Those of [`Algorithm::build`] for the algorithm behind the name.
+    /// Returns the errors of [`Algorithm::build`] for the algorithm behind the name.
     pub fn factory(name: &str, given: &[(String, f64)]) -> Result<Arc<dyn AlgorithmFactory>, Error> {
         let new_state = NativeAlgorithm::new(name, given)?;
         let known = ALGORITHMS.iter().find(|(known, _)| *known == name);

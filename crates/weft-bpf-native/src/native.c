@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
-/* The algorithms of the BPF programs behind one function. */
+/* One function that dispatches events to the algorithms of the BPF programs. */
 #include <string.h>
 
 #include "amp.h"
@@ -10,7 +10,7 @@
 #include "warp.h"
 #include "xmp.h"
 
-/* The events of weft-cc, numbered as in lib.rs. */
+/* The events of weft-cc, with the numbers of lib.rs. */
 enum native_event { OPEN, ACK, MARK, ROUND, FAST_RETRANSMIT, TIMEOUT, CLOSE, DELIVERED, UNDO };
 
 #define ALGORITHM(name)                                                                                            \
@@ -53,7 +53,7 @@ ALGORITHM(lia)
 ALGORITHM(warp)
 ALGORITHM(xmp)
 
-/* What the programs do with the rows beside those events. */
+/* Updates the rows at an event, as the programs do. */
 static void rows_event(struct amp_fg_rows *rows, struct weft_window *w, const struct weft_parameters *p, __u32 event,
 		       __u32 acked, __u32 marked)
 {
@@ -70,14 +70,15 @@ static void rows_event(struct amp_fg_rows *rows, struct weft_window *w, const st
 	}
 }
 
-/* Does a mark on subflow s cut windows? */
+/* Returns 1 if a mark on subflow s reduces windows. */
 __u32 weft_native_reacts_to_mark(__u32 algorithm, const struct weft_connection *c, __u32 s)
 {
 	return algorithm != WEFT_WARP || warp_reacts_to_mark(c, s);
 }
 
-/* The event of subflow s of a connection with this algorithm; then what the kernel does before it uses the window. `rows` are
- * those of all its subflows, where the algorithm has such.
+/*
+ * Handles an event of subflow s, and then limits its window as the kernel's operations do. @rows
+ * has the rows of all subflows if the algorithm is AMP-FG.
  */
 void weft_native_event(__u32 algorithm, struct weft_connection *c, struct amp_fg_rows *rows, const struct weft_parameters *p,
 		     __u32 event, __u32 s, __u32 acked, __u32 marked)

@@ -1,14 +1,15 @@
-//! From `weft-cc`'s parameters to the programs' fixed point.
+//! Conversion of the parameters of `weft-cc` to the fixed point of the programs.
 
 use weft_cc::{Algorithm, Error};
 
 use crate::abi::{PACKET, Parameters};
 
 impl Parameters {
-    /// Those of `weft-cc`'s `algorithm`; what is not given has its default there. `bulk` and `min_inactive`, which are no algorithm's, are 0.
+    /// Converts the parameters of `algorithm`. Parameters that are not given have the defaults of
+    /// `weft-cc`. `bulk` and `min_inactive` belong to the kernel and are 0.
     ///
     /// # Errors
-    /// Those of [`Algorithm::build`].
+    /// Returns the errors of [`Algorithm::build`].
     pub fn new(algorithm: &str, given: &[(String, f64)]) -> Result<Self, Error> {
         Algorithm::build(algorithm, given)?;
         let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == algorithm);

@@ -1,16 +1,17 @@
-//! AMP-FG's alpha in fixed point, against equations (3) to (5) in floating point.
+//! Compares AMP-FG's alpha in fixed point with equations (3) to (5) in floating point.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use weft_bpf_native::NativeAlgorithm;
 use weft_cc::{Ack, CongestionControl, Round, Window};
 
-/// Powers are within 2^-30, and alpha is rounded to that.
+/// Maximum difference of alpha: powers are within 2^-30, and alpha is rounded to 2^-30.
 const ERROR: f64 = 1.0 / (1 << 29) as f64;
-/// Packets of a round up to which all marks of the next one are kept: `AMP_FG_POSITIONS / 2`.
+/// Maximum number of packets of a round after which all marks of the next one are stored:
+/// `AMP_FG_POSITIONS / 2`.
 const ALL_KEPT: usize = 1024;
 
-/// A subflow of the kernel's AMP-FG.
+/// A subflow that runs the C code of AMP-FG.
 struct Subflow {
     native: NativeAlgorithm,
     w: Vec<Window>,
@@ -31,7 +32,8 @@ impl Subflow {
         subflow
     }
 
-    /// A round of these packets, acknowledged in pieces of one kind; alpha of the kernel's, and by the equations.
+    /// Acknowledges a round with these marks, one acknowledgement per run of equal marks. Returns
+    /// alpha of the C code and of the equations.
     fn round(&mut self, marks: Vec<bool>) -> (f64, f64) {
         for piece in marks.chunk_by(|a, b| a == b) {
             let acked = piece.len() as u32;
@@ -50,7 +52,7 @@ impl Subflow {
     }
 }
 
-/// Alpha of equations (3) to (5).
+/// Computes alpha by equations (3) to (5).
 fn equations(before: &[bool], marks: &[bool]) -> f64 {
     let cw = marks.len() as f64;
     let other = |j: usize| before.get(j).copied().unwrap_or(false);
@@ -65,7 +67,7 @@ fn at_random(length: usize, rng: &mut impl Rng) -> Vec<bool> {
     (0..length).map(|_| rng.random_bool(share)).collect()
 }
 
-/// Not marked, then marked, then not marked.
+/// Returns unmarked, then marked, then unmarked packets.
 fn one_run(length: usize, rng: &mut impl Rng) -> Vec<bool> {
     let first = rng.random_range(0..length);
     let last = rng.random_range(first..length);
@@ -77,7 +79,7 @@ fn alpha_of_rounds_of_every_length_is_that_of_the_equations() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let (mut subflow, mut worst) = (Subflow::open(), 0.0_f64);
     for length in (1..=ALL_KEPT).cycle().take(8 * ALL_KEPT) {
-        // So that rounds of any two lengths follow one another.
+        // Rounds of any two lengths follow one another.
         let length = if rng.random() {
             length
         } else {
@@ -98,14 +100,14 @@ fn one_round_may_have_twice_the_packets_of_the_one_before() {
         let _ = subflow.round(at_random(ALL_KEPT, &mut rng));
         let (alpha, exact) = subflow.round(at_random(2 * ALL_KEPT, &mut rng));
         assert!((alpha - exact).abs() <= ERROR, "{alpha}, exactly {exact}");
-        // The next one keeps every second mark; then all again.
+        // The next round stores every second mark; the round after that stores all marks.
         let _ = subflow.round(at_random(ALL_KEPT, &mut rng));
         let _ = subflow.round(at_random(ALL_KEPT, &mut rng));
     }
 }
 
-/// Of runs of marks nothing is lost but at their ends: each end moves the sums of equations (3) and (5) by at most one of the
-/// marks kept.
+/// Rounding affects only the ends of runs of marks: each end changes the sums of equations (3) and
+/// (5) by at most one stored mark.
 #[test]
 fn longer_rounds_keep_enough_marks_of_runs() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
@@ -116,7 +118,7 @@ fn longer_rounds_keep_enough_marks_of_runs() {
         let length = rng.random_range(last / 4..=2 * last).clamp(100, 300_000);
         lengths = [before, last, length];
         let (alpha, exact) = subflow.round(one_run(length, &mut rng));
-        // One mark in so many was kept, of this round and of the one before.
+        // Packets per stored mark, in this round and in the previous one.
         let kept = before.max(last).div_ceil(ALL_KEPT).next_power_of_two() as f64;
         let ends = 5.0 * kept / length as f64;
         worst = worst.max((alpha - exact).abs() / ends);

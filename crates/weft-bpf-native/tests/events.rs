@@ -9,11 +9,11 @@ use weft_bpf_native::NativeFactory;
 use weft_bpf_native::abi::SUBFLOWS;
 use weft_cc::{Ack, Algorithm, ParameterRange, Round};
 
-/// 140,000 random sequences, 20,000 of each algorithm.
+/// Number of random sequences per algorithm; 140,000 in total.
 const SEQUENCES: u64 = 20_000;
-/// How many may end early at a tie, where rounding decides: see [`pair`].
+/// Maximum number of sequences that end at a tie, where rounding decides: see [`pair`].
 const TIES: u64 = SEQUENCES / 50;
-/// After one in so many events at most Warp's packets may be given out by rounding.
+/// Rounding may apportion Warp's packets after at most one of this many events.
 const SETTLED: u64 = 100;
 
 #[test]
@@ -51,7 +51,7 @@ fn random_sequences_of_events_give_the_same_windows() {
     }
 }
 
-/// Half of the sequences have the defaults, half random values.
+/// Returns the defaults for half of the sequences and random values for the other half.
 fn parameters(all: &[weft_cc::Parameter], rng: &mut impl Rng) -> Vec<(String, f64)> {
     if rng.random() {
         return Vec::new();
@@ -71,7 +71,7 @@ fn parameters(all: &[weft_cc::Parameter], rng: &mut impl Rng) -> Vec<(String, f6
         .collect()
 }
 
-/// One event that the transport could report.
+/// Reports one random event that a transport could report.
 fn step(pair: &mut Pair, rng: &mut impl Rng) -> Result<(), End> {
     let open = pair.open();
     if pair.len() < SUBFLOWS && (open.is_empty() || rng.random_bool(0.05)) {
@@ -88,9 +88,9 @@ fn step(pair: &mut Pair, rng: &mut impl Rng) -> Result<(), End> {
     pair.recover(s, rng.random_bool(0.1));
     match rng.random_range(0..100) {
         0..60 => {
-            // 25 us to 2.5 ms, in the kernel's unit.
+            // From 25 us to 2.5 ms, in units of 1/8 us.
             pair.round_trip_time(s, rng.random_range(200..20_000));
-            // Now and then a duplicate.
+            // Acknowledgements of no packet are duplicates.
             let acked = match rng.random_range(0..20) {
                 0 => rng.random_range(1..100),
                 1 => 0,
@@ -98,7 +98,7 @@ fn step(pair: &mut Pair, rng: &mut impl Rng) -> Result<(), End> {
             };
             let marked = rng.random_range(0..=acked.max(1));
             let may_grow = acked > 0 && rng.random_bool(0.9);
-            // Less than a round-trip time, mostly.
+            // Usually less than a round-trip time.
             let later = rng.random_range(0..1_000);
             pair.ack(
                 s,

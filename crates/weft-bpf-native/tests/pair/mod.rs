@@ -1,26 +1,27 @@
-//! The same connection twice: with `weft-cc`'s algorithm and with the kernel's.
+//! A connection that is run twice: with the algorithm of `weft-cc` and with the C code.
 //!
-//! The two agree within [`TOLERANCE`] of a window. Where an algorithm looks at whole packets (AMP at the floor, XMP
-//! in all it does), windows that lie within that tolerance on two sides of a whole number lead to different decisions,
-//! and so they do in all algorithms where slow start leaves whole packets beyond `ssthresh`; a sequence ends there, as a
-//! tie.
+//! The windows must agree within [`TOLERANCE`]. Some decisions depend on whole packets: those of
+//! AMP at the minimum window, all of XMP's, and those of all algorithms if slow start leaves whole
+//! packets beyond `ssthresh`. Two windows within the tolerance, but on two sides of a whole number,
+//! then lead to different decisions; the sequence ends there, as a tie.
 //!
-//! Warp's windows are whole packets, given out by shares that are no whole numbers. The shares have to agree within [`TOLERANCE`], throughout;
-//! where whole packets differ although they do, rounding must have decided ([`Pair::apportioned_by_rounding`]). Then the windows of the native build are
-//! set to `weft-cc`'s, and the sequence goes on.
+//! Warp's windows are whole packets, apportioned by fractional shares. The shares must always agree
+//! within [`TOLERANCE`]. If the packets differ although the shares agree, rounding must have
+//! decided ([`Pair::apportioned_by_rounding`]). The windows of the native build are then set to
+//! those of `weft-cc`, and the sequence continues.
 
 use weft_bpf_native::NativeAlgorithm;
 use weft_bpf_native::abi::PACKET;
 use weft_cc::{Ack, Algorithm, CongestionControl, Elapsed, Round, Window};
 
-/// Relative; windows below one packet do not occur.
+/// Relative tolerance of windows; no window is below one packet.
 pub const TOLERANCE: f64 = 1e-5;
 
-/// Why a sequence ends before its time.
+/// Reason for the early end of a sequence.
 pub enum End {
     /// Rounding decides.
     Tie,
-    /// The two differ.
+    /// The two implementations differ.
     Different(String),
 }
 
@@ -29,20 +30,20 @@ pub struct Pair {
     kernels: NativeAlgorithm,
     w: Vec<Window>,
     kernel: Vec<Window>,
-    /// True if a reduction may still prove spurious.
+    /// True for subflows whose last reduction may still prove spurious.
     armed: Vec<bool>,
     whole: bool,
     warp: bool,
     /// Microseconds since the connection opened.
     now: u64,
-    /// How often Warp's packets were given out by rounding.
+    /// Number of events after which rounding had apportioned Warp's packets.
     pub settled: u64,
-    /// The largest difference of a share, relative.
+    /// The largest relative difference of a share.
     pub worst: f64,
     history: Vec<String>,
 }
 
-/// Where Warp keeps a share (`warp.rs` of weft-cc).
+/// Index of Warp's share in the state (`warp.rs` of weft-cc).
 const SHARE: usize = 0;
 
 impl Pair {
@@ -83,7 +84,7 @@ impl Pair {
         self.event(&format!("open {s} {cwnd} {ssthresh}"), |cc, w| cc.on_open(w, s))
     }
 
-    /// In 1/8 us.
+    /// Sets the smoothed round-trip time, in 1/8 us.
     pub fn round_trip_time(&mut self, s: usize, srtt: u32) {
         for w in [&mut self.w, &mut self.kernel] {
             w[s].srtt = f64::from(srtt) / 8e6;
@@ -96,7 +97,7 @@ impl Pair {
         }
     }
 
-    /// Some microseconds later than what came before.
+    /// Reports an acknowledgement, `later` microseconds after the previous event.
     pub fn ack(&mut self, s: usize, later: u64, ack: Ack) -> Result<(), End> {
         self.now += later;
         let now = Elapsed(self.now * 1_000_000);
@@ -108,7 +109,7 @@ impl Pair {
         self.event(&format!("{s} {round:?}"), |cc, w| cc.on_round(w, s, round))
     }
 
-    /// In an acknowledgement of what was sent `rtt` microseconds ago.
+    /// Reports a mark, in the acknowledgement of data that was sent `rtt` microseconds ago.
     pub fn mark(&mut self, s: usize, rtt: u64) -> Result<(), End> {
         let ack = Ack {
             acked: 1,
@@ -130,7 +131,7 @@ impl Pair {
         self.armed[s] = true;
     }
 
-    /// The last reduction of `s` proves spurious, if there was one.
+    /// Reports the last reduction of `s` as spurious, if there was one.
     pub fn undo(&mut self, s: usize) -> Result<(), End> {
         if !std::mem::take(&mut self.armed[s]) {
             return Ok(());
@@ -203,7 +204,8 @@ impl Pair {
         self.kernels.connection().w[s].state[SHARE] as f64 / PACKET
     }
 
-    /// Shares agree; where packets do not, rounding has decided, and `weft-cc`'s are taken.
+    /// Compares the shares. If they agree but packets differ because of rounding, copies the
+    /// windows of `weft-cc`.
     fn compare_shares(&mut self, tie: bool) -> Result<(), End> {
         for s in 0..self.w.len() {
             let (ours, kernels) = (self.w[s].state[SHARE], self.kernel_share(s));
@@ -225,7 +227,8 @@ impl Pair {
         Ok(())
     }
 
-    /// Is the sum of the shares a whole number, or one of them, or are two remainders the same, but for rounding?
+    /// Returns true if, within rounding, the sum of the shares or one share is a whole number, or
+    /// two remainders are equal.
     fn apportioned_by_rounding(&self) -> bool {
         let shares: Vec<f64> = self.sending().collect();
         let whole = |share: f64| (share - share.round()).abs() <= TOLERANCE * share;
@@ -237,8 +240,9 @@ impl Pair {
         same || whole(shares.iter().sum()) || shares.into_iter().any(whole)
     }
 
-    /// Is W at one of the sums at which a subflow rests, wakes or opens with a share, or are two alphas the same, or is a share at the end
-    /// of slow start, but for rounding?
+    /// Returns true if, within rounding, W is at a threshold at which a subflow is activated,
+    /// deactivated or opened with a share, or two alphas are equal, or a share is at the end of
+    /// slow start.
     fn decided_by_rounding(&self) -> bool {
         const ALPHA: usize = 1;
         let whole = |packets: f64| (packets - packets.round()).abs() <= TOLERANCE * (1.0 + packets.abs());
@@ -252,13 +256,14 @@ impl Pair {
         whole(total / 2.0) || alphas.windows(2).any(same) || self.w.iter().any(starts)
     }
 
-    /// Shares of the subflows that send.
+    /// Returns the shares of the subflows that send.
     fn sending(&self) -> impl Iterator<Item = f64> {
         let all = self.w.iter().filter(|w| w.established && w.active);
         all.map(|w| w.state[SHARE])
     }
 
-    /// Do two windows that are the same but for rounding have different whole packets, where those decide?
+    /// Returns true if two windows that are equal within rounding have different whole packets, and
+    /// the algorithm's decisions depend on them.
     fn on_two_sides(&self) -> bool {
         let beyond = |w: &Window| (w.cwnd - w.ssthresh).floor();
         let packets = |w: &Window| (w.cwnd.floor(), w.ssthresh.floor());
@@ -268,7 +273,7 @@ impl Pair {
             .any(|(a, b)| beyond(a) != beyond(b) || self.whole && packets(a) != packets(b))
     }
 
-    /// XMP: has rounding decided whether delta's fractions fill a packet?
+    /// Returns true if, in XMP, rounding has decided whether the fractions of delta fill a packet.
     fn half_a_packet(&self, s: usize) -> bool {
         const ADDER: usize = 1;
         let saved = self.w[s].state[ADDER];
