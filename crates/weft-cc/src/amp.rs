@@ -1,23 +1,33 @@
-//! AMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020),
-//! section 4.2, Algorithm 1, whose line numbers stand below.
+//! AMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of
+//! October 2020), section 4.2, Algorithm 1. Comments below cite its line numbers.
 //!
-//! Where the paper is silent, the authors' simulator decides: suppression and release are looked at when a
-//! round of the initial subflow ends; a round speaks for suppression if every subflow is established, has
-//! `floor(cwnd)` equal to `cwnd_min` and is in no recovery; for release if it brought no mark, `floor(cwnd)`
-//! is above `cwnd_min` and the initial subflow is in no recovery; `w_total` counts active subflows only; slow
-//! start ends at the first mark, with the cut of line 29. A timeout is Reno's.
+//! Where the paper is silent, the authors' simulator decides:
 //!
-//! Where both are silent: a suppressed subflow keeps its window while what it has in flight is acknowledged,
-//! though marks and losses still lower it. A subflow that joins suppressed ones is suppressed too. A closed
-//! subflow neither counts nor blocks; when the initial one closes, the others are released and the first
-//! established one takes its place. A subflow that times out twice with no round between is taken for dead
-//! until it ends a round: it neither counts nor blocks, and if it is the initial one the others are released.
-//! Release restarts both counts.
+//! - Suppression and release are decided at the end of a round of the initial subflow.
+//! - A round counts towards suppression if every subflow is established, has `floor(cwnd)` equal to
+//!   `cwnd_min`, and is not in recovery.
+//! - A round counts towards release if it had no mark, `floor(cwnd)` is above `cwnd_min`, and the
+//!   initial subflow is not in recovery.
+//! - `w_total` is the sum over active subflows only.
+//! - Slow start ends at the first mark, with the cut of line 29.
+//! - A timeout is Reno's.
 //!
-//! Not the paper's, and off unless asked for: with `dctcp_cut` a subflow that is alone (all others suppressed, or no
-//! other there) is cut by DCTCP's alpha / 2 instead of 1 / beta. Alone it grows as one DCTCP flow does, so that it gets
-//! the same share of a bottleneck only if its cuts are the same too. Alpha starts at 1, has DCTCP's default weight of
-//! the newest round, and is kept all the while, so that it is right when the subflow comes to be alone.
+//! Where both are silent:
+//!
+//! - A suppressed subflow keeps its window while its data in flight is acknowledged; marks and
+//!   losses still lower it.
+//! - A subflow that joins suppressed ones is suppressed too.
+//! - A closed subflow neither counts nor blocks. If the initial one closes, the others are released
+//!   and the first established one becomes initial.
+//! - A subflow that times out twice without a round between counts as failed until it ends a round:
+//!   it neither counts nor blocks. If it is the initial one, the others are released.
+//! - Release restarts both counts.
+//!
+//! The parameter `dctcp_cut` is an extension of the paper, off by default. A subflow that sends
+//! alone (all others are suppressed, or there are none) is then cut by DCTCP's alpha / 2 instead of
+//! 1 / beta. A single subflow grows as a DCTCP flow, so it needs the same cuts to get the same
+//! share of a bottleneck. Alpha starts at 1 and has DCTCP's default weight of the newest round. It
+//! is updated in every round, so that it is right when the subflow begins to send alone.
 
 use crate::dctcp::{cut, estimate};
 use crate::parameters::parameters;
@@ -42,7 +52,7 @@ parameters! {
 
 /// State: 1 once the subflow has closed, else 0.
 const CLOSED: usize = 0;
-/// State: timeouts since the subflow last ended a round.
+/// State: timeouts since the last end of a round of this subflow.
 const TIMEOUTS: usize = 1;
 /// State: with `dctcp_cut`, the estimated fraction of marked packets, 0 to 1.
 const ALPHA: usize = 2;
@@ -56,15 +66,16 @@ pub struct Amp {
     /// The subflow that is never suppressed.
     initial: usize,
     suppressed: bool,
-    /// Consecutive rounds of the initial subflow that speak for suppression or, when suppressed, for release.
+    /// Consecutive rounds of the initial subflow that count towards suppression or, while
+    /// suppressed, towards release.
     n_round: u32,
 }
 
 impl Amp {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "AMP: adaptive multipath by subflow suppression and release (Kheirkhah and Lee)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {
         Self {
             params,
@@ -75,7 +86,7 @@ impl Amp {
         }
     }
 
-    /// Lines 2 to 13.
+    /// Algorithm 1, lines 2 to 13.
     fn suppress_subflows(&mut self, w: &mut [Window]) {
         let (mut n, mut n_sf) = (0, 0);
         for r in w.iter().filter(|r| is_alive(r)) {
@@ -88,7 +99,7 @@ impl Amp {
         }
     }
 
-    /// Lines 14 to 21.
+    /// Algorithm 1, lines 14 to 21.
     fn release_subflows(&mut self, w: &mut [Window], round: Round) {
         let r = &w[self.initial];
         let clear = round.marked == 0 && r.cwnd.floor() > self.params.cwnd_min && !r.in_recovery;
@@ -98,7 +109,7 @@ impl Amp {
         }
     }
 
-    /// Sets `active` of all subflows but the initial one, which always is.
+    /// Sets `active` of all subflows; the initial one is always active.
     fn set_active(&mut self, w: &mut [Window], active: bool) {
         for (s, r) in w.iter_mut().enumerate() {
             r.active = active || s == self.initial;
@@ -116,12 +127,12 @@ impl Amp {
     }
 }
 
-/// Is `s` the only subflow that may send new data?
+/// Returns true if `s` is the only subflow that may send new data.
 fn is_only_alive(w: &[Window], s: usize) -> bool {
     w[s].active && w.iter().filter(|r| r.established && r.active).count() == 1
 }
 
-/// Is the subflow neither closed nor taken for dead?
+/// Returns true if the subflow has neither closed nor timed out twice.
 fn is_alive(r: &Window) -> bool {
     r.state[CLOSED] == 0.0 && r.state[TIMEOUTS] < 2.0
 }
@@ -141,7 +152,7 @@ impl CongestionControl for Amp {
         self.update_total(w);
     }
 
-    /// Lines 23 to 25.
+    /// Algorithm 1, lines 23 to 25.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         let w = &mut w[s];
         if w.active && ack.may_grow {
@@ -154,7 +165,7 @@ impl CongestionControl for Amp {
         }
     }
 
-    /// Lines 27 to 29; with `dctcp_cut`, DCTCP's equation (2) for a subflow that is alone.
+    /// Algorithm 1, lines 27 to 29. With `dctcp_cut` and one active subflow: equation (2) of DCTCP.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         let part = if self.params.dctcp_cut && is_only_alive(w, s) {
             w[s].state[ALPHA] / 2.0
@@ -180,7 +191,7 @@ impl CongestionControl for Amp {
         }
     }
 
-    /// Lines 31 and 32.
+    /// Algorithm 1, lines 31 and 32.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         w[s].cwnd = (w[s].cwnd / 2.0).max(self.params.cwnd_min);
         w[s].ssthresh = w[s].cwnd;
@@ -196,7 +207,7 @@ impl CongestionControl for Amp {
         self.update_total(w);
     }
 
-    /// Suppression and release stay as decided: other subflows have acted on them since.
+    /// Suppression and release are not undone: other subflows have acted on them in the meantime.
     fn on_undo(&mut self, w: &mut [Window], s: usize) {
         w[s].undo();
         w[s].state[TIMEOUTS] = 0.0;
@@ -217,8 +228,9 @@ impl CongestionControl for Amp {
     }
 }
 
-/// Line 25 adds 1 / `w_total` a packet, so that `w_r = 1 / (pull_r w_total)` and, summed, `w_total^2 = sum_r 1 / pull_r`.
-/// Where all windows are at the floor, all subflows but the initial one are suppressed, and their windows are 0.
+/// Line 25 adds 1 / `w_total` per packet, so that `w_r = 1 / (pull_r w_total)` and, summed,
+/// `w_total^2 = sum_r 1 / pull_r`. If all windows are at the minimum, all subflows but the initial
+/// one are suppressed, and their windows are 0.
 impl Response for Amp {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         let Parameters {
@@ -241,7 +253,7 @@ impl Response for Amp {
         }
     }
 
-    /// Marks cause no timeouts, and a cut leaves two packets.
+    /// A cut leaves at least two packets, and marks cause no timeouts.
     fn min_window(&self) -> f64 {
         2.0
     }
@@ -274,7 +286,7 @@ mod tests {
         }
     }
 
-    /// A connection of four subflows that has just been suppressed, all windows 2.
+    /// Returns a connection of four subflows that has just been suppressed, all windows 2.
     fn suppressed() -> (Amp, Vec<Window>) {
         let (mut cc, mut w) = (amp(1, 3), in_avoidance(&[2.0; 4]));
         open(&mut cc, &mut w);
@@ -354,7 +366,7 @@ mod tests {
         for n_round in 1..=2 {
             cc.on_round(&mut w, 0, MARKED);
             assert_eq!((cc.n_round, active(&w)), (n_round, vec![true; 4]));
-            // Rounds of others are not counted.
+            // Rounds of other subflows do not count.
             cc.on_round(&mut w, 1, MARKED);
             assert_eq!(cc.n_round, n_round);
         }
@@ -410,14 +422,14 @@ mod tests {
                 (cc.n_round, active(&w)),
                 (n_round, vec![true, false, false, false])
             );
-            // Rounds of others, still draining, are not counted.
+            // Rounds of other subflows, which still drain, do not count.
             cc.on_round(&mut w, 2, CLEAR);
             assert_eq!(cc.n_round, n_round);
         }
         cc.on_round(&mut w, 0, CLEAR);
         assert_eq!((active(&w), cwnds(&w)), (vec![true; 4], vec![3.0, 2.0, 2.0, 2.0]));
         assert_eq!((cc.n_round, cc.w_total), (0, 9.0));
-        // The cycle can begin again.
+        // The cycle can start again.
         w[0].cwnd = 2.0;
         cc.on_round(&mut w, 0, MARKED);
         assert!(cc.suppressed);
@@ -456,7 +468,7 @@ mod tests {
         cc.on_open(&mut w, 2);
         cc.on_round(&mut w, 0, MARKED);
         assert!(cc.suppressed);
-        // A fourth that the connection only knows of now.
+        // A fourth subflow that the connection did not have before.
         w.extend(in_avoidance(&[10.0]));
         cc.on_open(&mut w, 3);
         assert_eq!((active(&w), cc.w_total), (vec![true, false, false, false], 2.0));
@@ -475,7 +487,8 @@ mod tests {
         assert_eq!(cc.w_total, 4.0);
         cc.on_round(&mut w, 0, MARKED);
         assert!(cc.suppressed);
-        // The last of the suppressed closes: nothing is left to suppress, the initial one goes on.
+        // The last suppressed subflow closes: none is left to suppress, and the initial one
+        // continues.
         w[1].established = false;
         cc.on_close(&mut w, 1);
         assert_eq!((w[0].active, cc.w_total), (true, 2.0));
@@ -492,7 +505,7 @@ mod tests {
         assert!(!cc.suppressed);
         cc.on_round(&mut w, 1, MARKED);
         assert_eq!(active(&w)[1..], [true, false, false]);
-        // All gone, and one comes back.
+        // All subflows have closed, and one opens.
         for s in 1..4 {
             w[s].established = false;
             cc.on_close(&mut w, s);
@@ -510,7 +523,7 @@ mod tests {
 
     #[test]
     fn two_timeouts_without_a_round_are_taken_for_a_dead_path() {
-        // The initial one: released at the second.
+        // The initial subflow: the others are released at its second timeout.
         let (mut cc, mut w) = suppressed();
         cc.on_timeout(&mut w, 0, true);
         cc.on_round(&mut w, 0, CLEAR);
@@ -519,7 +532,8 @@ mod tests {
         cc.on_timeout(&mut w, 0, true);
         assert_eq!(active(&w), [true; 4]);
 
-        // Another: blocks after one, no more after two, counts again once it ends a round.
+        // Another subflow: it blocks after one timeout, does not after two, and counts again after
+        // a round.
         let (mut cc, mut w) = (amp(1, 2), in_avoidance(&[2.0, 2.0, 2.0]));
         open(&mut cc, &mut w);
         cc.on_timeout(&mut w, 2, true);
@@ -533,7 +547,7 @@ mod tests {
         cc.on_timeout(&mut w, 2, true);
         cc.on_round(&mut w, 0, MARKED);
         assert!(cc.suppressed);
-        // Dying while suppressed, it releases nothing.
+        // A failure while suppressed releases no subflow.
         cc.on_timeout(&mut w, 2, true);
         assert!(cc.suppressed);
     }
@@ -577,7 +591,8 @@ mod tests {
         let w = windows(&[(0.01, 1e-4), (0.01, 5e-4)]);
         assert_eq!(w[0], w[1]);
         assert_near(w[0] + w[1], 700.0_f64.sqrt());
-        // All marked: 3.5 = w^2 for one; four would have 0.94 each, so the floor, so suppression.
+        // All packets marked: 3.5 = w^2 for one; four would have 0.94 each, below the minimum:
+        // suppression.
         let w = windows(&[(1.0, 1e-4); 4]);
         assert_eq!(w, [2.0, 0.0, 0.0, 0.0]);
     }

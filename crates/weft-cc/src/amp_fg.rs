@@ -1,24 +1,31 @@
-//! AMP-FG: Ye, Feng, Xie, Huang and Li, "Fine-Grained Congestion Control for Multipath TCP in Data Center Networks",
-//! IEEE Access 7, 2019 (there called AMP, "advanced MPTCP"), section IV, equations (1) to (7).
+//! AMP-FG: Ye, Feng, Xie, Huang and Li, "Fine-Grained Congestion Control for Multipath TCP in Data
+//! Center Networks", IEEE Access 7, 2019, section IV, equations (1) to (7). The paper calls it AMP,
+//! "advanced MPTCP".
 //!
-//! For each subflow, with `m_j` 1 if the j-th packet of this round was marked, and `m'_j` of the previous round:
+//! For each subflow, with `m_j` 1 if the j-th packet of this round was marked, and `m'_j` of the
+//! previous round:
 //!
 //! ```text
-//! (3)  beta  = sum_j (m_j xor m'_j) / cw      (4)  w_j = (j / cw)^beta      (5)  alpha = sum_j w_j m_j / cw
+//! (3)  beta  = sum_j (m_j xor m'_j) / cw
+//! (4)  w_j   = (j / cw)^beta
+//! (5)  alpha = sum_j w_j m_j / cw
 //! (6)  each ACK of a round without marks:  cw <- cw + (1 - alpha) / cw
 //! (7)  cw <- (1 - alpha) cw
 //! ```
 //!
-//! Where the paper contradicts itself: Algorithm 1 compares neighbours of one round (`M[j] xor M[j - 1]`) instead of
-//! equation (3)'s two rounds; `neighbours = 1` does that, with `M[0] = 0`. Equation (7) is for "packet loss" in the text
-//! and Algorithm 1, but Figure 4 shows it on marks: here it is applied once at the end of a round with a mark. The
-//! numbers of Figure 4 (a window of 4 goes to 2, 4 and 1) do not follow from the equations, which give 3, 3.3 and 2.1.
+//! Where the paper contradicts itself: Algorithm 1 compares neighbours of one round (`M[j] xor M[j
+//! - 1]`) instead of the two rounds of equation (3); `neighbours = 1` does that, with `M[0] = 0`.
+//! Equation (7) is for "packet loss" in the text and Algorithm 1, but Figure 4 applies it to marks.
+//! This file applies it once, at the end of a round with a mark. The numbers of Figure 4 (a window
+//! of 4 goes to 2, 4 and 1) do not follow from the equations, which give 3, 3.3 and 2.1.
 //!
-//! Where it is silent: `cw` is the packets acknowledged in the round, and what the round before did not have counts as
-//! unmarked. A round is the acknowledgements from the end of one, that one included, to the end of the next. Equation (6)
-//! takes alpha of the last round that ended, and stops at the first mark of a round. A duplicate takes the next position
-//! with its own mark. A loss takes half of the window or alpha of it, whichever is more, down to two packets; in
-//! recovery the end of a round cuts nothing. Slow start is Reno's and ends at the first mark; a timeout is Reno's.
+//! Where it is silent: `cw` is the number of packets acknowledged in the round, and packets that
+//! the previous round did not have count as unmarked. A round is the acknowledgements from the end
+//! of one, that one included, to the end of the next. Equation (6) takes alpha of the last complete
+//! round, and stops at the first mark of a round. A duplicate takes the next position with its own
+//! mark. A loss takes half of the window or the part alpha, whichever is larger, down to two
+//! packets; in recovery the end of a round does not cut. Slow start is Reno's and ends at the first
+//! mark; a timeout is Reno's.
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, congestion_avoidance};
@@ -38,7 +45,7 @@ pub struct AmpFg {
     subflows: Vec<State>,
 }
 
-/// A subflow's row of equation (1)'s matrix, and what came of it.
+/// A row of the matrix of equation (1) for a subflow, and alpha.
 #[derive(Clone, Debug, Default)]
 struct State {
     /// `m`.
@@ -46,16 +53,16 @@ struct State {
     /// `m'`.
     previous_marks: MarkBitmap,
     alpha: f64,
-    /// Packets that duplicates gave a position and no acknowledgement has covered.
+    /// Packets that got a position from a duplicate acknowledgement and are not yet acknowledged.
     counted_by_dupacks: u32,
-    /// Value of `counted_by_dupacks` before the last timeout, less what has been acknowledged since.
+    /// Value of `counted_by_dupacks` before the last timeout, less the packets acknowledged since.
     prior_counted_by_dupacks: u32,
 }
 
-/// Whether each packet of a round was marked, in the order of acknowledgements.
+/// The marks of the packets of a round, in the order of acknowledgements.
 #[derive(Clone, Debug, Default)]
 struct MarkBitmap {
-    /// 64 packets each.
+    /// Words of 64 packets each.
     bits: Vec<u64>,
     packets: usize,
     marked: u32,
@@ -71,7 +78,7 @@ impl MarkBitmap {
         self.marked += u32::from(marked);
     }
 
-    /// `m_j`, where j counts from 0; 0 beyond the end.
+    /// Returns `m_j`, where j counts from 0; false beyond the end.
     fn get(&self, j: usize) -> bool {
         self.bits
             .get(j / 64)
@@ -104,11 +111,11 @@ impl State {
 }
 
 impl AmpFg {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str =
         "AMP-FG: fine-grained cuts that depend on where in a round the marks are (Ye et al., 2019)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {
         Self {
             params,
@@ -147,12 +154,12 @@ impl CongestionControl for AmpFg {
         }
     }
 
-    /// Ends slow start; the cut is at the end of the round.
+    /// Ends slow start. The window is cut at the end of the round.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         w[s].ssthresh = w[s].ssthresh.min(w[s].cwnd);
     }
 
-    /// Equation (7), if the round carried a mark.
+    /// Equation (7), if the round had a mark.
     fn on_round(&mut self, w: &mut [Window], s: usize, _: Round) {
         let (w, state) = (&mut w[s], &mut self.subflows[s]);
         if state.marks.packets == 0 {
@@ -206,7 +213,7 @@ mod tests {
         (cc, w)
     }
 
-    /// A round of packets that are acknowledged one by one, which may not grow.
+    /// Reports a round of packets that are acknowledged one by one and do not let the window grow.
     fn report(cc: &mut AmpFg, w: &mut [Window], marks: &[u32]) {
         for &marked in marks {
             let may_grow = false;
@@ -223,7 +230,7 @@ mod tests {
         cc.on_round(w, 0, round(marks.len() as u32, marks.iter().sum()));
     }
 
-    /// Figure 4: three packets without marks, then four.
+    /// Figure 4: a round of three packets without marks, then four packets.
     fn figure_4(neighbours: bool, marks: [u32; 4]) -> f64 {
         let (mut cc, mut w) = open(neighbours, 3.0);
         report(&mut cc, &mut w, &[0, 0, 0]);
@@ -234,7 +241,7 @@ mod tests {
 
     #[test]
     fn scenario_1_of_figure_4_is_3_by_the_equations_and_2_in_the_text() {
-        // The last is marked. beta = 1/4, w_4 = 1, alpha = 1/4: 4 (1 - 1/4).
+        // The last packet is marked. beta = 1/4, w_4 = 1, alpha = 1/4: 4 (1 - 1/4).
         assert_near(figure_4(false, [0, 0, 0, 1]), 3.0);
         // Neighbours: 0 0 0 1 has one change as well.
         assert_near(figure_4(true, [0, 0, 0, 1]), 3.0);
@@ -242,7 +249,8 @@ mod tests {
 
     #[test]
     fn scenario_2_of_figure_4_is_3_3_by_the_equations_and_4_in_the_text() {
-        // The first is marked. beta = 1/4, w_1 = (1/4)^(1/4) = 0.7071, alpha = 0.1768: 4 - 0.7071.
+        // The first packet is marked. beta = 1/4, w_1 = (1/4)^(1/4) = 0.7071, alpha = 0.1768: 4 -
+        // 0.7071.
         assert_near(figure_4(false, [1, 0, 0, 0]), 4.0 - 0.5_f64.sqrt());
         // Neighbours: two changes, beta = 1/2, w_1 = 1/2, alpha = 1/8.
         assert_near(figure_4(true, [1, 0, 0, 0]), 3.5);
@@ -250,7 +258,8 @@ mod tests {
 
     #[test]
     fn scenario_3_of_figure_4_is_2_1_by_the_equations_and_1_in_the_text() {
-        // Two in a row, taken to be the last two. beta = 1/2, w_3 = sqrt(3/4) = 0.866, w_4 = 1, alpha = 0.4665.
+        // The last two packets are marked. beta = 1/2, w_3 = sqrt(3/4) = 0.866, w_4 = 1, alpha =
+        // 0.4665.
         assert_near(figure_4(false, [0, 0, 1, 1]), 3.0 - 0.75_f64.sqrt());
         // Neighbours: one change, beta = 1/4, w_3 = (3/4)^(1/4) = 0.9306: 3 - 0.9306.
         assert_near(figure_4(true, [0, 0, 1, 1]), 3.0 - 0.75_f64.powf(0.25));
@@ -260,7 +269,7 @@ mod tests {
     fn equation_3_compares_with_the_round_before() {
         let (mut cc, mut w) = open(false, 8.0);
         report(&mut cc, &mut w, &[0, 1, 0, 1]);
-        // The same again: beta = 0, all weights 1, alpha = 2/4.
+        // A round like the previous one: beta = 0, all weights 1, alpha = 2/4.
         w[0].cwnd = 8.0;
         report(&mut cc, &mut w, &[0, 1, 0, 1]);
         assert_eq!((cc.subflows[0].alpha, w[0].cwnd), (0.5, 4.0));
@@ -287,7 +296,7 @@ mod tests {
         cc.on_ack(&mut w, 0, Ack { marked: 1, ..ack(1) });
         cc.on_ack(&mut w, 0, ack(1));
         assert_eq!(w[0].cwnd, 4.125);
-        // Without a mark alpha is 0 from the end of the round on, and nothing is cut.
+        // After a round without a mark, alpha is 0 and the window is not cut.
         let (mut cc, mut w) = open(false, 4.0);
         cc.subflows[0].alpha = 0.5;
         report(&mut cc, &mut w, &[0; 4]);
@@ -309,7 +318,7 @@ mod tests {
                 },
             );
         }
-        // The hole is filled: two of three packets have been reported.
+        // The hole is filled: two of three packets were reported before.
         cc.on_ack(&mut w, 0, ack(3));
         let marks = &cc.subflows[0].marks;
         let reported: Vec<bool> = (0..marks.packets).map(|j| marks.get(j)).collect();

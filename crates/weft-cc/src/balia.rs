@@ -1,5 +1,6 @@
-//! BALIA: Peng, Walid, Hwang and Low, "Multipath TCP: analysis, design, and implementation", IEEE/ACM Transactions on
-//! Networking 24(1), 2016; Walid, Peng, Hwang and Low, draft-walid-mptcp-congestion-control-04, section 3.
+//! BALIA: Peng, Walid, Hwang and Low, "Multipath TCP: analysis, design, and implementation",
+//! IEEE/ACM Transactions on Networking 24(1), 2016; Walid, Peng, Hwang and Low,
+//! draft-walid-mptcp-congestion-control-04, section 3.
 //!
 //! With the rate `x_r = w_r / rtt_r` and `alpha_r = max_k(x_k) / x_r`:
 //!
@@ -8,8 +9,9 @@
 //! each loss on r:  w_r <- w_r - w_r / 2 * min(alpha_r, 1.5)
 //! ```
 //!
-//! Where they are silent: a cut stops at two packets, as Reno's does, and sets `ssthresh`; slow start and a timeout are
-//! Reno's. A subflow counts once it is established and has an RTT; before any has, growth and cut are Reno's.
+//! Where they are silent: a cut stops at two packets, as Reno's does, and sets `ssthresh`; slow
+//! start and a timeout are Reno's. A subflow counts once it is established and has an RTT. Until a
+//! subflow has an RTT, growth and cut are Reno's.
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, congestion_avoidance, halve};
@@ -22,16 +24,16 @@ parameters! {}
 pub struct Balia;
 
 impl Balia {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "BALIA: balanced linked adaptation (draft-walid-mptcp-congestion-control)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(_: Parameters) -> Self {
         Self
     }
 }
 
-/// The sum and the largest of all rates.
+/// Returns the sum and the maximum of all rates.
 fn rates(w: &[Window]) -> (f64, f64) {
     let rates = w.iter().filter(|r| r.established && r.srtt > 0.0);
     rates.fold((0.0, 0.0), |(sum, most): (f64, f64), r| {
@@ -62,7 +64,8 @@ impl CongestionControl for Balia {
         w.cwnd += left * increase.min(1.0);
     }
 
-    /// Not asked for; RFC 3168, section 6.1.2, would have it treated as a loss.
+    /// Handles a mark as a loss (RFC 3168, section 6.1.2), although the algorithm does not ask for
+    /// ECN.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         self.on_fast_retransmit(w, s);
     }
@@ -87,11 +90,13 @@ impl CongestionControl for Balia {
     }
 }
 
-/// With the total rate x the balance of path r is `(1 + alpha)(4 + alpha) / (10 rtt^2 x^2) = pull`, where a cut takes
-/// `min(alpha, 1.5) / 2`. On the best path, that with the least `p rtt^2`, alpha is 1, which gives `x = sqrt(3 / (2 p)) /
-/// rtt`; on another, whose `p rtt^2` is `ratio` times the best one's, `(1 + alpha)(4 + alpha) = 18 ratio` above 1.5. Between
-/// 1 and 1.5 nothing is stable: a path a little worse than the best falls to half of its rate (alpha = 2). Of two that are
-/// as good either may be the one that falls, so that their means are equal.
+/// With the total rate x, the balance of path r is `(1 + alpha)(4 + alpha) / (10 rtt^2 x^2) =
+/// pull`, where a cut takes `min(alpha, 1.5) / 2`. On the best path, the one with the smallest `p
+/// rtt^2`, alpha is 1, which gives `x = sqrt(3 / (2 p)) / rtt`. On a path whose `p rtt^2` is
+/// `ratio` times that of the best one, `(1 + alpha)(4 + alpha) = 18 ratio` for alpha above 1.5.
+/// Alphas between 1 and 1.5 are not stable: a path slightly worse than the best falls to half of
+/// its rate (alpha = 2). Of two equally good paths either may be the one that falls, so their means
+/// are equal.
 impl Response for Balia {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         let square = |path: &Path| path.signal * path.rtt * path.rtt;
@@ -104,7 +109,7 @@ impl Response for Balia {
                 ((9.0 + 72.0 * ratio).sqrt() - 5.0) / 2.0
             }
         };
-        // The largest rate, from the sum of all, which is Reno's on the best path.
+        // The largest rate, from the sum of all rates, which is Reno's on the best path.
         let shares: f64 = paths.iter().map(|path| 1.0 / alpha(path)).sum();
         let most = (1.5 / best).sqrt() / shares;
         for (path, w) in paths.iter().zip(cwnd) {

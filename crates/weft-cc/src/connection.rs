@@ -1,24 +1,26 @@
 //! The contract between congestion control and a transport.
 //!
-//! An algorithm sees the whole connection: a slice of subflow windows, subflow 0 first, any of which it may
-//! change at any event. It sees no packets and no I/O, and the only time it knows is that of an
-//! acknowledgement. It allocates only when a subflow opens or when its state for a window outgrows all
-//! earlier windows. It is deterministic, so the same file serves a simulator, a test with hand-computed
-//! values and a comparison with a kernel's implementation.
+//! An algorithm sees the whole connection: a slice of subflow windows, subflow 0 first, any of
+//! which it may change at any event. It sees no packets and no I/O, and the only time that it gets
+//! is that of an acknowledgement. It allocates only when a subflow opens or when its state for a
+//! window outgrows all earlier windows. It is deterministic, so the same file serves a simulator,
+//! tests with values computed by hand, and a comparison with the implementation of a kernel.
 
 use crate::Response;
 
-/// The congestion-control state of one subflow. The algorithm owns `cwnd`, `ssthresh`, `active` and `state`;
-/// the transport owns the other fields and applies those of the algorithm.
+/// The congestion-control state of one subflow. The algorithm owns `cwnd`, `ssthresh`, `active` and
+/// `state`; the transport owns the other fields and applies those of the algorithm.
 #[derive(Clone, Debug, PartialEq)]
-// Each flag is a state of its own; none excludes another.
+// Each flag is a state of its own; the flags do not exclude one another.
 #[allow(clippy::struct_excessive_bools)]
 pub struct Window {
-    /// Congestion window in packets of one MSS. The transport sends while fewer than `floor(cwnd)` are in flight.
+    /// Congestion window in packets of one MSS. The transport sends while fewer than `floor(cwnd)`
+    /// are in flight.
     pub cwnd: f64,
     /// Slow-start threshold in packets.
     pub ssthresh: f64,
-    /// Whether the scheduler may give this subflow new data. Suppression clears this field, release sets it.
+    /// Whether the scheduler may give this subflow new data. Suppression clears this field, release
+    /// sets it.
     pub active: bool,
     /// True if the subflow's handshake has completed and the subflow has not closed.
     pub established: bool,
@@ -32,7 +34,8 @@ pub struct Window {
     pub min_rtt: f64,
     /// The algorithm's own state of the subflow; each algorithm's file names the indices.
     pub state: [f64; 4],
-    /// `cwnd` before the last reduction that may prove spurious (Linux `prior_cwnd`); the transport saves it.
+    /// `cwnd` before the last reduction that may prove spurious (Linux `prior_cwnd`); the transport
+    /// saves it.
     pub prior_cwnd: f64,
     /// `ssthresh` before that reduction (Linux `prior_ssthresh`).
     pub prior_ssthresh: f64,
@@ -41,7 +44,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window as the transport opens it, not yet established.
+    /// Creates the window of a subflow that is not yet established.
     pub fn new(initial_cwnd: f64, initial_ssthresh: f64) -> Self {
         Self {
             cwnd: initial_cwnd,
@@ -67,8 +70,8 @@ impl Window {
         self.prior_state = self.state;
     }
 
-    /// Raises the window to what it was before the last reduction (Linux `tcp_reno_undo_cwnd` and
-    /// `tcp_undo_cwnd_reduction`). A larger window stays.
+    /// Raises the window to its value before the last reduction (Linux `tcp_reno_undo_cwnd` and
+    /// `tcp_undo_cwnd_reduction`). A larger window is kept.
     pub fn undo(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         self.ssthresh = self.ssthresh.max(self.prior_ssthresh);
@@ -78,15 +81,15 @@ impl Window {
 /// One acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ack {
-    /// Packets newly delivered: those that this acknowledgement, cumulative or selective, is the first to
-    /// report. 0 for a plain duplicate.
+    /// Packets newly delivered: those that this acknowledgement, cumulative or selective, is the
+    /// first to report. 0 for a plain duplicate.
     pub acked: u32,
-    /// Packets reported as marked (CE), among those newly delivered or, for a plain duplicate, among those
-    /// that made the receiver send it.
+    /// Packets reported as marked (CE), among those newly delivered or, for a plain duplicate,
+    /// among those that made the receiver send it.
     pub marked: u32,
-    /// True if the window may grow: not in fast recovery, not on a duplicate, not if the application leaves
-    /// more than half of the window unused (RFC 7661), and, if the profile says so, not between a cut for a
-    /// mark and the end of that window.
+    /// True if the window may grow. It may not in fast recovery, on a duplicate, or if the
+    /// application leaves more than half of the window unused (RFC 7661). If the profile says so,
+    /// it also may not grow between a cut for a mark and the end of that window.
     pub may_grow: bool,
     /// The RTT sample of this acknowledgement in seconds; 0 without a sample.
     pub rtt: f64,
@@ -94,112 +97,120 @@ pub struct Ack {
     pub now: Elapsed,
 }
 
-/// Time since the connection opened, in picoseconds. An algorithm that does not need seconds avoids the
-/// conversion.
+/// Time since the connection opened, in picoseconds. An algorithm that does not need seconds avoids
+/// the conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Elapsed(pub u64);
 
 impl Elapsed {
-    /// In seconds.
+    /// Returns the time in seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 * 1e-12
     }
 }
 
-/// One round of a subflow: the acknowledgements from when `snd_una` passed the previous round's end until it
-/// passed what was `snd_nxt` then.
+/// One round of a subflow: the acknowledgements between the ends of two rounds. A round ends when
+/// `snd_una` passes the value that `snd_nxt` had at the end of the previous round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     /// Packets acknowledged in the round.
     pub acked: u32,
-    /// Marked packets among those acknowledged.
+    /// Packets of `acked` that were marked.
     pub marked: u32,
 }
 
-/// How a receiver echoes CE marks to the sender, if the algorithm uses ECN at all.
+/// The way in which a receiver echoes CE marks to the sender, if the algorithm uses ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
-    /// Not ECN-capable: packets are sent Not-ECT. They are never marked, and dropped only at the limit.
+    /// No ECN: packets are sent as Not-ECT. Queues never mark them, and drop them only at the
+    /// limit.
     Off,
-    /// RFC 3168: ECE on every acknowledgement until CWR is seen.
+    /// RFC 3168: ECE on every acknowledgement until the sender sets CWR.
     Classic,
-    /// RFC 8257, section 3.2: ECE mirrors CE exactly, delayed acknowledgements included.
+    /// RFC 8257, section 3.2: ECE mirrors CE exactly, also with delayed acknowledgements.
     Dctcp,
-    /// XMP: each acknowledgement carries the number of marks (up to 3) since the last one.
+    /// XMP: each acknowledgement carries the number of marks (up to 3) since the previous one.
     Count,
 }
 
-/// A coupled congestion control. Every event names the subflow `s` it happened on; `w` holds all subflows.
+/// A coupled congestion control. Every event names the subflow `s` on which it happened; `w` holds
+/// all subflows.
 ///
-/// The order on one acknowledgement is: [`on_round`](Self::on_round) if it ends a round,
-/// [`on_ack`](Self::on_ack), then [`on_mark`](Self::on_mark) if it carries the first mark since the last cut
-/// was fully acknowledged, or [`on_fast_retransmit`](Self::on_fast_retransmit) if it reveals a loss.
+/// An acknowledgement that ends a round first calls [`on_round`](Self::on_round). Then it calls
+/// [`on_ack`](Self::on_ack). Last, [`on_mark`](Self::on_mark) is called if the acknowledgement
+/// carries the first mark since the last cut was fully acknowledged, or
+/// [`on_fast_retransmit`](Self::on_fast_retransmit) if it reveals a loss.
 pub trait CongestionControl {
-    /// The ECN echo the algorithm wants of its receivers.
+    /// Returns the ECN echo that the algorithm needs from receivers.
     fn echo(&self) -> Echo;
-    /// A subflow's handshake completed; `w[s].established` is already set.
+    /// Handles the completed handshake of subflow `s`; `w[s].established` is already set.
     fn on_open(&mut self, w: &mut [Window], s: usize) {
         let _ = (w, s);
     }
-    /// An acknowledgement arrived: one that acknowledges something, or a duplicate while data is outstanding.
-    /// [`Ack::may_grow`] says whether the window may grow.
+    /// Handles an acknowledgement, which acknowledges data or is a duplicate while data is
+    /// outstanding. The window may grow only if [`Ack::may_grow`] is true.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack);
-    /// Returns true if a mark on `s` in the acknowledgement last reported cuts windows. Otherwise
-    /// [`on_mark`](Self::on_mark) is not called, and the mark begins no window in which further marks are ignored
-    /// and `s` may not grow.
+    /// Returns true if a mark on `s` in the last acknowledgement reduces windows. Otherwise
+    /// [`on_mark`](Self::on_mark) is not called, and the mark does not start a window in which more
+    /// marks are ignored and `s` may not grow.
     fn reacts_to_mark(&self, w: &[Window], s: usize) -> bool {
         let _ = (w, s);
         true
     }
-    /// The number of bursts of Linux's packet scheduler that a subflow's send buffer holds beyond two windows
-    /// (`sndbuf_expand`). A subflow keeps the data that the scheduler has assigned to it and that its window does not
-    /// admit. If many subflows have small windows, the connection waits for the slowest of them.
+    /// Returns the number of bursts of Linux's packet scheduler that a subflow's send buffer holds
+    /// beyond two windows (`sndbuf_expand`). A subflow keeps data that the scheduler has assigned
+    /// to it but its window does not admit. If many subflows have small windows, the connection
+    /// waits for the slowest of them.
     fn extra_sndbuf_bursts(&self) -> u32 {
         0
     }
-    /// First mark of a window: at most one call until everything in flight at that moment is acknowledged.
+    /// Handles the first mark of a window. The next call comes only after everything in flight at
+    /// this time has been acknowledged.
     fn on_mark(&mut self, w: &mut [Window], s: usize);
-    /// A round of subflow `s` ended.
+    /// Handles the end of a round of subflow `s`.
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
         let _ = (w, s, round);
     }
-    /// Loss found by duplicate or selective acknowledgements; once per recovery episode. Sets `ssthresh` and `cwnd`.
+    /// Handles a loss found by duplicate or selective acknowledgements, once per recovery episode.
+    /// Sets `ssthresh` and `cwnd`.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize);
-    /// Retransmission timeout. Sets `cwnd` (RFC 5681: one packet) and, if `first`, `ssthresh`: where "the
-    /// given segment has already been retransmitted by way of the retransmission timer at least once, the
-    /// value of ssthresh is held constant" (RFC 5681, section 3.1).
+    /// Handles a retransmission timeout. Sets `cwnd` (RFC 5681: one packet) and, if `first`,
+    /// `ssthresh`. Otherwise "the given segment has already been retransmitted by way of the
+    /// retransmission timer at least once, the value of ssthresh is held constant" (RFC 5681,
+    /// section 3.1).
     fn on_timeout(&mut self, w: &mut [Window], s: usize, first: bool);
-    /// The last fast retransmit or timeout of subflow `s` proved spurious (Eifel, RFC 4015; F-RTO, RFC 5682; D-SACK,
-    /// RFC 3708). Takes back what it did to any window and to the algorithm's state. An algorithm that keeps no state
-    /// besides `cwnd` and `ssthresh` needs no more than [`Window::undo`].
+    /// Undoes the last fast retransmit or timeout of subflow `s`, which proved spurious (Eifel, RFC
+    /// 4015; F-RTO, RFC 5682; D-SACK, RFC 3708). Restores every window and the algorithm's state.
+    /// An algorithm without state besides `cwnd` and `ssthresh` needs only [`Window::undo`].
     fn on_undo(&mut self, w: &mut [Window], s: usize) {
         w[s].undo();
     }
-    /// The subflow closed; `w[s].established` is already cleared.
+    /// Handles the close of subflow `s`; `w[s].established` is already cleared.
     fn on_close(&mut self, w: &mut [Window], s: usize) {
         let _ = (w, s);
     }
-    /// The pacing rate of subflow `s` in packets per second; none to send as the window allows. Built-in
-    /// algorithms return none. Called whenever a packet leaves.
+    /// Returns the pacing rate of subflow `s` in packets per second, or `None` to send as the
+    /// window allows. Built-in algorithms return `None`. The transport calls this whenever a packet
+    /// leaves.
     fn pacing_rate(&self, w: &[Window], s: usize) -> Option<f64> {
         let _ = (w, s);
         None
     }
-    /// Returns true if acknowledgements, marks and fast retransmits may change any `active`. The transport checks
-    /// for a change after every other event in any case. After these events it checks only if this returns true,
-    /// because the check reads all windows per packet. User-defined algorithms ([`Custom`](crate::Custom)) are
-    /// always checked.
+    /// Returns true if acknowledgements, marks and fast retransmits may change any `active`. The
+    /// transport checks for a change after every other event in any case. After these events it
+    /// checks only if this returns true, because the check reads all windows per packet.
+    /// User-defined algorithms ([`Custom`](crate::Custom)) are always checked.
     fn may_suppress_on_ack(&self) -> bool {
         false
     }
-    /// The response function of the algorithm, if it has one. The flow level needs it.
+    /// Returns the response function of the algorithm, if it has one. The flow level needs it.
     fn response(&self) -> Option<&dyn Response> {
         None
     }
 }
 
-/// Slow start (RFC 5681, section 3.1): one packet per packet acknowledged, up to `ssthresh`. Returns the packets of
-/// `acked` that remain for congestion avoidance, 0 while slow start lasts.
+/// Slow start (RFC 5681, section 3.1): adds one packet per packet acknowledged, up to `ssthresh`.
+/// Returns the packets of `acked` that remain for congestion avoidance; 0 while slow start lasts.
 pub fn slow_start(w: &mut Window, acked: u32) -> u32 {
     if w.cwnd >= w.ssthresh {
         return acked;
@@ -209,7 +220,7 @@ pub fn slow_start(w: &mut Window, acked: u32) -> u32 {
         w.cwnd = grown;
         return 0;
     }
-    // ssthresh need not be whole: what crosses it is left to congestion avoidance in whole packets.
+    // ssthresh may have a fraction: only whole packets beyond it are left to congestion avoidance.
     let left = (grown - w.ssthresh).floor();
     w.cwnd = grown - left;
     left as u32

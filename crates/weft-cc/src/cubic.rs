@@ -1,23 +1,35 @@
-//! CUBIC: RFC 9438, section 4, with `HyStart` as Linux has it (`tcp_cubic.c`; Ha and Rhee, "Taming the elephants: new
-//! TCP slow start", 2011).
+//! CUBIC: RFC 9438, section 4, with the `HyStart` of Linux (`tcp_cubic.c`; Ha and Rhee, "Taming the
+//! elephants: new TCP slow start", 2011).
 //!
-//! Each subflow is on its own. Equation numbers are the RFC's.
+//! Subflows are not coupled. Equation numbers are those of the RFC.
 //!
-//! Where the RFC leaves a choice: the RTT of equation (2)'s target is the smoothed one; `t` is the time from the first
-//! acknowledgement of congestion avoidance during which the window could grow, and of a longer silence than an RTT only
-//! an RTT counts (section 5.8: no application-limited periods); in the Reno-friendly region the window is raised to
-//! `W_est`, never lowered to it, as in Linux. A mark, if asked for (`ecn`), is a congestion event as a loss is (section
-//! 4.6). Linux's fixed point (beta = 717/1024) is not copied.
+//! Where the RFC leaves a choice:
 //!
-//! Growth is Linux's (`bictcp_update`) unless `rfc_growth` is set. `W_est` keeps alpha of section 4.3 for good. Equations
-//! (1) and (4) are evaluated when the window has changed by a packet, or after 1/32 s. Until then the window grows at
-//! the rate that was found, at most by half a packet for each packet acknowledged. So at RTTs well below 1/32 s `W_est` runs
-//! ahead of the window, which then catches up within a few RTTs.
+//! - The RTT of equation (2)'s target is the smoothed one.
+//! - `t` is the time since the first acknowledgement of congestion avoidance at which the window
+//!   could grow. Of a silence longer than an RTT, only one RTT counts (section 5.8: no
+//!   application-limited periods).
+//! - In the Reno-friendly region the window is raised to `W_est` and never lowered to it, as in
+//!   Linux.
+//! - A mark, with `ecn`, is a congestion event like a loss (section 4.6).
+//! - Linux's fixed point (beta = 717/1024) is not copied.
 //!
-//! `HyStart` is Linux's, not `HyStart`++ (RFC 9406): slow start ends when a train of acknowledgements, none 2 ms after the
-//! one before, lasts half the smallest RTT and half of what segmentation offload may hold back (four bursts of 64 KB
-//! at the pacing rate, at most 1 ms), all of both if the transport paces, or when the smallest of more than 8 RTTs of a round exceeds the smallest of all
-//! by an eighth, which is taken to be at least 4 ms and at most 16; from 16 packets on.
+//! Growth is that of Linux (`bictcp_update`) unless `rfc_growth` is set. `W_est` always has the
+//! alpha of section 4.3. Equations (1) and (4) are evaluated when the window has changed by a
+//! packet, or after 1/32 s. Until then the window grows at the rate found last, at most by half a
+//! packet per packet acknowledged. At RTTs well below 1/32 s, `W_est` therefore runs ahead of the
+//! window, which then catches up within a few RTTs.
+//!
+//! `HyStart` is that of Linux, not `HyStart`++ (RFC 9406). From a window of 16 packets on, slow
+//! start ends at the first of two signals:
+//!
+//! - The ACK train, whose acknowledgements are at most 2 ms apart, lasts longer than half of a
+//!   threshold, or longer than the threshold if the transport paces. The threshold is the smallest
+//!   RTT plus the time for which segmentation offload may hold back packets: four bursts of 64 KB
+//!   at the pacing rate, at most 1 ms.
+//! - The smallest of more than 8 RTT samples of a round exceeds the smallest RTT of the connection
+//!   by more than a threshold. The threshold is an eighth of that RTT, but at least 4 ms and at
+//!   most 16 ms.
 
 use crate::parameters::parameters;
 use crate::reno::congestion_avoidance;
@@ -39,7 +51,7 @@ parameters! {
     ecn: bool = 0.0, ParameterRange::Bool;
 }
 
-/// RFC 9438 on each subflow.
+/// CUBIC (RFC 9438) on each subflow.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     params: Parameters,
@@ -47,7 +59,7 @@ pub struct Cubic {
 }
 
 impl Parameters {
-    /// Alpha of section 4.3, which makes the Reno-friendly window's mean Reno's.
+    /// Alpha of section 4.3, with which the mean window of the Reno-friendly region is Reno's.
     fn alpha(&self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)
     }
@@ -57,9 +69,9 @@ impl Parameters {
 #[derive(Clone, Debug, Default)]
 struct State {
     epoch: Epoch,
-    /// The epoch before the last reduction, should it prove spurious (section 4.9).
+    /// The epoch before the last reduction, in case it proves spurious (section 4.9).
     prior_epoch: Epoch,
-    /// When the last acknowledgement came.
+    /// Time of the last acknowledgement.
     last_ack: Elapsed,
     hystart: HyStart,
 }
@@ -69,7 +81,7 @@ struct State {
 struct Epoch {
     /// `W_max`; 0 if no congestion event defines it.
     w_max: f64,
-    /// The window before the last congestion event.
+    /// The window before the last congestion event (`cwnd_prior` of section 4.1.2).
     cwnd_prior: f64,
     /// True in congestion avoidance, where the fields below are defined.
     avoiding: bool,
@@ -79,22 +91,23 @@ struct Epoch {
     w_est: f64,
     /// Linux: packets acknowledged since equation (4) was last evaluated.
     acked_since_eval: f64,
-    /// Linux: the window in whole packets when growth was last evaluated, and the time of that evaluation.
+    /// Linux: the window in whole packets when growth was last evaluated, and the time of that
+    /// evaluation.
     last_eval: (f64, Elapsed),
-    /// Linux: what each packet acknowledged adds.
+    /// Linux: growth per acknowledged packet.
     growth_per_ack: f64,
     /// Linux: the minimum of `growth_per_ack`.
     min_growth: f64,
 }
 
-/// `HyStart`'s round.
+/// The state of `HyStart` in a round.
 #[derive(Clone, Debug)]
 struct HyStart {
-    /// Is the next acknowledgement the first of a round?
+    /// True if the next acknowledgement is the first of a round.
     starts_round: bool,
     round_start: Elapsed,
     last_ack: Elapsed,
-    /// The smallest RTT of the round.
+    /// The smallest RTT sample of the round.
     round_min_rtt: f64,
     samples: u32,
 }
@@ -112,10 +125,10 @@ impl Default for HyStart {
 }
 
 impl Cubic {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "CUBIC with HyStart on each subflow, Linux's default (RFC 9438)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {
         Self {
             params,
@@ -123,7 +136,7 @@ impl Cubic {
         }
     }
 
-    /// Sections 4.6 and 4.7, but for the window itself.
+    /// Sections 4.6 and 4.7, without the change of the window.
     fn reduce(&mut self, w: &mut Window, s: usize) {
         let (
             state,
@@ -147,9 +160,9 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// `HZ / 32`.
+    /// Linux's `HZ / 32`.
     const EVAL_INTERVAL: Elapsed = Elapsed(1_000_000_000_000 / 32);
-    /// Linux, before the first loss: 5 % an RTT.
+    /// Linux, before the first loss: 5 % per RTT.
     const GROWTH_WITHOUT_W_MAX: f64 = 0.05;
 
     /// Linux: `bictcp_update` and `tcp_cong_avoid_ai`, for `acked` packets.
@@ -198,7 +211,8 @@ impl Epoch {
         }
     }
 
-    /// Congestion avoidance begins: equation (2), or, without a `W_max` above the window, sections 4.8 and 4.10.
+    /// Begins congestion avoidance: equation (2), or sections 4.8 and 4.10 if no `W_max` is above
+    /// the window.
     fn start_epoch(&mut self, w: &Window, c: f64) {
         self.avoiding = true;
         self.t = 0.0;
@@ -220,7 +234,7 @@ impl HyStart {
     /// Four bursts of 64 KB in full segments.
     const MAX_OFFLOADED: f64 = 181.0;
 
-    /// Is slow start to end? Called for every RTT sample in slow start.
+    /// Returns true if slow start must end. Called for every RTT sample in slow start.
     fn should_exit_slow_start(&mut self, w: &Window, ack: Ack) -> bool {
         if self.starts_round {
             *self = Self {
@@ -236,7 +250,7 @@ impl HyStart {
         let since = |then: Elapsed| Elapsed(ack.now.0 - then.0).seconds();
         if since(self.last_ack) <= Self::ACK_DELTA {
             self.last_ack = ack.now;
-            // The pacing rate of slow start is two windows a round trip.
+            // The pacing rate of slow start is two windows per round trip.
             let held_back = (Self::MAX_OFFLOADED * w.srtt / (2.0 * w.cwnd)).min(1e-3);
             // "Pacing might have delayed packets up to RTT/2 during slow start" (`hystart_update`).
             let threshold = w.min_rtt + held_back;
@@ -332,9 +346,11 @@ impl CongestionControl for Cubic {
 impl Parameters {
     /// Section 4.3: Reno's window.
     ///
-    /// Linux looks at `W_est` once in 1/32 s while the window stands still, which is every a round trips. Between two losses it
-    /// looks k times with probability `e^(-k x)`, where `x = w p a` are the losses to expect from one look to the next. So what
-    /// grows in between is `a / (e^x - 1)` in place of Reno's `1 / (w p)`, and `x (e^x - 1) = 3/2 p a^2`.
+    /// Linux evaluates `W_est` once per 1/32 s while the window does not change, which is every `a`
+    /// round trips. Between two losses it is evaluated k times with probability `e^(-k x)`, where
+    /// `x = w p a` is the number of losses to expect between two evaluations. The growth between
+    /// two losses is therefore `a / (e^x - 1)` instead of Reno's `1 / (w p)`, and `x (e^x - 1) =
+    /// 3/2 p a^2`.
     fn friendly_window(&self, path: Path) -> f64 {
         let reno = pull(path.signal, 0.5).sqrt().recip();
         if self.rfc_growth {
@@ -342,7 +358,7 @@ impl Parameters {
         }
         let between = Epoch::EVAL_INTERVAL.seconds() / path.rtt;
         let most = 1.5 * path.signal * between * between;
-        // From above, by Newton's method: the function is convex.
+        // Newton's method from above: the function is convex.
         let mut x = most.sqrt().min(most.ln_1p().max(1.0));
         for _ in 0..20 {
             let grown = x.exp_m1();
@@ -356,7 +372,7 @@ impl Parameters {
     }
 }
 
-/// Section 5.1, equation (5), and in the Reno-friendly region what that has.
+/// Section 5.1, equation (5), or the window of the Reno-friendly region if that is larger.
 impl Response for Cubic {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         let Parameters { c, beta, .. } = self.params;
@@ -373,7 +389,7 @@ mod tests {
     use super::*;
     use crate::test_windows::{assert_near, in_avoidance_at, round};
 
-    /// An acknowledgement at a time in seconds.
+    /// Returns an acknowledgement at a time in seconds.
     fn ack_at(now: f64, acked: u32) -> Ack {
         Ack {
             acked,
@@ -397,15 +413,15 @@ mod tests {
         cc
     }
 
-    /// `bictcp_update`: nothing is looked at for 1/32 s while the window stands still, then the window catches up with `W_est`,
-    /// half a packet for each one acknowledged at most.
+    /// `bictcp_update`: growth is not evaluated for 1/32 s while the window does not change. Then
+    /// the window catches up with `W_est`, by at most half a packet per acknowledged packet.
     #[test]
     fn linux_evaluates_growth_every_32nd_of_a_second_or_when_the_window_has_changed() {
         let mut w = in_avoidance_at(&[20.0], &[1e-3]);
         let mut cc = cubic(&mut w);
         cc.on_fast_retransmit(&mut w, 0);
         assert_near(w[0].cwnd, 14.0);
-        // W_est is 14.5 at first: no whole packet more.
+        // W_est is 14.5 at first: no additional whole packet.
         let mut now = 0.0;
         for _ in 0..31 {
             cc.on_ack(&mut w, 0, ack_at(now, 14));
@@ -422,7 +438,7 @@ mod tests {
             "{}",
             cc.subflows[0].epoch.w_est
         );
-        // It has caught up after a few rounds more, and goes on by alpha a round.
+        // The window has caught up after some rounds and grows by alpha per round.
         for _ in 0..10 {
             now += 1e-3;
             let cwnd = w[0].cwnd as u32;
@@ -486,14 +502,15 @@ mod tests {
 
     #[test]
     fn the_reno_friendly_region_is_equation_4() {
-        // At an RTT of 1 ms the cubic function stands still.
+        // At an RTT of 1 ms, the cubic function is almost constant.
         let mut w = in_avoidance_at(&[20.0], &[1e-3]);
         let mut cc = by_rfc(&mut w);
         cc.on_fast_retransmit(&mut w, 0);
         cc.on_ack(&mut w, 0, ack_at(0.0, 14));
-        // alpha = 3 (1 - 0.7) / (1 + 0.7) = 9/17; W_est = 14 + 9/17 * 14/14. W_cubic(0) = 14 is less.
+        // alpha = 3 (1 - 0.7) / (1 + 0.7) = 9/17; W_est = 14 + 9/17 * 14/14. W_cubic(0) = 14 is
+        // less.
         assert_near(w[0].cwnd, 14.0 + 9.0 / 17.0);
-        // From cwnd_prior = 20 on, alpha = 1: a packet a round.
+        // From cwnd_prior = 20 on, alpha = 1: one packet per round.
         cc.subflows[0].epoch.w_est = 20.0;
         w[0].cwnd = 20.0;
         cc.on_ack(&mut w, 0, ack_at(1e-3, 20));
@@ -550,7 +567,8 @@ mod tests {
         }
     }
 
-    /// Slow start with a window of 20 and a smallest RTT of 10 ms: 90.5 * 10 ms / 20 is above 1 ms, so 1 ms is held back.
+    /// Slow start with a window of 20 and a smallest RTT of 10 ms: 90.5 * 10 ms / 20 is above 1 ms,
+    /// so 1 ms is held back.
     fn slow_start() -> (Cubic, Vec<Window>) {
         let mut w = in_avoidance_at(&[20.0], &[10e-3]);
         w[0].ssthresh = f64::INFINITY;
@@ -590,7 +608,7 @@ mod tests {
         assert!(!sample(&mut cc, &mut w, 1.0 + 6e-3, 10e-3));
         cc.on_round(&mut w, 0, round(20, 0));
         assert!(!sample(&mut cc, &mut w, 1.0 + 7e-3, 10e-3));
-        // Small windows do not count.
+        // Small windows are ignored.
         let (mut cc, mut w) = slow_start();
         w[0].cwnd = 15.0;
         for n in 0..30 {
@@ -622,7 +640,7 @@ mod tests {
             }
             assert_eq!(sample(&mut cc, &mut w, 1.1, rtt), ends);
         }
-        // One small RTT in the round is enough to go on.
+        // One small RTT in the round is enough to continue slow start.
         let (mut cc, mut w) = slow_start();
         sample(&mut cc, &mut w, 1.0, 10e-3);
         for n in 1..20 {
@@ -638,7 +656,8 @@ mod tests {
         });
     }
 
-    /// RFC 9438, section 5.1, equation (6): `1.054 rtt^0.75 / p^0.75`; and Reno's where that is more.
+    /// RFC 9438, section 5.1, equation (6): `1.054 rtt^0.75 / p^0.75`; or Reno's window if that is
+    /// larger.
     #[test]
     fn its_response_is_equation_6() {
         let w = crate::response::tests::windows_of("cubic", &[(1e-6, 0.1)]);
@@ -655,8 +674,8 @@ mod tests {
         assert_near(rfc.friendly_window(path), 1500.0_f64.sqrt());
     }
 
-    /// With a look every 31.25 round trips and p = 0.001, x (e^x - 1) = 1.4648: x is 0.9396, w = x / 0.03125. Where looks are many to
-    /// a loss, they do not matter.
+    /// With an evaluation every 31.25 round trips and p = 0.001, x (e^x - 1) = 1.4648: x is 0.9396,
+    /// w = x / 0.03125. If there are many evaluations per loss, their interval does not matter.
     #[test]
     fn at_short_round_trips_linux_looks_too_seldom_for_the_reno_friendly_window() {
         let window = |signal, rtt| Parameters::default().friendly_window(Path { signal, rtt });
@@ -665,7 +684,7 @@ mod tests {
         assert!((x * x.exp_m1() - 1.464_843_75).abs() < 1e-9, "{w}");
         assert!((w - 30.07).abs() < 0.01, "{w}");
         assert!((window(1e-6, 0.05) / 1.5e6_f64.sqrt() - 1.0).abs() < 1e-3);
-        // Hardly any growth at all.
+        // Almost no growth.
         assert!(window(0.1, 1e-5) < 0.1);
     }
 }

@@ -1,30 +1,31 @@
-//! User-defined congestion control, from Rust or through another language's bridge: the only place where an
-//! event is a boxed call.
+//! User-defined congestion control, in Rust or through the bridge to another language. This is the
+//! only kind of algorithm whose events are boxed calls.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{Ack, CongestionControl, Echo, Round, Window};
 
-/// Makes a user-defined congestion control, one for each connection.
+/// A factory of a user-defined congestion control: it creates one state per connection.
 pub trait AlgorithmFactory: fmt::Debug + Send + Sync {
-    /// Its name in results.
+    /// Returns the name of the algorithm in results.
     fn name(&self) -> &str;
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     fn new_connection(&self) -> Box<dyn CongestionControl + Send>;
 }
 
-/// A user-defined congestion control with the state of one connection. A clone always has the state of a new
-/// connection.
+/// A user-defined congestion control with the state of one connection. A clone always has the state
+/// of a new connection.
 pub struct Custom {
     factory: Arc<dyn AlgorithmFactory>,
     echo: Echo,
-    // The mutex only makes `Custom` shareable between threads; events come with `&mut` and never lock it.
+    // The mutex only makes `Custom` shareable between threads; events have `&mut` and never lock
+    // it.
     connection: Mutex<Box<dyn CongestionControl + Send>>,
 }
 
 impl Custom {
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(factory: Arc<dyn AlgorithmFactory>) -> Self {
         let connection = factory.new_connection();
         Self {
@@ -34,7 +35,7 @@ impl Custom {
         }
     }
 
-    /// What the factory calls it.
+    /// Returns the name that the factory gives.
     pub fn name(&self) -> &str {
         self.factory.name()
     }
@@ -60,7 +61,8 @@ impl fmt::Debug for Custom {
 }
 
 impl CongestionControl for Custom {
-    /// As the connection answered when it was made; it is not asked again.
+    /// Returns the echo that the connection asked for when it was created; the algorithm is not
+    /// asked again.
     fn echo(&self) -> Echo {
         self.echo
     }
@@ -117,7 +119,7 @@ mod tests {
     use crate::Algorithm;
     use crate::test_windows::{ack, in_avoidance};
 
-    /// Every acknowledgement doubles what the one before added.
+    /// An algorithm for tests: every acknowledgement adds twice as much as the previous one.
     struct Doubling {
         next: f64,
     }

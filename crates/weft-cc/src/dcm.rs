@@ -1,12 +1,12 @@
-//! DCM: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020),
-//! section 2.1, equations (1) and (2).
+//! DCM: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of
+//! October 2020), section 2.1, equations (1) and (2).
 //!
-//! "Each subflow of DCM follows DCTCP to reduce its cwnd and MPTCP to increase its cwnd", and so does this
-//! file: equation (1) is [`Lia`]'s, equation (2) [`Dctcp`]'s.
+//! "Each subflow of DCM follows DCTCP to reduce its cwnd and MPTCP to increase its cwnd": equation
+//! (1) is that of [`Lia`], equation (2) that of [`Dctcp`].
 //!
-//! Where the paper is silent: `a` of equation (1) is computed at every acknowledgement, as in the authors'
-//! simulator; `per_ack = 0` computes it once a round. Slow start ends at the first mark, with a cut by the
-//! alpha of that moment. A timeout is Reno's.
+//! Where the paper is silent: `a` of equation (1) is computed at every acknowledgement, as in the
+//! authors' simulator; `per_ack = 0` computes it once per round. Slow start ends at the first mark,
+//! with a cut by the alpha of that time. A timeout is Reno's.
 
 use crate::dctcp::{self, Dctcp};
 use crate::lia::{self, Lia};
@@ -33,10 +33,10 @@ pub struct Dcm {
 }
 
 impl Dcm {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "DCM: MPTCP's linked increases with DCTCP's cuts (AMP's paper, section 2.1)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {
         let Parameters {
             alpha0,
@@ -65,24 +65,24 @@ impl CongestionControl for Dcm {
         self.mptcp.on_open(w, s);
     }
 
-    /// For each ACK on subflow s: `w_s <- w_s + min(a / w_total, 1 / w_s)`.
+    /// Equation (1), for each ACK on subflow s: `w_s <- w_s + min(a / w_total, 1 / w_s)`.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         self.mptcp.on_ack(w, s, ack);
     }
 
-    /// For first marked ACK in a window: `w_s <- w_s (1 - alpha_s / 2)`.
+    /// The decrease for the first marked ACK in a window: `w_s <- w_s (1 - alpha_s / 2)`.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         self.dctcp.on_mark(w, s);
         self.mptcp.update_increase(w);
     }
 
-    /// Equation (2); equation (1) too, where it is not computed at every acknowledgement.
+    /// Equation (2), and equation (1) if it is not computed at every acknowledgement.
     fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
         self.dctcp.on_round(w, s, round);
         self.mptcp.on_round(w, s, round);
     }
 
-    /// For each loss: `w_s <- w_s / 2`.
+    /// The decrease for each loss: `w_s <- w_s / 2`.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         self.mptcp.on_fast_retransmit(w, s);
     }
@@ -109,7 +109,7 @@ impl Response for Dcm {
         coupled_windows(paths, cwnd, dctcp_pull);
     }
 
-    /// Marks cause no timeouts, and a cut leaves two packets.
+    /// A cut leaves at least two packets, and marks cause no timeouts.
     fn min_window(&self) -> f64 {
         2.0
     }
@@ -136,7 +136,7 @@ mod tests {
         cc.on_ack(&mut w, 0, ack(1));
         let grown = 6.0 + 6.0 / 49.0;
         assert_near(w[0].cwnd, grown);
-        // And again with the new window, below 1/2.
+        // Computed with the new window; below 1/2.
         cc.on_ack(&mut w, 1, ack(1));
         assert_near(w[1].cwnd, 2.0 + grown / ((grown + 1.0) * (grown + 1.0)));
     }
@@ -226,7 +226,8 @@ mod tests {
     #[test]
     fn its_response_is_lias_with_dctcps_cuts() {
         let windows = |paths: &[_]| crate::response::tests::windows_of("dcm", paths);
-        // One path: DCTCP's sqrt(2) / p. Two: shares as 1 / p^2, rates of the better one alone.
+        // One path: DCTCP's sqrt(2) / p. Two paths: shares in proportion to 1 / p^2, and the sum of
+        // the rates is that of the better one.
         assert_near(windows(&[(0.02, 1e-4)])[0], 50.0 * 2.0_f64.sqrt());
         let w = windows(&[(0.02, 1e-4), (0.04, 1e-4)]);
         assert_near(w[0] / w[1], 4.0);

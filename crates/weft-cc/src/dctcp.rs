@@ -1,12 +1,13 @@
-//! DCTCP: RFC 8257, section 3.3; Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.1,
-//! equations (1) and (2).
+//! DCTCP: RFC 8257, section 3.3; Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section
+//! 3.1, equations (1) and (2).
 //!
-//! Each subflow is on its own.
+//! Subflows are not coupled.
 //!
-//! Where they are silent or differ: `alpha` starts at `alpha0`, 1 as in RFC 8257 and Linux or 0 as in AMP's
-//! simulations. Slow start ends at the first mark, with a cut by the `alpha` of that moment. `cwnd_min` is
-//! the floor of cuts by marks only (2 in the first implementations, 1 in later ones). Loss is Reno's (RFC
-//! 8257, section 3.5), and so is growth (section 3.4). The fraction of marks counts packets, not bytes.
+//! Where the sources are silent or differ: `alpha` starts at `alpha0`, 1 as in RFC 8257 and Linux
+//! or 0 as in AMP's simulations. Slow start ends at the first mark, with a cut by the `alpha` of
+//! that time. `cwnd_min` is the minimum after cuts by marks only (2 in the first implementations, 1
+//! in later ones). Loss is Reno's (RFC 8257, section 3.5), and so is growth (section 3.4). The
+//! fraction of marks counts packets, not bytes.
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, grow, halve};
@@ -25,17 +26,17 @@ parameters! {
 /// State: the estimated fraction of marked packets, 0 to 1.
 const ALPHA: usize = 0;
 
-/// RFC 8257 on each subflow.
+/// DCTCP (RFC 8257) on each subflow.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     params: Parameters,
 }
 
 impl Dctcp {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "DCTCP on each subflow, uncoupled (RFC 8257)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {
         Self { params }
     }
@@ -49,7 +50,7 @@ pub(crate) fn estimate(alpha: &mut f64, g: f64, round: Round) {
     }
 }
 
-/// Takes a part of the window away, down to `cwnd_min`, and ends slow start.
+/// Reduces the window by a part, to no less than `cwnd_min`, and ends slow start.
 pub(crate) fn cut(w: &mut Window, part: f64, cwnd_min: f64) {
     w.cwnd = (w.cwnd * (1.0 - part)).max(cwnd_min);
     w.ssthresh = w.cwnd;
@@ -100,7 +101,7 @@ impl Response for Dctcp {
         }
     }
 
-    /// Marks cause no timeouts, and a cut leaves two packets.
+    /// A cut leaves at least two packets, and marks cause no timeouts.
     fn min_window(&self) -> f64 {
         2.0
     }
@@ -135,7 +136,7 @@ mod tests {
         // A round without marks: 15/16 * 0.953125
         cc.on_round(&mut w, 0, round(10, 0));
         assert_eq!(alpha(&w), 0.893_554_687_5);
-        // A round without acknowledgements says nothing.
+        // A round without acknowledgements does not change alpha.
         cc.on_round(&mut w, 0, round(0, 0));
         assert_eq!(alpha(&w), 0.893_554_687_5);
     }
@@ -198,7 +199,7 @@ mod tests {
 
     #[test]
     fn its_response_is_one_over_the_fraction_of_marks() {
-        // sqrt(2) / 0.01; at most marks the floor
+        // sqrt(2) / 0.01; if all packets are marked, the minimum
         let w = crate::response::tests::windows_of("dctcp", &[(0.01, 1e-4), (1.0, 1e-4)]);
         assert!((w[0] - 141.421_356).abs() < 1e-6 && w[1] == 2.0, "{w:?}");
     }

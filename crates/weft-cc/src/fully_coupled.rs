@@ -1,13 +1,13 @@
-//! Fully coupled: Wischik, Raiciu, Greenhalgh and Handley, "Design, implementation and evaluation of congestion
-//! control for multipath TCP", NSDI 2011, section 2, algorithm COUPLED (after Kelly and Voice, 2005, and Han et al.,
-//! 2006).
+//! Fully coupled: Wischik, Raiciu, Greenhalgh and Handley, "Design, implementation and evaluation
+//! of congestion control for multipath TCP", NSDI 2011, section 2, algorithm COUPLED. It follows
+//! Kelly and Voice (2005) and Han et al. (2006).
 //!
-//! `w_r <- w_r + 1 / w_total` for each ACK on path r, `w_r <- w_r - w_total / 2` for each loss on it. All traffic moves to
-//! the least congested paths.
+//! `w_r <- w_r + 1 / w_total` for each ACK on path r, `w_r <- w_r - w_total / 2` for each loss on
+//! it. All traffic moves to the least congested paths.
 //!
-//! Where the paper is silent: a window falls to one packet at the least, which keeps probing (the paper's section 2.4);
-//! `ssthresh` follows it. Slow start is Reno's on each subflow, a timeout too. `w_total` is the sum over established
-//! subflows.
+//! Where the paper is silent: a window falls to no less than one packet, which keeps probing (the
+//! paper's section 2.4); `ssthresh` follows it. Slow start and a timeout are Reno's on each
+//! subflow. `w_total` is the sum over established subflows.
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, congestion_avoidance};
@@ -16,21 +16,21 @@ use crate::{Ack, CongestionControl, Echo, Path, Response, Window};
 
 parameters! {}
 
-/// COUPLED.
+/// The algorithm COUPLED.
 #[derive(Clone, Debug)]
 pub struct FullyCoupled;
 
 impl FullyCoupled {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "fully coupled: the connection as one flow over all paths (NSDI 2011, section 2)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(_: Parameters) -> Self {
         Self
     }
 }
 
-/// `w_total`.
+/// Returns `w_total`.
 fn total(w: &[Window]) -> f64 {
     w.iter().filter(|r| r.established).map(|r| r.cwnd).sum()
 }
@@ -48,7 +48,8 @@ impl CongestionControl for FullyCoupled {
         }
     }
 
-    /// Not asked for; RFC 3168, section 6.1.2, would have it treated as a loss.
+    /// Handles a mark as a loss (RFC 3168, section 6.1.2), although the algorithm does not ask for
+    /// ECN.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         self.on_fast_retransmit(w, s);
     }
@@ -68,8 +69,8 @@ impl CongestionControl for FullyCoupled {
     }
 }
 
-/// A loss on any path cuts `w_total` / 2, so that `w_total` is Reno's window at the least loss; the paths that have it are
-/// those of equal RTTs here.
+/// A loss on any path cuts `w_total` / 2, so `w_total` is Reno's window at the smallest loss rate.
+/// The paths with that loss rate are assumed to have equal RTTs.
 impl Response for FullyCoupled {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         best_paths(paths, cwnd);
@@ -98,7 +99,7 @@ mod tests {
         assert_eq!(cwnds(&w), [3.0, 4.0]);
         FullyCoupled.on_fast_retransmit(&mut w, 0); // 3 - 7/2, at least 1
         assert_eq!(cwnds(&w), [1.0, 4.0]);
-        // One path: half of the window, as Reno.
+        // One path: half of the window, like Reno.
         let mut w = in_avoidance(&[10.0]);
         FullyCoupled.on_fast_retransmit(&mut w, 0);
         assert_eq!((w[0].cwnd, w[0].ssthresh), (5.0, 5.0));

@@ -6,14 +6,17 @@
 //! alpha = cwnd_total * max_r(cwnd_r / rtt_r^2) / (sum_r cwnd_r / rtt_r)^2
 //! ```
 //!
-//! The state kept here is `alpha / cwnd_total`, in which the total cancels.
+//! The state is `alpha / cwnd_total`, in which the total cancels.
 //!
-//! Where the RFC leaves a choice: alpha need not be computed at every acknowledgement (section 4.1). By
-//! default it is when a round of any subflow ends and after every event that lowers a window; `per_ack = 1`
-//! computes it always. A subflow counts once it is established and has an RTT; before any has, growth is
-//! Reno's. Decrease is Reno's (section 3). `beta` adds what AMP's paper, section 4.1 (3), calls "MPTCP (beta
-//! = 4)": ECN with a cut of 1 / `beta` at the first mark of a window, in slow start too, which it ends; no
-//! lower than `cwnd_min`.
+//! Where the RFC leaves a choice: alpha need not be computed at every acknowledgement (section
+//! 4.1). By default it is computed when a round of any subflow ends and after every event that
+//! lowers a window; `per_ack = 1` computes it at every acknowledgement. A subflow counts once it is
+//! established and has an RTT. Until a subflow has an RTT, growth is Reno's. Decrease is Reno's
+//! (section 3).
+//!
+//! `beta` adds the variant that AMP's paper, section 4.1 (3), calls "MPTCP (beta = 4)". It uses
+//! ECN, with a cut of 1 / `beta` at the first mark of a window, to no less than `cwnd_min`. The
+//! mark also ends slow start.
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, congestion_avoidance, halve};
@@ -29,7 +32,7 @@ parameters! {
     per_ack: bool = 0.0, ParameterRange::Bool;
 }
 
-/// RFC 6356.
+/// LIA (RFC 6356).
 #[derive(Clone, Debug)]
 pub struct Lia {
     params: Parameters,
@@ -38,10 +41,10 @@ pub struct Lia {
 }
 
 impl Lia {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "LIA, MPTCP's linked increases; with beta, ECN and a constant cut (RFC 6356)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {
         Self {
             params,
@@ -91,7 +94,8 @@ impl CongestionControl for Lia {
         w[s].cwnd += left * self.increase.min(1.0 / w[s].cwnd);
     }
 
-    /// Without ECN not asked for; RFC 3168, section 6.1.2, would have it treated as a loss.
+    /// Handles a mark as a loss (RFC 3168, section 6.1.2) if `beta` is 0, although the algorithm
+    /// then does not ask for ECN.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         if self.params.beta == 0.0 {
             halve(&mut w[s]);
@@ -172,12 +176,14 @@ mod tests {
     #[test]
     fn unequal_round_trips_follow_equation_2_capped_at_reno() {
         let mut w = in_avoidance_at(&[10.0, 40.0], &[1.0, 4.0]);
-        // max(10/1, 40/16) = 10; (10/1 + 40/4)^2 = 400; 10/400 = 1/40, as much as 1/cwnd of subflow 1.
+        // max(10/1, 40/16) = 10; (10/1 + 40/4)^2 = 400; 10/400 = 1/40, as much as 1/cwnd of subflow
+        // 1.
         let mut cc = lia(&w);
         cc.on_ack(&mut w, 0, ack(1));
         cc.on_ack(&mut w, 1, ack(1));
         assert_eq!(cwnds(&w), [10.025, 40.025]);
-        // max(10/1, 400/400) = 10; (10/1 + 400/20)^2 = 900; 10/900 = 1/90 is above 1/400, which caps it.
+        // max(10/1, 400/400) = 10; (10/1 + 400/20)^2 = 900; 10/900 = 1/90 is above 1/400, which
+        // caps it.
         let mut w = in_avoidance_at(&[10.0, 400.0], &[1.0, 20.0]);
         let mut cc = lia(&w);
         cc.on_ack(&mut w, 0, ack(1));
@@ -218,7 +224,7 @@ mod tests {
         w[3].srtt = 0.0;
         lia(&w).on_ack(&mut w, 0, ack(1));
         assert_eq!(w[0].cwnd, 6.0 + 3.0 / 32.0);
-        // Before any has a sample, Reno: 6 + 1/6.
+        // Until a subflow has a sample, Reno: 6 + 1/6.
         let mut w = in_avoidance_at(&[6.0, 2.0], &[0.0, 0.0]);
         lia(&w).on_ack(&mut w, 0, ack(1));
         assert_eq!(w[0].cwnd, 6.0 + 1.0 / 6.0);

@@ -1,8 +1,9 @@
-//! Congestion control of multipath connections: one file per algorithm, over the windows of a whole
-//! connection.
+//! Congestion control of multipath connections. Each algorithm has a file and works on the windows
+//! of a whole connection.
 //!
-//! [`Algorithm::build`] makes one by name; an unused clone serves a new connection. [`CongestionControl`]
-//! says what an algorithm may see and do.
+//! [`Algorithm::build`] creates an algorithm by name; an unused clone serves a new connection.
+//! [`CongestionControl`] defines the events of an algorithm and the state that it may read and
+//! change.
 
 mod connection;
 mod custom;
@@ -12,7 +13,7 @@ mod response;
 #[cfg(test)]
 mod test_windows;
 
-// The tests of this crate's files and those beside it share a transport that reports anything.
+// Unit tests of this crate and its integration tests share a transport that reports random events.
 #[cfg(test)]
 extern crate self as weft_cc;
 #[cfg(test)]

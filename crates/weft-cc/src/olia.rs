@@ -1,5 +1,6 @@
-//! OLIA: Khalili, Gast, Popovic, Upadhyay and Le Boudec, "MPTCP is not Pareto-optimal: performance issues and a
-//! possible solution", ACM CoNEXT 2012, section 4; draft-khalili-mptcp-congestion-control-05.
+//! OLIA: Khalili, Gast, Popovic, Upadhyay and Le Boudec, "MPTCP is not Pareto-optimal: performance
+//! issues and a possible solution", ACM CoNEXT 2012, section 4;
+//! draft-khalili-mptcp-congestion-control-05.
 //!
 //! Each packet acknowledged on path r adds
 //!
@@ -7,14 +8,18 @@
 //! (w_r / rtt_r^2) / (sum_p w_p / rtt_p)^2 + alpha_r / w_r
 //! ```
 //!
-//! With B the best paths (the largest `l_p / rtt_p^2`, where `l_p` is the larger of the packets acknowledged between
-//! the last two losses and since the last one), M the paths with the largest window and R all paths, `alpha_r` is
-//! `1 / (|R| |B \ M|)` on the paths of `B \ M`, `-1 / (|R| |M|)` on those of M while `B \ M` is not empty, and else 0.
+//! Let R be all paths, M the paths with the largest window, and B the best paths: those with the
+//! largest `l_p / rtt_p^2`. There, `l_p` is the number of packets acknowledged between the last two
+//! losses or since the last one, whichever is larger. Then `alpha_r` is `1 / (|R| |B \ M|)` on the
+//! paths of `B \ M`. On the paths of M it is `-1 / (|R| |M|)` if `B \ M` is not empty. Otherwise it
+//! is 0.
 //!
-//! Where they are silent: the sets are recomputed at every acknowledgement, windows and qualities within a millionth of
-//! the largest belong to M and B; a timeout counts as a loss. Slow start is Reno's on each subflow (the draft's
-//! `ssthresh` of one packet for joins is a sender's setting, `initial_ssthresh`), cuts are Reno's, and a window is never
-//! below one packet. A subflow counts once it is established and has an RTT; before any has, growth is Reno's.
+//! Where the sources are silent: the sets are recomputed at every acknowledgement. Windows and
+//! qualities within a millionth of the largest belong to M and B. A timeout counts as a loss. Slow
+//! start is Reno's on each subflow; the draft's `ssthresh` of one packet for joins is a setting of
+//! the sender, `initial_ssthresh`. Cuts are Reno's, and a window is never below one packet. A
+//! subflow counts once it is established and has an RTT. Until a subflow has an RTT, growth is
+//! Reno's.
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, congestion_avoidance, halve};
@@ -33,31 +38,31 @@ const SINCE_LOSS: usize = 1;
 pub struct Olia;
 
 impl Olia {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "OLIA: opportunistic linked increases (Khalili et al., CoNEXT 2012)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(_: Parameters) -> Self {
         Self
     }
 }
 
-/// The subflows of R.
+/// Returns the subflows of R.
 fn paths(w: &[Window]) -> impl Iterator<Item = &Window> {
     w.iter().filter(|r| r.established && r.srtt > 0.0)
 }
 
-/// `l_p / rtt_p^2`.
+/// Returns `l_p / rtt_p^2`.
 fn quality(r: &Window) -> f64 {
     r.state[LOSS_INTERVAL].max(r.state[SINCE_LOSS]) / (r.srtt * r.srtt)
 }
 
-/// Is it the largest but for rounding?
+/// Returns true if the value is the largest within rounding.
 fn is_max(x: f64, max: f64) -> bool {
     x >= max * (1.0 - 1e-6)
 }
 
-/// `alpha_r`.
+/// Returns `alpha_r`.
 fn alpha(w: &[Window], s: usize) -> f64 {
     let (mut cwnd, mut best) = (0.0_f64, 0.0_f64);
     for r in paths(w) {
@@ -92,7 +97,7 @@ impl CongestionControl for Olia {
         w[s].state = [0.0; 4];
     }
 
-    /// The increase.
+    /// Returns the increase per acknowledged packet.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         w[s].state[SINCE_LOSS] += f64::from(ack.acked);
         if !ack.may_grow {
@@ -111,7 +116,8 @@ impl CongestionControl for Olia {
         w[s].cwnd = (w[s].cwnd + left * increase.min(1.0)).max(1.0);
     }
 
-    /// Not asked for; RFC 3168, section 6.1.2, would have it treated as a loss.
+    /// Handles a mark as a loss (RFC 3168, section 6.1.2), although the algorithm does not ask for
+    /// ECN.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         self.on_fast_retransmit(w, s);
     }
@@ -126,7 +132,8 @@ impl CongestionControl for Olia {
         on_loss(&mut w[s]);
     }
 
-    /// The packets between the last two losses and since the last one count as if there had been no loss.
+    /// Counts the packets between the last two losses and since the last one as if the loss had not
+    /// happened.
     fn on_undo(&mut self, w: &mut [Window], s: usize) {
         let r = &mut w[s];
         r.undo();
@@ -139,9 +146,9 @@ impl CongestionControl for Olia {
     }
 }
 
-/// The fixed point of the paper's section 4: the best paths alone are used, for the rate that Reno has on the best. Where
-/// several are the best, alpha makes their windows equal. It jumps where another path becomes the best, so a model that
-/// looks for an equilibrium has to damp it.
+/// The fixed point of the paper's section 4: only the best paths are used, for the rate that Reno
+/// has on the best one. If several are best, alpha makes their windows equal. The function jumps
+/// where another path becomes the best, so a model that searches for an equilibrium has to damp it.
 impl Response for Olia {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         best_paths(paths, cwnd);
@@ -157,7 +164,8 @@ mod tests {
     use super::*;
     use crate::test_windows::{ack, assert_near, in_avoidance, in_avoidance_at};
 
-    /// Windows in congestion avoidance with this many packets acknowledged since the last loss.
+    /// Returns windows in congestion avoidance with this many packets acknowledged since the last
+    /// loss.
     fn with_quality(cwnd: &[f64], since: &[f64]) -> Vec<Window> {
         let mut w = in_avoidance(cwnd);
         for (r, &since) in w.iter_mut().zip(since) {
@@ -192,14 +200,14 @@ mod tests {
         assert_near(alpha(&w, 0), -1.0 / 3.0);
         assert_near(alpha(&w, 1), 0.0);
         assert_near(alpha(&w, 2), 1.0 / 3.0);
-        // 8 + 8/256 - (1/3)/8: less than before.
+        // 8 + 8/256 - (1/3)/8: smaller than before.
         let mut grown = w.clone();
         Olia.on_ack(&mut grown, 0, ack(1));
         assert_near(grown[0].cwnd, 8.0 + 8.0 / 256.0 - 1.0 / 24.0);
         let mut grown = w;
         Olia.on_ack(&mut grown, 2, ack(1)); // 4 + 4/256 + (1/3)/4
         assert_near(grown[2].cwnd, 4.0 + 4.0 / 256.0 + 1.0 / 12.0);
-        // Two of the best: 1/(3 * 2) each; two of the largest: -1/(3 * 2) each.
+        // Two best paths: 1/(3 * 2) each; two largest windows: -1/(3 * 2) each.
         let w = with_quality(&[8.0, 4.0, 4.0], &[100.0, 900.0, 900.0]);
         assert_near(alpha(&w, 1), 1.0 / 6.0);
         let w = with_quality(&[8.0, 8.0, 4.0], &[100.0, 100.0, 900.0]);
@@ -214,7 +222,7 @@ mod tests {
             Olia.on_ack(&mut w, 0, ack(10));
         }
         assert_eq!((quality(&w[0]), quality(&w[1])), (100.0, 75.0));
-        // After a loss the hundred count still, until more than that many are acknowledged.
+        // After a loss the hundred packets still count, until more are acknowledged.
         Olia.on_fast_retransmit(&mut w, 0);
         Olia.on_ack(&mut w, 0, ack(40));
         assert_eq!(quality(&w[0]), 100.0);

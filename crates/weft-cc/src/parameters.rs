@@ -1,22 +1,24 @@
-//! Parameters of algorithms: numbers, each a named field with its type, its default, its allowed values and
-//! one line about it. The registry, and so the schema, the Python models and the daemon's configuration, take
-//! them from the field.
+//! Parameters of algorithms. Each is a number in a named field with a type, a default, a range and
+//! a line of description. The registry takes parameters from the field, and so do the schema, the
+//! Python models and the daemon's configuration.
 
 use std::fmt;
 
-/// Declares a file's `Parameters`: a line about each field, then `name: type = default, allowed;`.
+/// Declares the `Parameters` of an algorithm: for each field a line of description, then `name:
+/// type = default, allowed;`.
 ///
-/// A `u32` goes with [`ParameterRange::Integer`], a `bool` with [`ParameterRange::Bool`] and a default of `0.0` or `1.0`.
+/// A `u32` needs [`ParameterRange::Integer`], a `bool` needs [`ParameterRange::Bool`] and a default
+/// of `0.0` or `1.0`.
 macro_rules! parameters {
     ($(#[doc = $about:literal] $field:ident: $kind:ty = $default:expr, $allowed:expr;)*) => {
-        /// What can be set.
+        /// The parameters of the algorithm.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct Parameters {
             $(#[doc = $about] pub $field: $kind,)*
         }
 
         impl Parameters {
-            /// What the registry shows of each field, in order.
+            /// The description of each field in the registry, in order.
             pub const ALL: &[$crate::Parameter] = &[$($crate::Parameter {
                 name: stringify!($field),
                 default: $default,
@@ -24,7 +26,7 @@ macro_rules! parameters {
                 about: $about.trim_ascii(),
             },)*];
 
-            /// The fields by name.
+            /// Creates the parameters from values by name.
             pub(crate) fn from_lookup(value: impl Fn(&str) -> f64) -> Self {
                 let _ = &value;
                 Self { $($field: $crate::parameters::Value::from_number(value(stringify!($field))),)* }
@@ -40,9 +42,9 @@ macro_rules! parameters {
 }
 pub(crate) use parameters;
 
-/// A field's type.
+/// The type of a field.
 pub(crate) trait Value {
-    /// From the number that a spec gives.
+    /// Converts the number that a spec gives.
     fn from_number(number: f64) -> Self;
 }
 
@@ -64,34 +66,34 @@ impl Value for bool {
     }
 }
 
-/// One number that an algorithm takes.
+/// The description of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
-    /// What a spec calls it.
+    /// Name in a spec.
     pub name: &'static str,
-    /// Its value where a spec says nothing.
+    /// Value if a spec does not set the parameter.
     pub default: f64,
-    /// Which values it may have.
+    /// Range of allowed values.
     pub allowed: ParameterRange,
-    /// One line: what it does, its unit, its source.
+    /// One line: its meaning, its unit, its source.
     pub about: &'static str,
 }
 
-/// The values a parameter may have, bounds included.
+/// The values that a parameter may have, bounds included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ParameterRange {
-    /// Any number between the two.
+    /// Any number in this range.
     Float(f64, f64),
-    /// A whole number between the two.
+    /// A whole number in this range.
     Integer(u32, u32),
-    /// 0 switches off what the number is for; otherwise any number between the two.
+    /// 0, which switches the feature off, or any number in this range.
     ZeroOrFloat(f64, f64),
     /// 0 (no) or 1 (yes).
     Bool,
 }
 
 impl ParameterRange {
-    /// The least allowed value.
+    /// Returns the smallest allowed value.
     pub fn min(self) -> f64 {
         match self {
             Self::Float(min, _) => min,
@@ -100,7 +102,7 @@ impl ParameterRange {
         }
     }
 
-    /// The greatest allowed value.
+    /// Returns the largest allowed value.
     pub fn max(self) -> f64 {
         match self {
             Self::Float(_, max) | Self::ZeroOrFloat(_, max) => max,
@@ -109,7 +111,7 @@ impl ParameterRange {
         }
     }
 
-    /// Is `value` allowed? NaN and infinities never are.
+    /// Returns true if `value` is allowed. NaN and infinities are never allowed.
     pub fn contains(self, value: f64) -> bool {
         match self {
             Self::Float(min, max) => (min..=max).contains(&value),

@@ -1,22 +1,22 @@
-//! The registry of congestion controls: the name of each, its parameters, and how to make one.
+//! The registry of congestion controls, with the name, the parameters and the constructor of each.
 
 use crate::{Ack, AlgorithmFactory, CongestionControl, Custom, Echo, Parameter, Response, Round, Window};
 
-/// Declares [`Algorithm`] and everything that goes through all algorithms, from one line for each: the name,
-/// and the type in its module, beside which stand its `Parameters`.
+/// Declares [`Algorithm`] and the functions over all algorithms, from one line per algorithm: its
+/// name and its type. The module of the type also has its `Parameters`.
 macro_rules! algorithms {
     ($($name:literal => $module:ident::$type:ident,)+) => {
-        /// A congestion control with its parameters and one connection's state.
+        /// A congestion control with its parameters and the state of one connection.
         ///
-        /// The clone of one that was never used is a fresh connection's. Events of a built-in algorithm cost
-        /// a `match`, not a boxed call.
+        /// The clone of an unused algorithm has the state of a new connection. Events of a built-in
+        /// algorithm cost a `match`, not a boxed call.
         #[derive(Clone, Debug)]
         pub enum Algorithm {
             $(
                 #[doc = concat!("`", $name, "`, see [`", stringify!($module), "`](crate::", stringify!($module), ").")]
                 $type(crate::$module::$type),
             )+
-            /// A user's own.
+            /// A user-defined algorithm.
             Custom(Custom),
         }
 
@@ -29,7 +29,7 @@ macro_rules! algorithms {
                     parameters: crate::$module::Parameters::ALL,
                 },)+];
 
-            /// What it is called: a name of [`BUILT_IN`](Self::BUILT_IN), or the factory's.
+            /// Returns a name of [`BUILT_IN`](Self::BUILT_IN), or the name that the factory gives.
             pub fn name(&self) -> &str {
                 match self {
                     $(Self::$type(_) => $name,)+
@@ -37,7 +37,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// Makes the built-in algorithm `name` from its parameters' values by name.
+            /// Creates the built-in algorithm `name` from values of parameters by name.
             fn from_lookup(name: &str, value: impl Fn(&str) -> f64) -> Option<Self> {
                 match name {
                     $($name => {
@@ -115,10 +115,12 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Makes the built-in algorithm `name`; parameters not given take their defaults.
+    /// Creates the built-in algorithm `name`; parameters that are not given have their defaults.
     ///
-    /// # Errors One line that names what was given and what is allowed: an unknown name, an unknown or
-    /// repeated parameter, a value outside its range.
+    /// # Errors
+    /// Returns an error if the name is unknown, if a parameter is unknown or repeated, or if a
+    /// value is outside its range. The message is one line that names the value that was given and
+    /// those that are allowed.
     pub fn build(name: &str, parameters: &[(String, f64)]) -> Result<Self, Error> {
         let unknown = || Error::Algorithm {
             name: name.to_owned(),
@@ -168,27 +170,27 @@ impl Algorithm {
         Self::from_lookup(name, value).ok_or_else(unknown)
     }
 
-    /// A user's own algorithm.
+    /// Creates a user-defined algorithm.
     pub fn custom(factory: std::sync::Arc<dyn AlgorithmFactory>) -> Self {
         Self::Custom(Custom::new(factory))
     }
 }
 
-/// A built-in algorithm as lists and references show it.
+/// The description of a built-in algorithm, for lists and references.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AlgorithmInfo {
-    /// What a spec calls it.
+    /// Name in a spec.
     pub name: &'static str,
-    /// One line.
+    /// One-line description.
     pub about: &'static str,
-    /// What can be set.
+    /// All parameters.
     pub parameters: &'static [Parameter],
 }
 
-/// Why an algorithm could not be made.
+/// The reason why an algorithm could not be created.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// No such algorithm.
+    /// The algorithm does not exist.
     #[error("no congestion control is called `{name}`; there are {}", algorithms())]
     Algorithm {
         /// The name as given.
@@ -223,8 +225,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The parameter at fault, for a caller that knows where it stands in a spec; none for an unknown
-    /// algorithm.
+    /// Returns the parameter at fault, for a caller that knows its position in a spec; `None` if
+    /// the algorithm is unknown.
     pub fn parameter(&self) -> Option<&str> {
         match self {
             Self::Algorithm { .. } => None,
@@ -235,12 +237,12 @@ impl Error {
     }
 }
 
-/// What [`Error::Algorithm`] says is allowed.
+/// Returns the names that [`Error::Algorithm`] lists as allowed.
 fn algorithms() -> String {
     names(Algorithm::BUILT_IN.iter().map(|entry| entry.name))
 }
 
-/// What [`Error::Parameter`] says is allowed.
+/// Returns the names that [`Error::Parameter`] lists as allowed.
 fn parameters_of(algorithm: &str) -> String {
     let entry = Algorithm::BUILT_IN.iter().find(|entry| entry.name == algorithm);
     match entry.map_or(&[][..], |entry| entry.parameters) {
@@ -361,7 +363,7 @@ mod tests {
     fn it_can_cross_threads_and_is_small() {
         fn crosses<T: Clone + std::fmt::Debug + Send + Sync>() {}
         crosses::<Algorithm>();
-        // A simulated connection carries one; 64 bytes are a cache line.
+        // Each simulated connection contains an algorithm; 64 bytes are a cache line.
         assert!(size_of::<Algorithm>() <= 80, "{}", size_of::<Algorithm>());
     }
 }

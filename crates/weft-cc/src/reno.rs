@@ -1,11 +1,13 @@
-//! Reno: RFC 5681, sections 3.1 (slow start, congestion avoidance, timeout) and 3.2 (fast retransmit).
+//! Reno: RFC 5681, sections 3.1 (slow start, congestion avoidance, timeout) and 3.2 (fast
+//! retransmit).
 //!
-//! Each subflow is on its own: n of them on one bottleneck take what n flows take.
+//! Subflows are not coupled: n of them take the share of n flows at a bottleneck.
 //!
-//! Where the RFC leaves a choice: congestion avoidance is its equation (3), `cwnd += 1 / cwnd` for each
-//! packet acknowledged, so a delayed acknowledgement counts its packets, and one acknowledgement never adds
-//! more than one packet. `FlightSize` of equation (4) is the window, which a sender with enough data fills.
-//! Inflating the window during recovery (section 3.2, steps 3 to 5) is the transport's.
+//! Where the RFC leaves a choice: congestion avoidance is equation (3), `cwnd += 1 / cwnd` for each
+//! packet acknowledged. A delayed acknowledgement therefore counts all its packets, but an
+//! acknowledgement never adds more than one packet. `FlightSize` of equation (4) is the window,
+//! which a sender with enough data fills. The transport inflates the window during recovery
+//! (section 3.2, steps 3 to 5).
 
 use crate::parameters::parameters;
 use crate::response::{independent_windows, pull};
@@ -13,15 +15,15 @@ use crate::{Ack, CongestionControl, Echo, Path, Response, Window, slow_start};
 
 parameters! {}
 
-/// RFC 5681 on each subflow.
+/// Reno (RFC 5681) on each subflow.
 #[derive(Clone, Debug)]
 pub struct Reno;
 
 impl Reno {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "Reno on each subflow, uncoupled, without ECN (RFC 5681)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(_: Parameters) -> Self {
         Self
     }
@@ -36,7 +38,8 @@ impl CongestionControl for Reno {
         grow(&mut w[s], ack);
     }
 
-    /// Not asked for; RFC 3168, section 6.1.2, would have it treated as a loss.
+    /// Handles a mark as a loss (RFC 3168, section 6.1.2), although the algorithm does not ask for
+    /// ECN.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         halve(&mut w[s]);
     }
@@ -60,7 +63,7 @@ impl Response for Reno {
     }
 }
 
-/// Slow start, then equation (3): one packet a round.
+/// Slow start, then equation (3): one packet per round.
 pub(crate) fn grow(w: &mut Window, ack: Ack) {
     if ack.may_grow {
         let left = congestion_avoidance(w, ack);
@@ -68,8 +71,8 @@ pub(crate) fn grow(w: &mut Window, ack: Ack) {
     }
 }
 
-/// Slow start; returns the packets left for congestion avoidance, at most a window of them: what covers more
-/// (the end of a recovery) counts as one round.
+/// Runs slow start. Returns the packets left for congestion avoidance, at most one window: an
+/// acknowledgement of more (at the end of a recovery) counts as one round.
 pub(crate) fn congestion_avoidance(w: &mut Window, ack: Ack) -> f64 {
     f64::from(slow_start(w, ack.acked)).min(w.cwnd)
 }
@@ -80,7 +83,8 @@ pub(crate) fn halve(w: &mut Window) {
     w.cwnd = w.ssthresh;
 }
 
-/// Equation (4), the first time that a segment's timer expires, and the loss window of section 3.1: one packet.
+/// The loss window of section 3.1, one packet. Equation (4) only if the timer of the segment
+/// expires for the first time.
 pub(crate) fn collapse(w: &mut Window, first: bool) {
     if first {
         w.ssthresh = (w.cwnd / 2.0).max(2.0);
@@ -98,7 +102,8 @@ mod tests {
         let mut w = vec![Window::new(4.0, 7.0)];
         Reno.on_ack(&mut w, 0, ack(2));
         assert_eq!(w[0].cwnd, 6.0);
-        // One of the two reaches ssthresh 7, the other is congestion avoidance's: 7 + 1/7.
+        // One of the two packets reaches ssthresh 7, the other is left to congestion avoidance: 7 +
+        // 1/7.
         Reno.on_ack(&mut w, 0, ack(2));
         assert_eq!(w[0].cwnd, 7.0 + 1.0 / 7.0);
     }
@@ -109,7 +114,7 @@ mod tests {
         // A delayed acknowledgement of 2: 10 + 2/10.
         Reno.on_ack(&mut w, 0, ack(2));
         assert_eq!(w[0].cwnd, 10.2);
-        // An acknowledgement of more than the window adds one packet, no more.
+        // An acknowledgement of more than the window adds only one packet.
         Reno.on_ack(&mut w, 0, ack(50));
         assert_eq!(w[0].cwnd, 11.2);
     }
@@ -121,7 +126,7 @@ mod tests {
         assert_eq!((w[0].cwnd, w[0].ssthresh), (5.5, 5.5));
         Reno.on_timeout(&mut w, 0, true);
         assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 2.75));
-        // The same segment again: ssthresh is held.
+        // A timeout of the same segment holds ssthresh constant.
         Reno.on_timeout(&mut w, 0, false);
         assert_eq!((w[0].cwnd, w[0].ssthresh), (1.0, 2.75));
         Reno.on_fast_retransmit(&mut w, 1);

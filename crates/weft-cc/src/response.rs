@@ -1,65 +1,73 @@
-//! Response functions: the windows in which an algorithm settles on paths with given probabilities of a mark or a loss,
-//! for models of flows without packets.
+//! Response functions: the mean windows of an algorithm on paths with given probabilities of a mark
+//! or a loss, for models of flows without packets.
 //!
-//! They are means over a regular sawtooth (Mathis, Semke, Mahdavi and Ott, "The macroscopic behavior of the TCP
-//! congestion avoidance algorithm", 1997): a window that gains a packet a round, and loses the part b of itself once in
-//! 1 / p packets, has the mean `sqrt((1 - b / 2) / (p b))`, Reno's `sqrt(3 / (2 p))` for b = 1/2. Put as a balance,
-//! where each packet acknowledged adds i, the mean window w is where `i = w p b / (1 - b / 2)`; what stands beside w on
-//! the right is called the *pull* here. For coupled algorithms i is that of their equations, from all windows.
+//! They are means over a regular sawtooth (Mathis, Semke, Mahdavi and Ott, "The macroscopic
+//! behavior of the TCP congestion avoidance algorithm", 1997). A window that gains a packet per
+//! round, and loses the part b of its size once per 1 / p packets, has the mean `sqrt((1 - b / 2) /
+//! (p b))`. For b = 1/2 this is Reno's `sqrt(3 / (2 p))`. As a balance: if each packet acknowledged
+//! adds i, the mean window w satisfies `i = w p b / (1 - b / 2)`. The factor of w on the right is
+//! called the *pull* in this crate. In coupled algorithms, i follows from their equations and all
+//! windows.
 //!
-//! Slow start, timeouts and rounding to whole packets are not in it, so it holds for windows of many packets.
+//! The functions exclude slow start, timeouts and rounding to whole packets, so they hold for
+//! windows of many packets.
 
-/// A path as a model of flows sees it.
+/// A path in a model of flows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// Probability above 0 that a packet is lost, or marked where the algorithm asks for marks.
+    /// Probability above 0 that a packet is lost, or marked if the algorithm uses ECN.
     pub signal: f64,
     /// Round-trip time in seconds, above 0.
     pub rtt: f64,
 }
 
-/// What an algorithm with a response function has in addition to its events.
+/// The response function of an algorithm.
 pub trait Response: Sync {
-    /// Writes to `cwnd`, in packets, the mean windows of a connection with a subflow on each of `paths`.
+    /// Writes to `cwnd`, in packets, the mean windows of a connection with a subflow on each of
+    /// `paths`.
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]);
 
-    /// The mean window in packets down to which the function holds. Below four packets a loss leaves too few segments for three
-    /// duplicate acknowledgements (RFC 5681, section 3.2), so that timeouts rule, which no response function includes.
+    /// The smallest mean window in packets for which the function holds. Below four packets, a loss
+    /// leaves too few segments for three duplicate acknowledgements (RFC 5681, section 3.2).
+    /// Timeouts then dominate, which no response function includes.
     fn min_window(&self) -> f64 {
         4.0
     }
 }
 
-/// The pull of cuts by the part `cut`, each once in 1 / `signal` packets.
+/// Returns the pull of cuts by the part `cut`, one per 1 / `signal` packets.
 pub(crate) fn pull(signal: f64, cut: f64) -> f64 {
     signal * cut / (1.0 - cut / 2.0)
 }
 
-/// The pull of DCTCP's cuts.
+/// Returns the pull of DCTCP's cuts.
 ///
-/// A round is cut by alpha / 2, where alpha is `signal` on average, if any of its w packets is marked. Growth pauses
-/// from the first mark to the end of its window, so that a round adds for `(1 - (1 - p)^w) / p` packets on average and
-/// takes `(1 - (1 - p)^w) w p / 2`: the bracket cancels, and `i = w p^2 / 2`. (A window that grows all the while has
-/// about 2 / p packets instead of `sqrt(2) / p`: De Schepper et al., "PI2", 2016.)
+/// A round is cut by alpha / 2 if any of its w packets is marked; alpha is `signal` on average.
+/// Growth pauses from the first mark to the end of its window. So a round adds for `(1 - (1 - p)^w)
+/// / p` packets on average and takes `(1 - (1 - p)^w) w p / 2`: the bracket cancels, and `i = w p^2
+/// / 2`. (A window that grows without pause has about 2 / p packets instead of `sqrt(2) / p`: De
+/// Schepper et al., "PI2", 2016.)
 pub(crate) fn dctcp_pull(signal: f64) -> f64 {
     signal * signal / 2.0
 }
 
-/// Subflows that grow as Reno, each on its own: `1 / w = pull w`.
+/// Subflows that grow as Reno, without coupling: `1 / w = pull w`.
 pub(crate) fn independent_windows(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64) {
     for (path, w) in paths.iter().zip(cwnd) {
         *w = pull(path.signal).sqrt().recip();
     }
 }
 
-/// LIA's increase (RFC 6356, equations (1) and (2)): `i = max_r(w_r / rtt_r^2) / (sum_r w_r / rtt_r)^2`, capped at 1 / w.
+/// LIA's increase (RFC 6356, equations (1) and (2)): `i = max_r(w_r / rtt_r^2) / (sum_r w_r /
+/// rtt_r)^2`, capped at 1 / w.
 ///
-/// So `w_r = min(i / pull_r, 1 / sqrt(pull_r))`, and i is where the equation gives it back. The logarithm of what comes out
-/// less that of what was put in falls by 1 (all windows capped) to 2 (none) for each unit of the latter, so that the search is a
-/// secant's within these slopes: one step where no cap is at work, few where some are.
+/// So `w_r = min(i / pull_r, 1 / sqrt(pull_r))`, and i is a fixed point of the equation. Let f be
+/// the logarithm of the equation's result minus the logarithm of its input i. The slope of f over
+/// the logarithm of i is between -1 (all windows capped) and -2 (none capped). The search is a
+/// secant method within these slopes: one step if no window is capped, few steps otherwise.
 pub(crate) fn coupled_windows(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f64) -> f64) {
     const SLOPES: (f64, f64) = (-2.0, -1.0);
-    // 1 / sqrt(pull), the cap, whose square is 1 / pull.
+    // The cap of the window, 1 / sqrt(pull), is the root of 1 / pull.
     for (path, cap) in paths.iter().zip(&mut *cwnd) {
         *cap = pull(path.signal).sqrt().recip();
     }
@@ -89,13 +97,14 @@ pub(crate) fn coupled_windows(paths: &[Path], cwnd: &mut [f64], pull: impl Fn(f6
     }
 }
 
-/// All on the paths that alone would give a Reno flow the largest rate, in equal windows there, and a packet on the
-/// others, which probes.
+/// Distributes the window over the best paths only, in equal parts. The best paths are those on
+/// which a single Reno flow would have the largest rate. The other paths get one packet, as a
+/// probe.
 pub(crate) fn best_paths(paths: &[Path], cwnd: &mut [f64]) {
     let rate = |path: &Path| pull(path.signal, 0.5).sqrt().recip() / path.rtt;
     let best = paths.iter().map(rate).fold(0.0, f64::max);
     let is_best = |path: &Path| rate(path) >= best * (1.0 - 1e-9);
-    // Windows equal, rates together the best one.
+    // The windows are equal, and the sum of the rates is that of the best path.
     let per_window: f64 = paths
         .iter()
         .filter(|path| is_best(path))
@@ -112,7 +121,7 @@ pub(crate) mod tests {
     use crate::test_windows::assert_near;
     use crate::{Algorithm, CongestionControl};
 
-    /// The windows of an algorithm with its defaults on paths of (signal, RTT).
+    /// Returns the windows of an algorithm with its defaults on paths of (signal, RTT).
     pub fn windows_of(name: &str, paths: &[(f64, f64)]) -> Vec<f64> {
         let cc = Algorithm::build(name, &[]).unwrap();
         let paths: Vec<_> = paths.iter().map(|&(signal, rtt)| Path { signal, rtt }).collect();
@@ -129,7 +138,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// RFC 6356, section 2, goal 1, and goal 3: as much as the best path alone would give, windows as 1 / loss.
+    /// RFC 6356, section 2, goals 1 and 3: the rate of a single flow on the best path, with windows
+    /// in proportion to 1 / loss.
     #[test]
     fn two_paths_of_lia_take_what_the_better_one_alone_would() {
         let w = windows_of("lia", &[(0.0006, 0.1), (0.0024, 0.1)]);
@@ -141,19 +151,20 @@ pub(crate) mod tests {
         assert_near(w[0] / w[1], 4.0);
     }
 
-    /// The cap: on a long path with little loss LIA's window is Reno's.
+    /// The cap: on a long path with little loss, LIA's window is Reno's.
     #[test]
     fn no_path_of_lia_exceeds_reno() {
         let paths = [(0.006, 0.001), (0.0006, 0.02)];
         let w = windows_of("lia", &paths);
         assert_near(w[1], 50.0);
-        // The equation gives back the increase on the path that is not capped: w_0 pull_0.
+        // The equation gives the increase on the path that is not capped: w_0 pull_0.
         let increase = w[0] * pull(paths[0].0, 0.5);
         let (best, rate) = ((w[0] / 1e-6).max(w[1] / 4e-4), w[0] / 1e-3 + w[1] / 0.02);
         assert!((increase / (best / (rate * rate)) - 1.0).abs() < 1e-9);
     }
 
-    /// Khalili et al., section 4: only the best paths are used, for what the best alone would give.
+    /// Khalili et al., section 4: only the best paths are used, for the rate of a single flow on
+    /// the best one.
     #[test]
     fn olia_and_fully_coupled_use_the_best_paths_only() {
         for name in ["olia", "fully-coupled"] {

@@ -1,14 +1,15 @@
-//! Windows and events as the unit tests write them.
+//! Constructors of windows and events for unit tests.
 
 use crate::{Ack, Round, Window};
 
-/// Established subflows in congestion avoidance, all with an RTT of 1 s, so that rates are windows.
+/// Returns established subflows in congestion avoidance, all with an RTT of 1 s, so that rates
+/// equal windows.
 pub fn in_avoidance(cwnd: &[f64]) -> Vec<Window> {
     let rtt = vec![1.0; cwnd.len()];
     in_avoidance_at(cwnd, &rtt)
 }
 
-/// Established subflows in congestion avoidance, with these RTTs in seconds.
+/// Returns established subflows in congestion avoidance with these RTTs in seconds.
 pub fn in_avoidance_at(cwnd: &[f64], rtt: &[f64]) -> Vec<Window> {
     let window = |(&cwnd, &rtt)| Window {
         established: true,
@@ -19,12 +20,12 @@ pub fn in_avoidance_at(cwnd: &[f64], rtt: &[f64]) -> Vec<Window> {
     cwnd.iter().zip(rtt).map(window).collect()
 }
 
-/// The windows' sizes.
+/// Returns the sizes of the windows.
 pub fn cwnds(w: &[Window]) -> Vec<f64> {
     w.iter().map(|r| r.cwnd).collect()
 }
 
-/// An acknowledgement without marks that lets the window grow.
+/// Returns an acknowledgement without marks that lets the window grow.
 pub fn ack(acked: u32) -> Ack {
     Ack {
         acked,
@@ -33,12 +34,12 @@ pub fn ack(acked: u32) -> Ack {
     }
 }
 
-/// A round.
+/// Returns a round.
 pub fn round(acked: u32, marked: u32) -> Round {
     Round { acked, marked }
 }
 
-/// Are the two equal but for rounding?
+/// Asserts that the two are equal within rounding.
 #[track_caller]
 pub fn assert_near(found: f64, expected: f64) {
     assert!(

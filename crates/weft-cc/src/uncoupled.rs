@@ -1,9 +1,9 @@
-//! Uncoupled: Wischik, Raiciu, Greenhalgh and Handley, "Design, implementation and evaluation of congestion control
-//! for multipath TCP", NSDI 2011, section 2: regular TCP on each path r, `w_r <- w_r + 1 / w_r` for each ACK and `w_r <-
-//! w_r / 2` for each loss.
+//! Uncoupled: Wischik, Raiciu, Greenhalgh and Handley, "Design, implementation and evaluation of
+//! congestion control for multipath TCP", NSDI 2011, section 2. Each path r runs regular TCP: `w_r
+//! <- w_r + 1 / w_r` for each ACK and `w_r <- w_r / 2` for each loss.
 //!
-//! That is [`Reno`] on each subflow, so that n of them take what n flows take. It has a name of its own because
-//! multipath figures call it so.
+//! Each subflow is a [`Reno`], so that n subflows take the share of n flows. The algorithm has a
+//! name of its own because figures on multipath use that name.
 
 use crate::parameters::parameters;
 use crate::reno::{self, Reno};
@@ -16,10 +16,10 @@ parameters! {}
 pub struct Uncoupled(Reno);
 
 impl Uncoupled {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "uncoupled: every subflow is an independent Reno flow (NSDI 2011, section 2)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(_: Parameters) -> Self {
         Self(Reno::new(reno::Parameters {}))
     }

@@ -1,30 +1,39 @@
 //! Warp: one DCTCP window for a whole connection, spread over its subflows.
 //!
-//! `W`, the sum of the shares `f_r` of the subflows that send, obeys DCTCP's law (RFC 8257, section 3.3), so that a
-//! connection is one DCTCP flow wherever its subflows meet one bottleneck, at any number of subflows:
+//! `W` is the sum of the shares `f_r` of the subflows that send. It follows DCTCP's law (RFC 8257,
+//! section 3.3), so a connection is one DCTCP flow wherever its subflows meet one bottleneck, at
+//! any number of subflows:
 //!
-//! 1. *Growth*: a round adds one packet to `W`, in equal parts: `f_s += 1 / (m f_s)` for a packet acknowledged, with m
-//!    subflows sending. Slow start is each path's own: the first mark or loss on a subflow ends it there.
-//! 2. *Cut*: the first mark, on any subflow, of a packet that was sent after all subflows had an acknowledgement since the
-//!    last cut, cuts every `f_r` by `alpha_r / 2`. Windows of few packets are marked in different rounds, so that cuts
-//!    subflow by subflow would take less than DCTCP's from the sum. A subflow applies a cut with its next
-//!    acknowledgement; until then it sends what the window before allows, whose marks say nothing about the one after.
-//!    A mark on a subflow in slow start cuts that subflow only, and a subflow in slow start is not cut by marks on others.
-//! 3. *Shift*: at the end of a subflow's round its share moves to the others, where its marks exceed the connection's: it
-//!    loses the part `kappa (F_s - F)`, F being the mean of the last rounds weighted by shares. It moves nothing where all
-//!    paths are marked alike, and the sum stays as it is. Only working subflows get a share: those that are in no recovery,
-//!    have not timed out since their last round, and had an acknowledgement within two round-trip times.
-//! 4. *Activity*: m falls until each subflow that sends has four packets on average: of fewer, delayed acknowledgements and
-//!    whole packets leave too large a part unused. A subflow that does not work is deactivated first, then the one with the
-//!    most marks; its share goes to the others. A subflow is activated if there is room for twice as much: at once before
-//!    the first mark or loss of the connection, then after `tau` rounds in a row.
-//! 5. *Trial*: where there is no room, an inactive subflow is tried after `8 tau` rounds. It gets two packets of `W`, or all
-//!    of it if there are fewer than four. After `tau` of its rounds the subflow with more marks is deactivated.
-//! 6. *Joins*: a subflow that opens is inactive; if there is room, it is activated and takes its share from the others.
+//! 1. *Growth*: a round adds one packet to `W`, in equal parts: `f_s += 1 / (m f_s)` per packet
+//!    acknowledged, with m subflows sending. Each path has its own slow start: the first mark or
+//!    loss on a subflow ends it there.
+//! 2. *Cut*: the first mark, on any subflow, of a packet that was sent after all subflows had an
+//!    acknowledgement since the last cut, cuts every `f_r` by `alpha_r / 2`. Windows of few packets
+//!    are marked in different rounds, so cuts subflow by subflow would reduce the sum by less than
+//!    DCTCP does. A subflow applies a cut with its next acknowledgement; until then it sends what
+//!    the previous window allows, and marks of these packets say nothing about the new window. A
+//!    mark on a subflow in slow start cuts only that subflow, and marks on other subflows do not
+//!    cut it.
+//! 3. *Shift*: at the end of a subflow's round a part of its share moves to the others if it has
+//!    more marks than the connection. It loses the part `kappa (F_s - F)`, where F is the mean of
+//!    the last rounds weighted by shares. Nothing moves if all paths are marked alike, and the sum
+//!    does not change. Only working subflows get a share: those that are not in recovery, have not
+//!    timed out since their last round, and had an acknowledgement within two round-trip times.
+//! 4. *Activity*: m falls until each sending subflow has four packets on average: with fewer,
+//!    delayed acknowledgements and whole packets leave too much of the window unused. A subflow
+//!    that does not work is deactivated first, then the one with the most marks; its share goes to
+//!    the others. A subflow is activated if there is room for twice as much: at once before the
+//!    first mark or loss of the connection, afterwards after `tau` consecutive rounds.
+//! 5. *Trial*: if there is no room, an inactive subflow is tried after `8 tau` rounds. It gets two
+//!    packets of `W`, or all of it if there are fewer than four. After `tau` of its rounds the
+//!    subflow with more marks is deactivated.
+//! 6. *Joins*: a subflow that opens is inactive; if there is room, it is activated and takes its
+//!    share from the others.
 //!
-//! Windows are whole packets: `floor(W)` packets are apportioned by largest remainder, because rounding down each share alone
-//! would send less than a DCTCP flow. A loss halves the share of its own path. A timeout is Reno's. A subflow that times out twice
-//! with no round between is deactivated.
+//! Windows are whole packets: `floor(W)` packets are apportioned by largest remainder, because
+//! rounding down each share separately would send less than a DCTCP flow. A loss halves the share
+//! of its own path. A timeout is Reno's. A subflow that times out twice without a round between is
+//! deactivated.
 
 mod response;
 
@@ -43,15 +52,16 @@ parameters! {
     tau: u32 = 8.0, ParameterRange::Integer(1, 1_000_000);
 }
 
-/// Minimum window of the connection in packets: the receiver delays the acknowledgement of a lone packet.
+/// Minimum window of the connection in packets: the receiver delays the acknowledgement of a lone
+/// packet.
 const MIN_CONNECTION_WINDOW: f64 = 2.0;
 /// Minimum mean window in packets of several subflows that send.
 const MIN_MEAN_WINDOW: f64 = 4.0;
-/// The slow-start threshold after slow start: no window is below it.
+/// The threshold after slow start; every window is at least this large.
 const SSTHRESH_AFTER_SLOW_START: f64 = 1.0;
 /// A subflow with no acknowledgement for this many round-trip times does not work.
 const MAX_SILENCE_RTTS: u64 = 2;
-/// A trial begins after this many times `tau` rounds without room, and lasts as long at most.
+/// A trial begins after this many times `tau` rounds without room, and lasts at most as long.
 const TRIAL_INTERVAL_TAUS: u32 = 8;
 
 /// State: the share of the connection's window, in packets; 0 while the subflow is inactive.
@@ -60,10 +70,10 @@ const SHARE: usize = 0;
 const ALPHA: usize = 1;
 /// State: the fraction of marked packets in the last round.
 const MARKED: usize = 2;
-/// State: timeouts since the subflow last ended a round.
+/// State: timeouts since the last end of a round of this subflow.
 const TIMEOUTS: usize = 3;
 
-/// Warp.
+/// The state of a connection that runs Warp.
 #[derive(Clone, Debug)]
 pub struct Warp {
     params: Parameters,
@@ -71,30 +81,32 @@ pub struct Warp {
     left_slow_start: bool,
     /// Time of the newest acknowledgement.
     now: Elapsed,
-    /// When what it acknowledges was sent.
+    /// Time at which the newest acknowledged packet was sent.
     sent: Elapsed,
-    /// Time of the last cut. What was sent before lets no window grow; of one that sends alone the transport reports no such thing.
+    /// Time of the last cut. Acknowledgements of data that was sent earlier let no window grow. The
+    /// transport does not report those of a subflow that sends alone.
     cut: Elapsed,
-    /// True if one subflow alone sent at the last cut.
+    /// True if only one subflow was sending at the last cut.
     was_single: bool,
     /// Bit r: subflow r sends and has had no acknowledgement since the last cut.
     unacked_since_cut: u64,
     activity: Box<Activity>,
 }
 
-/// What is not needed at every acknowledgement.
+/// State that is not needed at every acknowledgement.
 #[derive(Clone, Debug, Default)]
 struct Activity {
-    /// When the last subflow had an acknowledgement after a cut. What was sent before does not cut again.
+    /// Time at which the last sending subflow had an acknowledgement after the cut. Marks of data
+    /// that was sent earlier do not cut again.
     all_acked_at: Elapsed,
-    /// Consecutive rounds of the first sending subflow with room for one more.
+    /// Consecutive rounds of the first sending subflow with room for another subflow.
     rounds_with_room: u32,
     /// Rounds of the first sending subflow without room since the last trial.
     rounds_without_room: u32,
     /// Time of each subflow's last acknowledgement.
     last_ack: Vec<Elapsed>,
     trial: Option<Trial>,
-    /// The subflow that was tried last.
+    /// The subflow of the last trial.
     last_tried: u8,
 }
 
@@ -104,7 +116,7 @@ struct Trial {
     subflow: u8,
     /// The subflow that had the most marks when the trial began.
     rival: u8,
-    /// Rounds of the subflow, and of the first sending one.
+    /// Rounds of the subflow, and of the first sending subflow, since the trial began.
     rounds: u32,
     rounds_of_first: u32,
     acked: u32,
@@ -125,7 +137,7 @@ fn in_slow_start(r: &Window) -> bool {
     r.cwnd < r.ssthresh
 }
 
-/// The minimum window: one packet after a timeout, else two.
+/// Returns the minimum window: one packet after a timeout, else two.
 fn min_window(r: &Window) -> f64 {
     if r.state[TIMEOUTS] > 0.0 {
         1.0
@@ -134,14 +146,14 @@ fn min_window(r: &Window) -> f64 {
     }
 }
 
-/// How many subflows send, and the sum of their shares.
+/// Returns the number of sending subflows, and the sum of their shares.
 fn sending_total(w: &[Window]) -> (f64, f64) {
     w.iter()
         .filter(|r| is_sending(r))
         .fold((0.0, 0.0), |(m, total), r| (m + 1.0, total + r.state[SHARE]))
 }
 
-/// Returns true if there is room for one more subflow.
+/// Returns true if W has room for another subflow besides the m that send.
 fn has_room(m: f64, total: f64) -> bool {
     total >= (m + 1.0) * 2.0 * MIN_MEAN_WINDOW
 }
@@ -151,10 +163,10 @@ fn ticks(seconds: f64) -> u64 {
 }
 
 impl Warp {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str = "Warp: one DCTCP window for a whole connection, spread over its subflows";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {
         Self {
             params,
@@ -189,14 +201,15 @@ impl Warp {
         }
     }
 
-    /// Apportions packets where the window of `s` must not rise.
+    /// Apportions packets without increasing the window of `s`.
     fn apportion_without_raising(w: &mut [Window], s: usize) {
         let before = w[s].cwnd;
         Self::apportion(w);
         w[s].cwnd = w[s].cwnd.min(before);
     }
 
-    /// Ends slow start of `s`. Only a timeout brings it back: a shift, which lowers a share, does not.
+    /// Ends slow start of `s`. Only a timeout restarts slow start; a smaller share after a shift
+    /// does not.
     fn leave_slow_start(&mut self, w: &mut [Window], s: usize) {
         self.left_slow_start = true;
         w[s].ssthresh = SSTHRESH_AFTER_SLOW_START;
@@ -209,7 +222,7 @@ impl Warp {
         }
     }
 
-    /// Returns true if subflow `r` sends and works, at an event of subflow `s`.
+    /// Returns true if subflow `r` works, at an event of subflow `s`.
     fn is_working(&self, w: &[Window], r: usize, s: usize) -> bool {
         let silence = self.now.0.saturating_sub(self.activity.last_ack[r].0);
         let rtt = ticks(w[r].srtt).max(ticks(w[s].srtt));
@@ -217,7 +230,8 @@ impl Warp {
         is_sending(&w[r]) && !recovers && silence <= MAX_SILENCE_RTTS * rtt
     }
 
-    /// Deactivates `victim` at an event of subflow `s`. Its share goes to the others that work, or to all others if none does.
+    /// Deactivates `victim` at an event of subflow `s`. Its share goes to the other working
+    /// subflows, or to all sending subflows if none works.
     fn deactivate(&self, w: &mut [Window], victim: usize, s: usize) {
         let moved = std::mem::take(&mut w[victim].state[SHARE]);
         w[victim].active = false;
@@ -239,7 +253,7 @@ impl Warp {
         }
     }
 
-    /// Activates `s`, with an equal part of the whole.
+    /// Activates `s` with the share W / (m + 1), which the sending subflows give up in proportion.
     fn activate(&mut self, w: &mut [Window], s: usize) {
         let (m, total) = sending_total(w);
         Self::scale(w, m / (m + 1.0));
@@ -251,7 +265,8 @@ impl Warp {
         }
     }
 
-    /// Of the subflows that send, but for `not`, one that does not work, or the one with the most marks.
+    /// Returns a sending subflow other than `not` that does not work, if there is one; otherwise
+    /// the one with the most marks.
     fn worst(&self, w: &[Window], s: usize, not: Option<usize>) -> Option<usize> {
         let key = |r: usize| (!self.is_working(w, r, s), w[r].state[ALPHA]);
         (0..w.len())
@@ -262,7 +277,7 @@ impl Warp {
             })
     }
 
-    /// Makes `m` fit `W` at the end of a round of `s`.
+    /// Adapts the number of sending subflows to `W`, at the end of a round of `s`.
     fn adjust_active(&mut self, w: &mut [Window], s: usize, round: Round) {
         let is_first = w.iter().position(is_sending) == Some(s);
         if self.activity.trial.is_some() {
@@ -302,7 +317,7 @@ impl Warp {
         }
     }
 
-    /// Starts a trial of the next inactive subflow that has not timed out, in the order of subflows.
+    /// Starts a trial of the next inactive subflow without a timeout, in circular order.
     fn start_trial(&mut self, w: &mut [Window], s: usize) {
         let may_try = |&r: &usize| w[r].established && !w[r].active && w[r].state[TIMEOUTS] == 0.0;
         let next = (usize::from(self.activity.last_tried) + 1..w.len())
@@ -335,7 +350,8 @@ impl Warp {
         });
     }
 
-    /// Counts a round of `s`; ends the trial after `tau` rounds of the subflow that is tried, or if it has no rounds.
+    /// Counts a round of `s`. Ends the trial after `tau` rounds of the tried subflow, or after
+    /// `TRIAL_INTERVAL_TAUS * tau` rounds of the first sending subflow if it has fewer.
     fn continue_trial(&mut self, w: &mut [Window], s: usize, is_first: bool, round: Round) {
         let Some(trial) = &mut self.activity.trial else {
             return;
@@ -381,7 +397,7 @@ impl Warp {
         }
     }
 
-    /// Moves a part of the share of `s` to the others.
+    /// Moves a part of the share of `s` to the other working subflows.
     fn shift(&self, w: &mut [Window], s: usize) {
         if !is_sending(&w[s]) || in_slow_start(&w[s]) {
             return;
@@ -410,7 +426,7 @@ impl Warp {
         }
     }
 
-    /// Keeps `W` at its minimum.
+    /// Scales the shares up so that `W` is at least its minimum.
     fn apply_min_window(w: &mut [Window]) {
         let total = sending_total(w).1;
         if total > 0.0 && total < MIN_CONNECTION_WINDOW {
@@ -418,18 +434,19 @@ impl Warp {
         }
     }
 
-    /// Returns true if what the newest acknowledgement acknowledges was sent after the last cut.
+    /// Returns true if the newest acknowledged packet was sent after the last cut.
     fn after_cut(&self) -> bool {
         self.was_single || self.sent >= self.cut
     }
 
-    /// Returns true if it was sent after all had an acknowledgement since the last cut.
+    /// Returns true if that packet was also sent after every sending subflow had an acknowledgement
+    /// since the cut.
     fn sent_after_all_acked(&self) -> bool {
         self.unacked_since_cut == 0 && (self.was_single || self.sent >= self.activity.all_acked_at)
     }
 
-    /// Subflow `s` has an acknowledgement since the last cut. The others wait for one that has nothing in flight for a
-    /// round-trip time at most.
+    /// Records that subflow `s` had an acknowledgement since the last cut. Other subflows that have
+    /// nothing in flight are waited for at most one round-trip time.
     fn on_ack_after_cut(&mut self, w: &[Window], s: usize) {
         self.unacked_since_cut &= !(1 << s);
         let waited = self.now.0.saturating_sub(self.cut.0);
@@ -489,7 +506,7 @@ impl CongestionControl for Warp {
         }
         let m = sending_total(w).0;
         let r = &mut w[s];
-        // Slow start works on the share, of which the window is the whole part.
+        // Slow start works on the share; the window is its integer part.
         let whole = r.cwnd;
         r.cwnd = r.state[SHARE];
         let left = if whole < r.ssthresh {
@@ -506,7 +523,7 @@ impl CongestionControl for Warp {
         } else {
             Self::apportion(w);
         }
-        // After a cut a window may be further below its share.
+        // After a cut a window may be more than one packet below its share.
         w[s].cwnd = w[s].cwnd.min(whole + f64::from(ack.acked));
     }
 
@@ -579,7 +596,7 @@ impl CongestionControl for Warp {
         }
     }
 
-    /// A subflow that two timeouts deactivated sends again.
+    /// Restores the share. A subflow that was deactivated after two timeouts is activated.
     fn on_undo(&mut self, w: &mut [Window], s: usize) {
         let share = w[s].prior_state[SHARE];
         if share > 0.0 && w[s].state[TIMEOUTS] >= 2.0 && w[s].established {
@@ -610,7 +627,8 @@ mod tests {
     use crate::dctcp::{self, Dctcp};
     use crate::test_windows::{ack, cwnds, in_avoidance, round};
 
-    /// A connection in congestion avoidance whose subflows all send, with these shares, and alpha of 1/2 on each.
+    /// Returns a connection in congestion avoidance whose subflows all send, with these shares, and
+    /// alpha of 1/2 on each.
     fn sending(shares: &[f64]) -> (Warp, Vec<Window>) {
         let mut w = in_avoidance(shares);
         for r in &mut w {
@@ -678,7 +696,7 @@ mod tests {
         cc.on_ack(&mut w, 0, at(5.0, 0));
         cc.on_mark(&mut w, 0); // 8 (1 - 1/4)
         assert_eq!(shares(&w), [6.0, 8.0]);
-        // The smoothed RTT is 1 s, the sample's is what counts.
+        // The smoothed RTT is 1 s; the RTT of the sample decides.
         let sampled = |seconds: f64, rtt: f64| Ack {
             rtt,
             ..at(seconds, 6)
@@ -722,7 +740,7 @@ mod tests {
             "the cutter's own as well"
         );
         assert!(reacts_to_mark(&mut cc, &mut w, 0, 6.0, 5.5));
-        // One that has nothing in flight is waited for during a round-trip time, of 1 s.
+        // A subflow that has nothing in flight is waited for during one round-trip time, 1 s.
         cc.on_mark(&mut w, 0);
         assert!(!reacts_to_mark(&mut cc, &mut w, 1, 7.0, 6.5));
         assert!(!reacts_to_mark(&mut cc, &mut w, 1, 7.5, 6.5));
@@ -733,7 +751,7 @@ mod tests {
     fn slow_start_ends_with_the_first_mark_and_only_a_timeout_brings_it_back() {
         let (mut cc, mut w) = sending(&[8.0, 8.0]);
         cc.on_mark(&mut w, 0);
-        // A shift leaves less than there was after the cut. A round adds half a packet all the same.
+        // A shift leaves less than there was after the cut. A round still adds half a packet.
         w[0].state[SHARE] = 4.0;
         cc.on_ack(&mut w, 0, at(2.0, 4));
         assert_eq!(w[0].state[SHARE], 4.5);
@@ -747,10 +765,10 @@ mod tests {
     #[test]
     fn a_share_moves_to_where_fewer_packets_are_marked() {
         let (mut cc, mut w) = sending(&[8.0, 8.0]);
-        // All marked here, none there: the mean is 1/2, and 8 x 1/2 x 1/2 moves.
+        // All packets marked on one, none on the other: the mean is 1/2, and 8 x 1/2 x 1/2 moves.
         cc.on_round(&mut w, 0, round(8, 8));
         assert_eq!(shares(&w), [6.0, 10.0]);
-        // Marked alike, nothing moves.
+        // Equal marks: nothing moves.
         cc.on_round(&mut w, 1, round(9, 9));
         assert_eq!(shares(&w), [6.0, 10.0]);
     }
@@ -800,7 +818,7 @@ mod tests {
             cc.on_round(&mut w, 0, round(8, 8)); // the mean of 0 and 1 is 1/2
             assert_eq!(shares(&w), [6.0, 10.0, 8.0]);
         }
-        // One without an acknowledgement for two round-trip times of 1 s.
+        // A subflow without an acknowledgement for two round-trip times of 1 s.
         let (mut cc, mut w) = sending(&[8.0, 8.0, 8.0]);
         cc.on_ack(&mut w, 1, at(1.0, 0));
         cc.on_ack(&mut w, 0, at(2.5, 0));
@@ -818,9 +836,9 @@ mod tests {
         cc.on_mark(&mut w, 0); // 16 (1 - 1/4)
         assert_eq!(shares(&w), [12.0, 16.0, 16.0]);
         assert_eq!((w[0].ssthresh, w[1].ssthresh), (1.0, f64::INFINITY));
-        // A mark on the next path in slow start ends it there, whenever the packet was sent.
+        // A mark on the next path in slow start ends slow start there, at any time of sending.
         assert!(cc.reacts_to_mark(&w, 1) && !cc.reacts_to_mark(&w, 2));
-        // One in congestion avoidance cuts all but those in slow start.
+        // A mark on a path in congestion avoidance cuts all subflows but those in slow start.
         for s in [1, 2, 0] {
             cc.on_ack(&mut w, s, at(4.0, 0));
         }
@@ -848,7 +866,8 @@ mod tests {
         assert_eq!(w[1].ssthresh, f64::INFINITY);
     }
 
-    /// Two paths, W = 6: rounds on the first one with this part of marks until subflow 1 is on trial.
+    /// Returns two paths with W = 6, after rounds on the first one with this part of marks until
+    /// subflow 1 is on trial.
     fn on_trial(marks: u32) -> (Warp, Vec<Window>) {
         let (mut cc, mut w) = sending(&[6.0, 6.0]);
         (w[1].active, w[1].state[SHARE]) = (false, 0.0);
@@ -933,7 +952,8 @@ mod tests {
     #[test]
     fn its_laws_hold_whatever_is_reported() {
         crate::events::obeys("warp", |step| {
-            // Whole packets, no more than the sum of the shares but for those of which the least window is more.
+            // Whole packets, and no more than the sum of the shares except where the minimum window
+            // is larger.
             for r in step.after {
                 assert_eq!(r.cwnd, r.cwnd.floor(), "{step:?}");
                 assert!(

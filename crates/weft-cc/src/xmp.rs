@@ -1,20 +1,28 @@
-//! XMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of October 2020),
-//! section 2.2, equation (3); after Cao et al., "Explicit Multipath Congestion Control for Data Center
-//! Networks" (2013, "XMP's paper" below).
+//! XMP: Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks" (text of
+//! October 2020), section 2.2, equation (3). That section follows Cao et al., "Explicit Multipath
+//! Congestion Control for Data Center Networks" (2013, "XMP's paper" below).
 //!
-//! With the rate `x_s = w_s / rtt_s` that a subflow had at the end of its last round, equation (3) reads
+//! With the rate `x_s = w_s / rtt_s` that a subflow had at the end of its last round, equation (3)
+//! reads
 //!
 //! ```text
 //! delta_s = rtt_s / rtt_min * x_s / (sum_r x_r)
 //! ```
 //!
-//! Where section 2.2 is silent, Algorithm 1 of XMP's paper and the simulator of AMP's authors decide: the
-//! window moves in whole packets, the fraction of delta is saved for later rounds, a cut takes at least one
-//! packet; the rate of a round with a mark is that of the window before the cut (`m_refWin`); a round with a mark does not grow the window, and in slow start neither does the acknowledgement that
-//! carries one, for the mark comes first and only ends slow start (`ssthresh = cwnd`); `rtt_min` is the smallest
-//! smoothed RTT of a subflow. A round grows the window only if an acknowledgement of that round may: a window that the
-//! application leaves unused does not grow, as with every other algorithm. Losses are Reno's, rounded down, and a subflow's rate falls with them at once. A
-//! subflow counts once it is established and has ended a round with an RTT.
+//! Where section 2.2 is silent, Algorithm 1 of XMP's paper and the simulator of AMP's authors
+//! decide:
+//!
+//! - The window moves in whole packets. The fraction of delta is saved for later rounds, and a cut
+//!   takes at least one packet.
+//! - The rate of a round with a mark is that of the window before the cut (`m_refWin`).
+//! - A round with a mark does not grow the window. In slow start a marked acknowledgement does not
+//!   either: the mark is handled first and only ends slow start (`ssthresh = cwnd`).
+//! - `rtt_min` is the smallest smoothed RTT of a subflow.
+//!
+//! A round grows the window only if an acknowledgement of that round may do so: a window that the
+//! application leaves unused does not grow, as with every other algorithm. Losses are Reno's,
+//! rounded down, and the rate of the subflow falls with them at once. A subflow counts once it is
+//! established and has ended a round with an RTT.
 
 use crate::parameters::parameters;
 use crate::reno::{collapse, halve};
@@ -30,11 +38,11 @@ parameters! {
 
 /// State: rate at the end of the last round, packets per second; 0 before the first.
 const RATE: usize = 0;
-/// State: what delta has left over, below one packet.
+/// State: the remainder of delta, below one packet.
 const ADDER: usize = 1;
-/// State: the window before the cut if a mark came since the last round ended, else 0.
+/// State: the window before the cut if a mark came in the current round, else 0.
 const REDUCED: usize = 2;
-/// State: 1 if an acknowledgement since the last round ended let the window grow, else 0.
+/// State: 1 if an acknowledgement in the current round allowed the window to grow, else 0.
 const MAY_GROW: usize = 3;
 
 /// XMP.
@@ -44,16 +52,16 @@ pub struct Xmp {
 }
 
 impl Xmp {
-    /// One line about it.
+    /// One-line description for the registry.
     pub const ABOUT: &str =
         "XMP: constant cuts, rate-balanced growth once a round (AMP's paper, section 2.2)";
 
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new(params: Parameters) -> Self {
         Self { params }
     }
 
-    /// Equation (3), in packets a round of `s`, which counts itself.
+    /// Equation (3), in packets per round of `s`. The sum includes `s`.
     fn delta(w: &[Window], s: usize) -> f64 {
         let (mut total, mut rtt_min) = (0.0, f64::INFINITY);
         for r in w.iter().filter(|r| r.established && r.state[RATE] > 0.0) {
@@ -73,7 +81,7 @@ impl CongestionControl for Xmp {
         w[s].state = [0.0; 4];
     }
 
-    /// Slow start only: congestion avoidance grows once a round.
+    /// Slow start only: congestion avoidance grows at the end of a round.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
         if ack.may_grow {
             w[s].state[MAY_GROW] = 1.0;
@@ -83,7 +91,7 @@ impl CongestionControl for Xmp {
         }
     }
 
-    /// For first marked ACK in a window: `w_s <- w_s (1 - 1 / beta)`.
+    /// The decrease for the first marked ACK in a window: `w_s <- w_s (1 - 1 / beta)`.
     fn on_mark(&mut self, w: &mut [Window], s: usize) {
         let w = &mut w[s];
         w.state[REDUCED] = w.cwnd;
@@ -94,7 +102,7 @@ impl CongestionControl for Xmp {
         w.ssthresh = w.ssthresh.min(w.cwnd);
     }
 
-    /// Every window of data on subflow s: `w_s <- w_s + delta_s`.
+    /// The increase for every window of data on subflow s: `w_s <- w_s + delta_s`.
     fn on_round(&mut self, w: &mut [Window], s: usize, _: Round) {
         let before_cut = std::mem::take(&mut w[s].state[REDUCED]);
         let may_grow = std::mem::take(&mut w[s].state[MAY_GROW]) == 1.0;
@@ -111,7 +119,7 @@ impl CongestionControl for Xmp {
         w[s].cwnd += saved.floor();
     }
 
-    /// For each loss: `w_s <- w_s / 2`.
+    /// The decrease for each loss: `w_s <- w_s / 2`.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize) {
         halve(&mut w[s]);
         on_loss(&mut w[s]);
@@ -136,8 +144,9 @@ impl CongestionControl for Xmp {
     }
 }
 
-/// Equation (3) makes a packet's increase `delta_r / w_r = 1 / (rtt_min x)` with the total rate x, on every path, so that
-/// `w_r = 1 / (pull_r rtt_min x)` and, summed, `x^2 = sum_r 1 / (pull_r rtt_r) / rtt_min`.
+/// Equation (3) makes the increase per packet `delta_r / w_r = 1 / (rtt_min x)` with the total rate
+/// x, on every path. So `w_r = 1 / (pull_r rtt_min x)` and, summed, `x^2 = sum_r 1 / (pull_r rtt_r)
+/// / rtt_min`.
 impl Response for Xmp {
     fn windows(&self, paths: &[Path], cwnd: &mut [f64]) {
         let pull = |path: &Path| pull(path.signal, 1.0 / self.params.beta);
@@ -149,13 +158,13 @@ impl Response for Xmp {
         }
     }
 
-    /// Marks cause no timeouts, and a cut leaves two packets.
+    /// A cut leaves at least two packets, and marks cause no timeouts.
     fn min_window(&self) -> f64 {
         2.0
     }
 }
 
-/// After a loss: whole packets, and the rate of the smaller window.
+/// Rounds the window after a loss to whole packets, and adapts the rate to it.
 fn on_loss(w: &mut Window) {
     w.cwnd = w.cwnd.floor();
     w.ssthresh = w.ssthresh.floor();
@@ -179,13 +188,13 @@ mod tests {
         Xmp::new(Parameters::default())
     }
 
-    /// An acknowledgement that may grow the window, then the end of the round.
+    /// Reports an acknowledgement that may grow the window, then the end of the round.
     fn grow(cc: &mut Xmp, w: &mut [Window], s: usize) {
         cc.on_ack(w, s, ack(1));
         cc.on_round(w, s, round(1, 0));
     }
 
-    /// Ends a round of every subflow in recovery, which takes its rate and grows nothing.
+    /// Ends a round of every subflow in recovery, which sets its rate and does not grow its window.
     fn take_rates(cc: &mut Xmp, w: &mut [Window]) {
         for s in 0..w.len() {
             w[s].in_recovery = true;
@@ -314,7 +323,7 @@ mod tests {
         assert_eq!(w[0].state[ADDER], 0.75);
     }
 
-    /// `m_refWin` of the simulator of AMP's authors.
+    /// The `m_refWin` of the simulator of AMP's authors.
     #[test]
     fn the_rate_of_a_round_with_a_mark_is_that_of_the_window_before_the_cut() {
         let (mut cc, mut w) = (xmp(), in_avoidance(&[8.0, 4.0]));
@@ -341,7 +350,7 @@ mod tests {
         cc.on_ack(&mut w, 0, unused);
         cc.on_round(&mut w, 0, round(2, 0));
         assert_eq!(w[0].cwnd, 8.0);
-        // One acknowledgement of a used window is enough.
+        // One acknowledgement of a window in use is enough.
         cc.on_ack(&mut w, 0, ack(1));
         cc.on_ack(&mut w, 0, unused);
         cc.on_round(&mut w, 0, round(3, 0));
@@ -349,8 +358,8 @@ mod tests {
     }
 
     proptest! {
-        /// Equation (3) summed: in the time of `rtt_min`, in which subflow s ends `rtt_min / rtt_s` rounds,
-        /// all subflows together grow by one packet.
+        /// Equation (3) summed: in the time of `rtt_min`, in which subflow s ends `rtt_min / rtt_s`
+        /// rounds, all subflows together grow by one packet.
         #[test]
         fn all_subflows_together_grow_a_packet_in_the_smallest_round_trip_time(
             subflows in prop::collection::vec((2_u32..500, 1e-6..1e-2_f64), 1..20),
@@ -394,10 +403,11 @@ mod tests {
         let windows = |paths: &[_]| crate::response::tests::windows_of("xmp", paths);
         // pull = 0.01 * 2 / 7; one path: sqrt(350), the mean of a sawtooth from 3/4 to 1.
         assert_near(windows(&[(0.01, 1e-4)])[0], 350.0_f64.sqrt());
-        // Two equal ones are a flow of sqrt(2) times the rate: each grows by a share of one packet a round.
+        // Two equal paths are a flow of sqrt(2) times the rate: each grows by a part of one packet
+        // per round.
         let w = windows(&[(0.01, 1e-4), (0.01, 1e-4)]);
         assert_near(w[0] + w[1], 700.0_f64.sqrt());
-        // Windows as 1 / p, whatever the RTTs.
+        // Windows in proportion to 1 / p, at any RTTs.
         let w = windows(&[(0.001, 1e-4), (0.004, 3e-4)]);
         assert_near(w[0] / w[1], 4.0);
     }

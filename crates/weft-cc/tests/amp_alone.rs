@@ -1,4 +1,5 @@
-//! AMP's `dctcp_cut`: a subflow that is alone is a DCTCP flow, one that is not is cut as in the paper.
+//! AMP's `dctcp_cut`: a subflow that sends alone is a DCTCP flow; otherwise cuts are those of the
+//! paper.
 
 use proptest::prelude::*;
 use weft_cc::{Ack, Algorithm, CongestionControl, Round, Window};
@@ -10,7 +11,7 @@ fn amp(dctcp_cut: f64) -> Algorithm {
     Algorithm::build("amp", &parameters.map(|(name, value)| (name.to_owned(), value))).unwrap()
 }
 
-/// Established subflows of two packets in congestion avoidance.
+/// Returns established subflows of two packets in congestion avoidance.
 fn opened(cc: &mut Algorithm, subflows: usize) -> Vec<Window> {
     let window = Window {
         established: true,
@@ -23,7 +24,7 @@ fn opened(cc: &mut Algorithm, subflows: usize) -> Vec<Window> {
     w
 }
 
-/// The part of a window of 16 packets that a mark takes away.
+/// Returns the part of a window of 16 packets that a mark removes.
 fn cut(cc: &mut Algorithm, w: &mut [Window], s: usize) -> f64 {
     w[s].cwnd = 16.0;
     cc.on_mark(w, s);
@@ -44,16 +45,16 @@ fn only_a_subflow_that_is_alone_is_cut_by_half_of_alpha_which_is_kept_all_the_wh
     alpha += (0.25 - alpha) / 16.0;
     assert!(!w[1].active, "two rounds with all windows at the floor suppress");
     assert!((cut(&mut cc, &mut w, 0) - alpha / 2.0).abs() < 1e-12);
-    // What the suppressed ones still have in flight is cut as before.
+    // Data in flight of the suppressed subflows is cut as before.
     assert_eq!(cut(&mut cc, &mut w, 1), 0.25);
-    // Released, the initial one is as well.
+    // After release, the initial subflow is cut in that way as well.
     w[0].cwnd = 3.0;
     for _ in 0..3 {
         cc.on_round(&mut w, 0, Round { acked: 3, marked: 0 });
     }
     assert!(w[1].active);
     assert_eq!(cut(&mut cc, &mut w, 0), 0.25);
-    // Alone again, because the others have closed.
+    // The initial subflow sends alone because the others have closed.
     for s in 1..4 {
         w[s].established = false;
         cc.on_close(&mut w, s);

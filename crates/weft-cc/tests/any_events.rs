@@ -1,12 +1,13 @@
-//! What holds for every algorithm of the registry with any allowed parameters, whatever a transport reports in
-//! whatever order. What only some obey stands in their own files.
+//! Laws of every algorithm of the registry, with any allowed parameters and any events in any
+//! order. Laws of a single algorithm are in its own file.
 
 mod events;
 
 use events::{Event, ScriptStep, report};
 use weft_cc::{Algorithm, CongestionControl};
 
-/// One window for the whole connection: a subflow that opens takes its part from the others, and any of them may rest.
+/// Algorithms with one window for the whole connection: a subflow that opens takes its share from
+/// the others, and any of them may be deactivated.
 const ONE_WINDOW: [&str; 1] = ["warp"];
 
 #[test]
@@ -29,13 +30,14 @@ fn sound(step: &ScriptStep, may_suppress_on_ack: bool) {
         step.undoes_the_reduction();
     }
     match step.event {
-        // RFC 5681, section 3.1: slow start adds what is acknowledged, and nothing ever adds more.
+        // RFC 5681, section 3.1: slow start adds the packets acknowledged, and no algorithm adds
+        // more.
         Event::Ack(ack) if ack.may_grow => assert!(
             after.cwnd <= before.cwnd + f64::from(ack.acked) + 1e-9,
             "{step:?}"
         ),
         Event::Ack(_) => assert_eq!(after.cwnd, before.cwnd, "{step:?}"),
-        // The floor of a cut may be above the window after a timeout.
+        // After a timeout, the minimum after a cut may be above the window.
         Event::Mark => {
             let most = before.cwnd.max(step.floor());
             assert!(after.cwnd <= most, "a mark raised the window: {step:?}");
@@ -48,8 +50,8 @@ fn sound(step: &ScriptStep, may_suppress_on_ack: bool) {
                 "slow start goes on after a loss: {step:?}"
             );
         }
-        // RFC 5681, section 3.1: "no more than the loss window, LW, which equals 1 full-sized segment", and ssthresh "is held
-        // constant" for the same segment.
+        // RFC 5681, section 3.1: "no more than the loss window, LW, which equals 1 full-sized
+        // segment", and ssthresh "is held constant" for the same segment.
         Event::Timeout { first } => {
             assert_eq!(after.cwnd, 1.0, "{step:?}");
             assert!(first || after.ssthresh == before.ssthresh, "{step:?}");

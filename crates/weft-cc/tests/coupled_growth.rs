@@ -1,15 +1,17 @@
-//! How much all subflows of a coupled connection grow together in congestion avoidance: no more than one TCP.
+//! The growth of all subflows of a coupled connection together in congestion avoidance: no more
+//! than that of one TCP flow.
 //!
-//! LIA and DCM (RFC 6356, section 3; AMP's paper, equation (1)): in the time of the smallest RTT, in which
-//! subflow s receives `w_s rtt_min / rtt_s` acknowledgements, all windows together grow by at most one
-//! packet, because `sum_s w_s rtt_min / rtt_s * max_r(w_r / rtt_r^2) / (sum_r w_r / rtt_r)^2 <= rtt_min
-//! max_r(1 / rtt_r) = 1`. Computing alpha anew within that time does not change the bound: where growth
-//! raises alpha / total at all, the left side is below 1/2 at first and below 1 at last.
+//! LIA and DCM (RFC 6356, section 3; AMP's paper, equation (1)): in the time of the smallest RTT,
+//! subflow s receives `w_s rtt_min / rtt_s` acknowledgements. In that time all windows together
+//! grow by at most one packet, because `sum_s w_s rtt_min / rtt_s * max_r(w_r / rtt_r^2) / (sum_r
+//! w_r / rtt_r)^2 <= rtt_min max_r(1 / rtt_r) = 1`. Recomputing alpha within that time does not
+//! change the bound. If growth raises alpha / total at all, the left side is below 1/2 at first and
+//! below 1 at last.
 //!
-//! AMP (section 4.2): in one round of every subflow, whatever their RTTs, all windows together grow by at
+//! AMP (section 4.2): in one round of every subflow, at any RTTs, all windows together grow by at
 //! most one packet, because `sum_s w_s / w_total = 1` and `w_total` only grows.
 //!
-//! XMP's bound concerns fractions of a packet that it saves, and stands with its unit tests.
+//! The bound of XMP involves fractions of a packet that it saves; it is part of XMP's unit tests.
 
 use proptest::prelude::*;
 use weft_cc::{Ack, Algorithm, CongestionControl, Elapsed, Round, Window};
@@ -35,12 +37,12 @@ fn total(w: &[Window]) -> f64 {
     w.iter().map(|r| r.cwnd).sum()
 }
 
-/// Subflows with windows from 1 to 300 packets and RTTs from 10 us to 10 ms.
+/// Generates subflows with windows from 1 to 300 packets and RTTs from 10 us to 10 ms.
 fn subflows() -> impl Strategy<Value = Vec<(f64, f64)>> {
     prop::collection::vec((1.0..300.0_f64, 1e-5..1e-2_f64), 1..20)
 }
 
-/// Opens all subflows and gives subflow s `acks[s]` acknowledgements, in an order drawn by `order`. Returns
+/// Opens all subflows and gives subflow s `acks[s]` acknowledgements, in a random order. Returns
 /// the growth.
 fn grow(cc: &mut Algorithm, w: &mut [Window], acks: &[u32], order: &prop::test_runner::TestRng) -> f64 {
     for s in 0..w.len() {
@@ -91,7 +93,7 @@ proptest! {
         let w_total: f64 = subflows.iter().map(|s| s.0).sum();
         let growth = grow(&mut cc, &mut connection(&subflows), &acks, &order);
         prop_assert!(growth <= 1.0 + 1e-9, "{growth}");
-        // And at least what the same acknowledgements give with the windows as they end.
+        // The lower bound: the growth of these acknowledgements with the final windows.
         let least = f64::from(acks.iter().sum::<u32>()) / (w_total + 1.0);
         prop_assert!(growth >= least - 1e-9, "{growth} < {least}");
     }

@@ -1,5 +1,5 @@
-//! Where the windows settle when every packet is marked or lost at random, beside what theory says, and as a
-//! table that is reviewed when it changes.
+//! Mean windows if every packet is marked or lost at random, compared with theory, and as a
+//! snapshot table that is reviewed when it changes.
 
 use std::fmt::Write;
 
@@ -7,8 +7,8 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use weft_cc::{Ack, Algorithm, CongestionControl, Echo, Elapsed, Path, Round, Window};
 
-/// Paths of an RTT, in seconds, on which each packet is marked with probability `mark`, if it is ECN capable, and lost
-/// with probability `loss`, whatever the window.
+/// Paths with an RTT in seconds, on which each packet is marked with probability `mark`, if it is
+/// ECN-capable, and lost with probability `loss`, at any window.
 #[derive(Clone, Copy)]
 struct Paths {
     subflows: usize,
@@ -19,7 +19,7 @@ struct Paths {
 
 /// Means over all rounds.
 struct Settled {
-    /// Packets of all active subflows together.
+    /// Sum over all active subflows, in packets.
     total: f64,
     /// Root mean square of subflow 0's window.
     rms: f64,
@@ -28,7 +28,8 @@ struct Settled {
 }
 
 impl Paths {
-    /// Runs a connection in congestion avoidance from 10 packets for `rounds` round-trip times.
+    /// Simulates a connection in congestion avoidance, from 10 packets, for `rounds` round-trip
+    /// times.
     fn run(self, algorithm: &str, parameters: &[(&str, f64)], rounds: u32) -> Settled {
         let parameters: Vec<_> = parameters
             .iter()
@@ -54,7 +55,8 @@ impl Paths {
             total += active().map(|r| r.cwnd).sum::<f64>();
             squares += w[0].cwnd * w[0].cwnd;
             suppressed += f64::from(u8::from(active().count() < self.subflows));
-            // In turn, so that where one mark stops the growth of all none has the first word.
+            // The first subflow rotates, so that none has an advantage if one mark stops the growth
+            // of all.
             for nth in 0..last.len() {
                 let s = if at % 2 == 0 { nth } else { last.len() - 1 - nth };
                 if last[s].acked > 0 {
@@ -71,9 +73,9 @@ impl Paths {
         }
     }
 
-    /// Sends a window of packets on `s`, which are acknowledged one by one. The window does not grow after
-    /// its first mark or loss; a loss is found at the end, by duplicate acknowledgements if three packets
-    /// arrived, else by a timeout.
+    /// Sends a window of packets on `s`, which are acknowledged one by one. The window does not
+    /// grow after its first mark or loss. A loss is found at the end, by duplicate acknowledgements
+    /// if three packets arrived, else by a timeout.
     fn round(
         self,
         cc: &mut Algorithm,
@@ -125,9 +127,10 @@ fn assert_within(found: f64, least: f64, most: f64) {
     );
 }
 
-/// A window that gains a packet a round and loses the fraction b of itself at each of the `p w` events a
-/// round settles where gain is loss, `1 = p E[w^2] b`, so its root mean square is `sqrt(1 / (p b))`. A round
-/// takes at most one cut and sends whole packets, which at p = 0.001 shifts it by a few percent.
+/// A window gains one packet per round and loses the fraction b of its size at each of the `p w`
+/// events per round. In equilibrium, `1 = p E[w^2] b`, so its root mean square is `sqrt(1 / (p
+/// b))`. A round has at most one cut and sends whole packets, which at p = 0.001 shifts the mean by
+/// a few percent.
 #[test]
 fn single_paths_follow_the_square_root_law() {
     let lossy = Paths {
@@ -158,8 +161,9 @@ fn single_paths_follow_the_square_root_law() {
     }
 }
 
-/// RFC 6356, section 2, goals 1 and 2: as much as a single-path TCP on the best path, no more than one on a
-/// shared one. Coupling by the largest of two windows that move independently makes it a little more.
+/// RFC 6356, section 2, goals 1 and 2: as much as a single-path TCP on the best path, and no more
+/// than one on a shared path. Coupling by the larger of two windows that vary independently makes
+/// it slightly more.
 #[test]
 fn two_lia_subflows_take_what_one_reno_takes() {
     let paths = |subflows| Paths {
@@ -171,11 +175,11 @@ fn two_lia_subflows_take_what_one_reno_takes() {
     let lia = paths(2).run("lia", &[], 200_000).total;
     let reno = paths(1).run("reno", &[], 200_000).total;
     assert_within(lia / reno, 1.0, 1.15);
-    // Uncoupled they take two shares.
+    // Without coupling, they take two shares.
     assert_within(paths(2).run("reno", &[], 200_000).total / reno, 1.98, 2.02);
 }
 
-/// AMP's paper, section 4.2: `DCM_inc <= AMP_inc ~ XMP_inc` where round-trip times are equal.
+/// AMP's paper, section 4.2: `DCM_inc <= AMP_inc ~ XMP_inc` if round-trip times are equal.
 #[test]
 fn amp_without_suppression_settles_where_xmp_does_and_grows_more_than_linked_increases() {
     let paths = Paths {
@@ -189,8 +193,8 @@ fn amp_without_suppression_settles_where_xmp_does_and_grows_more_than_linked_inc
     assert_within(paths.run("lia", &[("beta", 4.0)], 200_000).total / amp, 0.5, 0.9);
 }
 
-/// AMP's paper, section 4.2: where everything is marked all windows are at the floor and all but one subflow
-/// is suppressed; where little is marked none ever is.
+/// AMP's paper, section 4.2: if all packets are marked, all windows are at the minimum and all
+/// subflows but one are suppressed; if few are marked, none is ever suppressed.
 #[test]
 fn amp_suppresses_under_persistent_marks_only() {
     let marked = |mark| Paths {
@@ -199,7 +203,7 @@ fn amp_suppresses_under_persistent_marks_only() {
         loss: 0.0,
         rtt: 1.0,
     };
-    // Four windows at the floor of 2 before and one after; some ten rounds until then.
+    // Four windows at the minimum of 2 before suppression, one after; some ten rounds until then.
     let always = marked(1.0).run("amp", &[], 20_000);
     assert_within(always.suppressed, 0.999, 1.0);
     assert_within(always.total, 2.0, 2.02);
@@ -239,7 +243,7 @@ fn mean_window_by_marks_and_losses() {
         {
             write!(table, "\n{mark:>12}").unwrap();
             for loss in losses {
-                // Without either a window grows without end.
+                // Without marks and losses, a window grows without bound.
                 if mark + loss == 0.0 {
                     table.push_str("        -");
                 } else {
@@ -259,9 +263,9 @@ fn mean_window_by_marks_and_losses() {
     insta::assert_snapshot!(table);
 }
 
-/// Where windows are large, every response function of the registry says where they settle: on one path within 10 %, on
-/// two equal ones together within 20 %, because coupling by the larger of two windows that move at random makes more of
-/// them (LIA, BALIA and fully coupled are 11 to 16 % above).
+/// If windows are large, every response function of the registry predicts them: within 10 % on one
+/// path, and within 20 % for the sum on two equal ones. Coupling by the larger of two windows that
+/// vary at random makes them larger (LIA, BALIA and fully coupled are 11 to 16 % above).
 #[test]
 fn windows_settle_where_response_functions_say() {
     for entry in Algorithm::BUILT_IN {
@@ -280,7 +284,7 @@ fn windows_settle_where_response_functions_say() {
                 rtt: 1.0,
             };
             response.windows(&vec![path; subflows], &mut cwnd);
-            // Response functions are those of the sources' equations.
+            // Response functions follow the equations of the sources.
             let mut by_source = entry.parameters.iter().map(|parameter| parameter.name);
             let by_source = by_source
                 .find(|&name| name == "rfc_growth")
@@ -302,8 +306,8 @@ fn windows_settle_where_response_functions_say() {
     }
 }
 
-/// Linux's CUBIC in the Reno-friendly region, from round trips of which a hundred are between two looks at `W_est` to such of
-/// which it is one or two.
+/// Linux's CUBIC in the Reno-friendly region, with one to a hundred RTTs between two evaluations of
+/// `W_est`.
 #[test]
 fn cubic_of_linux_settles_where_its_response_function_says_at_short_round_trips() {
     let cc = Algorithm::build("cubic", &[]).unwrap();

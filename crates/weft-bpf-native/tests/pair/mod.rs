@@ -240,9 +240,9 @@ impl Pair {
         same || whole(shares.iter().sum()) || shares.into_iter().any(whole)
     }
 
-    /// Returns true if, within rounding, W is at a threshold at which a subflow is activated,
-    /// deactivated or opened with a share, or two alphas are equal, or a share is at the end of
-    /// slow start.
+    /// Returns true if rounding may decide the next event: W is at a threshold at which a subflow
+    /// is activated, deactivated or opened with a share. Equal alphas, and a share at the end of
+    /// slow start, have that effect as well.
     fn decided_by_rounding(&self) -> bool {
         const ALPHA: usize = 1;
         let whole = |packets: f64| (packets - packets.round()).abs() <= TOLERANCE * (1.0 + packets.abs());

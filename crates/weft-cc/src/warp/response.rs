@@ -1,27 +1,32 @@
-//! Where Warp's shares settle, from its law and in the model of `response.rs`: marks come one by one at random.
+//! The equilibrium of Warp's shares, derived from its law and the model of `response.rs`: marks
+//! come one by one at random.
 //!
-//! With m subflows sending, path s has the probability `p_s` of a mark and the round-trip time `T_s`. Marks come at the rate
-//! `M = sum_s f_s p_s / T_s`. A cut pauses the growth of all for a round-trip time, so that of n cuts a second each follows
-//! 1 / M seconds of growth: the part n / M of the time is growth. A round of `x = sum_s f_s p_s` marks brings a cut with
-//! the probability `1 - exp(-x)`, so that `n = (1 - exp(-x)) M / x`. The shift moves `kappa f_s (F_s - F)` a round. Its positive
-//! part need not be taken here: with two subflows, and wherever only one of them is marked in a round, what s loses and what
-//! it gets from others is this with either sign on average. So shares rest where growth is what cuts and shifts take:
+//! With m subflows sending, path s has the probability `p_s` of a mark and the round-trip time
+//! `T_s`. Marks come at the rate `M = sum_s f_s p_s / T_s`. A cut pauses the growth of all subflows
+//! for a round-trip time. With n cuts per second, 1 / M seconds of growth precede each cut: the
+//! part n / M of the time is growth. A round of `x = sum_s f_s p_s` marks brings a cut with the
+//! probability `1 - exp(-x)`, so that `n = (1 - exp(-x)) M / x`. The shift moves `kappa f_s (F_s -
+//! F)` per round. Its positive part need not be taken in this model. With two subflows, and
+//! wherever only one of them is marked in a round, the loss and the gain of s average to this term
+//! with either sign. So shares are in equilibrium if growth equals cuts plus shifts:
 //!
 //! `n / (M m T_s) = f_s (n p_s / 2 + kappa (p_s - P) / T_s)`, with `P = sum_s f_s p_s / W`.
 //!
-//! Summed over subflows with equal round-trip times, `x = sqrt(2)` and `W = sqrt(2) / P`: DCTCP's window at the mean of
-//! the marks. Without the shift `f_s = sqrt(2) / (m p_s)`, the m-th part of a DCTCP flow on each path.
+//! Summed over subflows with equal round-trip times, `x = sqrt(2)` and `W = sqrt(2) / P`: DCTCP's
+//! window at the mean of the marks. Without the shift `f_s = sqrt(2) / (m p_s)`, the m-th part of a
+//! DCTCP flow on each path.
 //!
-//! Rest is discrete, while what the flow level asks for is a mean over time: between `W = 4 (m - 1)` and `W = 4 m`, around which W moves,
-//! the subflow with the most marks rests for a part of the time that goes from all to nothing. That it waits for twice as
-//! much room, and for `tau` rounds, until it sends again is not in it.
+//! Activity is discrete, but the flow level needs a mean over time. Between `W = 4 (m - 1)` and `W
+//! = 4 m`, the subflow with the most marks is therefore inactive for a fraction of time that falls
+//! from one to zero. The model leaves out that an inactive subflow waits for twice as much room,
+//! and for `tau` rounds.
 
 use super::{MIN_CONNECTION_WINDOW, MIN_MEAN_WINDOW, Warp};
 use crate::{Path, Response};
 
-/// Relative precision of what is searched for.
+/// Relative precision of searches.
 const PRECISION: f64 = 1e-13;
-/// Steps until a search ends at the latest.
+/// Maximum number of steps of a search.
 const MAX_ITERATIONS: u32 = 60;
 
 impl Response for Warp {
@@ -45,22 +50,22 @@ impl Response for Warp {
         }
     }
 
-    /// Marks cause no timeouts, and a cut leaves two packets.
+    /// A cut leaves at least two packets, and marks cause no timeouts.
     fn min_window(&self) -> f64 {
         2.0
     }
 }
 
-/// The last one of those with the most marks, as the algorithm has it.
+/// Returns the path with the most marks, the last one of equals, as the algorithm does.
 fn most_marked(paths: &[Path]) -> usize {
     let by_signal = paths.iter().map(|path| path.signal).enumerate();
     by_signal.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(s, _)| s)
 }
 
-/// The shares of subflows that all send.
+/// Returns the shares if all subflows send.
 fn shares(kappa: f64, paths: &[Path]) -> Vec<f64> {
     let m = paths.len() as f64;
-    // Without the shift, f_s p_s goes as 1 / T_s.
+    // Without the shift, f_s p_s is proportional to 1 / T_s.
     let mut marks = (2.0 / m * sum(paths, |path| path.rtt.powi(-2))).sqrt();
     let mut in_a_round = 2.0 / (m * marks) * sum(paths, |path| path.rtt.recip());
     let (mut cuts, mut mean) = (0.0, 0.0);
@@ -82,13 +87,14 @@ fn sum(paths: &[Path], of: impl Fn(&Path) -> f64) -> f64 {
     paths.iter().map(of).sum()
 }
 
-/// What shares are proportional to where the mean of the signals is `mean`.
+/// Returns the relative share of a path if the mean of the signals is `mean`.
 fn weight(kappa: f64, cuts: f64, mean: f64, path: &Path) -> f64 {
     (cuts * path.rtt * path.signal / 2.0 + kappa * (path.signal - mean)).recip()
 }
 
-/// The mean P of the signals by shares, where `sum_s (p_s - P) weight_s(P)` is 0. The sum falls and is concave from the least
-/// signal up to where a weight is infinite, so that Newton's steps come to its root from above.
+/// Returns the mean P of the signals weighted by shares, at which `sum_s (p_s - P) weight_s(P)` is
+/// 0. The sum falls and is concave from the smallest signal up to where a weight is infinite, so
+/// that Newton's method converges to its root from above.
 fn mean_signal(kappa: f64, cuts: f64, paths: &[Path]) -> f64 {
     let infinite = |path: &Path| path.signal * (1.0 + cuts * path.rtt / (2.0 * kappa));
     let smallest = |of: &dyn Fn(&Path) -> f64| paths.iter().map(of).fold(f64::INFINITY, f64::min);
@@ -125,7 +131,7 @@ mod tests {
     use crate::{Algorithm, CongestionControl};
 
     const KAPPA: f64 = 0.25;
-    /// Cuts a round, with equal round-trip times.
+    /// Cuts per round, with equal round-trip times.
     const CUTS: f64 = 0.756_883;
 
     fn windows(kappa: f64, paths: &[(f64, f64)]) -> Vec<f64> {
@@ -165,7 +171,8 @@ mod tests {
         within(w[1], 50.0 / 2.0_f64.sqrt() / mean / 3.0, 1e-12);
     }
 
-    /// With k = kappa / n T, S the sum of two signals and Q their product, `4 k P^2 - S (1 + 4 k) P + 2 (1 + 2 k) Q = 0`.
+    /// With k = kappa / n T, S the sum of two signals and Q their product, `4 k P^2 - S (1 + 4 k) P
+    /// + 2 (1 + 2 k) Q = 0`.
     #[test]
     fn two_paths_are_a_quadratic_equation() {
         for (kappa, other) in [
@@ -187,7 +194,7 @@ mod tests {
     }
 
     proptest! {
-        /// Growth is what cuts and shifts take, on each path.
+        /// Growth equals cuts plus shifts on each path.
         #[test]
         fn all_shares_rest(
             kappa in prop_oneof![Just(0.0), 0.001..1.0_f64],
@@ -210,16 +217,16 @@ mod tests {
 
     #[test]
     fn below_four_packets_each_the_most_marked_rest() {
-        // W = 9.8: of three the last one for a part of the time. W = 7: two of them.
+        // W = 9.8: the last of three is inactive for a part of the time. W = 7: two are.
         let w = windows(KAPPA, &[(0.14, 1.0), (0.1425, 1.0), (0.145, 1.0), (0.15, 1.0)]);
         assert!(w[0] > w[1] && w[1] > w[2] && w[2] > 0.0 && w[3] == 0.0, "{w:?}");
         let w = windows(KAPPA, &[(0.195, 1.0), (0.25, 1.0), (0.2, 1.0), (0.25, 1.0)]);
         assert!(w[0] > 0.0 && w[2] > 0.0 && w[1] == 0.0 && w[3] == 0.0, "{w:?}");
-        // All marked.
+        // All packets marked.
         assert_eq!(windows(KAPPA, &[(1.0, 1.0); 4]), [2.0, 0.0, 0.0, 0.0]);
     }
 
-    /// Else the flow level would not settle where one subflow more or less is too much.
+    /// A step would keep the flow level from converging if one subflow more or less is too much.
     #[test]
     fn rest_comes_without_a_step() {
         let at = |signal: f64| windows(KAPPA, &[(signal, 1.0), (1.1 * signal, 1.0), (1.2 * signal, 1.0)]);

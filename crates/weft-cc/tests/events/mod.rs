@@ -1,19 +1,19 @@
-//! Random events of a transport, for laws that hold whatever it reports in whatever order: those of every algorithm in
-//! `tests/any_events.rs`, those of one in its own file.
+//! Random events of a transport, for laws that hold for any events in any order. Laws of all
+//! algorithms are in `tests/any_events.rs`, those of one algorithm in its own file.
 
-// The two use their own part of this.
+// Each of the two users needs only a part of this module.
 #![allow(dead_code)]
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use weft_cc::{Ack, Algorithm, AlgorithmInfo, CongestionControl, Echo, Elapsed, Parameter, Round, Window};
 
-/// What a transport reports.
+/// An event that a transport reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
     Open,
     Close,
-    /// A new smoothed RTT, of which the algorithm is not told.
+    /// A new smoothed RTT, which is not an event of the algorithm.
     RoundTrip(f64),
     Ack(Ack),
     Mark,
@@ -22,22 +22,22 @@ pub enum Event {
     Timeout {
         first: bool,
     },
-    /// A recovery ends, of which the algorithm is not told.
+    /// The end of a recovery, which is not an event of the algorithm.
     Recovered,
-    /// The last reduction proves spurious.
+    /// The proof that the last reduction was spurious.
     Undo,
 }
 
-/// One event and what it did.
+/// An event with the windows before and after.
 pub struct ScriptStep<'a> {
     pub entry: &'a AlgorithmInfo,
     pub given: &'a [(String, f64)],
     pub event: Event,
-    /// The subflow that it happened on.
+    /// The subflow of the event.
     pub s: usize,
     pub before: &'a [Window],
     pub after: &'a [Window],
-    /// Which subflows have closed.
+    /// True for subflows that have closed.
     pub closed: &'a [bool],
 }
 
@@ -53,12 +53,12 @@ impl std::fmt::Debug for ScriptStep<'_> {
 }
 
 impl ScriptStep<'_> {
-    /// The subflow's window before and after.
+    /// Returns the window of the subflow before and after the event.
     pub fn own(&self) -> (&Window, &Window) {
         (&self.before[self.s], &self.after[self.s])
     }
 
-    /// The value of a parameter, none where the algorithm has no such.
+    /// Returns the value of a parameter, or `None` if the algorithm does not have it.
     pub fn parameter(&self, name: &str) -> Option<f64> {
         let given = self.given.iter().find(|(given, _)| given == name).map(|p| p.1);
         let default = || {
@@ -71,12 +71,12 @@ impl ScriptStep<'_> {
         given.or_else(default)
     }
 
-    /// Subflows that are established and active.
+    /// Returns the subflows that are established and active.
     pub fn live(&self) -> impl Iterator<Item = &Window> {
         self.before.iter().filter(|r| r.established && r.active)
     }
 
-    /// Only the subflow's own window moves.
+    /// Asserts that only the window of the subflow changes.
     #[track_caller]
     pub fn moves_no_other_window(&self) {
         for (r, (before, after)) in self.before.iter().zip(self.after).enumerate() {
@@ -85,12 +85,13 @@ impl ScriptStep<'_> {
         }
     }
 
-    /// The least that a cut leaves: at least 2 packets (RFC 5681, equation (4)), and `cwnd_min` where there is one.
+    /// Returns the minimum after a cut: 2 packets (RFC 5681, equation (4)), or `cwnd_min` if the
+    /// algorithm has it.
     pub fn floor(&self) -> f64 {
         self.parameter("cwnd_min").unwrap_or(2.0).max(2.0)
     }
 
-    /// Nothing but acknowledgements lets a window grow, if not to the floor.
+    /// Asserts that only acknowledgements let a window grow, except to the minimum.
     #[track_caller]
     pub fn grows_at_acknowledgements_only(&self) {
         let (before, after) = self.own();
@@ -98,8 +99,8 @@ impl ScriptStep<'_> {
         assert!(acked || after.cwnd <= before.cwnd.max(self.floor()), "{self:?}");
     }
 
-    /// RFC 5681, section 3.1: congestion avoidance adds at least nothing, at most a packet a round, and leaves
-    /// `ssthresh` alone.
+    /// Asserts RFC 5681, section 3.1: congestion avoidance adds at most one packet per round, never
+    /// reduces the window, and does not change `ssthresh`.
     #[track_caller]
     pub fn adds_at_most_a_packet_a_round(&self) {
         let (before, after) = self.own();
@@ -115,7 +116,8 @@ impl ScriptStep<'_> {
         }
     }
 
-    /// Congestion avoidance adds this for each packet acknowledged, of at most a window.
+    /// Asserts that congestion avoidance adds `growth` per packet acknowledged, for at most one
+    /// window.
     #[track_caller]
     pub fn adds_for_each_packet(&self, growth: f64) {
         let (before, after) = self.own();
@@ -137,7 +139,7 @@ impl ScriptStep<'_> {
         }
     }
 
-    /// An undo gives the subflow the window that it had before the last reduction, and leaves a larger one.
+    /// Asserts that an undo restores the window before the last reduction, and keeps a larger one.
     #[track_caller]
     pub fn undoes_the_reduction(&self) {
         let (before, after) = self.own();
@@ -151,7 +153,8 @@ impl ScriptStep<'_> {
         }
     }
 
-    /// A fast retransmit leaves half of the window, no less than `floor`, and `ssthresh` there.
+    /// Asserts that a fast retransmit leaves half of the window, no less than `floor`, and sets
+    /// `ssthresh` to it.
     #[track_caller]
     pub fn halves_at_a_loss(&self, floor: f64) {
         let (before, after) = self.own();
@@ -162,7 +165,8 @@ impl ScriptStep<'_> {
     }
 }
 
-/// Reports random events to `entry`'s algorithm with random parameters, and shows each step to `law`.
+/// Reports random events to the algorithm of `entry` with random parameters, and calls `law` for
+/// each step.
 pub fn report(entry: &AlgorithmInfo, cases: u32, law: impl Fn(&ScriptStep)) {
     let config = Config {
         cases,
@@ -195,7 +199,7 @@ pub fn report(entry: &AlgorithmInfo, cases: u32, law: impl Fn(&ScriptStep)) {
                         closed,
                     });
                 }
-                // The same events give the same windows, bit for bit.
+                // Equal events give equal windows, bit for bit.
                 assert_eq!(transport.w, again.w);
                 Ok(())
             },
@@ -203,7 +207,7 @@ pub fn report(entry: &AlgorithmInfo, cases: u32, law: impl Fn(&ScriptStep)) {
         .unwrap();
 }
 
-/// [`report`] for the algorithm of that name.
+/// Runs [`report`] for the algorithm of that name.
 pub fn obeys(name: &str, law: impl Fn(&ScriptStep)) {
     let entry = Algorithm::BUILT_IN
         .iter()
@@ -240,7 +244,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Each parameter at its default or anywhere in its range.
+/// Generates parameters at their defaults or anywhere in their ranges.
 fn parameters(entry: &AlgorithmInfo) -> impl Strategy<Value = Vec<(String, f64)>> + use<> {
     let all = entry.parameters;
     let at = prop_oneof![2 => Just(None), 1 => (0.0..=1.0_f64).prop_map(Some)];
@@ -257,15 +261,15 @@ fn parameters(entry: &AlgorithmInfo) -> impl Strategy<Value = Vec<(String, f64)>
     })
 }
 
-/// A transport that reports only what can happen.
+/// A transport that reports only events that can happen.
 struct CcDriver {
     cc: Algorithm,
     w: Vec<Window>,
     now: u64,
-    /// Ever opened: a subflow opens once.
+    /// True for subflows that have opened: a subflow opens only once.
     opened: Vec<bool>,
     closed: Vec<bool>,
-    /// True if a reduction may still prove spurious.
+    /// True for subflows whose last reduction may still prove spurious.
     armed: Vec<bool>,
 }
 
@@ -282,8 +286,8 @@ impl CcDriver {
         }
     }
 
-    /// Reports `event` on subflow `s`; none if it cannot happen there. An acknowledgement's time is so much after the
-    /// last one's.
+    /// Reports `event` on subflow `s`; returns `None` if the event cannot happen there. Each
+    /// acknowledgement comes a fixed time after the previous one.
     fn report(&mut self, s: usize, event: Event) -> Option<Event> {
         let (w, cc) = (&mut self.w, &mut self.cc);
         match event {
