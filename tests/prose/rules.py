@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 from tests.prose.passages import ROOT, Kind, Passage, read
@@ -37,17 +38,17 @@ class Term:
     reason: str
 
 
-def terms() -> tuple[list[Term], frozenset[str]]:
-    """The terms of `terms.toml`, and the files that may use them."""
+def terms() -> tuple[list[Term], frozenset[str], tuple[str, ...]]:
+    """The terms of `terms.toml`, the files that may use them, and the patterns of dated pages."""
     document = tomllib.loads((LISTS / "terms.toml").read_text(encoding="utf-8"))
     found = [
         Term(re.compile(term["pattern"], re.IGNORECASE), term["replacement"], term["reason"])
         for term in document["term"]
     ]
-    return found, frozenset(document["exempt"])
+    return found, frozenset(document["exempt"]), tuple(document["dated"])
 
 
-TERMS, EXEMPT = terms()
+TERMS, EXEMPT, DATED = terms()
 ANY_TERM = re.compile("|".join(f"(?:{term.pattern.pattern})" for term in TERMS), re.IGNORECASE)
 """Sentences without any term are the usual case."""
 
@@ -128,6 +129,8 @@ def page_type(file: str) -> Iterator[Finding]:
 def findings(file: str) -> Iterator[Finding]:
     """All findings of a file."""
     yield from page_type(file)
+    if any(fnmatch(file, pattern) for pattern in DATED):
+        return
     for passage in read(file):
         for rule in RULES:
             yield from rule(passage)
