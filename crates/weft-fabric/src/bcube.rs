@@ -1,13 +1,14 @@
-//! BCube: Guo et al., "BCube: A High Performance, Server-centric Network Architecture for Modular Data Centers" (SIGCOMM
-//! 2009), section 3.
+//! BCube: Guo et al., "BCube: A High Performance, Server-centric Network Architecture for Modular
+//! Data Centers" (SIGCOMM 2009), section 3.
 //!
-//! `BCube_k` has n^(k+1) hosts with k+1 ports each and k+1 levels of n^k switches with n ports. A host's address has k+1
-//! digits in base n; the switch at level l connects the n hosts that differ in digit l alone. Switches never meet: hosts
-//! forward.
+//! `BCube_k` has n^(k+1) hosts with k+1 ports each and k+1 levels of n^k switches with n ports. A
+//! host's address has k+1 digits in base n; the switch at level l connects the n hosts that differ
+//! only in digit l. Switches are not connected to each other: hosts forward.
 //!
-//! k+1 paths that share no node lead from one host to another (section 3.3, `BuildPathSet`). The i-th takes level i first: it
-//! corrects the digits from digit i downwards, cyclically (`DCRouting`). If digit i is right already, it is first changed to the
-//! next value and corrected last (`AltDCRouting`).
+//! Between two hosts there are k+1 paths that share no node (section 3.3, `BuildPathSet`). The i-th
+//! path takes level i first: it corrects the digits from digit i downwards, cyclically
+//! (`DCRouting`). If digit i is already right, it is first changed to the next value and corrected
+//! last (`AltDCRouting`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,11 +17,11 @@ use weft_spec::{Rate, SpecError, Time};
 use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
-/// Ports of a switch.
+/// Maximum number of ports of a switch.
 const MAX_PORTS: u32 = 64;
-/// Maximum hosts, so that the network fits into memory.
+/// Maximum number of hosts, so that the network fits into memory.
 const MAX_HOSTS: u64 = 1 << 18;
-/// Names of layers, up and down, by level.
+/// Names of the layers up and down, by level.
 const LAYERS: [[&str; 2]; 5] = [
     ["host-level0", "level0-host"],
     ["host-level1", "level1-host"],
@@ -86,20 +87,20 @@ impl Topology for BCube {
         Ok(net.finish(hosts, Box::new(BCubeRouting { n, levels })))
     }
 
-    /// A subflow over each port; single paths begin with any.
+    /// A policy with one subflow over each port; single-path transports begin with any port.
     fn default_policy(&self) -> &'static str {
         "consecutive"
     }
 }
 
-/// A digit of the address is corrected at every switch.
+/// Routing that corrects one digit of the address at each switch.
 struct BCubeRouting {
     n: u32,
     levels: u32,
 }
 
 impl BCubeRouting {
-    /// A host's address. Hosts' nodes are numbered in groups of n, with a switch after each.
+    /// Returns a host's address. Hosts are numbered in groups of n, with a switch after each group.
     fn address(&self, host: NodeId) -> u32 {
         host - host / (self.n + 1)
     }
@@ -116,7 +117,7 @@ impl Routing for BCubeRouting {
 
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let [from, to] = [from, to].map(|host| self.address(host));
-        // By the host's port of the level, and the switch's of the digit.
+        // The host's port is numbered by level, the switch's by digit.
         let mut correct = |level: u32, digit: u32| ports.extend([level as u16, digit as u16]);
         let first = n as u32;
         let wanted = |level| self.digit(to, level);

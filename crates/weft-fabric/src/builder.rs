@@ -1,10 +1,10 @@
-//! Puts a network together, cable by cable.
+//! A builder that assembles a network cable by cable.
 
 use weft_spec::{Rate, Time};
 
 use crate::{Fabric, Link, Node, NodeId, PortQueues, Routing};
 
-/// Nodes and links so far. The ports of a node are numbered in the order in which its cables are laid.
+/// The nodes and links added so far. The ports of a node are numbered in the order of its cables.
 pub(crate) struct FabricBuilder<'a> {
     queues: &'a PortQueues,
     nodes: Vec<Node>,
@@ -20,12 +20,12 @@ impl<'a> FabricBuilder<'a> {
         }
     }
 
-    /// A node that holds endpoints.
+    /// Adds a node that holds endpoints.
     pub fn host(&mut self, name: impl Into<String>) -> NodeId {
         self.node(name.into(), true)
     }
 
-    /// A node that only forwards.
+    /// Adds a node that only forwards.
     pub fn switch(&mut self, name: impl Into<String>) -> NodeId {
         self.node(name.into(), false)
     }
@@ -35,7 +35,8 @@ impl<'a> FabricBuilder<'a> {
         (self.nodes.len() - 1) as NodeId
     }
 
-    /// A link each way; `layers` are named from `a` to `b` and back.
+    /// Adds a cable, that is, a link in each direction; `layers` are their names, first from `a` to
+    /// `b`.
     pub fn cable(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Time, layers: [&'static str; 2]) {
         for (from, to, layer) in [(a, b, layers[0]), (b, a, layers[1])] {
             let queue = if self.nodes[from as usize].is_host {
@@ -54,9 +55,9 @@ impl<'a> FabricBuilder<'a> {
         }
     }
 
-    /// The network. `hosts` are in the order in which specs number them.
+    /// Returns the network. `hosts` are in the order in which specs number them.
     pub fn finish(mut self, hosts: Vec<NodeId>, routing: Box<dyn Routing>) -> Fabric {
-        self.links.sort_by_key(|link| link.from); // stable: ports stay in the order of the cables
+        self.links.sort_by_key(|link| link.from); // stable: ports keep the order of the cables
         Fabric {
             nodes: self.nodes,
             links: self.links,

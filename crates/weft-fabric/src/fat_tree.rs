@@ -1,9 +1,9 @@
-//! The fat-tree: Al-Fares, Loukissas and Vahdat, "A Scalable, Commodity Data Center Network Architecture" (SIGCOMM 2008),
-//! section 3.
+//! The fat-tree: Al-Fares, Loukissas and Vahdat, "A Scalable, Commodity Data Center Network
+//! Architecture" (SIGCOMM 2008), section 3.
 //!
-//! k pods of k/2 ToR and k/2 aggregation switches, k/2 hosts at each ToR, (k/2)^2 core switches; all switches
-//! have k ports. Aggregation switch a of every pod is connected to the k/2 core switches of group a. With
-//! oversubscription a ToR has more hosts than uplinks.
+//! k pods of k/2 ToR and k/2 aggregation switches, k/2 hosts at each ToR, (k/2)^2 core switches;
+//! all switches have k ports. Aggregation switch a of every pod is connected to the k/2 core
+//! switches of group a. With oversubscription a ToR has more hosts than uplinks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,10 +12,10 @@ use weft_spec::{Rate, SpecError, Time};
 use crate::pods::{GeneralFatTree, MAX_K, check_k};
 use crate::{Fabric, NetworkSize, PortQueues, Topology};
 
-/// More hosts behind a link up than any fabric that is built.
+/// Maximum number of hosts per uplink, above that of real fabrics.
 const MAX_OVERSUBSCRIPTION: u32 = 64;
 
-/// As many as the largest k has without.
+/// Maximum number of hosts: that of the largest `k` without oversubscription.
 const MAX_HOSTS: u64 = (MAX_K as u64).pow(3) / 4;
 
 /// Hosts h0, h1, …; switches torP.T, aggP.A and coreA.I, with pod P, rack T, aggregation switch A and its core switch I.

@@ -1,8 +1,4 @@
-//! Any network: links listed in the spec, or read from a GraphML file.
-//!
-//! All shortest paths, by number of links, have equal cost. They are counted and numbered on demand, by a
-//! breadth-first search from the receiver whose time is proportional to the number of links; nothing is
-//! stored per pair of hosts. Hosts do not forward.
+//! Networks of any shape: links listed in the spec, or read from a GraphML or htsim file.
 
 mod graphml;
 mod topo;
@@ -17,7 +13,7 @@ use weft_spec::{Rate, SpecError, Time};
 use crate::builder::FabricBuilder;
 use crate::{Fabric, Link, NodeId, PortQueues, Routing, Topology};
 
-/// Ports are numbered in 16 bits.
+/// Maximum number of ports of a node, because port numbers have 16 bits.
 const MAX_PORTS: usize = u16::MAX as usize;
 
 /// Nodes by name, and cables between them.
@@ -61,11 +57,11 @@ pub struct Cable {
     pub delay: Option<Time>,
 }
 
-/// What a list or a file says.
+/// The content of a list or a file.
 struct GraphSpec {
     hosts: Vec<String>,
     switches: Vec<String>,
-    /// With where each is said.
+    /// Each cable with its path in the spec or its place in the file.
     cables: Vec<(String, Cable)>,
 }
 
@@ -159,22 +155,22 @@ impl Topology for Graph {
     }
 }
 
-/// All shortest paths through switches.
+/// Routing over all shortest paths through switches.
 #[derive(Default)]
 struct ShortestPaths {
-    /// Where the links from each node begin in `to`, and the end of the last one's.
+    /// Index in `to` of the first link of each node; the last element is the number of links.
     first: Vec<u32>,
-    /// The far end of each link.
+    /// The receiving node of each link.
     to: Vec<NodeId>,
-    /// Does the node forward?
+    /// True for nodes that forward.
     forwards: Vec<bool>,
 }
 
-/// What is known of the nodes no farther from the receiver than the sender is.
+/// Distances of all nodes that are not farther from the receiver than the sender is.
 struct Distances {
-    /// Links to the receiver; `u32::MAX` if it was not reached.
+    /// Number of links to the receiver; `u32::MAX` if the search did not reach the node.
     links: Vec<u32>,
-    /// Shortest paths to the receiver, as far as 32 bits count them.
+    /// Number of shortest paths to the receiver, at most `u32::MAX`.
     paths: Vec<u32>,
 }
 
@@ -192,7 +188,8 @@ impl ShortestPaths {
         &self.to[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
     }
 
-    /// Every link has one back, so that a search from the receiver finds the distances to it.
+    /// Searches from the receiver. That gives the distances to the receiver, because every link has
+    /// a link in the opposite direction.
     fn search(&self, from: Option<NodeId>, to: NodeId) -> Distances {
         let nodes = self.forwards.len();
         let mut distances = Distances {
@@ -204,7 +201,7 @@ impl ShortestPaths {
         let mut queue = VecDeque::from([to]);
         while let Some(node) = queue.pop_front() {
             if Some(node) == from {
-                break; // All that is nearer has its paths counted.
+                break; // The paths of all nearer nodes have been counted.
             }
             if node != to && !self.forwards[node as usize] {
                 continue;
@@ -225,7 +222,8 @@ impl ShortestPaths {
         distances
     }
 
-    /// Refuses a graph in pieces, and nodes with more links than ports have numbers for.
+    /// Returns an error if the graph is not connected, or if a node has more links than port
+    /// numbers.
     fn check(&self, fabric: &Fabric) -> Result<(), SpecError> {
         let name = |node: usize| &fabric.nodes[node].name;
         let most = (0..self.forwards.len()).find(|&node| self.next(node as u32).len() > MAX_PORTS);
@@ -257,7 +255,7 @@ impl Routing for ShortestPaths {
         self.search(Some(from), to).paths[from as usize].into()
     }
 
-    /// Numbered by first port, then by second, and so on.
+    /// Paths are numbered by their first port, then by their second, and so on.
     fn append_ports(&self, from: NodeId, to: NodeId, mut n: u64, ports: &mut Vec<u16>) {
         let distances = self.search(Some(from), to);
         let mut at = from;
@@ -281,7 +279,7 @@ impl Routing for ShortestPaths {
         }
     }
 
-    /// Not as many paths begin with each link, so they count as one branch.
+    /// The links do not begin equally many paths, so all paths count as one branch.
     fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
         u64::from(from != to)
     }

@@ -1,5 +1,6 @@
-//! Leaf and spine: the two-layer Clos network of Alizadeh and Edsall, "On the Data Path Performance of Leaf-Spine
-//! Datacenter Fabrics" (HOTI 2013), section II. Every leaf has a link, or several, to every spine.
+//! Leaf and spine: the two-layer Clos network of Alizadeh and Edsall, "On the Data Path Performance
+//! of Leaf-Spine Datacenter Fabrics" (HOTI 2013), section II. Every leaf has a link, or several, to
+//! every spine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,9 +9,9 @@ use weft_spec::{Rate, SpecError, Time};
 use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
-/// As many as ports have numbers for, and a network that fits into memory.
+/// Maximum number of leaves, spines or hosts per leaf: limited by port numbers and memory.
 const MAX_SWITCHES_OR_HOSTS: u32 = 4096;
-/// Links between a leaf and a spine.
+/// Maximum number of links between a leaf and a spine.
 const MAX_LINKS: u32 = 16;
 
 /// Hosts h0, h1, … leaf by leaf; switches leaf0, leaf1, … and spine0, spine1, …
@@ -87,16 +88,16 @@ impl Topology for LeafSpine {
     }
 }
 
-/// Below one leaf by it, otherwise over a spine.
+/// Routing between two hosts of a leaf by that leaf, otherwise over a spine.
 struct LeafSpineRouting {
-    /// Hosts of a leaf. A leaf's nodes are its hosts, then itself.
+    /// Number of hosts per leaf. The nodes of a leaf are its hosts, then the leaf.
     hosts_per_leaf: u32,
     spines: u32,
     links: u32,
 }
 
 impl LeafSpineRouting {
-    /// Leaf of a host and its position below the leaf.
+    /// Returns the leaf of a host, and the host's position at the leaf.
     fn locate(&self, host: NodeId) -> (u32, u32) {
         (host / (self.hosts_per_leaf + 1), host % (self.hosts_per_leaf + 1))
     }
@@ -111,7 +112,7 @@ impl Routing for LeafSpineRouting {
         }
     }
 
-    /// Numbered by spine, link up, link down.
+    /// Paths are numbered by spine, link up, link down.
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let ((leaf, _), (to_leaf, to_position)) = (self.locate(from), self.locate(to));
         ports.push(0);
@@ -124,7 +125,7 @@ impl Routing for LeafSpineRouting {
         ports.push(to_position as u16);
     }
 
-    /// Links up.
+    /// One branch per link up.
     fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
         self.path_count(from, to)
             .min(u64::from(self.spines) * u64::from(self.links))

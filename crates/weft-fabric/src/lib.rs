@@ -1,4 +1,4 @@
-//! Links, queues, topologies and routes. A topology is one file and one line of [`TOPOLOGIES`].
+//! Links, queues, topologies and routes. Each topology is a file and a line of [`TOPOLOGIES`].
 
 mod bcube;
 mod builder;

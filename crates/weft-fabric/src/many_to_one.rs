@@ -1,5 +1,5 @@
-//! n senders - switch - receiver: figure 1 of Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center
-//! Networks".
+//! A star of n senders, a switch and a receiver: figure 1 of Kheirkhah and Lee, "AMP: An Adaptive
+//! Multipath TCP for Data Center Networks".
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,8 @@ use weft_spec::{Rate, SpecError, Time};
 use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
-/// Ports are numbered in 16 bits, and the switch has one for each sender and one for the receiver.
+/// Maximum number of senders. Port numbers have 16 bits, and the switch has one port for each
+/// sender and one for the receiver.
 const MAX_SENDERS: u32 = u16::MAX as u32;
 
 /// Hosts h0 to h(n-1) send, host r0 (the last) receives, switch s0 connects them.
@@ -56,7 +57,8 @@ impl Topology for ManyToOne {
     }
 }
 
-/// Hosts are nodes 0, 1, … and the switch's ports lead to them in this order.
+/// Routing over the switch. Hosts are nodes 0, 1, …, and the switch's ports lead to them in this
+/// order.
 struct StarRouting;
 
 impl Routing for StarRouting {

@@ -1,9 +1,10 @@
-//! The multi-homed fat-tree: a fat-tree whose hosts have a link to each of several ToRs of their pod. With two it is the
-//! dual-homed fat-tree of Raiciu et al., "Improving Datacenter Performance and Robustness with Multipath TCP" (SIGCOMM
-//! 2011), section 5: the racks' links, of which topologies have only one a host, are a bottleneck that many paths in the
-//! core do not help.
+//! The multi-homed fat-tree: a fat-tree whose hosts have a link to each of several ToRs of their
+//! pod. With two links it is the dual-homed fat-tree of Raiciu et al., "Improving Datacenter
+//! Performance and Robustness with Multipath TCP" (SIGCOMM 2011), section 5. That section says that
+//! with a single link per host, the links of racks are a bottleneck which many paths in the core do
+//! not relieve.
 //!
-//! Switches have k ports as in a fat-tree, so n homes have 1/n of its hosts.
+//! Switches have k ports as in a fat-tree, so with n links per host there are 1/n of its hosts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,7 +53,7 @@ impl Topology for MultiHomedFatTree {
         self.general().size()
     }
 
-    /// A subflow over each link.
+    /// A policy with one subflow over each link.
     fn default_policy(&self) -> &'static str {
         "disjoint"
     }

@@ -1,18 +1,18 @@
-//! Pods of racks below a core, of which fat-trees are made.
+//! Pods of racks below a core, from which fat-trees are built.
 //!
-//! Nodes are numbered pod by pod, in a pod rack by rack (hosts, then their ToRs), then aggregation switches.
-//! Core switches belong to no pod. They are distributed over the ends of the pods, so that equal ranges of
-//! nodes have about equal work.
+//! Nodes are numbered pod by pod, within a pod rack by rack (hosts, then their ToRs), then
+//! aggregation switches. Core switches belong to no pod. They are distributed over the ends of the
+//! pods, so that equal ranges of nodes have about equal work.
 
 use weft_spec::{Rate, SpecError, Time};
 
 use crate::builder::FabricBuilder;
 use crate::{Fabric, NetworkSize, NodeId, PortQueues, Routing};
 
-/// Beyond 254 ports (4 million hosts) the network alone takes gigabytes.
+/// Maximum number of ports: above 254 (4 million hosts) the network alone takes gigabytes.
 pub const MAX_K: u32 = 254;
 
-/// Refuses a number of ports with which there is no fat-tree.
+/// Returns an error if no fat-tree has this number of ports.
 pub fn check_k(k: u32) -> Result<(), SpecError> {
     if (2..=MAX_K).contains(&k) && k.is_multiple_of(2) {
         return Ok(());
@@ -25,13 +25,14 @@ pub fn check_k(k: u32) -> Result<(), SpecError> {
     ))
 }
 
-/// A fat-tree whose racks may be wider, and whose hosts may be in several racks.
+/// A fat-tree whose racks may have more hosts than uplinks, and whose hosts may be connected to
+/// several ToRs.
 pub struct GeneralFatTree {
-    /// Pods; each has k/2 ToR and k/2 aggregation switches.
+    /// Number of pods; each has k/2 ToR and k/2 aggregation switches.
     pub k: u32,
-    /// Hosts of a rack.
+    /// Hosts per rack.
     pub hosts_per_rack: u32,
-    /// ToRs of a rack: each of its hosts has a link to each. Divides k/2.
+    /// ToRs per rack: each of its hosts has a link to each. Divides k/2.
     pub homes: u32,
     /// Rate of links between switches.
     pub rate: Rate,
@@ -42,7 +43,7 @@ pub struct GeneralFatTree {
 }
 
 impl GeneralFatTree {
-    /// How large the network is, also where its numbers are out of range.
+    /// Returns the size of the network, also if its parameters are out of range.
     pub fn size(&self) -> NetworkSize {
         let [k, hosts_per_rack, homes] =
             [self.k.min(MAX_K), self.hosts_per_rack, self.homes.max(1)].map(u64::from);
@@ -73,7 +74,7 @@ impl GeneralFatTree {
             }
             pods.push(hosts[first]);
             aggs.extend((0..half).map(|a| net.switch(format!("agg{p}.{a}"))));
-            // Pod p's share of the core switches, in order.
+            // The part of the core switches that follows pod p, in order.
             while (cores.len() as u32) * self.k < half * half * (p + 1) {
                 let (a, i) = (cores.len() as u32 / half, cores.len() as u32 % half);
                 cores.push(net.switch(format!("core{a}.{i}")));
@@ -110,22 +111,23 @@ impl GeneralFatTree {
     }
 }
 
-/// Up to a switch that both hosts are below, any of the nearest ones, and down again.
+/// Routing up to the nearest level of switches above both hosts, over any of them, and down.
 struct FatTreeRouting {
-    /// k/2: aggregation switches of a pod, and core switches of each.
+    /// k/2: aggregation switches per pod, and core switches per aggregation switch.
     half: u32,
-    /// Hosts of a rack, and so the number of a `ToR`'s first port that leads up.
+    /// Hosts per rack, and so the number of a `ToR`'s first port that leads up.
     hosts_per_rack: u32,
-    /// ToRs of a rack.
+    /// ToRs per rack.
     homes: u32,
     /// First node of each pod.
     pods: Vec<NodeId>,
 }
 
 impl FatTreeRouting {
-    /// Pod, rack in the pod and position in the rack of a host.
+    /// Returns the pod of a host, its rack in the pod and its position in the rack.
     fn locate(&self, host: NodeId) -> (u32, u32, u32) {
-        // A guess that is never too low, since no pod has fewer nodes than one without core switches.
+        // An estimate that is never too low, because no pod has fewer nodes than one without core
+        // switches.
         let rack = self.hosts_per_rack + self.homes;
         let smallest = self.half / self.homes * rack + self.half;
         let mut pod = (host / smallest).min(self.pods.len() as u32 - 1);
@@ -149,7 +151,8 @@ impl Routing for FatTreeRouting {
         }
     }
 
-    /// Numbered by the sender's link, aggregation switch, core switch, and the receiver's link.
+    /// Paths are numbered by the sender's link, aggregation switch, core switch, and the receiver's
+    /// link.
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let ((pod, rack, _), (to_pod, to_rack, to_position)) = (self.locate(from), self.locate(to));
         let [half, hosts_per_rack, homes] = [self.half, self.hosts_per_rack, self.homes].map(u64::from);
@@ -177,7 +180,7 @@ impl Routing for FatTreeRouting {
         }
     }
 
-    /// The sender's links; with one, aggregation switches.
+    /// One branch per link of the sender or, if it has one link, per aggregation switch.
     fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
         let ways = if self.homes > 1 { self.homes } else { self.half };
         self.path_count(from, to).min(ways.into())

@@ -1,6 +1,6 @@
-//! Small fabrics of every kind, for tests that build them all.
+//! Small fabrics of every kind, for tests that build all of them.
 
-/// Kinds of topology with fields in TOML; of each kind of the registry at least one.
+/// Topologies with their fields in TOML; at least one for each kind of the registry.
 pub const SAMPLES: &[(&str, &str)] = &[
     ("many-to-one", "senders = 3\nrate = \"10Gbps\"\ndelay = \"2us\""),
     (

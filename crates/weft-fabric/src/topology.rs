@@ -1,4 +1,4 @@
-//! The kinds of topology.
+//! The registry of topologies.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -50,42 +50,43 @@ pub const TOPOLOGIES: &[Entry<dyn Topology>] = &[
     ),
 ];
 
-/// A kind of topology with its fields set.
+/// A topology with its fields set.
 pub trait Topology {
     /// Builds the network.
     ///
     /// # Errors
-    /// The field that is out of range, by its path among the topology's own.
+    /// Returns an error if a field is out of range; its path is relative to the topology.
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError>;
-    /// The path policy for transports that name none.
+    /// Returns the path policy for transports that name none.
     fn default_policy(&self) -> &'static str {
         "ecmp"
     }
 
-    /// The size of the network, known without building it. Implement this if fields of a few digits can make
-    /// a network that no machine holds. [`build`](Self::build) refuses fields that are out of range.
+    /// Returns the size of the network, without building it. Implement this if fields of a few
+    /// digits can describe a network that exceeds the memory of any machine. [`build`](Self::build)
+    /// refuses fields that are out of range.
     fn size(&self) -> NetworkSize {
         NetworkSize::default()
     }
 }
 
-/// How large a network is.
+/// The size of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkSize {
-    /// Nodes, hosts included.
+    /// Number of nodes, hosts included.
     pub nodes: u64,
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u64,
-    /// Directed links.
+    /// Number of directed links.
     pub links: u64,
 }
 
-/// The queues to build with.
+/// The configuration of queues for a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortQueues {
-    /// Of switches' ports.
+    /// Queues of switches' ports.
     pub switch: QueueConfig,
-    /// Of hosts' own ports.
+    /// Queues of hosts' ports.
     pub host: QueueConfig,
 }
 

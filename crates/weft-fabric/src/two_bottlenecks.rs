@@ -1,5 +1,5 @@
-//! Traffic shifting: figure 5 of Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center Networks",
-//! section 4.1.
+//! Traffic shifting: figure 5 of Kheirkhah and Lee, "AMP: An Adaptive Multipath TCP for Data Center
+//! Networks", section 4.1.
 //!
 //! ```text
 //! S1 ─┐                        ┌─ D1
@@ -8,7 +8,8 @@
 //!     ├ lower-in ─── lower-out ┤
 //! S3 ─┘                        └─ D3
 //! ```
-//! S2 and D2 have an interface in each half, so a connection between them has two paths, one over each bottleneck.
+//! S2 and D2 have an interface in each half, so a connection between them has two paths, one over
+//! each bottleneck.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,8 +67,8 @@ impl Topology for TwoBottlenecks {
     }
 }
 
-/// A host's interface: in which half, on the side of the senders or of the receivers, and by which ports host and switch
-/// reach each other.
+/// An interface of a host: its half, its side (senders or receivers), and the ports by which host
+/// and switch reach each other.
 struct Interface {
     host: NodeId,
     half: usize,
@@ -92,7 +93,7 @@ const fn interface(
     }
 }
 
-/// In each half, each switch's ports in order.
+/// All interfaces: for each half, in the order of the switches' ports.
 const INTERFACES: [Interface; 8] = [
     interface(0, 0, true, 0, 0),
     interface(1, 0, true, 0, 1),
@@ -104,13 +105,13 @@ const INTERFACES: [Interface; 8] = [
     interface(5, 1, false, 0, 1),
 ];
 
-/// The port of every switch that leads to the other one of its half.
+/// The port of every switch that leads to the other switch of its half.
 const CROSS_LINK: u16 = 2;
 
-/// A path stays in one half.
+/// Routing in which a path stays in one half.
 struct TwoBottlenecksRouting;
 
-/// The interfaces of `from` and `to` in each half in which both have one.
+/// Returns the interfaces of `from` and `to` in each half in which both have one.
 fn common(from: NodeId, to: NodeId) -> impl Iterator<Item = (&'static Interface, &'static Interface)> {
     let both = move |half| {
         let of = |host| INTERFACES.iter().find(move |i| i.half == half && i.host == host);

@@ -1,5 +1,5 @@
-//! Two paths between racks: the testbed of Raiciu et al., "Data Center Networking with Multipath TCP" (2010), section 4,
-//! essentially a trimmed fat-tree with two paths between each pair of endpoints.
+//! Two paths between racks: the testbed of Raiciu et al., "Data Center Networking with Multipath
+//! TCP" (2010), section 4. It is a trimmed fat-tree with two paths between each pair of endpoints.
 //!
 //! ```text
 //!        agg0        agg1          each ToR is connected with both
@@ -8,10 +8,12 @@
 //!     /  \   /  \   /  \
 //!    h0  h1 h2  h3 h4  h5
 //! ```
-//! The drawing did not survive in the text. Six hosts in three racks is what its permutations need (TM1: to the second
-//! neighbour, TM2: to the third, both "in a different rack") with as many links up from a rack as hosts in it.
+//! The available text of the paper lacks the drawing. If a rack has as many uplinks as hosts, the
+//! permutations of the paper need six hosts in three racks (TM1: to the second neighbour, TM2: to
+//! the third, both "in a different rack").
 //!
-//! There the path is chosen by the sender's address (a VLAN a path), which is what the policy `consecutive` does.
+//! The paper chooses the path by the sender's address (a VLAN per path), which corresponds to the
+//! policy `consecutive`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,9 +22,9 @@ use weft_spec::{Rate, SpecError, Time};
 use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
-/// Racks, and hosts of a rack: as many as ports have numbers for, and a network that fits into memory.
+/// Maximum number of racks and of hosts per rack: limited by port numbers and memory.
 const MAX_RACKS_OR_HOSTS: u32 = 1000;
-/// Switches above the racks.
+/// Number of switches above the racks.
 const UPPER: u32 = 2;
 
 /// Hosts h0, h1, … rack by rack; switches tor0, tor1, … of the racks, agg0 and agg1 above them.
@@ -97,14 +99,14 @@ impl Topology for TwoPaths {
     }
 }
 
-/// In a rack by its switch, between racks by one of the two above.
+/// Routing within a rack by its switch, between racks by one of the two switches above.
 struct TwoPathsRouting {
-    /// Hosts of a rack. A rack's nodes are its hosts, then its switch.
+    /// Hosts per rack. The nodes of a rack are its hosts, then its switch.
     hosts_per_rack: u32,
 }
 
 impl TwoPathsRouting {
-    /// Rack of a host and position in the rack.
+    /// Returns the rack of a host, and the host's position in it.
     fn locate(&self, host: NodeId) -> (u32, u32) {
         (host / (self.hosts_per_rack + 1), host % (self.hosts_per_rack + 1))
     }

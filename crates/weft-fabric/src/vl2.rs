@@ -1,11 +1,15 @@
-//! VL2: Greenberg et al., "VL2: A Scalable and Flexible Data Center Network" (SIGCOMM 2009), section 4.1.
+//! VL2: Greenberg et al., "VL2: A Scalable and Flexible Data Center Network" (SIGCOMM 2009),
+//! section 4.1.
 //!
-//! With aggregation switches of `D_A` ports and intermediate switches of `D_I`: `D_A` / 2 intermediate switches, each with a link to
-//! each of `D_I` aggregation switches; `D_A` * `D_I` / 4 ToRs, each with links to two aggregation switches and 20 servers. Links
-//! between switches have ten times the rate of the servers'.
+//! Aggregation switches have `D_A` ports and intermediate switches `D_I`. There are `D_A` / 2
+//! intermediate switches, each with a link to each of `D_I` aggregation switches. There are `D_A` *
+//! `D_I` / 4 ToRs, each with links to two aggregation switches and 20 servers. Links between
+//! switches have ten times the rate of the servers' links.
 //!
-//! The paper leaves open which two: here switches 2i and 2i + 1 have the same ToRs. Traffic between racks goes over an
-//! intermediate switch (section 4.2.2), but between two racks of the same pair over one of the pair, so that it does not come back the way it went.
+//! The paper does not say which two aggregation switches a ToR is connected to; here switches 2i
+//! and 2i + 1 have the same ToRs. Traffic between racks passes an intermediate switch (section
+//! 4.2.2). Between two racks of the same pair it passes one switch of the pair, so that it does not
+//! return by the link on which it came.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +18,7 @@ use weft_spec::{Rate, SpecError, Time};
 use crate::builder::FabricBuilder;
 use crate::{Fabric, NodeId, PortQueues, Routing, Topology};
 
-/// More ports than switches have.
+/// Maximum number of ports, above that of real switches.
 const MAX_PORTS: u32 = 256;
 
 /// Hosts h0, h1, … rack by rack; switches torT, aggA and intI.
@@ -98,16 +102,17 @@ impl Topology for Vl2 {
     }
 }
 
-/// By the ToR, by one of the pair of aggregation switches, or over any intermediate switch.
+/// Routing by the ToR, by one of the pair of aggregation switches, or over any intermediate switch.
 struct Vl2Routing {
-    /// ToRs of a pair of aggregation switches, and intermediate switches.
+    /// ToRs per pair of aggregation switches, and number of intermediate switches.
     half: u32,
-    /// Hosts of a `ToR`.
+    /// Hosts per `ToR`.
     hosts_per_tor: u32,
 }
 
 impl Vl2Routing {
-    /// Pair of aggregation switches, `ToR` below them and position in its rack of a host.
+    /// Returns the pair of aggregation switches of a host, the `ToR` below them, and the host's
+    /// position in its rack.
     fn locate(&self, host: NodeId) -> (u32, u32, u32) {
         let rack = self.hosts_per_tor + 1;
         let pair = self.half * rack + 2;
@@ -126,7 +131,8 @@ impl Routing for Vl2Routing {
         }
     }
 
-    /// Numbered by the first aggregation switch, the intermediate one and the last aggregation switch.
+    /// Paths are numbered by the first aggregation switch, the intermediate one and the last
+    /// aggregation switch.
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>) {
         let ((pair, tor, _), (to_pair, to_tor, to_position)) = (self.locate(from), self.locate(to));
         let up = |port: u64, below: u32| (u64::from(below) + port) as u16;
@@ -146,7 +152,7 @@ impl Routing for Vl2Routing {
         ports.push(to_position as u16);
     }
 
-    /// The sender's two aggregation switches.
+    /// One branch per aggregation switch of the sender's ToR.
     fn first_branches(&self, from: NodeId, to: NodeId) -> u64 {
         self.path_count(from, to).min(2)
     }

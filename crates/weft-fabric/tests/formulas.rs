@@ -1,4 +1,5 @@
-//! Counts, bisection width, diameter and path diversity of the topologies of papers, by the papers' formulas.
+//! Counts, bisection width, diameter and path diversity of the papers' topologies, compared with
+//! the papers' formulas.
 
 mod network;
 
@@ -12,7 +13,7 @@ fn counts(fabric: &Fabric) -> (usize, usize, usize) {
     (fabric.hosts.len(), switches, fabric.links.len() / 2)
 }
 
-/// Links that the traffic of one half of the hosts to the other can fill, in units of a host's rate.
+/// Returns the capacity between one half of the hosts and the other, in units of a host's rate.
 fn bisection(fabric: &Fabric) -> u64 {
     let (left, right) = fabric.hosts.split_at(fabric.hosts.len() / 2);
     flow(fabric, left, right)
@@ -31,7 +32,7 @@ fn leaf_spine() {
         let [near, far] =
             [1, width].map(|host| fabric.routing.path_count(fabric.hosts[0], fabric.hosts[host]));
         assert_eq!((near, far), (1, (spines * links * links) as u64));
-        // The least of what half of the hosts and half of the leaves can send.
+        // The minimum of what half of the hosts and half of the leaves can send.
         let most = (leaves / 2) * (width.min(spines * links));
         assert_eq!(bisection(&fabric), most as u64);
         assert_eq!(diameter(&fabric), 4);
@@ -46,8 +47,8 @@ fn leaf_spine() {
     }));
 }
 
-/// Section 4.1: `D_A` / 2 intermediate and `D_I` aggregation switches, `D_A D_I / 4` ToRs, 20 servers each; full bisection
-/// bandwidth ("no over-subscription" between switches and servers).
+/// Section 4.1: `D_A` / 2 intermediate and `D_I` aggregation switches, `D_A D_I / 4` ToRs, 20
+/// servers each; full bisection bandwidth ("no over-subscription" between switches and servers).
 #[test]
 fn vl2() {
     for (da, di) in [(4_usize, 4_usize), (6, 4), (2, 6)] {
@@ -81,8 +82,9 @@ fn vl2() {
     }
 }
 
-/// Section 3: n^(k+1) servers, k+1 levels of n^k switches, diameter k+1 (in hops between servers), k+1 paths that share no
-/// node between any two servers (theorems 1 and 3), bisection width half of the servers.
+/// Section 3: n^(k+1) servers and k+1 levels of n^k switches. The diameter is k+1 (in hops between
+/// servers). Any two servers have k+1 paths that share no node (theorems 1 and 3). The bisection
+/// width is half of the servers.
 #[test]
 fn bcube() {
     for (n, k) in [(4_usize, 1_u32), (2, 3), (3, 2), (4, 0)] {
@@ -126,7 +128,8 @@ fn hosts_of_bcube_forward() {
     }
 }
 
-/// k^3/4/homes hosts with a link to each of `homes` ToRs; homes^2 times the paths.
+/// With `homes` links per host there are k^3/4 divided by `homes` hosts, and `homes`^2 times the
+/// paths.
 #[test]
 fn multi_homed_fat_tree() {
     for (k, homes) in [(4_usize, 2_usize), (8, 2), (8, 4), (6, 3), (4, 1)] {
@@ -147,7 +150,7 @@ fn multi_homed_fat_tree() {
     }
 }
 
-/// Section 3: full bisection bandwidth; oversubscribed by o, o times the hosts share the same core.
+/// Section 3: full bisection bandwidth. With oversubscription o, o times the hosts share the core.
 #[test]
 fn fat_tree() {
     for (k, o) in [(4_usize, 1_usize), (8, 1), (6, 1), (4, 4), (8, 2)] {

@@ -1,4 +1,5 @@
-//! Graphs: listed in a spec, read from GraphML or htsim's files, and any at all, of which exactly the shortest paths are numbered.
+//! Graphs that are listed in a spec, read from GraphML or htsim's files, or random. Exactly the
+//! shortest paths are numbered.
 
 mod network;
 
@@ -6,7 +7,7 @@ use network::{LINKS, build, check_all, check_shape, made, path};
 use proptest::prelude::*;
 use weft_fabric::{Fabric, NodeId};
 
-/// A ring of four switches with two cables on one side, and a host at each.
+/// A ring of four switches, each with a host, with two cables on one side.
 const RING: &str = "hosts = [\"h0\", \"h1\", \"h2\", \"h3\"]\nswitches = [\"s0\", \"s1\", \"s2\", \"s3\"]\n\
     links = [{ a = \"h0\", b = \"s0\" }, { a = \"s1\", b = \"h1\" }, { a = \"h2\", b = \"s2\" }, { a = \"h3\", b = \"s3\" },\n\
     { a = \"s0\", b = \"s1\", rate = \"40Gbps\" }, { a = \"s0\", b = \"s1\", delay = \"9us\" }, { a = \"s1\", b = \"s2\" },\n\
@@ -140,7 +141,7 @@ fn graphml_that_is_more_than_a_graph_is_refused() {
         let error = from_file(&text).err().unwrap();
         assert_eq!(error, format!("file: FILE: {said}"));
     }
-    // What an edge says itself goes before the graph's default.
+    // An edge's own setting precedes the graph's default.
     let own = GRAPHML.replace("\"undirected\"", "\"directed\"");
     let own = own.replace("<edge ", "<edge directed=\"false\" ");
     assert_eq!(from_file(&own).unwrap().links.len(), 6);
@@ -185,7 +186,7 @@ fn bad_graphs_get_one_line() {
     );
     assert!(refusal("file = \"/nowhere.graphml\"").starts_with("file: /nowhere.graphml: "));
     assert_eq!(refusal("hosts = [\"a\"]"), "hosts: 1 hosts; allowed: at least 2");
-    // No more is read of what has no end.
+    // A file without an end is read up to the limit only.
     assert_eq!(
         refusal("file = \"/dev/zero\""),
         "file: /dev/zero: is too long: more than 67108864 bytes; allowed: a GraphML file"
@@ -194,7 +195,8 @@ fn bad_graphs_get_one_line() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Two hosts at a random connected graph of switches: as many paths as a plain search finds, all shortest.
+    /// Two hosts in a random connected graph of switches: as many paths as a simple search finds,
+    /// all shortest.
     #[test]
     fn all_shortest_paths_and_no_others(switches in 2_usize..8, tree: [prop::sample::Index; 7], more in prop::collection::vec(any::<[prop::sample::Index; 2]>(), 0..8)) {
         let mut cables = vec![("h0".to_owned(), "s0".to_owned()), ("h1".to_owned(), format!("s{}", switches - 1))];
@@ -231,7 +233,7 @@ proptest! {
     }
 }
 
-/// htsim's descriptions of a fat-tree and of an oversubscribed leaf-spine.
+/// Reads an htsim description.
 fn topo(tiers: &str) -> Result<Fabric, String> {
     let file = tempfile::Builder::new().suffix(".topo").tempfile().unwrap();
     std::fs::write(file.path(), tiers).unwrap();
@@ -265,7 +267,7 @@ Tier 2\nDownlink_speed_Gbps 10\nRadix_Down 4\nDownlink_Latency_ns 1000\n";
 #[test]
 fn htsim_topologies() {
     let fabric = topo(TIERS).unwrap();
-    // 32 hosts, 4 leaves, 2 spines; every leaf has a cable to either.
+    // 32 hosts, 4 leaves, 2 spines; every leaf has a cable to each spine.
     assert_eq!(
         (fabric.hosts.len(), fabric.nodes.len(), fabric.links.len()),
         (32, 38, 80)
@@ -280,7 +282,7 @@ fn htsim_topologies() {
                 .clone()
                 .all(|link| (link.rate.0, link.delay.0) == (rate, delay))
     );
-    // The fat-tree of four ports, as we build it ourselves.
+    // The fat-tree with four ports, compared with the built-in topology.
     let fabric = topo(THREE).unwrap();
     assert_eq!(
         (fabric.hosts.len(), fabric.nodes.len(), fabric.links.len()),

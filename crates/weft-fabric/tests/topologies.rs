@@ -1,4 +1,4 @@
-//! Every topology: what the routes promise about the links.
+//! Every topology: the properties of routes.
 
 mod network;
 
@@ -18,7 +18,7 @@ fn fat_tree(k: u32) -> Fabric {
     .unwrap()
 }
 
-/// Of each kind that tells it.
+/// Sizes of topologies that report them without building the network.
 #[test]
 fn an_extent_is_known_without_building() {
     for (kind, fields) in [
@@ -152,7 +152,8 @@ fn path_n_of_two_paths_is_over_switch_n_there_and_back() {
     }
 }
 
-/// Topologies whose path n back may go over other switches than path n (`Routing::append_ports`).
+/// Topologies whose path n in the reverse direction may use other switches than path n
+/// (`Routing::append_ports`).
 const OTHER_WAY_BACK: [&str; 4] = ["bcube", "graph", "multi-homed-fat-tree", "vl2"];
 
 #[test]
@@ -319,7 +320,7 @@ fn resolved_fields_build_the_same() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
-    /// Any pair of hosts of any fat-tree: a path of the right length, through existing links, without loops.
+    /// Any pair of hosts of any fat-tree: paths have the right length, exist, and have no loops.
     #[test]
     fn any_pair_in_any_fat_tree(half in 1u32..9, from: prop::sample::Index, to: prop::sample::Index, n: prop::sample::Index) {
         let fabric = fat_tree(2 * half);

@@ -1,34 +1,34 @@
-//! Registries: the kinds that a `kind` field can name.
+//! Registries of the kinds that a `kind` field can name.
 
 use schemars::{Schema, SchemaGenerator};
 use toml::Table;
 
 use crate::SpecError;
 
-/// One line of a registry of things of kind `C` (a trait object).
+/// An entry of a registry of things of kind `C` (a trait object).
 pub struct Entry<C: ?Sized> {
     /// Name in a spec.
     pub name: &'static str,
-    /// One line about it.
+    /// One-line description.
     pub about: &'static str,
-    /// JSON Schema of its own fields, an object.
+    /// Function that returns the JSON Schema of the entry's own fields, an object.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
-    /// Parses and checks the fields; paths of errors are relative to the table.
+    /// Function that parses and checks the fields; paths of errors are relative to the table.
     pub parse: fn(&Table) -> Result<Parsed<C>, SpecError>,
 }
 
-/// An entry's fields with their types.
+/// The typed fields of an entry.
 pub struct Parsed<C: ?Sized> {
-    /// All fields, defaults filled in.
+    /// All fields, with defaults filled in.
     pub params: Table,
-    /// The object that they configure.
+    /// The object that these fields configure.
     pub value: Box<C>,
 }
 
-/// The entry called `name`.
+/// Returns the entry called `name`.
 ///
 /// # Errors
-/// There is none: the path is `path`, and all names are listed.
+/// Returns an error at `path` that lists all names if there is no such entry.
 pub fn find<'a, C: ?Sized>(
     entries: &'a [Entry<C>],
     path: &str,

@@ -1,22 +1,24 @@
-//! Errors in a spec, which all have one form.
+//! The error type of a spec.
 
 use std::fmt;
 
-/// What is wrong with a spec, in one line: where, what was given, what is allowed.
+/// An error in a spec. Its message is one line: the path, the value that was given, the values that
+/// are allowed.
 ///
-/// `path` is a dotted field path such as `traffic[0].size`, a place in the text (`line 3, column 7`) or empty.
+/// `path` is a dotted field path such as `traffic[0].size`, a position in the text (`line 3, column
+/// 7`) or empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SpecError {
-    /// Where.
+    /// Path of the field.
     pub path: String,
-    /// What was given, and what is wrong with it where that is not plain.
+    /// The value that was given, and the problem with it unless that is obvious.
     pub given: String,
-    /// What is allowed there.
+    /// The allowed values.
     pub allowed: String,
 }
 
 impl SpecError {
-    /// A complaint about the field at `path`.
+    /// Creates an error about the field at `path`.
     pub fn new(path: impl Into<String>, given: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -38,11 +40,11 @@ impl SpecError {
     }
 }
 
-/// What is said of a field that does not exist.
+/// The value of `given` for a field that does not exist.
 pub(crate) const UNKNOWN_FIELD: &str = "unknown field";
 
 impl SpecError {
-    /// Adds sibling fields, which another reader of the table knows, to those that are allowed.
+    /// Adds sibling fields, which another reader of the table accepts, to the allowed ones.
     #[must_use]
     pub fn with_known_fields(mut self, fields: &[&str]) -> Self {
         if self.given == UNKNOWN_FIELD && !self.path.contains(['.', '[']) {
@@ -55,11 +57,13 @@ impl SpecError {
     }
 }
 
-/// Marks the path inside another error's message; no text from a spec that is shown holds control characters.
+/// The character that marks the path inside the message of another error type; text that is shown
+/// from a spec contains no control characters.
 const PATH_MARKER: char = '\u{1}';
 
 impl SpecError {
-    /// Converts the error to a deserializer's error, from which [`from_table`](crate::from_table) restores the path.
+    /// Converts the error to a deserialiser's error, from which [`from_table`](crate::from_table)
+    /// restores the path.
     pub fn to_serde_error<E: serde::de::Error>(&self) -> E {
         let Self { path, given, allowed } = self;
         E::custom(format_args!(
@@ -67,8 +71,8 @@ impl SpecError {
         ))
     }
 
-    /// Restores an error from the message that [`to_serde_error`](Self::to_serde_error) or Display made of it;
-    /// with the latter, the path remains a part of what was given.
+    /// Restores an error from the message of [`to_serde_error`](Self::to_serde_error) or of
+    /// Display. In the latter case the path remains a part of `given`.
     pub(crate) fn from_serde_error(message: &str) -> Self {
         let (path, rest) = message
             .strip_prefix(PATH_MARKER)
@@ -95,10 +99,11 @@ impl fmt::Display for SpecError {
     }
 }
 
-/// Letters of a path or of what was given that are shown: text from a spec may be of any length.
+/// Maximum number of characters of a path or a given value that are shown: text from a spec may
+/// have any length.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// Text from a spec may hold line breaks and control characters; a complaint holds none.
+/// Returns the text without line breaks and control characters, which text from a spec may contain.
 fn one_line(text: &str, max: usize) -> String {
     let mut letters = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut line: String = letters.by_ref().take(max).collect();

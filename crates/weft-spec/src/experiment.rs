@@ -247,7 +247,8 @@ pub enum Mark {
     At(QueueSize),
 }
 
-/// Most subflows of a connection: more than any path diversity uses, and the simulator numbers them in few bits.
+/// Maximum number of subflows per connection. It exceeds the path diversity of any topology, and
+/// the simulator stores the number in few bits.
 pub const MAX_SUBFLOWS: u32 = 64;
 
 /// A transport: congestion control, subflows, paths and a profile.
@@ -366,10 +367,11 @@ fn default_profile() -> String {
 }
 
 impl Spec {
-    /// Gives a table the types of a spec and checks what needs no registry: the queues, the duration, the names.
+    /// Converts a table to a spec, and checks everything that needs no registry: the queues, the
+    /// duration, the names.
     ///
     /// # Errors
-    /// The first thing found wrong, by its path.
+    /// Returns the first error, with its path.
     pub fn from_table(table: &Table) -> Result<Self, SpecError> {
         let spec: Spec = from_table(table)?;
         if spec.name.trim().is_empty() {
@@ -401,7 +403,7 @@ impl Spec {
 }
 
 impl Queues {
-    /// Limit and marking threshold of the hosts' own ports.
+    /// Returns the limit and the marking threshold of the hosts' own ports.
     pub fn host(&self) -> (QueueSize, Mark) {
         (
             self.host.limit.unwrap_or(self.limit),
@@ -416,10 +418,11 @@ impl Queues {
     }
 }
 
-/// A limit above 0, a threshold not above the limit. Packets and bytes cannot be compared, so one of each passes.
+/// Checks that the limit is above 0 and the threshold not above the limit. Packets and bytes cannot
+/// be compared, so one of each passes.
 ///
 /// # Errors
-/// The field, by its path.
+/// Returns an error with the path of the field.
 pub fn check_queue(limit: QueueSize, mark: Mark) -> Result<(), SpecError> {
     if matches!(limit, QueueSize::Packets(0) | QueueSize::Bytes(0)) {
         return Err(SpecError::new(
@@ -521,7 +524,7 @@ impl<'de> Deserialize<'de> for PathPolicySpec {
     }
 }
 
-/// Reads a name, or a table with the name and parameters.
+/// A visitor that reads a name, or a table with the name and parameters.
 struct Named<P> {
     expecting: &'static str,
     parameters: P,

@@ -1,4 +1,4 @@
-//! Hosts: what all transports of a host share.
+//! Settings of hosts, which all transports of a host share.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -11,16 +11,16 @@ use crate::quantity::QuantityVisitor;
 use crate::units::TIME;
 use crate::{Size, SpecError, Time};
 
-/// Bytes that a NIC may hold.
+/// Allowed numbers of bytes that a NIC holds.
 const BQL_LIMITS: std::ops::RangeInclusive<u64> = 1..=1 << 30;
 
-/// Longer than any host takes to send a packet.
+/// Maximum jitter, longer than any host takes to send a packet.
 const MAX_JITTER: Time = Time::from_ms(1);
 
-/// More than any clock differs, in parts per million.
+/// Maximum difference of a clock in parts per million, larger than that of any real clock.
 const MAX_CLOCK_PPM: u32 = 1_000;
 
-/// Longer than any NIC delays an interrupt.
+/// Maximum flush timeout, longer than any NIC delays an interrupt.
 const MAX_GRO_FLUSH_TIMEOUT: Time = Time::from_ms(1);
 
 /// What hosts do apart from their transports. Fields that are left out are as in the profile of the
@@ -59,7 +59,8 @@ pub struct Hosts {
     pub gro_flush_timeout: Time,
 }
 
-/// Upper bound of the random time that a host takes to send a packet; in a spec a time, or "packet".
+/// Upper bound of the random time that a host takes to send a packet; in a spec a time, or
+/// "packet".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostJitter {
     /// The time in which the host's own link sends a full packet.
@@ -129,10 +130,10 @@ pub enum Qdisc {
 }
 
 impl Hosts {
-    /// Are all settings within their ranges?
+    /// Checks that all settings are within their ranges.
     ///
     /// # Errors
-    /// The first field out of its range.
+    /// Returns an error for the first field out of its range.
     pub fn check(&self) -> Result<(), SpecError> {
         if let Some(HostJitter::Time(jitter)) = self.jitter
             && jitter > MAX_JITTER
@@ -160,7 +161,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Is nothing stated?
+    /// Returns true if no field is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -1,4 +1,4 @@
-//! Layers: what differs between the stages of a network.
+//! Settings of layers, the stages of a network.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,9 @@
-//! What an experiment is: units, the spec's types, and how a spec is read, overridden and checked.
+//! The definition of an experiment: units, the types of a spec, and functions that read, override
+//! and check a spec.
 //!
-//! Kinds of topology, traffic and probe, congestion control and path policies are open: here each is a name
-//! and a table. The crates that own them keep registries ([`Entry`]), from which the table gets its types.
+//! Topologies, traffic, probes, congestion control and path policies are open sets: in this crate
+//! each is a name and a table. The crates that own them have registries ([`Entry`]), which convert
+//! the table to typed fields.
 
 mod entry;
 mod error;

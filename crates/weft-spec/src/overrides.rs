@@ -1,4 +1,4 @@
-//! Overrides: `a.b[0].c=value`.
+//! Overrides of fields: `a.b[0].c=value`.
 
 use toml::{Table, Value};
 
@@ -6,10 +6,12 @@ use crate::SpecError;
 
 const FORM: &str = "KEY=VALUE, with a KEY such as queues.mark or traffic[0].size";
 
-/// No field of a spec is deeper, and what is nested without end could not be taken apart again.
+/// Maximum depth of a field. No field of a spec is deeper, and dropping a table of unlimited depth
+/// would overflow the stack.
 const MAX_SEGMENTS: usize = 32;
 
-/// Where a name stands for a table with that name: `cc = "amp"` is `cc = { name = "amp" }`.
+/// Fields in which a name is short for a table with that name: `cc = "amp"` is `cc = { name = "amp"
+/// }`.
 const NAMED: [&str; 2] = [".cc", ".paths"];
 
 enum PathSegment {
@@ -17,12 +19,14 @@ enum PathSegment {
     Index(usize),
 }
 
-/// Sets one field of a spec before it is given its types. Tables on the way are made where they are missing, and from the
-/// name of an algorithm or a path policy; lists do not grow. The value is read as a TOML value, and as text where it is none, so that units need no quotes:
+/// Sets a field of a spec before the spec is converted to its types. Missing tables on the path are
+/// created, and the name of an algorithm or a path policy becomes a table; lists do not grow. The
+/// value is read as a TOML value, or as text if it is not one, so that units need no quotes:
 /// `queues.limit=100 packets`.
 ///
 /// # Errors
-/// An assignment of another form, a segment into something that is no table or list, an index that does not exist.
+/// Returns an error if the assignment has another form, if a segment leads into something other
+/// than a table or list, or if an index does not exist.
 pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecError> {
     let Some((target, value)) = assignment.split_once('=') else {
         return Err(SpecError::new("", format!("{assignment:?} has no \"=\""), FORM));
@@ -90,7 +94,7 @@ fn kind(value: &Value) -> String {
     }
 }
 
-/// `a.b[0].c` in segments; `None` where it has another form.
+/// Splits `a.b[0].c` into segments; returns `None` if it has another form.
 fn segments(target: &str) -> Option<Vec<PathSegment>> {
     let mut segments = Vec::new();
     for part in target.trim().split('.') {
@@ -111,7 +115,8 @@ fn segments(target: &str) -> Option<Vec<PathSegment>> {
     (segments.len() <= MAX_SEGMENTS).then_some(segments)
 }
 
-/// A TOML value, or text. What opens like a list, a table or quoted text is not taken for plain text when it is malformed.
+/// Reads a TOML value, or text. Malformed input that begins like a list, a table or quoted text is
+/// an error, not text.
 fn literal(text: &str) -> Result<Value, SpecError> {
     if text.is_empty() {
         return Err(SpecError::new("", "nothing after \"=\"", "a value, perhaps \"\""));

@@ -1,4 +1,4 @@
-//! A profile: everything about a TCP sender and receiver that is not congestion control.
+//! Profiles: all settings of a TCP sender and receiver apart from congestion control.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,8 @@ use toml::Table;
 
 use crate::{HostJitter, Hosts, Qdisc, Size, SpecError, Time, from_table, to_table};
 
-/// The largest packet on the wire, data or ACK: what IPv4's and IPv6's length fields allow.
+/// Maximum size of a packet on the wire, data or ACK: the limit of the length fields of IPv4 and
+/// IPv6.
 const MAX_WIRE_SIZE: u32 = 65_535;
 
 /// Where a flow's completion time starts; it ends when the receiver has the last byte.
@@ -45,7 +46,8 @@ pub enum RoundEnd {
 /// A named set of transport settings, every field of which a spec can set on its own (`transports.NAME.tcp.FIELD`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-// Each switch is a setting of its own with a name of its own; none is a state that excludes another.
+// Each switch is a setting of its own with a name of its own; none is a state that excludes
+// another.
 #[allow(clippy::struct_excessive_bools)]
 pub struct Profile {
     /// Payload bytes of a full segment.
@@ -163,17 +165,17 @@ pub struct Profile {
     pub fct_from: FctFrom,
 }
 
-/// A profile by name.
+/// A profile with its name.
 pub struct NamedProfile {
     /// Name in a spec.
     pub name: &'static str,
-    /// One line about it.
+    /// One-line description.
     pub about: &'static str,
-    /// The packet scheduler of a transport that names none.
+    /// Packet scheduler of transports that do not name one.
     pub scheduler: &'static str,
-    /// The profile.
+    /// Function that creates the profile.
     pub build: fn() -> Profile,
-    /// What its hosts do.
+    /// Settings of hosts with this profile.
     pub hosts: Hosts,
 }
 
@@ -213,7 +215,7 @@ pub const PROFILES: &[NamedProfile] = &[
 ];
 
 impl Profile {
-    /// A stock Linux sender as the simulator models it: no auto-tuning, no pacing unless asked for.
+    /// A stock Linux sender in the simulator's model: no auto-tuning, and pacing only if requested.
     pub fn linux() -> Self {
         Self {
             mss: 1448,
@@ -257,7 +259,7 @@ impl Profile {
         }
     }
 
-    /// What the simulator of AMP's authors did in 2019.
+    /// The transport in the simulator of AMP's authors of 2019.
     pub fn amp_2019() -> Self {
         Self {
             mss: 1400,
@@ -303,17 +305,17 @@ impl Profile {
 }
 
 impl Profile {
-    /// Bytes of a full segment on the wire.
+    /// Returns the size of a full segment on the wire, in bytes.
     pub fn wire_size(&self) -> u32 {
         self.mss.saturating_add(self.header).saturating_add(self.framing)
     }
 
-    /// Bytes of a packet without payload on the wire.
+    /// Returns the size of a packet without payload on the wire, in bytes.
     pub fn ack_wire_size(&self) -> u32 {
         self.ack_size.saturating_add(self.framing)
     }
 
-    /// The profile with the framing counted in the headers.
+    /// Returns the profile with the framing counted in the headers.
     #[must_use]
     pub fn with_framing_in_headers(self) -> Self {
         Self {
@@ -324,10 +326,10 @@ impl Profile {
         }
     }
 
-    /// Can a sender and a receiver work with these settings?
+    /// Checks that a sender and a receiver can work with these settings.
     ///
     /// # Errors
-    /// The first field out of its range.
+    /// Returns an error for the first field out of its range.
     pub fn check(&self) -> Result<(), SpecError> {
         let refuse = |field: &str, given: String, allowed: &str| Err(SpecError::new(field, given, allowed));
         if self.mss == 0 {
@@ -411,7 +413,8 @@ impl Profile {
             );
         }
         if self.stall_on_held_data && self.reinject {
-            // Subflows whose data is out of the connection's order would wait for each other for ever.
+            // Subflows with data that is out of the connection's order would wait for each other
+            // for ever.
             return refuse(
                 "stall_on_held_data",
                 "true".into(),
@@ -422,22 +425,24 @@ impl Profile {
     }
 }
 
-/// Beyond this many packets no window ever gets: at 1448 bytes it is 1.5 TB.
+/// Maximum window in packets, which no window reaches: at 1448 bytes per packet it is 1.5 TB.
 const MAX_WINDOW: f64 = 1e9;
 
-/// "The maximum window [is] 2^30": beyond it sequence numbers of 32 bits do not tell old from new (RFC 7323, section 2.3).
+/// Maximum window in bytes: "the maximum window [is] 2^30". Beyond it, sequence numbers of 32 bits
+/// do not distinguish old from new data (RFC 7323, section 2.3).
 const MAX_WINDOW_BYTES: u64 = 1 << 30;
 
-/// Settings that differ from a profile's: any of [`Profile`]'s fields, unchecked until they are applied.
+/// Settings that differ from those of a profile: any fields of [`Profile`], unchecked until they
+/// are applied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProfilePatch(pub Table);
 
 impl ProfilePatch {
-    /// `base` with these settings in place of its own.
+    /// Returns `base` with these settings.
     ///
     /// # Errors
-    /// An unknown field, a wrong type, a value out of range.
+    /// Returns an error for an unknown field, a wrong type or a value out of range.
     pub fn apply(&self, base: &Profile) -> Result<Profile, SpecError> {
         let mut fields = to_table(base);
         fields.extend(self.0.clone());
@@ -447,7 +452,7 @@ impl ProfilePatch {
     }
 }
 
-/// [`Profile`]'s schema with every field optional.
+/// The schema of [`Profile`] with every field optional.
 impl JsonSchema for ProfilePatch {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "ProfilePatch".into()
@@ -463,7 +468,7 @@ impl JsonSchema for ProfilePatch {
     }
 }
 
-/// Bytes as a size with a unit.
+/// Serde functions for bytes as a size with a unit.
 mod bytes {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -484,7 +489,7 @@ mod bytes {
     }
 }
 
-/// A number of packets, infinity as "unlimited".
+/// Serde functions for a number of packets, with infinity as "unlimited".
 mod packets_or_unlimited {
     use serde::de::{Error, Visitor};
     use serde::{Deserializer, Serializer};

@@ -1,28 +1,30 @@
-//! How a number with a unit is read and written, exactly: in integers, never through a float.
+//! Exact reading and writing of numbers with units: in integers, never through a float.
 
 use crate::SpecError;
 
 /// A kind of quantity and its units.
 pub(crate) struct Dimension {
-    /// In words, with its article.
+    /// Name in words, with its article.
     pub name: &'static str,
-    /// Units and what they are worth in the base unit (the one worth 1); the first `display_units`, largest first, are written.
+    /// Units and their values in the base unit (the one with value 1). The first `display_units`,
+    /// largest first, are used for output.
     pub units: &'static [(&'static str, u64)],
-    /// How many of `units` Display uses.
+    /// Number of `units` that Display uses.
     pub display_units: usize,
-    /// Least value in the base unit.
+    /// Minimum in the base unit.
     pub min: u64,
-    /// Greatest value in the base unit.
+    /// Maximum in the base unit.
     pub max: u64,
-    /// For messages and the schema.
+    /// Examples for messages and the schema.
     pub examples: &'static [&'static str],
 }
 
 impl Dimension {
-    /// Reads digits, perhaps a fraction, perhaps spaces, and a unit.
+    /// Reads digits with an optional fraction, optional spaces, and a unit.
     ///
     /// # Errors
-    /// Without a path: no unit, a wrong one, negative, too small, too large, finer than the base unit, no number at all.
+    /// Returns an error, without a path, if the text is not a number or its unit is missing or
+    /// unknown. The value must not be negative, too small, too large, or finer than the base unit.
     pub fn parse(&self, text: &str) -> Result<u64, SpecError> {
         let refuse = |why: &str| Err(SpecError::new("", format!("{text:?} {why}"), self.allowed()));
         let trimmed = text.trim();
@@ -71,7 +73,7 @@ impl Dimension {
         }
     }
 
-    /// What is allowed, in words.
+    /// Returns a description of the allowed values.
     pub fn allowed(&self) -> String {
         let units: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
         format!(
@@ -82,14 +84,15 @@ impl Dimension {
         )
     }
 
-    /// A regular expression (ECMA 262) of the strings that [`Dimension::parse`] understands.
+    /// Returns a regular expression (ECMA 262) of the strings that [`Dimension::parse`] accepts.
     pub fn pattern(&self) -> String {
         let units: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
         format!(r"^[0-9]+(\.[0-9]+)? *({})$", units.join("|"))
     }
 }
 
-/// `0.FRACTION * worth` if that is whole. Beyond 24 decimals no product with a unit below 2^47 stays within 128 bits.
+/// Returns `0.FRACTION * worth` if that is a whole number. Beyond 24 decimals no product with a
+/// unit below 2^47 stays within 128 bits.
 fn exact_fraction(fraction: &str, worth: u64) -> Option<u128> {
     if fraction.is_empty() {
         return Some(0);
@@ -102,11 +105,11 @@ fn exact_fraction(fraction: &str, worth: u64) -> Option<u128> {
     product.is_multiple_of(power).then_some(product / power)
 }
 
-/// `value` in the unit that needs the fewest digits without a fraction.
+/// Returns `value` in the unit that needs the fewest digits without a fraction.
 pub(crate) fn format_quantity(value: u64, dimension: &Dimension) -> String {
     let shown = &dimension.units[..dimension.display_units];
     if value == 0 {
-        // "0s", "0B": of the units worth writing the shortest and, among equals, the first.
+        // "0s", "0B": the shortest of the units used for output and, among equals, the first.
         let (name, _) = shown
             .iter()
             .min_by_key(|(name, _)| name.len())
@@ -124,7 +127,7 @@ pub(crate) fn format_quantity(value: u64, dimension: &Dimension) -> String {
         .unwrap_or_default()
 }
 
-/// Serde and JSON Schema of a quantity as a string with a unit.
+/// Implements serde and JSON Schema of a quantity as a string with a unit.
 macro_rules! impl_quantity_serde {
     ($type:ident, $dimension:ident) => {
         impl serde::Serialize for $type {
@@ -158,7 +161,7 @@ macro_rules! impl_quantity_serde {
 }
 pub(crate) use impl_quantity_serde;
 
-/// Visits a quantity, so that anything other than a string gets a helpful error.
+/// A serde visitor of a quantity, with a helpful error for anything other than a string.
 pub(crate) struct QuantityVisitor<T>(pub &'static Dimension, pub std::marker::PhantomData<T>);
 
 impl<T: std::str::FromStr<Err = SpecError>> serde::de::Visitor<'_> for QuantityVisitor<T> {

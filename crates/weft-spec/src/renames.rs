@@ -1,30 +1,32 @@
-//! Renamed fields and values: a table of old names, applied to a spec before it gets its types.
+//! Renamed fields and values: a table of old names that is applied to a spec before it is converted
+//! to its types.
 //!
-//! Types, schema and messages know new names only. A spec that uses an old name means the new one, and a
-//! warning names both.
+//! Types, schema and messages contain only new names. An old name in a spec means the new one, and
+//! a warning names both.
 
 use toml::{Table, Value};
 
 use crate::SpecError;
 
-/// The version of Weft in which old names cease to work.
+/// Version of Weft that removes the old names.
 const REMOVAL: &str = "0.3";
 
 /// A field or a value with a new name.
 struct Rename {
-    /// Path of the tables that contain the field; `*` is any key or index.
+    /// Path of the tables that contain the field; `*` matches any key or index.
     tables: &'static str,
-    /// A field by whose text such tables are selected, and the text.
+    /// A field and its text, which select such tables.
     selector: Option<(&'static str, &'static str)>,
     change: Change,
 }
 
 enum Change {
-    /// The field has a new name.
+    /// A field with a new name.
     Field(&'static str, &'static str),
-    /// The flag is now a choice: its old name and its new one, and the values for false and for true.
+    /// A flag that has become a choice: its old name, its new name, and the values for false and
+    /// for true.
     Flag(&'static str, &'static str, [&'static str; 2]),
-    /// The text of a field has a new name: the field, the old text, the new one.
+    /// The text of a field with a new name: the field, the old text, the new text.
     Text(&'static str, &'static str, &'static str),
 }
 
@@ -45,7 +47,7 @@ const fn text(tables: &'static str, field: &'static str, old: &'static str, new:
 }
 
 impl Rename {
-    /// Only in tables whose `field` is `text`.
+    /// Restricts the rename to tables whose `field` is `text`.
     const fn of(self, field: &'static str, text: &'static str) -> Self {
         Self {
             selector: Some((field, text)),
@@ -60,7 +62,7 @@ const ROUND_END: Rename = Rename {
     change: Change::Flag("round_ends_beyond", "round_end", ["linux", "rfc8257"]),
 };
 
-/// All renames. No new name is an old one of the same tables.
+/// All renames. No new name is an old name of the same tables.
 const RENAMES: &[Rename] = &[
     field("hosts", "nic", "qdisc"),
     field("hosts", "nic_limit", "bql_limit"),
@@ -101,14 +103,15 @@ const RENAMES: &[Rename] = &[
 pub enum Both {
     /// Refuse the spec.
     Refuse,
-    /// Take the value under the old name, which an override has set in a spec without old names.
+    /// Take the value under the old name: an override has set it, in a spec without old names.
     TakeOld,
 }
 
 /// Replaces old names in a spec by new ones. Returns a warning for each.
 ///
 /// # Errors
-/// The field, by its old name, if it is also given under its new one and `both` refuses that.
+/// Returns an error for a field, under its old name, if it is also set under its new name and
+/// `both` refuses that.
 pub fn replace_old_names(spec: &mut Table, both: Both) -> Result<Vec<String>, SpecError> {
     let mut warnings = Vec::new();
     for rename in RENAMES {
@@ -125,7 +128,8 @@ pub fn replace_old_names(spec: &mut Table, both: Both) -> Result<Vec<String>, Sp
     Ok(warnings)
 }
 
-/// Calls `apply` with each table at the path `tables` below `table`, and with its own path.
+/// Calls `apply` with each table at the path `tables` below `table`, and with the path of that
+/// table.
 fn for_each_table(
     table: &mut Table,
     path: &str,
@@ -164,7 +168,7 @@ fn for_each_table(
 }
 
 impl Change {
-    /// Applies the change to a table at `path`. Returns the warning, if the table has the old name.
+    /// Applies the rename to a table at `path`. Returns the warning, if the table has the old name.
     fn apply(&self, path: &str, table: &mut Table, both: Both) -> Result<Option<String>, SpecError> {
         let (old, new, value) = match *self {
             Self::Text(field, old, new) => {

@@ -1,4 +1,5 @@
-//! Reads text into a table and a table into types, with errors that know their field path.
+//! Conversion of text to a table and of a table to types, with errors that name the path of the
+//! field.
 
 use schemars::JsonSchema;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Unexpected, Visitor};
@@ -8,10 +9,12 @@ use toml::{Table, Value};
 use crate::SpecError;
 use crate::error::UNKNOWN_FIELD;
 
-/// Reads a spec's text: TOML, or JSON if it begins with `{` (which no TOML document does). A JSON `null` counts as absent.
+/// Reads the text of a spec: TOML, or JSON if it begins with `{` (which no TOML document does). A
+/// JSON `null` counts as absent.
 ///
 /// # Errors
-/// A syntax error, with line and column; a JSON number that TOML cannot hold.
+/// Returns a syntax error with line and column, or an error for a JSON number that TOML cannot
+/// hold.
 pub fn read_table(text: &str) -> Result<Table, SpecError> {
     if text.trim_start().starts_with('{') {
         let Json(json) = serde_json::from_str(text).map_err(|error| {
@@ -40,8 +43,8 @@ pub fn read_table(text: &str) -> Result<Table, SpecError> {
     })
 }
 
-/// A JSON value none of whose objects has a name twice. (RFC 8259, section 4: "The names within an object SHOULD be
-/// unique." What a reader makes of others differs.)
+/// A JSON value in which no object has a name twice. RFC 8259, section 4, says that "the names
+/// within an object SHOULD be unique", and leaves open how others are read.
 struct Json(serde_json::Value);
 
 impl<'de> Deserialize<'de> for Json {
@@ -93,7 +96,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// JSON's values as TOML's.
+/// Converts a JSON value to a TOML value.
 fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
     use serde_json::Value as Given;
     Ok(Some(match json {
@@ -133,10 +136,11 @@ fn from_json(json: serde_json::Value) -> Result<Option<Value>, SpecError> {
     }))
 }
 
-/// Gives a table its types.
+/// Converts a table to a type.
 ///
 /// # Errors
-/// The first field that is unknown, missing or of a wrong type, by its path inside the table.
+/// Returns an error for the first field that is unknown, missing or of a wrong type, with its path
+/// inside the table.
 pub fn from_table<T: DeserializeOwned + JsonSchema>(table: &Table) -> Result<T, SpecError> {
     T::deserialize(ValueDeserializer(Value::Table(table.clone()))).map_err(|mut error| {
         if error.allowed.is_empty() {
@@ -146,19 +150,20 @@ pub fn from_table<T: DeserializeOwned + JsonSchema>(table: &Table) -> Result<T, 
     })
 }
 
-/// The table that [`from_table`] turns into an equal value: every field, defaults included.
+/// Returns the table that [`from_table`] converts to an equal value: every field, defaults
+/// included.
 ///
 /// # Panics
-/// Never for the types of a spec, which all serialize to tables.
+/// Never panics for the types of a spec, because each of them becomes a table.
 pub fn to_table<T: Serialize>(value: &T) -> Table {
     Table::try_from(value).expect("a spec's types serialize to TOML tables")
 }
 
-/// What the schema says about the field at `path`: the first sentence of its description and an example.
+/// Returns the description of the field at `path` in the schema: the first sentence and an example.
 fn describe(schema: &serde_json::Value, path: &str) -> String {
     let mut at = schema;
     for key in path.split('.') {
-        // What may be left out is a reference or null.
+        // An optional field is a reference or null.
         let arms = at["anyOf"].as_array();
         at = arms
             .and_then(|arms| arms.iter().find(|arm| arm["$ref"].is_string()))
@@ -186,7 +191,7 @@ fn describe(schema: &serde_json::Value, path: &str) -> String {
     format!("a value is required here: {said}{example}")
 }
 
-/// A value whose errors carry the path to where they arose.
+/// A value whose errors carry the path of their origin.
 struct ValueDeserializer(Value);
 
 impl<'de> Deserializer<'de> for ValueDeserializer {
@@ -290,7 +295,7 @@ impl<'de> de::MapAccess<'de> for Fields {
 }
 
 impl de::Error for SpecError {
-    /// A [`SpecError`] that went through another error type comes back whole.
+    /// Restores a [`SpecError`] that passed through another error type.
     fn custom<T: std::fmt::Display>(message: T) -> Self {
         Self::from_serde_error(&message.to_string())
     }
@@ -313,7 +318,7 @@ impl de::Error for SpecError {
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
         SpecError::new("", format!("{variant:?}"), list_names(expected))
     }
-    /// `allowed` stays empty for [`from_table`] to fill in from the schema.
+    /// [`from_table`] fills in `allowed` from the schema.
     fn missing_field(field: &'static str) -> Self {
         SpecError::new(field, "missing", "")
     }
@@ -322,7 +327,7 @@ impl de::Error for SpecError {
     }
 }
 
-/// Names to choose from, as they are written in a spec.
+/// Returns names to choose from, as they are written in a spec.
 fn list_names(names: &[&str]) -> String {
     names
         .iter()
@@ -352,7 +357,7 @@ fn unexpected(given: &Unexpected<'_>) -> String {
     }
 }
 
-/// Rust's names of types in a user's words.
+/// Translates Rust's names of types to words for users.
 fn type_in_words(expected: &str) -> String {
     match expected {
         "u8" => format!("whole numbers from 0 to {}", u8::MAX),

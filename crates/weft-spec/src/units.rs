@@ -1,56 +1,60 @@
-//! Quantities with units. In a spec they are strings with a unit ("10Gbps", "2us", "128KB", "100 packets").
+//! Quantities with units. In a spec they are strings with a unit ("10Gbps", "2us", "128KB", "100
+//! packets").
 
 use std::{fmt, str::FromStr};
 
 use crate::SpecError;
 use crate::quantity::{Dimension, format_quantity, impl_quantity_serde};
 
-/// A time or a duration in picoseconds: exact for the serialisation of a byte at every usual rate, 213 days at most; in a
-/// spec a million seconds, so that a simulator may add up a few.
+/// A time or a duration in picoseconds, exact for the serialisation of a byte at every usual rate.
+/// The maximum is 213 days; in a spec it is a million seconds, so that a simulator can add several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
 impl Time {
-    /// The end of time.
+    /// The maximum time.
     pub const MAX: Time = Time(u64::MAX);
-    /// Whole nanoseconds.
+    /// Creates a time of whole nanoseconds.
     pub const fn from_ns(ns: u64) -> Self {
         Time(ns * 1_000)
     }
-    /// Whole microseconds.
+    /// Creates a time of whole microseconds.
     pub const fn from_us(us: u64) -> Self {
         Time(us * 1_000_000)
     }
-    /// Whole milliseconds.
+    /// Creates a time of whole milliseconds.
     pub const fn from_ms(ms: u64) -> Self {
         Time(ms * 1_000_000_000)
     }
-    /// In seconds.
+    /// Returns the time in seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 * 1e-12
     }
 }
 
-/// A link rate in bits per second; in a spec 10 kbps to 100 Tbps, so that a packet's serialisation time is exact.
+/// A link rate in bits per second. In a spec it is 10 kbps to 100 Tbps, so that a packet's
+/// serialisation time is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(pub u64);
 
-/// A size in bytes, in a spec a million TB at most. KB, MB, GB are powers of 1000; KiB, MiB, GiB of 1024.
+/// A size in bytes, in a spec at most a million TB. KB, MB, GB are powers of 1000; KiB, MiB, GiB of
+/// 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
-/// A queue threshold: packets or bytes.
+/// A queue threshold in packets or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSize {
-    /// So many packets, whatever their size.
+    /// Number of packets of any size.
     Packets(u32),
-    /// So many bytes on the wire.
+    /// Number of bytes on the wire.
     Bytes(u64),
 }
 
 pub(crate) const TIME: Dimension = Dimension {
     name: "a time",
-    // Largest first: Display takes the first that divides. "min" is understood, but "90s" reads better than "1.5min".
+    // Largest first: Display takes the first that divides. "min" is accepted as input, but "90s"
+    // reads better than "1.5min".
     units: &[
         ("s", 1_000_000_000_000),
         ("ms", 1_000_000_000),
@@ -110,7 +114,8 @@ const PACKETS: Dimension = Dimension {
     examples: &["100 packets"],
 };
 
-/// For messages and the schema only: [`QueueSize::from_str`] reads the one or the other above.
+/// The dimension for messages and the schema only: [`QueueSize::from_str`] reads one of the two
+/// above.
 const QUEUE_SIZE: Dimension = Dimension {
     name: "packets or bytes",
     units: &[
@@ -163,7 +168,7 @@ impl FromStr for QueueSize {
         } else {
             SIZE.parse(text).map(QueueSize::Bytes)
         };
-        // Whatever is wrong, both kinds of threshold are allowed.
+        // An error of any kind lists both kinds of threshold as allowed.
         amount.map_err(|error| SpecError {
             allowed: QUEUE_SIZE.allowed(),
             ..error

@@ -1,4 +1,5 @@
-//! A spec's text becomes types; every complaint names the field, what was given and what is allowed.
+//! Conversion of a spec's text to types; every error names the field, the given value and the
+//! allowed ones.
 
 use proptest::prelude::*;
 use weft_spec::{
@@ -79,7 +80,7 @@ fn a_spec_written_and_read_again_is_the_same() {
     assert_eq!(read(&to_table(&spec).to_string(), &[]).unwrap(), spec);
 }
 
-/// Overrides of the spec above, and how the complaint about them begins.
+/// Overrides of the spec above, and the start of the error that each causes.
 const COMPLAINTS: &[(&[&str], &str)] = &[
     (
         &["duraton=1s"],
@@ -231,7 +232,7 @@ fn syntax_errors_have_a_place() {
     );
 }
 
-/// Nothing that is nested without end may overflow the stack, nothing that is long may flood a terminal.
+/// Unlimited nesting must not overflow the stack, and long values must not flood a terminal.
 #[test]
 fn depth_and_length_are_bounded() {
     let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
@@ -413,7 +414,7 @@ fn patches_are_checked() {
     }
 }
 
-/// Any TOML value, nested a little.
+/// Generates TOML values with some nesting.
 fn any_value() -> impl Strategy<Value = toml::Value> {
     let leaf = prop_oneof![
         any::<i64>().prop_map(toml::Value::Integer),
@@ -440,7 +441,8 @@ fn any_value() -> impl Strategy<Value = toml::Value> {
 }
 
 proptest! {
-    /// A good spec with any one field replaced by anything is read or refused in one line, never a panic.
+    /// A valid spec with one field replaced by any value is accepted, or refused in one line; it
+    /// never panics.
     #[test]
     fn a_field_replaced_by_anything_is_answered(
         path in prop::sample::select(vec![
@@ -459,7 +461,7 @@ proptest! {
         }
     }
 
-    /// Any text at all is read or refused.
+    /// Any text is accepted or refused.
     #[test]
     fn any_text_is_answered(text in "(?s)\\{?.{0,60}", assignment in "(?s).{0,30}") {
         let _ = read(&text, &[]);
@@ -469,7 +471,7 @@ proptest! {
         }
     }
 
-    /// What reads as a spec is written and read as the same spec.
+    /// A spec that is written and read is equal to the original.
     #[test]
     fn written_and_read_again(limit in 1u32..1_000, mark in 0u32..1_000, seed in 0i64.., subflows in 0u32..9) {
         let overrides = [

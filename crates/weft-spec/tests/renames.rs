@@ -1,8 +1,8 @@
-//! Old names of fields and values stay valid, with a warning, until they are removed.
+//! Old names of fields and values are accepted with a warning until they are removed.
 
 use weft_spec::{Both, Spec, apply_override, read_table, replace_old_names};
 
-/// A part of a spec under old names, the same under new ones, and what a warning says of each.
+/// A part of a spec with old names, the same part with new names, and the text of each warning.
 const RENAMED: &[(&str, &str, &[&str])] = &[
     (
         "hosts = { nic = \"fq\", nic_limit = \"9KB\", gro = \"5us\" }",
@@ -129,7 +129,8 @@ fn new_names_give_no_warning() {
     }
 }
 
-/// `from` and `to` of traffic are hosts; `every` of a kind that never had it stays unknown.
+/// Traffic keeps `from` and `to`, which are hosts; `every` remains unknown in a kind that never had
+/// it.
 #[test]
 fn a_name_that_is_old_elsewhere_stays() {
     let text = "traffic = [{ kind = \"bulk\", every = \"1s\", from = 0, to = 1, among = 2 }]\nqueues.nic = 1";
@@ -177,7 +178,7 @@ fn an_override_by_an_old_name_replaces_the_value() {
     assert_eq!(table, read_table("hosts.qdisc = \"switch\"").unwrap());
 }
 
-/// Only new names are listed as allowed.
+/// Errors list only new names as allowed.
 #[test]
 fn old_names_are_not_allowed_fields() {
     let text = "name = \"a\"\nduration = \"1s\"\ntopology.kind = \"many-to-one\"\nqueues.limit = \"9 packets\"\n\

@@ -1,4 +1,4 @@
-//! Quantities with units: what is understood, what is refused and how, and that Display and parse agree.
+//! Quantities with units: accepted and refused text, and the agreement of Display and parse.
 
 use proptest::prelude::*;
 use weft_spec::{Mark, QueueSize, Rate, Size, Time};
@@ -109,14 +109,14 @@ proptest! {
         prop_assert_eq!(amount.to_string().parse(), Ok(amount));
     }
 
-    /// Decimals are exact: N.F microseconds are N millions and F picoseconds.
+    /// Decimals are exact: N.F microseconds are N million and F picoseconds.
     #[test]
     fn decimals_are_exact(whole in 0u64..1_000_000, fraction in 0u64..1_000_000) {
         let text = format!("{whole}.{fraction:06}us");
         prop_assert_eq!(text.parse(), Ok(Time(whole * 1_000_000 + fraction)));
     }
 
-    /// Whatever the text, there is an answer, and a refusal quotes the text on one line.
+    /// Any text is accepted or refused, and an error quotes the text on one line.
     #[test]
     fn any_text_is_answered(text in "(?s).{0,15}") {
         for refusal in [
@@ -130,13 +130,13 @@ proptest! {
         }
     }
 
-    /// Close to well-formed: numbers of any length with any unit either parse or are refused.
+    /// Nearly valid text: numbers of any length with any unit are parsed or refused.
     #[test]
     fn near_misses_are_answered(text in "-?[0-9]{0,30}\\.?[0-9]{0,45} ?(s|us|ps|min|Gbps|TiB|KB|packets?|)") {
         let _ = (text.parse::<Time>(), text.parse::<Rate>(), text.parse::<Size>(), text.parse::<QueueSize>());
     }
 
-    /// The published pattern and the parser agree on what is well-formed (values apart).
+    /// The published pattern and the parser agree on valid text (apart from ranges).
     #[test]
     fn what_parses_matches_the_pattern(text in "[0-9]{1,3}(\\.[0-9]{1,3})? {0,2}(s|ms|us|ns|min)") {
         prop_assert!(text.parse::<Time>().is_ok());

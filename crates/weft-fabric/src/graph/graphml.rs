@@ -1,4 +1,5 @@
-//! Reads GraphML (Brandes et al., "GraphML Progress Report", 2001), as graph libraries write it.
+//! A reader of GraphML (Brandes et al., "GraphML Progress Report", 2001), as written by graph
+//! libraries.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,13 +8,13 @@ use weft_spec::{SpecError, read_text};
 
 use super::{Cable, GraphSpec};
 
-/// Maximum bytes of a file, so that none fills the memory.
+/// Maximum size of a file in bytes, so that no file fills the memory.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// What the keys of data mean, as their declarations say.
+/// The declarations of the keys of data.
 struct Keys<'a> {
     names: HashMap<&'a str, &'a str>,
-    /// What nodes and edges without data of a name have.
+    /// Declared default values, which apply to nodes and edges without data of that name.
     defaults: HashMap<(&'a str, &'a str), Node<'a, 'a>>,
 }
 
@@ -43,7 +44,7 @@ impl<'a> Keys<'a> {
         self.names.get(key).copied().unwrap_or(key) == name
     }
 
-    /// What a node or an edge has, or its kind by default.
+    /// Returns the data of a node or an edge, or the declared default.
     fn data(&self, of: Node<'_, '_>, name: &str) -> Option<String> {
         let is_it = |data: &Node<'_, '_>| {
             let key = data.attribute("key").unwrap_or_default();
@@ -55,11 +56,12 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// The nodes and edges of a file. `hosts` says which nodes are hosts, unless it is empty.
+/// Reads the nodes and edges of a file. `hosts` names the hosts, unless it is empty.
 ///
 /// # Errors
-/// The file cannot be read or is not GraphML: file, line, what is wrong, what is allowed. Declarations of entities, with which
-/// small files expand into large ones, are refused.
+/// Returns an error if the file cannot be read or is not GraphML. The message names the file, the
+/// line, what was given and what is allowed. Entity declarations are refused, because small files
+/// can expand into large ones with them.
 pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
     let text =

@@ -1,9 +1,12 @@
-//! Reads htsim's `.topo` files: tiers of switches above the hosts, each with its ports and links.
+//! A reader of htsim's `.topo` files, which describe tiers of switches above the hosts.
 //!
-//! A line is a word, in small letters or capitals, and a number; `#` begins a comment. `Nodes` hosts and `Tiers` come first, 2 or 3 of them, and `Podsize` hosts of a
-//! pod. After `Tier n`, from 0, come its `Radix_Down` and `Radix_Up` in links, and the rate and delay of the links to what is below;
-//! `Bundle` of them lead from a switch to each below. A packet's time in a switch is added to the delay of the links below it, in both
-//! directions. So a path's top switch counts twice, where htsim counts it once.
+//! A line consists of a word, in lower or upper case, and a number; `#` begins a comment. The first
+//! lines are `Nodes`, the number of hosts, `Tiers`, which is 2 or 3, and `Podsize`, the number of
+//! hosts per pod. A tier begins with `Tier n`, counted from 0. Its lines are `Radix_Down` and
+//! `Radix_Up`, the numbers of its links, and the rate and delay of its downward links. `Bundle` of
+//! these links lead from a switch to each switch below. The latency of a packet in a switch is
+//! added to the delay of the downward links, in both directions. So the top switch of a path counts
+//! twice, whereas htsim counts it once.
 
 use std::collections::HashMap;
 
@@ -11,27 +14,28 @@ use weft_spec::{Rate, SpecError, Time, read_text};
 
 use super::{Cable, GraphSpec};
 
-/// Maximum hosts of a file, so that no number fills the memory.
+/// Maximum number of hosts of a file, so that no number fills the memory.
 const MAX_HOSTS: u64 = 1 << 20;
 
-/// Cables of a tier, likewise.
+/// Maximum number of cables of a tier, for the same reason.
 const MAX_CABLES: u64 = 1 << 24;
 
-/// A tier as a file says it.
+/// A tier of a file.
 #[derive(Default)]
 struct Tier {
-    /// Its numbers by their words.
+    /// Values by keyword, each with its line.
     numbers: HashMap<&'static str, (u64, usize)>,
     line: usize,
 }
 
-/// What may stand before the tiers.
+/// Keywords that are allowed before the tiers.
 const GLOBAL_KEYS: &[&str] = &["Nodes", "Tiers", "Podsize"];
 
-/// More than such a file has.
+/// Maximum size of a file in bytes, above that of real files.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// What may stand in a tier. What says nothing of links and switches, such as lengths of queues, is a matter of the spec.
+/// Keywords that are allowed in a tier. Those that do not concern links and switches, such as queue
+/// lengths, are ignored in favour of the spec.
 const TIER_KEYS: &[&str] = &[
     "Downlink_speed_Gbps",
     "Downlink_Latency_ns",
@@ -44,10 +48,11 @@ const TIER_KEYS: &[&str] = &[
     "Bundle",
 ];
 
-/// The nodes and cables of a file; hosts are called h0, h1 and so on.
+/// Reads the nodes and cables of a file; hosts are called h0, h1 and so on.
 ///
 /// # Errors
-/// The file cannot be read, or its numbers make no network: file, line, what is wrong, what is allowed.
+/// Returns an error if the file cannot be read or its numbers do not describe a network. The
+/// message names the file, the line, what was given and what is allowed.
 pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
     if !hosts.is_empty() {
@@ -105,7 +110,7 @@ pub fn read(file: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     spec(file, &all, &tiers)
 }
 
-/// Refuses what a tier has no place for, and what its numbers contradict.
+/// Returns an error for values that do not fit the tier, and for values that contradict each other.
 fn check_tiers(tiers: &[Tier]) -> Result<(), (String, &'static str)> {
     for (t, tier) in tiers.iter().enumerate() {
         let number = |word: &str| tier.numbers.get(word).copied();
@@ -172,7 +177,7 @@ fn spec(
     let podsize = all
         .get("Podsize")
         .map_or(nodes, |it| if top == 1 { nodes } else { it.0 });
-    // Switches of each tier, and how many of them a pod has below the top.
+    // The number of switches of each tier in total and, below the top, per pod.
     let down = |t| number(t, "Radix_Down", None);
     let racks = divide_exact(nodes, down(0)?);
     let racks_of_pod = divide_exact(podsize, down(0)?);
@@ -185,7 +190,7 @@ fn spec(
         return Err(refuse(given, "pods of whole racks, and whole pods"));
     };
     let bundle = |t| number(t, "Bundle", Some(1));
-    // Below the top tier: switches of a pod. In it: all.
+    // The number of switches per pod below the top tier; in the top tier, of all switches.
     let mut switches = vec![racks_of_pod];
     for t in 1..=top {
         let below = if t == top {
@@ -238,7 +243,8 @@ fn spec(
         }
         for pod in 0..pods {
             for i in 0..switches[t - 1] {
-                // Switch i reaches as many above it as it has bundles, those of its own group where there are more.
+                // Switch i has links to as many switches above as it has bundles. If there are more
+                // switches above, it has links to those of its own group.
                 let group = i * fans % switches[t];
                 for j in (0..fans).map(|j| (group + j) % switches[t]) {
                     for _ in 0..bundle {

@@ -1,6 +1,6 @@
-//! What tests ask of a network.
+//! Checks of networks, for tests.
 
-// Every test crate uses its own part of this.
+// Each test crate uses only a part of this module.
 #![allow(dead_code)]
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -25,17 +25,17 @@ pub fn build(kind: &str, fields: &str) -> Result<Fabric, SpecError> {
     (entry.parse)(&table)?.value.build(&QUEUES)
 }
 
-/// What every topology needs.
+/// Fields that every topology needs.
 pub const LINKS: &str = "rate = \"10Gbps\"\ndelay = \"1us\"";
 
-/// A network whose shape is checked.
+/// Returns a network after checking its shape.
 pub fn made(kind: &str, fields: &str) -> Fabric {
     let fabric = build(kind, &format!("{fields}\n{LINKS}")).unwrap();
     check_shape(&fabric);
     fabric
 }
 
-/// Every pair of some hosts: each path leads there, and all are different.
+/// Checks every pair of these hosts: each path leads to the receiver, and all paths are different.
 pub fn check_all(fabric: &Fabric, hosts: &[NodeId]) {
     let first = first_links(fabric);
     for &from in hosts {
@@ -45,7 +45,7 @@ pub fn check_all(fabric: &Fabric, hosts: &[NodeId]) {
     }
 }
 
-/// First link of each node, so that port p of node n is link `first[n] + p`.
+/// Returns the first link of each node, so that port p of node n is link `first[n] + p`.
 pub fn first_links(fabric: &Fabric) -> Vec<usize> {
     let mut first = vec![0; fabric.nodes.len() + 1];
     for link in &fabric.links {
@@ -57,7 +57,7 @@ pub fn first_links(fabric: &Fabric) -> Vec<usize> {
     first
 }
 
-/// The nodes after `from` that the ports lead through; every port must exist.
+/// Returns the nodes along the ports, after `from`; every port must exist.
 pub fn walk(fabric: &Fabric, first: &[usize], from: NodeId, ports: &[u16]) -> Vec<NodeId> {
     let mut at = from as usize;
     let step = |port: &u16| {
@@ -75,7 +75,8 @@ pub fn path(fabric: &Fabric, from: NodeId, to: NodeId, n: u64) -> Vec<u16> {
     ports
 }
 
-/// Links are sorted and come in pairs, names are unique, hosts are hosts, queues are where they belong.
+/// Checks that links are sorted and come in pairs, names are unique, hosts are marked as hosts, and
+/// each port has the right queue.
 pub fn check_shape(fabric: &Fabric) {
     assert!(fabric.links.is_sorted_by_key(|link| link.from));
     let mut ends: HashMap<_, Vec<_>> = HashMap::new();
@@ -124,8 +125,8 @@ pub fn check_shape(fabric: &Fabric) {
     );
 }
 
-/// Every path from `from` to `to` leads there without passing a node twice, all are different, and those that begin with
-/// the same way have their numbers in a row.
+/// Checks that every path from `from` to `to` arrives without passing a node twice, that all paths
+/// are different, and that those of a branch are numbered consecutively.
 pub fn check_paths(fabric: &Fabric, first: &[usize], from: NodeId, to: NodeId) {
     let count = fabric.routing.path_count(from, to);
     let branches = fabric.routing.first_branches(from, to);
@@ -154,7 +155,7 @@ pub fn check_paths(fabric: &Fabric, first: &[usize], from: NodeId, to: NodeId) {
     }
 }
 
-/// The longest of the shortest ways between hosts, in links; hosts may forward.
+/// Returns the length of the longest shortest path between hosts, in links; hosts may forward.
 pub fn diameter(fabric: &Fabric) -> u32 {
     let farthest = |&from: &NodeId| {
         let mut distance = vec![u32::MAX; fabric.nodes.len()];
@@ -178,7 +179,8 @@ fn links_of(fabric: &Fabric, node: NodeId) -> &[weft_fabric::Link] {
     &fabric.links[end(node)..end(node + 1)]
 }
 
-/// The most that some hosts can send to others at once, in rates of the slowest link (Ford and Fulkerson, 1956).
+/// Returns the maximum flow between two sets of hosts, in units of the slowest link's rate (Ford
+/// and Fulkerson, 1956).
 pub fn flow(fabric: &Fabric, from: &[NodeId], to: &[NodeId]) -> u64 {
     let unit = fabric.links.iter().map(|link| link.rate.0).min().unwrap();
     let mut left: Vec<u64> = fabric.links.iter().map(|link| link.rate.0 / unit).collect();
@@ -191,7 +193,7 @@ pub fn flow(fabric: &Fabric, from: &[NodeId], to: &[NodeId]) -> u64 {
     let ends: HashSet<NodeId> = to.iter().copied().collect();
     let mut total = 0;
     loop {
-        // By which link a node was reached, and whether along it.
+        // The link by which a node was reached, and whether in its direction.
         let mut by: HashMap<NodeId, Option<(usize, bool)>> = from.iter().map(|&node| (node, None)).collect();
         let mut queue: VecDeque<NodeId> = from.iter().copied().collect();
         let mut end = None;
