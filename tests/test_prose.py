@@ -15,7 +15,7 @@ import pytest
 
 from tests.prose import baseline
 from tests.prose.passages import ROOT, files, of_c, of_page, of_python, of_rust
-from tests.prose.rules import LISTS, NAMES, RULES, Finding, findings
+from tests.prose.rules import DATED, LISTS, NAMES, RULES, Finding, findings
 
 STYLE = "docs/style.md"
 MAX_SUBJECT = 72
@@ -119,6 +119,12 @@ def test_findings_of_rust(source: str, expected: list[tuple[str, int]]) -> None:
 def test_findings_of_c() -> None:
     source = "int x; /* has not heard\n * of it, nobody has */\n"
     assert rules_of(of_c("crates/weft-bpf/src/a.h", source)) == [("terms", 1), ("terms", 2)]
+
+
+def test_dated_pages_have_no_findings() -> None:
+    pages = [path.relative_to(ROOT).as_posix() for pattern in DATED for path in ROOT.glob(pattern)]
+    assert len(pages) > len(DATED)
+    assert [finding for page in pages for finding in findings(page)] == []
 
 
 def some(**terms: int) -> baseline.Counts:

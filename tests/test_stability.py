@@ -1,4 +1,4 @@
-"""What docs/warp.md says of Warp's fixed points and of their stability: computed, and at the packet level."""
+"""What docs/warp/analysis.md says of Warp's fixed points and of their stability: computed, and at the packet level."""
 
 from __future__ import annotations
 

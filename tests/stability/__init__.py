@@ -1,1 +1,4 @@
-"""Warp as differential equations with the delay of a round (docs/warp.md), and the same scenes at the packet level."""
+"""Warp as differential equations with the delay of a round, and the same scenes at the packet level.
+
+docs/warp/analysis.md has the results.
+"""

@@ -317,7 +317,7 @@ fn a_file_of_another_crate_is_foreign() {
     assert!(foreign(false, cc.folder.join("src/lib.rs")));
     assert!(foreign(true, cc.folder.join("src/lib.rs")));
     assert!(foreign(false, bpf.folder.join("src/amp.h")));
-    assert!(foreign(true, workspace.root.join("docs/linux.md")));
+    assert!(foreign(true, workspace.root.join("docs/linux/index.md")));
     assert!(!foreign(true, bpf.folder.join("src/amp.h")));
     assert!(!foreign(false, native.folder.join("src/lib.rs")));
     assert!(!foreign(true, "/usr/include/stdint.h".into()));

@@ -1,6 +1,6 @@
 """What the figures share: the schemes, one bottleneck of 10 Gbps, and bars that hold in every cell.
 
-Scenes, seeds and bars were fixed in docs/warp.md, "How it is judged", before any of them was run.
+Scenes, seeds and bars were fixed in docs/warp/protocol.md, before any of them was run.
 """
 
 from __future__ import annotations
