@@ -365,7 +365,8 @@ impl Config {
     /// For the loader.
     pub fn parameters(&self) -> Vec<(KernelAlgorithm, Vec<(String, f64)>)> {
         let mut parameters = self.congestion.parameters.clone();
-        // The paper's 0 leaves a connection that is suppressed less than its share (docs/linux/coupling.md).
+        // With the paper's 0 a suppressed connection takes less than its share
+        // (docs/linux/coupling.md).
         let amp = parameters
             .entry(KernelAlgorithm::Amp.kernel().to_owned())
             .or_default();

@@ -1,4 +1,5 @@
-//! Scenarios of a few lines in which Warp has to do about as well as DCTCP on each subflow (docs/warp/results.md).
+//! Scenarios of a few lines in which Warp has to do about as well as DCTCP on each subflow
+//! (docs/warp/results.md).
 
 use weft_lab::RunOptions;
 
