@@ -4,7 +4,10 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-PYTHON ?= python3.11
+# Lists and installs what no lock file can install.
+SYSTEM := requirements/system.sh
+# The newest Python that is there; `make PYTHON=python3.12` chooses another.
+PYTHON ?= $(shell $(SYSTEM) python)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -48,7 +51,9 @@ demo: build ## Compare multipath with one path, in a fabric and under incast; th
 	$(BIN)/weft demo --out out/demo
 
 .PHONY: test
-test: ## Run all tests, Rust and Python
+test: ## Run all tests, Rust and Python; those that need root or a missing system package are skipped by name
+	@$(SYSTEM) list base linux emulator ns3 browser tshark
+	@[ "$$(id -u)" = 0 ] || echo "Skipped: tests on this machine's kernel, because they need root"
 	@$(MAKE) --no-print-directory --jobs=3 ready-to-test
 	@$(MAKE) --no-print-directory --jobs=3 test-rust test-this-kernel test-debians-kernels
 	$(PYTEST) --numprocesses auto --dist loadgroup -m 'not kernel'
@@ -56,7 +61,7 @@ test: ## Run all tests, Rust and Python
 
 # The extension module has no tests in Rust, but `--lib` would build it. The selection is the same each time, as features of
 # dependencies differ otherwise and they would be compiled again.
-CARGO_TEST := cargo test --locked --workspace --exclude weft-py
+CARGO_TEST = cargo test --locked --workspace --exclude weft-py $(WITHOUT_WEFTD)
 tests_of = $(basename $(notdir $(wildcard $(1)/tests/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard $(1)/tests/*/main.rs)))
 TESTS_ON_KERNELS := $(call tests_of,crates/weft-linux)
 OTHER_TESTS := $(sort $(filter-out $(TESTS_ON_KERNELS),$(call tests_of,crates/*)))
@@ -67,17 +72,25 @@ test-rust: rust-tests
 	nice $(CARGO_TEST) --lib --bins $(addprefix --test=,$(OTHER_TESTS))
 	nice $(CARGO_TEST) --doc
 test-this-kernel: rust-tests $(STAMPS)/emulator
-	$(CARGO_TEST) $(addprefix --test=,$(TESTS_ON_KERNELS)) -- --skip debian::
+	$(WITH_WEFTD) $(CARGO_TEST) $(addprefix --test=,$(TESTS_ON_KERNELS)) -- --skip debian::
 test-debians-kernels: rust-tests $(STAMPS)/emulator
-	$(CARGO_TEST) --test functional debian::
+	$(WITH_WEFTD) $(CARGO_TEST) --test functional debian::
 
 PYTEST := WEFTD=$(abspath target/debug/weftd) $(BIN)/python -m pytest
 
 # Side by side: some of the release build is one thread's, and what is installed needs a network more than a core.
 .PHONY: ready-to-test rust-tests
-ready-to-test: build package rust-tests $(STAMPS)/linux $(STAMPS)/browser $(STAMPS)/tshark $(STAMPS)/emulator $(STAMPS)/ns3 $(STAMPS)/checks
-rust-tests: $(STAMPS)/linux $(STAMPS)/venv
+ready-to-test: build package rust-tests optional-linux $(STAMPS)/browser $(STAMPS)/tshark $(STAMPS)/emulator $(STAMPS)/ns3 $(STAMPS)/checks
+rust-tests: optional-linux $(STAMPS)/venv
 	$(CARGO_TEST) --no-run
+
+# Where weftd cannot be built, all else is tested and checked. Known when the recipe runs, after `optional-linux`.
+WITHOUT_WEFTD = $(shell [ -e $(STAMPS)/linux ] || echo --exclude weft-linux)
+WITH_WEFTD = $(if $(WITHOUT_WEFTD),@echo "Skipped: tests of weftd: it cannot be built" ||)
+.PHONY: optional-linux
+optional-linux: | $(STAMPS)/system
+	@[ -e $(STAMPS)/linux ] || { $(SYSTEM) install linux && touch $(STAMPS)/linux; } || \
+	  echo "Skipped: weftd, because it cannot be built without these packages" >&2
 
 WHEELS := target/wheels
 .PHONY: package
@@ -174,9 +187,9 @@ target/simgrid/driver: tests/simgrid/driver.cc
 	g++ -O2 -std=c++17 -Wall -Wextra $(abspath $<) -isystem simgrid-$$version -o driver -lsimgrid
 
 .PHONY: lint
-lint: build $(STAMPS)/checks $(STAMPS)/linux ## Check formatting, clippy, ruff and types
+lint: build $(STAMPS)/checks optional-linux ## Check formatting, clippy, ruff and types
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace $(WITHOUT_WEFTD) --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -202,86 +215,28 @@ clean: ## Remove everything that was built
 	rm -rf $(VENV) target out python/weft/_weft*.so .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 
-# Installs Debian packages, where that is possible; one recipe at a time.
-apt_install = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && mkdir -p $(STAMPS) && \
-  exec 9>$(STAMPS)/apt.lock && flock 9 && \
-  echo "Installing $(1)" && apt-get update -qq && \
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null 9>&-; }
-
 # What no lock file can install: Debian packages and the Rust toolchain.
 $(STAMPS)/system:
-	@missing=(); \
-	command -v cc >/dev/null && command -v make >/dev/null || missing+=(build-essential); \
-	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3.11 python3.11-venv); \
-	if ((  $${#missing[@]} )); then \
-	  $(call apt_install,$${missing[*]}) || \
-	    { echo "Weft needs these system packages first: sudo apt-get install $${missing[*]}" >&2; exit 1; }; \
-	fi
+	@$(SYSTEM) install base
 	@command -v cargo >/dev/null || { echo "Weft needs a Rust toolchain, 1.90 or newer, with cargo on PATH: for example by rustup" >&2; exit 1; }
 	@mkdir -p $(@D) && touch $@
 
 # What weftd is built with.
 $(STAMPS)/linux: | $(STAMPS)/system
-	@missing=(); \
-	command -v clang >/dev/null || missing+=(clang); \
-	command -v pkg-config >/dev/null || missing+=(pkg-config); \
-	[ -e /usr/include/libelf.h ] || missing+=(libelf-dev); \
-	[ -e /usr/include/zlib.h ] || missing+=(zlib1g-dev); \
-	if ((  $${#missing[@]} )); then \
-	  $(call apt_install,$${missing[*]}) || \
-	    { echo "weftd needs these system packages first: sudo apt-get install $${missing[*]}" >&2; exit 1; }; \
-	fi
+	@$(SYSTEM) install linux
 	@touch $@
 
-# For the tests of weftd's programs on Debian's kernel, which are skipped without it.
-$(STAMPS)/emulator: | $(STAMPS)/system
-	@missing=(); \
-	command -v ip >/dev/null || missing+=(iproute2); \
-	command -v qemu-system-x86_64 >/dev/null || missing+=(qemu-system-x86); \
-	[ -e /bin/busybox ] || missing+=(busybox-static); \
-	if ((  $${#missing[@]} )); then $(call apt_install,$${missing[*]}) || \
-	  { echo "Some tests of weftd will be skipped. To run them: sudo apt-get install $${missing[*]}" >&2; exit 0; }; fi; \
-	touch $@
-
-# For the tests of weftd's package, which are skipped without it.
+# For tests of weftd, and for comparisons, pages and traces. All are skipped without them.
+OPTIONAL := $(addprefix $(STAMPS)/,emulator package ns3 simgrid browser tshark)
 $(STAMPS)/package: $(STAMPS)/emulator
-	@missing=(); \
-	command -v mmdebstrap >/dev/null || missing+=(mmdebstrap); \
-	command -v gpgv >/dev/null || missing+=(gpgv); \
-	command -v apparmor_parser >/dev/null || missing+=(apparmor); \
-	if ((  $${#missing[@]} )); then $(call apt_install,$${missing[*]}) || \
-	  { echo "Some tests of the package will be skipped. To run them: sudo apt-get install $${missing[*]}" >&2; exit 0; }; fi; \
-	touch $@
+$(OPTIONAL): | $(STAMPS)/system
+	@$(SYSTEM) install $(@F) && touch $@ || true
 
 $(TOOLS)/bin/cargo-generate-rpm: | $(STAMPS)/system
 	cargo install --locked --quiet --root $(TOOLS) cargo-generate-rpm@0.21.1
 
 $(TOOLS)/bin/cargo-deb: | $(STAMPS)/system
 	cargo install --locked --quiet --root $(TOOLS) cargo-deb@3.8.0
-
-# For the comparison with ns-3, which is skipped without it.
-$(STAMPS)/ns3: | $(STAMPS)/system
-	@[ -e $(NS3) ] || $(call apt_install,libns3-dev) || \
-	  echo "No ns-3: the comparison with it will be skipped. To run it: sudo apt-get install libns3-dev" >&2
-	@if [ -e $(NS3) ]; then touch $@; fi
-
-# For the comparison with SimGrid, which is skipped without it.
-$(STAMPS)/simgrid: | $(STAMPS)/system
-	@[ -e $(SIMGRID) ] || $(call apt_install,libsimgrid-dev) || \
-	  echo "No SimGrid: the comparison with it will be skipped. To run it: sudo apt-get install libsimgrid-dev" >&2
-	@if [ -e $(SIMGRID) ]; then touch $@; fi
-
-# For the tests of pages, which are skipped without it.
-$(STAMPS)/browser: | $(STAMPS)/system
-	@command -v chromium >/dev/null || $(call apt_install,chromium) || \
-	  echo "No chromium: tests in a browser will be skipped. To run them: sudo apt-get install chromium" >&2
-	@if command -v chromium >/dev/null; then touch $@; fi
-
-# For the tests of traces, which are skipped without it.
-$(STAMPS)/tshark: | $(STAMPS)/system
-	@command -v tshark >/dev/null || $(call apt_install,tshark) || \
-	  echo "No tshark: tests of traces will be skipped. To run them: sudo apt-get install tshark" >&2
-	@if command -v tshark >/dev/null; then touch $@; fi
 
 $(STAMPS)/venv: | $(STAMPS)/system
 	$(PYTHON) -m venv $(VENV)

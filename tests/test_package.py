@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import generate_manual
+from tests.command import INCAST
 from tests.test_docs import COMMANDS
 from weft import _weft
 
@@ -22,6 +23,22 @@ ROOT = Path(__file__).parent.parent
 WHEELS = ROOT / "target" / "wheels"
 PYTHON = str(Path(sys.executable).resolve())
 """That of no environment."""
+
+
+def another_python() -> str | None:
+    """Another usable Python of this machine, the newest one, on PATH or among those of pyenv."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for minor in (14, 13, 12, 11):
+        if minor == sys.version_info.minor:
+            continue
+        found = sorted(map(str, pyenv.glob(f"3.{minor}.*/bin/python3.{minor}")))
+        for python in (f"python3.{minor}", *found):
+            try:
+                subprocess.run([python, "-c", "import ensurepip, venv"], check=True, capture_output=True)
+            except (OSError, subprocess.CalledProcessError):
+                continue  # such as a shim of pyenv without a version
+            return python
+    return None
 
 
 def packed(pattern: str) -> Path:
@@ -58,9 +75,9 @@ def call(*command: str | Path, cwd: Path, env: dict[str, str]) -> str:
     return done.stdout
 
 
-def install(wheel: Path, place: Path) -> dict[str, str]:
+def install(wheel: Path, place: Path, python: str = PYTHON) -> dict[str, str]:
     """A new environment with the wheel and the pinned versions of what it depends on."""
-    subprocess.run([PYTHON, "-m", "venv", place], check=True)
+    subprocess.run([python, "-m", "venv", place], check=True)
     env, pip = clean(place), (place / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
     locked = ("--quiet", "--require-hashes", "-r", ROOT / "requirements" / "run.lock")
     uv = (Path(sys.executable).parent / "uv", "pip", "install", "--system-certs", "--compile-bytecode")
@@ -81,6 +98,23 @@ def test_wheel_works_without_rust(wheel: Path, tmp_path: Path) -> None:
     imported = call(place / "bin" / "python", "-c", "import weft; print(weft.__file__)", cwd=tmp_path, env=env)
     assert Path(imported.strip()).is_relative_to(place)
     assert (place / "share" / "man" / "man1" / "weft-run.1").exists()
+
+
+def test_wheel_works_with_another_python(wheel: Path, tmp_path: Path) -> None:
+    python = another_python()
+    if python is None:
+        pytest.skip(f"no other Python from 3.11 on than {sys.version_info.major}.{sys.version_info.minor}")
+    place = tmp_path / "other"
+    env = install(wheel, place, python)
+    (tmp_path / "incast.toml").write_text(INCAST)
+    version = call(place / "bin" / "python", "--version", cwd=tmp_path, env=env).split()[1]
+    assert version.split(".")[:2] != [str(part) for part in sys.version_info[:2]]
+    weft = (place / "bin" / "python", "-W", "error", "-m", "weft")
+    assert f"Python {version}" in call(*weft, "doctor", cwd=tmp_path, env=env)
+    call(*weft, "sweep", "incast.toml", "--seeds", "2", "--out", "sweep", cwd=tmp_path, env=env)
+    call(*weft, "report", "sweep", "-o", "report.html", cwd=tmp_path, env=env)
+    tuning = ("--over", "topology.delay=1us:9us", "--minimize", "avg(fct_s) FROM flows", "--trials", "2")
+    call(*weft, "tune", "incast.toml", *tuning, "--out", "tuned", cwd=tmp_path, env=env)
 
 
 def test_wheel_is_for_any_python_from_3_11_on(wheel: Path) -> None:
