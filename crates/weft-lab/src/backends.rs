@@ -1,4 +1,4 @@
-//! The registry of backends, one line each.
+//! The registry of backends, one line per backend.
 
 use weft_flow::FlowBackend;
 use weft_packet::PacketBackend;

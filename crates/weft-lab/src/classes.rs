@@ -1,12 +1,12 @@
-//! Classes of flows: by traffic entry and, where an entry says so, by size.
+//! Classes of flows: by traffic entry and, if an entry defines size classes, by size.
 
 use std::collections::BTreeMap;
 
 use weft_spec::{Spec, SpecError, Stop, Traffic, TransportSpec};
 use weft_traffic::{FlowClass, FlowClasses};
 
-/// The classes of one traffic entry, numbered from `first` on: those by size, then the rest. Paths of errors are relative
-/// to the entry.
+/// Resolves the classes of one traffic entry, numbered from `first`: those by size, then the
+/// default class. Paths of errors are relative to the entry.
 pub(crate) fn resolve_classes(
     entry: &Traffic,
     transports: &BTreeMap<String, TransportSpec>,
@@ -48,17 +48,18 @@ pub(crate) fn resolve_classes(
     Ok(FlowClasses { below, default })
 }
 
-/// The classes of all entries, in order.
+/// The names of the classes of all entries, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct ClassNames {
-    /// Names.
+    /// Name of each class.
     pub names: Vec<String>,
-    /// Where a spec makes each.
+    /// Path in the spec of the definition of each class.
     paths: Vec<String>,
 }
 
 impl ClassNames {
-    /// Of a spec whose traffic entries have names. No two classes have the same name.
+    /// Collects the classes of a spec whose traffic entries have names. Returns an error if two
+    /// classes have one name.
     pub fn new(spec: &Spec) -> Result<Self, SpecError> {
         let mut all = Self {
             names: Vec::new(),
@@ -90,7 +91,7 @@ impl ClassNames {
         Ok(all)
     }
 
-    /// Class and number of flows that end the experiment.
+    /// Returns the class and the number of flows that end the experiment.
     pub fn stop(&self, stop: &Stop) -> Result<(u32, u64), SpecError> {
         if stop.flows == 0 {
             return Err(SpecError::new("stop.flows", "0", "at least 1"));
@@ -107,7 +108,7 @@ impl ClassNames {
         Ok((class as u32, stop.flows))
     }
 
-    /// A line for each class without a flow; `seen` says for each class whether it has one.
+    /// Returns a line for each class without a flow; `seen` is true for each class that has one.
     pub fn warnings(&self, seen: &[bool]) -> Vec<String> {
         let lines = self.names.iter().zip(&self.paths).zip(seen);
         lines

@@ -1,13 +1,16 @@
-//! Equilibria of a network that is given by hand, without an experiment: for comparisons with other solvers.
+//! Equilibria of a network that is given as numbers, without an experiment: for comparisons with
+//! other solvers.
 
 use weft_cc::{Algorithm, CongestionControl};
 use weft_flow::{Delays, Equilibrium, Instance, Settings};
 
-/// Searches for the equilibrium of connections on links of `capacities` bit/s that drop packets of 1,500 bytes. A connection has a path
-/// for each subflow, which is a list of links, and `rtts` has the round-trip time of each subflow in seconds.
+/// Searches for the equilibrium of connections on links of `capacities` bit/s that drop packets of
+/// 1,500 bytes. A connection has a path for each subflow, which is a list of links, and `rtts` has
+/// the round-trip time of each subflow in seconds.
 ///
 /// # Errors
-/// Returns an error if the network is wrong, or if the algorithm is unknown or has no response function.
+/// Returns an error if the network is wrong, or if the algorithm is unknown or has no response
+/// function.
 pub fn equilibrium(
     capacities: Vec<f64>,
     connections: &[Vec<Vec<u32>>],

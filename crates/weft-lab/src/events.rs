@@ -1,4 +1,4 @@
-//! Changes of links, from a spec to the simulator.
+//! Conversion of the link events of a spec to those of the simulator.
 
 use weft_fabric::Fabric;
 use weft_paths::draw;
@@ -7,10 +7,10 @@ use weft_spec::{LinkEventSpec, LinkState, SpecError, Time};
 
 use crate::layers::unknown_layer;
 
-/// The events in the order of their entries, each link by itself.
+/// Resolves the events, in the order of their entries, one for each link.
 ///
 /// # Errors
-/// The first thing found wrong, by its path in the spec.
+/// Returns the first error, with its path in the spec.
 pub(crate) fn resolve(
     events: &[LinkEventSpec],
     fabric: &Fabric,
@@ -59,7 +59,7 @@ fn resolve_event(
     }
     let mut chosen = named_links(event, fabric)?;
     if event.bidirectional {
-        // A cable is known by its link with the lower number.
+        // A cable is identified by its link with the lower number.
         for link in &mut chosen {
             *link = (*link).min(reverse_link(fabric, *link));
         }
@@ -89,7 +89,7 @@ fn resolve_event(
     Ok(chosen.into_iter().flat_map(events).collect())
 }
 
-/// The links that an entry names, before any are drawn.
+/// Returns the links that an entry names, before a fraction of them is drawn.
 fn named_links(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecError> {
     let name = |node: u32| fabric.nodes[node as usize].name.as_str();
     let links = || (0_u32..).zip(&fabric.links);
@@ -139,7 +139,8 @@ fn named_links(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecE
     Ok(chosen)
 }
 
-/// The link in the other direction of the same cable: of several between two nodes, that of the same rank.
+/// Returns the link in the other direction of the cable. If several cables connect two nodes, links
+/// with equal rank belong together.
 fn reverse_link(fabric: &Fabric, link: u32) -> u32 {
     let links = &fabric.links;
     let between = |from: u32, to: u32| {
@@ -154,5 +155,5 @@ fn reverse_link(fabric: &Fabric, link: u32) -> u32 {
     between(there.to, there.from).nth(rank).map_or(link, |i| i as u32)
 }
 
-/// Domain tag of the draws of links.
+/// Domain tag of the random draws of links.
 const LINK_DOMAIN: u64 = 0x6C69_6E6B;

@@ -1,4 +1,4 @@
-//! An experiment: a spec that was checked in full, ready to run.
+//! Experiments: specs that were checked completely and are ready to run.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -31,27 +31,28 @@ pub struct Experiment {
     old_names: Vec<String>,
 }
 
-/// What is needed in addition to a spec's text to read it.
+/// Options for reading a spec.
 #[derive(Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
-    /// Changes made before the check, `"a.b[0].c=value"`, in order.
+    /// Overrides, `"a.b[0].c=value"`, applied in order before the check.
     pub overrides: &'a [String],
     /// User-defined congestion controls, in addition to the built-in ones. A spec names them in
     /// `transports.NAME.cc`; they take precedence and have no parameters there.
     pub custom_algorithms: &'a [Arc<dyn AlgorithmFactory>],
-    /// The folder at which relative paths in the spec start. By default, and in overrides, they start at the
-    /// working directory.
+    /// The folder at which relative paths in the spec start. By default, and in overrides, they
+    /// start at the working directory.
     pub folder: Option<&'a Path>,
-    /// Run it even if it needs more memory than the machine has free.
+    /// Run the experiment even if it needs more memory than the machine has free.
     pub force: bool,
 }
 
-/// How to run; nothing here changes the tables.
+/// Options of a run; none of them changes the tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// Worker threads, 1 to 1024. Without a number the run starts with one and uses more if that is faster.
+    /// Number of worker threads, 1 to 1024. If it is not given, the run starts with one thread and
+    /// uses more if that is faster.
     pub threads: Option<usize>,
-    /// Hash every event in order at each node (costs a little); the hash is in the manifest.
+    /// Hash all events at each node, in order (at a small cost); the hash is part of the manifest.
     pub trace_hash: bool,
 }
 
@@ -65,11 +66,12 @@ impl Default for RunOptions {
 }
 
 impl Experiment {
-    /// Reads a spec in TOML, or the same in JSON (a text whose first character is `{`), applies the overrides
-    /// (`"a.b[0].c=value"`, in order) and checks everything: types, ranges, names, the topology, hosts and links.
+    /// Reads a spec, applies the overrides (`"a.b[0].c=value"`, in order) and checks everything:
+    /// types, ranges, names, the topology, hosts and links. The spec is TOML, or JSON if its first
+    /// character is `{`.
     ///
     /// # Errors
-    /// The first thing found wrong: field path, what was given, what is allowed.
+    /// Returns the first error: the path of the field, the given value and the allowed ones.
     pub fn parse(text: &str, overrides: &[String]) -> Result<Self, SpecError> {
         Self::read(
             text,
@@ -80,10 +82,10 @@ impl Experiment {
         )
     }
 
-    /// As [`parse`](Self::parse), with user-defined congestion controls.
+    /// Reads a spec like [`parse`](Self::parse), with user-defined congestion controls.
     ///
     /// # Errors
-    /// As for [`parse`](Self::parse).
+    /// Returns the errors of [`parse`](Self::parse).
     pub fn parse_with(
         text: &str,
         overrides: &[String],
@@ -99,16 +101,16 @@ impl Experiment {
         )
     }
 
-    /// As [`parse`](Self::parse), with everything that may be given in addition to the text.
+    /// Reads a spec like [`parse`](Self::parse), with all options.
     ///
     /// # Errors
-    /// As for [`parse`](Self::parse); a network that needs more memory than the machine has free, unless
-    /// forced.
+    /// Returns the errors of [`parse`](Self::parse), and an error if the network needs more memory
+    /// than the machine has free, unless forced.
     pub fn read(text: &str, options: &ReadOptions<'_>) -> Result<Self, SpecError> {
         let mut table = read_table(text)?;
         let mut old_names = replace_old_names(&mut table, Both::Refuse)?;
         if let Some(folder) = options.folder {
-            // Absolute, so that the resolved spec is the same experiment from anywhere.
+            // Absolute paths, so that the resolved spec is the same experiment from any folder.
             files::resolve_paths(
                 &mut table,
                 &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
@@ -141,37 +143,39 @@ impl Experiment {
         })
     }
 
-    /// The spec's name.
+    /// Returns the name of the spec.
     pub fn name(&self) -> &str {
         &self.spec.name
     }
 
-    /// The resolved spec: every default filled in. Parsed again, it gives the same experiment.
+    /// Returns the resolved spec, with every default filled in. If it is parsed, it gives an equal
+    /// experiment.
     pub fn spec(&self) -> &serde_json::Value {
         &self.json
     }
 
-    /// The level at which it runs.
+    /// Returns the level at which the experiment runs.
     pub fn level(&self) -> &str {
         &self.spec.level
     }
 
-    /// A warning for each old name of a field or value in the spec and its overrides.
+    /// Returns a warning for each old name of a field or value in the spec and its overrides.
     pub(crate) fn old_names(&self) -> &[String] {
         &self.old_names
     }
 
-    /// The resolved spec.
+    /// Returns the resolved spec.
     pub(crate) fn checked(&self) -> &Spec {
         &self.spec
     }
 
-    /// Runs the experiment. `on_progress` is called about every 50 to 100 ms of wall-clock time and at the end; when it
-    /// breaks, the run stops and its tables so far are marked partial.
+    /// Runs the experiment. `on_progress` is called about every 50 to 100 ms of wall-clock time and
+    /// at the end. If it breaks, the run stops and its tables so far are marked as partial.
     ///
     /// # Errors
-    /// [`Error::Option`], [`Error::CannotRun`], [`Error::Unsupported`] and [`Error::MissingRequirement`] of the level, and
-    /// [`Error::Internal`] when conservation does not hold.
+    /// Returns [`Error::Option`], [`Error::CannotRun`], [`Error::Unsupported`] and
+    /// [`Error::MissingRequirement`] of the level, and [`Error::Internal`] if conservation does not
+    /// hold.
     pub fn run(
         &self,
         options: RunOptions,
@@ -181,14 +185,14 @@ impl Experiment {
         Ok(result)
     }
 
-    /// Runs the experiment and writes its tables and manifest to a new folder, as [`RunResult::write`] does. Rows
-    /// are written as soon as their flow or job has ended, so that a long run needs no more memory than a
-    /// short one; flows and jobs are in the order in which they ended. The folder gets its name when
-    /// [`UnsavedRun::keep`] is called.
+    /// Runs the experiment and writes its tables and manifest to a new folder, like
+    /// [`RunResult::write`]. Rows are written as soon as their flow or job has finished, so a long
+    /// run needs no more memory than a short one. Flows and jobs are in the order in which they
+    /// finished. The folder gets its name when [`UnsavedRun::keep`] is called.
     ///
     /// # Errors
-    /// As for [`run`](Self::run), and [`Error::Output`] if `dir` exists and is not an empty folder, or cannot
-    /// be written.
+    /// Returns the errors of [`run`](Self::run), and [`Error::Output`] if `dir` exists and is not
+    /// an empty folder, or cannot be written.
     pub fn run_into(
         &self,
         dir: &Path,
@@ -200,7 +204,7 @@ impl Experiment {
         Ok(UnsavedRun { manifest, folder })
     }
 
-    /// Checks that the run fits, and begins it.
+    /// Checks that the run fits into memory, and starts it.
     fn prepare(&self, options: Options, streaming: bool) -> Result<Prepared, Error> {
         let Resolved {
             backend,
@@ -226,14 +230,16 @@ impl Experiment {
         })
     }
 
-    /// Adds the warnings about old names to a result of another process, whose resolved spec has new names only.
+    /// Adds the warnings about old names to the result of another process, whose resolved spec has
+    /// only new names.
     fn warn_of_old_names(&self, result: &mut RunResult) {
         if let Some(warnings) = result.manifest["warnings"].as_array_mut() {
             warnings.splice(0..0, self.old_names.iter().cloned().map(Into::into));
         }
     }
 
-    /// Runs it at its level. Rows that were written to the folder during the run are not in the tables.
+    /// Executes the run at its level. The tables do not contain rows that were written to the
+    /// folder during the run.
     fn execute(
         &self,
         options: RunOptions,
@@ -289,7 +295,7 @@ impl Experiment {
                 if on_progress(&progress).is_break() {
                     break;
                 }
-                // What was simulated so far took a moment; with more threads it is simulated again.
+                // The simulation so far was short; it starts over with more threads.
                 if std::mem::take(&mut may_restart) && writer.row_counts.is_empty() {
                     let threads = threads::choose_threads(run.useful_threads(), &progress);
                     if threads > 1 {
@@ -344,7 +350,7 @@ impl Experiment {
     }
 }
 
-/// A run about to begin, and what its tables need.
+/// A run that is about to begin, and the data that its tables need.
 struct Prepared {
     backend: &'static dyn Backend,
     run: Box<dyn ActiveRun>,
@@ -353,7 +359,8 @@ struct Prepared {
     stop: Option<(u32, u64)>,
 }
 
-/// Refuses more traces than memory should hold. Only the run shows how many changes there are.
+/// Returns an error if the traces need more memory than allowed. The number of changes is known
+/// only during the run.
 fn check_traces(rows: usize) -> Result<(), Error> {
     if rows as u128 <= MAX_SAMPLES {
         return Ok(());
@@ -363,10 +370,10 @@ fn check_traces(rows: usize) -> Result<(), Error> {
     )))
 }
 
-/// Rows that are worth a row group of their own.
+/// Minimum number of rows for a row group of their own.
 const ROW_GROUP: usize = 1 << 16;
 
-/// How often the simulated time is looked at to see whether the experiment is to stop.
+/// Interval of simulated time at which the stop condition is checked.
 const STOP_CHECK_INTERVAL: Time = Time::from_ms(1);
 
 /// Returns the number of threads of a run, by default 1.
@@ -404,7 +411,7 @@ mod tests {
         probes = [{ kind = "queue", at = ["s0->r0"], interval = "70us" }, { kind = "flow", interval = "130us" }]
     "#;
 
-    /// What the experiment above yields when it is cut at these times (and at its end).
+    /// Returns the outcome of the experiment above if it is cut at these times (and at its end).
     fn outcome(cuts: &[u64]) -> Outcome {
         let mut table = read_table(TEXT).unwrap();
         apply_override(&mut table, "seed=3").unwrap();
@@ -432,7 +439,7 @@ mod tests {
         fn where_a_run_is_cut_changes_nothing(mut cuts in prop::collection::vec(0u64..5_000_000_000, 0..30)) {
             cuts.sort_unstable();
             let (whole, mut cut) = (outcome(&[]), outcome(&cuts));
-            cut.counters.windows = whole.counters.windows; // how the engine worked, not what happened
+            cut.counters.windows = whole.counters.windows; // cuts change their number
             prop_assert_eq!(whole, cut);
         }
     }

@@ -1,5 +1,5 @@
-//! Support for a backend in a separate process: it gets a checked experiment as a plan and returns tables
-//! and a manifest made of its measurements.
+//! Support for a backend in a separate process. The process gets a checked experiment as a plan and
+//! returns tables and a manifest with its measurements.
 
 use serde_json::Value;
 use weft_run::{
@@ -12,7 +12,7 @@ use crate::classes::ClassNames;
 use crate::memory::MemoryBudget;
 use crate::resolve::{Resolved, resolve};
 
-/// What becomes of an outcome.
+/// A builder of tables and a manifest from an outcome.
 pub struct ResultBuilder {
     writer: ResultWriter,
     classes: ClassNames,
@@ -21,10 +21,11 @@ pub struct ResultBuilder {
 }
 
 impl Experiment {
-    /// The plan of a run, and the builder at which its outcome is handed in.
+    /// Returns the plan of a run, and the builder that takes its outcome.
     ///
     /// # Errors
-    /// None that [`Experiment::parse`] did not find, but for congestion controls of one's own.
+    /// Returns an error if the spec uses a user-defined congestion control; everything else was
+    /// checked by [`Experiment::parse`].
     pub fn plan_external(&self) -> Result<(Plan, ResultBuilder), SpecError> {
         let Resolved { plan, classes, .. } = resolve(self.checked(), &[], MemoryBudget::Unlimited)?;
         let context = TableContext::new(&plan, &classes.names, Omissions::default());
@@ -39,10 +40,11 @@ impl Experiment {
 }
 
 impl ResultBuilder {
-    /// Tables and manifest of what was measured. `manifest_entries` are added to the manifest.
+    /// Builds tables and a manifest from measurements. `manifest_entries` are added to the
+    /// manifest.
     ///
     /// # Errors
-    /// [`Error::Internal`]: the outcome does not fit the plan.
+    /// Returns [`Error::Internal`] if the outcome does not fit the plan.
     pub fn build(
         mut self,
         outcome: Outcome,

@@ -1,14 +1,15 @@
-//! Files that a spec names: where their relative paths start.
+//! Files that a spec names, and the folder at which their relative paths start.
 
 use std::path::Path;
 
 use toml::{Table, Value};
 use weft_traffic::WORKLOADS;
 
-/// Fields that name a file, by the kind that has them.
+/// Fields that name a file, each with its kind.
 const FILE_FIELDS: &[(&str, &str)] = &[("empirical", "cdf"), ("flow-list", "file"), ("graph", "file")];
 
-/// Lets the relative paths of files in a spec start at `folder`, which is absolute. Call it before overrides, whose paths are a command's.
+/// Makes the relative paths of files in a spec start at `folder`, which is absolute. Call it before
+/// overrides: their paths are relative to the working directory.
 pub fn resolve_paths(spec: &mut Table, folder: &Path) {
     let kind = spec.get("kind").and_then(Value::as_str);
     let field = FILE_FIELDS.iter().find(|(name, _)| kind == Some(*name));
@@ -36,7 +37,7 @@ fn resolve_paths_in(value: &mut Value, folder: &Path) {
 mod tests {
     use super::*;
 
-    /// A kind whose `file` or `cdf` is not listed would look for it in the working directory.
+    /// A kind whose `file` or `cdf` is not listed would search for it in the working directory.
     #[test]
     fn every_kind_that_names_a_file_is_listed() {
         let schema = crate::schema();

@@ -1,15 +1,15 @@
-//! Layers of a fabric, and what a spec says of their links.
+//! Layers of a fabric, and the settings of a spec for their links.
 
 use std::collections::BTreeMap;
 
 use weft_fabric::{Fabric, Link, QueueConfig};
 use weft_spec::{Layer, Mark, SpecError, check_queue};
 
-/// Gives the links of each layer that the spec names their rates and queues. `has_nic` says that hosts' own ports are those of
-/// a card that pushes back, whose queues neither drop nor mark.
+/// Sets the rates and queues of the links of each layer that the spec names. `has_nic` is true if
+/// the hosts' own ports belong to a NIC with back pressure, whose queues neither drop nor mark.
 ///
 /// # Errors
-/// The first thing found wrong, by its path in the spec.
+/// Returns the first error, with its path in the spec.
 pub(crate) fn apply(
     layers: &BTreeMap<String, Layer>,
     has_nic: bool,
@@ -59,7 +59,7 @@ fn apply_to_link(link: &mut Link, layer: &Layer, without_queue: bool) -> Result<
     Ok(())
 }
 
-/// The error for a layer that the fabric does not have.
+/// Returns the error for a layer that the fabric does not have.
 pub(crate) fn unknown_layer(fabric: &Fabric, name: &str) -> SpecError {
     let mut layers: Vec<_> = fabric.links.iter().map(|link| link.layer).collect();
     layers.sort_unstable();

@@ -1,5 +1,6 @@
-//! This machine's kernel as a backend. A separate process runs the experiment, because that needs root and the
-//! kernel's libraries. It gets the checked spec and returns tables and manifest.
+//! The kernel of this machine as a backend. A separate process runs the experiment, because that
+//! needs root and the kernel's libraries. The process gets the checked spec and returns tables and
+//! a manifest.
 
 use std::env;
 use std::ffi::OsString;
@@ -26,7 +27,7 @@ use crate::transports::algorithms;
 /// Environment variable that names the program.
 const WEFTD_ENV: &str = "WEFTD";
 
-/// This machine's kernel.
+/// The backend that runs on this machine's kernel.
 pub(crate) struct LinuxBackend;
 
 impl Backend for LinuxBackend {
@@ -46,7 +47,7 @@ impl Backend for LinuxBackend {
         true
     }
 
-    /// What the kernel cannot do `weftd testbed` refuses.
+    /// Accepts every plan: `weftd testbed` refuses those that the kernel cannot run.
     fn check(&self, plan: &Plan) -> Result<(), SpecError> {
         if !plan.events.is_empty() {
             let given = format!("{} entries", plan.spec.events.len());
@@ -95,12 +96,12 @@ impl Backend for LinuxBackend {
     }
 }
 
-/// `weftd testbed` at work. It gets the spec as a file and keeps running while its standard input is open; how far it is comes as a
-/// fraction a line.
+/// A running `weftd testbed`. It gets the spec as a file and runs as long as its standard input is
+/// open. It reports its progress as one fraction per line.
 struct LinuxRun {
     folder: TempDir,
     child: Child,
-    /// Closing it asks the process to stop.
+    /// Standard input of the process; closing it asks the process to stop.
     lifeline: Option<ChildStdin>,
     stderr_reader: JoinHandle<String>,
     progress: Receiver<f64>,
@@ -151,7 +152,8 @@ impl ActiveRun for LinuxRun {
         Time((self.duration.0 / 1_000).max(1))
     }
 
-    /// Waits only for a moment, so that a run can be stopped. The run is over once the process has reported everything.
+    /// Waits only for a short time, so that a run can be stopped. The run is over once the process
+    /// has reported everything.
     fn run_until(&mut self, end: Time) -> Result<Time, Error> {
         let moment = Instant::now() + REPORT_INTERVAL;
         while self.now < end.min(Time(self.duration.0 - 1)) {
@@ -226,25 +228,27 @@ fn start(spec: &Path, out: &Path) -> Result<Child, Error> {
         })
 }
 
-/// What [`WEFTD_ENV`] names, or `weftd` beside this program, or `weftd` on the path.
+/// Returns the program that [`WEFTD_ENV`] names, else `weftd` next to this program, else `weftd` on
+/// the path.
 fn program() -> OsString {
     if let Some(named) = env::var_os(WEFTD_ENV).filter(|named| !named.is_empty()) {
         return named;
     }
-    // By the name it was called: a virtual environment's Python is a link to one that knows nothing of it.
+    // The name by which this program was called: in a virtual environment, Python is a link to an
+    // interpreter outside of it.
     let called = env::args_os().next().map(PathBuf::from);
     [called, env::current_exe().ok()]
         .into_iter()
         .flatten()
         .filter_map(|program| program.parent().map(Path::to_owned))
-        // A bare name says nothing of where it was found.
+        // A bare name does not contain a folder.
         .filter(|folder| !folder.as_os_str().is_empty())
         .map(|folder| folder.join("weftd"))
         .find(|program| program.is_file())
         .map_or_else(|| "weftd".into(), PathBuf::into_os_string)
 }
 
-/// Exit codes of `weftd`: 2 bad input, 3 the machine lacks something.
+/// Translates the exit codes of `weftd`: 2 is bad input, 3 is a missing requirement of the machine.
 fn check_exit_status(status: ExitStatus, stderr_text: &str) -> Result<(), Error> {
     let line = stderr_text.lines().last().unwrap_or("no reason given").trim();
     let line = line.strip_prefix("weftd: ").unwrap_or(line).to_owned();
@@ -258,7 +262,7 @@ fn check_exit_status(status: ExitStatus, stderr_text: &str) -> Result<(), Error>
     }
 }
 
-/// Tables and manifest from a folder that [`RunResult::write`] made.
+/// Reads tables and manifest from a folder that [`RunResult::write`] wrote.
 fn read(folder: &Path) -> Result<RunResult, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::Internal(format!("the results of weftd: {error}"));
     let mut tables = Vec::with_capacity(TABLES.len());
@@ -278,7 +282,7 @@ fn table(file: File) -> Result<RecordBatch, parquet::errors::ParquetError> {
     Ok(concat_batches(&schema, &batches)?)
 }
 
-/// Progress is reported this often even if there is none, so that a run can be stopped.
+/// Interval of progress reports, also without progress, so that a run can be stopped.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
-/// What `weftd testbed` exits with when it was stopped and left what there was.
+/// Exit code of `weftd testbed` if it was stopped and wrote a partial result.
 const STOPPED: i32 = 130;

@@ -1,24 +1,26 @@
-//! Max-min fair rates of a network given by hand, without an experiment: for comparisons with other solvers.
+//! Max-min fair rates of a network that is given as numbers, without an experiment: for comparisons
+//! with other solvers.
 
 use std::time::Instant;
 
 use weft_flow::{Error, Instance, coupled_max_min, max_min as single_path};
 
-/// Rates, and what they took.
+/// Rates and the times of their computation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MaxMin {
-    /// Rate of each connection's subflows, in bit/s, one connection after the other.
+    /// Rate of each subflow in bit/s, connection by connection.
     pub rates: Vec<f64>,
-    /// Seconds that building the network took: who crosses which link.
+    /// Time for building the network, that is, the list of flows per link, in seconds.
     pub building: f64,
-    /// Seconds that the solver took on it.
+    /// Time of the solver in seconds.
     pub solving: f64,
 }
 
-/// Max-min fair rates on links of `capacities` bit/s, of connections with a path for each subflow, which is a list of links.
+/// Computes max-min fair rates on links of `capacities` bit/s. A connection has a path for each
+/// subflow, which is a list of links.
 ///
 /// # Errors
-/// A link without capacity, a subflow without a link, a link that does not exist.
+/// Returns an error if a link has no capacity, a subflow has no link, or a link does not exist.
 pub fn max_min(capacities: Vec<f64>, connections: &[Vec<Vec<u32>>]) -> Result<MaxMin, Error> {
     let began = Instant::now();
     let mut instance = Instance::new(capacities)?;

@@ -1,19 +1,19 @@
-//! How much memory there is, so that a run that needs more is refused instead of killed.
+//! The available memory, so that a run that needs more is refused instead of killed.
 
 use std::{fmt, fs};
 
 use rustix::process::{Resource, getrlimit};
 
-/// The memory that an experiment may take.
+/// The memory that an experiment may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemoryBudget {
-    /// As much as the machine has free when it is looked at.
+    /// The memory that the machine has free at the time of the check.
     Available,
-    /// Any amount: the user forces the run.
+    /// Unlimited memory: the user forces the run.
     Unlimited,
 }
 
-/// More memory than there is.
+/// The error of a run that needs more memory than is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InsufficientMemory {
     needed: u64,
@@ -21,7 +21,7 @@ pub(crate) struct InsufficientMemory {
 }
 
 impl MemoryBudget {
-    /// Bytes that may be taken.
+    /// Returns the number of bytes that may be used.
     pub fn bytes(self) -> u64 {
         match self {
             Self::Unlimited => u64::MAX,
@@ -29,12 +29,12 @@ impl MemoryBudget {
         }
     }
 
-    /// Is there room for this many bytes?
+    /// Checks that this many bytes are available.
     ///
     /// # Errors
-    /// There is not.
+    /// Returns an error if fewer bytes are available.
     pub fn check(self, needed: u64) -> Result<(), InsufficientMemory> {
-        /// What fits anywhere is not worth a look at the machine.
+        /// Bytes that fit into any machine and need no check.
         const UNCHECKED_BYTES: u64 = 64 << 20;
         if needed <= UNCHECKED_BYTES {
             return Ok(());
@@ -57,12 +57,13 @@ impl fmt::Display for InsufficientMemory {
     }
 }
 
-/// Bytes that this process may still take: of the machine's memory without swap, of its control group's, of its own limit.
+/// Returns the bytes that this process may still use: the minimum of the machine's memory without
+/// swap, of its control group and of its own limit.
 fn available_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| mem_available(&text));
-    // As a container sees its own group.
+    // The path at which a container sees its own group.
     let group = |file: &str| {
         let text = fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}"));
         text.ok().and_then(|text| text.trim().parse::<u64>().ok())
@@ -76,8 +77,8 @@ fn available_bytes() -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-/// `MemAvailable` of `/proc/meminfo` in bytes: "an estimate of how much memory is available for starting new applications,
-/// without swapping" (proc(5)).
+/// `MemAvailable` of `/proc/meminfo` in bytes: "an estimate of how much memory is available for
+/// starting new applications, without swapping" (proc(5)).
 fn mem_available(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()

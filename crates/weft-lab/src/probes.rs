@@ -1,4 +1,4 @@
-//! The kinds of probe: what can be recorded in addition to the tables that every run yields.
+//! The registry of probes, which record data in addition to the tables of every run.
 
 mod flow_selection;
 mod flows;
@@ -38,18 +38,18 @@ pub(crate) const PROBES: &[Entry<dyn ProbeKind>] = &[
     ),
 ];
 
-/// Most samples of one run: beyond them its traces would take gigabytes.
+/// Maximum number of samples per run: with more, its traces would take gigabytes.
 pub(crate) const MAX_SAMPLES: u128 = 50_000_000;
 
-/// A kind of probe with its fields set.
+/// A probe with its fields set.
 pub(crate) trait ProbeKind {
-    /// Resolves to the probes of a run. Paths of errors are relative to the probe.
+    /// Returns the probes of a run. Paths of errors are relative to the probe.
     fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError>;
-    /// Sampling interval, if it samples.
+    /// Returns the sampling interval of a probe that samples.
     fn interval(&self) -> Option<Time>;
 }
 
-/// What probes are resolved against.
+/// The parts of an experiment that probes refer to.
 pub(crate) struct ProbeContext<'a> {
     pub fabric: &'a Fabric,
     pub flows: &'a [Flow],
@@ -82,7 +82,8 @@ impl<'a> ProbeContext<'a> {
     }
 }
 
-/// The probes of a spec's entries, each queue's distribution once. Returns the entries with every default filled in, too.
+/// Resolves the probes of a spec, with the distribution of each queue only once. Also returns the
+/// entries with every default filled in.
 pub(crate) fn resolve(
     entries: &[weft_spec::KindSpec],
     context: &ProbeContext<'_>,
@@ -105,13 +106,13 @@ pub(crate) fn resolve(
             .map_err(|error| error.within(&path))?
         {
             let wide = match &probe {
-                // Only the run shows how much flows send.
+                // The amount of data that flows send is known only during the run.
                 Probe::Queue { .. }
                 | Probe::Latency { .. }
                 | Probe::GeneratorLatency { .. }
                 | Probe::Packets { .. } => 0,
                 Probe::Flow { flow, .. } => context.flows.get(*flow as usize).map_or(1, &subflows),
-                // Only the run shows how many flows a generator will have, and how long they last.
+                // The number and the duration of a generator's flows are known only during the run.
                 Probe::QueueTrace { .. } | Probe::Generator { .. } => 1,
             };
             let interval = loaded.value.interval().unwrap_or(duration);
@@ -171,7 +172,7 @@ impl ProbeKind for QueueProbe {
     }
 }
 
-/// Indices of the link "FROM->TO", or of all links of the layer `name`.
+/// Returns the indices of the link "FROM->TO", or of all links of the layer `name`.
 fn links_named(name: &str, context: &ProbeContext<'_>) -> Result<Vec<u32>, SpecError> {
     let links = &context.fabric.links;
     let refuse = |problem: String, allowed: String| Err(SpecError::new("", problem, allowed));

@@ -1,4 +1,4 @@
-//! Everything that a spec can choose from.
+//! The names that a spec can choose from.
 
 use weft_fabric::TOPOLOGIES;
 use weft_paths::{CONTROLLERS, POLICIES};
@@ -9,12 +9,12 @@ use crate::backends::BACKENDS;
 use crate::probes::PROBES;
 use crate::transports::{SCHEDULERS, algorithms};
 
-/// A choice and its one line.
+/// A name and its description.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Listing {
     /// Name in a spec.
     pub name: &'static str,
-    /// One line about it.
+    /// One-line description.
     pub about: &'static str,
 }
 
@@ -23,38 +23,38 @@ pub struct Listing {
 pub struct Level {
     /// Name in a spec.
     pub name: &'static str,
-    /// One line about it.
+    /// One-line description.
     pub about: &'static str,
-    /// Do a spec and a seed always give the same tables?
+    /// True if a spec and a seed always give the same tables.
     pub deterministic: bool,
-    /// Must a run have the machine to itself?
+    /// True if only one run at a time may use the machine.
     pub exclusive: bool,
 }
 
-/// Everything that can be chosen in a spec.
+/// All names that a spec can choose from.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Registry {
     /// Congestion control: `transports.NAME.cc`.
     pub algorithms: Vec<Listing>,
     /// Path policies: `transports.NAME.paths`.
     pub paths: Vec<Listing>,
-    /// `controller.kind`.
+    /// Controllers: `controller.kind`.
     pub controllers: Vec<Listing>,
     /// Packet schedulers: `transports.NAME.scheduler`.
     pub schedulers: Vec<Listing>,
     /// Transport profiles: `transports.NAME.profile`.
     pub profiles: Vec<Listing>,
-    /// `topology.kind`.
+    /// Topologies: `topology.kind`.
     pub topologies: Vec<Listing>,
-    /// `traffic[].kind`.
+    /// Traffic: `traffic[].kind`.
     pub traffic: Vec<Listing>,
-    /// `probes[].kind`.
+    /// Probes: `probes[].kind`.
     pub probes: Vec<Listing>,
-    /// `level`.
+    /// Levels: `level`.
     pub levels: Vec<Level>,
 }
 
-/// Everything that can be chosen in a spec, in the order in which it is shown.
+/// Returns all names that a spec can choose from, in the order in which they are shown.
 pub fn registry() -> Registry {
     fn kinds<C: ?Sized>(entries: &[Entry<C>]) -> Vec<Listing> {
         entries

@@ -1,4 +1,4 @@
-//! From a spec to what the simulator runs, with every default filled in and everything checked.
+//! Conversion of a spec to a plan, with every default filled in and everything checked.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::classes::{self, ClassNames};
 use crate::memory::{InsufficientMemory, MemoryBudget};
 use crate::{events, layers, probes, transports};
 
-/// A resolved spec.
+/// A resolved spec with its plan.
 pub(crate) struct Resolved {
     /// The backend of its level.
     pub backend: &'static dyn Backend,
@@ -26,10 +26,11 @@ pub(crate) struct Resolved {
     pub stop: Option<(u32, u64)>,
 }
 
-/// Resolves a spec. `custom_algorithms` are congestion controls beside the built-in ones; `memory` is the memory that the network may take.
+/// Resolves a spec. `custom_algorithms` are user-defined congestion controls; `memory` is the
+/// memory that the network may use.
 ///
 /// # Errors
-/// The first thing found wrong, by its path in the spec.
+/// Returns the first error, with its path in the spec.
 pub(crate) fn resolve(
     spec: &Spec,
     custom_algorithms: &[Arc<dyn AlgorithmFactory>],
@@ -41,7 +42,7 @@ pub(crate) fn resolve(
     backend.fill_defaults(&mut resolved)?;
     let has_nic = !matches!(resolved.hosts.qdisc, None | Some(Qdisc::Switch));
     if has_nic {
-        // Sockets wait for room, so the card's queue neither drops nor marks.
+        // Sockets wait for room in the NIC, so its queue neither drops nor marks.
         queues.host = QueueConfig {
             limit: QueueSize::Packets(u32::MAX),
             mark: None,
@@ -139,7 +140,8 @@ pub(crate) fn resolve(
     })
 }
 
-/// The controller, whose fields are replaced by resolved ones. It gives each subflow a path, which that has to keep.
+/// Resolves the controller and replaces its fields by the resolved ones. A controller assigns a
+/// path to each subflow, so it needs a path policy that keeps paths.
 fn controller(
     spec: &mut Spec,
     backend: &dyn Backend,
@@ -168,7 +170,8 @@ fn controller(
     Ok(Some(Arc::from(loaded.value)))
 }
 
-/// Packets whose paths change need hosts with several paths to each other. Of very many hosts some are looked at.
+/// Checks that hosts have several paths to each other if packets change their paths. If there are
+/// very many hosts, only some are checked.
 fn check_multipath(
     fabric: &Fabric,
     transport: &TransportConfig,
@@ -195,8 +198,10 @@ fn check_multipath(
     ))
 }
 
-/// Where the first subflow hands over to others there have to be some, and the policy says when they join. Where paths are watched, there
-/// have to be others than a slow one, and the receiver must not have the fault of a simulator that sends no data on two subflows.
+/// Checks the number of subflows and their joins against the path policy. If the first subflow
+/// hands over to other subflows, there must be other ones, and the policy decides when they join.
+/// If paths are monitored, there must be a second subflow. The receiver must then not have the
+/// fault of the simulator that sends no data on two subflows.
 fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) -> Result<(), SpecError> {
     let hands_over = transport.paths.scatter_bytes().is_some();
     let others = match transport.paths.path_monitor() {
@@ -227,7 +232,7 @@ fn check_policy(spec: &weft_spec::TransportSpec, transport: &TransportConfig) ->
     Ok(())
 }
 
-/// A queue in bytes must have room for one full packet, or nothing ever passes.
+/// Checks that a queue in bytes has room for one full packet; otherwise it would drop every one.
 fn check_queue_fits_packet(spec: &Spec, transport: &TransportConfig, path: &str) -> Result<(), SpecError> {
     let packet = transport
         .profile
@@ -250,7 +255,8 @@ fn check_queue_fits_packet(spec: &Spec, transport: &TransportConfig, path: &str)
     Ok(())
 }
 
-/// Gives every traffic entry its name in tables: its kind, with the entry's index where the kind occurs more than once.
+/// Sets the name of every traffic entry in tables: its kind, with the entry's index if the kind
+/// occurs more than once.
 fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
     let mut kinds: HashMap<String, u32> = HashMap::new();
     for entry in &*traffic {
@@ -282,11 +288,11 @@ fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Fields of every traffic entry, whatever its kind.
+/// Fields of every traffic entry of any kind.
 const COMMON_FIELDS: &[&str] = &["kind", "transport", "name", "classes"];
 
-/// The flows and generators of all traffic entries, whose fields are replaced by resolved ones. `fit` says whether so many
-/// open flows fit into memory.
+/// Returns the flows and generators of all traffic entries, and replaces the entries' fields by
+/// resolved ones. `fit` checks whether this many open flows fit into memory.
 #[allow(clippy::type_complexity)] // two lists
 fn flows(
     spec: &mut Spec,
@@ -355,7 +361,7 @@ fn flows(
     Ok((all, generators))
 }
 
-/// Of each host the capacity of its own links into the network.
+/// Returns the capacity of each host's own links into the network.
 fn capacities(fabric: &Fabric) -> Vec<Rate> {
     let mut of_nodes = vec![0; fabric.nodes.len()];
     for link in &fabric.links {
@@ -365,7 +371,8 @@ fn capacities(fabric: &Fabric) -> Vec<Rate> {
     fabric.hosts.iter().map(of_host).collect()
 }
 
-/// Applications write at a rate only where the level knows of it. A generator's flows are alike in this.
+/// Checks that the level supports applications that write at a rate. The flows of a generator
+/// either all have a rate or none has.
 fn check_write_rates(
     backend: &dyn Backend,
     flows: &[Flow],
@@ -387,7 +394,8 @@ fn check_write_rates(
     }
 }
 
-/// Checks that every possible sender reaches every possible receiver. Of very many pairs only some are checked.
+/// Checks that every possible sender has a path to every possible receiver. If there are very many
+/// pairs, only some are checked.
 fn check_generator(generator: &dyn FlowGenerator, fabric: &Fabric) -> Result<(), SpecError> {
     const MAX_PAIRS: usize = 1 << 22;
     let (senders, receivers) = generator.hosts();
@@ -405,7 +413,7 @@ fn check_generator(generator: &dyn FlowGenerator, fabric: &Fabric) -> Result<(),
     Ok(())
 }
 
-/// Every flow has a path, and at least one opens before the end.
+/// Checks that every flow has a path, and that at least one opens before the end.
 fn check_flows(flows: &[Flow], fabric: &Fabric, duration: Time) -> Result<(), SpecError> {
     for flow in flows {
         let [from, to] = [flow.from, flow.to].map(|host| fabric.hosts[host as usize]);

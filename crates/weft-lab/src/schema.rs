@@ -1,4 +1,4 @@
-//! The JSON Schema of a spec: what weft-spec leaves open is filled in from the registries.
+//! The JSON Schema of a spec: the open parts of weft-spec are filled in from the registries.
 
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
@@ -13,8 +13,9 @@ use crate::backends::BACKENDS;
 use crate::probes::PROBES;
 use crate::transports::{SCHEDULERS, algorithms};
 
-/// The JSON Schema (draft 2020-12) of a spec, with the fields of every registered kind. Kinds are told apart by their
-/// `kind` (congestion controls with parameters by their `name`), which the keyword `discriminator` says.
+/// Returns the JSON Schema (draft 2020-12) of a spec, with the fields of every registered kind. The
+/// keyword `discriminator` says that kinds are distinguished by `kind`, and congestion controls
+/// with parameters by `name`.
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let mut kinds = Map::new();
@@ -102,8 +103,8 @@ fn described(mut schema: Value, description: &str) -> Value {
     schema
 }
 
-/// One of a registry's kinds. Each becomes a definition, called by its name and `suffix`, with `kind` and `common` among its
-/// fields.
+/// Returns the union of the kinds of a registry. Each kind becomes a definition, called by its name
+/// and `suffix`, that includes the fields `kind` and `common`.
 fn union<C: ?Sized>(
     generator: &mut SchemaGenerator,
     definitions: &mut Map<String, Value>,
@@ -137,7 +138,7 @@ fn union<C: ?Sized>(
     json!({ "oneOf": references, "discriminator": { "propertyName": "kind", "mapping": mapping } })
 }
 
-/// A name, or a table with name and parameters.
+/// Returns the schema of a name, or a table with name and parameters.
 fn congestion_control(definitions: &mut Map<String, Value>) -> Value {
     let names: Vec<&str> = algorithms().map(|(name, _)| name).collect();
     let mut choices = vec![json!({ "type": "string", "enum": names })];
@@ -177,7 +178,8 @@ fn congestion_control(definitions: &mut Map<String, Value>) -> Value {
     json!({ "anyOf": choices })
 }
 
-/// A name, or a table with name and parameters, or nothing, so that the topology decides.
+/// Returns the schema of a name, a table with name and parameters, or null, with which the topology
+/// decides.
 fn path_policy(generator: &mut SchemaGenerator, definitions: &mut Map<String, Value>) -> Value {
     let names: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
     let mut choices = vec![json!({ "type": "string", "enum": names })];
@@ -199,7 +201,7 @@ fn path_policy(generator: &mut SchemaGenerator, definitions: &mut Map<String, Va
     json!({ "anyOf": choices })
 }
 
-/// `fat-tree` as `FatTree`, `bpf:amp` as `BpfAmp`.
+/// Converts `fat-tree` to `FatTree` and `bpf:amp` to `BpfAmp`.
 fn camel_case(name: &str) -> String {
     name.split(['-', ':'])
         .filter_map(|word| {

@@ -1,21 +1,22 @@
-//! Cuts a run into slices of simulated time that take a fraction of a second each, so that progress can be
-//! shown and a run can be stopped. The cuts do not change the results.
+//! Slices of simulated time, each of which takes a fraction of a second, so that progress can be
+//! shown and a run can be stopped. Slices do not change the results.
 
 use std::time::Duration;
 
 use weft_spec::Time;
 
-/// Wall-clock time that a slice should take.
+/// Wall-clock time that a slice is meant to take.
 const TARGET: Duration = Duration::from_millis(75);
-/// Progress is reported when at least this much wall-clock time has passed.
+/// Minimum wall-clock time between progress reports.
 const REPORT_INTERVAL: Duration = Duration::from_millis(50);
-/// Every slice is at most the duration over this number, so that a quiet stretch does not make a slice that extends far beyond it.
+/// Minimum number of slices per run. A stretch with few events then does not lead to a slice that
+/// extends far into a stretch with many.
 const MIN_SLICES: u64 = 100;
 
 /// The slices of one run.
 pub(crate) struct Slices {
     duration: u64,
-    /// No slice goes beyond a multiple of this.
+    /// A slice ends at each multiple of this time at the latest.
     stride: u64,
     window: u64,
     now: u64,
@@ -24,7 +25,8 @@ pub(crate) struct Slices {
 }
 
 impl Slices {
-    /// `window` is what the simulator processes at a time: slices end with one, because cutting it costs time.
+    /// Divides a run. `window` is the lookahead window of the simulator: slices end with a window,
+    /// because cutting one costs time.
     pub fn new(duration: Time, window: Time) -> Self {
         let window = window.0.max(1);
         Self {
@@ -37,7 +39,7 @@ impl Slices {
         }
     }
 
-    /// No slice goes beyond a multiple of `stride`, but for the end of a window that it cuts.
+    /// Limits slices to multiples of `stride`, apart from the end of a window that contains one.
     pub fn with_checkpoints(self, stride: Time) -> Self {
         let stride = stride.0.max(1).next_multiple_of(self.window);
         Self { stride, ..self }
@@ -48,7 +50,7 @@ impl Slices {
         self.now.is_multiple_of(self.stride) || self.now >= self.duration
     }
 
-    /// The end of the next slice; none when the run is over.
+    /// Returns the end of the next slice; `None` when the run is over.
     pub fn next(&mut self) -> Option<Time> {
         if self.now >= self.duration {
             return None;
@@ -59,12 +61,12 @@ impl Slices {
         Some(Time(self.now))
     }
 
-    /// Records the time that the slice reached, which may be less than its end.
+    /// Sets the time that the slice reached, which may be before its end.
     pub fn advance_to(&mut self, now: Time) {
         self.now = now.0;
     }
 
-    /// Records how long the slice took. Returns true if progress is to be reported.
+    /// Adds the time that the slice took. Returns true if progress is to be reported.
     pub fn record_elapsed(&mut self, elapsed: Duration) -> bool {
         let wanted = TARGET.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
         let largest = (self.duration / MIN_SLICES).max(self.window);
@@ -82,8 +84,9 @@ impl Slices {
 mod tests {
     use super::*;
 
-    /// Runs a whole of 10^9, windows of 1000, in which `cost` wall-clock seconds a unit pass; returns the slices'
-    /// wall-clock seconds and the times at which progress was reported.
+    /// Simulates a run of 10^9 units with windows of 1000 units, each of which takes `cost` seconds
+    /// of wall-clock time. Returns the wall-clock seconds of the slices and the times at which
+    /// progress was reported.
     fn run(cost: impl Fn(u64) -> f64) -> (Vec<f64>, Vec<u64>) {
         let mut slices = Slices::new(Time(1_000_000_000), Time(1_000));
         let (mut took, mut reported, mut before) = (Vec::new(), Vec::new(), 0);
@@ -103,8 +106,8 @@ mod tests {
 
     #[test]
     fn slices_of_a_steady_run_take_50_to_100_ms() {
-        let (took, _) = run(|_| 1e-7); // 100 s in all
-        let steady = &took[20..took.len() - 1]; // after it has doubled from one window
+        let (took, _) = run(|_| 1e-7); // 100 s in total
+        let steady = &took[20..took.len() - 1]; // after it has doubled, starting with one window
         assert!(steady.iter().all(|s| (0.05..0.1).contains(s)), "{steady:?}");
     }
 
@@ -117,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_run_of_a_moment_has_few_slices_and_reports_its_end_only() {
-        let (took, reported) = run(|_| 1e-12); // 1 ms in all
+        let (took, reported) = run(|_| 1e-12); // 1 ms in total
         assert!(
             took.len() < 120 && reported.len() == 1,
             "{} slices, reported {reported:?}",

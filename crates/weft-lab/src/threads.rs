@@ -1,17 +1,18 @@
-//! How many threads make a run faster.
+//! The number of threads with which a run is fastest.
 //!
-//! How many have work depends on the traffic as much as on the network. A run therefore starts with one thread, and its first
-//! moments decide.
+//! The number of threads that have work depends on the traffic as well as on the network. A run
+//! therefore starts with one thread, and its first slices decide.
 
 use std::fs;
 use std::thread::available_parallelism;
 
 use weft_run::Progress;
 
-/// A run that ends sooner than this many seconds is not restarted.
+/// Minimum estimated rest of a run, in seconds, for which it is restarted with more threads.
 const MIN_REMAINING_S: f64 = 1.0;
 
-/// How many threads are worthwhile, of the `busy` ones that have work, for a run that got this far with one.
+/// Returns the number of threads that are worthwhile, of `busy` threads that would have work, for a
+/// run that got this far with one.
 pub(crate) fn choose_threads(busy: usize, progress: &Progress) -> usize {
     let left = progress.wall_seconds * (1.0 / progress.fraction.max(1e-9) - 1.0);
     if left < MIN_REMAINING_S {
@@ -20,10 +21,11 @@ pub(crate) fn choose_threads(busy: usize, progress: &Progress) -> usize {
     busy.clamp(1, idle_cores())
 }
 
-/// Cores that nobody else uses. A thread that shares its core keeps all others waiting at every barrier.
+/// Returns the number of idle cores. A thread that shares its core keeps all other threads waiting
+/// at every barrier.
 fn idle_cores() -> usize {
     let cores = available_parallelism().map_or(1, usize::from);
-    // The mean of the last minute; what cannot be read counts as none.
+    // The load average of the last minute; 0 if it cannot be read.
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let busy: f64 = load
         .split(' ')

@@ -1,4 +1,4 @@
-//! From a spec's transports to the simulator's.
+//! Conversion of the transports of a spec to those of the simulator.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use weft_paths::{POLICIES, Policy};
 use weft_run::Scheduler;
 use weft_spec::{Cc, MAX_SUBFLOWS, PROFILES, PathPolicySpec, ProfilePatch, SpecError, find, to_table};
 
-/// A packet scheduler by name.
+/// A packet scheduler with its name.
 pub(crate) struct NamedScheduler {
     pub name: &'static str,
     pub about: &'static str,
@@ -34,8 +34,9 @@ pub(crate) const SCHEDULERS: &[NamedScheduler] = &[
     },
 ];
 
-/// The transport with every default filled in, and what the simulator makes of it. Paths of errors are relative to
-/// the transport. `custom_algorithms` are congestion controls beside the built-in ones, `policy` the topology's default.
+/// Resolves a transport. Returns it with every default filled in, and its configuration. Paths of
+/// errors are relative to the transport. `custom_algorithms` are user-defined congestion controls,
+/// `policy` is the topology's default.
 pub(crate) fn resolve(
     spec: &weft_spec::TransportSpec,
     custom_algorithms: &[Arc<dyn AlgorithmFactory>],
@@ -81,7 +82,7 @@ pub(crate) fn resolve(
     Ok((resolved, transport))
 }
 
-/// The path policy, and its name with all parameters.
+/// Resolves the path policy. Also returns its name with all parameters.
 fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPolicySpec, Policy), SpecError> {
     let default = || PathPolicySpec {
         name: default.to_owned(),
@@ -100,7 +101,7 @@ fn path_policy(spec: Option<&PathPolicySpec>, default: &str) -> Result<(PathPoli
 /// The former prefix of [`weft_bpf_native::PREFIX`], still accepted.
 const FORMER_PREFIX: &str = "kernel:";
 
-/// The algorithm, and its name with all parameters.
+/// Resolves the algorithm. Also returns its name with all parameters.
 fn congestion_control(
     spec: &Cc,
     custom_algorithms: &[Arc<dyn AlgorithmFactory>],
@@ -136,8 +137,8 @@ fn congestion_control(
     Ok((resolved, algorithm))
 }
 
-/// All congestion controls: the built-in ones, and the kernel's as its BPF programs have them. What a spec calls each,
-/// and the algorithm's entry.
+/// Returns all congestion controls, the built-in ones and those of the kernel's BPF programs: the
+/// name in a spec and the registry entry of the algorithm.
 pub(crate) fn algorithms() -> impl Iterator<Item = (&'static str, &'static weft_cc::AlgorithmInfo)> {
     let built_in = Algorithm::BUILT_IN.iter().map(|entry| (entry.name, entry));
     built_in.chain(NativeFactory::all())
@@ -184,7 +185,7 @@ fn cc_error(error: &weft_cc::Error, custom_algorithms: &[Arc<dyn AlgorithmFactor
     }
 }
 
-/// A name that no registry has.
+/// Returns the error for a name that the registry does not have.
 fn unknown_name<'a>(path: &str, given: &str, names: impl Iterator<Item = &'a str>) -> SpecError {
     let names: Vec<_> = names.map(|name| format!("{name:?}")).collect();
     SpecError::new(path, format!("{given:?} does not exist"), names.join(", "))

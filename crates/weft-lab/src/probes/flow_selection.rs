@@ -1,4 +1,4 @@
-//! Flows chosen by traffic entry and index.
+//! Selection of flows by traffic entry and index.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use weft_traffic::MAX_FLOWS;
 
 use super::ProbeContext;
 
-/// Indices: a list, or a range "A..B" without B.
+/// Indices: a list, or a range "A..B" that excludes B.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Indices {
     Listed(Vec<u32>),
     Range(u32, u32),
 }
 
-/// What was chosen.
+/// A flow or a group of flows that was selected.
 pub(super) enum Selection {
     /// A flow, by its index in the run.
     Flow(u32),
@@ -25,10 +25,11 @@ pub(super) enum Selection {
     Generator(u32),
 }
 
-/// The flows of a traffic entry, or of all, that have these indices among them, or all.
+/// Returns the flows of a traffic entry, or of all entries. If indices are given, only flows with
+/// these indices in their entries are selected.
 ///
 /// # Errors
-/// There is no such entry or flow. Paths are relative to the probe.
+/// Returns an error if there is no such entry or flow. Paths are relative to the probe.
 pub(super) fn select_flows(
     traffic: Option<&str>,
     flows: Option<&Indices>,
@@ -89,11 +90,11 @@ pub(super) fn select_flows(
     }
 }
 
-/// Flows to choose from by index.
+/// The flows from which indices select.
 struct FlowSelector<'a> {
-    /// Those known beforehand.
+    /// Static flows.
     flows: Vec<u32>,
-    /// The generator that opens the others.
+    /// The generator that opens the other flows.
     generator: Option<u32>,
     context: &'a ProbeContext<'a>,
 }

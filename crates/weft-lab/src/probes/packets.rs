@@ -1,4 +1,4 @@
-//! The probe of packets: what crosses a link, or what a node sends and gets.
+//! The probe of packets that cross a link, or that a node sends and receives.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Crates depend only on those that docs/contributing/code-map.md allows. The test reads dependencies of Cargo, and files
-//! that the compilers record as read.
+//! Crates depend only on those that docs/contributing/code-map.md allows. The test reads
+//! dependencies of Cargo, and files that the compilers record as read.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +26,7 @@ const BELOW_BACKENDS: &[&str] = &[
     "weft-run",
 ];
 
-/// Who may know whom.
+/// The crates on which each crate may depend.
 const ARROWS: &[(&str, &[&str])] = &[
     ("weft-spec", &[]),
     ("weft-cc", &[]),
@@ -40,7 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-bpf-native", &["weft-cc", "weft-bpf"]),
     (
         "weft-linux",
-        // Its program `weftd testbed` is to the laboratory what a backend is, but over the border of a process.
+        // The program `weftd testbed` is a backend in a separate process.
         &[
             "weft-spec",
             "weft-cc",
@@ -73,12 +73,12 @@ const ARROWS: &[(&str, &[&str])] = &[
 struct Package {
     name: String,
     folder: PathBuf,
-    /// Files at which the compiler begins.
+    /// Root files of the compilation.
     roots: BTreeSet<PathBuf>,
-    /// What it depends on within the workspace: to be built, to be tested or for its build script, on any platform and
-    /// under any name.
+    /// Packages of the workspace on which it depends: for builds, tests or its build script, on any
+    /// platform and under any name.
     known: BTreeSet<String>,
-    /// Of those what its build script depends on.
+    /// Packages of `known` on which its build script depends.
     known_to_build: BTreeSet<String>,
 }
 
@@ -126,7 +126,7 @@ impl Workspace {
         self.packages.iter().find(|it| it.name == name).unwrap()
     }
 
-    /// Everything that compilers and build scripts are known to have read by the last time they ran.
+    /// Returns all files that compilers and build scripts read in their last runs.
     fn units(&self) -> Vec<Unit<'_>> {
         let profile = parent(&parent(&std::env::current_exe().unwrap()));
         let rust = files(&profile.join("deps"), "d");
@@ -134,7 +134,7 @@ impl Workspace {
         for folder in folders(&profile.join("build")) {
             let scripts = files(&folder, "d");
             units.extend(scripts.iter().filter_map(|list| self.compiled(list)));
-            // The folder's name is the crate's with a hash.
+            // The name of the folder is the name of the crate with a hash.
             let name = folder.file_name().unwrap().to_str().unwrap();
             let owner = name.rsplit_once('-').map(|(name, _)| name);
             let Some(owner) = self.packages.iter().find(|it| Some(it.name.as_str()) == owner) else {
@@ -153,7 +153,7 @@ impl Workspace {
         units
     }
 
-    /// What rustc read, by its list of a crate of the workspace.
+    /// Returns the files that rustc read for a crate of the workspace, from rustc's list.
     fn compiled(&self, list: &Path) -> Option<Unit<'_>> {
         let files = fresh(list, &self.root, listed(&fs::read_to_string(list).ok()?))?;
         let mut owners = self.packages.iter();
@@ -165,14 +165,15 @@ impl Workspace {
         })
     }
 
-    /// Files of the workspace that a unit must not read: all that are neither its crate's nor generated, and, for C that a build
-    /// script has compiled, of a crate that the script depends on.
+    /// Returns the files of the workspace that a unit must not read: those that are neither
+    /// generated nor part of its crate. C that a build script compiles may also read files of
+    /// crates on which the script depends.
     fn foreign<'a>(&'a self, unit: &'a Unit<'_>, target: &'a Path) -> impl Iterator<Item = &'a PathBuf> {
         let lent = self
             .packages
             .iter()
             .filter(|it| unit.script && unit.owner.known_to_build.contains(&it.name));
-        // Clippy's settings, which are in the lists that it leaves.
+        // Clippy's lists include its configuration files.
         let settings = ["Cargo.toml", "clippy.toml"].map(|name| self.root.join(name));
         let allowed: Vec<&Path> = lent
             .map(|it| &*it.folder)
@@ -185,15 +186,16 @@ impl Workspace {
     }
 }
 
-/// What was read to compile something, or what a build script watches.
+/// The files that were read for a compilation, or that a build script watches.
 struct Unit<'a> {
     owner: &'a Package,
     files: BTreeSet<PathBuf>,
-    /// Is it by a build script?
+    /// True if a build script did it.
     script: bool,
 }
 
-/// The files behind the colon of a list in the manner of make, with a backslash before spaces and ends of lines.
+/// Returns the files after the colon of a list in make's syntax, in which a backslash precedes
+/// spaces and line breaks.
 fn listed(list: &str) -> Vec<String> {
     const SPACE: &str = "\0";
     let list = list.replace("\\\n", " ").replace("\\ ", SPACE);
@@ -203,7 +205,7 @@ fn listed(list: &str) -> Vec<String> {
     files.map(|file| file.replace(SPACE, " ")).collect()
 }
 
-/// Folders that a build script told Cargo to watch, if it has not changed since.
+/// Returns the folders that a build script makes Cargo watch, unless the script has changed since.
 fn watched<'a>(output: &Path, owner: &'a Package) -> Option<Unit<'a>> {
     let lines = fs::read_to_string(output).ok()?;
     let told = lines.lines().filter_map(|line| {
@@ -223,7 +225,8 @@ fn watched<'a>(output: &Path, owner: &'a Package) -> Option<Unit<'a>> {
     })
 }
 
-/// The files of a list in full, unless one of them is gone or has changed since: then the list tells of a build long ago.
+/// Returns the full paths of a list of files, or `None` if one of them no longer exists or has
+/// changed: then the list belongs to an old build.
 fn fresh(list: &Path, base: &Path, files: Vec<String>) -> Option<BTreeSet<PathBuf>> {
     let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
     let made: SystemTime = changed(list)?;
@@ -283,7 +286,7 @@ fn nothing_is_read_behind_cargos_back() {
             unit.owner.name
         );
     }
-    // What this test itself is built from has been compiled, by rustc and by a build script.
+    // The dependencies of this test have been compiled, by rustc and by a build script.
     let mut below = workspace.package("weft-lab").known.clone();
     below.insert("weft-lab".to_owned());
     for name in below {

@@ -1,4 +1,4 @@
-//! Combinations that nobody planned, and names that are everywhere.
+//! Combinations of features, and names that occur everywhere.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ fn run(text: &str, threads: usize) -> RunResult {
     run_on(&parse::<&str>(text, &[]), threads)
 }
 
-/// Bytes delivered, of all flows; the run itself checks conservation.
+/// Returns the delivered bytes of all flows; the run itself checks conservation.
 fn delivered(run: &RunResult) -> Vec<u64> {
     counts(table(run, "flows"), "delivered_bytes").to_vec()
 }
 
-/// AMP over VL2, two of whose links to the intermediate switches fail, under web search.
+/// AMP over VL2 with web search traffic; two links to intermediate switches fail.
 #[test]
 fn amp_over_vl2_with_failed_links() {
     let spec = r#"
@@ -35,7 +35,7 @@ fn amp_over_vl2_with_failed_links() {
     assert_eq!(whole.manifest["trace_hash"], run(spec, 2).manifest["trace_hash"]);
 }
 
-/// OLIA over BCube, whose hosts have several ports and forward for others.
+/// OLIA over BCube, whose hosts have several ports and forward packets of other hosts.
 #[test]
 fn olia_over_bcube() {
     let of = |subflows: u32| {
@@ -52,14 +52,14 @@ fn olia_over_bcube() {
         delivered(&run(&spec, 1)).iter().sum::<u64>()
     };
     let (one, two) = (of(1), of(2));
-    // A host with two ports sends over both.
+    // A host with two ports sends over both of them.
     assert!(
         two as f64 > 1.3 * one as f64,
         "{two} bytes, with one subflow {one}"
     );
 }
 
-/// What can be chosen stands in the reference.
+/// The reference contains every name of a registry.
 #[test]
 fn the_reference_has_every_name() {
     let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");

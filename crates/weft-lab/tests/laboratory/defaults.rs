@@ -1,8 +1,9 @@
-//! What a spec gives that names nothing but a network, a congestion control and who sends to whom.
+//! The results of specs that set only a network, a congestion control and traffic.
 
 use crate::experiment::{numbers, parse, run_on, table};
 
-/// Goodputs in Gbps of a permutation over a leaf-spine of 16 hosts with 10 Gbps, of its last 30 ms.
+/// Returns the goodputs in Gbps, in the last 30 ms, of a permutation over a leaf-spine of 16 hosts
+/// with 10 Gbps.
 fn permutation(cc: &str, subflows: u32, seed: u32) -> Vec<f64> {
     let spec = format!(
         r#"
@@ -29,7 +30,7 @@ fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Several paths are better than one: over four subflows the mean of all flows is above that of DCTCP over one, and no flow is slow.
+/// Four subflows give a higher mean goodput than DCTCP over one path, and no flow is slow.
 #[test]
 fn multipath_is_faster_than_one_path_in_a_fabric() {
     let single: Vec<f64> = (1..4).flat_map(|seed| permutation("dctcp", 1, seed)).collect();
@@ -50,7 +51,7 @@ fn multipath_is_faster_than_one_path_in_a_fabric() {
     }
 }
 
-/// A standstill on delayed acknowledgements is reported, with its share of the time.
+/// A standstill caused by delayed acknowledgements is reported, with its share of the time.
 #[test]
 fn a_standstill_on_delayed_acknowledgements_is_reported() {
     let spec = r#"

@@ -1,4 +1,4 @@
-//! What an entry of `events` does to which links.
+//! The effects of entries of `events` on links.
 
 use weft_lab::{RunOptions, RunResult};
 
@@ -22,7 +22,7 @@ fn run(events: &str) -> RunResult {
     run_with(&experiment, RunOptions::default())
 }
 
-/// Packets that each link accepted, by its ends.
+/// Returns the number of packets that each link accepted, by its ends.
 fn packets(run: &RunResult) -> Vec<(String, String, u64)> {
     let links = table(run, "links");
     let ends = texts(links, "from").into_iter().zip(texts(links, "to"));

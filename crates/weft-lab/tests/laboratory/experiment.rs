@@ -1,4 +1,4 @@
-//! Short ways to run an experiment and to read its tables.
+//! Helpers that run an experiment and read its tables.
 
 use std::ops::ControlFlow;
 
@@ -7,13 +7,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use weft_lab::{Experiment, RunOptions, RunResult};
 
-/// The experiment of a spec with changes, such as "duration=1s".
+/// Parses a spec with changes, such as "duration=1s".
 pub fn parse<S: AsRef<str>>(text: &str, changes: &[S]) -> Experiment {
     let changes: Vec<_> = changes.iter().map(|it| it.as_ref().to_owned()).collect();
     Experiment::parse(text, &changes).unwrap()
 }
 
-/// The same, after a look that what it resolves to is the same experiment.
+/// Parses a spec with changes, and checks that the resolved spec is an equal experiment.
 pub fn resolved<S: AsRef<str>>(text: &str, changes: &[S]) -> Experiment {
     let experiment = parse(text, changes);
     let again = Experiment::parse(&experiment.spec().to_string(), &[]).unwrap();
@@ -25,7 +25,7 @@ pub fn run_with(experiment: &Experiment, options: RunOptions) -> RunResult {
     experiment.run(options, |_| ControlFlow::Continue(())).unwrap()
 }
 
-/// With a trace hash.
+/// Runs an experiment with a trace hash.
 pub fn run_on(experiment: &Experiment, threads: usize) -> RunResult {
     let options = RunOptions {
         threads: Some(threads),
@@ -48,13 +48,13 @@ pub fn counts<'a>(table: &'a RecordBatch, column: &str) -> &'a [u64] {
     column.as_primitive::<UInt64Type>().values()
 }
 
-/// Indices of what every row has.
+/// Returns the indices of a column without nulls.
 pub fn indices<'a>(table: &'a RecordBatch, column: &str) -> &'a [u32] {
     let column = table.column_by_name(column).unwrap();
     column.as_primitive::<UInt32Type>().values()
 }
 
-/// Indices of what a row may have.
+/// Returns the indices of a column with nulls.
 pub fn optional_indices(table: &RecordBatch, column: &str) -> Vec<Option<u32>> {
     let column = table.column_by_name(column).unwrap();
     column.as_primitive::<UInt32Type>().iter().collect()

@@ -1,4 +1,4 @@
-//! Files that a spec names are found beside it.
+//! Files that a spec names are relative to the folder of the spec.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn relative_files_start_at_the_folder_of_the_spec() {
         ..ReadOptions::default()
     };
     let experiment = Experiment::read(SPEC, &reading).unwrap();
-    // What it resolves to finds them from anywhere.
+    // The resolved spec finds the files from any folder.
     let again = Experiment::parse(&experiment.spec().to_string(), &[]).unwrap();
     assert_eq!(again.spec(), experiment.spec());
     let run = run_on(&again, 1);

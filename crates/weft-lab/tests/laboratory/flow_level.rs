@@ -7,7 +7,7 @@ use weft_lab::{Experiment, RunOptions, RunResult};
 
 use crate::experiment::{self, parse, run_with, table};
 
-/// Three long flows into one link, and what the tests change.
+/// Three long flows into one link; tests change this spec.
 const BULK: &str = r#"
     name = "shared"
     level = "flow"
@@ -28,7 +28,7 @@ const FAT_TREE: &str = r#"
     traffic = [{ kind = "bulk", transport = "lia", pairs = "permutation" }]
 "#;
 
-/// Bytes of payload over bytes on the wire of the profile `linux`.
+/// Returns the ratio of payload to bytes on the wire in the profile `linux`.
 fn payload(run: &RunResult) -> f64 {
     let transports = run.manifest["spec"]["transports"].as_object().unwrap();
     let experiment = transports.values().next().unwrap();
@@ -84,7 +84,7 @@ fn flows_share_a_link_and_the_tables_say_so() {
     let layers = links.column_by_name("to").unwrap().as_string::<i32>().clone();
     let utilisation = numbers(&run, "links", "utilisation");
     let place = (0..layers.len()).find(|&i| layers.value(i) == "r0").unwrap();
-    // The handshake of three hops there and back is not served.
+    // No data is transferred during the handshake over three hops in each direction.
     near(utilisation[place], 1.0, 3e-3);
     assert_eq!(run.manifest["flow"]["rates"], "equilibrium");
     assert_eq!(run.manifest["partial"], false);
@@ -150,7 +150,8 @@ fn what_it_cannot_do_is_refused_by_name() {
 
 #[test]
 fn a_stop_leaves_the_rest_to_the_others() {
-    // The first stops half way: a third of the link, then nothing; the others a third, then a half.
+    // The first flow stops half way: it has a third of the link, then nothing; the others have a
+    // third, then a half.
     let traffic = r#"traffic=[
         {kind = "bulk", name = "first", transport = "reno", from = "h0", to = "r0", stop = "500ms"},
         {kind = "bulk", name = "others", transport = "reno", pairs = [["h1", "r0"], ["h2", "r0"]]}]"#;
@@ -164,7 +165,7 @@ fn a_stop_leaves_the_rest_to_the_others() {
     assert!((0.5..0.501).contains(&finish), "{finish}");
 }
 
-/// Two flows of a size on one link: both have a half until the smaller one has gone.
+/// Two flows with sizes on one link: both have half of it until the smaller one has finished.
 #[test]
 fn flows_of_a_size_are_served_max_min_fair() {
     let traffic = r#"traffic=[
@@ -183,7 +184,8 @@ fn loops_and_jobs_go_on_one_after_the_other() {
     let traffic = r#"traffic=[{kind = "closed-loop", transport = "reno", pairs = [["h0", "r0"], ["h1", "r0"]], size = "1MB"}]"#;
     let run_of_loops = run(BULK, &[traffic]);
     let flows = table(&run_of_loops, "flows");
-    // Two at a time share the link: as many as it carries in a second, less their handshakes.
+    // Two flows at a time share the link: as many flows as it carries in a second, less their
+    // handshakes.
     let most = 1e9 / 8.0 * payload(&run_of_loops) / 1e6;
     let rows = flows.num_rows() as f64;
     assert!(rows > 0.9 * most && rows < most + 3.0, "{rows} of {most}");
@@ -213,7 +215,7 @@ fn the_number_of_threads_changes_nothing() {
     }
 }
 
-/// What max-min fairness means: nobody could make the slowest connection faster.
+/// Max-min fairness: no change can give the slowest connection a higher rate.
 #[test]
 fn the_spec_says_how_links_are_shared() {
     let slowest = |run: &RunResult| {
@@ -226,7 +228,8 @@ fn the_spec_says_how_links_are_shared() {
     assert_eq!(fair.manifest["flow"]["rates"], "max-min");
     let [fair, equilibrium] = [&fair, &equilibrium].map(slowest);
     assert!(fair > equilibrium, "{fair} {equilibrium}");
-    // Congestion control has no say then, so that different ones may stand beside each other, and any.
+    // Congestion control has no effect, so different algorithms may be combined, also those without
+    // a response function.
     let cc = r#"transports={one = {cc = "amp-fg"}, two = {cc = "cubic"}}"#;
     let traffic = r#"traffic=[
         {kind = "bulk", transport = "one", from = "h0", to = "r0"},
@@ -237,8 +240,9 @@ fn the_spec_says_how_links_are_shared() {
     }
 }
 
-/// The equilibrium of Reno on one link is an equal share too, so that sizes end at the same times, but for what is lost: whoever is
-/// left fills the link from its host as well, and what that link drops does not thin what the next one is offered.
+/// The equilibrium of Reno on one link is an equal share too, so flows finish at the same times
+/// apart from losses. A flow that remains alone also fills the link of its host, and the drops of
+/// that link do not reduce the traffic offered to the next one.
 #[test]
 fn flows_of_a_size_may_have_the_equilibrium() {
     let traffic = r#"traffic=[
@@ -252,7 +256,7 @@ fn flows_of_a_size_may_have_the_equilibrium() {
     near(fct[1], seconds(20e6), 1e-2);
 }
 
-/// A dead core link takes paths away; the connections that had one there go round it.
+/// A failed core link takes paths away; the connections that used it are rerouted.
 #[test]
 fn failed_links_are_gone_round_once_they_are_known() {
     let event = "events=[{at = \"0s\", layer = \"agg-core\", fraction = 0.25, state = \"down\", bidirectional = true, detection_delay = \"500ms\"}]";
@@ -267,7 +271,7 @@ fn failed_links_are_gone_round_once_they_are_known() {
         total(&late),
         total(&whole)
     );
-    // Nothing goes over what is dead.
+    // Failed links carry no traffic.
     let dead = numbers(&late, "links", "utilisation");
     assert!(dead.contains(&0.0));
 }
@@ -285,8 +289,9 @@ fn a_part_of_the_run_is_measured() {
     }
 }
 
-/// A host sends eight flows over its own link and the receiver's, both of 100 Mbps. Packets that the first link drops do not load the
-/// second one, so that all of it is used. Windows are below two packets, of which the run warns.
+/// A host sends eight flows over its own link and the receiver's, both of 100 Mbps. Packets that
+/// the first link drops do not load the second one, so its capacity is fully used. Windows are
+/// below two packets, and the run warns about that.
 #[test]
 fn full_links_in_a_row_carry_their_rate() {
     let pairs = [r#"["h0", "r0"]"#; 8].join(", ");
@@ -309,7 +314,7 @@ fn full_links_in_a_row_carry_their_rate() {
     );
 }
 
-/// Windows of 25 packets: no warning.
+/// Windows of 25 packets cause no warning.
 #[test]
 fn a_sound_run_has_no_warnings() {
     let run = run(BULK, &["topology.delay=100us"]);
@@ -323,7 +328,8 @@ fn transports_without_traffic_have_no_effect() {
     assert_eq!(run(BULK, &[other]).tables, alone.tables);
 }
 
-/// The window of a flow is in its own packets: with packets of a third of the size a flow has a third of the rate.
+/// The window of a flow is in units of its own packets: with packets of a third of the size it has
+/// a third of the rate.
 #[test]
 fn each_connection_has_its_own_packets() {
     let transports = r#"transports={a = {cc = "reno", tcp = {mss = "460B", header = "40B", framing = "0B"}},
@@ -337,7 +343,8 @@ fn each_connection_has_its_own_packets() {
     near(wire, 1.0 / 3.0, 2e-2);
 }
 
-/// Flows with a size have max-min fair rates by default, also with several subflows, and their subflows have no more bytes than they.
+/// Flows with a size have max-min fair rates by default, also with several subflows, and their
+/// subflows do not carry more bytes than the flows.
 #[test]
 fn flows_of_a_size_over_several_subflows_are_max_min_fair() {
     let traffic = r#"traffic=[{kind = "bulk", transport = "lia", pairs = "permutation", size = "1000B"}]"#;

@@ -1,4 +1,4 @@
-//! HyStart ends slow start where the path is full, also if the transport paces.
+//! HyStart ends slow start when the path is full, also if the transport paces.
 
 use weft_lab::RunOptions;
 

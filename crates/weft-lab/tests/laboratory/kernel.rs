@@ -1,5 +1,5 @@
-//! The kernel's congestion control in the laboratory: on the laboratory's own traces it has `weft-cc`'s windows, and a
-//! transport can use it.
+//! The kernel's congestion control in simulations: its windows on the traces of simulations equal
+//! those of `weft-cc`, and a transport can use it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,16 +11,16 @@ use weft_lab::{Experiment, RunOptions};
 
 use crate::experiment::{counts, parse, run_with, table};
 
-/// Of a window.
+/// Relative tolerance of a window.
 const TOLERANCE: f64 = 1e-4;
 
-/// Where XMP keeps what it has saved up, in packets (`xmp.rs` of weft-cc).
+/// Index of the remainder that XMP saves, in packets (`xmp.rs` of weft-cc).
 const XMP_ADDER: usize = 1;
 
-/// Where Warp keeps a share of the connection's window, in packets.
+/// Index of Warp's share of the connection's window, in packets.
 const WARP_SHARE: usize = 0;
 
-/// An incast against long connections.
+/// An incast that competes with long connections.
 const INCAST: &str = r#"
     name = "kernel"
     duration = "200ms"
@@ -59,7 +59,8 @@ const INCAST: &str = r#"
     to = "r0"
 "#;
 
-/// `weft-cc`'s algorithm, which the transport obeys, and beside it the kernel's, which sees the same events.
+/// The algorithm of `weft-cc`, which controls the transport, and the kernel's algorithm, which
+/// handles the same events.
 #[derive(Debug)]
 struct Both {
     algorithm: &'static str,
@@ -69,9 +70,9 @@ struct Both {
 #[derive(Debug, Default)]
 struct Compared {
     events: AtomicU64,
-    /// Connections whose comparison ended because whole packets differed by rounding.
+    /// Connections whose comparison ended because rounding gave different whole packets.
     ties: AtomicU64,
-    /// Events after which Warp's shares were the same and rounding had given out their packets.
+    /// Events after which Warp's shares were equal and rounding had apportioned their packets.
     settled: AtomicU64,
     /// Events after which windows differed.
     different: AtomicU64,
@@ -104,7 +105,8 @@ impl AlgorithmFactory for Both {
 
 impl Connection {
     fn both(&mut self, w: &mut [Window], event: impl Fn(&mut dyn CongestionControl, &mut [Window])) {
-        // Both see round-trip times as the kernel keeps them, in 1/8 us: of 20 us that makes up to 0.6 percent.
+        // Both get round-trip times as the kernel stores them, in 1/8 us: at 20 us the difference
+        // is up to 0.6 percent.
         let exact: Vec<f64> = w.iter().map(|w| w.srtt).collect();
         for w in w.iter_mut() {
             w.srtt = (w.srtt * 8e6).round() / 8e6;
@@ -147,8 +149,8 @@ impl Connection {
             }
         }
         if !w.iter().zip(&self.w).all(same) {
-            // XMP saves up what it grows by until it is a packet: what is left over is then next to nothing in one, and next to a packet
-            // in the other.
+            // XMP saves its growth until it is a whole packet. At a tie, the remainder is almost
+            // nothing in one implementation and almost a packet in the other.
             let saved = |w: &Window| (w.state[XMP_ADDER] - w.state[XMP_ADDER].round()).abs() < TOLERANCE;
             let tie = before
                 || self.ours.name() == "xmp" && w.iter().any(saved) && whole_packets_differ(w, &self.w);
@@ -162,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// Are Warp's shares the same, and windows within a packet?
+    /// Returns true if Warp's shares are equal, and windows differ by at most a packet.
     fn shares_agree(&self, w: &[Window]) -> bool {
         let kernels = self.kernels.connection().w.iter().zip(&self.w);
         w.iter().zip(kernels).all(|(ours, (kernels, window))| {
@@ -182,7 +184,7 @@ impl CongestionControl for Connection {
         self.both(w, |cc, w| cc.on_open(w, s));
     }
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack) {
-        // In the kernel's unit, for both.
+        // The time in the kernel's unit, for both.
         let now = Elapsed(ack.now.0 / 1_000_000 * 1_000_000);
         let ack = Ack { now, ..ack };
         self.both(w, |cc, w| cc.on_ack(w, s, ack));
@@ -212,7 +214,7 @@ fn on_traces_of_the_laboratory_the_kernel_has_the_same_windows() {
             algorithm,
             compared: Arc::clone(&compared),
         });
-        // Beside DCTCP it sends little.
+        // Competing with DCTCP, it sends little.
         let rounds = if algorithm == "amp-fg" {
             "rounds = 4"
         } else {
@@ -243,7 +245,7 @@ fn a_transport_uses_it_by_name_and_gets_nearly_the_same_goodput() {
         let [ours, kernels] = ["", "bpf:"].map(|prefix| {
             let cc = format!("transports.multipath.cc={prefix}{algorithm}");
             let run = run_with(&parse(INCAST, &[cc]), RunOptions::default());
-            // The flow of the transport in question.
+            // The flow of the transport under test.
             counts(table(&run, "flows"), "delivered_bytes")[0] as f64
         });
         println!("{algorithm}: {ours} and {kernels} bytes");

@@ -1,4 +1,4 @@
-//! What an entry of `layers` does to the links of a layer, and to no others.
+//! The effects of entries of `layers` on the links of a layer, and on no others.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use weft_lab::{RunOptions, RunResult};
 
 use crate::experiment::{counts, resolved, run_with, table, texts};
 
-/// Hosts of either leaf send to one host of the other.
+/// Hosts of each leaf send to one host of the other leaf.
 const SPEC: &str = r#"
     name = "layers"
     duration = "20ms"
@@ -29,7 +29,7 @@ fn run(overrides: &[&str]) -> RunResult {
     run_with(&experiment, options)
 }
 
-/// A count of the table `links` by layer, where it is not zero.
+/// Returns a count of the table `links` by layer, where it is not zero.
 fn by_layer(run: &RunResult, column: &str) -> BTreeMap<String, u64> {
     let links = table(run, "links");
     let mut found = BTreeMap::new();
@@ -45,7 +45,7 @@ fn only_the_queues_of_the_layer_mark() {
     assert!(by_layer(&run(&[]), "marks").is_empty());
     let marked = by_layer(&run(&["layers.leaf-host.mark=10 packets"]), "marks");
     assert_eq!(marked.keys().collect::<Vec<_>>(), ["leaf-host"]);
-    // A layer's threshold goes before that of all queues.
+    // The threshold of a layer precedes that of all queues.
     let rest = by_layer(
         &run(&["queues.mark=10 packets", "layers.leaf-host.mark=off"]),
         "marks",
@@ -69,7 +69,8 @@ fn only_the_queues_of_the_layer_have_the_limit() {
     assert_eq!(dropped.keys().collect::<Vec<_>>(), ["leaf-host"]);
 }
 
-/// A layer's rate is that of the topology's own field, and a layer's queue that of `queues.host`, to the last event.
+/// A layer's rate equals that of the topology's own field, and a layer's queue that of
+/// `queues.host`, to the last event.
 #[test]
 fn it_is_what_other_fields_say() {
     let hash = |overrides: &[&str]| run(overrides).manifest["trace_hash"].clone();
@@ -77,7 +78,7 @@ fn it_is_what_other_fields_say() {
     assert_ne!(slow, hash(&[]));
     let layers = ["layers.leaf-spine.rate=300Mbps", "layers.spine-leaf.rate=300Mbps"];
     assert_eq!(slow, hash(&layers));
-    // What was stated goes on to where it was not.
+    // A value also applies where no other value is set.
     let host = hash(&["queues.host={limit = \"20 packets\", mark = \"5 packets\"}"]);
     assert_ne!(host, hash(&[]));
     assert_eq!(
@@ -90,7 +91,7 @@ fn it_is_what_other_fields_say() {
     );
 }
 
-/// Without packets there are rates still.
+/// Rates of layers also apply at the flow level.
 #[test]
 fn rates_count_at_the_flow_level() {
     let delivered = |overrides: &[&str]| {

@@ -1,4 +1,5 @@
-//! The laboratory as its users call it. It is one binary, because each further one would be linked with everything again.
+//! Tests of the public interface. They are one binary, because each additional binary would link
+//! all dependencies once more.
 
 mod experiment;
 

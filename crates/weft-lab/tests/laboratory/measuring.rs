@@ -1,4 +1,5 @@
-//! A part of a run is measured: exactly, at no cost to what happens, and the same for any number of threads.
+//! The measurement window: its values are exact, it does not change events, and it does not depend
+//! on the number of threads.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -10,8 +11,8 @@ use weft_lab::{Experiment, RunOptions, RunResult};
 
 use crate::experiment::{counts, indices, numbers, parse, run_on, run_with, table};
 
-/// One flow that never ends, a queue that overflows, and short flows that end and leave their places: these come last, so that
-/// in a shorter run the others have the same numbers.
+/// A flow that never ends, a queue that overflows, and short flows whose slots are reused. The
+/// short flows come last, so that in a shorter run the other flows have the same numbers.
 const TEXT: &str = r#"
     name = "parts"
     duration = "12ms"
@@ -39,14 +40,14 @@ fn part() -> Vec<String> {
     vec![format!("measure={{start=\"{FROM}\", stop=\"{TO}\"}}")]
 }
 
-/// A column of counts by flow.
+/// Returns a column of counts by flow.
 fn by_flow(run: &RunResult, column: &str) -> HashMap<u32, u64> {
     let flows = table(run, "flows");
     let index = indices(flows, "flow").iter().copied();
     index.zip(counts(flows, column).iter().copied()).collect()
 }
 
-/// Seconds at each length, by queue.
+/// Returns the seconds at each length, by queue.
 fn lengths(run: &RunResult) -> Vec<Vec<f64>> {
     let lists = table(run, "queues").column_by_name("time_at_length_s").unwrap();
     let lists = lists.as_list::<i32>();
@@ -90,7 +91,7 @@ fn a_part_is_what_the_runs_up_to_its_two_ends_differ_by() {
         .filter(|&(_, row)| link.is_valid(row))
         .map(|(&time, _)| time)
         .collect();
-    // From 3.15 to 8.96 ms, of two queues.
+    // From 3.15 to 8.96 ms, for two queues.
     assert_eq!(samples.len(), 2 * 84);
     assert!(
         samples
@@ -118,7 +119,7 @@ fn measuring_a_part_changes_nothing_that_happens_and_threads_change_nothing_of_i
         one.manifest["measured_s"],
         serde_json::json!([0.003_123_457, 0.009_000_001])
     );
-    // What is resolved is resolved again.
+    // The resolved spec is resolved a second time.
     let again = parse::<&str>(&one.manifest["spec"].to_string(), &[]);
     assert_eq!(run_with(&again, RunOptions::default()).tables, one.tables);
 }
@@ -155,7 +156,8 @@ fn slow_start_can_be_left_out() {
         .flatten()
         .fold(0.0, f64::max);
     assert!((0.995..=1.0001).contains(&used), "{used}");
-    // Both flows' goodput: of 10 Gbps what headers of 52 bytes and acknowledgements leave.
+    // The goodput of both flows: the part of 10 Gbps that headers of 52 bytes and acknowledgements
+    // leave.
     let goodput: f64 = numbers(table(&steady, "flows"), "goodput_bps")
         .iter()
         .flatten()

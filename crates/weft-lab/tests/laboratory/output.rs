@@ -1,4 +1,4 @@
-//! Results on disk: complete or not at all, and the same as in memory.
+//! Results on disk: complete or absent, and equal to those in memory.
 
 use std::fs::{self, File};
 use std::ops::ControlFlow;
@@ -119,7 +119,7 @@ fn results_are_as_readable_as_any_new_folder() {
     assert_eq!(mode(&out), mode(&plain));
 }
 
-/// Closed loops of very short flows: more of them than one row group holds.
+/// Closed loops of very short flows: more than one row group holds.
 const BUSY: &str = r#"
     name = "busy"
     duration = "25ms"
@@ -130,7 +130,7 @@ const BUSY: &str = r#"
     probes = [{ kind = "queue", at = ["host-tor"], interval = "1ms" }]
 "#;
 
-/// The rows of a table's column of indices, and in how many row groups they are.
+/// Returns the rows of a column of indices, and the number of row groups that contain them.
 fn indices(folder: &Path, table: &str, column: &str) -> (usize, Vec<u32>) {
     let file = File::open(folder.join(format!("{table}.parquet"))).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();

@@ -1,4 +1,4 @@
-//! Closed loops, jobs, classes and their end, on whole runs.
+//! Whole runs with closed loops, jobs, classes and their stop condition.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use weft_lab::{Experiment, RunResult};
 
 use crate::experiment::{numbers, optional_indices, parse, run_on, table, texts};
 
-/// 16 hosts: jobs by DCTCP over closed loops by AMP.
+/// 16 hosts: jobs over DCTCP compete with closed loops over AMP.
 const MIXED: &str = r#"
     name = "mixed"
     duration = "30ms"
@@ -79,7 +79,8 @@ fn a_job_is_its_requests_and_blocks() {
             assert!(jct[row].unwrap() > 256e-6);
         }
     }
-    // In each slot one job follows the other, after a one-way delay at most if the client is another.
+    // In each slot one job follows another, after at most one one-way delay if the client is
+    // another host.
     let slots = optional_indices(jobs, "slot");
     for slot in 0..4 {
         let rows: Vec<usize> = (0..jobs.num_rows())
@@ -141,7 +142,8 @@ fn threads_change_nothing() {
     assert_ne!(one.manifest["trace_hash"], other.manifest["trace_hash"]);
 }
 
-/// The run ends at the first check after the 20th completion, which is the same for any number of threads.
+/// The run ends at the first check after the 20th completion, at the same time for any number of
+/// threads.
 #[test]
 fn a_number_of_flows_ends_the_run() {
     let stop = ["stop.class=small", "stop.flows=20"];
@@ -160,9 +162,9 @@ fn a_number_of_flows_ends_the_run() {
     let end = one.manifest["end_s"].as_f64().unwrap();
     assert_eq!(stopped, times[19]);
     assert_eq!(one.manifest["partial"], false);
-    // A thousandth of 30 ms, and a window.
+    // A thousandth of 30 ms, and a lookahead window.
     assert!(end >= stopped && end - stopped < 35e-6, "{stopped} {end}");
-    // Up to there it is the run without an end.
+    // Until then it equals the run without a stop condition.
     let whole = run(MIXED, &[], 1);
     let all = numbers(table(&whole, "flows"), "acked_s");
     let before = |times: &[Option<f64>]| times.iter().flatten().filter(|&&time| time < stopped).count();
@@ -181,7 +183,8 @@ fn a_class_without_flows_is_a_warning() {
     assert_eq!(all.manifest["warnings"].as_array().unwrap().len(), 0);
 }
 
-/// Where suppression is on, episodes are as long as the flows' times say, and lie within the flows' lives.
+/// With suppression, episodes are as long as the flows' times say, and lie within the flows'
+/// lifetimes.
 #[test]
 fn suppressions_have_their_times() {
     let text = MIXED
@@ -205,7 +208,7 @@ fn suppressions_have_their_times() {
     }
 }
 
-/// Overrides and how the refusal begins.
+/// Overrides, and the start of the error that each causes.
 const REFUSALS: &[(&str, &str)] = &[
     (
         "traffic[0].servers=16",

@@ -1,4 +1,4 @@
-//! A spec is checked in full before anything runs, and everything left out is filled in.
+//! A spec is checked completely before anything runs, and every missing field is filled in.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn parse(overrides: &[&str]) -> Result<Experiment, String> {
     Experiment::parse(SPEC, &overrides).map_err(|error| error.to_string())
 }
 
-/// Overrides of the spec above, and how the complaint begins.
+/// Overrides of the spec above, and the start of the error that each causes.
 const COMPLAINTS: &[(&[&str], &str)] = &[
     (
         &["topology.kind=torus"],
@@ -538,7 +538,7 @@ fn the_schema_knows_every_kind_with_its_real_fields() {
             assert!(described, "{name}.{field} says what it is");
         }
     }
-    // Every reference leads somewhere.
+    // Every reference has a target.
     let text = schema.to_string();
     for reference in text.split("#/$defs/").skip(1) {
         let name = reference.split('"').next().unwrap();
@@ -580,14 +580,15 @@ impl weft_cc::CongestionControl for OnePacket {
     fn on_timeout(&mut self, _: &mut [weft_cc::Window], _: usize, _: bool) {}
 }
 
-/// One packet a round trip of 4 links: 10 Gbps, 2 us each, 1514 bytes there and 66 back.
+/// One packet per round trip of 4 links: 10 Gbps, 2 us each, 1514 bytes to the receiver and 66
+/// bytes back.
 #[test]
 fn a_congestion_control_of_ones_own_goes_by_its_name() {
     let overrides = [
         "transports.dctcp={cc = \"one-packet\", tcp = {ack_every = 1}}".to_owned(),
         "traffic=[{kind = \"bulk\", transport = \"dctcp\", from = 0, to = \"r0\"}]".to_owned(),
         "probes=[]".to_owned(),
-        // Every packet's time is what the formula says.
+        // The time of every packet equals the formula.
         "hosts={jitter = \"0s\"}".to_owned(),
     ];
     let unknown = Experiment::parse(SPEC, &overrides).unwrap_err().to_string();
@@ -615,7 +616,8 @@ fn a_congestion_control_of_ones_own_goes_by_its_name() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
-    /// Any value at any place gives an experiment or a one-line complaint; what is an experiment fits the schema.
+    /// Any value at any position gives an experiment or an error of one line; an experiment's spec
+    /// fits the schema.
     #[test]
     fn any_field_replaced_is_answered(
         path in prop::sample::select(vec![

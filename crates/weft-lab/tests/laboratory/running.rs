@@ -1,4 +1,4 @@
-//! Experiments end to end: what a run yields, and that nothing but the spec and the seed changes it.
+//! Whole runs: the contents of results, which depend only on the spec and the seed.
 
 use std::ops::ControlFlow;
 
@@ -94,7 +94,8 @@ fn flows_have_their_names_times_and_goodput() {
         let from = if i < 20 { established[i].unwrap() } else { start };
         assert!((completion[i].unwrap() - (finish - from)).abs() < 1e-12);
         assert!(established[i].unwrap() > start && finish > established[i].unwrap());
-        // The sender hears of it later by the way back at least: two links of 2 us.
+        // The sender learns of the completion later, by the delay of the reverse path at least: two
+        // links of 2 us.
         assert!(acked[i].unwrap() - finish > 4e-6, "{i}");
         let expected = 8.0 * delivered[i] as f64 / (finish - start);
         assert!((goodput[i].unwrap() / expected - 1.0).abs() < 1e-9);
@@ -199,7 +200,7 @@ fn traces_sample_queues_and_windows() {
             .zip(&flow)
             .all(|(link, flow)| link.is_some() != flow.is_some())
     );
-    // Every 100 us in 30 ms, the end excluded, on 12 queues.
+    // Every 100 us in 30 ms, without the end, on 12 queues.
     assert_eq!(link.iter().flatten().count(), 299 * 12);
     let links = table(&run, "links");
     for counter in ["marks", "drops"] {
@@ -254,7 +255,7 @@ fn the_seed_changes_what_is_random_only() {
         let still = [&["hosts.jitter=0s", "hosts.clock_ppm=0"], overrides].concat();
         run_on(&experiment(&still), 1).manifest["trace_hash"].clone()
     };
-    // One flow alone: no path to draw and no tie to break.
+    // A single flow: no path to draw and no tie to break.
     let alone = r#"traffic=[{kind="bulk", transport="dctcp", from="h3", to="r0"}]"#;
     assert_eq!(
         hash(&["seed=1", alone]),
@@ -361,7 +362,7 @@ fn options_out_of_range_are_refused() {
     }
 }
 
-/// A spec under old names runs as under new ones, and the manifest names both, once each.
+/// A spec with old names gives the run of the new names, and the manifest names both, once each.
 #[test]
 fn old_names_give_warnings_in_the_manifest() {
     let old = INCAST.replace("    interval = \"10ms\"", "    every = \"10ms\"");

@@ -1,4 +1,4 @@
-//! Flow probes: samples at an interval, every change, latencies, and flows that open because of others.
+//! Flow probes: samples at an interval, every change, latencies, and flows that generators open.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use weft_lab::{Experiment, RunOptions, RunResult};
 
 use crate::experiment::{indices, numbers, parse, run_on, run_with, table};
 
-/// AMP over two bottlenecks that fill one after the other, beside jobs and a closed loop.
+/// AMP over two bottlenecks that fill one after the other, competing with jobs and a closed loop.
 const SPEC: &str = r#"
     name = "traced"
     duration = "20ms"
@@ -48,10 +48,10 @@ fn refusal(probes: &str) -> String {
     refused.err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-/// Time, cwnd and whether active.
+/// Time, cwnd, and whether the subflow is active.
 type Row = (f64, f64, bool);
 
-/// The rows of each (flow, subflow) on record.
+/// Returns the recorded rows of each (flow, subflow).
 fn windows(run: &RunResult) -> HashMap<(u32, u32), Vec<Row>> {
     let traces = table(run, "traces");
     let of = indices(traces, "flow").iter().zip(indices(traces, "subflow"));
@@ -143,7 +143,7 @@ fn traces_are_the_same_on_any_number_of_threads() {
     assert_eq!(one.manifest["trace_hash"], three.manifest["trace_hash"]);
 }
 
-/// Chunk, first transmission and latency in seconds, of each flow.
+/// Returns chunk, first transmission and latency in seconds of each chunk, by flow.
 fn latencies(run: &RunResult) -> HashMap<u32, Vec<(u32, f64, f64)>> {
     let rows = table(run, "latencies");
     let (chunks, sent) = (indices(rows, "chunk"), numbers(rows, "sent_s"));
@@ -156,7 +156,7 @@ fn latencies(run: &RunResult) -> HashMap<u32, Vec<(u32, f64, f64)>> {
     of
 }
 
-/// One way: the first packet of 1500 bytes over three links of 1 Gbps and 20 us each.
+/// The minimum latency: the first packet of 1500 bytes over three links of 1 Gbps and 20 us each.
 const MIN_SECONDS: f64 = 3.0 * (20e-6 + 1500.0 * 8.0 / 1e9);
 
 #[test]
@@ -169,7 +169,7 @@ fn latencies_are_those_of_all_data_delivered() {
     let of = latencies(&run);
     assert!(of.len() > 40, "{} flows", of.len());
     for (row, flow) in indices(flows, "flow").iter().enumerate() {
-        // Of the last flows of a loop nothing has arrived yet.
+        // No data of the last flows of a loop has arrived yet.
         let chunks = of.get(flow).map_or(&[][..], Vec::as_slice);
         if bytes[row] > 0 || ends[row].is_some() {
             assert!(!chunks.is_empty(), "flow {flow}");
@@ -186,7 +186,8 @@ fn latencies_are_those_of_all_data_delivered() {
                 "{flow} {chunk}: {took}"
             );
         }
-        // They are sent in another order, as Linux' scheduler gives them to subflows before these can send.
+        // Chunks are sent out of order, because Linux's scheduler assigns them to subflows before
+        // these can send.
         let in_order = |a: &(u32, f64, f64), b: &(u32, f64, f64)| a.1 + a.2 <= b.1 + b.2 + 1e-12;
         assert!(chunks.is_sorted_by(in_order), "flow {flow}");
     }
@@ -194,7 +195,7 @@ fn latencies_are_those_of_all_data_delivered() {
 
 #[test]
 fn what_is_lost_takes_a_timeout_and_delays_what_follows() {
-    // A queue of two packets drops of the first ten; SACK mends some, the timer the last.
+    // A queue of two packets drops some of the first ten; SACK recovers some, the timer the last.
     let text = r#"
         name = "lossy"
         duration = "1s"

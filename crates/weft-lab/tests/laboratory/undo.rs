@@ -1,4 +1,5 @@
-//! A timeout that proves spurious is undone by every algorithm: the path's delay rises for longer than an RTO, and nothing is lost.
+//! Every algorithm undoes a timeout that proves spurious: the delay of the path rises for longer
+//! than an RTO, and no packet is lost.
 
 use weft_bpf_native::NativeFactory;
 use weft_cc::Algorithm;
@@ -6,7 +7,7 @@ use weft_lab::RunOptions;
 
 use crate::experiment::{counts, parse, run_with, table};
 
-/// A path with a round-trip time of 80 ms, which has 700 ms more from 8 s to 8.6 s.
+/// A path with a round-trip time of 80 ms, to which 700 ms are added from 8 s to 8.6 s.
 const SPURIOUS: &str = r#"
     name = "spurious"
     duration = "10s"
@@ -37,8 +38,9 @@ const SPURIOUS: &str = r#"
     bidirectional = false
 "#;
 
-/// The delay has its old value at 8.6 s. The acknowledgement that proves the timeout spurious comes a round-trip time later, and the
-/// window has three more to be what it was.
+/// The measurement after the delay has its old value, at 8.6 s. The acknowledgement that proves the
+/// timeout spurious comes a round-trip time later, and the window has three more to reach its old
+/// value.
 const AFTER: [&str; 2] = ["measure.start=8.95s", "measure.stop=9.95s"];
 const BEFORE: [&str; 2] = ["measure.start=7s", "measure.stop=8s"];
 

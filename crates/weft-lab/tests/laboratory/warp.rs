@@ -1,11 +1,12 @@
-//! Scenarios of a few lines in which Warp has to do about as well as DCTCP on each subflow
+//! Small scenarios in which Warp must be about as good as DCTCP on each subflow
 //! (docs/warp/results.md).
 
 use weft_lab::RunOptions;
 
 use crate::experiment::{counts, parse, run_with, table};
 
-/// Parallel paths of 1 Gbps between two leaves; flows of other transports are pinned to one of them.
+/// Parallel paths of 1 Gbps between two leaves; flows of other transports are pinned to one of
+/// them.
 const PATHS: &str = r#"
     name = "paths"
     duration = "1s"
@@ -32,7 +33,7 @@ const PATHS: &str = r#"
     to = "h3"
 "#;
 
-/// Goodput of the first flow in Mbps, by an algorithm.
+/// Returns the goodput of the first flow in Mbps, by an algorithm.
 fn goodput(spec: &str, cc: &str, changes: &[&str]) -> f64 {
     let cc = format!("transports.multipath.cc={cc}");
     let changes: Vec<&str> = std::iter::once(cc.as_str())
