@@ -97,8 +97,8 @@ impl Backend for PacketBackend {
     }
 }
 
-/// The shortest random time of a host that is long enough to matter: what a network card takes to fetch a packet over a PCI bus
-/// (Neugebauer et al., SIGCOMM 2018).
+/// Minimum jitter that matters: the time in which a NIC fetches a packet over a PCI bus (Neugebauer
+/// et al., SIGCOMM 2018).
 const MIN_JITTER: Time = Time::from_ns(500);
 
 fn jitter(spec: Option<HostJitter>, transports: &[TransportConfig]) -> Jitter {
@@ -220,5 +220,5 @@ impl ActiveRun for PacketSimulation {
 /// about a microsecond for a barrier.
 const MIN_HOPS_PER_THREAD: u64 = 200;
 
-/// Share of the time of flows above which a standstill on delayed acknowledgements is reported.
+/// Fraction of the time of flows above which standstills on delayed acknowledgements are reported.
 const MAX_SILENT_STALL: f64 = 0.01;

@@ -1,8 +1,9 @@
-//! Clocks of hosts, which run a little faster or slower than those of switches.
+//! Clocks of hosts, which run slightly faster or slower than those of switches.
 //!
-//! IEEE 802.3 allows a transmitter 100 parts per million. If all clocks were equal, a host that sends at the rate of its link would keep
-//! its phase to a switch for ever: its packets reach a full queue exactly when a packet leaves, and no other flow ever finds room
-//! (Floyd and Jacobson, "Traffic Phase Effects in Packet-Switched Gateways", 1991).
+//! IEEE 802.3 allows a transmitter 100 parts per million. If all clocks were equal, a host that
+//! sends at the rate of its link would keep its phase relative to a switch for ever. Its packets
+//! would reach a full queue exactly when a packet leaves, and no other flow would find room (Floyd
+//! and Jacobson, "Traffic Phase Effects in Packet-Switched Gateways", 1991).
 
 use std::collections::HashSet;
 
@@ -15,8 +16,8 @@ use crate::engine::clock_offset;
 const PPB_PER_PPM: u32 = 1_000;
 const PPB: i128 = 1_000_000_000;
 
-/// Changes the rates of links that leave hosts, also those that events set, by a share that is drawn for each host, uniform from
-/// `-max_ppm` to `max_ppm` parts per million.
+/// Changes the rates of links that leave hosts, also those that events set, by a random fraction
+/// per host. The fraction is uniform from `-max_ppm` to `max_ppm` parts per million.
 pub(crate) fn apply(fabric: &mut Fabric, events: &mut [LinkEvent], max_ppm: u32, seed: u64) {
     let hosts: HashSet<u32> = fabric.hosts.iter().copied().collect();
     let scaled = |rate: Rate, host: u32| {
@@ -24,7 +25,7 @@ pub(crate) fn apply(fabric: &mut Fabric, events: &mut [LinkEvent], max_ppm: u32,
         Rate((i128::from(rate.0) * (PPB + offset) / PPB) as u64)
     };
     for event in events {
-        // Links that do not exist are refused later.
+        // Events of links that do not exist are refused later.
         if let LinkChange::Rate(rate) = &mut event.change
             && let Some(link) = fabric.links.get(event.link as usize)
             && hosts.contains(&link.from)
@@ -87,7 +88,7 @@ mod tests {
                 assert_eq!(link.rate, before.rate);
             }
         }
-        // Of 16 hosts some are faster and some slower, and the spread is that of a uniform distribution.
+        // Of 16 hosts some are faster and some slower, with the spread of a uniform distribution.
         assert!(offsets.iter().any(|&offset| offset > 20.0) && offsets.iter().any(|&offset| offset < -20.0));
         let LinkChange::Rate(rate) = events[0].change else {
             unreachable!("the event sets a rate");

@@ -37,7 +37,7 @@ impl ControllerState {
 }
 
 impl PacketSimulation {
-    /// Time of the controller's next call; `u64::MAX` if there is no controller.
+    /// Returns the time of the controller's next call; `u64::MAX` if there is no controller.
     pub(crate) fn next_control_time(&self) -> u64 {
         self.controller.as_ref().map_or(u64::MAX, |state| state.next)
     }

@@ -34,7 +34,7 @@ impl LinkSchedule {
         Self { actions, next: 0 }
     }
 
-    /// Time of the next action; `u64::MAX` if there is none.
+    /// Returns the time of the next action; `u64::MAX` if there is none.
     pub fn next_time(&self) -> u64 {
         self.actions.get(self.next).map_or(u64::MAX, |&(time, _)| time)
     }

@@ -1,4 +1,4 @@
-//! The exact packet-level simulator: a window engine, a transport and path policies.
+//! The exact packet-level simulator: a windowed parallel engine, a transport and path policies.
 
 // A packet is processed in one long function on purpose: calls in it cost a tenth of the speed.
 #![allow(clippy::inline_always)]

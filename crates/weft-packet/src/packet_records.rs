@@ -1,4 +1,4 @@
-//! Turns captured packets into records: the flow of a packet, and its kind.
+//! Conversion of captured packets to records, with the flow and the kind of each packet.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! From the number of a path to the route of a packet, around links that are known to be down.
+//! Conversion of the number of a path to the route of a packet, around links that are known to be
+//! down.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -119,8 +120,8 @@ impl Shared {
         is_up.then(|| self.pack_route(&ports).ok()).flatten()
     }
 
-    /// Refuses hosts that no path connects, and hosts with a path that does not fit into a route.
-    /// Of many paths only some are checked: topologies with paths of different lengths have few.
+    /// Returns an error if no path connects the hosts, or if a path does not fit into a route. Of
+    /// many paths only some are checked: topologies with paths of different lengths have few.
     pub fn check_routes(&self, from: NodeId, to: NodeId) -> Result<(), String> {
         const SOME: u64 = 16;
         let paths = self.paths_between(from, to)?;

@@ -167,7 +167,8 @@ mod tests {
     const END: Time = Time::from_ms(40);
     const FLOWS: u32 = 1_600;
 
-    /// Flows of up to 60 kB, a new one every 20 us, into a short queue: losses, timeouts, joins and reinjections.
+    /// Returns a run with flows of up to 60 kB, a new one every 20 us, into a short queue. It has
+    /// losses, timeouts, joins and reinjections.
     fn simulation(threads: usize) -> PacketSimulation {
         let queue = QueueConfig {
             limit: QueueSize::Packets(6),
@@ -238,7 +239,8 @@ mod tests {
         slots.sum()
     }
 
-    /// The outcome without the number of windows and the trace hash, which contains slots.
+    /// Returns the outcome without the number of lookahead windows and the trace hash, which
+    /// contains slots.
     fn without_ways(outcome: Outcome) -> Outcome {
         Outcome {
             trace_hash: None,

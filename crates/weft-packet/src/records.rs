@@ -12,26 +12,26 @@ use crate::simulation::PacketSimulation;
 use crate::transport::{ConnectionSender, Host};
 
 impl PacketSimulation {
-    /// The records so far, without those already taken.
+    /// Returns the records so far, without those already taken.
     pub fn outcome(&self) -> Outcome {
         self.outcome_of(self.finished.clone())
     }
 
-    /// The records at the end, without those already taken.
+    /// Returns the records at the end, without those already taken.
     pub fn into_outcome(mut self) -> Outcome {
         let finished = std::mem::take(&mut self.finished);
         self.outcome_of(finished)
     }
 
-    /// Number of rows that [`take_finished`](Self::take_finished) would return, without those of
-    /// subflows.
+    /// Returns the number of rows that [`take_finished`](Self::take_finished) would return, without
+    /// those of subflows.
     pub fn finished_rows(&self) -> usize {
         let jobs: usize = self.hosts().map(|host| host.jobs.len()).sum();
         self.finished.flows.len() + self.finished.suppressions.len() + jobs + self.sample_rows()
     }
 
     /// Returns and discards the records of reclaimed flows, of finished jobs, and the samples so
-    /// far. Those of links and queues are not included.
+    /// far. Records of links and queues are not included.
     pub fn take_finished(&mut self) -> Outcome {
         let finished = std::mem::take(&mut self.finished);
         let (flows, opened) = self.sorted(finished.flows);
@@ -203,7 +203,8 @@ impl PacketSimulation {
             });
         let assembly = receiver.connection_receiver(flow);
         let finish = match assembly {
-            // A flow that was stopped before it had sent a byte is over when the sender says so.
+            // A flow that was stopped before it had sent a byte is over at the time at which the
+            // sender finished.
             _ if connection.total == 0 => time(connection.finished),
             Some(assembly) if assembly.chunks.next() == connection.total => Some(Time(assembly.last_data_at)),
             _ => None,

@@ -25,7 +25,7 @@ pub struct PacketSimulation {
     pub(crate) finished: FinishedRecords,
     /// Link events to come, and their detection.
     pub(crate) link_schedule: LinkSchedule,
-    /// When to search next for finished flows whose memory can be reclaimed.
+    /// The schedule of searches for finished flows whose memory can be reclaimed.
     pub(crate) reclaim_schedule: ReclaimSchedule,
     /// The controller that assigns paths to subflows, if the spec configures one.
     pub(crate) controller: Option<ControllerState>,
@@ -41,8 +41,8 @@ impl PacketSimulation {
     /// Creates a run.
     ///
     /// # Errors
-    /// Returns an error if the run cannot be simulated: for a path longer than a packet's route
-    /// field, a flow between hosts that do not exist, or a size beyond what a connection can
+    /// Returns an error if the run cannot be simulated. Reasons are a path longer than a packet's
+    /// route field, a flow between hosts that do not exist, and a size that a connection cannot
     /// number.
     pub fn new(config: SimulationConfig) -> Result<Self, String> {
         let SimulationConfig {
@@ -66,7 +66,7 @@ impl PacketSimulation {
             transport.profile = transport.profile.clone().with_framing_in_headers();
         }
         let mut engine_config = EngineConfig {
-            // The last segment of a flow may carry a single byte.
+            // The last segment of a flow may have a single byte.
             min_packet: transports
                 .iter()
                 .map(|t| t.profile.ack_size.min(t.profile.header + 1))
@@ -112,7 +112,7 @@ impl PacketSimulation {
                     interval: every,
                 } => engine_config.samples.push((link, every.0.max(1))),
                 Probe::Packets { link } => engine_config.captures.push(link),
-                // These are attached when the flows open.
+                // Probes of flows are attached when the flows open.
                 Probe::Flow { .. }
                 | Probe::Generator { .. }
                 | Probe::Latency { .. }
@@ -137,19 +137,20 @@ impl PacketSimulation {
         })
     }
 
-    /// Restricts the records of links, queues and goodput to events from `from` on and before `to`.
-    /// Must be called before the run begins.
+    /// Restricts the records of links, queues and goodput to events at or after `from` and before
+    /// `to`. Must be called before the run begins.
     pub fn measure(&mut self, from: Time, to: Time) {
         self.measurement = Some(MeasurementWindow::new(from, to));
     }
 
-    /// Length of the engine's window. Slices that end at multiples of it cut no window.
+    /// Returns the length of the engine's lookahead window. Slices that end at multiples of it cut
+    /// no window.
     pub fn slice_granularity(&self) -> Time {
         Time(self.engine.window())
     }
 
-    /// Simulates all events before `end`. Can be called once more with a later end; the results do
-    /// not depend on the ends of slices.
+    /// Simulates all events before `end`. May be called more than once with a later end; the
+    /// results do not depend on the ends of slices.
     pub fn run_until(&mut self, end: Time) {
         while let Some(cut) = self
             .measurement
@@ -214,8 +215,8 @@ impl PacketSimulation {
         self.distributions.iter().map(record).collect()
     }
 
-    /// The totals so far. They are cheap, so that progress can be reported after every slice.
-    /// Marks, drops and timeouts are those of links and senders so far.
+    /// Returns the totals so far. They are cheap, so that progress can be reported after every
+    /// slice. Marks, drops and timeouts are those of links and senders so far.
     pub fn counters(&self) -> Counters {
         let (packet_hops, timers) = self.engine.events();
         let (drops, marks) = self.engine.drops_and_marks();
@@ -230,7 +231,8 @@ impl PacketSimulation {
         }
     }
 
-    /// Returns the share of the time that flows were open in which they stood still until a delayed acknowledgement was sent.
+    /// Returns the fraction of the time that flows were open during which they stood still until a
+    /// delayed acknowledgement was sent.
     pub fn delayed_ack_stall(&self) -> f64 {
         let now = self.engine.now();
         let stall: u64 = self.hosts().map(|host| host.delayed_ack_stall).sum();
@@ -238,13 +240,13 @@ impl PacketSimulation {
         stall as f64 / open.max(1) as f64
     }
 
-    /// Number of rows of traces, of latencies of flows and of packets so far.
+    /// Returns the number of rows of traces, of latencies of flows and of packets so far.
     pub fn sample_rows(&self) -> usize {
         let of_hosts = self.hosts().map(|host| host.samples.len() + host.latencies());
         self.finished.packets.len() + of_hosts.sum::<usize>()
     }
 
-    /// Number of flows of this class whose data is all acknowledged.
+    /// Returns the number of flows of this class whose data is completely acknowledged.
     pub fn completed_flows(&self, class: u32) -> u64 {
         let completions = self
             .hosts()
@@ -252,8 +254,8 @@ impl PacketSimulation {
         completions.map(|times| times.len() as u64).sum()
     }
 
-    /// Time at which the `n`-th flow of this class (from 1) had all its data acknowledged; `None`
-    /// if fewer flows have completed.
+    /// Returns the time at which the `n`-th flow of this class (from 1) had all its data
+    /// acknowledged; `None` if fewer flows have completed.
     pub fn nth_completion(&self, class: u32, n: u64) -> Option<Time> {
         let completions = self
             .hosts()
@@ -269,7 +271,7 @@ impl PacketSimulation {
         (0..self.shared.fabric.hosts.len() as u32).map(|host| self.engine.endpoint(host))
     }
 
-    /// The flows of the configuration.
+    /// Returns the flows of the configuration.
     pub fn flows(&self) -> &[Flow] {
         &self.shared.flows
     }

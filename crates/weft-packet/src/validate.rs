@@ -1,4 +1,4 @@
-//! Validation: refuses what cannot be simulated before a run begins.
+//! Validation of a configuration, which refuses everything that cannot be simulated.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,8 @@ use weft_traffic::Flow;
 use crate::engine::MAX_ARRIVALS;
 use crate::transport::Shared;
 
-/// Refuses links that [`check_link`] refuses, and nodes with more links than a sort key can number.
+/// Returns an error for links that [`check_link`] refuses, and for nodes with more links than a
+/// sort key can number.
 pub fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
     let mut links_into = vec![0_u64; fabric.nodes.len()];
     for link in &fabric.links {
@@ -26,14 +27,15 @@ pub fn check_links(fabric: &Fabric, min_packet: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a link that the smallest packet enters in no time, which would leave cause and effect
-/// without an order, and a link that takes longer to cross than a window can be long.
+/// Returns an error for a link that the smallest packet enters in no time, because cause and effect
+/// would then have no order. Also refuses a link that takes longer to cross than the maximum
+/// lookahead window.
 fn check_link(fabric: &Fabric, link: &Link, min_packet: u32) -> Result<(), String> {
     const MAX_DELAY: Time = Time::from_ms(10_000);
     let [from, to] = [link.from, link.to].map(|node| &fabric.nodes[node as usize].name);
     let sending = u128::from(min_packet) * 8_000_000_000_000 / u128::from(link.rate.0);
     let crossing = Time(link.delay.0.saturating_add(sending as u64));
-    // Simulated times are cut to a picosecond.
+    // Simulated times are truncated to a picosecond.
     if sending < 2 {
         return Err(format!(
             "link from {from} to {to}: a packet of {min_packet}B is sent in {}; allowed: at least 2ps",
@@ -48,9 +50,9 @@ fn check_link(fabric: &Fabric, link: &Link, min_packet: u32) -> Result<(), Strin
     Ok(())
 }
 
-/// Refuses events of links that do not exist, and events after which a link would be refused. A
-/// finished job notifies the next client with a packet that must not be lost, so links cannot go
-/// down if there are jobs.
+/// Returns an error for events of links that do not exist, and for events after which a link would
+/// be refused. A finished job notifies the next client with a packet that must not be lost, so
+/// links cannot go down if there are jobs.
 pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> Result<(), String> {
     let links = &shared.fabric.links;
     for event in events {
@@ -83,8 +85,8 @@ pub fn check_events(shared: &Shared, events: &[LinkEvent], min_packet: u32) -> R
     Ok(())
 }
 
-/// Returns the maximum number of packets that a node gets at the same time because the delay of
-/// links to it is cut: those that have propagated for longer than the new delay.
+/// Returns the maximum number of packets that arrive at a node at the same time because the delay
+/// of links to it is cut. These packets have propagated for longer than the new delay.
 pub fn max_burst_after_delay_cut(
     fabric: &Fabric,
     events: &[LinkEvent],
@@ -129,8 +131,8 @@ pub fn max_burst_after_delay_cut(
     }
 }
 
-/// Refuses flows that cannot be simulated. The first flow of a generator stands for all, because
-/// their sizes have a bound.
+/// Returns an error for flows that cannot be simulated. The first flow of a generator stands for
+/// all, because their sizes have a bound.
 pub fn check(shared: &Shared) -> Result<(), String> {
     let hosts = &shared.fabric.hosts;
     let firsts: Vec<Flow> = shared
