@@ -5,11 +5,12 @@ use weft_spec::{Spec, SpecError, Time};
 
 use crate::{Counters, Error, Omissions, Outcome, Plan, RunResult, TransportConfig};
 
-/// The code behind a level. `weft-lab` knows backends by this trait and one line of a registry.
+/// The code behind a level. `weft-lab` uses backends only through this trait and a line of a
+/// registry.
 pub trait Backend: Sync {
-    /// The name of its level in a spec: `level`.
+    /// Returns the name of the level in a spec: `level`.
     fn name(&self) -> &'static str;
-    /// One line about it.
+    /// Returns a one-line description.
     fn about(&self) -> &'static str;
     /// Returns true if a spec and a seed always give the same tables.
     fn deterministic(&self) -> bool;
@@ -27,7 +28,7 @@ pub trait Backend: Sync {
     fn supports_sharing(&self) -> bool {
         false
     }
-    /// Tables and columns that its level does not provide.
+    /// Returns the tables and columns that the level does not provide.
     fn omissions(&self) -> Omissions {
         Omissions::default()
     }
@@ -35,79 +36,84 @@ pub trait Backend: Sync {
     /// Fills in fields whose defaults depend on the level.
     ///
     /// # Errors
-    /// Fields that contradict each other, by their paths in the spec.
+    /// Returns an error if fields contradict each other, with a path in the spec.
     fn fill_defaults(&self, _spec: &mut Spec) -> Result<(), SpecError> {
         Ok(())
     }
-    /// Refuses what this level cannot do, by the field's path.
+    /// Checks that the level supports every field of the plan.
     ///
     /// # Errors
-    /// The first field that asks for something that this level does not have, by its path in the spec.
+    /// Returns an error for the first field that the level does not support, with its path in the
+    /// spec.
     fn check(&self, _plan: &Plan) -> Result<(), SpecError> {
         Ok(())
     }
 
-    /// Estimated bytes of memory of an idle network.
+    /// Returns the estimated bytes of memory of an idle network.
     fn network_bytes(&self, size: NetworkSize) -> u64;
-    /// Estimated bytes of memory of an open flow.
+    /// Returns the estimated bytes of memory of an open flow.
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64;
-    /// Estimated bytes of memory of a run. The estimate may be rough if the run easily
+    /// Returns the estimated bytes of memory of a run. The estimate may be rough if the run easily
     /// fits into `available_bytes`. Without `streaming`, rows stay in memory until the end.
     fn estimate_run_bytes(&self, plan: &Plan, streaming: bool, available_bytes: u64) -> u64;
 
-    /// Begins a run.
+    /// Starts a run.
     ///
     /// # Errors
-    /// [`Error::CannotRun`]: a problem that only the whole run shows. [`Error::Option`]: an option that this
-    /// level does not have. [`Error::MissingRequirement`]: this machine lacks something that the level needs.
+    /// Returns [`Error::CannotRun`] for a problem that shows only in the whole run, and
+    /// [`Error::Option`] for an option that this level does not have. Returns
+    /// [`Error::MissingRequirement`] if this machine lacks something that the level needs.
     fn start(&self, plan: Plan, options: Options) -> Result<Box<dyn ActiveRun>, Error>;
 }
 
 /// A run in progress.
 pub trait ActiveRun {
-    /// The granularity of slices: slices that end at its multiples cost nothing.
+    /// Returns the granularity of slices: slices that end at its multiples cost nothing.
     fn slice_granularity(&self) -> Time;
-    /// Continues up to `end`, or as far as it gets in a moment. Returns the time reached. The results do not
-    /// depend on where a run is cut.
+    /// Continues up to `end`, or as far as the run gets in a short time. Returns the time reached.
+    /// The results do not depend on the ends of slices.
     ///
     /// # Errors
-    /// Whatever ends the run.
+    /// Returns an error if the run cannot continue.
     fn run_until(&mut self, end: Time) -> Result<Time, Error>;
-    /// The totals so far.
+    /// Returns the totals so far.
     fn counters(&self) -> Counters;
-    /// Number of threads that would have work if the run started again.
+    /// Returns the number of threads that would have work if the run started over.
     fn useful_threads(&self) -> usize {
         1
     }
-    /// Rows of traces and latencies so far.
+    /// Returns the number of rows of traces and latencies so far.
     fn sample_rows(&self) -> usize {
         0
     }
-    /// Number of rows that [`take_finished`](Self::take_finished) would return, without those of subflows.
+    /// Returns the number of rows that [`take_finished`](Self::take_finished) would return, without
+    /// those of subflows.
     fn finished_rows(&self) -> usize {
         0
     }
-    /// Returns the records of flows and jobs that have finished, and drops them from memory. Links and queues
-    /// are not included.
+    /// Returns the records of flows and jobs that have finished, and drops them from memory. Links
+    /// and queues are not included.
     fn take_finished(&mut self) -> Outcome {
         Outcome::default()
     }
-    /// Flows of this class that are complete.
+    /// Returns the number of flows of this class that are complete.
     fn completed_flows(&self, class: u32) -> u64;
-    /// When the `n`-th flow of this class (from 1) was complete, if that many are.
+    /// Returns the time at which the `n`-th flow of this class (from 1) was complete; `None` if
+    /// fewer flows are.
     fn nth_completion(&self, class: u32, n: u64) -> Option<Time>;
-    /// Lines for a reader of the manifest.
+    /// Returns lines for a reader of the manifest.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Further entries of the manifest.
+    /// Returns additional entries of the manifest.
     fn manifest_entries(&self) -> Vec<(String, serde_json::Value)> {
         Vec::new()
     }
-    /// The results so far, without those already taken by [`take_finished`](Self::take_finished).
+    /// Returns the results so far, without those already taken by
+    /// [`take_finished`](Self::take_finished).
     ///
     /// # Errors
-    /// Whatever prevents that.
+    /// Returns an error if the results cannot be collected.
     fn finish(self: Box<Self>) -> Result<RunOutput, Error>;
 }
 
@@ -119,19 +125,19 @@ pub enum RunOutput {
     Tables(RunResult),
 }
 
-/// How to run; nothing here changes the tables.
+/// Options of a run; none of them changes the tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Worker threads, 1 to [`MAX_THREADS`].
+    /// Number of worker threads, 1 to [`MAX_THREADS`].
     pub threads: usize,
-    /// Hash every event in order at each node (costs a little); the hash is in the manifest.
+    /// Hash all events at each node, in order (at a small cost); the hash is part of the manifest.
     pub trace_hash: bool,
 }
 
-/// More threads than any machine this runs on has cores.
+/// Maximum number of threads, above the number of cores of any machine.
 pub const MAX_THREADS: usize = 1024;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Simulated time over the experiment's duration, 0 to 1.

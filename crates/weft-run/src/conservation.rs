@@ -6,7 +6,8 @@ use crate::{Error, LinkRecord, Outcome, SubflowRecord};
 /// Checks every link and every subflow.
 ///
 /// # Errors
-/// [`Error::Internal`] with the first link or subflow that loses or makes packets, and its counts.
+/// Returns [`Error::Internal`] with the counts of the first link or subflow that loses or creates
+/// packets.
 pub(crate) fn check(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
     check_links(context, outcome)?;
     check_flows(outcome)
@@ -40,7 +41,7 @@ fn check_links(context: &TableContext, outcome: &Outcome) -> Result<(), Error> {
 /// Checks every subflow.
 ///
 /// # Errors
-/// [`Error::Internal`] with the first that loses or makes packets.
+/// Returns [`Error::Internal`] for the first subflow that loses or creates packets.
 pub(crate) fn check_flows(outcome: &Outcome) -> Result<(), Error> {
     for record in &outcome.flows {
         let flow = record.flow;
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
     use crate::{Counters, FlowRecord, Omissions};
 
-    /// One link and one subflow that keep what they get.
+    /// Returns an outcome with a link and a subflow whose packets are conserved.
     fn outcome() -> Outcome {
         let subflow = SubflowRecord {
             packets_sent: 10,

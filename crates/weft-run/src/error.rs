@@ -1,22 +1,23 @@
-//! What can go wrong between a spec and its results.
+//! Errors between a spec and its results.
 
 use std::path::PathBuf;
 
 use weft_spec::SpecError;
 
-/// Why there are no results. The message is one line.
+/// The reason why there are no results. The message is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The spec is wrong.
+    /// The spec is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The spec is right, but the run as a whole shows that it cannot be simulated.
+    /// The spec is valid, but the run as a whole cannot be simulated.
     #[error("this experiment cannot be simulated: {0}")]
     CannotRun(String),
-    /// The spec is right, but the machine's memory does not hold the run.
+    /// The spec is valid, but the run does not fit into the machine's memory.
     #[error("this experiment {0}; allowed: fewer flows at a time, fewer subflows or a smaller network")]
     Memory(String),
-    /// The spec is right, but the level it asks for does not support it: the field, its value, the allowed values.
+    /// The spec is valid, but its level does not support it: the field, its value, the allowed
+    /// values.
     #[error("{0}")]
     Unsupported(String),
     /// This machine lacks something that the level needs.
@@ -27,7 +28,7 @@ pub enum Error {
     Option {
         /// Name of the option.
         option: &'static str,
-        /// The value that it was given.
+        /// The value that was given.
         value: String,
         /// The values that are allowed.
         allowed: &'static str,
@@ -37,7 +38,7 @@ pub enum Error {
     Output {
         /// File or folder.
         path: PathBuf,
-        /// The problem with it.
+        /// Description of the problem.
         problem: String,
     },
     /// The simulator contradicts itself: a bug.

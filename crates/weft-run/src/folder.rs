@@ -1,5 +1,5 @@
-//! A folder of results on disk, either complete or absent. Everything is written to another folder in the
-//! same place, which is renamed at the end.
+//! A folder of results on disk that is either complete or absent. Everything is written to a
+//! staging folder in the same parent, which is renamed at the end.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,20 +14,22 @@ use tempfile::TempDir;
 
 use crate::Error;
 
-/// A folder being written.
+/// A folder that is being written.
 pub struct Folder {
     dir: PathBuf,
     staging: TempDir,
-    /// Held while anybody writes there; the kernel lets go of it when the process dies, whatever the reason.
+    /// Lock that is held while the folder is being written; the kernel releases it when the process
+    /// ends for any reason.
     _lock: File,
     tables: Vec<(&'static str, ArrowWriter<File>)>,
 }
 
 impl Folder {
-    /// Begins the folder `dir`, which must not exist or be empty.
+    /// Begins the folder `dir`, which must be absent or empty.
     ///
     /// # Errors
-    /// [`Error::Output`]: it exists and is not empty, or nothing can be written beside it.
+    /// Returns [`Error::Output`] if the folder exists and is not empty, or if its parent cannot be
+    /// written.
     pub fn begin(dir: &Path) -> Result<Self, Error> {
         let failed = |problem: String| Error::Output {
             path: dir.to_owned(),
@@ -53,10 +55,10 @@ impl Folder {
         })
     }
 
-    /// Appends rows, each table's as a row group of its file.
+    /// Appends rows, those of each table as a row group of its file.
     ///
     /// # Errors
-    /// [`Error::Output`]: they cannot be written.
+    /// Returns [`Error::Output`] if the rows cannot be written.
     pub fn append(&mut self, tables: &[(&'static str, RecordBatch)]) -> Result<(), Error> {
         self.try_append(tables).map_err(|error| self.failed(&error))
     }
@@ -64,7 +66,7 @@ impl Folder {
     /// Writes the manifest and gives the folder its name.
     ///
     /// # Errors
-    /// [`Error::Output`]: it cannot be written.
+    /// Returns [`Error::Output`] if the folder cannot be written.
     pub fn finish(mut self, manifest: &serde_json::Value) -> Result<(), Error> {
         self.try_finish(manifest).map_err(|error| self.failed(&error))
     }
@@ -89,7 +91,7 @@ impl Folder {
             let (_, writer) = &mut self.tables[index];
             if rows.num_rows() > 0 {
                 writer.write(rows)?;
-                writer.flush()?; // nothing waits in memory for more rows
+                writer.flush()?; // no row waits in memory for more rows
             }
         }
         Ok(())
@@ -102,38 +104,41 @@ impl Folder {
         let mut manifest = serde_json::to_string_pretty(manifest)?;
         manifest.push('\n');
         fs::write(self.staging.path().join("manifest.json"), manifest)?;
-        // Only an empty folder gives way; if one with files appeared meanwhile, this fails and nothing is lost.
+        // Only an empty folder is replaced. If a folder with files was created in the meantime,
+        // this fails and no file is lost.
         if self.dir.is_dir() {
             fs::remove_dir(&self.dir)?;
         }
         fs::rename(self.staging.path(), &self.dir)?;
-        self.staging.disable_cleanup(true); // under its old name there is nothing left to clean up
+        self.staging.disable_cleanup(true); // nothing with the old name is left to clean up
         Ok(())
     }
 }
 
-/// Folders being written have names that begin so.
+/// Prefix of the names of staging folders.
 const PREFIX: &str = ".weft-";
 
-/// A new locked folder in `parent`.
+/// Creates a locked staging folder in `parent`.
 fn create_staging_dir(parent: &Path) -> io::Result<(TempDir, File)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);
     #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777)); // the umask takes off the rest
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777)); // less the umask
     loop {
         let folder = builder.tempdir_in(parent)?;
         let lock = File::open(folder.path())?;
-        // Where there are no locks there are none to be held by others, and nothing is swept either.
+        // On a file system without locks, no other process can hold one, and abandoned folders are
+        // not removed.
         let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
-        // Between the two steps somebody else may have taken it for a leftover.
+        // Between the creation and the lock, another process may have removed the folder as
+        // abandoned.
         if folder.path().exists() {
             return Ok((folder, lock));
         }
     }
 }
 
-/// Removes what runs that were killed have left in `parent`: folders being written that nobody writes to.
+/// Removes staging folders in `parent` whose process was killed: those without a lock.
 fn remove_abandoned(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
@@ -142,7 +147,7 @@ fn remove_abandoned(parent: &Path) {
             && let Ok(lock) = File::open(entry.path())
             && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
-            let _ = fs::remove_dir_all(entry.path()); // another's, perhaps
+            let _ = fs::remove_dir_all(entry.path()); // another process may be removing it
         }
     }
 }

@@ -1,9 +1,6 @@
-//! Drives generators for levels at which senders and receivers are in one place: which flows open once the last
-//! byte of a flow has arrived. The driver has no sockets and no clock.
-//!
-//! Flow or job `n` of a generator is the same as at the packet level. At the packet level the next flow opens
-//! after the last acknowledgement; here it opens when the last byte arrives, half a round-trip time sooner. A
-//! job that follows a job of another client starts without a packet between the clients.
+//! A driver of generators for levels that run senders and receivers in one process. It returns the
+//! flows that open once the last byte of a flow has arrived. The driver has no sockets and no
+//! clock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +10,7 @@ use weft_traffic::{Action, Flow, FlowGenerator, OnDelivered};
 
 use crate::JobRecord;
 
-/// A generator's next action.
+/// An action of a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GeneratorAction {
     /// Index of the generator.
@@ -22,18 +19,19 @@ pub struct GeneratorAction {
     pub action: Action,
 }
 
-/// Drives all generators of a run.
+/// The generators of a run, and the jobs that have not finished.
 pub struct GeneratorDriver {
     generators: Vec<Arc<dyn FlowGenerator>>,
     static_flows: u32,
-    /// Jobs that have not ended, by generator and number: index into `jobs` and number of blocks to come.
+    /// Unfinished jobs, by generator and number: index in `jobs`, and number of blocks that have
+    /// not arrived.
     running: HashMap<(u32, u32), (usize, u32)>,
     jobs: Vec<JobRecord>,
 }
 
 impl GeneratorDriver {
-    /// Creates a driver before anything has opened. The `static_flows` of the spec have lower indices than the
-    /// flows of generators.
+    /// Creates a driver before any flow has opened. The `static_flows` of the spec have lower
+    /// indices than the flows of generators.
     pub fn new(generators: &[Arc<dyn FlowGenerator>], static_flows: u32) -> Self {
         Self {
             generators: generators.to_vec(),
@@ -43,7 +41,7 @@ impl GeneratorDriver {
         }
     }
 
-    /// Actions at times that are known before the run.
+    /// Returns the actions whose times are known before the run.
     pub fn timed_actions(&self) -> Vec<(Time, GeneratorAction)> {
         let actions = |(generator, traffic): (u32, &Arc<dyn FlowGenerator>)| {
             let actions = traffic.timed_actions().into_iter();
@@ -52,7 +50,8 @@ impl GeneratorDriver {
         (0..).zip(&self.generators).flat_map(actions).collect()
     }
 
-    /// Flow `n` of a generator and its index in tables; none if 32 bits cannot number it.
+    /// Returns flow `n` of a generator and its index in tables; `None` if the index exceeds 32
+    /// bits.
     pub fn flow(&self, generator: u32, n: u32) -> Option<(u32, Flow)> {
         let generators = self.generators.len() as u32;
         let index = n
@@ -62,7 +61,7 @@ impl GeneratorDriver {
         Some((index, self.generators[generator as usize].flow(n)))
     }
 
-    /// Generator and number of a flow by its index; none for a static flow.
+    /// Returns the generator and the number of a flow by its index; `None` for a static flow.
     pub fn generator_of(&self, index: u32) -> Option<(u32, u32)> {
         let generators = self.generators.len() as u32;
         let beyond = index.checked_sub(self.static_flows)?;
@@ -86,7 +85,8 @@ impl GeneratorDriver {
         (job.first_request..job.first_request + servers).collect()
     }
 
-    /// The last byte of the flow of this index has arrived. Returns the actions that follow, with their times.
+    /// Handles the arrival of the last byte of the flow with this index. Returns the actions that
+    /// follow, with their times.
     pub fn on_flow_delivered(&mut self, index: u32, now: Time) -> Vec<(Time, GeneratorAction)> {
         let Some((generator, n)) = self.generator_of(index) else {
             return Vec::new();
@@ -111,7 +111,7 @@ impl GeneratorDriver {
         actions
     }
 
-    /// A block of a job has arrived. Returns true if it was the last.
+    /// Handles the arrival of a block of a job. Returns true if it was the last one.
     fn on_block(&mut self, generator: u32, job: u32, now: Time) -> bool {
         let Some((index, left)) = self.running.get_mut(&(generator, job)) else {
             return false;
@@ -125,7 +125,7 @@ impl GeneratorDriver {
         true
     }
 
-    /// Records of all jobs that started, by generator and number.
+    /// Returns the records of all jobs that have started, by generator and number.
     pub fn jobs(mut self) -> Vec<JobRecord> {
         self.jobs.sort_by_key(|record| (record.generator, record.job));
         self.jobs

@@ -1,8 +1,9 @@
-//! What the backends of all levels have in common.
+//! The common parts of the backends of all levels.
 //!
-//! A [`Backend`] is the code behind a level: it runs experiments. It gets a [`Plan`], in which names have become indices,
-//! and returns an [`Outcome`]: records of flows, jobs, links and queues. This crate makes tables and the
-//! manifest of an outcome and checks conservation, in the same way for every level.
+//! A [`Backend`] is the code behind a level: it runs experiments. It gets a [`Plan`], in which
+//! names have become indices, and returns an [`Outcome`]: records of flows, jobs, links and queues.
+//! This crate builds the tables and the manifest from an outcome and checks conservation, in the
+//! same way for every level.
 
 mod backend;
 mod conservation;

@@ -1,14 +1,14 @@
-//! The manifest: what was run, by what, and how it ended.
+//! The manifest: the experiment, the software that ran it, and the end of the run.
 
 use serde_json::{Value, json};
 use weft_spec::{Spec, Time};
 
 use crate::{Omissions, Outcome, Unfinished};
 
-/// How many rows each table has.
+/// Number of rows of each table.
 pub type Rows = serde_json::Map<String, Value>;
 
-/// The inputs of the manifest that are known once a run has ended.
+/// The inputs of the manifest that are known at the end of a run.
 pub struct RunSummary {
     /// Lines for a reader of the manifest.
     pub warnings: Vec<String>,
@@ -16,18 +16,20 @@ pub struct RunSummary {
     pub unfinished: Unfinished,
     /// The records of the run.
     pub outcome: Outcome,
-    /// When the flow that ended the experiment was complete.
+    /// Time at which the flow that ended the experiment was complete.
     pub stopped: Option<Time>,
     /// Wall-clock seconds that the run took.
     pub wall_seconds: f64,
-    /// Tables and columns that the level does not provide; those of the table "counters" are counters of the manifest.
+    /// Tables and columns that the level does not provide; those of the table "counters" are
+    /// counters of the manifest.
     pub omissions: Omissions,
     /// Entries that the level adds to the manifest.
     pub manifest_entries: Vec<(String, Value)>,
 }
 
-/// `spec` is the full resolved spec: read again, it makes the same run. The trace hash is a
-/// string of hexadecimal digits, because JSON's numbers lose digits in many readers.
+/// Builds the manifest. `spec` is the full resolved spec; parsed again, it gives an equal run. The
+/// trace hash is a string of hexadecimal digits, because many readers of JSON lose digits of large
+/// numbers.
 pub fn manifest(spec: &Spec, json: &Value, threads: usize, summary: &RunSummary, rows: &Rows) -> Value {
     let RunSummary {
         outcome,

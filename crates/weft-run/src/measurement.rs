@@ -1,7 +1,8 @@
-//! The measurement window of a run: counters are read at its two ends, and the difference is reported.
+//! The measurement window of a run: counters are read at its two ends, and the difference is
+//! reported.
 //!
-//! The engine stops at these two times, before their events. No separate counters exist, so a run that is
-//! measured as a whole pays nothing.
+//! The engine stops at these two times, before their events. No separate counters exist, so a run
+//! that is measured as a whole pays nothing.
 
 use std::collections::HashMap;
 
@@ -20,7 +21,7 @@ pub struct CounterSnapshot {
     pub bytes: HashMap<u32, u64>,
 }
 
-/// Links and queues within the measurement window: events from `from` on and before `to`.
+/// Links and queues within the measurement window: events at or after `from` and before `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredWindow {
     /// Start of the window.
@@ -41,7 +42,7 @@ pub struct MeasurementWindow {
     phase: Phase,
 }
 
-/// The snapshots that have been recorded: none, that at the start, or those at the start and end.
+/// The snapshots recorded so far: none, the one at the start, or those at the start and end.
 #[derive(Clone, Debug)]
 enum Phase {
     Before,
@@ -50,7 +51,7 @@ enum Phase {
 }
 
 impl MeasurementWindow {
-    /// Creates a window from `from` on and before `to`, without snapshots.
+    /// Creates a window of events at or after `from` and before `to`, without snapshots.
     pub fn new(from: Time, to: Time) -> Self {
         Self {
             from,
@@ -59,7 +60,7 @@ impl MeasurementWindow {
         }
     }
 
-    /// The time of the next snapshot; none if both have been recorded.
+    /// Returns the time of the next snapshot; `None` if both have been recorded.
     pub fn next_snapshot_time(&self) -> Option<Time> {
         match self.phase {
             Phase::Before => Some(self.from),
@@ -81,7 +82,8 @@ impl MeasurementWindow {
         (self.from..self.to).contains(&time)
     }
 
-    /// Bytes of a flow delivered within the window; `so_far` are those delivered by now.
+    /// Returns the bytes of a flow delivered within the window; `so_far` are those delivered by
+    /// now.
     pub fn bytes_in(&self, flow: u32, so_far: u64) -> u64 {
         let bytes = |snapshot: &CounterSnapshot| snapshot.bytes.get(&flow).copied().unwrap_or(0);
         match &self.phase {
@@ -91,7 +93,7 @@ impl MeasurementWindow {
         }
     }
 
-    /// The bounds of the window, without links and queues.
+    /// Returns the bounds of the window, without links and queues.
     pub fn bounds(&self) -> MeasuredWindow {
         let (from, to) = (self.from, self.to);
         MeasuredWindow {
@@ -102,11 +104,11 @@ impl MeasurementWindow {
         }
     }
 
-    /// The counters within the window of a run that ended at `end` with the counters `now`.
+    /// Returns the counters within the window of a run that ended at `end` with the counters `now`.
     pub fn finish(&self, end: Time, now: &CounterSnapshot) -> MeasuredWindow {
         let (from, to) = (self.from, self.to.min(end).max(self.from));
         let (links, queues) = match &self.phase {
-            // The run ended before the window started: nothing was counted.
+            // The run ended before the window started: all counts are 0.
             Phase::Before => (
                 vec![LinkRecord::default(); now.links.len()],
                 now.queues.iter().map(|queue| queue.since(Some(queue))).collect(),
@@ -124,7 +126,7 @@ impl MeasurementWindow {
 }
 
 impl CounterSnapshot {
-    /// The increase of all links and queues since an earlier snapshot.
+    /// Returns the increase of all links and queues since an earlier snapshot.
     fn since(&self, before: &Self) -> (Vec<LinkRecord>, Vec<QueueRecord>) {
         let links = self.links.iter().zip(&before.links);
         let queues = self.queues.iter().zip(0..);
@@ -138,7 +140,7 @@ impl CounterSnapshot {
 }
 
 impl LinkRecord {
-    /// The increase since an earlier record of the same link.
+    /// Returns the increase since an earlier record of the link.
     fn since(&self, before: &Self) -> Self {
         Self {
             // A link that fails drops packets that it had accepted before.
@@ -154,12 +156,12 @@ impl LinkRecord {
 }
 
 impl QueueRecord {
-    /// The increase since an earlier record of the same queue.
+    /// Returns the increase since an earlier record of the queue.
     fn since(&self, before: Option<&Self>) -> Self {
         let before = before.map_or(&[][..], |before| &before.time_at_length);
         let earlier = before.iter().copied().chain(std::iter::repeat(Time(0)));
         let times = self.time_at_length.iter().zip(earlier);
-        // A kernel's queue may turn out to have been longer than it was taken for.
+        // The queue of a kernel may turn out to have been longer than assumed.
         let mut time_at_length: Vec<Time> = times
             .map(|(now, before)| Time(now.0.saturating_sub(before.0)))
             .collect();

@@ -1,35 +1,37 @@
-//! The results of a run.
+//! Records: the results of a run before they become tables.
 
 use weft_spec::Time;
 use weft_traffic::Flow;
 
 use crate::measurement::MeasuredWindow;
 
-/// The result of one flow.
+/// The record of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowRecord {
-    /// Its index: that in the setup, or that of a program's flow.
+    /// Index of the flow: that of the plan, or that of a generator's flow.
     pub flow: u32,
-    /// When subflow 0's SYN/ACK arrived.
+    /// Time at which the SYN/ACK of subflow 0 arrived.
     pub established: Option<Time>,
-    /// When the receiver had all of its data.
+    /// Time at which the receiver had all data.
     pub finish: Option<Time>,
-    /// When all of it was acknowledged at the sender. Also none if a level cannot know that.
+    /// Time at which all data was acknowledged at the sender. `None` also if a level cannot observe
+    /// it.
     pub acked: Option<Time>,
-    /// Application bytes the receiver has, each counted once.
+    /// Application bytes that the receiver has, each counted once.
     pub delivered_bytes: u64,
-    /// Those of them that arrived in the measured part of the run.
+    /// Part of `delivered_bytes` that arrived in the measurement window.
     pub measured_bytes: u64,
-    /// Chunks given to a second subflow.
+    /// Number of chunks that were reinjected on another subflow.
     pub reinjected: u64,
-    /// Times the connection's set of active subflows shrank to fewer than its established ones.
+    /// Number of times that the connection's set of active subflows became smaller than that of its
+    /// established ones.
     pub suppressions: u64,
-    /// One entry a subflow, in order.
+    /// One record per subflow, in order.
     pub subflows: Vec<SubflowRecord>,
 }
 
 impl FlowRecord {
-    /// Of a flow that never opened.
+    /// Creates the record of a flow that did not open.
     pub fn unopened(flow: u32) -> Self {
         Self {
             flow,
@@ -45,18 +47,18 @@ impl FlowRecord {
     }
 }
 
-/// One subflow's counters.
+/// The record of a subflow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SubflowRecord {
-    /// When its handshake completed.
+    /// Time at which the handshake completed.
     pub established: Option<Time>,
-    /// Data packets sent, retransmissions included.
+    /// Data packets sent, including retransmissions.
     pub packets_sent: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmitted: u64,
-    /// Data packets that reached the receiver, duplicates included.
+    /// Data packets that reached the receiver, including duplicates.
     pub packets_received: u64,
-    /// Data packets dropped on the way.
+    /// Data packets dropped in the network.
     pub packets_dropped: u64,
     /// Data packets still in the network when the run ended.
     pub packets_in_flight: u64,
@@ -70,48 +72,48 @@ pub struct SubflowRecord {
     pub syn_timeouts: u64,
     /// Payload bytes acknowledged at subflow level.
     pub acked_bytes: u64,
-    /// cwnd at the end, in packets.
+    /// Congestion window at the end, in packets.
     pub cwnd: f64,
     /// Last smoothed RTT in seconds; 0 without a sample.
     pub srtt: f64,
 }
 
-/// One job of a generator.
+/// The record of a job of a generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRecord {
     /// Index of the generator in the plan.
     pub generator: u32,
     /// The number of the job in its generator.
     pub job: u32,
-    /// When its requests opened.
+    /// Time at which the job's requests opened.
     pub start: Time,
-    /// When the last block was complete at the client.
+    /// Time at which the last block was complete at the client.
     pub end: Option<Time>,
 }
 
-/// An episode of suppression: from when fewer of a connection's subflows were active until as many as before
-/// were.
+/// An episode of suppression. It begins when fewer subflows of a connection are active than before,
+/// and ends when their number is as large again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuppressionRecord {
     /// Index of the flow.
     pub flow: u32,
-    /// When the first subflow was suppressed.
+    /// Time at which the first subflow was suppressed.
     pub start: Time,
-    /// When the last suppressed one was released or the connection ended.
+    /// Time at which the last suppressed subflow was released or the connection ended.
     pub end: Option<Time>,
 }
 
-/// One link's counters.
+/// The record of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkRecord {
-    /// Packets accepted by the queue, without those that it lost when the link failed, which count as
-    /// dropped.
+    /// Packets accepted by the queue, without those that it lost when the link failed: these count
+    /// as dropped.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes of these packets on the wire.
     pub bytes: u64,
-    /// Packets handed to the far end.
+    /// Packets delivered to the receiving node.
     pub delivered: u64,
-    /// Their bytes on the wire.
+    /// Bytes of the delivered packets on the wire.
     pub delivered_bytes: u64,
     /// Packets queued or on the wire when the run ended.
     pub in_flight: u64,
@@ -121,44 +123,44 @@ pub struct LinkRecord {
     pub marks: u64,
 }
 
-/// A probed queue.
+/// The record of a probed queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueRecord {
-    /// Link index.
+    /// Index of the link.
     pub link: u32,
-    /// `time_at_length[n]`: how long exactly `n` packets waited, since the run began.
+    /// `time_at_length[n]`: total time during which exactly `n` packets waited.
     pub time_at_length: Vec<Time>,
 }
 
 /// One sample of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sample {
-    /// Of a queue.
+    /// A sample of a queue.
     Queue {
-        /// When.
+        /// Time of the sample.
         time: Time,
-        /// Link index.
+        /// Index of the link.
         link: u32,
-        /// Packets waiting.
+        /// Number of packets waiting.
         length: u32,
-        /// Packets marked since the run began.
+        /// Number of packets marked since the run began.
         marks: u64,
-        /// Packets dropped since the run began.
+        /// Number of packets dropped since the run began.
         drops: u64,
     },
-    /// Of a subflow.
+    /// A sample of a subflow.
     Subflow {
-        /// When.
+        /// Time of the sample.
         time: Time,
-        /// Flow index.
+        /// Index of the flow.
         flow: u32,
-        /// Subflow index.
+        /// Number of the subflow.
         subflow: u32,
-        /// Packets.
+        /// Congestion window in packets.
         cwnd: f64,
-        /// Packets.
+        /// Slow-start threshold in packets.
         ssthresh: f64,
-        /// May it send new data?
+        /// True if the subflow may send new data.
         active: bool,
     },
 }
@@ -168,41 +170,42 @@ pub enum Sample {
 pub struct LatencyRecord {
     /// Index of the flow.
     pub flow: u32,
-    /// Its number in the flow, from 0.
+    /// Number of the chunk in the flow, from 0.
     pub chunk: u32,
-    /// When it was sent first, by whichever subflow.
+    /// Time at which any subflow first sent the chunk.
     pub sent: Time,
-    /// When the receiving application had it, and with it all data before.
+    /// Time at which the receiving application had the chunk and all data before it.
     pub delivered: Time,
 }
 
-/// What a packet is. The first kind of each pair goes from a flow's sender to its receiver.
+/// The kind of a packet. The first kind of each pair goes from a flow's sender to its receiver, the
+/// second in the other direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// Opens a subflow.
+    /// Request for a subflow.
     Syn,
-    /// Answers it.
+    /// Reply to a SYN.
     SynAck,
     /// The last packet of a handshake, or of a close.
     HandshakeAck,
     /// The third packet of a join's handshake.
     JoinAck,
-    /// Answers it.
+    /// Reply to a join's third packet.
     JoinConfirmed,
     /// Data.
     Data,
-    /// Acknowledges data.
+    /// Acknowledgement of data.
     Ack,
-    /// Says that a stopped flow has no more data.
+    /// End of the data of a stopped flow.
     DataFin,
-    /// Closes a subflow.
+    /// Request to close a subflow.
     Fin,
-    /// Answers it.
+    /// Reply to a FIN.
     FinAck,
 }
 
 impl PacketKind {
-    /// Its name in tables.
+    /// Returns the name of the kind in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Syn => "syn",
@@ -219,103 +222,106 @@ impl PacketKind {
     }
 }
 
-/// A packet that arrived over a link on record.
+/// A packet that arrived over a link whose packets are recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a bit of a header")]
 pub struct PacketRecord {
-    /// When.
+    /// Time of the arrival.
     pub time: Time,
-    /// Link index.
+    /// Index of the link.
     pub link: u32,
     /// Index of the flow.
     pub flow: u32,
-    /// Which of its subflows.
+    /// Number of the subflow.
     pub subflow: u32,
-    /// What it is.
+    /// Kind of the packet.
     pub kind: PacketKind,
-    /// Data: its first byte in the subflow, from 0, modulo 2^32. Acknowledgement: the next byte expected.
+    /// Data: position of the first byte in the subflow, from 0, modulo 2^32. Acknowledgement: the
+    /// next byte expected.
     pub seq: u32,
     /// Payload bytes.
     pub bytes: u32,
-    /// Data: its chunk in the connection. Acknowledgement: the next chunk expected. End of data: chunks in all.
+    /// Data: number of the chunk in the connection. Acknowledgement: the next chunk expected. End
+    /// of data: the total number of chunks.
     pub chunk: u32,
-    /// The selective acknowledgement that it carries, from and to.
+    /// Bounds of the SACK range that the packet carries.
     pub sack: Option<(u32, u32)>,
-    /// ECN-capable transport?
+    /// True if the packet is ECN-capable (ECT).
     pub ect: bool,
-    /// Marked?
+    /// True if the packet is marked (CE).
     pub ce: bool,
-    /// ECN echo?
+    /// True if the packet carries an ECN echo (ECE).
     pub ece: bool,
-    /// Congestion window reduced?
+    /// True if the sender has reduced its congestion window (CWR).
     pub cwr: bool,
-    /// Sent before?
+    /// True if the packet is a retransmission.
     pub retransmission: bool,
 }
 
 /// Totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// One packet (data or ACK) over one link.
+    /// Number of packet-hops: one packet (data or ACK) over one link.
     pub packet_hops: u64,
-    /// Timers that fired.
+    /// Number of timers that fired.
     pub timers: u64,
-    /// Windows the engine processed.
+    /// Number of lookahead windows that the engine processed.
     pub windows: u64,
-    /// Packets dropped.
+    /// Number of packets dropped.
     pub drops: u64,
-    /// Packets marked.
+    /// Number of packets marked.
     pub marks: u64,
-    /// Retransmission timeouts, of SYNs too.
+    /// Number of retransmission timeouts, including those of SYNs.
     pub timeouts: u64,
 }
 
-/// Everything a run yields, in the order of the setup's flows and links.
+/// All records of a run, in the order of the plan's flows and links.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Simulated time reached.
+    /// Simulated time that the run reached.
     pub end: Time,
-    /// A record per flow: those of the setup, then those that programs opened by their index.
+    /// One record per flow: first the flows of the plan, then those that generators opened, by
+    /// index.
     pub flows: Vec<FlowRecord>,
-    /// What programs opened, in the order of `flows`, with the time of opening.
+    /// Flows that generators opened, in the order of `flows`, with the time of opening.
     pub opened: Vec<Flow>,
-    /// A record per job that began, by program and job.
+    /// One record per job that started, by generator and job.
     pub jobs: Vec<JobRecord>,
     /// Episodes of suppression, by flow and start.
     pub suppressions: Vec<SuppressionRecord>,
-    /// A record per link.
+    /// One record per link.
     pub links: Vec<LinkRecord>,
-    /// A record per probed queue.
+    /// One record per probed queue.
     pub queues: Vec<QueueRecord>,
-    /// Links and queues in the part of the run that is measured; none: all of it.
+    /// Links and queues within the measurement window; `None` if the whole run is measured.
     pub measured: Option<MeasuredWindow>,
-    /// Samples in order of time, then of what was probed.
+    /// Samples in order of time, then of the probed object.
     pub samples: Vec<Sample>,
-    /// Data delivered of flows whose latencies are probed, by flow and chunk.
+    /// Latencies of delivered chunks of probed flows, by flow and chunk.
     pub latencies: Vec<LatencyRecord>,
-    /// Packets on record, in order of time, then of link.
+    /// Recorded packets, in order of time, then of link.
     pub packets: Vec<PacketRecord>,
     /// Totals.
     pub counters: Counters,
-    /// Hash of all events in order at each node, if asked for.
+    /// Hash of all events at each node in order, if the options request it.
     pub trace_hash: Option<u64>,
 }
 
 impl Outcome {
-    /// The part of the run that is measured.
+    /// Returns the bounds of the measurement window.
     pub fn measurement_window(&self) -> (Time, Time) {
         let window = |measured: &MeasuredWindow| (measured.from, measured.to);
         self.measured.as_ref().map_or((Time(0), self.end), window)
     }
 
-    /// Records of links in it.
+    /// Returns the records of links within the measurement window.
     pub fn measured_links(&self) -> &[LinkRecord] {
         self.measured
             .as_ref()
             .map_or(&self.links, |measured| &measured.links)
     }
 
-    /// Records of probed queues in it.
+    /// Returns the records of probed queues within the measurement window.
     pub fn measured_queues(&self) -> &[QueueRecord] {
         self.measured
             .as_ref()

@@ -20,57 +20,59 @@ pub struct Plan {
     pub transports: Vec<TransportConfig>,
     /// All flows that the spec itself opens, in the order in which tables number them.
     pub flows: Vec<Flow>,
-    /// Traffic that reacts. Flow `n` of program `p` has the index `flows.len() + n * programs.len() + p`.
+    /// Generators of flows. Flow `n` of generator `g` has the index `flows.len() + n *
+    /// generators.len() + g`.
     pub generators: Vec<Arc<dyn FlowGenerator>>,
-    /// The part of the run that is measured; none: all of it.
+    /// The measurement window; `None` if the whole run is measured.
     pub measure: Option<(Time, Time)>,
-    /// What to record in addition to the tables that every run yields.
+    /// Probes, which record data in addition to the tables of every run.
     pub probes: Vec<Probe>,
-    /// Changes of links, in any order; at one time they happen in the order given.
+    /// Link events, in any order; simultaneous events are applied in the order given.
     pub events: Vec<LinkEvent>,
-    /// The controller, which sees the whole network and gives subflows their paths.
+    /// The controller, which observes the whole network and assigns paths to subflows.
     pub controller: Option<Arc<dyn Controller>>,
 }
 
-/// Which subflow gets the next packet.
+/// The policy that chooses the subflow for the next chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// Those with window space in turn.
+    /// Subflows with window space in rotation.
     RoundRobin,
-    /// The one with the lowest smoothed round-trip time among those with window space.
+    /// The subflow with the lowest smoothed round-trip time of those with window space.
     LowestRtt,
-    /// As in Linux: bursts of 64 KB go to the subflow that would have sent all its data first.
+    /// The policy of Linux: a burst of 64 KB goes to the subflow that would be the first to have
+    /// sent all its data.
     Linux,
 }
 
 /// A transport: congestion control, number of subflows, their paths, and profile.
 #[derive(Clone, Debug)]
 pub struct TransportConfig {
-    /// Congestion control with its parameters; every connection starts from a clone.
+    /// Congestion control with its parameters; every connection starts with a clone.
     pub cc: Algorithm,
-    /// Subflows a connection opens, at least 1.
+    /// Number of subflows of a connection, at least 1.
     pub subflows: u32,
-    /// Which of the paths between two hosts its packets take.
+    /// Policy that chooses between the paths of two hosts.
     pub paths: Policy,
-    /// Acknowledged bytes from which on the further subflows join.
+    /// Acknowledged bytes after which the additional subflows join.
     pub join_after: Size,
     /// Packet scheduler.
     pub scheduler: Scheduler,
-    /// Everything else about the sender and receiver.
+    /// All other settings of sender and receiver.
     pub profile: Profile,
 }
 
 impl TransportConfig {
-    /// Are subflows given data before their windows have room for it?
+    /// Returns true if chunks are assigned to subflows before their windows have room.
     pub fn uses_send_queues(&self) -> bool {
         self.scheduler == Scheduler::Linux && self.subflows > 1
     }
 }
 
-/// What to record in addition to the tables that every run yields.
+/// A probe: data to record in addition to the tables of every run.
 #[derive(Clone, Debug)]
 pub enum Probe {
-    /// Time-weighted distribution of a queue's length, and its marks and drops: link index.
+    /// Time-weighted distribution of a queue's length, and its marks and drops.
     Queue {
         /// Index into the fabric's links.
         link: u32,
@@ -82,14 +84,14 @@ pub enum Probe {
         /// Sampling interval.
         interval: Time,
     },
-    /// cwnd, ssthresh and active of every subflow of a flow, from when it opens until it ends.
+    /// cwnd, ssthresh and active of every subflow of a flow, from its opening to its end.
     Flow {
         /// Index of the flow, as in [`Plan::flows`] and beyond.
         flow: u32,
         /// Sampling interval; without one, every change is recorded.
         interval: Option<Time>,
     },
-    /// The same of all flows of a generator.
+    /// cwnd, ssthresh and active of every subflow of all flows of a generator.
     Generator {
         /// Index into [`Plan::generators`].
         generator: u32,
@@ -101,7 +103,7 @@ pub enum Probe {
         /// Index of the flow, as in [`Plan::flows`] and beyond.
         flow: u32,
     },
-    /// The same of all flows of a generator.
+    /// One-way latency of all data of all flows of a generator.
     GeneratorLatency {
         /// Index into [`Plan::generators`].
         generator: u32,
@@ -116,19 +118,21 @@ pub enum Probe {
 /// A change of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
-    /// Time of the change. It takes effect before anything else at that time. A packet whose last bit leaves then has left.
+    /// Time of the change. It takes effect before all other events at that time. A packet whose
+    /// last bit leaves at that time has left.
     pub at: Time,
     /// Index into the fabric's links.
     pub link: u32,
-    /// What happens.
+    /// The change.
     pub change: LinkChange,
-    /// Time until routing knows that the link is dead or alive. Until then packets are sent to a dead link
-    /// and lost.
+    /// Time until routing learns that the link is down or up. Until then packets are sent to a link
+    /// that is down, and are lost.
     pub detection_delay: Time,
 }
 
-/// When routing learns of each event; never of one that leaves the link alive or dead as it is, nor of one that is outdated by then,
-/// because a later change of the same link is known.
+/// Returns the time at which routing learns of each event. It is `None` for an event that does not
+/// change whether the link is up. It is also `None` for an event that is outdated by then, because
+/// a later change of the link is already known.
 pub fn detection_times(events: &[LinkEvent]) -> Vec<Option<Time>> {
     let mut order: Vec<usize> = (0..events.len())
         .filter(|&i| matches!(events[i].change, LinkChange::Down | LinkChange::Up))
@@ -154,16 +158,17 @@ pub fn detection_times(events: &[LinkEvent]) -> Vec<Option<Time>> {
     detected
 }
 
-/// What can happen to a link.
+/// A change of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkChange {
-    /// It fails: packets that are queued or being sent are lost, packets on the wire arrive.
+    /// The link fails: packets that are queued or being sent are lost, packets on the wire arrive.
     Down,
-    /// It works again, with an empty queue.
+    /// The link works again, with an empty queue.
     Up,
-    /// It has another rate from the next packet on.
+    /// The link has another rate from the next packet on.
     Rate(Rate),
-    /// It has another propagation delay. Packets on the wire arrive at most this long after the change.
+    /// The link has another propagation delay. Packets on the wire arrive at most this long after
+    /// the change.
     Delay(Time),
 }
 
@@ -178,7 +183,7 @@ mod tests {
             (vec![(2, down, 10), (5, up, 0)], vec![None, Some(5)]),
             (vec![(2, down, 10), (5, up, 10)], vec![Some(12), Some(15)]),
             (vec![(2, down, 8), (5, up, 5)], vec![None, Some(10)]),
-            // In any order of the entries.
+            // Entries may be in any order.
             (vec![(5, up, 0), (2, down, 10)], vec![Some(5), None]),
             (
                 vec![(2, down, 1), (4, up, 10), (5, down, 1)],

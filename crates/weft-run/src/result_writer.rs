@@ -1,4 +1,5 @@
-//! Builds the tables of a run, checks them and writes them: all at the end, or flows and jobs as soon as they have ended.
+//! A writer that builds the tables of a run, checks them and writes them: all at the end, or flows
+//! and jobs as soon as they have finished.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::{Error, Outcome, Plan, conservation};
 /// Builds the tables of one run and writes them.
 pub struct ResultWriter {
     context: TableContext,
-    /// Static flows: those of the spec.
+    /// Static flows, those of the spec.
     flows: Vec<Flow>,
     generators: Vec<Arc<dyn FlowGenerator>>,
     /// The folder to which rows are written during the run.
@@ -39,7 +40,8 @@ impl ResultWriter {
     /// Writes the rows of flows and jobs that have finished to the folder.
     ///
     /// # Errors
-    /// [`Error::Output`] if the folder cannot be written, and [`Error::Internal`] if conservation does not hold.
+    /// Returns [`Error::Output`] if the folder cannot be written, and [`Error::Internal`] if
+    /// conservation does not hold.
     pub fn write_finished(&mut self, outcome: &Outcome) -> Result<(), Error> {
         conservation::check_flows(outcome)?;
         let builder = TableBuilder::new(&self.context, &self.flows, &self.generators, outcome)?;
@@ -51,17 +53,18 @@ impl ResultWriter {
     /// Builds the tables of all remaining rows, and writes them to the folder if there is one.
     ///
     /// # Errors
-    /// As for [`write_finished`](Self::write_finished).
+    /// Returns the errors of [`write_finished`](Self::write_finished).
     pub fn finish(&mut self, outcome: &Outcome) -> Result<Tables, Error> {
         conservation::check(&self.context, outcome)?;
         self.finish_unchecked(outcome)
     }
 
-    /// As [`finish`](Self::finish), without the check of conservation: for counters that are read one after the other while
-    /// packets move.
+    /// Builds tables like [`finish`](Self::finish), but does not check conservation: for counters
+    /// that are read one after the other while packets move.
     ///
     /// # Errors
-    /// [`Error::Internal`] if the outcome does not fit the plan, [`Error::Output`].
+    /// Returns [`Error::Internal`] if the outcome does not fit the plan, and [`Error::Output`] if
+    /// the folder cannot be written.
     pub fn finish_unchecked(&mut self, outcome: &Outcome) -> Result<Tables, Error> {
         let builder = TableBuilder::new(&self.context, &self.flows, &self.generators, outcome)?;
         let classes: Vec<u32> = builder.flows.iter().map(|flow| flow.class).collect();

@@ -10,20 +10,23 @@ use crate::folder::Folder;
 /// Tables and manifest of a run.
 #[derive(Clone, Debug)]
 pub struct RunResult {
-    /// `flows`, `subflows`, `queues`, `links`, `traces`, `jobs`, `suppressions`, in this order; all are always there, if without rows. Their columns:
+    /// The tables `flows`, `subflows`, `queues`, `links`, `traces`, `jobs`, `suppressions`, in this
+    /// order; all are always present, possibly without rows. Their columns:
     #[doc = include_str!("tables/columns.md")]
     pub tables: Vec<(&'static str, RecordBatch)>,
-    /// Name, resolved spec, seed, version, counters, end of simulated time, whether partial, when the spec's stop was reached,
-    /// warnings, trace hash, wall-clock seconds.
+    /// Name, resolved spec, seed, version, counters, end of simulated time, whether the run is
+    /// partial, the time at which the spec's stop was reached, warnings, trace hash, wall-clock
+    /// seconds.
     pub manifest: serde_json::Value,
 }
 
 impl RunResult {
-    /// Writes `TABLE.parquet` for each table and `manifest.json` into a new folder `dir`, all or nothing: everything is
-    /// written into a folder beside it, which takes its name at the end.
+    /// Writes `TABLE.parquet` for each table and `manifest.json` into a new folder `dir`, all or
+    /// nothing. Everything is written to a staging folder with the same parent, which is renamed at
+    /// the end.
     ///
     /// # Errors
-    /// [`Error::Output`]: `dir` exists and is not an empty folder, or cannot be written.
+    /// Returns [`Error::Output`] if `dir` exists and is not an empty folder, or cannot be written.
     pub fn write(&self, dir: &Path) -> Result<(), Error> {
         let mut folder = Folder::begin(dir)?;
         folder.append(&self.tables)?;
@@ -31,11 +34,11 @@ impl RunResult {
     }
 }
 
-/// A run whose tables are on disk, in a folder that vanishes unless it is kept.
+/// A run whose tables are on disk, in a folder that is removed unless it is kept.
 pub struct UnsavedRun {
-    /// As [`RunResult::manifest`].
+    /// The manifest, like [`RunResult::manifest`].
     pub manifest: serde_json::Value,
-    /// The folder; without one there is nothing to keep.
+    /// The folder; `None` if there is nothing to keep.
     pub folder: Option<Folder>,
 }
 
@@ -43,7 +46,7 @@ impl UnsavedRun {
     /// Writes the manifest and gives the folder its name.
     ///
     /// # Errors
-    /// [`Error::Output`]: it cannot be written, or its name was taken meanwhile.
+    /// Returns [`Error::Output`] if the folder cannot be written, or if its name is no longer free.
     pub fn keep(self) -> Result<(), Error> {
         match self.folder {
             Some(folder) => folder.finish(&self.manifest),

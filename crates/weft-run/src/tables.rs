@@ -32,7 +32,7 @@ pub const TABLES: &[&str] = &[
     "packets",
 ];
 
-/// Tables and columns that a level does not provide, because it does not model what would be in them.
+/// Tables and columns that a level does not provide, because it does not model their content.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Omissions {
     /// Whole tables.
@@ -54,7 +54,7 @@ impl Omissions {
     }
 }
 
-/// What table builders need besides the outcome: names of indices, and omissions.
+/// The inputs of table builders besides the outcome: names of indices, and omissions.
 pub struct TableContext {
     /// Names of nodes.
     pub nodes: Vec<String>,
@@ -102,35 +102,35 @@ impl TableContext {
         }
     }
 
-    /// Name of a host.
+    /// Returns the name of a host.
     pub fn host(&self, host: u32) -> &str {
         &self.nodes[self.hosts[host as usize] as usize]
     }
 
-    /// Names of the nodes at the ends of a link.
+    /// Returns the names of the nodes at the ends of a link.
     pub fn ends(&self, link: u32) -> (&str, &str) {
         let link = &self.links[link as usize];
         (&self.nodes[link.from as usize], &self.nodes[link.to as usize])
     }
 }
 
-/// Builds tables from an outcome: that of a whole run, or the rows finished so far.
+/// A builder of tables from an outcome: that of a whole run, or the rows finished so far.
 pub(crate) struct TableBuilder<'a> {
     pub context: &'a TableContext,
     /// Flows in the order of their records.
     pub flows: Vec<Flow>,
-    /// Flows of the spec; those of generators have higher indices.
+    /// Number of flows of the spec; flows of generators have higher indices.
     pub static_flows: u32,
     pub generators: &'a [Arc<dyn FlowGenerator>],
     pub outcome: &'a Outcome,
 }
 
-/// Numbers of flows and jobs that the end of a run cut off.
+/// Numbers of flows and jobs that were unfinished at the end of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unfinished {
-    /// Flows that were to end.
+    /// Number of flows with a size, or with a stop before the end, that did not finish.
     pub flows: usize,
-    /// Jobs.
+    /// Number of jobs that did not finish.
     pub jobs: usize,
 }
 
@@ -152,7 +152,7 @@ impl Unfinished {
 pub type Tables = Vec<(&'static str, RecordBatch)>;
 
 impl<'a> TableBuilder<'a> {
-    /// `flows` are those of the spec.
+    /// Creates a builder. `flows` are those of the spec.
     pub fn new(
         context: &'a TableContext,
         flows: &[Flow],
@@ -177,7 +177,7 @@ impl<'a> TableBuilder<'a> {
         })
     }
 
-    /// The tables that grow with time.
+    /// Builds the tables that grow with time.
     pub fn time_tables(&self) -> Result<Tables, Error> {
         let Self {
             context,
@@ -204,7 +204,7 @@ impl<'a> TableBuilder<'a> {
         Ok(kept.collect())
     }
 
-    /// All tables, with those of queues and links as they are at the end.
+    /// Builds all tables, with the state of queues and links at the end.
     pub fn all_tables(&self) -> Result<Tables, Error> {
         let (links, records) = (self.context.links.len(), self.outcome.links.len());
         if links != records {

@@ -1,4 +1,4 @@
-//! Builds a table column by column.
+//! A builder of a table, column by column.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, Schema};
 use super::Omissions;
 use crate::Error;
 
-/// Columns so far, all of `rows` rows, without those that the level does not provide.
+/// The columns so far, all of `rows` rows, without those that the level does not provide.
 pub(super) struct Columns {
     table: &'static str,
     omissions: Omissions,

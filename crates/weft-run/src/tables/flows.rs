@@ -115,14 +115,16 @@ pub(super) fn flows(
         .finish()
 }
 
-/// The job that a flow is a part of; the setup's own `static_flows` flows come before those of generators.
+/// Returns the job that a flow is a part of; the `static_flows` of the spec precede those of
+/// generators.
 fn job(generators: &[Arc<dyn FlowGenerator>], static_flows: u32, flow: u32) -> Option<u32> {
     let beyond = flow.checked_sub(static_flows)?;
     let many = generators.len() as u32;
     generators.get((beyond % many) as usize)?.job_of(beyond / many)
 }
 
-/// Picoseconds of suppression by flow, to the run's end where it lasts.
+/// Returns the picoseconds of suppression by flow; an episode that has not ended lasts until the
+/// end of the run.
 fn suppressed(outcome: &Outcome) -> HashMap<u32, u64> {
     let mut total: HashMap<u32, u64> = HashMap::new();
     for episode in &outcome.suppressions {
@@ -132,7 +134,7 @@ fn suppressed(outcome: &Outcome) -> HashMap<u32, u64> {
     total
 }
 
-/// Where a flow's completion time begins.
+/// Returns the start of a flow's completion time.
 fn fct_start(context: &TableContext, flow: &Flow, record: &FlowRecord) -> Option<Time> {
     match context.fct_from[flow.transport as usize] {
         FctFrom::Open => Some(flow.start),
@@ -140,14 +142,17 @@ fn fct_start(context: &TableContext, flow: &Flow, record: &FlowRecord) -> Option
     }
 }
 
-/// Seconds from where the profile starts counting until the receiver has the last byte.
+/// Returns the completion time in seconds, from the start that the profile defines until the
+/// receiver has the last byte.
 fn completion_time(context: &TableContext, flow: &Flow, record: &FlowRecord) -> Option<f64> {
     let from = fct_start(context, flow, record)?;
-    // Differences of exact times, not of rounded seconds.
+    // The difference of exact times, not of rounded seconds.
     Some(Time(record.finish?.0.checked_sub(from.0)?).seconds())
 }
 
-/// Seconds that a flow has taken until `end` which was to be complete and is not; 0 where its counting has not begun.
+/// Returns the seconds from the start of the completion time until `end`, for an unfinished flow
+/// that has a size or was stopped before `end`. The result is 0 if the completion time has not
+/// started.
 fn unfinished(context: &TableContext, flow: &Flow, record: &FlowRecord, end: Time) -> Option<f64> {
     let was_to_end = flow.size.is_some() || flow.stop.is_some_and(|stop| stop < end);
     if record.finish.is_some() || !was_to_end || flow.start >= end {
@@ -157,8 +162,8 @@ fn unfinished(context: &TableContext, flow: &Flow, record: &FlowRecord, end: Tim
     Some(Time(end.0 - from.0).seconds())
 }
 
-/// Application bits delivered in the window over the time that the flow had in it, from its start to its finish; none if it
-/// had no time.
+/// Returns the application bits delivered in the window divided by the time that the flow had in
+/// it, from its start to its finish; `None` if that time is 0.
 fn goodput(flow: &Flow, record: &FlowRecord, (from, to): (Time, Time)) -> Option<f64> {
     let end = record.finish.map_or(to, |finish| finish.min(to));
     let time = end

@@ -30,7 +30,7 @@ pub(super) fn links(context: &TableContext, outcome: &Outcome) -> Result<RecordB
         .finish()
 }
 
-/// Bits handed to the far end over what the link could have carried in that time.
+/// Returns the bits delivered to the receiving node as a fraction of the capacity in that time.
 fn utilisation(link: &Link, record: &LinkRecord, time: Time) -> Option<f64> {
     let could = link.rate.0 as f64 * time.seconds();
     (could > 0.0).then(|| 8.0 * record.delivered_bytes as f64 / could)
@@ -70,7 +70,7 @@ pub(super) fn queues(context: &TableContext, outcome: &Outcome) -> Result<Record
         .finish()
 }
 
-/// Time-weighted mean length; none if no time passed.
+/// Returns the time-weighted mean length; `None` if the time is 0.
 fn mean(queue: &QueueRecord) -> Option<f64> {
     let total: f64 = queue.time_at_length.iter().map(|time| time.seconds()).sum();
     let weighted: f64 = queue

@@ -8,7 +8,8 @@ use crate::{Error, Outcome, Sample};
 
 pub(super) fn traces(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
     let samples = &outcome.samples;
-    // (link, length, marks, drops) of a queue's sample, (flow, subflow, cwnd, ssthresh, active) of a subflow's.
+    // (link, length, marks, drops) of a queue's sample; (flow, subflow, cwnd, ssthresh, active) of
+    // a subflow's sample.
     let queue = |sample: &Sample| match *sample {
         Sample::Queue {
             link,
