@@ -51,7 +51,7 @@ demo: build ## Compare multipath with one path, in a fabric and under incast; th
 	$(BIN)/weft demo --out out/demo
 
 .PHONY: test
-test: ## Run all tests, Rust and Python; those that need root or a missing system package are skipped by name
+test: ## Run the tests, Rust and Python; those that need root or a missing system package are skipped by name
 	@$(SYSTEM) list base linux emulator ns3 browser tshark
 	@[ "$$(id -u)" = 0 ] || echo "Skipped: tests on this machine's kernel, because they need root"
 	@$(MAKE) --no-print-directory --jobs=3 ready-to-test

@@ -69,3 +69,7 @@ def test_places(document: Path) -> None:
 def test_every_command_has_help(tmp_path: Path) -> None:
     for command in COMMANDS:
         assert weft(command, "--help", cwd=tmp_path).code == 0
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().split()) <= 750

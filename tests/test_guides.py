@@ -49,12 +49,20 @@ def test_readme(reader: Path) -> None:
     readme = ROOT / "README.md"
     assert Guide(readme, reader, {}).follow() == []
     assert {"first", "sweep", "report.html", "tuned", "weft-amp-fig08"} <= {path.name for path in reader.iterdir()}
-    stated = re.search(r"more than (\d+) times as long in the mean", readme.read_text())
+    text = readme.read_text()
+    stated = re.search(r"more than (\d+) times as long in the mean", text)
     assert stated is not None
     factor = int(stated[1])
     flows = pl.read_parquet(reader / "sweep" / "tables" / "flows" / "*.parquet")
     mean = dict(flows.group_by("cc").agg(pl.col("fct_s").mean()).iter_rows())
     assert min(mean["xmp"], mean["dcm"]) > factor * mean["amp"]
+    late = dict(flows.group_by("cc").agg((pl.col("timeouts") > 0).mean()).iter_rows())
+    for title, values, digits in (("mean FCT (ms)", mean, "#.3g"), ("flows with a timeout (%)", late, ".0f")):
+        scale = 1e3 if values is mean else 100
+        shown = " | ".join(format(scale * values[cc], digits).rstrip(".") for cc in ("amp", "xmp", "dcm"))
+        assert f"| {title} | {shown} |" in text
+    tuned = pl.read_parquet(reader / "tuned" / "trials.parquet")
+    assert tuned.filter(pl.col("gamma") >= 4)["objective"].min() > 10 * tuned["objective"].min()  # type: ignore[operator]
     amp = flows.filter(pl.col("cc") == "amp").group_by("seed").agg(pl.col("suppressions").sum())
     assert min(amp["suppressions"].to_list()) >= 1
     assert flows["fct_s"].null_count() == 0
