@@ -207,8 +207,8 @@ update-locks: $(STAMPS)/checks ## Update the pinned versions of Python packages
 	@compile() { $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url "$$@"; }; \
 	compile --group install -o requirements/uv.lock; \
-	compile pyproject.toml --group build -o requirements/run.lock; \
-	compile pyproject.toml --group build --group checks -c requirements/run.lock -o requirements/checks.lock
+	compile pyproject.toml --extra all --group build -o requirements/run.lock; \
+	compile pyproject.toml --extra all --group build --group checks -c requirements/run.lock -o requirements/checks.lock
 
 .PHONY: clean
 clean: ## Remove everything that was built

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,21 @@ def test_doctor_says_what_is_broken(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert found["simulator"].state == "error"
     assert found["Python packages"].detail == "missing: nobody"
     assert found["weftd"].state == "warning"
+
+
+def test_doctor_names_the_packages_of_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "matplotlib":
+            raise metadata.PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+    found = {it.what: it for it in doctor.examine()}
+    assert found["reproduce"].state == "warning"
+    assert found["reproduce"].detail == "needed for weft reproduce and weft demo: no matplotlib"
+    assert found["reproduce"].fix == "pip install matplotlib"
+    assert found["tune"].detail == "optuna 1.0"
+    assert {"report", "reproduce", "tune", "cluster", "slurm", "pandas"} <= set(found)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

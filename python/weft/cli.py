@@ -300,6 +300,7 @@ def tune(
 ) -> None:
     """Look for the parameters that make a number smallest or largest, by Optuna. The same command continues."""
     from weft import api
+    from weft.extras import require
     from weft.output import file_name
     from weft.sweeps.executor import Executor
     from weft.tune.command import Tuning, run_tuning
@@ -309,6 +310,7 @@ def tune(
     if old_batch is not None:
         terminal.warn("--batch is now --batch-size; the old name goes in 0.3")
         batch = old_batch
+    require("weft tune", "tune")
     executor = Executor.parse(cluster, workers)
     objective = Objective.parse(minimize, maximize)
     experiment = api.load(spec, overrides or [], force=force).model_dump(by_alias=True)
@@ -348,7 +350,10 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Make one page of runs or of a sweep, with plots, the fabric and a timeline; it needs no network."""
+    from weft.extras import require
     from weft.output import choose_file, write_file
+
+    require("weft report", "report")
     from weft.report import inputs
 
     file = choose_file(out, "weft-report", ".html")
@@ -476,6 +481,7 @@ def reproduce(
 ) -> None:
     """Run the figures of a paper, or one figure, and judge the paper's claims by the results."""
     from weft.errors import UsageError
+    from weft.extras import require
     from weft.output import choose_folder, new_folder
     from weft.papers.figure import Scale
     from weft.papers.paper import OLD_NAMES, find_figures, reproduce_all
@@ -489,6 +495,7 @@ def reproduce(
         terminal.warn(f"{name} is now {OLD_NAMES[name]}; the old name goes in 0.3")
         name = OLD_NAMES[name]
     find_figures(name)
+    require("weft reproduce", "reproduce")
     folder = choose_folder(out, f"weft-{name}")
     scale = Scale(seeds=seeds or (1 if quick else Scale.seeds), quick=quick)
     with new_folder(folder) as unfinished:
@@ -504,7 +511,7 @@ def reproduce(
         tables = ", ".join(str(folder / table) for table in result.kept)
         terminal.print_error(f"what these runs measured is in {tables}")
     if not result.done:
-        raise typer.Exit(result.exit_code)
+        raise typer.Exit(result.exit_code or MISSING)
     if as_json:
         terminal.print_json(result.document(folder))
     else:
@@ -559,8 +566,10 @@ def _print_result(result: PaperResult, folder: Path) -> None:
 @app.command()
 def demo(out: Out = None) -> None:
     """Compare multipath with one path in a permutation and under incast: plots, tables and a page for a browser."""
+    from weft.extras import require
     from weft.output import choose_folder, new_folder
 
+    require("weft demo", "report", "reproduce")
     folder = choose_folder(out, "weft-demo")
     with new_folder(folder) as unfinished:
         # Only now: it takes a second.

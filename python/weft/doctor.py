@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from packaging.requirements import Requirement
 
 from weft import _weft
+from weft.extras import EXTRAS, PURPOSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +57,7 @@ def examine() -> Iterator[Finding]:
     yield _place(Path.cwd())
     yield _program("weftd", 'level "linux"', "make build-linux", os.environ.get("WEFTD"))
     yield _program("tshark", "reading what weft trace writes", "sudo apt-get install tshark")
-    yield _optional("distributed", "--cluster", also="dask")
-    yield _optional("pandas", "result.flows.to_pandas()", also="pyarrow")
+    yield from map(_extra, EXTRAS)
 
 
 def _packages() -> Iterator[Finding]:
@@ -120,9 +120,15 @@ def _program(name: str, purpose: str, fix: str, given: str | None = None) -> Fin
     return Finding(name, "warning", f"needed for {purpose}", fix)
 
 
-def _optional(name: str, purpose: str, *, also: str) -> Finding:
-    try:
-        versions = [f"{it} {metadata.version(it)}" for it in (name, also)]
-    except metadata.PackageNotFoundError as error:
-        return Finding(name, "warning", f"needed for {purpose}: no {error.name}", f"pip install {name} {also}")
-    return Finding(name, "ok", ", ".join(versions))
+def _extra(extra: str) -> Finding:
+    """Checks the packages of an extra."""
+    versions, missing = [], []
+    for package in EXTRAS[extra]:
+        try:
+            versions.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            missing.append(package)
+    if missing:
+        detail = f"needed for {PURPOSES[extra]}: no {', '.join(missing)}"
+        return Finding(extra, "warning", detail, f"pip install {' '.join(missing)}")
+    return Finding(extra, "ok", ", ".join(versions))

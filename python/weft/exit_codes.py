@@ -116,7 +116,7 @@ def describe(error: BaseException) -> tuple[str, int]:
         case typer.TyperException():
             return error.format_message(), BAD_INPUT
         case FileNotFoundError(filename=None):
-            return "the working directory: does not exist any more; allowed: one that does", BAD_INPUT
+            return "the working directory no longer exists; change to another directory", BAD_INPUT
         case OSError(errno=errno.ENOSPC | errno.EIO | errno.EDQUOT | errno.EBADF, filename=None):
             # Help is printed by others' code.
             return f"standard output: cannot be written: {error.strerror}", BAD_INPUT
